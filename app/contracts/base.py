@@ -1,0 +1,25 @@
+"""What every contract is made of: the struct base and the two vocabularies that all layers share."""
+
+from enum import StrEnum
+
+import msgspec
+
+
+class Contract(msgspec.Struct, frozen=True, kw_only=True):
+    """One value that crosses a boundary: an activity's or workflow's input or result."""
+
+
+class Engine(StrEnum):
+    """The database engines that Headwater provisions. MariaDB is a flavour of `mysql`."""
+
+    POSTGRES = "postgres"
+    MYSQL = "mysql"
+
+
+class DatabaseStatus(StrEnum):
+    """Interface specification, section 3.1."""
+
+    PROVISIONING = "provisioning"
+    ACTIVE = "active"
+    PAUSED = "paused"
+    DELETED = "deleted"

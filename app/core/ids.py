@@ -1,0 +1,38 @@
+"""Identifiers that we mint."""
+
+import base64
+import hashlib
+import secrets
+import uuid
+
+
+def new_uuid() -> uuid.UUID:
+    """A resource's public identifier."""
+    return uuid.uuid4()
+
+
+def request_id() -> str:
+    """One request's, in the body, the header and every log line about it."""
+    return f"req_{secrets.token_hex(12)}"
+
+
+def engine_name() -> str:
+    """The name of a tenant's database and role on its host: 23 characters of `[a-z2-7]`.
+
+    Opaque, because every tenant of a shared server can list them all; without `_`, which MySQL's GRANT reads
+    as a wildcard; short enough for MySQL's 32-character user names, suffixes included.
+    """
+    return "t" + base64.b32encode(secrets.token_bytes(14)).decode().lower()[:22]
+
+
+def engine_password() -> str:
+    """A tenant's password: 32 characters that need no escaping in a URI, a shell or SQL (190 bits)."""
+    alphabet = "ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789"
+    return "".join(secrets.choice(alphabet) for _ in range(32))
+
+
+def marker(database_uuid: uuid.UUID) -> str:
+    """What a database of ours carries on its host, so that a stranger's is never touched. A digest, because
+    PostgreSQL shows such comments to every tenant."""
+    digest = hashlib.sha256(b"headwater marker " + database_uuid.bytes).hexdigest()
+    return f"headwater:{digest[:32]}"

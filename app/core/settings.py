@@ -1,0 +1,139 @@
+"""Every setting of every process, read once at an entry point and passed down.
+
+All are environment variables named `HEADWATER_…`. A wrong value or an unknown name is an error, and all the
+faults are reported together: a misspelt setting that is ignored in silence costs an operator an evening.
+"""
+
+import ipaddress
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+PREFIX = "HEADWATER_"
+
+
+class InvalidSettings(Exception):
+    """One or more settings can't be used; the message has a line for each."""
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """Field `name` is read from `HEADWATER_NAME`. Durations are in seconds."""
+
+    home: Path = Path(".headwater")
+    """Where the embedded stack keeps its data, and where the command line finds `stack.json`."""
+
+    # The embedded stack
+    api_port: int = 8000
+    temporal_port: int = 7233
+    temporal_ui_port: int = 8233
+    regions: tuple[str, ...] = ("us-east-1",)
+    mysqld: Path | None = None
+    """The MySQL or MariaDB server program, in place of the one on the PATH."""
+    postgres_bin: Path | None = None
+    """The folder of `postgres` and `initdb`, in place of the embedded package's."""
+
+    # Every process
+    control_dsn: str | None = None
+    """Our own PostgreSQL. The embedded stack sets it for its processes."""
+    temporal_address: str = "127.0.0.1:7233"
+    temporal_namespace: str = "default"
+    secret_keys: str | None = None
+    """`id:base64` pairs of 32-byte keys, comma-separated; the first seals, all of them open."""
+    log_format: str = "json"
+    """`json`, or `console` for a person."""
+
+    # The API
+    api_host: str = "127.0.0.1"
+    trusted_proxies: tuple[str, ...] = ()
+    idempotency_ttl_seconds: float = 86_400
+    idempotency_lease_seconds: float = 10
+    """How long a request whose process died keeps its key in flight."""
+    revocation_timeout_seconds: float = 30
+    """How long a DELETE waits for the engine to end all access before it answers 503."""
+
+    # Workflows
+    pool_size: int = 3
+    deletion_grace_seconds: float = 86_400
+    webhook_retry_schedule: tuple[float, ...] = (0, 5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400)
+    webhook_allow_cidrs: tuple[str, ...] = ()
+    webhook_ca_file: Path | None = None
+    quota_interval_seconds: float = 60
+    refill_interval_seconds: float = 30
+    reconcile_interval_seconds: float = 300
+
+    # Natural-language queries
+    nl_model: str | None = None
+    nl_max_rows: int = 1000
+    nl_timeout_seconds: float = 30
+    query_timeout_seconds: float = 30
+
+    @classmethod
+    def load(cls, environ: Mapping[str, str]) -> "Settings":
+        """Raises `InvalidSettings` naming every variable that is unknown or has an unusable value. An empty
+        value counts as not given."""
+        fields = {field.name: field.type for field in msgspec.structs.fields(cls)}
+        values: dict[str, Any] = {}
+        faults: list[str] = []
+        for variable, text in sorted(environ.items()):
+            if not variable.startswith(PREFIX):
+                continue
+            name = variable.removeprefix(PREFIX).lower()
+            if name not in fields:
+                faults.append(f"{variable}: no such setting")
+            elif text.strip():
+                try:
+                    values[name] = _check(name, _convert(text.strip(), fields[name]))
+                except ValueError as fault:
+                    faults.append(f"{variable}: {fault}")
+        if faults:
+            raise InvalidSettings("\n".join(faults))
+        return cls(**values)
+
+
+def _convert(text: str, kind: Any) -> Any:
+    if kind in (tuple[str, ...], tuple[float, ...]):
+        parts = [part.strip() for part in text.split(",") if part.strip()]
+        return msgspec.convert(parts, kind, strict=False)
+    if kind in (Path, Path | None):
+        return Path(text).expanduser()
+    return msgspec.convert(text, kind, strict=False)
+
+
+def _check(name: str, value: Any) -> Any:
+    for names, wrong, message in _RULES:
+        if name in names and wrong(value):
+            raise ValueError(message)
+    if name in ("trusted_proxies", "webhook_allow_cidrs"):
+        for network in value:
+            ipaddress.ip_network(network, strict=False)
+    return value
+
+
+_PORTS = {"api_port", "temporal_port", "temporal_ui_port"}
+_POSITIVE = {
+    "idempotency_ttl_seconds",
+    "idempotency_lease_seconds",
+    "revocation_timeout_seconds",
+    "quota_interval_seconds",
+    "refill_interval_seconds",
+    "reconcile_interval_seconds",
+    "nl_max_rows",
+    "nl_timeout_seconds",
+    "query_timeout_seconds",
+}
+_NOT_NEGATIVE = {"pool_size", "deletion_grace_seconds"}
+_RULES: tuple[tuple[set[str], Callable[[Any], bool], str], ...] = (
+    (_PORTS, lambda port: not 1 <= port <= 65_535, "expected a port from 1 to 65535"),
+    (_POSITIVE, lambda number: number <= 0, "expected a number above 0"),
+    (_NOT_NEGATIVE, lambda number: number < 0, "expected 0 or more"),
+    ({"regions"}, lambda regions: not regions, "expected at least one region"),
+    (
+        {"regions"},
+        lambda regions: any(not r.replace("-", "").isalnum() or not r.islower() for r in regions),
+        "expected region codes such as us-east-1",
+    ),
+    ({"webhook_retry_schedule"}, lambda waits: not waits or min(waits) < 0, "expected seconds, 0 or more"),
+    ({"log_format"}, lambda form: form not in ("json", "console"), "expected json or console"),
+)

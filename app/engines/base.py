@@ -1,0 +1,169 @@
+"""The adapter that every engine implements: one object speaks to one host as its administrator.
+
+Every method is safe to repeat. An activity may run twice, or die between two statements of one method, and
+the next call must find its way from whatever is there. Names are opaque (`app.core.ids.engine_name`), the same
+for the database and its login role, and never come from a user.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar
+
+import msgspec
+
+from app.contracts.base import Engine
+
+
+class AdminAddress(msgspec.Struct, frozen=True, kw_only=True):
+    """How the service reaches a host. Not what tenants are told: that is the host's public address."""
+
+    host: str
+    port: int
+    user: str
+    password: str
+    database: str | None = None
+
+    def __repr__(self) -> str:
+        return f"AdminAddress({self.user}@{self.host}:{self.port})"
+
+
+class Tenant(msgspec.Struct, frozen=True, kw_only=True):
+    """One tenant on a host.
+
+    `name` is the database's and the role's, matching `^[a-z][a-z0-9]{0,31}$`; `marker` is what the engine
+    carries beside it, so that a name found on the host can be told from a stranger's.
+    """
+
+    name: str
+    password: str
+    marker: str
+
+    def __repr__(self) -> str:
+        return f"Tenant({self.name})"
+
+
+class EngineLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """What the engine itself enforces. `connections` is at least 1: on one engine 0 means none, on the other
+    it means no limit at all."""
+
+    connections: int
+
+
+class HostFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What a host says of itself. `shortcomings` are sentences for the operator: what this host lacks, and
+    what follows from it for the tenants."""
+
+    flavour: str
+    """`postgres`, `mysql` or `mariadb`."""
+    version: str
+    """As the server reports it, such as `18.6` or `10.11.19-MariaDB`."""
+    max_connections: int
+    """Sessions that tenants may hold in all: the server's limit less what it keeps for administrators."""
+    shortcomings: tuple[str, ...] = ()
+
+
+class Usage(msgspec.Struct, frozen=True, kw_only=True):
+    """One tenant database as measured on its host."""
+
+    storage_bytes: int
+    connections: int
+
+
+class FoundTenant(msgspec.Struct, frozen=True, kw_only=True):
+    """A database or role found on a host that carries a marker of ours."""
+
+    name: str
+    marker: str
+    has_database: bool
+    has_role: bool
+
+
+class EngineError(Exception):
+    """An engine refused or could not be asked. The tree:
+
+    EngineError             the engine answered with an error that another try may mend
+    ├── HostUnavailable     nobody answers, or the host takes no connection: another host may serve
+    ├── NameTaken           the name exists and is not ours: never touch it, take another name
+    └── LoginRefused        the tenant's own credentials were refused
+    """
+
+    def __init__(self, message: str, *, code: str | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        """The engine's own: an SQLSTATE or a MySQL error number, when it gave one."""
+
+
+class HostUnavailable(EngineError):
+    """The host can't be reached, is starting, shutting down, out of connections or out of disk."""
+
+
+class NameTaken(EngineError):
+    """A database or role of this name exists and carries no marker of ours, or another's."""
+
+
+class LoginRefused(EngineError):
+    """The tenant's credentials don't log in."""
+
+
+class EngineAdapter(ABC):
+    """One host of one engine, spoken to as its administrator over a small bounded pool of connections."""
+
+    engine: ClassVar[Engine]
+    label: ClassVar[str]
+    """What a person calls the engine, such as `PostgreSQL`."""
+    uri_scheme: ClassVar[str]
+    """Of a connection string to it, such as `postgresql`."""
+    default_port: ClassVar[int]
+
+    def __init__(self, address: AdminAddress) -> None:
+        self.address = address
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Closes the pool."""
+
+    @abstractmethod
+    async def inspect_host(self) -> HostFacts:
+        """Version, room and shortcomings. Raises `EngineError` for a server too old to isolate tenants or an
+        administrator who may not provision, saying what is missing; `HostUnavailable` when nobody answers."""
+
+    @abstractmethod
+    async def harden_host(self) -> tuple[str, ...]:
+        """Closes what a fresh server leaves open to every account. Returns a sentence for each thing that this
+        administrator was not allowed to close."""
+
+    @abstractmethod
+    async def create(self, tenant: Tenant, limits: EngineLimits) -> None:
+        """Makes the role and the database, isolated as the research prescribes, limited and marked. Finishes
+        what an earlier call began, and sets the password and limits given now. Raises `NameTaken`."""
+
+    @abstractmethod
+    async def verify_login(self, tenant: Tenant) -> None:
+        """Logs in with the tenant's own credentials, makes a table, writes, reads and drops it. Raises
+        `LoginRefused` when the credentials are refused."""
+
+    @abstractmethod
+    async def set_limits(self, tenant: Tenant, limits: EngineLimits) -> None:
+        """Puts the limits in force for new sessions. Sessions already open stay."""
+
+    @abstractmethod
+    async def revoke(self, tenant: Tenant) -> None:
+        """Ends all access. When it returns, no session is open, none can be opened, and not one more statement
+        of the tenant's succeeds. Data and password stay. A tenant that doesn't exist is revoked already."""
+
+    @abstractmethod
+    async def restore(self, tenant: Tenant) -> None:
+        """Undoes `revoke`: the same credentials work again."""
+
+    @abstractmethod
+    async def destroy(self, tenant: Tenant) -> None:
+        """Removes database, role and marker, with the sessions that hold them. What is gone already is success;
+        what carries a stranger's marker is left alone, with `NameTaken`."""
+
+    @abstractmethod
+    async def measure(self, names: Sequence[str]) -> dict[str, Usage]:
+        """Storage and open sessions of these databases, in one look at the host. Missing ones are left out."""
+
+    @abstractmethod
+    async def list_tenants(self) -> list[FoundTenant]:
+        """Everything on this host that carries a marker of ours, whole or in part."""
