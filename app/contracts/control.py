@@ -1,0 +1,81 @@
+"""Activities on our own database. Each is one transaction: the state and the event that tells of it."""
+
+from abc import ABC, abstractmethod
+from uuid import UUID
+
+from temporalio import activity
+
+from app.contracts.base import Contract
+
+
+class Placement(Contract, frozen=True, kw_only=True):
+    """Where a database is to live."""
+
+    host_id: int
+    address: str
+    """`host:port`, for people."""
+
+
+class Replacement(Contract, frozen=True, kw_only=True):
+    """The outcome of looking for another host."""
+
+    placement: Placement
+    """The new place, or the old one when there is no other."""
+    moved: bool
+    remnant_host_id: int | None
+    """The host that was given up on, when parts of the database may lie there."""
+    remnant_name: str
+    """The name of those parts there."""
+
+
+class HostFailure(Contract, frozen=True, kw_only=True):
+    """What a provisioning attempt met on its host."""
+
+    database: UUID
+    name_taken: bool
+    """The name is a stranger's there: take another name. Otherwise the host is sick."""
+    reason: str
+
+
+class LimitsApplied(Contract, frozen=True, kw_only=True):
+    database: UUID
+    revision: int
+
+
+class ControlActivities(ABC):
+    """State changes of databases. All are safe to repeat: a change that was made is made."""
+
+    @activity.defn(name="find_placement")
+    @abstractmethod
+    async def find_placement(self, database: UUID) -> Placement:
+        """Where the database is placed now."""
+
+    @activity.defn(name="replace_host")
+    @abstractmethod
+    async def replace_host(self, failure: HostFailure) -> Replacement:
+        """Places a provisioning database anew after a failure on its host."""
+
+    @activity.defn(name="activate_database")
+    @abstractmethod
+    async def activate_database(self, database: UUID) -> None:
+        """`provisioning` to `active`, with `database.provisioned`. Fails with `NOT_WANTED` when it is deleted."""
+
+    @activity.defn(name="abandon_provisioning")
+    @abstractmethod
+    async def abandon_provisioning(self, database: UUID) -> None:
+        """Marks a database whose provisioning was cancelled as deleted, with `database.deleted`, unless the
+        deletion that cancelled it has done so."""
+
+    @activity.defn(name="record_revoked")
+    @abstractmethod
+    async def record_revoked(self, database: UUID) -> None:
+        """Access has ended; whoever waits for it is told."""
+
+    @activity.defn(name="record_destroyed")
+    @abstractmethod
+    async def record_destroyed(self, database: UUID) -> None:
+        """Nothing is left on the host; the password is forgotten and the place is free."""
+
+    @activity.defn(name="record_limits_applied")
+    @abstractmethod
+    async def record_limits_applied(self, applied: LimitsApplied) -> None: ...

@@ -1,0 +1,80 @@
+"""The workflows of a database's life: their names, inputs and results.
+
+The classes are interfaces. Whoever starts one names it through here; `workflows/` holds what they do.
+"""
+
+from abc import ABC, abstractmethod
+from datetime import datetime
+from uuid import UUID
+
+from temporalio import workflow
+
+from app.contracts.base import Contract, Engine
+
+
+class DatabaseWorkflowInput(Contract, frozen=True, kw_only=True):
+    """What every workflow about one database is told: enough to find it and to route to its region."""
+
+    database: UUID
+    engine: Engine
+    region: str
+    team_id: int
+
+
+class ProvisionDatabaseInput(DatabaseWorkflowInput, frozen=True, kw_only=True):
+    """Credentials, limits and host are read from our own database by the activities."""
+
+
+class DeleteDatabaseInput(DatabaseWorkflowInput, frozen=True, kw_only=True):
+    destroy_at: datetime
+    """End of the grace period, in UTC: the data is kept until then."""
+    cancel_provisioning: bool
+    """A provisioning was still under way when the deletion was asked for."""
+
+
+class ApplyLimitsInput(DatabaseWorkflowInput, frozen=True, kw_only=True):
+    revision: int
+    """The change of limits that asked for this run. What is applied is the newest."""
+
+
+class RemoveRemnantInput(DatabaseWorkflowInput, frozen=True, kw_only=True):
+    host_id: int
+    """The host that provisioning gave up on, and where parts of the database may lie."""
+    name: str
+    """The name of those parts there."""
+
+
+@workflow.defn(name="ProvisionDatabase")
+class ProvisionDatabase(ABC):
+    """Makes a database and proves it by logging in. Never fails: it waits, moves on, or is cancelled."""
+
+    @workflow.run
+    @abstractmethod
+    async def run(self, request: ProvisionDatabaseInput) -> None: ...
+
+
+@workflow.defn(name="DeleteDatabase")
+class DeleteDatabase(ABC):
+    """Ends all access at once, keeps the data through the grace period, then destroys it."""
+
+    @workflow.run
+    @abstractmethod
+    async def run(self, request: DeleteDatabaseInput) -> None: ...
+
+
+@workflow.defn(name="ApplyLimits")
+class ApplyLimits(ABC):
+    """Brings a changed limit to the engine."""
+
+    @workflow.run
+    @abstractmethod
+    async def run(self, request: ApplyLimitsInput) -> None: ...
+
+
+@workflow.defn(name="RemoveRemnant")
+class RemoveRemnant(ABC):
+    """Clears what a failed attempt left on a host that was given up on, once that host is back."""
+
+    @workflow.run
+    @abstractmethod
+    async def run(self, request: RemoveRemnantInput) -> None: ...

@@ -1,0 +1,39 @@
+"""Task queues, workflow ids and search attributes: the names under which work is found."""
+
+from uuid import UUID
+
+from temporalio.common import SearchAttributeKey
+
+CONTROL_QUEUE = "control"
+"""All workflows, and the activities on our own database."""
+
+WEBHOOK_QUEUE = "webhooks"
+"""Outgoing HTTP, and nothing else."""
+
+
+def engine_queue(region: str) -> str:
+    """Activities that touch the engines of one region."""
+    return f"engine:{region}"
+
+
+def provision_workflow_id(database: UUID) -> str:
+    return f"provision-database/{database}"
+
+
+def delete_workflow_id(database: UUID) -> str:
+    return f"delete-database/{database}"
+
+
+def limits_workflow_id(database: UUID, revision: int) -> str:
+    return f"apply-limits/{database}/{revision}"
+
+
+def remnant_workflow_id(database: UUID, host_id: int) -> str:
+    return f"remove-remnant/{database}/{host_id}"
+
+
+DATABASE_ATTRIBUTE = SearchAttributeKey.for_keyword("HeadwaterDatabase")
+TEAM_ATTRIBUTE = SearchAttributeKey.for_int("HeadwaterTeam")
+ENGINE_ATTRIBUTE = SearchAttributeKey.for_keyword("HeadwaterEngine")
+REGION_ATTRIBUTE = SearchAttributeKey.for_keyword("HeadwaterRegion")
+SEARCH_ATTRIBUTES = (DATABASE_ATTRIBUTE, TEAM_ATTRIBUTE, ENGINE_ATTRIBUTE, REGION_ATTRIBUTE)

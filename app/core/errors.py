@@ -1,0 +1,174 @@
+"""Every error a client of the API can meet: one class each, with its code, HTTP status and meaning.
+
+    AppError
+    ├── MalformedJSON            400 malformed_json
+    ├── Unauthorized             401 unauthorized
+    ├── InvalidApiKey            403 invalid_api_key
+    ├── ApiKeyExpired            403 api_key_expired
+    ├── InsufficientScope        403 insufficient_scope
+    ├── NotFound                 404 not_found
+    ├── MethodNotAllowed         405 method_not_allowed
+    ├── IdempotencyKeyConflict   409 idempotency_key_conflict
+    ├── IdempotencyKeyInProgress 409 idempotency_key_in_progress
+    ├── PayloadTooLarge          413 payload_too_large
+    ├── MissingRequiredField     422 missing_required_field
+    ├── InvalidField             422 invalid_field
+    ├── PlanLimitExceeded        422 plan_limit_exceeded
+    ├── InternalError            500 internal_error
+    ├── CapacityExhausted        503 capacity_exhausted
+    ├── RevocationPending        503 revocation_pending
+    └── ServiceUnavailable       503 service_unavailable
+
+The envelope of interface specification section 2.10 is derived from it.
+"""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+
+class AppError(Exception):
+    """What the API answers when it refuses or fails. `details` and `headers` go out as they are."""
+
+    code: ClassVar[str]
+    status: ClassVar[int]
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        details: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.details = dict(details) if details is not None else None
+        self.headers = dict(headers or {})
+
+
+class MalformedJSON(AppError):
+    """The body is not JSON."""
+
+    code, status = "malformed_json", 400
+
+
+class Unauthorized(AppError):
+    """The Authorization header is missing or malformed."""
+
+    code, status = "unauthorized", 401
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, headers={"WWW-Authenticate": "Bearer"})
+
+
+class InvalidApiKey(AppError):
+    """The key is unknown or revoked."""
+
+    code, status = "invalid_api_key", 403
+
+
+class ApiKeyExpired(AppError):
+    """The key has passed its expiry."""
+
+    code, status = "api_key_expired", 403
+
+
+class InsufficientScope(AppError):
+    """The key lacks a scope that the operation needs."""
+
+    code, status = "insufficient_scope", 403
+
+    def __init__(self, required: str) -> None:
+        super().__init__(f"This API key lacks the scope {required}.", details={"required": required})
+
+
+class NotFound(AppError):
+    """The resource is unknown or not the caller's; the two can't be told apart."""
+
+    code, status = "not_found", 404
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"No such {what}.")
+
+
+class MethodNotAllowed(AppError):
+    """The path exists, the method on it doesn't."""
+
+    code, status = "method_not_allowed", 405
+
+
+class IdempotencyKeyConflict(AppError):
+    """The key came before with another request."""
+
+    code, status = "idempotency_key_conflict", 409
+
+
+class IdempotencyKeyInProgress(AppError):
+    """The first request with this key is still under way."""
+
+    code, status = "idempotency_key_in_progress", 409
+
+
+class PayloadTooLarge(AppError):
+    """The body is larger than 1 MiB."""
+
+    code, status = "payload_too_large", 413
+
+
+class MissingRequiredField(AppError):
+    """A required field, parameter or header is missing."""
+
+    code, status = "missing_required_field", 422
+
+    def __init__(self, field: str) -> None:
+        super().__init__(f"{field} is required.", details={"field": field})
+
+
+class InvalidField(AppError):
+    """A field, parameter or header has an unusable value, or is unknown."""
+
+    code, status = "invalid_field", 422
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message, details={"field": field})
+
+
+class PlanLimitExceeded(AppError):
+    """The team's tier or the database's plan doesn't allow it."""
+
+    code, status = "plan_limit_exceeded", 422
+
+    def __init__(self, message: str, *, field: str) -> None:
+        super().__init__(message, details={"field": field})
+
+
+class InternalError(AppError):
+    """Something unexpected; the log line carries the request id."""
+
+    code, status = "internal_error", 500
+
+
+class CapacityExhausted(AppError):
+    """No engine host has room; nothing was made."""
+
+    code, status = "capacity_exhausted", 503
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, headers={"Retry-After": "30"})
+
+
+class RevocationPending(AppError):
+    """A deletion was accepted and goes on, but the engine has not ended all access yet."""
+
+    code, status = "revocation_pending", 503
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, headers={"Retry-After": "5"})
+
+
+class ServiceUnavailable(AppError):
+    """Our own database can't be reached; nothing was changed."""
+
+    code, status = "service_unavailable", 503
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, headers={"Retry-After": "5"})

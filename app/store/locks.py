@@ -1,0 +1,29 @@
+"""Locks that serialise work on one database of a tenant's, over all processes."""
+
+import hashlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from uuid import UUID
+
+from app.store.session import raw_connection
+
+_NAMESPACE = b"headwater database lock"
+LOCK_WAIT_SECONDS = 20.0
+
+
+@asynccontextmanager
+async def database_lock(database: UUID) -> AsyncIterator[None]:
+    """Held for the block. Waits up to `LOCK_WAIT_SECONDS`, then raises `TimeoutError`.
+
+    It belongs to a session of our own PostgreSQL: a worker that dies loses it at once, while one that only hangs
+    keeps it, so that a second attempt never works beside the first.
+    """
+    key = int.from_bytes(hashlib.sha256(_NAMESPACE + database.bytes).digest()[:8], "big", signed=True)
+    async with raw_connection() as connection:
+        await connection.execute("SELECT pg_advisory_lock($1)", key, timeout=LOCK_WAIT_SECONDS)
+        try:
+            yield
+        finally:
+            # A connection that broke has lost the lock already, and the pool drops it.
+            if not connection.is_closed():
+                await connection.execute("SELECT pg_advisory_unlock($1)", key)

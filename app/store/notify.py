@@ -1,0 +1,91 @@
+"""Waiting for a change of a row, without asking for it again and again."""
+
+import asyncio
+import contextlib
+from collections import defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+from uuid import UUID
+
+import asyncpg
+import structlog
+
+from app.store.session import APPLICATION_NAME, fetch
+
+_CHANNEL = "headwater_database"
+_FALLBACK_SECONDS = 1.0
+"""How often a waiter looks by itself, for the notices lost while the listener was away."""
+
+Seen = TypeVar("Seen")
+log = structlog.get_logger(__name__)
+
+
+async def announce(database: UUID) -> None:
+    """Tells every waiter, in every process, that this database's row has changed. Call it inside the
+    transaction: PostgreSQL sends it on commit and forgets it on rollback."""
+    await fetch("SELECT pg_notify($1, $2)", _CHANNEL, str(database))
+
+
+class RowWatch:
+    """One listening connection a process, and the waiters behind it."""
+
+    def __init__(self, dsn: str) -> None:
+        self._dsn = dsn
+        self._waiters: dict[str, set[asyncio.Event]] = defaultdict(set)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator["RowWatch"]:
+        """Listens for the block, and connects again whenever the connection is lost."""
+        listener = asyncio.create_task(self._listen())
+        try:
+            yield self
+        finally:
+            listener.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await listener
+
+    async def wait_for(
+        self, database: UUID, look: Callable[[], Awaitable[Seen | None]], timeout: float
+    ) -> Seen | None:
+        """The first answer of `look` that is not None, or None after `timeout` seconds. It looks at once, then
+        after each notice."""
+        changed = asyncio.Event()
+        key = str(database)
+        self._waiters[key].add(changed)
+        try:
+            async with asyncio.timeout(timeout):
+                while (seen := await look()) is None:
+                    with contextlib.suppress(TimeoutError):
+                        await asyncio.wait_for(changed.wait(), _FALLBACK_SECONDS)
+                    changed.clear()
+                return seen
+        except TimeoutError:
+            return None
+        finally:
+            self._waiters[key].discard(changed)
+            if not self._waiters[key]:
+                del self._waiters[key]
+
+    async def _listen(self) -> None:
+        while True:
+            try:
+                await self._listen_once()
+            except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError) as fault:
+                log.warning("listener_lost", reason=str(fault) or type(fault).__name__)
+            await asyncio.sleep(0.5)
+
+    async def _listen_once(self) -> None:
+        settings = {"application_name": f"{APPLICATION_NAME} listener"}
+        connection = await asyncpg.connect(self._dsn, timeout=5, server_settings=settings)
+        try:
+            closed = asyncio.Event()
+            connection.add_termination_listener(lambda _: closed.set())
+            await connection.add_listener(_CHANNEL, self._on_notice)
+            await closed.wait()
+        finally:
+            connection.terminate()
+
+    def _on_notice(self, *notice: Any) -> None:
+        for changed in self._waiters.get(notice[3], ()):
+            changed.set()

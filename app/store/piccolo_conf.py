@@ -1,0 +1,7 @@
+"""What Piccolo's migrations look up by name (`PICCOLO_CONF=app.store.piccolo_conf`)."""
+
+from piccolo.conf.apps import AppRegistry
+
+from app.store.engine import DB as DB
+
+APP_REGISTRY = AppRegistry(apps=["app.store.piccolo_app"])
