@@ -1,0 +1,34 @@
+"""Names and literals as they may appear inside SQL text, where a driver can't pass a parameter."""
+
+import re
+
+from app.engines.base import Tenant
+
+_NAME = re.compile(r"[a-z][a-z0-9]{0,31}\Z")
+
+MARKER_PREFIX = "headwater:"
+"""What every marker of ours begins with."""
+HELPER_SEPARATOR = "_"
+"""A tenant's helper roles are named `<name>_<purpose>`. No tenant's own name holds the separator, so one
+tenant's helpers are never mistaken for another's."""
+
+
+def check_tenant(tenant: Tenant) -> None:
+    """Raises `ValueError` unless name, password and marker are safe to write into a statement."""
+    check_name(tenant.name)
+    if not (tenant.password.isascii() and tenant.password.isprintable()):
+        raise ValueError("a tenant's password is printable ASCII")
+    if not (tenant.marker.isascii() and tenant.marker.isprintable() and "\\" not in tenant.marker):
+        raise ValueError("a marker is printable ASCII without a backslash")
+
+
+def check_name(name: str) -> None:
+    """Raises `ValueError` for anything but `[a-z][a-z0-9]{0,31}`: MySQL's GRANT reads `_` and `%` as wildcards."""
+    if not _NAME.match(name):
+        raise ValueError("a tenant's name matches ^[a-z][a-z0-9]{0,31}$")
+
+
+def literal(text: str) -> str:
+    """A string literal of either engine. `check_tenant` has kept backslashes out, which MySQL would read as
+    escapes."""
+    return "'" + text.replace("'", "''") + "'"

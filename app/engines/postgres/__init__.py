@@ -1,0 +1,3 @@
+"""PostgreSQL 16 and later, through an administrator that need not be a superuser."""
+
+from app.engines.postgres.adapter import PostgresAdapter as PostgresAdapter

@@ -1,0 +1,122 @@
+"""What the system catalogs say about tenants, and whether it is ours."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from app.engines.base import EngineError, FoundTenant, NameTaken, Tenant, Usage
+from app.engines.naming import HELPER_SEPARATOR, MARKER_PREFIX
+
+
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """A tenant's name as the server knows it. `owned`: the database's owner is our administrator.
+    `temp_limit`: the administrator may set `temp_file_limit`."""
+
+    role: bool
+    role_marker: str | None
+    can_login: bool
+    database: bool
+    database_marker: str | None
+    owned: bool
+    temp_limit: bool
+    helpers: tuple[str, ...]
+
+    def check(self, tenant: Tenant) -> "Found":
+        """Raises `NameTaken` for a role or database that isn't this tenant's.
+
+        A database without a comment is ours when it stands beside our role and belongs to our administrator:
+        CREATE DATABASE can't share a transaction with COMMENT, so a crash may fall between the two.
+        """
+        if self.role and self.role_marker != tenant.marker:
+            raise NameTaken(f"the role {tenant.name} is not ours")
+        unmarked_ours = self.database_marker is None and self.role and self.owned
+        if self.database and self.database_marker != tenant.marker and not unmarked_ours:
+            raise NameTaken(f"the database {tenant.name} is not ours")
+        return self
+
+    def require(self, tenant: Tenant) -> "Found":
+        """Raises `EngineError` too when role or database is missing."""
+        self.check(tenant)
+        if not (self.role and self.database):
+            raise EngineError(f"{tenant.name} is not on this host, or only in part")
+        return self
+
+
+_FIND = """
+SELECT r.oid IS NOT NULL AS role, shobj_description(r.oid, 'pg_authid') AS role_marker,
+       coalesce(r.rolcanlogin, false) AS can_login,
+       d.oid IS NOT NULL AS database, shobj_description(d.oid, 'pg_database') AS database_marker,
+       coalesce(pg_get_userbyid(d.datdba) = current_user, false) AS owned,
+       has_parameter_privilege('temp_file_limit', 'SET') AS temp_limit,
+       ARRAY(SELECT rolname::text FROM pg_roles WHERE starts_with(rolname, $1 || $2) ORDER BY 1) AS helpers
+FROM (SELECT $1::name AS name) n
+LEFT JOIN pg_roles r ON r.rolname = n.name
+LEFT JOIN pg_database d ON d.datname = n.name
+"""
+
+
+async def find(connection: Any, name: str) -> Found:
+    row = await connection.fetchrow(_FIND, name, HELPER_SEPARATOR)
+    return msgspec.convert(dict(row), Found)
+
+
+# Locks before sessions: a login under way holds a lock on the database from before its access is checked until
+# after it shows among the sessions, so it is seen by one of the two. Superusers are the operator's.
+_ARRIVING = """
+SELECT l.pid FROM pg_locks l JOIN pg_database d ON d.oid = l.objid
+WHERE l.locktype = 'object' AND l.classid = 'pg_database'::regclass AND d.datname = $1
+  AND l.pid <> pg_backend_pid()
+"""
+_TERMINATE = """
+SELECT a.pid, pg_terminate_backend(a.pid) AS ended
+FROM pg_stat_activity a JOIN pg_roles r ON r.oid = a.usesysid
+WHERE (a.datname = $1 OR r.rolname = $1 OR starts_with(r.rolname, $1 || $2))
+  AND NOT r.rolsuper AND a.pid <> pg_backend_pid()
+"""
+
+
+async def arriving(connection: Any, name: str) -> int:
+    """How many logins into the database are under way."""
+    return len(await connection.fetch(_ARRIVING, name))
+
+
+async def terminate(connection: Any, name: str) -> int:
+    """Asks every session in the database and of the tenant's roles to end. Returns how many there were."""
+    return len(await connection.fetch(_TERMINATE, name, HELPER_SEPARATOR))
+
+
+_MEASURE = """
+SELECT d.datname, pg_database_size(d.oid) AS storage_bytes,
+       (SELECT count(*) FROM pg_stat_activity a WHERE a.datid = d.oid AND a.usename = d.datname) AS connections
+FROM pg_database d WHERE d.datname = ANY($1::name[])
+"""
+_LIST = """
+WITH roles AS (
+    SELECT rolname::text AS name, shobj_description(oid, 'pg_authid') AS marker FROM pg_roles
+), databases AS (
+    SELECT datname::text AS name, shobj_description(oid, 'pg_database') AS marker,
+           pg_get_userbyid(datdba) = current_user AS owned FROM pg_database
+), marked_roles AS (
+    SELECT * FROM roles WHERE starts_with(marker, $1)
+)
+SELECT coalesce(r.name, d.name) AS name, coalesce(r.marker, d.marker) AS marker,
+       d.name IS NOT NULL AS has_database, r.name IS NOT NULL AS has_role
+FROM marked_roles r
+FULL JOIN databases d ON d.name = r.name AND (d.marker = r.marker OR d.marker IS NULL AND d.owned)
+WHERE r.name IS NOT NULL OR starts_with(d.marker, $1)
+ORDER BY name
+"""
+
+
+async def measure(connection: Any, names: Sequence[str]) -> dict[str, Usage]:
+    rows = await connection.fetch(_MEASURE, list(names))
+    return {
+        row["datname"]: Usage(storage_bytes=row["storage_bytes"] or 0, connections=row["connections"])
+        for row in rows
+    }
+
+
+async def list_marked(connection: Any) -> list[FoundTenant]:
+    rows = await connection.fetch(_LIST, MARKER_PREFIX)
+    return [msgspec.convert(dict(row), FoundTenant) for row in rows]

@@ -1,0 +1,119 @@
+"""Connections to one PostgreSQL server: a bounded pool for the administrator, single ones for the rest."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import asyncpg
+
+from app.engines.base import AdminAddress
+from app.engines.naming import check_name
+from app.engines.postgres.errors import translated, translated_login
+
+CONNECT_SECONDS = 3
+STATEMENT_SECONDS = 60
+LOCK_SECONDS = 10
+POOL_SIZE = 4
+IDLE_SECONDS = 60
+
+_ADMIN_SETTINGS = {
+    # Every tenant sees it in pg_stat_activity, so it says nothing of what is going on.
+    "application_name": "headwater",
+    # Makes the administrator a member of each role it creates, so that it may hand over a schema to the role
+    # and end its sessions without being a superuser.
+    "createrole_self_grant": "set, inherit",
+    # A tenant's objects must never be found in place of the system's.
+    "search_path": "pg_catalog",
+    "standard_conforming_strings": "on",
+    "lock_timeout": f"{LOCK_SECONDS}s",
+    "statement_timeout": f"{STATEMENT_SECONDS}s",
+}
+
+
+class _AdminConnection(asyncpg.Connection):  # type: ignore[misc]  # the driver is untyped
+    def get_reset_query(self) -> str:
+        """What the pool sends at release. The driver's own also undoes what these sessions never do."""
+        return "SELECT pg_advisory_unlock_all()"
+
+
+class Connections:
+    """The ways into one server. The pool belongs to the event loop that first used it."""
+
+    def __init__(self, address: AdminAddress) -> None:
+        self._address = address
+        self._pool: Any = None
+        self._opening = asyncio.Lock()
+        self.host = f"{address.host}:{address.port}"
+
+    async def close(self) -> None:
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.terminate()
+
+    @asynccontextmanager
+    async def admin(self) -> AsyncIterator[Any]:
+        """A pooled administrator's connection. Errors inside are translated."""
+        with translated(self.host):
+            async with (await self._ready()).acquire() as connection:
+                yield connection
+
+    @asynccontextmanager
+    async def locked(self, name: str) -> AsyncIterator[Any]:
+        """An administrator's connection that alone works on this tenant.
+
+        The lock outlives a killed worker for as long as the server still executes its last statement: without
+        it, a CREATE DATABASE under way would finish after the `destroy` that found nothing to drop.
+        """
+        check_name(name)
+        async with self.admin() as connection:
+            await connection.execute(f"SELECT pg_advisory_lock(hashtextextended('headwater {name}', 0))")
+            yield connection
+
+    @asynccontextmanager
+    async def admin_in(self, database: str) -> AsyncIterator[Any]:
+        """The administrator inside a tenant's database, for a few catalog statements and no more."""
+        with translated(self.host):
+            connection = await self._connect(database=database, server_settings=_ADMIN_SETTINGS)
+            try:
+                yield connection
+            finally:
+                connection.terminate()
+
+    @asynccontextmanager
+    async def tenant(self, name: str, password: str) -> AsyncIterator[Any]:
+        """The tenant itself in its own database. Raises `LoginRefused`."""
+        with translated_login(self.host):
+            connection = await self._connect(user=name, password=password, database=name)
+        with translated(self.host):
+            try:
+                yield connection
+            finally:
+                connection.terminate()
+
+    async def _ready(self) -> Any:
+        async with self._opening:
+            if self._pool is None:
+                self._pool = await asyncpg.create_pool(
+                    **self._target(),
+                    min_size=0,
+                    max_size=POOL_SIZE,
+                    max_inactive_connection_lifetime=IDLE_SECONDS,
+                    connection_class=_AdminConnection,
+                    server_settings=_ADMIN_SETTINGS,
+                )
+            return self._pool
+
+    async def _connect(self, **overrides: Any) -> Any:
+        return await asyncpg.connect(**{**self._target(), **overrides})
+
+    def _target(self) -> dict[str, Any]:
+        return {
+            "host": self._address.host,
+            "port": self._address.port,
+            "user": self._address.user,
+            "password": self._address.password,
+            "database": self._address.database or "postgres",
+            "timeout": CONNECT_SECONDS,
+            "command_timeout": STATEMENT_SECONDS,
+        }

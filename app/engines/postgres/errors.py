@@ -1,0 +1,68 @@
+"""The driver's errors as `EngineError`s: the one place that reads an SQLSTATE."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import asyncpg
+
+from app.engines.base import EngineError, HostUnavailable, LoginRefused
+
+_UNAVAILABLE = {
+    "53100",  # disk full
+    "53200",  # out of memory
+    "53300",  # too many connections
+    "57P01",  # shutting down
+    "57P02",  # shutting down after a crash
+    "57P03",  # starting up
+}
+_REFUSED = {
+    "28000",  # the role may not log in, or pg_hba.conf has no line for it
+    "28P01",  # wrong password
+    "3D000",  # no such database
+    "42501",  # no CONNECT
+    "55000",  # the database takes no connections
+}
+UNRECOGNIZED_PARAMETER = "42704"
+
+
+@contextmanager
+def translated(host: str) -> Iterator[None]:
+    """Raises `HostUnavailable` or `EngineError` in place of what the driver raised. `host` names it."""
+    try:
+        yield
+    except asyncpg.PostgresError as error:
+        raise _from_server(host, error) from error
+    except (OSError, TimeoutError) as error:
+        raise HostUnavailable(f"{host} can't be reached: {_reason(error)}") from error
+    except asyncpg.InterfaceError as error:
+        raise HostUnavailable(f"{host}: the connection was lost") from error
+
+
+@contextmanager
+def translated_login(host: str) -> Iterator[None]:
+    """The same around a tenant's own login. A full host or role is an `EngineError` here: it says nothing
+    about the credentials, and the host did answer."""
+    try:
+        with translated(host):
+            yield
+    except EngineError as error:
+        if error.code in _REFUSED:
+            raise LoginRefused(str(error), code=error.code) from error
+        if error.code == "53300":
+            raise EngineError(str(error), code=error.code) from error
+        raise
+
+
+def _from_server(host: str, error: asyncpg.PostgresError) -> EngineError:
+    code: str | None = getattr(error, "sqlstate", None)
+    lost = isinstance(error, asyncpg.PostgresConnectionError)
+    kind = HostUnavailable if lost or code in _UNAVAILABLE else EngineError
+    # The primary message alone: DETAIL may quote values.
+    message = str(error.args[0]) if error.args else type(error).__name__
+    return kind(f"{host}: {message.splitlines()[0]}", code=code)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, TimeoutError):
+        return "no answer in time"
+    return (getattr(error, "strerror", None) or type(error).__name__).splitlines()[0]

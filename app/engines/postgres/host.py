@@ -1,0 +1,102 @@
+"""A PostgreSQL server as a whole: fit to hold tenants or not, and what it leaves open to every account."""
+
+from typing import Any
+
+from app.engines.base import EngineError, HostFacts
+
+OLDEST = 16
+"""Before it, CREATEROLE is as good as a superuser, and can't hand a schema over without more rights."""
+
+_FACTS = """
+SELECT current_setting('server_version') AS version,
+       current_setting('server_version_num')::int / 10000 AS major,
+       current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
+           - coalesce(current_setting('reserved_connections', true), '0')::int AS room,
+       pg_is_in_recovery() AS replica,
+       r.rolsuper, r.rolsuper OR r.rolcreatedb AS createdb, r.rolsuper OR r.rolcreaterole AS createrole,
+       has_parameter_privilege('temp_file_limit', 'SET') AS temp_limit,
+       current_setting('max_prepared_transactions')::int AS prepared,
+       current_setting('ssl')::bool AS ssl,
+       (SELECT pg_encoding_to_char(encoding) = 'UTF8' OR datcollate IN ('C', 'POSIX')
+        FROM pg_database WHERE datname = 'template0') AS utf8,
+       ARRAY(SELECT DISTINCT name::text FROM pg_available_extension_versions
+             WHERE trusted AND name ~ '^pl(perl|tcl|python)' ORDER BY 1) AS languages
+FROM pg_roles r WHERE r.rolname = current_user
+"""
+_OPEN = """
+SELECT datname::text FROM pg_database
+WHERE datname IN ('postgres', 'template1')
+  AND (has_database_privilege('public', oid, 'CONNECT') OR has_database_privilege('public', oid, 'TEMPORARY'))
+ORDER BY 1
+"""
+
+
+async def inspect(connection: Any) -> HostFacts:
+    facts = await connection.fetchrow(_FACTS)
+    missing = [
+        sentence
+        for lacking, sentence in (
+            (facts["major"] < OLDEST, f"PostgreSQL {OLDEST} or later is needed; this is {facts['version']}"),
+            (not facts["createdb"], "the administrator lacks CREATEDB"),
+            (not facts["createrole"], "the administrator lacks CREATEROLE"),
+            (facts["replica"], "this server is a read-only replica"),
+            (not facts["utf8"], "template0 has a locale that can't hold UTF-8"),
+        )
+        if lacking
+    ]
+    if missing:
+        raise EngineError("; ".join(missing))
+    return HostFacts(
+        flavour="postgres",
+        version=facts["version"],
+        max_connections=facts["room"],
+        shortcomings=(
+            *_shortcomings(facts),
+            *[_still_open(name) for name in await _open_databases(connection)],
+        ),
+    )
+
+
+def _shortcomings(facts: Any) -> list[str]:
+    checks = (
+        (
+            not facts["temp_limit"],
+            "The administrator may not set temp_file_limit, so one tenant's query can fill the disk with temporary "
+            "files. GRANT SET ON PARAMETER temp_file_limit lets it.",
+        ),
+        (
+            facts["prepared"] > 0,
+            "max_prepared_transactions is above 0: a forgotten prepared transaction holds back vacuum.",
+        ),
+        (not facts["ssl"], "TLS is off: passwords' proofs and data cross the network in the clear."),
+        (
+            bool(facts["languages"]),
+            f"Any tenant can install {', '.join(facts['languages'])}. Remove these packages from the host.",
+        ),
+        (
+            facts["rolsuper"],
+            "The administrator is a superuser. A role with CREATEDB and CREATEROLE is enough and can do less harm.",
+        ),
+    )
+    return [sentence for lacking, sentence in checks if lacking]
+
+
+async def harden(connection: Any) -> tuple[str, ...]:
+    for name in await _open_databases(connection):
+        # A warning, not an error, when the administrator doesn't own the database: what counts is looked up after.
+        await connection.execute(
+            f'GRANT CONNECT ON DATABASE "{name}" TO CURRENT_USER; '
+            f'REVOKE CONNECT, TEMPORARY ON DATABASE "{name}" FROM PUBLIC'
+        )
+    return tuple(_still_open(name) for name in await _open_databases(connection))
+
+
+async def _open_databases(connection: Any) -> list[str]:
+    return [row["datname"] for row in await connection.fetch(_OPEN)]
+
+
+def _still_open(name: str) -> str:
+    return (
+        f"Every tenant can connect to the database {name}: as its owner or a superuser, "
+        f"REVOKE CONNECT, TEMPORARY ON DATABASE {name} FROM PUBLIC."
+    )
