@@ -1,0 +1,24 @@
+"""Small private files that survive a crash: written whole or not at all, readable by their owner alone."""
+
+import os
+import secrets
+from pathlib import Path
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Replaces the file in one step, mode 0600, on disk when this returns."""
+    # A reader must never see half of it, and a crash must leave the old one.
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(path)
+
+
+def kept_secret(path: Path) -> str:
+    """The secret in this file, made on first use. It is hexadecimal: safe in a URL and in SQL quotes."""
+    if not path.exists():
+        write_private(path, secrets.token_hex(24).encode())
+    return path.read_text()

@@ -1,0 +1,127 @@
+"""A real MySQL or MariaDB server of the stack's own, run by whichever server program the machine has."""
+
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+import aiomysql
+import pymysql
+
+from app.local.errors import StackError
+from app.local.files import kept_secret
+from app.local.mysql_install import Flavour, install
+from app.local.ports import LOOPBACK
+from app.local.processes import Command
+from app.local.service_user import service_user
+from app.local.services import Service, server_environ
+
+SUPERUSER = "root"
+
+_OPTIONS = (
+    f"--bind-address={LOOPBACK}",
+    "--socket=mysql.sock",  # in the data folder: the whole path of a socket is limited to 107 bytes
+    "--pid-file=mysql.pid",
+    "--character-set-server=utf8mb4",
+    "--skip-name-resolve",
+    "--skip-show-database",
+    "--local-infile=OFF",
+    "--event-scheduler=OFF",
+    "--skip-log-bin",
+    # With a binary log a tenant could make no trigger without it; the same here, so that nothing surprises.
+    "--log-bin-trust-function-creators=ON",
+    "--innodb-file-per-table=ON",
+    # A few broken handshakes would shut the loopback address out.
+    "--max-connect-errors=1000000",
+)
+_FLAVOURED: Mapping[Flavour, tuple[str, ...]] = {
+    "mariadb": (
+        "--skip-symbolic-links",  # or a tenant's DATA DIRECTORY writes outside the data folder
+        "--innodb-log-file-size=50331648",
+    ),
+    "mysql": (
+        "--secure-file-priv=NULL",
+        "--disabled-storage-engines=MyISAM,MEMORY,FEDERATED,CSV,ARCHIVE,BLACKHOLE,MERGE",
+        "--loose-mysqlx=OFF",
+    ),
+}
+_NOT_DURABLE = ("--innodb-flush-log-at-trx-commit=0", "--innodb-doublewrite=0")
+
+
+def find_program(mysqld: Path | None, search_path: str) -> Path | None:
+    """The given server program, else the machine's on `search_path` or where distributions put servers, else
+    None. Raises `StackError` when the given one can't be run."""
+    if mysqld is not None:
+        found = shutil.which(mysqld, path=search_path)
+        if found is None:
+            raise StackError(f"HEADWATER_MYSQLD names {mysqld}, which is not a program that can be run")
+        return Path(found).absolute()
+    # Only root's PATH has the folder of servers.
+    places = os.pathsep.join((search_path, "/usr/local/sbin", "/usr/sbin", "/usr/libexec"))
+    names = (shutil.which(name, path=places) for name in ("mariadbd", "mysqld"))
+    return next((Path(found).absolute() for found in names if found), None)
+
+
+class MysqlService(Service):
+    """MySQL or MariaDB under `folder`. Durable unless told otherwise: only tests may trade data for speed."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        folder: Path,
+        port: int,
+        log: Path,
+        program: Path,
+        flavour: Flavour,
+        max_connections: int = 150,
+        durable: bool = True,
+    ) -> None:
+        super().__init__(name, port, log)
+        self.flavour = flavour
+        self._folder = folder.absolute()
+        # Apart by flavour: neither server can read the other's files.
+        self._data = self._folder / f"data-{flavour}"
+        self._program = program
+        self._options: tuple[str, ...] = (f"--port={port}", f"--max-connections={max_connections}")
+        self._options += _OPTIONS + _FLAVOURED[flavour] + (() if durable else _NOT_DURABLE)
+
+    @property
+    def password(self) -> str:
+        """The full administrator's."""
+        return kept_secret(self._folder / "password")
+
+    def dsn(self, database: str = "mysql") -> str:
+        """The full administrator's connection string."""
+        return f"mysql://{SUPERUSER}:{self.password}@{LOOPBACK}:{self.port}/{database}"
+
+    async def prepare(self) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o711)
+        if self._data.exists():
+            return
+        # A crash in the middle leaves a draft that the next start throws away.
+        draft = self._folder / "draft"
+        shutil.rmtree(draft, ignore_errors=True)
+        draft.mkdir(mode=0o700)
+        data = await install(
+            self._program, self.flavour, draft, self.log, user=SUPERUSER, password=self.password
+        )
+        data.rename(self._data)
+        shutil.rmtree(draft)
+
+    def command(self) -> Command:
+        user = service_user(self._data, self._program, death_signal="KILL")
+        # --no-defaults must be first: the machine's own configuration is another server's.
+        arguments = ("--no-defaults", f"--datadir={self._data}", *self._options)
+        argv = (*user.prefix, str(self._program), *arguments)
+        return Command(argv=argv, log=self.log, environ=server_environ(), folder=Path("/"))
+
+    async def is_ready(self) -> bool:
+        try:
+            connection = await aiomysql.connect(
+                host=LOOPBACK, port=self.port, user=SUPERUSER, password=self.password, connect_timeout=2
+            )
+        except (OSError, TimeoutError, pymysql.MySQLError):
+            return False
+        await connection.ensure_closed()
+        return True

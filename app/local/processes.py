@@ -1,0 +1,132 @@
+"""One child process of the stack: in a process group of its own, with a log, bound to its parent's life."""
+
+import asyncio
+import contextlib
+import ctypes
+import os
+import signal
+import sys
+from asyncio.subprocess import DEVNULL, Process
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from app.local.errors import StackError
+
+_PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+@dataclass(frozen=True)
+class Command:
+    """How to run one child. `argv[0]` is a program's path."""
+
+    argv: tuple[str, ...]
+    log: Path
+    environ: Mapping[str, str] = field(default_factory=dict)
+    """The whole environment, not additions to ours: a child sees only what it is given."""
+    folder: Path | None = None
+    stdin: Path | None = None
+    stop_signal: signal.Signals = signal.SIGTERM
+    """What the program takes as a request to stop soon and cleanly."""
+    death_signal: signal.Signals = signal.SIGKILL
+    """What the kernel sends the child when this process dies, however it dies."""
+
+
+class ChildProcess:
+    """A started `Command`. Start it from the main thread only: to the kernel, "the parent dies" means that
+    the thread which started the child ends."""
+
+    def __init__(self, command: Command, process: Process) -> None:
+        self._command = command
+        self._process = process
+
+    @classmethod
+    async def start(cls, command: Command) -> "ChildProcess":
+        """Raises `StackError` when the program can't be started at all."""
+        command.log.parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.ExitStack() as files:
+            log = files.enter_context(command.log.open("ab"))
+            stdin = files.enter_context(command.stdin.open("rb")) if command.stdin else DEVNULL
+            try:
+                process = await asyncio.create_subprocess_exec(
+                    *command.argv,
+                    stdin=stdin,
+                    stdout=log,
+                    stderr=log,
+                    env=dict(command.environ),
+                    cwd=command.folder,
+                    start_new_session=True,
+                    preexec_fn=_die_with_parent(command.death_signal),
+                )
+            except OSError as error:
+                raise StackError(f"can't run {command.argv[0]}: {error.strerror}") from error
+        return cls(command, process)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def log(self) -> Path:
+        return self._command.log
+
+    @property
+    def returncode(self) -> int | None:
+        """None while it runs."""
+        return self._process.returncode
+
+    async def wait(self) -> int:
+        """Waits for the end of the process; a negative number is the signal that ended it."""
+        return await self._process.wait()
+
+    async def stop(self, timeout: float = 10) -> None:
+        """Asks the process to stop, waits, and kills whatever is left of its group. Repeatable."""
+        if self.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.send_signal(self._command.stop_signal)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._process.wait(), timeout)
+        await self.kill()
+
+    async def kill(self) -> None:
+        """Kills the whole group: a server's helpers may outlive the process that started them."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
+        await self._process.wait()
+
+
+async def run_to_end(command: Command, timeout: float) -> None:
+    """Runs a command that ends by itself. Raises `StackError` with the log's tail when it fails or takes
+    longer than `timeout` seconds."""
+    child = await ChildProcess.start(command)
+    try:
+        code = await asyncio.wait_for(child.wait(), timeout)
+    except TimeoutError:
+        raise StackError(f"{command.argv[0]} took longer than {timeout:.0f} s\n{tail(command.log)}") from None
+    finally:
+        await child.kill()
+    if code != 0:
+        raise StackError(f"{command.argv[0]} failed ({code})\n{tail(command.log)}")
+
+
+def tail(log: Path, lines: int = 15) -> str:
+    """The end of a log, for a message to the operator."""
+    try:
+        text = log.read_text(errors="replace")
+    except FileNotFoundError:
+        return ""
+    return "\n".join(f"    {line}" for line in text.splitlines()[-lines:])
+
+
+def _die_with_parent(death_signal: signal.Signals) -> Callable[[], None] | None:
+    if sys.platform != "linux":
+        return None
+    parent = os.getpid()
+
+    def prepare() -> None:
+        _libc.prctl(_PR_SET_PDEATHSIG, int(death_signal), 0, 0, 0)
+        if os.getppid() != parent:  # it died before the kernel was told
+            os._exit(1)
+
+    return prepare

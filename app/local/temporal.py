@@ -1,0 +1,101 @@
+"""Temporal's development server with its web interface, its state in one SQLite file."""
+
+import asyncio
+import sys
+from datetime import timedelta
+from pathlib import Path
+
+from google.protobuf.duration_pb2 import Duration
+from temporalio.api.namespace.v1 import NamespaceConfig
+from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest, UpdateNamespaceRequest
+from temporalio.client import Client
+from temporalio.service import RPCError
+
+from app.local.errors import StackError
+from app.local.ports import LOOPBACK
+from app.local.processes import Command
+from app.local.services import Service, server_environ
+
+# The queues of the one-shard server are polled 20 times a second by default, which costs each step of each
+# workflow 50 ms. Fairness lets one team's thousand tasks not delay another team's one.
+_DYNAMIC_CONFIG = {
+    "history.transferProcessorMaxPollRPS": "2000",
+    "history.timerProcessorMaxPollRPS": "2000",
+    "matching.enableFairness": "true",
+}
+_RETENTION = timedelta(hours=72)
+_RPC_TIMEOUT = timedelta(seconds=2)
+
+
+def find_program() -> Path:
+    """The `temporal` program that the package installs beside the interpreter. Raises `StackError`."""
+    program = Path(sys.executable).parent / "temporal"
+    if not program.is_file():
+        raise StackError(f"no `temporal` beside {sys.executable}: install the package headwater[local]")
+    return program
+
+
+class TemporalService(Service):
+    """The server; its state is in the file `database` or, without one, in memory. `ui_port` serves pages."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        port: int,
+        ui_port: int,
+        log: Path,
+        program: Path,
+        database: Path | None,
+        namespace: str = "default",
+    ) -> None:
+        super().__init__(name, port, log)
+        self.ui_port = ui_port
+        self._program = program
+        self._database = database
+        self._namespace = namespace
+
+    @property
+    def address(self) -> str:
+        return f"{LOOPBACK}:{self.port}"
+
+    def command(self) -> Command:
+        arguments = ["server", "start-dev", f"--ip={LOOPBACK}", f"--port={self.port}"]
+        arguments += [f"--ui-port={self.ui_port}", "--ui-disable-news-fetch", "--log-level=warn"]
+        arguments += [f"--dynamic-config-value={key}={value}" for key, value in _DYNAMIC_CONFIG.items()]
+        arguments += [f"--namespace={self._namespace}"]
+        if self._database is not None:
+            self._database.parent.mkdir(parents=True, exist_ok=True)
+            arguments += [f"--db-filename={self._database.absolute()}", "--sqlite-pragma=journal_mode=wal"]
+        argv = (str(self._program), *arguments)
+        return Command(argv=argv, log=self.log, environ=server_environ())
+
+    async def is_ready(self) -> bool:
+        """Serves the namespace, and keeps closed workflows for the retention time: as long as one is kept,
+        Temporal itself refuses to run the same job again under its id."""
+        try:
+            # The client would retry a refused connection for longer than a poll should take.
+            _, writer = await asyncio.open_connection(LOOPBACK, self.port)
+            writer.close()
+            await writer.wait_closed()
+            client = await Client.connect(self.address, namespace=self._namespace)
+            await self._keep_closed_workflows(client)
+        except (OSError, RPCError, RuntimeError):
+            return False
+        return True
+
+    async def _keep_closed_workflows(self, client: Client) -> None:
+        service = client.workflow_service
+        description = await service.describe_namespace(
+            DescribeNamespaceRequest(namespace=self._namespace), timeout=_RPC_TIMEOUT
+        )
+        if description.config.workflow_execution_retention_ttl.ToTimedelta() >= _RETENTION:
+            return
+        retention = Duration()
+        retention.FromTimedelta(_RETENTION)
+        await service.update_namespace(
+            UpdateNamespaceRequest(
+                namespace=self._namespace, config=NamespaceConfig(workflow_execution_retention_ttl=retention)
+            ),
+            timeout=_RPC_TIMEOUT,
+        )

@@ -1,0 +1,47 @@
+"""Servers that the whole run shares, each started when a test first asks for it."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from app.local.temporal import TemporalService
+from tests import servers
+from tests.servers import RunningServer
+
+
+@pytest_asyncio.fixture(scope="session")
+async def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[RunningServer]:
+    """An engine host: PostgreSQL, and its superuser."""
+    async with servers.postgres(tmp_path_factory.mktemp("postgres")) as server:
+        yield server
+
+
+@pytest_asyncio.fixture(scope="session")
+async def control_server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[RunningServer]:
+    """The PostgreSQL of our own state."""
+    async with servers.postgres(tmp_path_factory.mktemp("control")) as server:
+        yield server
+
+
+@pytest_asyncio.fixture(scope="session")
+async def mysql_server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[RunningServer]:
+    """An engine host: the MySQL or MariaDB of this machine, and its full administrator."""
+    async with servers.mysql(tmp_path_factory.mktemp("mysql"), servers.machine_mysqld()) as server:
+        yield server
+
+
+@pytest_asyncio.fixture(scope="session")
+async def oracle_mysql_server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[RunningServer]:
+    """An engine host: Oracle's MySQL, where HEADWATER_MYSQLD names one."""
+    async with servers.mysql(
+        tmp_path_factory.mktemp("oracle-mysql"), await servers.oracle_mysqld()
+    ) as server:
+        yield server
+
+
+@pytest_asyncio.fixture(scope="session")
+async def temporal_server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[TemporalService]:
+    """A Temporal server; `.address` is where it listens."""
+    async with servers.temporal(tmp_path_factory.mktemp("temporal")) as server:
+        yield server

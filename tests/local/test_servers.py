@@ -1,0 +1,81 @@
+"""The recipes of the servers: what they leave open is what every tenant could use."""
+
+from datetime import timedelta
+
+import asyncpg
+import pytest
+from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
+from temporalio.client import Client
+
+from app.local.temporal import TemporalService
+from tests.mysql_client import query
+from tests.servers import RunningServer
+
+
+async def test_postgres_has_one_account_with_a_scram_password(postgres_server: RunningServer) -> None:
+    connection = await asyncpg.connect(postgres_server.admin_dsn)
+    try:
+        roles = await connection.fetch(
+            "SELECT rolname, rolpassword FROM pg_authid WHERE rolcanlogin AND rolname = $1",
+            postgres_server.user,
+        )
+        assert [row["rolpassword"].split("$")[0] for row in roles] == ["SCRAM-SHA-256"]
+        settings = {
+            name: await connection.fetchval(f"SHOW {name}")
+            for name in ("max_prepared_transactions", "unix_socket_directories", "listen_addresses")
+        }
+    finally:
+        await connection.close()
+    assert settings == {
+        "max_prepared_transactions": "0",
+        "unix_socket_directories": "",
+        "listen_addresses": "127.0.0.1",
+    }
+
+
+async def test_postgres_asks_for_the_password(postgres_server: RunningServer) -> None:
+    with pytest.raises(asyncpg.InvalidPasswordError):
+        await asyncpg.connect(
+            host=postgres_server.host, port=postgres_server.port, user=postgres_server.user, password="wrong"
+        )
+
+
+async def test_mysql_has_one_account_and_no_test_database(mysql_server: RunningServer) -> None:
+    await _check_mysql(mysql_server)
+
+
+async def test_oracle_mysql_has_one_account_and_no_test_database(oracle_mysql_server: RunningServer) -> None:
+    await _check_mysql(oracle_mysql_server)
+    assert oracle_mysql_server.flavour == "mysql"
+
+
+async def test_temporal_keeps_closed_workflows_for_three_days(temporal_server: TemporalService) -> None:
+    client = await Client.connect(temporal_server.address)
+    description = await client.workflow_service.describe_namespace(
+        DescribeNamespaceRequest(namespace="default")
+    )
+    assert description.config.workflow_execution_retention_ttl.ToTimedelta() >= timedelta(hours=72)
+
+
+async def _check_mysql(server: RunningServer) -> None:
+    accounts = await query(
+        server,
+        "SELECT user, host FROM mysql.user WHERE user NOT LIKE 'm%.%' AND host <> '%'",
+    )
+    assert accounts == [("root", "127.0.0.1")]
+    assert (
+        await query(server, "SELECT 1 FROM information_schema.schemata WHERE schema_name LIKE 'test%'") == []
+    )
+    assert await query(server, "SELECT db FROM mysql.db WHERE user = ''") == []
+    variables = dict(await query(server, "SHOW GLOBAL VARIABLES"))
+    expected = {
+        "local_infile": "OFF",
+        "event_scheduler": "OFF",
+        "log_bin": "OFF",
+        "skip_name_resolve": "ON",
+        "skip_show_database": "ON",
+        "bind_address": "127.0.0.1",
+        "character_set_server": "utf8mb4",
+        "max_connections": "1000",
+    }
+    assert {name: variables[name] for name in expected} == expected

@@ -1,0 +1,129 @@
+"""Real servers for tests, made by the same recipes as the embedded stack's but not durable."""
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from app.local.mysql import SUPERUSER as MYSQL_SUPERUSER
+from app.local.mysql import MysqlService, find_program
+from app.local.mysql_install import Flavour, detect_flavour
+from app.local.ports import LOOPBACK, free_port
+from app.local.postgres import SUPERUSER as POSTGRES_SUPERUSER
+from app.local.postgres import PostgresService, find_programs
+from app.local.services import Service, start
+from app.local.temporal import TemporalService
+from app.local.temporal import find_program as find_temporal
+
+
+@dataclass(frozen=True)
+class RunningServer:
+    """A database server and its full administrator."""
+
+    host: str
+    port: int
+    user: str
+    password: str
+    admin_dsn: str
+    log: Path
+    pid: int
+    flavour: str
+    """`postgres`, `mysql` or `mariadb`."""
+
+
+@asynccontextmanager
+async def postgres(folder: Path, **settings: str) -> AsyncIterator[RunningServer]:
+    """A PostgreSQL server that logs every statement. `settings` are postgresql.conf's."""
+    service = PostgresService(
+        "postgres",
+        folder=folder,
+        port=free_port(),
+        log=folder / "postgres.log",
+        programs=find_programs(None),
+        max_connections=1000,
+        durable=False,
+        settings={"log_statement": "all"} | settings,
+    )
+    async with _running(service) as pid:
+        yield RunningServer(
+            host=LOOPBACK,
+            port=service.port,
+            user=POSTGRES_SUPERUSER,
+            password=service.password,
+            admin_dsn=service.dsn(),
+            log=service.log,
+            pid=pid,
+            flavour="postgres",
+        )
+
+
+@asynccontextmanager
+async def mysql(folder: Path, program: Path) -> AsyncIterator[RunningServer]:
+    """A MySQL or MariaDB server, whichever `program` is."""
+    flavour: Flavour = await detect_flavour(program)
+    service = MysqlService(
+        "mysql",
+        folder=folder,
+        port=free_port(),
+        log=folder / "mysql.log",
+        program=program,
+        flavour=flavour,
+        max_connections=1000,
+        durable=False,
+    )
+    async with _running(service) as pid:
+        yield RunningServer(
+            host=LOOPBACK,
+            port=service.port,
+            user=MYSQL_SUPERUSER,
+            password=service.password,
+            admin_dsn=service.dsn(),
+            log=service.log,
+            pid=pid,
+            flavour=flavour,
+        )
+
+
+@asynccontextmanager
+async def temporal(folder: Path) -> AsyncIterator[TemporalService]:
+    """A Temporal server that keeps its state in memory."""
+    service = TemporalService(
+        "temporal",
+        port=free_port(),
+        ui_port=free_port(),
+        log=folder / "temporal.log",
+        program=find_temporal(),
+        database=None,
+    )
+    async with _running(service):
+        yield service
+
+
+def machine_mysqld() -> Path:
+    """The MySQL or MariaDB server of this machine; skips the test without one."""
+    program = find_program(None, os.environ["PATH"])
+    if program is None:
+        pytest.skip("no MySQL or MariaDB server on this machine; `make test` installs one")
+    return program
+
+
+async def oracle_mysqld() -> Path:
+    """Oracle's MySQL server that HEADWATER_MYSQLD names; skips the test without one."""
+    given = os.environ.get("HEADWATER_MYSQLD")
+    program = find_program(Path(given), os.environ["PATH"]) if given else None
+    if program is None or await detect_flavour(program) != "mysql":
+        pytest.skip("HEADWATER_MYSQLD names no server of Oracle's MySQL")
+    return program
+
+
+@asynccontextmanager
+async def _running(service: Service) -> AsyncIterator[int]:
+    await service.prepare()
+    child = await start(service)
+    try:
+        yield child.pid
+    finally:
+        await child.stop(timeout=1)
