@@ -34,9 +34,7 @@ async def mysql_server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterato
 @pytest_asyncio.fixture(scope="session")
 async def oracle_mysql_server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[RunningServer]:
     """An engine host: Oracle's MySQL, where HEADWATER_MYSQLD names one."""
-    async with servers.mysql(
-        tmp_path_factory.mktemp("oracle-mysql"), await servers.oracle_mysqld()
-    ) as server:
+    async with servers.mysql(tmp_path_factory.mktemp("oracle-mysql"), await servers.oracle_mysqld()) as server:
         yield server
 
 

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from app.local.mysql import SUPERUSER as MYSQL_SUPERUSER
-from app.local.mysql import MysqlService, find_program
+from app.local.mysql import MysqlService
 from app.local.mysql_install import Flavour, detect_flavour
+from app.local.mysql_source import MysqlSource
 from app.local.ports import LOOPBACK, free_port
 from app.local.postgres import SUPERUSER as POSTGRES_SUPERUSER
 from app.local.postgres import PostgresService, find_programs
@@ -104,7 +105,7 @@ async def temporal(folder: Path) -> AsyncIterator[TemporalService]:
 
 def machine_mysqld() -> Path:
     """The MySQL or MariaDB server of this machine; skips the test without one."""
-    program = find_program(None, os.environ["PATH"])
+    program = MysqlSource.of_machine().find()
     if program is None:
         pytest.skip("no MySQL or MariaDB server on this machine; `make test` installs one")
     return program
@@ -113,7 +114,7 @@ def machine_mysqld() -> Path:
 async def oracle_mysqld() -> Path:
     """Oracle's MySQL server that HEADWATER_MYSQLD names; skips the test without one."""
     given = os.environ.get("HEADWATER_MYSQLD")
-    program = find_program(Path(given), os.environ["PATH"]) if given else None
+    program = MysqlSource.of_machine().find(Path(given)) if given else None
     if program is None or await detect_flavour(program) != "mysql":
         pytest.skip("HEADWATER_MYSQLD names no server of Oracle's MySQL")
     return program

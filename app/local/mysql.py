@@ -1,6 +1,5 @@
 """A real MySQL or MariaDB server of the stack's own, run by whichever server program the machine has."""
 
-import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -48,20 +47,6 @@ _FLAVOURED: Mapping[Flavour, tuple[str, ...]] = {
 _NOT_DURABLE = ("--innodb-flush-log-at-trx-commit=0", "--innodb-doublewrite=0")
 
 
-def find_program(mysqld: Path | None, search_path: str) -> Path | None:
-    """The given server program, else the machine's on `search_path` or where distributions put servers, else
-    None. Raises `StackError` when the given one can't be run."""
-    if mysqld is not None:
-        found = shutil.which(mysqld, path=search_path)
-        if found is None:
-            raise StackError(f"HEADWATER_MYSQLD names {mysqld}, which is not a program that can be run")
-        return Path(found).absolute()
-    # Only root's PATH has the folder of servers.
-    places = os.pathsep.join((search_path, "/usr/local/sbin", "/usr/sbin", "/usr/libexec"))
-    names = (shutil.which(name, path=places) for name in ("mariadbd", "mysqld"))
-    return next((Path(found).absolute() for found in names if found), None)
-
-
 class MysqlService(Service):
     """MySQL or MariaDB under `folder`. Durable unless told otherwise: only tests may trade data for speed."""
 
@@ -83,7 +68,7 @@ class MysqlService(Service):
         # Apart by flavour: neither server can read the other's files.
         self._data = self._folder / f"data-{flavour}"
         self._program = program
-        self._options: tuple[str, ...] = (f"--port={port}", f"--max-connections={max_connections}")
+        self._options: tuple[str, ...] = (f"--max-connections={max_connections}",)
         self._options += _OPTIONS + _FLAVOURED[flavour] + (() if durable else _NOT_DURABLE)
 
     @property
@@ -99,20 +84,28 @@ class MysqlService(Service):
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o711)
         if self._data.exists():
             return
+        if others := sorted(self._folder.glob("data-*")):
+            raise StackError(
+                f"{others[0]} was written by another server than {self._program} ({self.flavour}): give "
+                "HEADWATER_MYSQLD the server of before, or choose another HEADWATER_HOME"
+            )
         # A crash in the middle leaves a draft that the next start throws away.
         draft = self._folder / "draft"
         shutil.rmtree(draft, ignore_errors=True)
         draft.mkdir(mode=0o700)
-        data = await install(
-            self._program, self.flavour, draft, self.log, user=SUPERUSER, password=self.password
-        )
+        data = await install(self._program, self.flavour, draft, self.log, user=SUPERUSER, password=self.password)
         data.rename(self._data)
         shutil.rmtree(draft)
 
     def command(self) -> Command:
         user = service_user(self._data, self._program, death_signal="KILL")
         # --no-defaults must be first: the machine's own configuration is another server's.
-        arguments = ("--no-defaults", f"--datadir={self._data}", *self._options)
+        arguments = ["--no-defaults", f"--datadir={self._data}", f"--port={self.port}", *self._options]
+        if self.flavour == "mariadb":
+            # It has no word for "nowhere": an empty folder that the server may not write to says the same.
+            nowhere = self._folder / "no-files"
+            nowhere.mkdir(exist_ok=True, mode=0o711)
+            arguments.append(f"--secure-file-priv={nowhere}")
         argv = (*user.prefix, str(self._program), *arguments)
         return Command(argv=argv, log=self.log, environ=server_environ(), folder=Path("/"))
 

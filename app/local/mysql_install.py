@@ -32,9 +32,7 @@ async def detect_flavour(program: Path) -> Flavour:
     return "mariadb" if "mariadb" in version.lower() else "mysql"
 
 
-async def install(
-    program: Path, flavour: Flavour, draft: Path, log: Path, *, user: str, password: str
-) -> Path:
+async def install(program: Path, flavour: Flavour, draft: Path, log: Path, *, user: str, password: str) -> Path:
     """Makes a data folder inside the empty folder `draft`, and returns it. Its only usable account is
     `user` at 127.0.0.1, who may do everything; there is no anonymous account and no database `test`.
     """

@@ -66,7 +66,7 @@ class PostgresService(Service):
         self._folder = folder.absolute()
         self._data = self._folder / "data"
         self._programs = programs
-        self._settings = _SETTINGS | {"port": str(port), "max_connections": str(max_connections)}
+        self._settings = _SETTINGS | {"max_connections": str(max_connections)}
         self._settings |= ({} if durable else _NOT_DURABLE) | dict(settings or {})
 
     @property
@@ -96,15 +96,14 @@ class PostgresService(Service):
         arguments = [f"--pgdata={data}", f"--username={SUPERUSER}", f"--pwfile={password}", "--no-sync"]
         arguments += ["--auth=scram-sha-256", "--encoding=UTF8", "--locale=C.UTF-8"]
         argv = (*user.prefix, str(self._programs / "initdb"), *arguments)
-        await run_to_end(
-            Command(argv=argv, log=self.log, environ=server_environ(), folder=Path("/")), timeout=120
-        )
+        await run_to_end(Command(argv=argv, log=self.log, environ=server_environ(), folder=Path("/")), timeout=120)
         data.rename(self._data)
         shutil.rmtree(draft)
 
     def command(self) -> Command:
         user = service_user(self._data, self._programs / "postgres", death_signal="QUIT")
         settings = [f"--{name}={value}" for name, value in self._settings.items()]
+        settings.append(f"--port={self.port}")
         return Command(
             argv=(*user.prefix, str(self._programs / "postgres"), "-D", str(self._data), *settings),
             log=self.log,

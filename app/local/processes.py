@@ -40,6 +40,7 @@ class ChildProcess:
     def __init__(self, command: Command, process: Process) -> None:
         self._command = command
         self._process = process
+        self._group_ended = False
 
     @classmethod
     async def start(cls, command: Command) -> "ChildProcess":
@@ -91,8 +92,11 @@ class ChildProcess:
 
     async def kill(self) -> None:
         """Kills the whole group: a server's helpers may outlive the process that started them."""
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.pid, signal.SIGKILL)
+        if not self._group_ended:
+            # Once only: afterwards the number may be given to a stranger's group.
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, signal.SIGKILL)
+            self._group_ended = True
         await self._process.wait()
 
 

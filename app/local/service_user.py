@@ -60,9 +60,7 @@ def service_user(*paths: Path, death_signal: str) -> ServiceUser:
 
 
 def _closed_ancestor(path: Path) -> Path | None:
-    return next(
-        (parent for parent in path.resolve().parents if not parent.stat().st_mode & stat.S_IXOTH), None
-    )
+    return next((parent for parent in path.resolve().parents if not parent.stat().st_mode & stat.S_IXOTH), None)
 
 
 @functools.cache

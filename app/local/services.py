@@ -3,9 +3,12 @@
 import asyncio
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from app.local.errors import StackError
+from app.local.ports import PortAllocator, is_free
 from app.local.processes import ChildProcess, Command, tail
 
 _POLL_SECONDS = 0.05
@@ -24,6 +27,13 @@ class Service(ABC):
         """What must exist before the first start. Repeatable, also after a death half-way."""
         return
 
+    def move(self, ports: PortAllocator) -> bool:
+        """Leaves ports that somebody else has taken; says whether there were any."""
+        if is_free(self.port):
+            return False
+        self.port = ports.allocate()
+        return True
+
     @abstractmethod
     def command(self) -> Command:
         """The command line of a start."""
@@ -33,13 +43,15 @@ class Service(ABC):
         """Asks the server itself, and waits for an answer for a second or so at most."""
 
 
-async def start(service: Service, *, timeout: float = 60) -> ChildProcess:
+async def start(service: Service, *, timeout: float = 60, marks: Mapping[str, str] | None = None) -> ChildProcess:
     """Starts a prepared service and waits until it serves. Raises `StackError` with the log's tail when it
-    dies first or isn't ready after `timeout` seconds; then nothing of it is left running."""
-    child = await ChildProcess.start(service.command())
+    dies first or isn't ready after `timeout` seconds; then nothing of it is left running.
+    `marks` are added to its environment."""
+    command = service.command()
+    child = await ChildProcess.start(replace(command, environ={**command.environ, **(marks or {})}))
     try:
         async with asyncio.timeout(timeout):
-            while not await service.is_ready():
+            while not await service.is_ready() or child.returncode is not None:
                 if child.returncode is not None:
                     raise StackError(
                         f"{service.name} ended ({child.returncode}) before it was ready; the end of "
@@ -49,8 +61,7 @@ async def start(service: Service, *, timeout: float = 60) -> ChildProcess:
     except TimeoutError:
         await child.kill()
         raise StackError(
-            f"{service.name} was not ready within {timeout:.0f} s; the end of {service.log}:\n"
-            f"{tail(service.log)}"
+            f"{service.name} was not ready within {timeout:.0f} s; the end of {service.log}:\n{tail(service.log)}"
         ) from None
     except BaseException:
         await child.kill()

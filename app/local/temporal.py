@@ -12,7 +12,7 @@ from temporalio.client import Client
 from temporalio.service import RPCError
 
 from app.local.errors import StackError
-from app.local.ports import LOOPBACK
+from app.local.ports import LOOPBACK, PortAllocator, is_free
 from app.local.processes import Command
 from app.local.services import Service, server_environ
 
@@ -58,6 +58,13 @@ class TemporalService(Service):
     @property
     def address(self) -> str:
         return f"{LOOPBACK}:{self.port}"
+
+    def move(self, ports: PortAllocator) -> bool:
+        moved = super().move(ports)
+        if is_free(self.ui_port):
+            return moved
+        self.ui_port = ports.allocate()
+        return True
 
     def command(self) -> Command:
         arguments = ["server", "start-dev", f"--ip={LOOPBACK}", f"--port={self.port}"]

@@ -51,9 +51,7 @@ async def test_oracle_mysql_has_one_account_and_no_test_database(oracle_mysql_se
 
 async def test_temporal_keeps_closed_workflows_for_three_days(temporal_server: TemporalService) -> None:
     client = await Client.connect(temporal_server.address)
-    description = await client.workflow_service.describe_namespace(
-        DescribeNamespaceRequest(namespace="default")
-    )
+    description = await client.workflow_service.describe_namespace(DescribeNamespaceRequest(namespace="default"))
     assert description.config.workflow_execution_retention_ttl.ToTimedelta() >= timedelta(hours=72)
 
 
@@ -63,9 +61,7 @@ async def _check_mysql(server: RunningServer) -> None:
         "SELECT user, host FROM mysql.user WHERE user NOT LIKE 'm%.%' AND host <> '%'",
     )
     assert accounts == [("root", "127.0.0.1")]
-    assert (
-        await query(server, "SELECT 1 FROM information_schema.schemata WHERE schema_name LIKE 'test%'") == []
-    )
+    assert await query(server, "SELECT 1 FROM information_schema.schemata WHERE schema_name LIKE 'test%'") == []
     assert await query(server, "SELECT db FROM mysql.db WHERE user = ''") == []
     variables = dict(await query(server, "SHOW GLOBAL VARIABLES"))
     expected = {

@@ -1,0 +1,46 @@
+# Headwater's commands. Everything runs in .venv, which is made from the hash-pinned lock file.
+# On a fresh machine only make and python3 (3.11 or later) are needed.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+COMPILE := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
+	--no-annotate --no-header --no-emit-index-url --quiet
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: up test check bench lock help
+
+up: $(STAMP) ## Run the whole stack in the foreground; Ctrl-C stops it, the data stays in .headwater
+	@exec $(BIN)/python -m app.local
+
+test: $(STAMP) ## Run all tests, on real servers; ARGS="-k name" chooses
+	@$(BIN)/python -m app.local.install_mysql
+	@exec $(BIN)/python -m pytest $(ARGS)
+
+check: $(STAMP) ## Formatting, lint, types and import direction, in under a minute
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(STAMP) ## Measure how fast databases are made, against the engine's own statements
+	@exec $(BIN)/python -m benchmarks
+
+lock: $(STAMP) ## Resolve the newest allowed versions into requirements/
+	$(COMPILE) --upgrade --extra dev -o requirements/dev.lock
+	$(COMPILE) -c requirements/dev.lock -o requirements/runtime.lock
+
+help: ## Show this
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# A half-made environment has no stamp, so the next make goes on where this one broke off.
+$(STAMP): requirements/dev.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("Headwater needs Python 3.11 or later; PYTHON=… names one" * (sys.version_info < (3, 11)))'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing the locked packages into $(VENV)"
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.lock
+	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@

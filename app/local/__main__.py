@@ -1,0 +1,21 @@
+"""`python -m app.local`: runs the embedded stack in the foreground, as `headwater up` does."""
+
+import os
+import sys
+
+from app.core.settings import InvalidSettings, Settings
+from app.local.screen import Screen
+from app.local.stack import run
+
+
+def main() -> int:
+    try:
+        settings = Settings.load(os.environ)
+    except InvalidSettings as error:
+        Screen().fail(str(error))
+        return 1
+    return run(settings)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,32 @@
+"""`python -m app.local.install_mysql`: installs a MySQL server if this machine has none, as the stack does."""
+
+import asyncio
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from app.core.settings import InvalidSettings, Settings
+from app.local.errors import StackError
+from app.local.mysql_source import MysqlSource
+from app.local.screen import Screen
+
+
+def main() -> int:
+    """0 also without a server: everything but MySQL works, and its tests say why they are skipped."""
+    screen = Screen()
+    try:
+        settings = Settings.load(os.environ)
+        source = MysqlSource.of_machine()
+        with tempfile.TemporaryDirectory() as folder:
+            log = Path(folder) / "install.log"
+            found = asyncio.run(source.find_or_install(settings.mysqld, screen, log))
+    except (InvalidSettings, StackError) as error:
+        screen.fail(str(error))
+        return 1
+    screen.say(f"MySQL server: {found or 'none; going on without'}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,91 @@
+"""Where the stack gets its MySQL server program from: the operator, the machine, or the distribution's package."""
+
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from app.local.errors import StackError
+from app.local.processes import Command, run_to_end
+from app.local.screen import Screen
+
+# Only root's PATH has the folders of servers.
+_SERVER_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/usr/libexec")
+_PROGRAMS = ("mariadbd", "mysqld")
+_PACKAGES = ("mariadb-server-core", "default-mysql-server-core")
+"""The server without a service that the system would start by itself; the second where the first is not."""
+
+_TIMEOUT_SECONDS = 600
+
+
+@dataclass(frozen=True)
+class MysqlSource:
+    """How to look for a server. `folders` are searched in order."""
+
+    folders: tuple[str, ...]
+    may_install: bool = True
+
+    @classmethod
+    def of_machine(cls) -> "MysqlSource":
+        return cls(folders=(*os.get_exec_path(), *_SERVER_FOLDERS))
+
+    def find(self, given: Path | None = None) -> Path | None:
+        """The given program, else the machine's, else None. Raises `StackError` when the given one is none."""
+        path = os.pathsep.join(self.folders)
+        if given is not None:
+            found = shutil.which(given, path=path)
+            if found is None:
+                raise StackError(f"HEADWATER_MYSQLD names {given}, which is not a program that can be run")
+            return Path(found).absolute()
+        names = (shutil.which(name, path=path) for name in _PROGRAMS)
+        return next((Path(found).absolute() for found in names if found), None)
+
+    async def find_or_install(self, given: Path | None, screen: Screen, log: Path) -> Path | None:
+        """As `find`, with the distribution's package installed if need be. Without any way to a server it says
+        why and returns None."""
+        found = self.find(given)
+        if found is not None or not self.may_install:
+            return found
+        runner = _installer()
+        if runner is None:
+            screen.say("no MySQL server here, and none can be installed without apt-get and root (or sudo)")
+            return None
+        with screen.waiting(f"installing a MySQL server ({_PACKAGES[0]}); the log is {log}"):
+            await _install(runner, log, screen)
+        return self.find()
+
+
+def _installer() -> tuple[str, ...] | None:
+    """What runs apt-get with the rights to install, without asking anybody for a password."""
+    apt_get = shutil.which("apt-get")
+    if apt_get is None:
+        return None
+    if os.geteuid() == 0:
+        return (apt_get,)
+    sudo = shutil.which("sudo")
+    if sudo is None or subprocess.run([sudo, "-n", "true"], capture_output=True, check=False).returncode != 0:
+        return None
+    return (sudo, "-n", apt_get)
+
+
+async def _install(apt_get: tuple[str, ...], log: Path, screen: Screen) -> None:
+    environ = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+
+    async def run(*arguments: str) -> None:
+        # Another installation may be under way: wait for it rather than fail.
+        argv = (*apt_get, "-o", "DPkg::Lock::Timeout=120", *arguments)
+        await run_to_end(Command(argv=argv, log=log, environ=environ), _TIMEOUT_SECONDS)
+
+    try:
+        await run("update")
+    except StackError:
+        screen.say("the package lists could not be brought up to date; trying with those that are here")
+    for package in _PACKAGES:
+        try:
+            await run("install", "-y", "--no-install-recommends", package)
+        except StackError as error:
+            failure = error
+        else:
+            return
+    screen.say(f"no MySQL server could be installed: {failure}")

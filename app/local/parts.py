@@ -1,0 +1,149 @@
+"""The parts of a stack: which there are, where each listens and where its data lies."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from msgspec import UNSET
+
+from app.contracts.base import Engine
+from app.core.settings import Settings
+from app.local import postgres, temporal
+from app.local.home import Home
+from app.local.mysql import MysqlService
+from app.local.mysql_install import detect_flavour
+from app.local.ports import LOOPBACK, PortAllocator
+from app.local.postgres import PostgresService
+from app.local.python_services import ApiService, WorkerService
+from app.local.screen import Screen
+from app.local.stack_file import StackFile, StackHost
+from app.local.temporal import TemporalService
+
+_CONTROL_PORT = 15_431
+_ENGINE_PORTS = {Engine.POSTGRES: 15_432, Engine.MYSQL: 13_306}
+"""Of the first region; the next ones follow."""
+
+_ENGINE_CONNECTIONS = 4_000
+"""Placement promises every database its connections, ten to four hundred: room for hundreds of databases. It
+costs a PostgreSQL server some 150 MB of shared memory."""
+
+
+@dataclass(frozen=True)
+class EngineHost:
+    """One engine host. `last_port` is where it listened when the stack last ran."""
+
+    engine: Engine
+    region: str
+    server: PostgresService | MysqlService
+    last_port: int | None
+
+    def entry(self) -> StackHost:
+        """As in stack.json."""
+        return StackHost(
+            engine=self.engine,
+            region=self.region,
+            host=LOOPBACK,
+            port=self.server.port,
+            admin_dsn=self.server.dsn(),
+            flavour=self.server.flavour if isinstance(self.server, MysqlService) else UNSET,
+        )
+
+
+class Parts:
+    """All parts, not started yet."""
+
+    def __init__(
+        self, settings: Settings, home: Home, screen: Screen, ports: PortAllocator, last: StackFile | None
+    ) -> None:
+        self._settings = settings
+        self._home = home
+        self._screen = screen
+        self._ports = ports
+        self._last = last
+        self.hosts: list[EngineHost] = []
+        programs = postgres.find_programs(settings.postgres_bin)
+        self.control = self._postgres("control-postgres", programs, self._control_port(), max_connections=200)
+        for index, region in enumerate(settings.regions):
+            name = f"postgres-{region}"
+            port = self._host_port(Engine.POSTGRES, region, index)
+            server = self._postgres(name, programs, port, max_connections=_ENGINE_CONNECTIONS)
+            self._add_host(Engine.POSTGRES, region, server)
+        self.temporal = TemporalService(
+            "temporal",
+            port=self._port("temporal", settings.temporal_port),
+            ui_port=self._port("the Temporal UI", settings.temporal_ui_port),
+            log=home.log("temporal"),
+            program=temporal.find_program(),
+            database=home.folder / "temporal" / "temporal.db",
+            namespace=settings.temporal_namespace,
+        )
+        self.api = ApiService(
+            "api",
+            port=self._port("api", settings.api_port),
+            log=home.log("api"),
+            environ=self.environ,
+            host=settings.api_host,
+        )
+        self.worker = WorkerService("worker", log=home.log("worker"), environ=self.environ, regions=settings.regions)
+        self.secret_keys = settings.secret_keys or home.secret_keys()
+
+    async def add_mysql(self, program: Path) -> None:
+        """An engine host of MySQL or MariaDB in every region."""
+        flavour = await detect_flavour(program)
+        for index, region in enumerate(self._settings.regions):
+            name = f"mysql-{region}"
+            server = MysqlService(
+                name,
+                folder=self._home.folder / name,
+                port=self._host_port(Engine.MYSQL, region, index),
+                log=self._home.log(name),
+                program=program,
+                flavour=flavour,
+                max_connections=_ENGINE_CONNECTIONS,
+            )
+            self._add_host(Engine.MYSQL, region, server)
+
+    def environ(self) -> dict[str, str]:
+        """Of our own processes: what the operator set, and where the parts of this stack are."""
+        return {
+            **os.environ,
+            "HEADWATER_HOME": str(self._home.folder),
+            "HEADWATER_API_PORT": str(self.api.port),
+            "HEADWATER_CONTROL_DSN": self.control.dsn(),
+            "HEADWATER_TEMPORAL_ADDRESS": self.temporal.address,
+            "HEADWATER_SECRET_KEYS": self.secret_keys,
+            "PYTHONUNBUFFERED": "1",
+        }
+
+    def _postgres(self, name: str, programs: Path, port: int, *, max_connections: int) -> PostgresService:
+        return PostgresService(
+            name,
+            folder=self._home.folder / name,
+            port=port,
+            log=self._home.log(name),
+            programs=programs,
+            max_connections=max_connections,
+        )
+
+    def _add_host(self, engine: Engine, region: str, server: PostgresService | MysqlService) -> None:
+        self.hosts.append(EngineHost(engine, region, server, self._last_port(engine, region)))
+
+    def _control_port(self) -> int:
+        last = urlsplit(self._last.control_dsn).port if self._last else None
+        return self._port("control-postgres", last or _CONTROL_PORT)
+
+    def _host_port(self, engine: Engine, region: str, index: int) -> int:
+        # Tenants keep their connection strings: a host stays where it was if it can.
+        preferred = self._last_port(engine, region) or _ENGINE_PORTS[engine] + index
+        return self._port(f"{engine}-{region}", preferred)
+
+    def _last_port(self, engine: Engine, region: str) -> int | None:
+        hosts = self._last.hosts if self._last else []
+        return next((host.port for host in hosts if (host.engine, host.region) == (engine, region)), None)
+
+    def _port(self, what: str, preferred: int) -> int:
+        port = self._ports.allocate(preferred)
+        if port != preferred:
+            self._screen.say(f"port {preferred} is taken: {what} listens on {port}")
+        return port

@@ -1,0 +1,54 @@
+"""The account that the service uses on the stack's engine hosts: able to provision, and no more.
+
+Each function may run again at any time, and puts right what it finds.
+"""
+
+import aiomysql
+import asyncpg
+
+from app.engines.base import AdminAddress
+from app.engines.mysql import administrator_grants
+from app.local.mysql import SUPERUSER, MysqlService
+from app.local.ports import LOOPBACK
+from app.local.postgres import PostgresService
+
+NAME = "headwater_provisioner"
+
+
+async def on_postgres(server: PostgresService, password: str) -> AdminAddress:
+    """Makes the role, and closes to it and to all tenants what a fresh cluster leaves open to everyone."""
+    connection = await asyncpg.connect(server.dsn(), timeout=10)
+    try:
+        async with connection.transaction():
+            if not await connection.fetchval("SELECT 1 FROM pg_roles WHERE rolname = $1", NAME):
+                await connection.execute(f"CREATE ROLE {NAME}")
+            await connection.execute(
+                f"""
+                ALTER ROLE {NAME} LOGIN CREATEDB CREATEROLE NOSUPERUSER NOREPLICATION NOBYPASSRLS PASSWORD '{password}';
+                ALTER ROLE {NAME} SET createrole_self_grant = 'set, inherit';
+                GRANT SET ON PARAMETER temp_file_limit TO {NAME};
+                REVOKE CONNECT, TEMPORARY ON DATABASE postgres, template1 FROM PUBLIC;
+                GRANT CONNECT ON DATABASE postgres TO {NAME};
+                """
+            )
+    finally:
+        await connection.close()
+    return AdminAddress(host=LOOPBACK, port=server.port, user=NAME, password=password, database="postgres")
+
+
+async def on_mysql(server: MysqlService, password: str) -> AdminAddress:
+    """Makes the account with what the adapter says that it needs. MariaDB is a flavour of it."""
+    account = f"'{NAME}'@'{LOOPBACK}'"
+    connection = await aiomysql.connect(
+        host=LOOPBACK, port=server.port, user=SUPERUSER, password=server.password, autocommit=True, connect_timeout=10
+    )
+    try:
+        async with connection.cursor() as cursor:
+            await cursor.execute("SELECT 1 FROM mysql.user WHERE user = %s AND host = %s", (NAME, LOOPBACK))
+            verb = "ALTER" if await cursor.fetchone() else "CREATE"
+            await cursor.execute(f"{verb} USER {account} IDENTIFIED BY '{password}'")
+            for grant in administrator_grants(server.flavour, account):
+                await cursor.execute(grant)
+    finally:
+        await connection.ensure_closed()
+    return AdminAddress(host=LOOPBACK, port=server.port, user=NAME, password=password)

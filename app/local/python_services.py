@@ -1,0 +1,79 @@
+"""Our own two processes in the stack: the API and one worker for every queue."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from app.contracts.queues import CONTROL_QUEUE, engine_queue
+from app.local.processes import Command
+from app.local.services import Service
+
+Environ = Callable[[], Mapping[str, str]]
+"""Asked at each start, so that it tells where the other parts are by then."""
+
+
+class ApiService(Service):
+    """The HTTP API."""
+
+    def __init__(self, name: str, *, port: int, log: Path, environ: Environ, host: str) -> None:
+        super().__init__(name, port, log)
+        self._environ = environ
+        # What listens on every interface is asked on this one.
+        self._host = "127.0.0.1" if host in ("0.0.0.0", "::") else host  # noqa: S104 - compared, not bound
+
+    @property
+    def url(self) -> str:
+        return f"http://{self._host}:{self.port}"
+
+    def command(self) -> Command:
+        return Command(
+            argv=(sys.executable, "-m", "app.http"),
+            log=self.log,
+            environ=dict(self._environ()),
+            # Asked, not killed: the server's own helpers would stay behind.
+            death_signal=signal.SIGTERM,
+        )
+
+    async def is_ready(self) -> bool:
+        try:
+            async with asyncio.timeout(2):
+                return await self._get("/health/ready") == 200
+        except (OSError, TimeoutError):
+            return False
+
+    async def _get(self, path: str) -> int:
+        reader, writer = await asyncio.open_connection(self._host, self.port)
+        try:
+            request = f"GET {path} HTTP/1.1\r\nHost: {self._host}:{self.port}\r\nConnection: close\r\n\r\n"
+            writer.write(request.encode())
+            await writer.drain()
+            status = (await reader.readline()).split()
+        finally:
+            writer.close()
+        return int(status[1]) if len(status) > 1 else 0
+
+
+class WorkerService(Service):
+    """One worker process on every queue. It listens on nothing; its log tells when it has begun to poll."""
+
+    def __init__(self, name: str, *, log: Path, environ: Environ, regions: tuple[str, ...]) -> None:
+        super().__init__(name, 0, log)
+        self._environ = environ
+        self._queues = (CONTROL_QUEUE, *map(engine_queue, regions))
+        self._log_start = 0
+
+    def command(self) -> Command:
+        self._log_start = os.path.getsize(self.log) if self.log.exists() else 0
+        queues = [argument for queue in self._queues for argument in ("--queue", queue)]
+        return Command(argv=(sys.executable, "-m", "workers", *queues), log=self.log, environ=dict(self._environ()))
+
+    async def is_ready(self) -> bool:
+        try:
+            with self.log.open("rb") as log:
+                log.seek(self._log_start)
+                return b"worker_ready" in log.read()
+        except FileNotFoundError:
+            return False

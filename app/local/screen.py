@@ -1,0 +1,48 @@
+"""What the operator sees while the stack starts and runs: on a terminal and in a log file alike."""
+
+import contextlib
+import time
+from collections.abc import Iterator
+
+from rich.console import Console
+from rich.markup import escape
+
+
+class Screen:
+    """Writes to standard error: plain lines, and on a terminal a live one with all that is waited for."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        self._console = console or Console(stderr=True, highlight=False, soft_wrap=True)
+        self._waiting: list[str] = []
+        self._status = self._console.status("")
+
+    def say(self, text: str) -> None:
+        self._console.print(escape(text))
+
+    def fail(self, text: str) -> None:
+        self._console.print(f"[bold red]headwater:[/] {escape(text)}")
+
+    @contextlib.contextmanager
+    def waiting(self, what: str) -> Iterator[None]:
+        """Shows what the block waits for, and how long it took once it is there."""
+        started = time.monotonic()
+        self._waiting.append(what)
+        self._refresh()
+        if not self._console.is_terminal:
+            self.say(f"… {what}")
+        try:
+            yield
+            took = time.monotonic() - started
+            self._console.print(f"[green]✓[/] {escape(what)} [dim]({took:.1f} s)[/]")
+        finally:
+            self._waiting.remove(what)
+            self._refresh()
+
+    def _refresh(self) -> None:
+        if not self._console.is_terminal:
+            return
+        if self._waiting:
+            self._status.update(escape(" · ".join(self._waiting)))
+            self._status.start()
+        else:
+            self._status.stop()

@@ -1,0 +1,83 @@
+"""What a stack's own database holds before the first request: an operator, a key, and the engine hosts."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from app.auth.keys import KeyControls, create_key, hash_key
+from app.auth.scopes import Scope
+from app.auth.users import create_user
+from app.contracts.base import Engine
+from app.core.secrets import SecretBox
+from app.engines.base import AdminAddress
+from app.hosts.service import NewHost, add_host, drain_host
+from app.store.migrate import migrate
+from app.store.session import connected, fetch, transaction
+
+_EMAIL = "operator@localhost"
+_NAME = "Operator"
+_KEY_NAME = "Embedded stack"
+_REQUESTS_PER_MINUTE = 100_000
+
+
+class LocalHost(msgspec.Struct, frozen=True, kw_only=True):
+    """An engine host of the stack. `last_port` is where it listened before, if that was elsewhere."""
+
+    engine: Engine
+    region: str
+    admin: AdminAddress
+    last_port: int | None = None
+
+
+async def seed(dsn: str, box: SecretBox, hosts: Sequence[LocalHost], last_key: str | None) -> str:
+    """Brings our database to this version's tables and registers the hosts. Returns an API key with every scope,
+    of a `pro` team: the one of the last stack as long as it is good."""
+    async with connected(dsn, max_size=4):
+        await migrate()
+        for host in hosts:
+            await _register(box, host)
+        return await _api_key(last_key)
+
+
+async def _register(box: SecretBox, host: LocalHost) -> None:
+    address = (host.engine, host.admin.host, host.admin.port)
+    async with transaction():
+        if host.last_port is not None:
+            # The same server at a new port: its databases are still on it.
+            await fetch(
+                "UPDATE engine_hosts SET port = $3 WHERE engine = $1 AND host = $2 AND port = $4",
+                *address,
+                host.last_port,
+            )
+        draining = await fetch(
+            "SELECT 1 FROM engine_hosts WHERE engine = $1 AND host = $2 AND port = $3 AND draining", *address
+        )
+        added = await add_host(
+            box,
+            NewHost(
+                engine=host.engine,
+                region=host.region,
+                admin=host.admin,
+                public_host=host.admin.host,
+                public_port=host.admin.port,
+            ),
+        )
+        if draining:  # the operator's wish outlives a restart
+            await drain_host(added.host_id)
+
+
+async def _api_key(last_key: str | None) -> str:
+    if last_key is not None and await fetch(
+        "SELECT 1 FROM api_keys WHERE hash = $1 AND revoked_at IS NULL", hash_key(last_key)
+    ):
+        return last_key
+    async with transaction():
+        rows = await fetch("SELECT id FROM users WHERE email = $1", _EMAIL)
+        user_id = rows[0]["id"] if rows else (await create_user(email=_EMAIL, name=_NAME, tier="pro")).user_id
+        key = await create_key(
+            user_id=user_id,
+            name=_KEY_NAME,
+            scopes=list(Scope),
+            controls=KeyControls(requests_per_minute=_REQUESTS_PER_MINUTE),
+        )
+    return key.api_key

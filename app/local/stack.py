@@ -1,0 +1,132 @@
+"""The embedded stack from start to end: every part a real server, all of them children of this process."""
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import AsyncIterator
+
+from app.contracts.base import Engine
+from app.core.secrets import SecretBox
+from app.core.settings import Settings
+from app.local import leftovers, provisioner, stack_file
+from app.local.errors import StackError
+from app.local.files import kept_secret
+from app.local.home import Home
+from app.local.mysql import MysqlService
+from app.local.mysql_source import MysqlSource
+from app.local.parts import EngineHost, Parts
+from app.local.ports import LOOPBACK, PortAllocator
+from app.local.screen import Screen
+from app.local.seed import LocalHost, seed
+from app.local.stack_file import StackFile
+from app.local.supervisor import Supervisor, all_of
+from app.local.welcome import welcome
+
+
+def run(settings: Settings, *, mysql: MysqlSource | None = None) -> int:
+    """Runs the stack until Ctrl-C or SIGTERM, and tears all of it down however it ends. Returns the exit code."""
+    screen = Screen()
+    try:
+        return asyncio.run(_main(settings, mysql or MysqlSource.of_machine(), screen))
+    except StackError as error:
+        screen.fail(str(error))
+        return 1
+
+
+async def _main(settings: Settings, mysql: MysqlSource, screen: Screen) -> int:
+    task = asyncio.current_task()
+    assert task is not None
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+    home = Home(settings.home)
+    with home.locked():
+        try:
+            await Stack(settings, home, screen, mysql).serve()
+        except asyncio.CancelledError:
+            screen.say("stopped; the data is kept")
+    return 0
+
+
+class Stack:
+    """One run of the stack in a home that is locked for it."""
+
+    def __init__(self, settings: Settings, home: Home, screen: Screen, mysql: MysqlSource) -> None:
+        self._settings = settings
+        self._home = home
+        self._screen = screen
+        self._mysql = mysql
+        self._last = stack_file.read_last(home.folder)
+        self._ports = PortAllocator()
+        self._api_key = ""
+        self._ready = False
+        marks = {leftovers.MARK: str(home.folder)}
+        self._supervisor = Supervisor(screen, self._ports, marks=marks, changed=self._write)
+
+    async def serve(self) -> None:
+        """Returns never; ends by cancellation or by an error, with every part stopped."""
+        stack_file.withdraw(self._home.folder)
+        if ended := await leftovers.end(self._home.folder):
+            self._screen.say(f"ended processes that an earlier stack left behind: {', '.join(map(str, ended))}")
+        self._home.set_logs_aside()
+        async with self._parts() as parts:
+            await self._start(parts)
+            self._ready = True
+            self._write()
+            self._screen.say(welcome(self._stack_file(), self._home.folder))
+            await self._supervisor.run_forever()
+
+    @contextlib.asynccontextmanager
+    async def _parts(self) -> AsyncIterator[Parts]:
+        log = self._home.log("install-mysql")
+        mysqld = await self._mysql.find_or_install(self._settings.mysqld, self._screen, log)
+        self.parts = Parts(self._settings, self._home, self._screen, self._ports, self._last)
+        if mysqld is None:
+            self._screen.say("no MySQL server: this stack runs with PostgreSQL alone")
+        else:
+            await self.parts.add_mysql(mysqld)
+        try:
+            yield self.parts
+        finally:
+            stack_file.withdraw(self._home.folder)
+            with self._screen.waiting("stopping"):
+                await self._supervisor.stop()
+
+    async def _start(self, parts: Parts) -> None:
+        launch = self._supervisor.launch
+        servers = [parts.control, *(host.server for host in parts.hosts), parts.temporal]
+        await all_of(*(launch(server, f"{LOOPBACK}:{server.port} to answer") for server in servers))
+        with self._screen.waiting("registering the engine hosts"):
+            admins = await asyncio.gather(*(self._provisioner(host) for host in parts.hosts))
+            box = SecretBox.from_setting(parts.secret_keys)
+            last_key = self._last.api_key if self._last else None
+            self._api_key = await seed(parts.control.dsn(), box, admins, last_key)
+        await all_of(
+            launch(parts.api, f"{parts.api.url}/health/ready to answer 200"),
+            launch(parts.worker, "its first poll"),
+        )
+
+    async def _provisioner(self, host: EngineHost) -> LocalHost:
+        password = kept_secret(self._home.folder / host.server.name / "provisioner-password")
+        if isinstance(host.server, MysqlService):
+            admin = await provisioner.on_mysql(host.server, password)
+        else:
+            admin = await provisioner.on_postgres(host.server, password)
+        moved = host.last_port if host.last_port != host.server.port else None
+        return LocalHost(engine=Engine(host.engine), region=host.region, admin=admin, last_port=moved)
+
+    def _write(self) -> None:
+        if self._ready:
+            stack_file.write(self._home.folder, self._stack_file())
+
+    def _stack_file(self) -> StackFile:
+        parts = self.parts
+        return StackFile(
+            api_url=parts.api.url,
+            api_key=self._api_key,
+            temporal_address=parts.temporal.address,
+            temporal_namespace=self._settings.temporal_namespace,
+            temporal_ui_url=f"http://{LOOPBACK}:{parts.temporal.ui_port}",
+            control_dsn=parts.control.dsn(),
+            hosts=[host.entry() for host in parts.hosts],
+            processes=self._supervisor.processes,
+        )

@@ -1,0 +1,65 @@
+"""`stack.json`: where a running stack is and how to get in. Scripts and the command line read it."""
+
+from pathlib import Path
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from app.local.files import write_private
+
+NAME = "stack.json"
+_LAST_NAME = "stack.last.json"
+
+
+class StackHost(msgspec.Struct, frozen=True, kw_only=True):
+    """An engine host of the stack. `admin_dsn` is its full administrator's: the service uses a lesser one."""
+
+    engine: str
+    region: str
+    host: str
+    port: int
+    admin_dsn: str
+    flavour: str | UnsetType = UNSET
+    """`mysql` or `mariadb`, of a MySQL host."""
+
+
+class StackFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A stack that is ready. `processes` maps each part's name to the ids of its processes."""
+
+    api_url: str
+    api_key: str
+    temporal_address: str
+    temporal_namespace: str
+    temporal_ui_url: str
+    control_dsn: str
+    hosts: list[StackHost]
+    processes: dict[str, list[int]]
+
+
+def write(home: Path, stack: StackFile) -> None:
+    """Puts the file in place, readable by its owner alone."""
+    write_private(home / NAME, msgspec.json.format(msgspec.json.encode(stack), indent=2) + b"\n")
+
+
+def withdraw(home: Path) -> None:
+    """Takes the file away while no stack is ready: whoever finds one may rely on it. The next start still
+    reads what was in it."""
+    if (home / NAME).exists():
+        (home / NAME).replace(home / _LAST_NAME)
+
+
+def read(home: Path) -> StackFile | None:
+    """The running stack's file, if there is a readable one."""
+    return _read(home / NAME)
+
+
+def read_last(home: Path) -> StackFile | None:
+    """The file of the last stack that was ready here."""
+    return _read(home / NAME) or _read(home / _LAST_NAME)
+
+
+def _read(path: Path) -> StackFile | None:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=StackFile)
+    except (FileNotFoundError, msgspec.DecodeError):
+        return None

@@ -1,0 +1,30 @@
+"""What a ready stack tells its operator."""
+
+from pathlib import Path
+
+from app.local.stack_file import NAME, StackFile
+
+
+def welcome(stack: StackFile, home: Path) -> str:
+    """The addresses, the key, and a first request to paste."""
+    engines = ", ".join(f"{host.flavour or host.engine} in {host.region}" for host in stack.hosts)
+    return f"""
+Headwater is ready.
+
+  API           {stack.api_url}
+  Temporal UI   {stack.temporal_ui_url}
+  engines       {engines}
+  API key       {stack.api_key}
+  all of it     {home / NAME}
+  logs          {home / "logs"}
+
+A first database:
+
+  curl -sS '{stack.api_url}/api/v1/databases?wait=true' \\
+    -H 'Authorization: Bearer {stack.api_key}' \\
+    -H "Idempotency-Key: $(python3 -c 'import uuid; print(uuid.uuid4())')" \\
+    -H 'Content-Type: application/json' \\
+    -d '{{"name": "first", "db_type": "postgres"}}'
+
+Ctrl-C stops everything and keeps the data.
+"""

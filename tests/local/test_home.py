@@ -1,0 +1,125 @@
+"""The home folder: one stack at a time, and files that survive a crash unread by others."""
+
+import stat
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from app.core.secrets import SecretBox
+from app.local import stack_file
+from app.local.errors import StackError
+from app.local.files import kept_secret, write_private
+from app.local.home import Home
+from app.local.stack_file import StackFile, StackHost
+
+STACK = StackFile(
+    api_url="http://127.0.0.1:8000",
+    api_key="pk_live_x",
+    temporal_address="127.0.0.1:7233",
+    temporal_namespace="default",
+    temporal_ui_url="http://127.0.0.1:8233",
+    control_dsn="postgresql://postgres:x@127.0.0.1:15431/postgres",
+    hosts=[
+        StackHost(engine="postgres", region="us-east-1", host="127.0.0.1", port=15432, admin_dsn="postgresql://a"),
+        StackHost(
+            engine="mysql",
+            region="us-east-1",
+            host="127.0.0.1",
+            port=13306,
+            admin_dsn="mysql://a",
+            flavour="mariadb",
+        ),
+    ],
+    processes={"api": [123], "worker": [124]},
+)
+
+
+def test_a_second_stack_is_told_where_the_first_is(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    with home.locked():
+        with pytest.raises(StackError, match="just starting"), Home(home.folder).locked():
+            pass
+        stack_file.write(home.folder, STACK)
+        with pytest.raises(StackError, match=r"already, at http://127\.0\.0\.1:8000 "), Home(home.folder).locked():
+            pass
+    with Home(home.folder).locked():
+        pass
+
+
+def test_a_home_that_cannot_be_made_is_explained(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(StackError, match="can't use HEADWATER_HOME"), Home(tmp_path / "file" / "home").locked():
+        pass
+
+
+def test_stack_json_is_the_contract(tmp_path: Path) -> None:
+    stack_file.write(tmp_path, STACK)
+    path = tmp_path / "stack.json"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    content = msgspec.json.decode(path.read_bytes())
+    assert list(content) == [
+        "api_url",
+        "api_key",
+        "temporal_address",
+        "temporal_namespace",
+        "temporal_ui_url",
+        "control_dsn",
+        "hosts",
+        "processes",
+    ]
+    assert content["hosts"] == [
+        {
+            "engine": "postgres",
+            "region": "us-east-1",
+            "host": "127.0.0.1",
+            "port": 15432,
+            "admin_dsn": "postgresql://a",
+        },
+        {
+            "engine": "mysql",
+            "region": "us-east-1",
+            "host": "127.0.0.1",
+            "port": 13306,
+            "admin_dsn": "mysql://a",
+            "flavour": "mariadb",
+        },
+    ]
+    assert content["processes"] == {"api": [123], "worker": [124]}
+
+
+def test_a_withdrawn_stack_is_remembered_but_not_found(tmp_path: Path) -> None:
+    stack_file.write(tmp_path, STACK)
+    stack_file.withdraw(tmp_path)
+    stack_file.withdraw(tmp_path)
+    assert stack_file.read(tmp_path) is None
+    assert stack_file.read_last(tmp_path) == STACK
+
+
+def test_a_torn_stack_json_counts_as_none(tmp_path: Path) -> None:
+    (tmp_path / "stack.json").write_text('{"api_url": "http')
+    assert stack_file.read(tmp_path) is None
+
+
+def test_a_private_file_is_replaced_whole(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("old")
+    path.chmod(0o644)
+    write_private(path, b"new")
+    assert path.read_bytes() == b"new"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_secret_is_made_once(tmp_path: Path) -> None:
+    first = kept_secret(tmp_path / "secret")
+    assert len(first) == 48
+    assert kept_secret(tmp_path / "secret") == first
+
+
+def test_secret_keys_are_made_once_and_usable(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    keys = home.secret_keys()
+    SecretBox.from_setting(keys)
+    assert home.secret_keys() == keys
+    assert stat.S_IMODE((tmp_path / "secret-keys").stat().st_mode) == 0o600

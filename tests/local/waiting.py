@@ -1,0 +1,13 @@
+"""Waiting for what other processes do."""
+
+import asyncio
+import time
+from collections.abc import Callable
+
+
+async def eventually(condition: Callable[[], bool], timeout: float = 10) -> None:
+    """Returns once the condition holds; fails after `timeout` seconds."""
+    deadline = time.monotonic() + timeout
+    while not condition():
+        assert time.monotonic() < deadline, "it never came to hold"
+        await asyncio.sleep(0.05)
