@@ -8,22 +8,13 @@ from temporalio import activity
 from app.contracts.base import Contract
 
 
-class Placement(Contract, frozen=True, kw_only=True):
-    """Where a database is to live."""
-
-    host_id: int
-    address: str
-    """`host:port`, for people."""
-
-
 class Replacement(Contract, frozen=True, kw_only=True):
     """The outcome of looking for another host."""
 
-    placement: Placement
-    """The new place, or the old one when there is no other."""
-    moved: bool
+    address: str
+    """`host:port` of the new place, or of the old one when there is no other."""
     remnant_host_id: int | None
-    """The host that was given up on, when parts of the database may lie there."""
+    """The host where parts of the database may lie that belong to it no more."""
     remnant_name: str
     """The name of those parts there."""
 
@@ -44,11 +35,6 @@ class LimitsApplied(Contract, frozen=True, kw_only=True):
 
 class ControlActivities(ABC):
     """State changes of databases. All are safe to repeat: a change that was made is made."""
-
-    @activity.defn(name="find_placement")
-    @abstractmethod
-    async def find_placement(self, database: UUID) -> Placement:
-        """Where the database is placed now."""
 
     @activity.defn(name="replace_host")
     @abstractmethod

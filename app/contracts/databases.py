@@ -24,6 +24,9 @@ class DatabaseWorkflowInput(Contract, frozen=True, kw_only=True):
 class ProvisionDatabaseInput(DatabaseWorkflowInput, frozen=True, kw_only=True):
     """Credentials, limits and host are read from our own database by the activities."""
 
+    address: str
+    """`host:port` where it was placed at first, for people."""
+
 
 class DeleteDatabaseInput(DatabaseWorkflowInput, frozen=True, kw_only=True):
     destroy_at: datetime

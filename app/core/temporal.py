@@ -47,9 +47,7 @@ class HeadwaterPayloadConverter(CompositePayloadConverter):
         )
 
 
-DATA_CONVERTER = dataclasses.replace(
-    DataConverter.default, payload_converter_class=HeadwaterPayloadConverter
-)
+DATA_CONVERTER = dataclasses.replace(DataConverter.default, payload_converter_class=HeadwaterPayloadConverter)
 
 
 async def connect(address: str, namespace: str, *, lazy: bool = False) -> Client:

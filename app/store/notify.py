@@ -45,9 +45,7 @@ class RowWatch:
             with contextlib.suppress(asyncio.CancelledError):
                 await listener
 
-    async def wait_for(
-        self, database: UUID, look: Callable[[], Awaitable[Seen | None]], timeout: float
-    ) -> Seen | None:
+    async def wait_for(self, database: UUID, look: Callable[[], Awaitable[Seen | None]], timeout: float) -> Seen | None:
         """The first answer of `look` that is not None, or None after `timeout` seconds. It looks at once, then
         after each notice."""
         changed = asyncio.Event()

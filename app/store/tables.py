@@ -1,6 +1,7 @@
 """Every table of our own state. Times are UTC; durations are computed from them, never stored beside them."""
 
 from piccolo.columns import (
+    JSONB,
     UUID,
     Array,
     BigSerial,
@@ -9,7 +10,6 @@ from piccolo.columns import (
     DoublePrecision,
     ForeignKey,
     Integer,
-    JSONB,
     Text,
     Timestamptz,
 )

@@ -1,0 +1,92 @@
+"""API keys: minted once, stored as a SHA-256, revoked at once."""
+
+import hashlib
+import ipaddress
+import secrets
+from collections.abc import Sequence
+from datetime import datetime
+
+import msgspec
+
+from app.auth.scopes import Scope
+from app.core.errors import InvalidField, NotFound
+from app.store.session import fetch
+
+PREFIX = "pk_live_"
+
+
+class NewKey(msgspec.Struct, frozen=True, kw_only=True):
+    id: int
+    api_key: str
+    """Shown once: only its SHA-256 is kept."""
+
+
+class KeyControls(msgspec.Struct, frozen=True, kw_only=True):
+    """Interface specification, section 5, point 6; and an expiry."""
+
+    requests_per_minute: int = 120
+    monthly_quota: int | None = None
+    allowed_ips: tuple[str, ...] = ()
+    """CIDR networks, IPv4 or IPv6; none means any address."""
+    inactive_ttl_days: int | None = None
+    expires_at: datetime | None = None
+    """Aware."""
+
+
+def hash_key(api_key: str) -> bytes:
+    """What is stored of a key. A plain digest suffices: a key carries 190 random bits, so none can be guessed."""
+    return hashlib.sha256(api_key.encode()).digest()
+
+
+async def create_key(*, user_id: int, name: str, scopes: Sequence[str], controls: KeyControls | None = None) -> NewKey:
+    """Raises `NotFound` for an unknown user, `InvalidField` naming the control or scope that can't be used."""
+    controls = controls or KeyControls()
+    _check(scopes, controls)
+    if not await fetch("SELECT 1 FROM users WHERE id = $1", user_id):
+        raise NotFound("user")
+    api_key = PREFIX + secrets.token_urlsafe(24)
+    rows = await fetch(
+        """
+        INSERT INTO api_keys (user_id, name, preview, hash, scopes, requests_per_minute, monthly_quota,
+                              allowed_ips, inactive_ttl_days, expires_at)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) RETURNING id
+        """,
+        user_id,
+        name,
+        f"{api_key[:12]}…{api_key[-4:]}",
+        hash_key(api_key),
+        list(scopes),
+        controls.requests_per_minute,
+        controls.monthly_quota,
+        list(controls.allowed_ips),
+        controls.inactive_ttl_days,
+        controls.expires_at,
+    )
+    return NewKey(id=rows[0]["id"], api_key=api_key)
+
+
+async def revoke_key(key_id: int) -> None:
+    """The next request with it is refused. Revoking twice is fine. Raises `NotFound`."""
+    rows = await fetch(
+        "UPDATE api_keys SET revoked_at = coalesce(revoked_at, now()) WHERE id = $1 RETURNING id", key_id
+    )
+    if not rows:
+        raise NotFound("API key")
+
+
+def _check(scopes: Sequence[str], controls: KeyControls) -> None:
+    known = [scope.value for scope in Scope]
+    for scope in scopes:
+        if scope not in known:
+            raise InvalidField("scopes", f"{scope!r} is no scope; the scopes are {', '.join(known)}.")
+    if not scopes:
+        raise InvalidField("scopes", "A key needs at least one scope.")
+    for network in controls.allowed_ips:
+        try:
+            ipaddress.ip_network(network, strict=False)
+        except ValueError:
+            raise InvalidField("allow_ip", f"{network!r} is not an IP address or network.") from None
+    for field in ("requests_per_minute", "monthly_quota", "inactive_ttl_days"):
+        value = getattr(controls, field)
+        if value is not None and not 1 <= value < 2**31:
+            raise InvalidField(field, "Expected a whole number of at least 1.")

@@ -1,0 +1,21 @@
+"""What an API key may do. Interface specification, section 5."""
+
+from collections.abc import Collection
+from enum import StrEnum
+
+
+class Scope(StrEnum):
+    DATABASES_READ = "databases:read"
+    DATABASES_WRITE = "databases:write"
+    DATABASES_ALL = "databases:*"
+    WEBHOOKS_READ = "webhooks:read"
+    WEBHOOKS_WRITE = "webhooks:write"
+    BLUEPRINTS_READ = "blueprints:read"
+    BLUEPRINTS_WRITE = "blueprints:write"
+    QUERIES_WRITE = "queries:write"
+
+
+def grants(held: Collection[str], required: Scope) -> bool:
+    """Whether a key with these scopes may do what needs that one: by itself, or as part of `resource:*`."""
+    resource = required.value.partition(":")[0]
+    return required.value in held or f"{resource}:*" in held

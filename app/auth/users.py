@@ -1,0 +1,71 @@
+"""Users, teams and who is in which."""
+
+import msgspec
+
+from app.core.errors import InvalidField, NotFound
+from app.store.session import fetch, transaction
+
+TIERS = ("free", "pro", "enterprise")
+
+
+class NewUser(msgspec.Struct, frozen=True, kw_only=True):
+    user_id: int
+    team_id: int
+
+
+async def create_user(*, email: str, name: str, team: str | None = None, tier: str | None = None) -> NewUser:
+    """Makes a user in a team of their own, or in the team named `team`, which is made when there is none.
+
+    `tier` is the tier of a team that is made (`free` unless given); for one that exists it must be its own.
+    Raises `InvalidField` for an email that is taken, an unknown tier, or a team name that several teams bear.
+    """
+    _check_email(email)
+    check_tier(tier or "free")
+    async with transaction():
+        rows = await fetch(
+            "INSERT INTO users (email, name) VALUES ($1, $2) ON CONFLICT (email) DO NOTHING RETURNING id",
+            email,
+            name,
+        )
+        if not rows:
+            raise InvalidField("email", f"A user with the email {email} exists already.")
+        user_id = rows[0]["id"]
+        team_id = await _team(team, tier) if team else await _make_team(name, tier or "free")
+        await fetch("INSERT INTO memberships (user_id, team_id) VALUES ($1, $2)", user_id, team_id)
+    return NewUser(user_id=user_id, team_id=team_id)
+
+
+async def set_tier(team_id: int, tier: str) -> None:
+    """Raises `NotFound` for an unknown team, `InvalidField` for an unknown tier."""
+    check_tier(tier)
+    if not await fetch("UPDATE teams SET tier = $2 WHERE id = $1 RETURNING id", team_id, tier):
+        raise NotFound("team")
+
+
+def check_tier(tier: str) -> None:
+    if tier not in TIERS:
+        raise InvalidField("tier", f"Expected one of {', '.join(TIERS)}.")
+
+
+def _check_email(email: str) -> None:
+    local, at, domain = email.partition("@")
+    if not (local and at and domain) or any(character.isspace() for character in email):
+        raise InvalidField("email", f"{email!r} is not an email address.")
+
+
+async def _team(name: str, tier: str | None) -> int:
+    # The lock keeps two commands that run at once from making the team twice.
+    await fetch("SELECT pg_advisory_xact_lock(hashtextextended('headwater team ' || $1, 0))", name)
+    rows = await fetch("SELECT id, tier FROM teams WHERE name = $1", name)
+    if len(rows) > 1:
+        raise InvalidField("team", f"Several teams are named {name}.")
+    if not rows:
+        return await _make_team(name, tier or "free")
+    if tier is not None and rows[0]["tier"] != tier:
+        raise InvalidField("tier", f"The team {name} has the tier {rows[0]['tier']}.")
+    return int(rows[0]["id"])
+
+
+async def _make_team(name: str, tier: str) -> int:
+    rows = await fetch("INSERT INTO teams (name, tier) VALUES ($1, $2) RETURNING id", name, tier)
+    return int(rows[0]["id"])

@@ -1,0 +1,72 @@
+"""What can be asked for: the engines and regions of the registered hosts."""
+
+import msgspec
+
+from app.contracts.base import Engine
+from app.engines.registry import ADAPTERS
+from app.store.session import fetch
+
+
+class Region(msgspec.Struct, kw_only=True):
+    code: str
+    label: str
+    is_available: bool
+
+
+class CatalogEntry(msgspec.Struct, kw_only=True):
+    """Interface specification, section 2.7."""
+
+    value: str
+    label: str
+    is_provisionable: bool
+    is_available: bool
+    regions: list[Region]
+
+
+_SQLITE = CatalogEntry(value="sqlite", label="SQLite", is_provisionable=False, is_available=False, regions=[])
+"""Announced by the specification as a rollout in progress."""
+
+_AREAS = {
+    "us": "US",
+    "eu": "Europe",
+    "ap": "Asia Pacific",
+    "sa": "South America",
+    "ca": "Canada",
+    "af": "Africa",
+    "me": "Middle East",
+}
+
+
+async def catalog() -> list[CatalogEntry]:
+    """Every engine; a region is available when one of its hosts takes new databases."""
+    rows = await fetch(
+        """
+        SELECT engine, region, bool_or(NOT draining) AS open FROM engine_hosts
+        GROUP BY engine, region ORDER BY engine, region
+        """
+    )
+    entries = []
+    for engine in Engine:
+        regions = [
+            Region(code=row["region"], label=region_label(row["region"]), is_available=row["open"])
+            for row in rows
+            if row["engine"] == engine
+        ]
+        entries.append(
+            CatalogEntry(
+                value=engine.value,
+                label=ADAPTERS[engine].label,
+                is_provisionable=bool(regions),
+                is_available=any(region.is_available for region in regions),
+                regions=regions,
+            )
+        )
+    return [*entries, _SQLITE]
+
+
+def region_label(code: str) -> str:
+    """`us-east-1` is `US East 1`; a code of another form stands for itself."""
+    area, _, rest = code.partition("-")
+    if area not in _AREAS or not rest:
+        return code
+    return f"{_AREAS[area]} {rest.replace('-', ' ').title()}"

@@ -1,0 +1,155 @@
+"""A database's moves from state to state: the row and the event that tells of it, in one transaction.
+
+Each is safe to repeat, because activities are: a move that was made is made.
+"""
+
+from datetime import datetime
+from uuid import UUID
+
+from app.contracts.base import DatabaseStatus
+from app.contracts.control import Replacement
+from app.core.clock import utc_now
+from app.core.ids import engine_name
+from app.databases import records
+from app.databases.records import DatabaseRecord
+from app.databases.views import masked_view
+from app.events import outbox
+from app.events.types import EventType
+from app.hosts.loads import mark_sick, mark_well, place
+from app.store.notify import announce
+from app.store.session import fetch, transaction
+
+
+class NotWanted(Exception):
+    """The row says that this work is no longer to be done."""
+
+
+async def begin_remote(database: UUID) -> DatabaseRecord:
+    """Notes that from now on something may lie on the host. Raises `NotWanted` unless it is provisioning.
+
+    Call it under the database's lock: then a deletion either sees the note, or keeps this from beginning.
+    """
+    await fetch(
+        """
+        UPDATE databases SET remote_since = coalesce(remote_since, now())
+        WHERE uuid = $1 AND status = 'provisioning'
+        """,
+        database,
+    )
+    return expect(await records.find(database), DatabaseStatus.PROVISIONING, DatabaseStatus.ACTIVE)
+
+
+def expect(record: DatabaseRecord | None, *statuses: DatabaseStatus) -> DatabaseRecord:
+    """The record, if it has one of these statuses. Raises `NotWanted`."""
+    if record is None:
+        raise NotWanted("there is no such database")
+    if record.status not in statuses:
+        raise NotWanted(f"the database is {record.status.value}")
+    return record
+
+
+async def activate(database: UUID) -> None:
+    """`provisioning` to `active`. Raises `NotWanted` for a deleted one."""
+    async with transaction():
+        record = expect(await records.find_for_update(database), DatabaseStatus.PROVISIONING, DatabaseStatus.ACTIVE)
+        if record.status is DatabaseStatus.ACTIVE:
+            return
+        await fetch(
+            "UPDATE databases SET status = 'active', provisioned_at = now(), updated_at = now() WHERE id = $1",
+            record.id,
+        )
+        await mark_well(record.host_id)
+        await _tell(EventType.DATABASE_PROVISIONED, database)
+        await announce(database)
+
+
+async def note_deleted(record: DatabaseRecord, *, destroy_at: datetime, cancelled_jobs: int = 0) -> None:
+    """Any status to `deleted`, in the caller's transaction, with the row locked."""
+    await fetch(
+        """
+        UPDATE databases SET status = 'deleted', deleted_at = now(), updated_at = now(), destroy_at = $2,
+               cancelled_provision_jobs = $3
+        WHERE id = $1
+        """,
+        record.id,
+        destroy_at,
+        cancelled_jobs,
+    )
+    await _tell(EventType.DATABASE_DELETED, record.uuid)
+
+
+async def abandon_provisioning(database: UUID) -> None:
+    """A provisioning that was cancelled from outside ends as a deletion would end it."""
+    async with transaction():
+        record = await records.find_for_update(database)
+        if record is not None and record.status is DatabaseStatus.PROVISIONING:
+            await note_deleted(record, destroy_at=utc_now(), cancelled_jobs=1)
+            await announce(database)
+
+
+async def record_revoked(database: UUID) -> None:
+    async with transaction():
+        await fetch("UPDATE databases SET revoked_at = coalesce(revoked_at, now()) WHERE uuid = $1", database)
+        await announce(database)
+
+
+async def record_destroyed(database: UUID) -> None:
+    """Forgets the password too: nothing is left that it opens."""
+    async with transaction():
+        await fetch(
+            """
+            UPDATE databases SET destroyed_at = coalesce(destroyed_at, now()),
+                   revoked_at = coalesce(revoked_at, now()), password_sealed = NULL
+            WHERE uuid = $1 AND status = 'deleted'
+            """,
+            database,
+        )
+        await announce(database)
+
+
+async def record_limits_applied(database: UUID, revision: int) -> None:
+    async with transaction():
+        await fetch(
+            "UPDATE databases SET limits_applied = greatest(limits_applied, $2) WHERE uuid = $1",
+            database,
+            revision,
+        )
+        await announce(database)
+
+
+async def replace_host(database: UUID, *, name_taken: bool, reason: str) -> Replacement:
+    """Moves a provisioning database off a host that failed, or to another name where its name is a stranger's.
+
+    It stays where it is when no other host of its region has room: then waiting is all there is.
+    """
+    async with transaction():
+        old = expect(await records.find_for_update(database), DatabaseStatus.PROVISIONING)
+        if name_taken:
+            await _move(old, old.host_id, engine_name())
+        else:
+            await mark_sick(old.host_id, reason)
+            other = await place(old.engine, old.region, old.connections, without=old.host_id)
+            if other is not None and not other.sick:
+                await _move(old, other.id, old.engine_name)
+        new = expect(await records.find(database), DatabaseStatus.PROVISIONING)
+    moved = (new.host_id, new.engine_name) != (old.host_id, old.engine_name)
+    return Replacement(
+        address=f"{new.host}:{new.port}",
+        remnant_host_id=old.host_id if moved and old.remote_since else None,
+        remnant_name=old.engine_name,
+    )
+
+
+async def _move(record: DatabaseRecord, host_id: int, name: str) -> None:
+    await fetch(
+        "UPDATE databases SET host_id = $2, engine_name = $3, remote_since = NULL, updated_at = now() WHERE id = $1",
+        record.id,
+        host_id,
+        name,
+    )
+
+
+async def _tell(kind: EventType, database: UUID) -> None:
+    record = await records.find(database)
+    assert record is not None, "the row was locked a moment ago"
+    await outbox.append(kind, team_id=record.team_id, database_id=record.id, data=masked_view(record))

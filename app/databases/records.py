@@ -1,0 +1,87 @@
+"""A database's row with its team's name and its host's address, as everything above the tables reads it."""
+
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+
+from app.contracts.base import DatabaseStatus, Engine
+from app.plans.plans import Quotas
+from app.store.session import fetch_all, fetch_one
+
+
+class DatabaseRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """Columns of `databases`, joined with `teams` and `engine_hosts`."""
+
+    id: int
+    uuid: UUID
+    team_id: int
+    team_name: str
+    name: str
+    engine: Engine
+    region: str
+    plan: str
+    status: DatabaseStatus
+    host_id: int
+    host: str
+    port: int
+    engine_name: str
+    password_sealed: bytes | None
+    storage_hard_limit_gb: float | None
+    connection_hard_limit: int | None
+    warning_threshold_pct: int | None
+    connections: int
+    limits_revision: int
+    limits_applied: int
+    remote_since: datetime | None
+    provisioned_at: datetime | None
+    deleted_at: datetime | None
+    cancelled_provision_jobs: int
+    revoked_at: datetime | None
+    destroy_at: datetime | None
+    destroyed_at: datetime | None
+    created_at: datetime
+    updated_at: datetime
+
+    @property
+    def quotas(self) -> Quotas:
+        return Quotas(
+            storage_hard_limit_gb=self.storage_hard_limit_gb,
+            connection_hard_limit=self.connection_hard_limit,
+            warning_threshold_pct=self.warning_threshold_pct,
+        )
+
+
+_SELECT = """
+SELECT d.*, t.name AS team_name, h.host, h.port
+FROM databases d JOIN teams t ON t.id = d.team_id JOIN engine_hosts h ON h.id = d.host_id
+"""
+
+
+async def find(database: UUID) -> DatabaseRecord | None:
+    """In whatever state, whosever it is."""
+    return await fetch_one(DatabaseRecord, f"{_SELECT} WHERE d.uuid = $1", database)
+
+
+async def find_for_update(database: UUID) -> DatabaseRecord | None:
+    """The same, locked until the end of the transaction."""
+    return await fetch_one(DatabaseRecord, f"{_SELECT} WHERE d.uuid = $1 FOR NO KEY UPDATE OF d", database)
+
+
+async def find_owned(database: UUID, team_ids: list[int], *, lock: bool = False) -> DatabaseRecord | None:
+    """One of these teams' databases, unless it is deleted."""
+    locking = "FOR NO KEY UPDATE OF d" if lock else ""
+    where = "WHERE d.uuid = $1 AND d.team_id = any($2::bigint[]) AND d.status <> 'deleted'"
+    return await fetch_one(DatabaseRecord, f"{_SELECT} {where} {locking}", database, team_ids)
+
+
+async def list_owned(team_ids: list[int], *, before: int | None, limit: int) -> list[DatabaseRecord]:
+    """These teams' databases, newest first, from the one before the row numbered `before` on."""
+    return await fetch_all(
+        DatabaseRecord,
+        f"""{_SELECT} WHERE d.team_id = any($1::bigint[]) AND d.status <> 'deleted'
+            AND ($2::bigint IS NULL OR d.id < $2) ORDER BY d.id DESC LIMIT $3""",
+        team_ids,
+        before,
+        limit,
+    )

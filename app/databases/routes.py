@@ -1,0 +1,204 @@
+"""`/api/v1/databases`. Interface specification, sections 4.4 to 4.9."""
+
+from datetime import timedelta
+from time import monotonic
+from typing import Any
+from uuid import UUID
+
+from litestar import Controller, Request, Response, delete, get, patch, post
+from msgspec import UNSET, Struct, UnsetType, field
+
+from app.auth.principal import Principal
+from app.auth.scopes import Scope
+from app.contracts.base import DatabaseStatus
+from app.core.errors import NotFound, RevocationPending
+from app.databases import service
+from app.databases.records import DatabaseRecord
+from app.databases.schemas import (
+    ChangeQuotas,
+    CreateDatabase,
+    DatabaseView,
+    DeletedDatabase,
+    Provisioning,
+    RenameDatabase,
+)
+from app.databases.views import full_view, masked_view
+from app.dispatch.starts import Accepted
+from app.web.body import JSONBody
+from app.web.envelope import Item, Page
+from app.web.guards import requires, requires_idempotency_key
+from app.web.idempotency import Answer
+from app.web.parameters import Limit, StartingAfter, Timeout, Wait, cursor_uuid, path_uuid
+from app.web.request_id import current_request_id
+from app.web.services import Services
+
+_LIMITS_SECONDS = 5.0
+"""How long a change of quotas waits for the engine before it answers that the limits will follow."""
+
+Call = Request[Principal, Any, Any]
+
+
+class CreatedDatabase(Struct, kw_only=True):
+    message: str
+    data: DatabaseView
+    provisioning: Provisioning | UnsetType = UNSET
+    request_id: str = field(default_factory=current_request_id)
+
+
+class DatabaseController(Controller):
+    path = "/databases"
+
+    @post(
+        "",
+        operation_id="createDatabase",
+        summary="Create a database",
+        guards=[requires(Scope.DATABASES_WRITE), requires_idempotency_key],
+        dto=JSONBody[CreateDatabase],
+        return_dto=None,
+    )
+    async def create(
+        self, request: Call, services: Services, data: CreateDatabase, wait: Wait = False, timeout: Timeout = 30
+    ) -> Response[bytes]:
+        started = monotonic()
+
+        async def begin() -> Accepted:
+            return await service.create(services.box, request.user, data)
+
+        async def finish(subject: str) -> Answer:
+            record = await _await_active(services, UUID(subject), timeout if wait else 0)
+            return _created(services, record, waited=int(monotonic() - started))
+
+        return await services.idempotency.run(request, begin=begin, finish=finish)
+
+    @get("", operation_id="listDatabases", summary="List databases", guards=[requires(Scope.DATABASES_READ)])
+    async def list_databases(
+        self, request: Call, limit: Limit = 25, starting_after: StartingAfter = None
+    ) -> Page[DatabaseView]:
+        page, has_more = await service.list_page(request.user, starting_after=cursor_uuid(starting_after), limit=limit)
+        return Page(data=[masked_view(record) for record in page], has_more=has_more)
+
+    @get(
+        "/{uuid:str}",
+        operation_id="getDatabase",
+        summary="Get a database, with its password",
+        guards=[requires(Scope.DATABASES_READ)],
+    )
+    async def get_database(self, request: Call, services: Services, uuid: str) -> Item[DatabaseView]:
+        record = await service.get(request.user, path_uuid(uuid, "database"))
+        return Item(data=full_view(record, services.box))
+
+    @patch(
+        "/{uuid:str}",
+        operation_id="renameDatabase",
+        summary="Rename a database",
+        guards=[requires(Scope.DATABASES_WRITE), requires_idempotency_key],
+        dto=JSONBody[RenameDatabase],
+        return_dto=None,
+    )
+    async def rename(self, request: Call, services: Services, uuid: str, data: RenameDatabase) -> Response[bytes]:
+        async def begin() -> Accepted:
+            database = path_uuid(uuid, "database")
+            return await service.rename(request.user, database, data.name)
+
+        async def finish(subject: str) -> Answer:
+            record = await service.get_any(UUID(subject))
+            return Answer(200, Item(data=masked_view(record)))
+
+        return await services.idempotency.run(request, begin=begin, finish=finish)
+
+    @patch(
+        "/{uuid:str}/quotas",
+        operation_id="changeQuotas",
+        summary="Change a database's quotas",
+        guards=[requires(Scope.DATABASES_WRITE), requires_idempotency_key],
+        dto=JSONBody[ChangeQuotas],
+        return_dto=None,
+    )
+    async def change_quotas(self, request: Call, services: Services, uuid: str, data: ChangeQuotas) -> Response[bytes]:
+        async def begin() -> Accepted:
+            database = path_uuid(uuid, "database")
+            return await service.change_quotas(request.user, database, data)
+
+        async def finish(subject: str) -> Answer:
+            in_force, record = await _await_limits(services, UUID(subject))
+            message = "Quotas updated." if in_force else "Quotas updated; the limits follow in a moment."
+            return Answer(200, Item(message=message, data=masked_view(record)))
+
+        return await services.idempotency.run(request, begin=begin, finish=finish)
+
+    @delete(
+        "/{uuid:str}",
+        status_code=200,
+        operation_id="deleteDatabase",
+        summary="Delete a database",
+        guards=[requires(Scope.DATABASES_WRITE), requires_idempotency_key],
+    )
+    async def delete_database(self, request: Call, services: Services, uuid: str) -> Response[bytes]:
+        async def begin() -> Accepted:
+            grace = timedelta(seconds=services.settings.deletion_grace_seconds)
+            database = path_uuid(uuid, "database")
+            return await service.delete(request.user, database, grace)
+
+        async def finish(subject: str) -> Answer:
+            return Answer(200, await _await_revoked(services, UUID(subject)))
+
+        return await services.idempotency.run(request, begin=begin, finish=finish)
+
+
+async def _await_active(services: Services, database: UUID, timeout: float) -> DatabaseRecord:
+    async def look() -> DatabaseRecord | None:
+        record = await service.get_any(database)
+        return record if record.status is not DatabaseStatus.PROVISIONING else None
+
+    seen = await services.watch.wait_for(database, look, timeout) if timeout else None
+    record = seen or await service.get_any(database)
+    if record.status is DatabaseStatus.DELETED:
+        raise NotFound("database")
+    return record
+
+
+def _created(services: Services, record: DatabaseRecord, *, waited: int) -> Answer:
+    view = full_view(record, services.box)
+    if record.status is DatabaseStatus.ACTIVE:
+        return Answer(201, CreatedDatabase(message="Database created.", data=view))
+    progress = Provisioning(completed=False, waited_seconds=waited, poll_url=f"/api/v1/databases/{record.uuid}")
+    return Answer(202, CreatedDatabase(message="Database is being provisioned.", data=view, provisioning=progress))
+
+
+async def _await_limits(services: Services, database: UUID) -> tuple[bool, DatabaseRecord]:
+    wanted = (await service.get_any(database)).limits_revision
+
+    async def look() -> DatabaseRecord | None:
+        record = await service.get_any(database)
+        # A database that is still being made gets its limits when it is made.
+        done = record.limits_applied >= wanted or record.status is not DatabaseStatus.ACTIVE
+        return record if done else None
+
+    record = await services.watch.wait_for(database, look, _LIMITS_SECONDS)
+    return (True, record) if record else (False, await service.get_any(database))
+
+
+async def _await_revoked(services: Services, database: UUID) -> Item[DeletedDatabase]:
+    async def look() -> DatabaseRecord | None:
+        record = await service.get_any(database)
+        # One that never became active is destroyed at once, so its answer can say that nothing is left.
+        ended = record.destroyed_at if record.cancelled_provision_jobs else record.revoked_at
+        return record if record.remote_since is None or ended else None
+
+    record = await services.watch.wait_for(database, look, services.settings.revocation_timeout_seconds)
+    record = record or await service.get_any(database)
+    if record.remote_since is not None and record.revoked_at is None:
+        raise RevocationPending(
+            "The database is deleted, but its engine has not confirmed yet that all access has ended. "
+            "The work goes on; retry with the same Idempotency-Key to learn of its end."
+        )
+    remote = record.remote_since is not None and record.destroyed_at is None
+    return Item(
+        message="Database deleted.",
+        data=DeletedDatabase(
+            uuid=record.uuid,
+            cancelled_provision_jobs=record.cancelled_provision_jobs,
+            destroy_scheduled_at=record.destroy_at if remote else None,
+            has_remote_resources=remote,
+        ),
+    )

@@ -1,0 +1,104 @@
+"""The shapes of databases on the wire. Interface specification, sections 2.1 and 4.4 to 4.9."""
+
+from datetime import datetime
+from typing import Annotated, Literal, TypeVar
+from uuid import UUID
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from app.contracts.base import DatabaseStatus, Engine
+from app.plans.plans import Limits, Quotas
+
+Value = TypeVar("Value")
+
+Name = Annotated[str, Meta(pattern=r"\A[a-z0-9][a-z0-9-]{0,62}\Z", min_length=1, max_length=63)]
+"""Lowercase letters, digits and hyphens; starts with a letter or digit."""
+StorageGB = Annotated[float, Meta(gt=0, le=1_000_000)]
+Connections = Annotated[int, Meta(ge=1, le=100_000)]
+Percent = Annotated[int, Meta(ge=1, le=100)]
+
+
+class CreateDatabase(Struct, kw_only=True, forbid_unknown_fields=True):
+    name: Name
+    db_type: str = Engine.POSTGRES.value
+    region: str | None = None
+    plan: Literal["free", "launch", "grow", "pro"] = "free"
+    team_id: Annotated[int, Meta(ge=1, le=2**63 - 1)] | UnsetType = UNSET
+    storage_hard_limit_gb: StorageGB | None = None
+    connection_hard_limit: Connections | None = None
+    warning_threshold_pct: Percent | None = None
+
+    @property
+    def quotas(self) -> Quotas:
+        return Quotas(
+            storage_hard_limit_gb=self.storage_hard_limit_gb,
+            connection_hard_limit=self.connection_hard_limit,
+            warning_threshold_pct=self.warning_threshold_pct,
+        )
+
+
+class RenameDatabase(Struct, kw_only=True, forbid_unknown_fields=True):
+    name: Name
+
+
+class ChangeQuotas(Struct, kw_only=True, forbid_unknown_fields=True):
+    """A field left out stays as it is; null returns it to the plan's."""
+
+    storage_hard_limit_gb: StorageGB | UnsetType | None = UNSET
+    connection_hard_limit: Connections | UnsetType | None = UNSET
+    warning_threshold_pct: Percent | UnsetType | None = UNSET
+
+    def over(self, quotas: Quotas) -> Quotas:
+        """The quotas after this change."""
+        return Quotas(
+            storage_hard_limit_gb=_changed(self.storage_hard_limit_gb, quotas.storage_hard_limit_gb),
+            connection_hard_limit=_changed(self.connection_hard_limit, quotas.connection_hard_limit),
+            warning_threshold_pct=_changed(self.warning_threshold_pct, quotas.warning_threshold_pct),
+        )
+
+
+class DatabaseView(Struct, kw_only=True):
+    """A Database. `limits` is what is in force: the plan's limits with `quotas` over them."""
+
+    object: Literal["database"] = "database"
+    uuid: UUID
+    name: str
+    status: DatabaseStatus
+    region: str
+    plan: str
+    quotas: Quotas
+    limits: Limits
+    db_type: Engine
+    host: str
+    port: int
+    db_name: str
+    db_username: str
+    team_id: int | None
+    team_name: str | None
+    db_password: str | UnsetType = UNSET
+    """On create and single get only."""
+    connection_string: str
+    """With the password where `db_password` is, masked elsewhere."""
+    created_at: datetime
+    updated_at: datetime
+
+
+class Provisioning(Struct, kw_only=True):
+    """What a 202 says of the work under way."""
+
+    completed: bool
+    waited_seconds: int
+    poll_url: str | None
+
+
+class DeletedDatabase(Struct, kw_only=True):
+    object: Literal["database"] = "database"
+    uuid: UUID
+    deleted: bool = True
+    cancelled_provision_jobs: int
+    destroy_scheduled_at: datetime | None
+    has_remote_resources: bool
+
+
+def _changed(new: Value | UnsetType, old: Value) -> Value:
+    return old if isinstance(new, UnsetType) else new

@@ -1,0 +1,48 @@
+"""From a database's row to what a client sees of it."""
+
+from app.core.secrets import SecretBox
+from app.databases.records import DatabaseRecord
+from app.databases.schemas import DatabaseView
+from app.engines.registry import ADAPTERS
+from app.hosts.adapters import password_place
+from app.plans.plans import limits_in_force
+
+_MASK = "********"
+
+
+def masked_view(record: DatabaseRecord) -> DatabaseView:
+    """Without the password: for lists, changes and events."""
+    return _view(record, _MASK)
+
+
+def full_view(record: DatabaseRecord, box: SecretBox) -> DatabaseView:
+    """With the password: for create and single get."""
+    assert record.password_sealed is not None, "a database that is not deleted has a password"
+    password = box.open(record.password_sealed, password_place(record.uuid))
+    view = _view(record, password)
+    view.db_password = password
+    return view
+
+
+def _view(record: DatabaseRecord, password: str) -> DatabaseView:
+    scheme = ADAPTERS[record.engine].uri_scheme
+    host = f"[{record.host}]" if ":" in record.host else record.host
+    return DatabaseView(
+        uuid=record.uuid,
+        name=record.name,
+        status=record.status,
+        region=record.region,
+        plan=record.plan,
+        quotas=record.quotas,
+        limits=limits_in_force(record.plan, record.quotas),
+        db_type=record.engine,
+        host=record.host,
+        port=record.port,
+        db_name=record.engine_name,
+        db_username=record.engine_name,
+        team_id=record.team_id,
+        team_name=record.team_name,
+        connection_string=f"{scheme}://{record.engine_name}:{password}@{host}:{record.port}/{record.engine_name}",
+        created_at=record.created_at,
+        updated_at=record.updated_at,
+    )

@@ -1,0 +1,150 @@
+"""Workflows that a committed change asks for: written with the change, started after it, never lost.
+
+The row is the promise. The process that wrote it starts the workflow right after its commit; when it dies
+first, or Temporal is away, the relay does. Starting twice is harmless: the workflow's id is derived from what
+it works on.
+"""
+
+import contextlib
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from temporalio.client import Client
+from temporalio.common import (
+    Priority,
+    SearchAttributePair,
+    TypedSearchAttributes,
+    WorkflowIDConflictPolicy,
+    WorkflowIDReusePolicy,
+)
+from temporalio.exceptions import WorkflowAlreadyStartedError
+
+from app.contracts.databases import DatabaseWorkflowInput
+from app.contracts.queues import (
+    CONTROL_QUEUE,
+    DATABASE_ATTRIBUTE,
+    ENGINE_ATTRIBUTE,
+    REGION_ATTRIBUTE,
+    TEAM_ATTRIBUTE,
+)
+from app.store.session import fetch, fetch_all
+
+INTERACTIVE, NORMAL, UPKEEP = 1, 3, 5
+"""Temporal priorities: someone waits for it, someone asked for it, nobody would notice."""
+
+_HEAD_START_SECONDS = 2.0
+"""How long the relay leaves a fresh row to the process that wrote it."""
+_BACKOFF_LIMIT_SECONDS = 15.0
+_RPC_TIMEOUT = timedelta(seconds=3)
+_TASK_TIMEOUT = timedelta(seconds=2)
+"""A worker that dies in a workflow task costs this long, in place of Temporal's 10 s."""
+
+
+class WorkflowStart(msgspec.Struct, frozen=True, kw_only=True):
+    """One row of `workflow_starts`."""
+
+    id: int
+    workflow: str
+    workflow_id: str
+    input: str
+    """JSON of the workflow's input struct."""
+    priority: int
+
+
+class Accepted(msgspec.Struct, frozen=True, kw_only=True):
+    """A change that was written: what it is about, and the workflow that is to follow its commit."""
+
+    subject: str
+    start: WorkflowStart | None = None
+
+
+async def request_start(
+    workflow: Any, workflow_id: str, request: DatabaseWorkflowInput, *, priority: int
+) -> WorkflowStart:
+    """Writes the promise. Call it inside the transaction of the change; after the commit give the result to
+    `start`. `workflow` is the interface class."""
+    body = msgspec.json.encode(request).decode()
+    name = workflow.__temporal_workflow_definition.name
+    rows = await fetch(
+        """
+        INSERT INTO workflow_starts (workflow, workflow_id, input, priority, next_attempt_at)
+        VALUES ($1, $2, $3::jsonb, $4, now() + make_interval(secs => $5))
+        ON CONFLICT (workflow_id) DO UPDATE SET workflow_id = excluded.workflow_id RETURNING id
+        """,
+        name,
+        workflow_id,
+        body,
+        priority,
+        _HEAD_START_SECONDS,
+    )
+    return WorkflowStart(id=rows[0]["id"], workflow=name, workflow_id=workflow_id, input=body, priority=priority)
+
+
+async def claim_due(limit: int = 50) -> list[WorkflowStart]:
+    """Rows that nobody has started in time, for the relay. Each is left alone for a growing while, so that
+    several relays share the work."""
+    return await fetch_all(
+        WorkflowStart,
+        """
+        UPDATE workflow_starts SET attempts = attempts + 1,
+               next_attempt_at = now() + make_interval(secs => least(0.5 * 2 ^ least(attempts, 10), $2))
+        WHERE id IN (SELECT id FROM workflow_starts WHERE next_attempt_at <= now()
+                     ORDER BY priority, id LIMIT $1 FOR UPDATE SKIP LOCKED)
+        RETURNING id, workflow, workflow_id, input::text AS input, priority
+        """,
+        limit,
+        _BACKOFF_LIMIT_SECONDS,
+    )
+
+
+async def start(client: Client, pending: WorkflowStart) -> None:
+    """Starts the workflow and strikes the promise. Safe to repeat. Raises what Temporal's client raises when
+    it can't be reached."""
+    request = msgspec.json.decode(pending.input, type=_Subject)
+    # An earlier start may have succeeded with its answer lost, and the workflow ended since.
+    with contextlib.suppress(WorkflowAlreadyStartedError):
+        await client.start_workflow(
+            pending.workflow,
+            msgspec.Raw(pending.input.encode()),
+            id=pending.workflow_id,
+            task_queue=CONTROL_QUEUE,
+            id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+            id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+            search_attributes=_search_attributes(request),
+            static_summary=f"{request.engine} database {request.database} in {request.region}, team {request.team_id}",
+            priority=Priority(priority_key=pending.priority, fairness_key=f"team-{request.team_id}"),
+            task_timeout=_TASK_TIMEOUT,
+            rpc_timeout=_RPC_TIMEOUT,
+        )
+    await fetch("DELETE FROM workflow_starts WHERE id = $1", pending.id)
+
+
+async def note_failure(pending: WorkflowStart, reason: str) -> None:
+    """Keeps why a start failed, for the operator, and lets the relay try at once."""
+    await fetch(
+        "UPDATE workflow_starts SET last_error = $2, next_attempt_at = least(next_attempt_at, now()) WHERE id = $1",
+        pending.id,
+        reason[:500],
+    )
+
+
+class _Subject(msgspec.Struct, frozen=True):
+    """What every input has, read from its JSON."""
+
+    database: UUID
+    engine: str
+    region: str
+    team_id: int
+
+
+def _search_attributes(subject: _Subject) -> TypedSearchAttributes:
+    return TypedSearchAttributes(
+        [
+            SearchAttributePair(DATABASE_ATTRIBUTE, str(subject.database)),
+            SearchAttributePair(TEAM_ATTRIBUTE, subject.team_id),
+            SearchAttributePair(ENGINE_ATTRIBUTE, subject.engine),
+            SearchAttributePair(REGION_ATTRIBUTE, subject.region),
+        ]
+    )

@@ -1,0 +1,62 @@
+"""Open adapters to the registered hosts, shared by everything in one process."""
+
+from uuid import UUID
+
+import msgspec
+
+from app.contracts.base import Engine
+from app.core.secrets import Place, SecretBox
+from app.engines.base import AdminAddress, EngineAdapter
+from app.engines.registry import open_adapter
+from app.store.session import fetch_one
+
+
+class _HostAccess(msgspec.Struct, frozen=True):
+    id: int
+    engine: Engine
+    host: str
+    port: int
+    admin_sealed: bytes
+
+
+def admin_place(engine: Engine, host: str, port: int) -> Place:
+    """Where a host's administrator address lies sealed: bound to the host's public address."""
+    return Place("engine_hosts", "admin_sealed", f"{engine}:{host}:{port}")
+
+
+class Adapters:
+    """Opens each host's adapter at its first use, and anew when its administrator address was changed."""
+
+    def __init__(self, box: SecretBox) -> None:
+        self._box = box
+        self._open: dict[int, tuple[bytes, EngineAdapter]] = {}
+
+    async def of_host(self, host_id: int) -> EngineAdapter:
+        """Raises `LookupError` for an unknown host."""
+        access = await fetch_one(
+            _HostAccess,
+            "SELECT id, engine, host, port, admin_sealed FROM engine_hosts WHERE id = $1",
+            host_id,
+        )
+        if access is None:
+            raise LookupError(f"no engine host {host_id}")
+        known = self._open.get(host_id)
+        if known is not None and known[0] == access.admin_sealed:
+            return known[1]
+        place = admin_place(access.engine, access.host, access.port)
+        address = msgspec.json.decode(self._box.open(access.admin_sealed, place), type=AdminAddress)
+        adapter = open_adapter(access.engine, address)
+        self._open[host_id] = (access.admin_sealed, adapter)
+        if known is not None:
+            await known[1].close()
+        return adapter
+
+    async def close(self) -> None:
+        for _, adapter in self._open.values():
+            await adapter.close()
+        self._open.clear()
+
+
+def password_place(database: UUID) -> Place:
+    """Where a tenant's password lies sealed."""
+    return Place("databases", "password_sealed", str(database))

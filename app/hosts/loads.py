@@ -1,0 +1,60 @@
+"""What the registered hosts carry, for placement and for the operator."""
+
+from app.contracts.base import Engine
+from app.engines.placement import HostLoad, least_loaded
+from app.store.session import fetch, fetch_all
+
+_SICK_SECONDS = 60.0
+"""How long a host that failed is passed over."""
+
+_LOADS = """
+SELECT h.id, h.region, h.host, h.port, h.capacity, h.connection_capacity,
+       coalesce(h.sick_until > now(), false) AS sick,
+       count(d.id) AS databases,
+       coalesce(sum(d.connections) FILTER (WHERE d.status <> 'deleted'), 0)::bigint AS connections
+FROM engine_hosts h LEFT JOIN databases d ON d.host_id = h.id AND d.destroyed_at IS NULL
+WHERE h.id = any($1::bigint[])
+GROUP BY h.id
+"""
+
+
+async def loads_of(host_ids: list[int]) -> list[HostLoad]:
+    return await fetch_all(HostLoad, _LOADS, host_ids)
+
+
+async def place(engine: Engine, region: str | None, connections: int, *, without: int | None = None) -> HostLoad | None:
+    """The host for one more database, or None when none has room. `without` leaves one host out.
+
+    Call it in the transaction that then writes the database: the candidates stay locked until its end, so two
+    creates at once never take the last place twice.
+    """
+    rows = await fetch(
+        """
+        SELECT id FROM engine_hosts
+        WHERE engine = $1 AND ($2::text IS NULL OR region = $2) AND NOT draining AND id IS DISTINCT FROM $3
+        ORDER BY id FOR NO KEY UPDATE
+        """,
+        engine,
+        region,
+        without,
+    )
+    # Counted only now, in a statement of its own: one that waited for the locks would count what was there before.
+    return least_loaded(await loads_of([row["id"] for row in rows]), connections)
+
+
+async def mark_sick(host_id: int, reason: str) -> None:
+    """Keeps a host that failed out of placement for a while."""
+    await fetch(
+        "UPDATE engine_hosts SET sick_until = now() + make_interval(secs => $2), sick_reason = $3 WHERE id = $1",
+        host_id,
+        _SICK_SECONDS,
+        reason,
+    )
+
+
+async def mark_well(host_id: int) -> None:
+    """A host on which something just succeeded is placed on again."""
+    await fetch(
+        "UPDATE engine_hosts SET sick_until = NULL, sick_reason = NULL WHERE id = $1 AND sick_until IS NOT NULL",
+        host_id,
+    )

@@ -1,0 +1,135 @@
+"""Registering the servers that hold tenant databases. Operators do so, on the command line."""
+
+import msgspec
+
+from app.contracts.base import Engine
+from app.core.errors import InvalidField, NotFound
+from app.core.secrets import SecretBox
+from app.engines.base import AdminAddress, EngineError, HostFacts
+from app.engines.registry import open_adapter
+from app.hosts.adapters import admin_place
+from app.store.session import fetch, fetch_all
+
+DEFAULT_CAPACITY = 1000
+"""Databases on one host, unless the operator says otherwise."""
+
+
+class NewHost(msgspec.Struct, frozen=True, kw_only=True):
+    """What an operator registers."""
+
+    engine: Engine
+    region: str
+    admin: AdminAddress
+    public_host: str
+    public_port: int
+    capacity: int = DEFAULT_CAPACITY
+    connection_capacity: int | None = None
+    """Connections that may be promised to tenants; what the server admits, unless given."""
+
+
+class HostAdded(msgspec.Struct, frozen=True, kw_only=True):
+    host_id: int
+    flavour: str
+    version: str
+    shortcomings: tuple[str, ...]
+    """What this host lacks and what follows, a sentence each."""
+
+
+class HostSummary(msgspec.Struct, frozen=True, kw_only=True):
+    id: int
+    engine: str
+    flavour: str
+    version: str
+    region: str
+    host: str
+    port: int
+    capacity: int
+    connection_capacity: int
+    draining: bool
+    sick_reason: str | None
+    databases: int
+    connections: int
+
+
+async def add_host(box: SecretBox, new: NewHost) -> HostAdded:
+    """Checks, hardens and registers a host; one that is registered already is brought up to date.
+
+    Raises `InvalidField` when the server can't serve, in the words of its adapter.
+    """
+    _check(new)
+    adapter = open_adapter(new.engine, new.admin)
+    try:
+        open_doors = await adapter.harden_host()
+        facts = await adapter.inspect_host()
+    except EngineError as error:
+        raise InvalidField("admin_dsn", f"The host can't be used: {error}") from error
+    finally:
+        await adapter.close()
+    host_id = await _write(box, new, facts)
+    return HostAdded(
+        host_id=host_id,
+        flavour=facts.flavour,
+        version=facts.version,
+        shortcomings=tuple(dict.fromkeys((*facts.shortcomings, *open_doors))),
+    )
+
+
+def _check(new: NewHost) -> None:
+    if not 1 <= new.public_port <= 65_535:
+        raise InvalidField("public_port", "Expected a port from 1 to 65535.")
+    if new.capacity < 1:
+        raise InvalidField("capacity", "Expected at least 1.")
+    if new.connection_capacity is not None and new.connection_capacity < 1:
+        raise InvalidField("connection_capacity", "Expected at least 1.")
+    if not new.region or not new.region.replace("-", "").isalnum():
+        raise InvalidField("region", "Expected a region code such as us-east-1.")
+
+
+async def _write(box: SecretBox, new: NewHost, facts: HostFacts) -> int:
+    sealed = box.seal(
+        msgspec.json.encode(new.admin).decode(), admin_place(new.engine, new.public_host, new.public_port)
+    )
+    rows = await fetch(
+        """
+        INSERT INTO engine_hosts (engine, flavour, version, region, host, port, admin_sealed, capacity,
+                                  connection_capacity)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+        ON CONFLICT (engine, host, port) DO UPDATE SET
+            flavour = excluded.flavour, version = excluded.version, admin_sealed = excluded.admin_sealed,
+            capacity = excluded.capacity, connection_capacity = excluded.connection_capacity,
+            draining = false, sick_until = NULL, sick_reason = NULL
+        WHERE engine_hosts.region = excluded.region
+        RETURNING id
+        """,
+        new.engine,
+        facts.flavour,
+        facts.version,
+        new.region,
+        new.public_host,
+        new.public_port,
+        sealed,
+        new.capacity,
+        new.connection_capacity or facts.max_connections,
+    )
+    if not rows:
+        raise InvalidField("region", "This host is registered in another region; a host doesn't move.")
+    return int(rows[0]["id"])
+
+
+async def list_hosts() -> list[HostSummary]:
+    """Every registered host with what it carries."""
+    return await fetch_all(
+        HostSummary,
+        """
+        SELECT h.*, count(d.id) AS databases,
+               coalesce(sum(d.connections) FILTER (WHERE d.status <> 'deleted'), 0)::bigint AS connections
+        FROM engine_hosts h LEFT JOIN databases d ON d.host_id = h.id AND d.destroyed_at IS NULL
+        GROUP BY h.id ORDER BY h.id
+        """,
+    )
+
+
+async def drain_host(host_id: int) -> None:
+    """No new database goes there; those that are there stay. Adding the host again ends it. Raises `NotFound`."""
+    if not await fetch("UPDATE engine_hosts SET draining = true WHERE id = $1 RETURNING id", host_id):
+        raise NotFound("engine host")

@@ -1,0 +1,44 @@
+"""`python -m app.http`: one API process. More of them side by side serve more."""
+
+import asyncio
+import os
+import signal
+import sys
+
+import uvloop
+from granian.constants import Interfaces
+from granian.server.embed import Server
+
+from app.core import logging
+from app.core.settings import InvalidSettings, Settings
+from app.http.app import create_app
+
+
+async def serve(settings: Settings) -> None:
+    """Until SIGINT or SIGTERM."""
+    server = Server(
+        create_app(settings),
+        address=settings.api_host,
+        port=settings.api_port,
+        interface=Interfaces.ASGI,
+        log_access=False,
+    )
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, server.stop)
+    await server.serve()
+
+
+def main() -> int:
+    try:
+        settings = Settings.load(os.environ)
+        logging.configure(settings.log_format)
+        uvloop.run(serve(settings))
+    except (InvalidSettings, ValueError) as fault:
+        sys.stderr.write(f"{fault}\n")
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

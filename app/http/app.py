@@ -1,0 +1,76 @@
+"""The API: what a request passes through, from top to bottom."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from litestar import Litestar, Router
+from litestar.datastructures import State
+from litestar.di import Provide
+from litestar.types import ASGIApp
+
+from app.catalog.routes import list_database_types
+from app.core.secrets import SecretBox
+from app.core.settings import Settings
+from app.core.temporal import connect
+from app.databases.routes import DatabaseController
+from app.dispatch.starter import Starter
+from app.http.authenticate import Authenticate
+from app.http.errors import EXCEPTION_HANDLERS
+from app.http.health import live, ready
+from app.me.routes import get_me
+from app.store.migrate import migrate
+from app.store.notify import RowWatch
+from app.store.session import connected
+from app.web.idempotency import Idempotency
+from app.web.request_id import RequestIds
+from app.web.services import Services
+
+_BODY_LIMIT = 1024 * 1024
+
+
+def create_app(settings: Settings) -> ASGIApp:
+    """The ASGI application. Raises `ValueError` for settings that the API can't do without."""
+    box = SecretBox.from_setting(settings.secret_keys)
+    if not settings.control_dsn:
+        raise ValueError("HEADWATER_CONTROL_DSN is not set")
+
+    @asynccontextmanager
+    async def lifespan(app: Litestar) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            app.state.services = await _open_services(stack, settings, box)
+            yield
+
+    api = Router(
+        "/api/v1",
+        route_handlers=[get_me, list_database_types, DatabaseController],
+        middleware=[Authenticate],
+    )
+    litestar = Litestar(
+        route_handlers=[api, live, ready],
+        dependencies={"services": Provide(_services, sync_to_thread=False)},
+        exception_handlers=EXCEPTION_HANDLERS,
+        request_max_body_size=_BODY_LIMIT,
+        openapi_config=None,
+        lifespan=[lifespan],
+        logging_config=None,
+    )
+    return RequestIds(litestar)
+
+
+def _services(state: State) -> Services:
+    services: Services = state.services
+    return services
+
+
+async def _open_services(stack: AsyncExitStack, settings: Settings, box: SecretBox) -> Services:
+    assert settings.control_dsn is not None
+    await stack.enter_async_context(connected(settings.control_dsn))
+    await migrate()
+    watch = await stack.enter_async_context(RowWatch(settings.control_dsn).running())
+    client = await connect(settings.temporal_address, settings.temporal_namespace, lazy=True)
+    starter = Starter(client)
+    stack.push_async_callback(starter.close)
+    idempotency = Idempotency(
+        box, starter, ttl=settings.idempotency_ttl_seconds, lease=settings.idempotency_lease_seconds
+    )
+    return Services(settings=settings, box=box, starter=starter, watch=watch, idempotency=idempotency)

@@ -1,0 +1,58 @@
+"""`GET /api/v1/me`. Interface specification, sections 2.6 and 4.2."""
+
+from datetime import datetime
+from typing import Any, Literal
+
+from litestar import Request, get
+from msgspec import Struct
+
+from app.auth.principal import Principal
+from app.web.envelope import Item
+
+
+class UserView(Struct, kw_only=True):
+    object: Literal["user"] = "user"
+    name: str
+    email: str
+
+
+class ControlsView(Struct, kw_only=True):
+    requests_per_minute: int
+    monthly_quota: int | None
+    allowed_ip_list: list[str]
+    inactive_ttl_days: int | None
+
+
+class ApiKeyView(Struct, kw_only=True):
+    object: Literal["api_key"] = "api_key"
+    name: str
+    preview: str
+    permissions: list[str]
+    status: Literal["active"] = "active"
+    """Always: no other key gets this far."""
+    last_used_at: datetime | None
+    controls: ControlsView
+
+
+class Context(Struct, kw_only=True):
+    user: UserView
+    api_key: ApiKeyView
+
+
+@get("/me", operation_id="getMe", summary="Who is calling, with which key")
+async def get_me(request: Request[Principal, Any, Any]) -> Item[Context]:
+    caller = request.user
+    controls = ControlsView(
+        requests_per_minute=caller.requests_per_minute,
+        monthly_quota=caller.monthly_quota,
+        allowed_ip_list=caller.allowed_ips,
+        inactive_ttl_days=caller.inactive_ttl_days,
+    )
+    key = ApiKeyView(
+        name=caller.key_name,
+        preview=caller.preview,
+        permissions=caller.scopes,
+        last_used_at=caller.last_used_at,
+        controls=controls,
+    )
+    return Item(data=Context(user=UserView(name=caller.user_name, email=caller.user_email), api_key=key))

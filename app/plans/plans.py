@@ -1,0 +1,73 @@
+"""What each plan allows, and what a team's tier lets it ask for."""
+
+import msgspec
+
+from app.core.errors import PlanLimitExceeded
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """What is in force for a database: the plan's, where no override says otherwise."""
+
+    storage_hard_limit_gb: float
+    connection_hard_limit: int
+    warning_threshold_pct: int
+
+
+class Quotas(msgspec.Struct, frozen=True, kw_only=True):
+    """A database's own overrides; null means the plan's."""
+
+    storage_hard_limit_gb: float | None = None
+    connection_hard_limit: int | None = None
+    warning_threshold_pct: int | None = None
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    limits: Limits
+    runtime_hours: float | None = None
+    """Hours a month with a connection open; None means no limit."""
+
+
+def _plan(storage_gb: float, connections: int, runtime_hours: float | None = None) -> Plan:
+    limits = Limits(storage_hard_limit_gb=storage_gb, connection_hard_limit=connections, warning_threshold_pct=80)
+    return Plan(limits=limits, runtime_hours=runtime_hours)
+
+
+PLANS: dict[str, Plan] = {
+    "free": _plan(0.5, 10, runtime_hours=100),
+    "launch": _plan(10, 50),
+    "grow": _plan(50, 200),
+    "pro": _plan(100, 400),
+}
+
+FREE_TIER_DATABASES = 1
+
+
+def limits_in_force(plan: str, quotas: Quotas) -> Limits:
+    """The plan's limits with the overrides over them."""
+    default = PLANS[plan].limits
+    overrides = {name: value for name, value in msgspec.structs.asdict(quotas).items() if value is not None}
+    return msgspec.structs.replace(default, **overrides)
+
+
+def check_plan(tier: str, plan: str, databases_owned: int) -> None:
+    """Whether a team of that tier may have one more database, of that plan. Raises `PlanLimitExceeded`."""
+    if tier != "free":
+        return
+    if plan != "free":
+        raise PlanLimitExceeded(f"A team of the free tier can't have the plan {plan}.", field="plan")
+    if databases_owned >= FREE_TIER_DATABASES:
+        raise PlanLimitExceeded("A team of the free tier can have one database.", field="team_id")
+
+
+def check_quotas(tier: str, plan: str, quotas: Quotas) -> None:
+    """An override may lower a limit for anyone, and raise it above the plan's for paying tiers only. Raises
+    `PlanLimitExceeded` naming the field."""
+    if tier != "free":
+        return
+    default = PLANS[plan].limits
+    for field in ("storage_hard_limit_gb", "connection_hard_limit"):
+        override, limit = getattr(quotas, field), getattr(default, field)
+        if override is not None and override > limit:
+            raise PlanLimitExceeded(
+                f"A team of the free tier can't raise {field} above its plan's {limit:g}.", field=field
+            )

@@ -1,0 +1,42 @@
+"""The outer shape of every answer. Interface specification, sections 1, 2.10 and 2.11."""
+
+from typing import Any, Generic, TypeVar
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType, field
+
+from app.web.request_id import current_request_id
+
+Data = TypeVar("Data")
+
+
+class Item(Struct, Generic[Data], kw_only=True):
+    """One object."""
+
+    message: str | UnsetType = UNSET
+    data: Data
+    request_id: str = field(default_factory=current_request_id)
+
+
+class Page(Struct, Generic[Data], kw_only=True):
+    """One page of a list. When `has_more` is true, the last item's identifier is the next page's
+    `starting_after`."""
+
+    data: list[Data]
+    has_more: bool
+    request_id: str = field(default_factory=current_request_id)
+
+
+class ErrorBody(Struct, kw_only=True):
+    code: str
+    message: str
+    details: dict[str, Any] | UnsetType = UNSET
+
+
+class ErrorAnswer(Struct, kw_only=True):
+    error: ErrorBody
+    request_id: str = field(default_factory=current_request_id)
+
+
+def encode(answer: Struct) -> bytes:
+    return msgspec.json.encode(answer)

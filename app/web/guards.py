@@ -1,0 +1,38 @@
+"""What a route demands before its body is read: a scope, and an idempotency key."""
+
+from typing import Any
+
+from litestar.connection import ASGIConnection
+from litestar.handlers.base import BaseRouteHandler
+from litestar.types import Guard
+
+from app.auth.scopes import Scope, grants
+from app.core.errors import InsufficientScope, InvalidField, MissingRequiredField
+
+IDEMPOTENCY_HEADER = "Idempotency-Key"
+_LONGEST_KEY = 255
+
+
+def requires(*scopes: Scope) -> Guard:
+    """The key needs all of these scopes."""
+
+    def check(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
+        for scope in scopes:
+            if not grants(connection.user.scopes, scope):
+                raise InsufficientScope(scope.value)
+
+    return check
+
+
+def requires_idempotency_key(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
+    key = idempotency_key(connection)
+    if not key:
+        raise MissingRequiredField(IDEMPOTENCY_HEADER)
+    if len(key) > _LONGEST_KEY or not key.isprintable():
+        raise InvalidField(IDEMPOTENCY_HEADER, f"An idempotency key has at most {_LONGEST_KEY} printable characters.")
+
+
+def idempotency_key(connection: ASGIConnection[Any, Any, Any, Any]) -> str:
+    """The header's value, bare or as the IETF draft's quoted string."""
+    value = connection.headers.get(IDEMPOTENCY_HEADER, "").strip()
+    return value[1:-1] if len(value) >= 2 and value[0] == value[-1] == '"' else value

@@ -1,0 +1,42 @@
+"""Path and query parameters that several resources share."""
+
+from typing import Annotated
+from uuid import UUID
+
+from litestar.params import Parameter
+
+from app.core.errors import InvalidField, NotFound
+
+Limit = Annotated[int, Parameter(query="limit", ge=1, le=100, description="Items on the page.")]
+StartingAfter = Annotated[
+    str | None, Parameter(query="starting_after", description="Identifier of the previous page's last item.")
+]
+Wait = Annotated[bool, Parameter(query="wait", description="Answer when the work is done, or at the timeout.")]
+Timeout = Annotated[int, Parameter(query="timeout", ge=1, le=120, description="Seconds to wait at most.")]
+
+
+def path_uuid(text: str, what: str) -> UUID:
+    """A malformed identifier in a path names nothing: raises `NotFound`."""
+    uuid = parse_uuid(text)
+    if uuid is None:
+        raise NotFound(what)
+    return uuid
+
+
+def cursor_uuid(text: str | None) -> UUID | None:
+    """Raises `InvalidField` for what is no uuid."""
+    if text is None:
+        return None
+    uuid = parse_uuid(text)
+    if uuid is None:
+        raise InvalidField("starting_after", "Expected a uuid.")
+    return uuid
+
+
+def parse_uuid(text: str) -> UUID | None:
+    """Only the canonical form of 36 characters; Python's own parser takes braces and URNs too."""
+    try:
+        uuid = UUID(text)
+    except ValueError:
+        return None
+    return uuid if str(uuid) == text.lower() else None

@@ -1,0 +1,17 @@
+"""What routes work with, made once at start-up and handed to them as the dependency `services`."""
+
+import msgspec
+
+from app.core.secrets import SecretBox
+from app.core.settings import Settings
+from app.dispatch.starter import Starter
+from app.store.notify import RowWatch
+from app.web.idempotency import Idempotency
+
+
+class Services(msgspec.Struct, frozen=True, kw_only=True):
+    settings: Settings
+    box: SecretBox
+    starter: Starter
+    watch: RowWatch
+    idempotency: Idempotency

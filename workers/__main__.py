@@ -1,0 +1,49 @@
+"""`python -m workers --queue control --queue engine:us-east-1`: one worker process for these queues."""
+
+import argparse
+import asyncio
+import os
+import re
+import signal
+import sys
+
+import uvloop
+
+from app.contracts.queues import CONTROL_QUEUE
+from app.core import logging
+from app.core.settings import InvalidSettings, Settings
+from workers.runner import run
+
+_ENGINE_QUEUE = re.compile(r"engine:[a-z0-9-]+")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m workers")
+    parser.add_argument("--queue", action="append", required=True, type=_queue, metavar="QUEUE")
+    queues = list(dict.fromkeys(parser.parse_args().queue))
+    try:
+        settings = Settings.load(os.environ)
+        logging.configure(settings.log_format)
+        uvloop.run(_serve(settings, queues))
+    except (InvalidSettings, ValueError) as fault:
+        sys.stderr.write(f"{fault}\n")
+        return 2
+    return 0
+
+
+async def _serve(settings: Settings, queues: list[str]) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    await run(settings, queues, stop)
+
+
+def _queue(name: str) -> str:
+    if name == CONTROL_QUEUE or _ENGINE_QUEUE.fullmatch(name):
+        return name
+    raise argparse.ArgumentTypeError(f"{name!r} is no queue; expected {CONTROL_QUEUE} or engine:<region>")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

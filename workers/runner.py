@@ -1,0 +1,106 @@
+"""One worker process: the Temporal workers of its queues, and what they work with."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from datetime import timedelta
+from typing import Any
+
+import structlog
+from temporalio.client import Client
+from temporalio.service import RPCError
+from temporalio.worker import Worker
+from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
+
+from activities.control import ControlActivitiesOnStore
+from activities.engine import EngineActivitiesOnHosts
+from app.contracts.queues import CONTROL_QUEUE
+from app.core.secrets import SecretBox
+from app.core.settings import Settings
+from app.core.temporal import connect
+from app.hosts.adapters import Adapters
+from app.store.migrate import migrate
+from app.store.session import connected
+from workers.heartbeats import Heartbeats
+from workers.relay import relay
+from workers.search_attributes import register_search_attributes
+from workflows import WORKFLOWS
+
+_PASSED_THROUGH = ("msgspec", "app.contracts")
+"""Modules that the sandbox doesn't load anew for each run. They hold no state; and a struct defined in a reloaded
+module is not the struct that the converter knows."""
+
+_GRACEFUL_SHUTDOWN = timedelta(seconds=5)
+_STICKY_TIMEOUT = timedelta(seconds=1)
+"""How long a workflow's next task waits for the worker that last ran it: what a killed worker costs."""
+_CONNECT_RETRY_SECONDS = 0.5
+
+log = structlog.get_logger(__name__)
+
+
+async def run(settings: Settings, queues: Sequence[str], stop: asyncio.Event) -> None:
+    """Serves the queues until `stop` is set."""
+    box = SecretBox.from_setting(settings.secret_keys)
+    if not settings.control_dsn:
+        raise ValueError("HEADWATER_CONTROL_DSN is not set")
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(connected(settings.control_dsn, max_size=40))
+        await migrate()
+        client = await _connected_client(settings)
+        await register_search_attributes(client)
+        adapters = Adapters(box)
+        stack.push_async_callback(adapters.close)
+        for queue in queues:
+            await stack.enter_async_context(build_worker(client, queue, box, adapters))
+        background = [relay(client)] if CONTROL_QUEUE in queues else []
+        log.info("worker_ready", queues=list(queues))
+        await _until(stop, [asyncio.create_task(task) for task in background])
+
+
+def build_worker(client: Client, queue: str, box: SecretBox, adapters: Adapters) -> Worker:
+    """All workflows and the control activities on the control queue; engine activities on any other."""
+    on_control = queue == CONTROL_QUEUE
+    activities = ControlActivitiesOnStore() if on_control else EngineActivitiesOnHosts(box, adapters)
+    return Worker(
+        client,
+        task_queue=queue,
+        workflows=WORKFLOWS if on_control else (),
+        activities=activity_methods(activities),
+        workflow_runner=sandbox(),
+        interceptors=[Heartbeats()],
+        max_concurrent_activities=20,
+        sticky_queue_schedule_to_start_timeout=_STICKY_TIMEOUT,
+        graceful_shutdown_timeout=_GRACEFUL_SHUTDOWN,
+        build_id="headwater",
+    )
+
+
+def sandbox() -> SandboxedWorkflowRunner:
+    """The runner that keeps workflow code deterministic."""
+    return SandboxedWorkflowRunner(restrictions=SandboxRestrictions.default.with_passthrough_modules(*_PASSED_THROUGH))
+
+
+def activity_methods(implementation: object) -> list[Callable[..., Any]]:
+    """The activities among an object's methods."""
+    methods = (getattr(implementation, name) for name in dir(implementation) if not name.startswith("_"))
+    return [method for method in methods if hasattr(method, "__temporal_activity_definition")]
+
+
+async def _connected_client(settings: Settings) -> Client:
+    while True:
+        try:
+            return await connect(settings.temporal_address, settings.temporal_namespace)
+        except (RuntimeError, RPCError) as fault:
+            log.warning("waiting_for_temporal", address=settings.temporal_address, reason=str(fault))
+            await asyncio.sleep(_CONNECT_RETRY_SECONDS)
+
+
+async def _until(stop: asyncio.Event, background: list[asyncio.Task[None]]) -> None:
+    """Until the signal, or until something that must not end ends."""
+    stopped = asyncio.create_task(stop.wait())
+    done, _ = await asyncio.wait({stopped, *background}, return_when=asyncio.FIRST_COMPLETED)
+    for task in (stopped, *background):
+        task.cancel()
+    await asyncio.gather(stopped, *background, return_exceptions=True)
+    for task in done:
+        task.result()

@@ -1,0 +1,46 @@
+"""Every timeout and retry policy, in one place.
+
+Heartbeats are what makes a killed worker cost seconds: Temporal gives an activity to another worker as soon as
+they stop, long before its own time limit.
+"""
+
+from datetime import timedelta
+
+from temporalio.common import RetryPolicy
+from temporalio.workflow import ActivityConfig
+
+from app.contracts.queues import CONTROL_QUEUE, engine_queue
+
+_HEARTBEAT = timedelta(seconds=3)
+_MOST_ATTEMPTS = 60
+
+
+def control() -> ActivityConfig:
+    """A short transaction on our own database, tried until it succeeds."""
+    return ActivityConfig(
+        task_queue=CONTROL_QUEUE,
+        start_to_close_timeout=timedelta(seconds=20),
+        heartbeat_timeout=_HEARTBEAT,
+        retry_policy=RetryPolicy(
+            initial_interval=timedelta(seconds=0.2),
+            backoff_coefficient=2,
+            maximum_interval=timedelta(seconds=5),
+        ),
+    )
+
+
+def engine(region: str, round_: int) -> ActivityConfig:
+    """Work on a tenant engine, a bounded number of attempts, so that the workflow can say in between what it
+    waits for. Later rounds have more attempts: retries within an activity leave no trace in the history, rounds do.
+    """
+    return ActivityConfig(
+        task_queue=engine_queue(region),
+        start_to_close_timeout=timedelta(seconds=60),
+        heartbeat_timeout=_HEARTBEAT,
+        retry_policy=RetryPolicy(
+            initial_interval=timedelta(seconds=0.2),
+            backoff_coefficient=2,
+            maximum_interval=timedelta(seconds=5),
+            maximum_attempts=min(3 * 2**round_, _MOST_ATTEMPTS),
+        ),
+    )

@@ -1,0 +1,19 @@
+"""Clears what a failed attempt left on a host that was given up on."""
+
+from temporalio import workflow
+
+from app.contracts.databases import RemoveRemnant, RemoveRemnantInput
+from app.contracts.engine import EngineActivities, RemnantRef
+from workflows.engine_steps import on_engine
+
+
+@workflow.defn(name="RemoveRemnant")
+class RemoveRemnantWorkflow(RemoveRemnant):
+    """Waits for the host for as long as it takes: leftovers that nobody owns would stay for ever."""
+
+    @workflow.run
+    async def run(self, request: RemoveRemnantInput) -> None:
+        remnant = RemnantRef(database=request.database, host_id=request.host_id, name=request.name)
+        doing = f"remove what database {request.database} left on host {request.host_id}"
+        await on_engine(request, EngineActivities.remove_remnant, remnant, doing)
+        workflow.set_current_details("Removed.")
