@@ -4,10 +4,9 @@ import asyncio
 import os
 from pathlib import Path
 
-import psutil
-
 from app.local import leftovers
 from app.local.processes import ChildProcess, Command
+from tests.local.waiting import is_running
 
 _SPAWN_AND_END = "sleep 300 & sleep 0.2"
 
@@ -23,7 +22,7 @@ async def test_marked_processes_are_ended_with_their_orphans(tmp_path: Path) -> 
     assert marked.pid in ended
     assert len(ended) == 2, "the helper of a process that has ended already counts too"
     assert await asyncio.wait_for(marked.wait(), 5) < 0
-    assert not any(psutil.pid_exists(pid) for pid in ended)
+    assert not any(is_running(pid) for pid in ended)
 
 
 async def test_another_homes_processes_are_left_alone(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from app.local.errors import StackError
 from app.local.processes import ChildProcess, Command, run_to_end
 from app.local.service_user import service_user
-from tests.local.waiting import eventually
+from tests.local.waiting import eventually, is_running
 
 _SPAWN_HELPER = "import subprocess, time; print(subprocess.Popen(['sleep', '300']).pid, flush=True); time.sleep(300)"
 _START_AND_SLEEP = """
@@ -37,7 +37,7 @@ async def test_stopping_ends_the_whole_group(tmp_path: Path) -> None:
     assert psutil.pid_exists(helper)
     await child.stop(timeout=5)
     assert child.returncode == -signal.SIGTERM
-    await eventually(lambda: not _is_running(helper))
+    await eventually(lambda: not is_running(helper))
 
 
 async def test_a_child_that_ignores_the_request_is_killed(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ async def test_a_child_dies_with_a_killed_parent(tmp_path: Path, as_other_user: 
     assert child.is_running()
     parent.kill()
     await parent.communicate()
-    await eventually(lambda: not _is_running(pid))
+    await eventually(lambda: not is_running(pid))
 
 
 async def test_a_failure_shows_the_end_of_the_log(tmp_path: Path) -> None:
@@ -97,10 +97,3 @@ async def test_the_log_and_the_environment_are_the_childs_alone(tmp_path: Path) 
     log = tmp_path / "logs" / "env.log"
     await run_to_end(Command(argv=("/usr/bin/env",), log=log, environ={"ONLY": "this"}), timeout=10)
     assert log.read_text() == "ONLY=this\n"
-
-
-def _is_running(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
