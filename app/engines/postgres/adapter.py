@@ -114,9 +114,7 @@ class PostgresAdapter(EngineAdapter):
             await connection.execute("; ".join(_access_statements(tenant)))
             # What a revocation found half made is finished here, before anybody logs in.
             await self._hand_over_schema(tenant.name)
-            await connection.execute(
-                "; ".join(f'ALTER ROLE "{role}" LOGIN' for role in _roles(tenant, found))
-            )
+            await connection.execute("; ".join(f'ALTER ROLE "{role}" LOGIN' for role in _roles(tenant, found)))
 
     async def destroy(self, tenant: Tenant) -> None:
         check_tenant(tenant)
@@ -148,7 +146,8 @@ def _role_statements(tenant: Tenant, limits: EngineLimits, found: catalog.Found)
         statements = [f'ALTER ROLE "{tenant.name}" {password}']
     else:
         statements = [
-            f'CREATE ROLE "{tenant.name}" LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS {password}',
+            f'CREATE ROLE "{tenant.name}" LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS '
+            + password,
             f'COMMENT ON ROLE "{tenant.name}" IS {literal(tenant.marker)}',
         ]
     if found.temp_limit:

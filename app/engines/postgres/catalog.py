@@ -112,8 +112,7 @@ ORDER BY name
 async def measure(connection: Any, names: Sequence[str]) -> dict[str, Usage]:
     rows = await connection.fetch(_MEASURE, list(names))
     return {
-        row["datname"]: Usage(storage_bytes=row["storage_bytes"] or 0, connections=row["connections"])
-        for row in rows
+        row["datname"]: Usage(storage_bytes=row["storage_bytes"] or 0, connections=row["connections"]) for row in rows
     }
 
 

@@ -13,6 +13,7 @@ from app.engines.postgres.errors import translated, translated_login
 
 CONNECT_SECONDS = 3
 STATEMENT_SECONDS = 60
+CLOSE_SECONDS = 1
 LOCK_SECONDS = 10
 POOL_SIZE = 4
 IDLE_SECONDS = 60
@@ -78,7 +79,7 @@ class Connections:
             try:
                 yield connection
             finally:
-                connection.terminate()
+                await connection.close(timeout=CLOSE_SECONDS)
 
     @asynccontextmanager
     async def tenant(self, name: str, password: str) -> AsyncIterator[Any]:
@@ -89,7 +90,7 @@ class Connections:
             try:
                 yield connection
             finally:
-                connection.terminate()
+                await connection.close(timeout=CLOSE_SECONDS)
 
     async def _ready(self) -> Any:
         async with self._opening:

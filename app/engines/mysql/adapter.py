@@ -1,0 +1,166 @@
+"""The MySQL and MariaDB adapter: a database and an account of one name, with an exact list of privileges."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+from app.contracts.base import Engine
+from app.engines.base import (
+    AdminAddress,
+    EngineAdapter,
+    EngineError,
+    EngineLimits,
+    FoundTenant,
+    HostFacts,
+    Tenant,
+    Usage,
+)
+from app.engines.mysql import bookkeeping, host, removal
+from app.engines.mysql.connections import Connection, Connections
+from app.engines.mysql.flavours import TENANT_PRIVILEGES
+from app.engines.mysql.removal import account_name
+from app.engines.naming import check_name, check_tenant
+
+BUSY_SECONDS = 10
+
+
+class MySQLAdapter(EngineAdapter):
+    engine = Engine.MYSQL
+    label = "MySQL"
+    uri_scheme = "mysql"
+    default_port = 3306
+
+    def __init__(self, address: AdminAddress) -> None:
+        super().__init__(address)
+        self._connections = Connections(address)
+        self._prepared = False
+
+    async def close(self) -> None:
+        await self._connections.close()
+
+    async def inspect_host(self) -> HostFacts:
+        async with self._connections.admin() as connection:
+            return await host.inspect(connection)
+
+    async def harden_host(self) -> tuple[str, ...]:
+        async with self._admin() as connection:
+            return await host.harden(connection)
+
+    async def create(self, tenant: Tenant, limits: EngineLimits) -> None:
+        check_tenant(tenant)
+        async with self._admin() as connection:
+            row = await bookkeeping.register(connection, tenant)
+            async with self._alone(connection, tenant, row) as registered:
+                found = await bookkeeping.look(connection, tenant.name)
+                if not found.database:
+                    await connection.run(f"CREATE DATABASE IF NOT EXISTS `{tenant.name}` CHARACTER SET utf8mb4")
+                verb = "ALTER" if tenant.name in found.accounts else "CREATE"
+                await connection.run(
+                    f"{verb} USER {account_name(tenant.name)} "
+                    f"{connection.flavour.identified(tenant.password)} {_limit(limits)}"
+                )
+                if not registered.revoked:
+                    await _grant(connection, tenant)
+
+    async def verify_login(self, tenant: Tenant) -> None:
+        check_tenant(tenant)
+        async with self._connections.tenant(tenant.name, tenant.password) as connection:
+            # A crash may have left it: DDL commits by itself.
+            await connection.run("DROP TABLE IF EXISTS headwater_check")
+            await connection.run("CREATE TABLE headwater_check (n INTEGER PRIMARY KEY)")
+            await connection.run("INSERT INTO headwater_check VALUES (42)")
+            if await connection.run("SELECT n FROM headwater_check") != [(42,)]:
+                raise EngineError(f"{tenant.name} doesn't read what it wrote")
+            await connection.run("DROP TABLE headwater_check")
+
+    async def set_limits(self, tenant: Tenant, limits: EngineLimits) -> None:
+        check_tenant(tenant)
+        async with self._known(tenant) as (connection, _):
+            await connection.run(f"ALTER USER {account_name(tenant.name)} {_limit(limits)}")
+
+    async def revoke(self, tenant: Tenant) -> None:
+        check_tenant(tenant)
+        async with self._ours(tenant) as connection:
+            if connection is not None:
+                await bookkeeping.mark_revoked(connection, tenant.name, True)
+                await removal.shut_out(connection, tenant.name)
+
+    async def restore(self, tenant: Tenant) -> None:
+        check_tenant(tenant)
+        async with self._known(tenant) as (connection, found):
+            # Tenants may drop their own database.
+            await connection.run(f"CREATE DATABASE IF NOT EXISTS `{tenant.name}` CHARACTER SET utf8mb4")
+            await _grant(connection, tenant)
+            for account in found.accounts:
+                await connection.run(f"ALTER USER {account_name(account)} ACCOUNT UNLOCK")
+            await bookkeeping.mark_revoked(connection, tenant.name, False)
+
+    async def destroy(self, tenant: Tenant) -> None:
+        check_tenant(tenant)
+        async with self._ours(tenant) as connection:
+            if connection is not None:
+                await bookkeeping.mark_revoked(connection, tenant.name, True)
+                await removal.remove(connection, self._connections, tenant.name)
+                await bookkeeping.forget(connection, tenant.name)
+
+    async def measure(self, names: Sequence[str]) -> dict[str, Usage]:
+        for name in names:
+            check_name(name)
+        if not names:
+            return {}
+        async with self._connections.admin() as connection:
+            return await host.measure(connection, names)
+
+    async def list_tenants(self) -> list[FoundTenant]:
+        async with self._admin() as connection:
+            return await bookkeeping.list_rows(connection)
+
+    @asynccontextmanager
+    async def _admin(self) -> AsyncIterator[Connection]:
+        async with self._connections.admin() as connection:
+            if not self._prepared:
+                await bookkeeping.prepare(connection)
+                self._prepared = True
+            yield connection
+
+    @asynccontextmanager
+    async def _ours(self, tenant: Tenant) -> AsyncIterator[Connection | None]:
+        """None when nothing at all carries the name. Raises `NameTaken`."""
+        async with self._admin() as connection:
+            row = await bookkeeping.read(connection, tenant)
+            if row is None:
+                await bookkeeping.refuse_strangers(connection, tenant.name)
+                yield None
+            else:
+                async with self._alone(connection, tenant, row):
+                    yield connection
+
+    @asynccontextmanager
+    async def _known(self, tenant: Tenant) -> AsyncIterator[tuple[Connection, bookkeeping.Found]]:
+        """Raises `EngineError` for a tenant that isn't there."""
+        async with self._ours(tenant) as connection:
+            found = await bookkeeping.look(connection, tenant.name) if connection else None
+            if connection is None or found is None or tenant.name not in found.accounts:
+                raise EngineError(f"{tenant.name} is not on this host, or only in part")
+            yield connection, found
+
+    @asynccontextmanager
+    async def _alone(
+        self, connection: Connection, tenant: Tenant, row: bookkeeping.Row
+    ) -> AsyncIterator[bookkeeping.Row]:
+        """No other call works on the tenant meanwhile. The lock outlives a killed worker for as long as the
+        server still executes its last statement."""
+        if await connection.run("SELECT GET_LOCK(%s, %s)", (row.lock_name, BUSY_SECONDS)) != [(1,)]:
+            raise EngineError(f"another call is working on {tenant.name}")
+        current = await bookkeeping.read(connection, tenant)
+        yield current or await bookkeeping.register(connection, tenant)
+        await connection.run("DO RELEASE_LOCK(%s)", (row.lock_name,))
+
+
+def _limit(limits: EngineLimits) -> str:
+    if limits.connections < 1:
+        raise ValueError("a connection limit is at least 1: 0 lifts it")
+    return f"WITH MAX_USER_CONNECTIONS {limits.connections:d}"
+
+
+async def _grant(connection: Connection, tenant: Tenant) -> None:
+    await connection.run(f"GRANT {TENANT_PRIVILEGES} ON `{tenant.name}`.* TO {account_name(tenant.name)}")

@@ -1,0 +1,112 @@
+"""Our own table on the host: MySQL has no comment on a database or an account to carry a marker.
+
+The row comes before the database and the account, and only where neither exists under its name. So whatever
+exists under the name of a row is ours, however far the making came. It goes last.
+"""
+
+import secrets
+
+import msgspec
+
+from app.engines.base import EngineError, FoundTenant, NameTaken, Tenant
+from app.engines.mysql.connections import Connection
+from app.engines.mysql.errors import DUPLICATE_ROW, ignored
+from app.engines.naming import HELPER_SEPARATOR
+
+_SCHEMA = (
+    "CREATE DATABASE IF NOT EXISTS headwater",
+    "CREATE TABLE IF NOT EXISTS headwater.tenants ("
+    "name VARCHAR(32) CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY, "
+    "marker VARCHAR(128) CHARACTER SET ascii COLLATE ascii_bin NOT NULL, "
+    "lock_name CHAR(32) CHARACTER SET ascii COLLATE ascii_bin NOT NULL, "
+    "revoked BOOLEAN NOT NULL DEFAULT FALSE"
+    ") ENGINE = InnoDB",
+)
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """One tenant of ours. `lock_name` is random, because named locks are the whole server's: a tenant who
+    knew the name could hold up its own removal."""
+
+    marker: str
+    lock_name: str
+    revoked: bool
+
+
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """What exists under a tenant's name. `accounts`: its own user, if it is there, and its helpers."""
+
+    database: bool
+    accounts: tuple[str, ...]
+
+
+async def prepare(connection: Connection) -> None:
+    for statement in _SCHEMA:
+        await connection.run(statement)
+
+
+async def read(connection: Connection, tenant: Tenant) -> Row | None:
+    """Raises `NameTaken` when the name is another marker's."""
+    rows = await connection.run(
+        "SELECT marker, lock_name, revoked FROM headwater.tenants WHERE name = %s", (tenant.name,)
+    )
+    if not rows:
+        return None
+    marker, lock_name, revoked = rows[0]
+    if marker != tenant.marker:
+        raise NameTaken(f"the name {tenant.name} is not ours")
+    return Row(marker=marker, lock_name=lock_name, revoked=bool(revoked))
+
+
+async def register(connection: Connection, tenant: Tenant) -> Row:
+    """The tenant's row, made where nothing carries its name yet. Raises `NameTaken`."""
+    row = await read(connection, tenant)
+    if row is not None:
+        return row
+    await refuse_strangers(connection, tenant.name)
+    with ignored(DUPLICATE_ROW):  # another call was quicker
+        await connection.run(
+            "INSERT INTO headwater.tenants (name, marker, lock_name) VALUES (%s, %s, %s)",
+            (tenant.name, tenant.marker, secrets.token_hex(16)),
+        )
+    row = await read(connection, tenant)
+    if row is None:
+        raise EngineError(f"{tenant.name} was removed while it was being made")
+    return row
+
+
+async def refuse_strangers(connection: Connection, name: str) -> None:
+    """For a name without a row: raises `NameTaken` when a database or an account carries it."""
+    found = await look(connection, name)
+    if found.database or found.accounts:
+        raise NameTaken(f"the name {name} is taken by something that is not ours")
+
+
+async def look(connection: Connection, name: str) -> Found:
+    databases = await connection.run("SELECT 1 FROM information_schema.schemata WHERE schema_name = %s", (name,))
+    accounts = await connection.run(
+        "SELECT DISTINCT user FROM mysql.user WHERE user = %s OR LEFT(user, %s) = %s ORDER BY user",
+        (name, len(name) + 1, name + HELPER_SEPARATOR),
+    )
+    return Found(database=bool(databases), accounts=tuple(user for (user,) in accounts))
+
+
+async def mark_revoked(connection: Connection, name: str, revoked: bool) -> None:
+    await connection.run("UPDATE headwater.tenants SET revoked = %s WHERE name = %s", (revoked, name))
+
+
+async def forget(connection: Connection, name: str) -> None:
+    await connection.run("DELETE FROM headwater.tenants WHERE name = %s", (name,))
+
+
+async def list_rows(connection: Connection) -> list[FoundTenant]:
+    rows = await connection.run(
+        "SELECT t.name, t.marker, s.schema_name IS NOT NULL, "
+        "EXISTS (SELECT 1 FROM mysql.user u WHERE u.user = t.name) "
+        "FROM headwater.tenants t "
+        "LEFT JOIN information_schema.schemata s ON s.schema_name = CONVERT(t.name USING utf8mb4) ORDER BY t.name"
+    )
+    return [
+        FoundTenant(name=name, marker=marker, has_database=bool(database), has_role=bool(role))
+        for name, marker, database, role in rows
+    ]

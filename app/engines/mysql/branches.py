@@ -1,0 +1,101 @@
+"""Prepared XA branches: they outlive their session and hold a tenant's tables, and nothing names their owner.
+
+Any administrator may roll back any branch whose id it knows, so ids alone are never enough: what is rolled
+back here is proven to be the tenant's. A transaction is proven to be the tenant's by its session or by the
+tables that it holds, but the server connects a branch's id to neither. So a list of ids is rolled back when
+every detached transaction of the server is the tenant's, and on MySQL also the ids that one of its sessions
+is seen to have prepared.
+"""
+
+from app.engines.mysql.connections import Connection
+from app.engines.mysql.errors import NO_SUCH_BRANCH, ignored
+from app.engines.mysql.flavours import MYSQL
+
+# A prepared transaction that no session holds any more shows the thread 0.
+_DETACHED = "SELECT trx_id FROM information_schema.innodb_trx WHERE trx_mysql_thread_id = 0"
+_OF_SESSIONS = "SELECT trx_id FROM information_schema.innodb_trx WHERE trx_mysql_thread_id IN %s"
+_HOLDING_TABLES = "SELECT DISTINCT engine_transaction_id FROM performance_schema.data_locks WHERE object_schema = %s"
+# MariaDB shows locks only while somebody waits for them; the waiting DROP DATABASE is ours.
+_HOLDING_UP = """
+SELECT DISTINCT w.blocking_trx_id FROM information_schema.innodb_lock_waits w
+JOIN information_schema.innodb_trx t ON t.trx_id = w.requesting_trx_id WHERE t.trx_mysql_thread_id = %s
+"""
+_PREPARED_BY = """
+SELECT e.xid_format_id, e.xid_gtrid, e.xid_bqual
+FROM performance_schema.events_transactions_current e JOIN performance_schema.threads t USING (thread_id)
+WHERE t.processlist_id IN %s AND e.xa_state = 'PREPARED'
+"""
+
+
+async def transactions_of_sessions(connection: Connection, sessions: list[int]) -> set[int]:
+    """InnoDB's ids of the transactions that these sessions have open."""
+    if not sessions:
+        return set()
+    return {int(number) for (number,) in await connection.run(_OF_SESSIONS, (sessions,))}
+
+
+async def transactions_in_database(connection: Connection, name: str) -> set[int]:
+    """Those that hold a table of this database, as far as this flavour tells without waiting for one."""
+    if connection.flavour is not MYSQL:
+        return set()
+    return {int(number) for (number,) in await connection.run(_HOLDING_TABLES, (name,))}
+
+
+async def transactions_holding_up(connection: Connection, waiting_session: int) -> set[int]:
+    """Those that a waiting statement of our own waits for."""
+    if connection.flavour is MYSQL:
+        return set()
+    return {int(number) for (number,) in await connection.run(_HOLDING_UP, (waiting_session,))}
+
+
+async def branches_of_sessions(connection: Connection, sessions: list[int]) -> list[str]:
+    """Ids, written as XA statements take them, of the branches that these sessions have just prepared."""
+    if connection.flavour is not MYSQL or not sessions:
+        return []
+    rows = await connection.run(_PREPARED_BY, (sessions,))
+    return [_xid(form, gtrid, bqual) for form, gtrid, bqual in rows]
+
+
+async def roll_back(connection: Connection, xids: list[str]) -> None:
+    for xid in xids:
+        with ignored(NO_SUCH_BRANCH):
+            await connection.run(f"XA ROLLBACK {xid}")
+
+
+async def roll_back_all_of(connection: Connection, transactions: set[int]) -> bool:
+    """Rolls back every branch of the server, if all of them belong to these transactions of one tenant whose
+    sessions have ended. Returns whether it did: otherwise nobody can tell which are whose.
+
+    The ids are read first. One that another's session still held then, and let go of since, shows among the
+    detached transactions and stops this; one that is held still makes the two counts differ.
+    """
+    xids = await _prepared(connection)
+    detached = {int(number) for (number,) in await connection.run(_DETACHED)}
+    if not detached or not detached <= transactions or len(xids) != len(detached):
+        return False
+    await roll_back(connection, xids)
+    return True
+
+
+async def _prepared(connection: Connection) -> list[str]:
+    rows = await connection.run(connection.flavour.recover)
+    if connection.flavour is not MYSQL:
+        return [xid for *_, xid in rows]
+    return [_split(form, int(length), data) for form, length, _, data in rows]
+
+
+def _split(form: int, gtrid_length: int, data: str) -> str:
+    """`data` is `0x…`, the two parts of the id in one."""
+    digits = data.removeprefix("0x")
+    return f"X'{digits[: 2 * gtrid_length]}',X'{digits[2 * gtrid_length :]}',{form}"
+
+
+def _xid(form: int, gtrid: str | None, bqual: str | None) -> str:
+    return ",".join([_part(gtrid), _part(bqual), str(form)])
+
+
+def _part(text: str | None) -> str:
+    """The performance schema shows a part of an id as text, or as `0x…` where it isn't printable."""
+    if text and text.startswith("0x"):
+        return f"X'{text.removeprefix('0x')}'"
+    return f"X'{(text or '').encode().hex()}'"

@@ -1,0 +1,82 @@
+"""The driver's errors as `EngineError`s: the one place that reads an error number."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pymysql
+
+from app.engines.base import EngineError, HostUnavailable, LoginRefused
+
+DUPLICATE_ROW = 1062
+LOCK_WAIT_TIMEOUT = 1205
+NO_PRIVILEGE_ON_TABLE = 1142
+NO_SUCH_THREAD = 1094
+NO_SUCH_BRANCH = 1397
+
+_SYNTAX = "1064"
+_UNAVAILABLE = {
+    "1021",  # disk full
+    "1040",  # too many connections
+    "1053",  # shutting down
+    "1129",  # our address is blocked after broken handshakes
+    "1203",  # too many of our own connections
+    "2003",  # nobody answers
+    "2006",  # the connection is gone
+    "2013",  # lost during a statement
+    "3032",  # offline mode
+}
+_REFUSED = {
+    "1044",  # no access to the database
+    "1045",  # wrong password, or no such account
+    "1130",  # no account for this address
+    "1698",  # no password login
+    "3118",  # locked (MySQL)
+    "4151",  # locked (MariaDB)
+}
+
+
+@contextmanager
+def translated(host: str) -> Iterator[None]:
+    """Raises `HostUnavailable` or `EngineError` in place of what the driver raised. `host` names it."""
+    try:
+        yield
+    except pymysql.MySQLError as error:
+        raise _from_driver(host, error) from error
+    except TimeoutError as error:
+        raise HostUnavailable(f"{host} can't be reached: no answer in time") from error
+    except OSError as error:
+        raise HostUnavailable(f"{host} can't be reached: {error.strerror or type(error).__name__}") from error
+
+
+@contextmanager
+def translated_login(host: str) -> Iterator[None]:
+    """The same around a tenant's own login."""
+    try:
+        with translated(host):
+            yield
+    except EngineError as error:
+        if error.code in _REFUSED:
+            raise LoginRefused(str(error), code=error.code) from error
+        raise
+
+
+@contextmanager
+def ignored(number: int) -> Iterator[None]:
+    """Lets this one error of the server's pass."""
+    try:
+        yield
+    except pymysql.MySQLError as error:
+        if error.args[:1] != (number,):
+            raise
+
+
+def _from_driver(host: str, error: pymysql.MySQLError) -> EngineError:
+    number = error.args[0] if error.args and isinstance(error.args[0], int) else None
+    if number is None:
+        # Not from the server: the driver found its connection closed.
+        return HostUnavailable(f"{host}: the connection was lost")
+    code = str(number)
+    # The text of a syntax error quotes the statement, which may hold a password.
+    message = "syntax error" if code == _SYNTAX else str(error.args[1] if len(error.args) > 1 else code)
+    kind = HostUnavailable if code in _UNAVAILABLE else EngineError
+    return kind(f"{host}: {message.splitlines()[0]}", code=code)

@@ -1,0 +1,102 @@
+"""Where MySQL and MariaDB differ, all of it."""
+
+import hashlib
+from collections.abc import Callable
+
+import msgspec
+
+from app.engines.naming import literal
+
+TENANT_PRIVILEGES = (
+    "SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, REFERENCES, INDEX, ALTER, CREATE TEMPORARY TABLES, "
+    "LOCK TABLES, EXECUTE, CREATE VIEW, SHOW VIEW, CREATE ROUTINE, ALTER ROUTINE, TRIGGER"
+)
+"""All that a tenant holds, on its own database. No EVENT: events would outlive a locked account."""
+TENANT_PATTERN = "t%"
+"""The databases that the lesser administrator reaches: `app.core.ids.engine_name` begins every name with `t`.
+On `*.*` it could write the system's own tables, and so make itself root."""
+BOOKKEEPING = "headwater"
+
+
+class Flavour(msgspec.Struct, frozen=True, kw_only=True):
+    """What the adapter has to say differently to one of the two."""
+
+    name: str
+    oldest: tuple[int, int]
+    global_privileges: tuple[str, ...]
+    more_grants: tuple[str, ...]
+    """Reads that only this flavour's administrator needs, as `<privilege> ON <table>`."""
+    identified: Callable[[str], str]
+    """The clause that sets a password."""
+    sizes: str
+    """Bytes on disk by database, as rows `(name, bytes)`, for `%s` names."""
+    recover: str
+    """Lists the prepared XA branches."""
+
+
+def _mysql_identified(password: str) -> str:
+    # This server keeps passwords out of its logs by itself, and the login plugin is its own choice.
+    return f"IDENTIFIED BY {literal(password)}"
+
+
+def _mariadb_identified(password: str) -> str:
+    # This server logs a clear password as it comes, so it gets the hash that it would store.
+    digest = hashlib.sha1(hashlib.sha1(password.encode()).digest()).hexdigest()  # noqa: S324  the protocol's own
+    return f"IDENTIFIED VIA mysql_native_password USING '*{digest.upper()}'"
+
+
+# information_schema.tables would tell 16 KiB for a table of 50 MB just loaded.
+_SIZES = """
+SELECT SUBSTRING_INDEX(name, '/', 1) AS name, CAST(SUM(file_size) AS UNSIGNED)
+FROM information_schema.{tablespaces} WHERE SUBSTRING_INDEX(name, '/', 1) IN %s GROUP BY 1
+"""
+# Tables of other engines are no tablespaces of InnoDB, and would be free of charge.
+_OTHER_ENGINES = """
+UNION ALL
+SELECT table_schema, CAST(SUM(data_length + index_length) AS UNSIGNED) FROM information_schema.tables
+WHERE table_schema IN %s AND table_type = 'BASE TABLE' AND engine <> 'InnoDB' GROUP BY 1
+"""
+
+MYSQL = Flavour(
+    name="mysql",
+    oldest=(8, 0),
+    global_privileges=("CREATE USER", "PROCESS", "CONNECTION_ADMIN", "XA_RECOVER_ADMIN"),
+    more_grants=(
+        "SELECT ON performance_schema.data_locks",
+        "SELECT ON performance_schema.events_transactions_current",
+        "SELECT ON performance_schema.threads",
+    ),
+    identified=_mysql_identified,
+    sizes=_SIZES.format(tablespaces="innodb_tablespaces"),
+    recover="XA RECOVER CONVERT XID",
+)
+MARIADB = Flavour(
+    name="mariadb",
+    oldest=(10, 5),
+    global_privileges=("CREATE USER", "PROCESS", "CONNECTION ADMIN"),
+    more_grants=(),
+    identified=_mariadb_identified,
+    sizes=_SIZES.format(tablespaces="innodb_sys_tablespaces") + _OTHER_ENGINES,
+    recover="XA RECOVER FORMAT='SQL'",
+)
+
+
+def flavour_of(server_version: str) -> Flavour:
+    """From the version that the server greets with."""
+    return MARIADB if "mariadb" in server_version.lower() else MYSQL
+
+
+def administrator_grants(flavour: str, account: str = "'headwater_provisioner'@'%'") -> tuple[str, ...]:
+    """The GRANT statements that make an existing account an administrator for this service, and no more than
+    that. `flavour` is `mysql` or `mariadb`; `account` is written as in SQL. root runs them."""
+    chosen = {"mysql": MYSQL, "mariadb": MARIADB}[flavour]
+    return (
+        f"GRANT {', '.join(chosen.global_privileges)} ON *.* TO {account}",
+        # Nobody can pass on what they don't hold.
+        f"GRANT {TENANT_PRIVILEGES} ON `{TENANT_PATTERN}`.* TO {account} WITH GRANT OPTION",
+        f"GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, ALTER, INDEX ON `{BOOKKEEPING}`.* TO {account}",
+        # Which accounts exist and who is let in without one, but no password's hash.
+        f"GRANT SELECT (Host, User) ON mysql.user TO {account}",
+        f"GRANT SELECT (Host, Db, User) ON mysql.db TO {account}",
+        *[f"GRANT {grant} TO {account}" for grant in chosen.more_grants],
+    )

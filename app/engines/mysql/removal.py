@@ -1,0 +1,86 @@
+"""Ending a tenant's access, and then the tenant."""
+
+import asyncio
+
+import pymysql
+
+from app.engines.base import EngineError
+from app.engines.mysql import bookkeeping, branches
+from app.engines.mysql.connections import Connection, Connections
+from app.engines.mysql.errors import LOCK_WAIT_TIMEOUT
+from app.engines.mysql.sessions import end_sessions
+
+OBSERVE_SECONDS = 0.1
+
+
+def account_name(name: str) -> str:
+    """The one account of this user: a second host pattern could shadow it with other rights."""
+    return f"'{name}'@'%'"
+
+
+async def shut_out(connection: Connection, name: str) -> None:
+    """No login, no privilege, no session, and no prepared branch that can be told to be the tenant's. Raises
+    `EngineError` when a session won't end."""
+    found = await bookkeeping.look(connection, name)
+    for account in found.accounts:
+        await connection.run(f"ALTER USER {account_name(account)} ACCOUNT LOCK")
+    if name in found.accounts:
+        await connection.run(f"REVOKE ALL PRIVILEGES, GRANT OPTION FROM {account_name(name)}")
+    # Only now: a session that is open keeps its rights, and a client that is still let in comes back.
+    transactions = await end_sessions(connection, name)
+    transactions |= await branches.transactions_in_database(connection, name)
+    await branches.roll_back_all_of(connection, transactions)
+
+
+async def remove(connection: Connection, connections: Connections, name: str) -> None:
+    """Database first: dropped accounts would leave its views and routines without their definer."""
+    await shut_out(connection, name)
+    await _drop_database(connection, connections, name)
+    for account in (await bookkeeping.look(connection, name)).accounts:
+        await connection.run(f"DROP USER IF EXISTS {account_name(account)}")
+
+
+async def _drop_database(connection: Connection, connections: Connections, name: str) -> None:
+    if await _gave_way(connection, f"DROP DATABASE IF EXISTS `{name}`"):
+        return
+    # A prepared branch holds a table, and the drop stops at the first such. Table by table, all of them show.
+    async with connections.extra() as observer:
+        tables = await connection.run(
+            "SELECT table_name FROM information_schema.tables WHERE table_schema = %s AND table_type = 'BASE TABLE'",
+            (name,),
+        )
+        await connection.run("SET SESSION foreign_key_checks = 0")
+        holders: set[int] = set()
+        for (table,) in tables:
+            quoted = table.replace("`", "``")
+            holders |= await _holders(connection, observer, name, f"DROP TABLE IF EXISTS `{name}`.`{quoted}`")
+        await connection.run("SET SESSION foreign_key_checks = 1")
+        rolled_back = await branches.roll_back_all_of(observer, holders)
+    if not (rolled_back and await _gave_way(connection, f"DROP DATABASE IF EXISTS `{name}`")):
+        raise EngineError(
+            f"something holds tables of {name}, most likely a prepared XA branch, and with others prepared on this "
+            "server nobody can tell which is whose. XA RECOVER lists them: commit or roll back those that are over."
+        )
+
+
+async def _gave_way(connection: Connection, statement: str) -> bool:
+    try:
+        await connection.run(statement)
+    except pymysql.MySQLError as error:
+        if error.args[:1] != (LOCK_WAIT_TIMEOUT,):
+            raise
+        return False
+    return True
+
+
+async def _holders(connection: Connection, observer: Connection, name: str, statement: str) -> set[int]:
+    """Runs the statement, and returns the transactions that it had to wait for."""
+    holders: set[int] = set()
+    waiting = asyncio.create_task(_gave_way(connection, statement))
+    try:
+        while not (await asyncio.wait({waiting}, timeout=OBSERVE_SECONDS))[0]:
+            holders |= await branches.transactions_holding_up(observer, connection.thread_id())
+            holders |= await branches.transactions_in_database(observer, name)
+    finally:
+        await waiting
+    return holders

@@ -1,0 +1,45 @@
+"""A tenant's sessions: found, ended, and gone for certain."""
+
+import asyncio
+import time
+
+from app.engines.base import EngineError
+from app.engines.mysql import branches
+from app.engines.mysql.connections import Connection
+from app.engines.mysql.errors import NO_SUCH_THREAD, ignored
+from app.engines.naming import HELPER_SEPARATOR
+
+END_SECONDS = 20
+SETTLE_SECONDS = 0.05
+"""A login shows among the sessions a moment after its account was checked: nobody is there when nobody was
+there twice, this far apart."""
+
+
+async def end_sessions(connection: Connection, name: str) -> set[int]:
+    """Ends every session of the tenant's accounts, with the branches that can be told to be theirs. Returns
+    InnoDB's ids of the transactions that they had open. Raises `EngineError` after `END_SECONDS`."""
+    deadline = time.monotonic() + END_SECONDS
+    transactions: set[int] = set()
+    prepared: list[str] = []
+    empty_looks = 0
+    while empty_looks < 2:
+        sessions = await _sessions(connection, name)
+        transactions |= await branches.transactions_of_sessions(connection, sessions)
+        prepared += await branches.branches_of_sessions(connection, sessions)
+        for number in sessions:
+            with ignored(NO_SUCH_THREAD):
+                await connection.run(f"KILL {number:d}")
+        empty_looks = 0 if sessions else empty_looks + 1
+        if time.monotonic() > deadline:
+            raise EngineError(f"sessions of {name} don't end")
+        await asyncio.sleep(SETTLE_SECONDS if empty_looks else 0.01)
+    await branches.roll_back(connection, prepared)
+    return transactions
+
+
+async def _sessions(connection: Connection, name: str) -> list[int]:
+    rows = await connection.run(
+        "SELECT id FROM information_schema.processlist WHERE user = %s OR LEFT(user, %s) = %s",
+        (name, len(name) + 1, name + HELPER_SEPARATOR),
+    )
+    return [int(number) for (number,) in rows]
