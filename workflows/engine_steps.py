@@ -46,9 +46,7 @@ async def engine_attempts(
     if round_ == 0:
         queue = engine_queue(request.region)
         workflow.set_current_details(f"About to {doing}. If this stays, no worker serves the task queue `{queue}`.")
-    return await workflow.execute_activity_method(
-        step, argument, summary=doing, **policies.engine(request.region, round_)
-    )
+    return await workflow.execute_activity_method(step, argument, **policies.engine(request.region, round_, doing))
 
 
 async def remove_from_host(request: DatabaseWorkflowInput) -> None:

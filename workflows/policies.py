@@ -29,12 +29,13 @@ def control() -> ActivityConfig:
     )
 
 
-def engine(region: str, round_: int) -> ActivityConfig:
+def engine(region: str, round_: int, summary: str) -> ActivityConfig:
     """Work on a tenant engine, a bounded number of attempts, so that the workflow can say in between what it
     waits for. Later rounds have more attempts: retries within an activity leave no trace in the history, rounds do.
     """
     return ActivityConfig(
         task_queue=engine_queue(region),
+        summary=summary,
         start_to_close_timeout=timedelta(seconds=60),
         heartbeat_timeout=_HEARTBEAT,
         retry_policy=RetryPolicy(

@@ -1,0 +1,118 @@
+"""`headwater users`, `keys` and `teams`: who may call the API, and what their teams may own."""
+
+from datetime import datetime
+
+import msgspec
+import rich_click as click
+
+from app.auth import keys as api_keys
+from app.auth import users as accounts
+from app.auth.keys import KeyControls, NewKey
+from app.auth.users import TIERS, NewUser
+from app.cli.output import shown
+from app.cli.running import store
+
+_TIER = click.Choice(TIERS)
+
+
+class Revoked(msgspec.Struct):
+    id: int
+    revoked: bool = True
+
+
+class Tier(msgspec.Struct):
+    team_id: int
+    tier: str
+
+
+@click.group()
+def users() -> None:
+    """Users of the API."""
+
+
+@users.command("create")
+@click.option("--email", required=True)
+@click.option("--name", required=True)
+@click.option("--team", help="Join or make the team of this name; a team of the user's own unless given.")
+@click.option("--tier", type=_TIER, help="Of a team that is made; free unless given.")
+@shown
+async def create_user(email: str, name: str, team: str | None, tier: str | None) -> NewUser:
+    """Make a user, in a team of their own unless a team is named."""
+    async with store():
+        return await accounts.create_user(email=email, name=name, team=team, tier=tier)
+
+
+@click.group()
+def keys() -> None:
+    """API keys."""
+
+
+@keys.command("create")
+@click.option("--user", "user_id", type=int, required=True, help="The user's id.")
+@click.option("--name", required=True)
+@click.option("--scopes", required=True, help="Comma-separated, such as databases:*,webhooks:read.")
+@click.option("--requests-per-minute", type=int, default=120, show_default=True)
+@click.option("--monthly-quota", type=int)
+@click.option("--allow-ip", multiple=True, metavar="CIDR", help="May be given several times.")
+@click.option("--inactive-ttl-days", type=int)
+@click.option("--expires-at", type=str, metavar="TIME", help="ISO 8601 with an offset.")
+@shown
+async def create_key(
+    user_id: int,
+    name: str,
+    scopes: str,
+    requests_per_minute: int,
+    monthly_quota: int | None,
+    allow_ip: tuple[str, ...],
+    inactive_ttl_days: int | None,
+    expires_at: str | None,
+) -> NewKey:
+    """Make an API key. It is shown this once."""
+    controls = KeyControls(
+        requests_per_minute=requests_per_minute,
+        monthly_quota=monthly_quota,
+        allowed_ips=allow_ip,
+        inactive_ttl_days=inactive_ttl_days,
+        expires_at=_time(expires_at),
+    )
+    chosen = [scope.strip() for scope in scopes.split(",") if scope.strip()]
+    async with store():
+        return await api_keys.create_key(user_id=user_id, name=name, scopes=chosen, controls=controls)
+
+
+@keys.command("revoke")
+@click.argument("key_id", type=int)
+@shown
+async def revoke_key(key_id: int) -> Revoked:
+    """Refuse a key from now on."""
+    async with store():
+        await api_keys.revoke_key(key_id)
+    return Revoked(key_id)
+
+
+@click.group()
+def teams() -> None:
+    """Teams."""
+
+
+@teams.command("set")
+@click.argument("team_id", type=int)
+@click.option("--tier", type=_TIER, required=True)
+@shown
+async def set_team(team_id: int, tier: str) -> Tier:
+    """Set what a team may own."""
+    async with store():
+        await accounts.set_tier(team_id, tier)
+    return Tier(team_id, tier)
+
+
+def _time(text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        raise click.BadParameter("expected ISO 8601, such as 2030-01-31T00:00:00+00:00") from None
+    if time.tzinfo is None:
+        raise click.BadParameter("the time needs an offset, such as Z or +02:00")
+    return time

@@ -1,0 +1,27 @@
+"""`headwater`: the operator's command."""
+
+import sys
+
+import rich_click as click
+
+from app.cli.accounts import keys, teams, users
+from app.cli.databases import databases
+from app.cli.hosts import hosts
+from app.cli.workflows import workflows
+from app.local.__main__ import main as run_stack
+
+
+@click.group()
+@click.version_option(package_name="headwater")
+def main() -> None:
+    """Operate Headwater. Works against the stack that runs in HEADWATER_HOME, or what HEADWATER_CONTROL_DSN names."""
+
+
+@main.command()
+def up() -> None:
+    """Run the whole stack in the foreground until Ctrl-C."""
+    sys.exit(run_stack())
+
+
+for group in (users, keys, teams, databases, hosts, workflows):
+    main.add_command(group)
