@@ -70,7 +70,7 @@ def _fields(result: Any) -> dict[str, Any]:
 
 def _text(value: Any) -> str:
     if value is None:
-        return "–"
+        return "-"
     if isinstance(value, list | tuple):
-        return "\n".join(map(str, value)) or "–"
+        return "\n".join(map(str, value)) or "-"
     return str(value)

@@ -19,7 +19,8 @@ def configure(log_format: str = "json", level: int = logging.INFO) -> None:
         _redact,
     ]
     renderer: list[Processor] = (
-        [structlog.processors.dict_tracebacks, structlog.processors.JSONRenderer()]
+        # Tracebacks as text: structured ones would carry local variables, and with them passwords.
+        [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
         if log_format == "json"
         else [structlog.dev.ConsoleRenderer()]
     )
