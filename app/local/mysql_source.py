@@ -51,7 +51,7 @@ class MysqlSource:
         if runner is None:
             screen.say("no MySQL server here, and none can be installed without apt-get and root (or sudo)")
             return None
-        with screen.waiting(f"installing a MySQL server ({_PACKAGES[0]}); the log is {log}"):
+        with screen.waiting("MySQL server program", f"apt-get to install {_PACKAGES[0]}; its log is {log}"):
             await _install(runner, log, screen)
         return self.find()
 

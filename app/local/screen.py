@@ -23,17 +23,17 @@ class Screen:
         self._console.print(f"[bold red]headwater:[/] {escape(text)}")
 
     @contextlib.contextmanager
-    def waiting(self, what: str) -> Iterator[None]:
+    def waiting(self, name: str, condition: str = "") -> Iterator[None]:
         """Shows what the block waits for, and how long it took once it is there."""
         started = time.monotonic()
+        what = f"{name}: waiting for {condition}" if condition else name
         self._waiting.append(what)
         self._refresh()
         if not self._console.is_terminal:
             self.say(f"… {what}")
         try:
             yield
-            took = time.monotonic() - started
-            self._console.print(f"[green]✓[/] {escape(what)} [dim]({took:.1f} s)[/]")
+            self._console.print(f"[green]✓[/] {escape(name)} [dim]({time.monotonic() - started:.1f} s)[/]")
         finally:
             self._waiting.remove(what)
             self._refresh()

@@ -37,7 +37,7 @@ class Supervisor:
     async def launch(self, service: Service, waits_for: str) -> None:
         """Prepares and starts a part, waits until it serves, and keeps it running from then on. Raises
         `StackError` when it can't be started."""
-        with self._screen.waiting(f"{service.name}: waiting for {waits_for}"):
+        with self._screen.waiting(service.name, waits_for):
             await service.prepare()
             self._children[service.name] = await self._first_start(service)
         self._watchers.append(asyncio.create_task(self._keep_running(service)))
@@ -88,7 +88,7 @@ class Supervisor:
             self._screen.say(f"{service.name} {why}; starting it again{when}")
             await asyncio.sleep(delay)
             try:
-                with self._screen.waiting(f"{service.name}: starting again"):
+                with self._screen.waiting(f"{service.name} again"):
                     self._children[service.name] = await start(service, marks=self._marks)
             except StackError as error:
                 why = f"did not start: {error}"

@@ -1,0 +1,102 @@
+"""A whole stack in a process of its own, as `make up` starts it."""
+
+import asyncio
+import os
+import signal
+import sys
+import urllib.request
+from asyncio.subprocess import Process
+from pathlib import Path
+
+import psutil
+
+from app.local import leftovers, stack_file
+from app.local.ports import free_port
+from app.local.stack_file import StackFile
+from tests.local.waiting import eventually
+
+_ROOT = Path(__file__).parents[2]
+_WITHOUT_MYSQL = """
+import os, sys
+from app.core.settings import Settings
+from app.local.mysql_source import MysqlSource
+from app.local.stack import run
+sys.exit(run(Settings.load(os.environ), mysql=MysqlSource(folders=(), may_install=False)))
+"""
+WITHOUT_MYSQL = ("-c", _WITHOUT_MYSQL)
+"""In place of `-m app.local`: no MySQL server is found on this machine, and none may be installed."""
+
+
+class StackProcess:
+    """`settings` are environment variables without their prefix; ports are free ones unless given."""
+
+    def __init__(self, home: Path, program: tuple[str, ...] = ("-m", "app.local"), **settings: str) -> None:
+        self.home = home
+        self._program = program
+        self._output = home.parent / f"{home.name}.output"
+        ports = {name: str(free_port()) for name in ("API_PORT", "TEMPORAL_PORT", "TEMPORAL_UI_PORT")}
+        ours = {"HOME": str(home), "POOL_SIZE": "0"} | ports | settings
+        environ = {name: value for name, value in os.environ.items() if not name.startswith("HEADWATER_")}
+        self._environ = environ | {f"HEADWATER_{name}": value for name, value in ours.items()}
+        self._process: Process | None = None
+
+    @property
+    def output(self) -> str:
+        return self._output.read_text()
+
+    @property
+    def stack(self) -> StackFile:
+        stack = stack_file.read(self.home)
+        assert stack is not None
+        return stack
+
+    async def run(self) -> int:
+        """Runs a stack that ends by itself, and returns its exit code."""
+        await self._spawn()
+        assert self._process is not None
+        return await asyncio.wait_for(self._process.wait(), 60)
+
+    async def start(self) -> None:
+        """Returns when the stack says that it is ready."""
+        await self._spawn()
+        process = self._process
+        assert process is not None
+        await eventually(lambda: process.returncode is not None or "Headwater is ready" in self.output, timeout=90)
+        assert process.returncode is None, self.output
+
+    async def stop(self, how: signal.Signals = signal.SIGTERM) -> int:
+        """Sends the signal, waits for the end, and returns the exit code."""
+        assert self._process is not None
+        if self._process.returncode is None:
+            self._process.send_signal(how)
+        return await asyncio.wait_for(self._process.wait(), 30)
+
+    def survivors(self) -> list[str]:
+        """What still runs of the stack, by any sign."""
+        listed = stack_file.read_last(self.home)
+        pids = {pid for pids in listed.processes.values() for pid in pids} if listed else set()
+        return [
+            " ".join(process.cmdline()) for process in map(_process, {*pids, *leftovers.find(self.home)}) if process
+        ]
+
+    async def health(self) -> int:
+        """The status that the API answers its readiness check with."""
+        return await asyncio.to_thread(self._health)
+
+    def _health(self) -> int:
+        with urllib.request.urlopen(f"{self.stack.api_url}/health/ready", timeout=10) as response:
+            return int(response.status)
+
+    async def _spawn(self) -> None:
+        with self._output.open("wb") as output:
+            self._process = await asyncio.create_subprocess_exec(
+                sys.executable, *self._program, stdout=output, stderr=output, env=self._environ, cwd=_ROOT
+            )
+
+
+def _process(pid: int) -> psutil.Process | None:
+    try:
+        process = psutil.Process(pid)
+        return None if process.status() == psutil.STATUS_ZOMBIE else process
+    except psutil.NoSuchProcess:
+        return None

@@ -1,0 +1,165 @@
+"""The whole stack, as its operator starts, disturbs, kills and starts it again."""
+
+import os
+import signal
+import socket
+import stat
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import asyncpg
+import pytest
+import pytest_asyncio
+
+from app.contracts.base import Engine
+from app.local.ports import LOOPBACK
+from tests import servers
+from tests.local.stack_process import WITHOUT_MYSQL, StackProcess
+from tests.local.waiting import eventually
+
+PARTS = ("control-postgres", "postgres-us-east-1", "mysql-us-east-1", "temporal", "api", "worker")
+
+
+@pytest_asyncio.fixture(scope="module")
+async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[StackProcess]:
+    servers.machine_mysqld()
+    stack = StackProcess(tmp_path_factory.mktemp("stack") / "home")
+    try:
+        await stack.start()
+        yield stack
+    finally:
+        await stack.stop()
+
+
+async def test_a_ready_stack_serves(running: StackProcess) -> None:
+    stack = running.stack
+    assert stat.S_IMODE((running.home / "stack.json").stat().st_mode) == 0o600
+    assert sorted(stack.processes) == sorted(PARTS)
+    assert await running.health() == 200
+    assert [(host.engine, host.region) for host in stack.hosts] == [
+        (Engine.POSTGRES, "us-east-1"),
+        (Engine.MYSQL, "us-east-1"),
+    ]
+    assert stack.hosts[1].flavour in ("mysql", "mariadb")
+    assert stack.api_key in running.output
+    assert stack.api_url in running.output
+
+
+async def test_the_key_in_stack_json_is_stored_as_a_hash_of_a_pro_team(running: StackProcess) -> None:
+    rows = await _fetch(
+        running.stack.control_dsn,
+        """
+        SELECT k.requests_per_minute, k.scopes, t.tier FROM api_keys k
+        JOIN memberships m ON m.user_id = k.user_id JOIN teams t ON t.id = m.team_id
+        WHERE k.hash = sha256(convert_to($1, 'UTF8'))
+        """,
+        running.stack.api_key,
+    )
+    assert [(row["requests_per_minute"], row["tier"]) for row in rows] == [(100_000, "pro")]
+    assert {"databases:*", "databases:write", "queries:write", "webhooks:write"} <= set(rows[0]["scopes"])
+
+
+async def test_the_service_is_no_superuser_of_its_hosts(running: StackProcess) -> None:
+    admin_dsn = running.stack.hosts[0].admin_dsn
+    rows = await _fetch(
+        admin_dsn,
+        "SELECT rolsuper, rolcreatedb, rolcreaterole FROM pg_roles WHERE rolname = 'headwater_provisioner'",
+    )
+    assert [tuple(row) for row in rows] == [(False, True, True)]
+    registered = await _fetch(running.stack.control_dsn, "SELECT engine, port FROM engine_hosts ORDER BY id")
+    assert [tuple(row) for row in registered] == [(host.engine, host.port) for host in running.stack.hosts]
+    opened = await _fetch(
+        admin_dsn,
+        "SELECT datname FROM pg_database WHERE datallowconn AND has_database_privilege('public', oid, 'CONNECT')",
+    )
+    assert opened == []
+
+
+async def test_a_second_stack_on_the_same_home_is_refused(running: StackProcess) -> None:
+    before = running.stack
+    second = StackProcess(running.home)
+    second._output = running.home.parent / "second.output"
+    assert await second.run() == 1
+    assert "runs in" in second.output
+    assert before.api_url in second.output
+    assert running.stack == before
+    assert await running.health() == 200
+
+
+@pytest.mark.parametrize("part", PARTS)
+async def test_a_killed_part_comes_back(running: StackProcess, part: str) -> None:
+    before = running.stack
+    os.kill(before.processes[part][0], signal.SIGKILL)
+    await eventually(lambda: running.stack.processes[part] != before.processes[part], timeout=30)
+    after = running.stack
+    assert {name: pids for name, pids in after.processes.items() if name != part} == {
+        name: pids for name, pids in before.processes.items() if name != part
+    }
+    assert (after.api_url, after.hosts) == (before.api_url, before.hosts), "it listens where it did"
+    assert f"{part} was killed by signal 9" in running.output
+
+
+async def test_nothing_survives_a_killed_stack_and_the_next_has_its_data(tmp_path: Path) -> None:
+    servers.machine_mysqld()
+    stack = StackProcess(tmp_path / "home")
+    try:
+        await stack.start()
+        before = stack.stack
+        await _execute(before.hosts[0].admin_dsn, "CREATE TABLE kept AS SELECT 1 AS one")
+        await stack.stop(signal.SIGKILL)
+        await eventually(lambda: stack.survivors() == [], timeout=20)
+
+        await stack.start()
+        after = stack.stack
+        assert (after.api_key, after.hosts) == (before.api_key, before.hosts)
+        assert await stack.health() == 200
+        assert [tuple(row) for row in await _fetch(after.hosts[0].admin_dsn, "SELECT one FROM kept")] == [(1,)]
+        assert len(await _fetch(after.control_dsn, "SELECT 1 FROM engine_hosts")) == 2
+    finally:
+        code = await stack.stop(signal.SIGINT)
+    assert code == 0
+    assert stack.survivors() == []
+    assert not (stack.home / "stack.json").exists()
+
+
+async def test_a_taken_port_and_a_missing_mysql_are_lived_with(tmp_path: Path) -> None:
+    with socket.create_server((LOOPBACK, 0)) as server:
+        taken = server.getsockname()[1]
+        stack = StackProcess(tmp_path / "home", WITHOUT_MYSQL, API_PORT=str(taken))
+        try:
+            await stack.start()
+            assert not stack.stack.api_url.endswith(f":{taken}")
+            assert f"port {taken} is taken" in stack.output
+            assert [host.engine for host in stack.stack.hosts] == [Engine.POSTGRES]
+            assert "runs with PostgreSQL alone" in stack.output
+            assert await stack.health() == 200
+        finally:
+            await stack.stop()
+
+
+async def test_a_given_mysqld_that_is_missing_is_an_error(tmp_path: Path) -> None:
+    stack = StackProcess(tmp_path / "home", MYSQLD="/nonexistent/mysqld")
+    assert await stack.run() == 1
+    assert "HEADWATER_MYSQLD names /nonexistent/mysqld" in stack.output
+
+
+async def test_unknown_settings_are_an_error(tmp_path: Path) -> None:
+    stack = StackProcess(tmp_path / "home", REGION="us-east-1")
+    assert await stack.run() == 1
+    assert "HEADWATER_REGION: no such setting" in stack.output
+
+
+async def _fetch(dsn: str, sql: str, *arguments: object) -> list[asyncpg.Record]:
+    connection = await asyncpg.connect(dsn)
+    try:
+        return list(await connection.fetch(sql, *arguments))
+    finally:
+        await connection.close()
+
+
+async def _execute(dsn: str, sql: str) -> None:
+    connection = await asyncpg.connect(dsn)
+    try:
+        await connection.execute(sql)
+    finally:
+        await connection.close()
