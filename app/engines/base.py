@@ -43,10 +43,14 @@ class Tenant(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EngineLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """What the engine itself enforces. `connections` is at least 1: on one engine 0 means none, on the other
-    it means no limit at all."""
+    """What the engine itself enforces. `connections` is at least 1, else `ValueError`: on one engine 0 means
+    none, on the other it means no limit at all."""
 
     connections: int
+
+    def __post_init__(self) -> None:
+        if self.connections < 1:
+            raise ValueError("a connection limit is at least 1")
 
 
 class HostFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -134,8 +138,9 @@ class EngineAdapter(ABC):
 
     @abstractmethod
     async def create(self, tenant: Tenant, limits: EngineLimits) -> None:
-        """Makes the role and the database, isolated as the research prescribes, limited and marked. Finishes
-        what an earlier call began, and sets the password and limits given now. Raises `NameTaken`."""
+        """Makes the role and the database, isolated from all others, limited and marked. Finishes what an earlier
+        call began, and sets the password and limits given now. A revocation stays in force: a call that was
+        late must not open what was closed since. Raises `NameTaken`."""
 
     @abstractmethod
     async def verify_login(self, tenant: Tenant) -> None:
@@ -153,7 +158,7 @@ class EngineAdapter(ABC):
 
     @abstractmethod
     async def restore(self, tenant: Tenant) -> None:
-        """Undoes `revoke`: the same credentials work again."""
+        """Undoes `revoke`: the same credentials work again. What was revoked half made is whole afterwards."""
 
     @abstractmethod
     async def destroy(self, tenant: Tenant) -> None:

@@ -157,8 +157,6 @@ class MySQLAdapter(EngineAdapter):
 
 
 def _limit(limits: EngineLimits) -> str:
-    if limits.connections < 1:
-        raise ValueError("a connection limit is at least 1: 0 lifts it")
     return f"WITH MAX_USER_CONNECTIONS {limits.connections:d}"
 
 

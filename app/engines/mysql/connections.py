@@ -1,6 +1,7 @@
 """Connections to one MySQL or MariaDB server: a bounded pool for the administrator, single ones for tenants."""
 
 import asyncio
+import contextlib
 import ssl
 import time
 from collections.abc import AsyncIterator, Sequence
@@ -16,6 +17,7 @@ from app.engines.mysql.flavours import Flavour, flavour_of
 
 CONNECT_SECONDS = 3
 STATEMENT_SECONDS = 60
+CLOSE_SECONDS = 1
 LOCK_SECONDS = 3
 POOL_SIZE = 4
 IDLE_SECONDS = 60
@@ -66,6 +68,16 @@ class Connection(aiomysql.Connection):  # type: ignore[misc]  # the driver is un
             self._writer.write(_QUIT)
         self.close()
 
+    async def finish(self) -> None:
+        """`quit`, and waits for it."""
+        writer = self._writer
+        self.quit()
+        if writer is not None:
+            # A peer that doesn't say goodbye is left to the operating system.
+            with contextlib.suppress(OSError, TimeoutError):
+                async with asyncio.timeout(CLOSE_SECONDS):
+                    await writer.wait_closed()
+
     async def run(self, statement: str, values: Sequence[Any] | None = None) -> list[tuple[Any, ...]]:
         """The rows of the answer, none for a statement that has no rows. A list for a `%s` stands for `(…, …)`."""
         statement, values = _spread(statement, values or ())
@@ -86,7 +98,9 @@ class Connections:
 
     async def close(self) -> None:
         self._closed = True
-        self._drop_idle(older_than=0)
+        idle, self._idle = self._idle, []
+        for _, connection in idle:
+            await connection.finish()
 
     @asynccontextmanager
     async def admin(self) -> AsyncIterator[Connection]:
@@ -110,7 +124,7 @@ class Connections:
         try:
             yield connection
         finally:
-            connection.quit()
+            await connection.finish()
 
     @asynccontextmanager
     async def tenant(self, name: str, password: str) -> AsyncIterator[Connection]:
@@ -123,7 +137,7 @@ class Connections:
             try:
                 yield connection
             finally:
-                connection.quit()
+                await connection.finish()
 
     async def _connect_admin(self) -> Connection:
         return await Connection.open(
@@ -148,12 +162,12 @@ class Connections:
             connection.quit()
             return
         self._idle.append((time.monotonic(), connection))
-        asyncio.get_running_loop().call_later(IDLE_SECONDS + 1, self._drop_idle, IDLE_SECONDS)
+        asyncio.get_running_loop().call_later(IDLE_SECONDS + 1, self._drop_idle)
 
-    def _drop_idle(self, older_than: float) -> None:
+    def _drop_idle(self) -> None:
         now = time.monotonic()
         for since, connection in list(self._idle):
-            if now - since >= older_than:
+            if now - since >= IDLE_SECONDS:
                 self._idle.remove((since, connection))
                 connection.quit()
 

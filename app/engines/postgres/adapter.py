@@ -1,11 +1,9 @@
 """The PostgreSQL adapter: a role and a database of one name, the database owned by our administrator.
 
-The tenant doesn't own its database, because an owner may lift its connection limit, open it to PUBLIC and drop
-it. It owns the schema `public` instead.
+The tenant doesn't own its database, because an owner may lift its connection limit, open it to PUBLIC and drop it.
+It owns the schema `public` instead.
 """
 
-import asyncio
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,16 +20,10 @@ from app.engines.base import (
     Tenant,
     Usage,
 )
-from app.engines.naming import check_tenant, literal
-from app.engines.postgres import catalog, host
+from app.engines.naming import check_name, check_tenant
+from app.engines.postgres import catalog, host, statements
 from app.engines.postgres.connections import Connections
-from app.engines.postgres.scram import verifier
-
-SERVICE_HEADROOM = 5
-"""Sessions that a database takes beyond its tenant's: the service's own work in it."""
-TEMP_FILE_LIMIT = "4GB"
-"""Of each session. Room for the index builds of a large plan, yet no single query fills a shared disk."""
-SESSIONS_END_SECONDS = 20
+from app.engines.postgres.sessions import end_sessions
 
 
 class PostgresAdapter(EngineAdapter):
@@ -59,23 +51,13 @@ class PostgresAdapter(EngineAdapter):
         check_tenant(tenant)
         async with self._connections.locked(tenant.name) as connection:
             found = (await catalog.find(connection, tenant.name)).check(tenant)
-            await connection.execute(_role_statements(tenant, limits, found))
+            await connection.execute(statements.write_role(tenant, limits, found))
             if not found.database:
-                # Closed until PUBLIC has lost its rights to it.
-                await connection.execute(
-                    f"CREATE DATABASE \"{tenant.name}\" TEMPLATE template0 ENCODING 'UTF8' ALLOW_CONNECTIONS false"
-                )
-            revoked = found.role and not found.can_login
-            if not revoked:
-                await connection.execute(_database_statements(tenant, limits))
+                await connection.execute(statements.create_database(tenant.name))
+            await connection.execute(statements.limit(tenant.name, limits))
+            if not found.revoked:
+                await connection.execute(statements.open_database(tenant))
                 await self._hand_over_schema(tenant.name)
-
-    async def _hand_over_schema(self, name: str) -> None:
-        async with self._connections.admin_in(name) as connection:
-            try:
-                await connection.execute(f'ALTER SCHEMA public OWNER TO "{name}"')
-            except asyncpg.InvalidSchemaNameError:  # the tenant may drop what it owns
-                await connection.execute(f'CREATE SCHEMA public AUTHORIZATION "{name}"')
 
     async def verify_login(self, tenant: Tenant) -> None:
         check_tenant(tenant)
@@ -92,41 +74,39 @@ class PostgresAdapter(EngineAdapter):
         check_tenant(tenant)
         async with self._connections.locked(tenant.name) as connection:
             (await catalog.find(connection, tenant.name)).require(tenant)
-            await connection.execute(_limit_statements(tenant, limits))
+            await connection.execute(statements.limit(tenant.name, limits))
 
     async def revoke(self, tenant: Tenant) -> None:
         check_tenant(tenant)
+        # Not locked at first: where `postgres` is open to everybody, the tenant could hold the lock itself.
+        async with self._connections.admin() as connection:
+            await self._shut_out(connection, tenant)
         async with self._connections.locked(tenant.name) as connection:
-            found = (await catalog.find(connection, tenant.name)).check(tenant)
-            # Committed before any session is ended, or its client would be back in the gap.
-            statements = [f'ALTER ROLE "{role}" NOLOGIN' for role in _roles(tenant, found)]
-            if found.database:
-                statements.append(f'ALTER DATABASE "{tenant.name}" ALLOW_CONNECTIONS false')
-            if found.database and found.role:
-                statements.append(f'REVOKE CONNECT ON DATABASE "{tenant.name}" FROM "{tenant.name}"')
-            await connection.execute("; ".join(statements))
-            await _end_sessions(connection, tenant.name)
+            await self._shut_out(connection, tenant)
 
     async def restore(self, tenant: Tenant) -> None:
         check_tenant(tenant)
         async with self._connections.locked(tenant.name) as connection:
             found = (await catalog.find(connection, tenant.name)).require(tenant)
-            await connection.execute("; ".join(_access_statements(tenant)))
+            await connection.execute(statements.open_database(tenant))
             # What a revocation found half made is finished here, before anybody logs in.
             await self._hand_over_schema(tenant.name)
-            await connection.execute("; ".join(f'ALTER ROLE "{role}" LOGIN' for role in _roles(tenant, found)))
+            await connection.execute(statements.allow_logins(tenant, found))
 
     async def destroy(self, tenant: Tenant) -> None:
         check_tenant(tenant)
+        await self.revoke(tenant)
         async with self._connections.locked(tenant.name) as connection:
             found = (await catalog.find(connection, tenant.name)).check(tenant)
             if found.database:
                 await connection.execute(f'DROP DATABASE IF EXISTS "{tenant.name}" WITH (FORCE)')
             # The role goes last: its comment is what proves an unfinished removal to be ours.
-            for role in reversed(_roles(tenant, found)):
-                await connection.execute(f'DROP OWNED BY "{role}"; DROP ROLE "{role}"')
+            for role in reversed(found.roles(tenant)):
+                await connection.execute(statements.drop_role(role))
 
     async def measure(self, names: Sequence[str]) -> dict[str, Usage]:
+        for name in names:
+            check_name(name)
         async with self._connections.admin() as connection:
             return await catalog.measure(connection, names)
 
@@ -134,56 +114,17 @@ class PostgresAdapter(EngineAdapter):
         async with self._connections.admin() as connection:
             return await catalog.list_marked(connection)
 
+    async def _hand_over_schema(self, name: str) -> None:
+        async with self._connections.admin_in(name) as connection:
+            try:
+                await connection.execute(f'ALTER SCHEMA public OWNER TO "{name}"')
+            except asyncpg.InvalidSchemaNameError:  # the tenant may drop what it owns
+                await connection.execute(f'CREATE SCHEMA public AUTHORIZATION "{name}"')
 
-def _roles(tenant: Tenant, found: catalog.Found) -> list[str]:
-    return [*([tenant.name] if found.role else []), *found.helpers]
-
-
-def _role_statements(tenant: Tenant, limits: EngineLimits, found: catalog.Found) -> str:
-    """One implicit transaction: the role never exists without its marker."""
-    password = f"PASSWORD {literal(verifier(tenant.password))} CONNECTION LIMIT {limits.connections:d}"
-    if found.role:
-        statements = [f'ALTER ROLE "{tenant.name}" {password}']
-    else:
-        statements = [
-            f'CREATE ROLE "{tenant.name}" LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS '
-            + password,
-            f'COMMENT ON ROLE "{tenant.name}" IS {literal(tenant.marker)}',
-        ]
-    if found.temp_limit:
-        statements.append(f'ALTER ROLE "{tenant.name}" SET temp_file_limit = {literal(TEMP_FILE_LIMIT)}')
-    return "; ".join(statements)
-
-
-def _database_statements(tenant: Tenant, limits: EngineLimits) -> str:
-    return "; ".join(
-        [
-            f'COMMENT ON DATABASE "{tenant.name}" IS {literal(tenant.marker)}',
-            _limit_statements(tenant, limits),
-            *_access_statements(tenant),
-        ]
-    )
-
-
-def _limit_statements(tenant: Tenant, limits: EngineLimits) -> str:
-    return (
-        f'ALTER ROLE "{tenant.name}" CONNECTION LIMIT {limits.connections:d}; '
-        f'ALTER DATABASE "{tenant.name}" CONNECTION LIMIT {limits.connections + SERVICE_HEADROOM:d}'
-    )
-
-
-def _access_statements(tenant: Tenant) -> list[str]:
-    return [
-        f'REVOKE ALL ON DATABASE "{tenant.name}" FROM PUBLIC',
-        f'GRANT CONNECT, CREATE, TEMPORARY ON DATABASE "{tenant.name}" TO "{tenant.name}"',
-        f'ALTER DATABASE "{tenant.name}" ALLOW_CONNECTIONS true',
-    ]
-
-
-async def _end_sessions(connection: Any, name: str) -> None:
-    """Raises `EngineError` when some session is still there after `SESSIONS_END_SECONDS`."""
-    deadline = time.monotonic() + SESSIONS_END_SECONDS
-    while await catalog.arriving(connection, name) + await catalog.terminate(connection, name):
-        if time.monotonic() > deadline:
-            raise EngineError(f"sessions of {name} don't end")
-        await asyncio.sleep(0.02)
+    async def _shut_out(self, connection: Any, tenant: Tenant) -> None:
+        found = (await catalog.find(connection, tenant.name)).check(tenant)
+        closing = statements.close(tenant, found)
+        if closing:
+            # Committed before any session is ended, or its client would be back in the gap.
+            await connection.execute(closing)
+            await end_sessions(connection, tenant.name)

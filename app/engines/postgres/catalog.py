@@ -22,6 +22,14 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     temp_limit: bool
     helpers: tuple[str, ...]
 
+    @property
+    def revoked(self) -> bool:
+        return self.role and not self.can_login
+
+    def roles(self, tenant: Tenant) -> list[str]:
+        """Those that are there: its own first, then its helpers."""
+        return [*([tenant.name] if self.role else []), *self.helpers]
+
     def check(self, tenant: Tenant) -> "Found":
         """Raises `NameTaken` for a role or database that isn't this tenant's.
 
@@ -59,31 +67,6 @@ LEFT JOIN pg_database d ON d.datname = n.name
 async def find(connection: Any, name: str) -> Found:
     row = await connection.fetchrow(_FIND, name, HELPER_SEPARATOR)
     return msgspec.convert(dict(row), Found)
-
-
-# Locks before sessions: a login under way holds a lock on the database from before its access is checked until
-# after it shows among the sessions, so it is seen by one of the two. Superusers are the operator's.
-_ARRIVING = """
-SELECT l.pid FROM pg_locks l JOIN pg_database d ON d.oid = l.objid
-WHERE l.locktype = 'object' AND l.classid = 'pg_database'::regclass AND d.datname = $1
-  AND l.pid <> pg_backend_pid()
-"""
-_TERMINATE = """
-SELECT a.pid, pg_terminate_backend(a.pid) AS ended
-FROM pg_stat_activity a JOIN pg_roles r ON r.oid = a.usesysid
-WHERE (a.datname = $1 OR r.rolname = $1 OR starts_with(r.rolname, $1 || $2))
-  AND NOT r.rolsuper AND a.pid <> pg_backend_pid()
-"""
-
-
-async def arriving(connection: Any, name: str) -> int:
-    """How many logins into the database are under way."""
-    return len(await connection.fetch(_ARRIVING, name))
-
-
-async def terminate(connection: Any, name: str) -> int:
-    """Asks every session in the database and of the tenant's roles to end. Returns how many there were."""
-    return len(await connection.fetch(_TERMINATE, name, HELPER_SEPARATOR))
 
 
 _MEASURE = """

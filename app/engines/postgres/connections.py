@@ -49,7 +49,12 @@ class Connections:
 
     async def close(self) -> None:
         pool, self._pool = self._pool, None
-        if pool is not None:
+        if pool is None:
+            return
+        try:
+            async with asyncio.timeout(CLOSE_SECONDS):
+                await pool.close()
+        except TimeoutError:  # a statement is under way
             pool.terminate()
 
     @asynccontextmanager

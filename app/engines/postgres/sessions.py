@@ -1,0 +1,39 @@
+"""A tenant's sessions: found, ended, and gone for certain."""
+
+import asyncio
+import time
+from typing import Any
+
+from app.engines.base import EngineError
+from app.engines.naming import HELPER_SEPARATOR
+
+END_SECONDS = 20
+POLL_SECONDS = 0.02
+
+_ARRIVING = """
+SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.objid
+WHERE l.locktype = 'object' AND l.classid = 'pg_database'::regclass AND d.datname = $1
+  AND l.pid <> pg_backend_pid()
+"""
+# Superusers are the operator's, and not ours to end.
+_TERMINATE = """
+SELECT count(pg_terminate_backend(a.pid))
+FROM pg_stat_activity a JOIN pg_roles r ON r.oid = a.usesysid
+WHERE (a.datname = $1 OR r.rolname = $1 OR starts_with(r.rolname, $1 || $2))
+  AND NOT r.rolsuper AND a.pid <> pg_backend_pid()
+"""
+
+
+async def end_sessions(connection: Any, name: str) -> None:
+    """Ends every session in the database and of the tenant's roles, after logins were closed. Raises
+    `EngineError` when some are still there after `END_SECONDS`."""
+    deadline = time.monotonic() + END_SECONDS
+    while True:
+        # In this order: a login under way holds a lock on the database from before its access is checked until
+        # after it shows among the sessions, so one of the two looks sees it.
+        arriving = await connection.fetchval(_ARRIVING, name)
+        if not await connection.fetchval(_TERMINATE, name, HELPER_SEPARATOR) and not arriving:
+            return
+        if time.monotonic() > deadline:
+            raise EngineError(f"sessions of {name} don't end")
+        await asyncio.sleep(POLL_SECONDS)

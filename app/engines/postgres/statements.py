@@ -1,0 +1,70 @@
+"""The statements that make, limit, close and open a tenant, joined where one implicit transaction may hold them."""
+
+from app.engines.base import EngineLimits, Tenant
+from app.engines.naming import literal
+from app.engines.postgres.catalog import Found
+from app.engines.postgres.scram import verifier
+
+SERVICE_HEADROOM = 5
+"""Sessions that a database takes beyond its tenant's: the service's own work in it."""
+TEMP_FILE_LIMIT = "4GB"
+"""Of each session. Room for the index builds of a large plan, yet no single query fills a shared disk."""
+
+
+def write_role(tenant: Tenant, limits: EngineLimits, found: Found) -> str:
+    """The role never exists without its marker. One that is there stays revoked if it is."""
+    password = f"PASSWORD {literal(verifier(tenant.password))} CONNECTION LIMIT {limits.connections:d}"
+    if found.role:
+        statements = [f'ALTER ROLE "{tenant.name}" {password}']
+    else:
+        statements = [
+            f'CREATE ROLE "{tenant.name}" LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS '
+            + password,
+            f'COMMENT ON ROLE "{tenant.name}" IS {literal(tenant.marker)}',
+        ]
+    if found.temp_limit:
+        statements.append(f'ALTER ROLE "{tenant.name}" SET temp_file_limit = {literal(TEMP_FILE_LIMIT)}')
+    return "; ".join(statements)
+
+
+def create_database(name: str) -> str:
+    """Closed until PUBLIC has lost its rights to it. CREATE DATABASE takes no part in a transaction."""
+    return f"CREATE DATABASE \"{name}\" TEMPLATE template0 ENCODING 'UTF8' ALLOW_CONNECTIONS false"
+
+
+def open_database(tenant: Tenant) -> str:
+    """Lets the tenant's role in, whoever may log in with it, and nobody else."""
+    return "; ".join(
+        [
+            f'COMMENT ON DATABASE "{tenant.name}" IS {literal(tenant.marker)}',
+            f'REVOKE ALL ON DATABASE "{tenant.name}" FROM PUBLIC',
+            f'GRANT CONNECT, CREATE, TEMPORARY ON DATABASE "{tenant.name}" TO "{tenant.name}"',
+            f'ALTER DATABASE "{tenant.name}" ALLOW_CONNECTIONS true',
+        ]
+    )
+
+
+def limit(name: str, limits: EngineLimits) -> str:
+    return (
+        f'ALTER ROLE "{name}" CONNECTION LIMIT {limits.connections:d}; '
+        f'ALTER DATABASE "{name}" CONNECTION LIMIT {limits.connections + SERVICE_HEADROOM:d}'
+    )
+
+
+def close(tenant: Tenant, found: Found) -> str:
+    """Empty when there is nothing to close."""
+    statements = [f'ALTER ROLE "{role}" NOLOGIN' for role in found.roles(tenant)]
+    if found.database:
+        statements.append(f'ALTER DATABASE "{tenant.name}" ALLOW_CONNECTIONS false')
+    if found.database and found.role:
+        statements.append(f'REVOKE CONNECT ON DATABASE "{tenant.name}" FROM "{tenant.name}"')
+    return "; ".join(statements)
+
+
+def allow_logins(tenant: Tenant, found: Found) -> str:
+    return "; ".join(f'ALTER ROLE "{role}" LOGIN' for role in found.roles(tenant))
+
+
+def drop_role(role: str) -> str:
+    """With what it may own in the administrator's database, where that is open to everybody."""
+    return f'DROP OWNED BY "{role}"; DROP ROLE "{role}"'

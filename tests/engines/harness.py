@@ -1,0 +1,120 @@
+"""What the conformance suite needs of a host beside the adapter: other people's ways in."""
+
+import uuid
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from app.core import ids
+from app.engines.base import AdminAddress, EngineAdapter, EngineLimits, Tenant
+
+LIMITS = EngineLimits(connections=5)
+
+
+class RefusedError(Exception):
+    """The engine refused a statement or a login; `code` is its own, as text."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(f"{code}: {message}")
+        self.code = code
+
+
+class Session(ABC):
+    """One plain client's connection."""
+
+    @abstractmethod
+    async def run(self, statement: str) -> list[tuple[Any, ...]]:
+        """Raises `RefusedError`, or `ConnectionError` when the session is over."""
+
+    @abstractmethod
+    async def close(self) -> None: ...
+
+
+class EngineHost(ABC):
+    """A running server with an adapter on it, as the service's administrator."""
+
+    flavour: str
+    adapter: EngineAdapter
+    administrator: AdminAddress
+
+    @abstractmethod
+    async def root(self) -> Session:
+        """The server's full administrator."""
+
+    @abstractmethod
+    async def login(self, tenant: Tenant, *, database: str | None = None) -> Session:
+        """As a client of the tenant would. Raises `RefusedError`."""
+
+    @abstractmethod
+    async def catalog(self) -> set[tuple[Any, ...]]:
+        """Everything on the server that a tenant could leave behind."""
+
+    @abstractmethod
+    async def make_part(self, part: str, tenant: Tenant) -> None:
+        """What a crash in the middle of `create` leaves: see `parts`."""
+
+    parts: tuple[str, ...]
+
+    @abstractmethod
+    async def make_stranger(self, name: str) -> None:
+        """A database and a role of somebody else, under this name."""
+
+    @abstractmethod
+    async def drop_stranger(self, name: str) -> None: ...
+
+    @abstractmethod
+    def load_statement(self, megabytes: int) -> str:
+        """Fills `loaded (t text)`, made before, with this much."""
+
+
+def new_tenant(**changes: str) -> Tenant:
+    values = {
+        "name": ids.engine_name(),
+        "password": ids.engine_password(),
+        "marker": ids.marker(uuid.uuid4()),
+    }
+    return Tenant(**(values | changes))
+
+
+@asynccontextmanager
+async def tenants(host: EngineHost, count: int = 1, limits: EngineLimits = LIMITS) -> AsyncIterator[list[Tenant]]:
+    """Fresh tenants, destroyed at the end whatever became of them."""
+    made = [new_tenant() for _ in range(count)]
+    try:
+        for tenant in made:
+            await host.adapter.create(tenant, limits)
+        yield made
+    finally:
+        for tenant in made:
+            await host.adapter.destroy(tenant)
+
+
+@asynccontextmanager
+async def session_of(host: EngineHost, tenant: Tenant) -> AsyncIterator[Session]:
+    session = await host.login(tenant)
+    try:
+        yield session
+    finally:
+        await session.close()
+
+
+async def refusal(session: Session, statement: str) -> str | None:
+    """The code with which the engine refuses the statement; None when it doesn't."""
+    try:
+        await session.run(statement)
+    except RefusedError as error:
+        return error.code
+    return None
+
+
+async def as_root(host: EngineHost, *statements: str) -> list[tuple[Any, ...]]:
+    """Runs them all, and returns the last one's rows."""
+    session = await host.root()
+    try:
+        rows: list[tuple[Any, ...]] = []
+        for statement in statements:
+            rows = await session.run(statement)
+        return rows
+    finally:
+        await session.close()

@@ -1,0 +1,117 @@
+"""PostgreSQL for the conformance suite."""
+
+from typing import Any
+
+import asyncpg
+
+from app.engines.base import AdminAddress, Tenant
+from app.engines.postgres import PostgresAdapter
+from tests.engines.harness import EngineHost, RefusedError, Session, as_root
+from tests.servers import RunningServer
+
+PROVISIONER = "conformance_provisioner"
+PASSWORD = "provisioner-password"
+
+_CATALOG = """
+SELECT 'role', rolname::text, rolcanlogin::text, shobj_description(oid, 'pg_authid') FROM pg_roles
+UNION ALL SELECT 'database', datname::text, datacl::text, shobj_description(oid, 'pg_database') FROM pg_database
+UNION ALL SELECT 'setting', setdatabase::text, setrole::text, setconfig::text FROM pg_db_role_setting
+UNION ALL SELECT 'member', roleid::text, member::text, grantor::text FROM pg_auth_members
+UNION ALL SELECT 'depends', classid::text, objid::text, refobjid::text FROM pg_shdepend
+    WHERE dbid IN (0, (SELECT oid FROM pg_database WHERE datname = current_database()))
+"""
+
+
+class PostgresSession(Session):
+    def __init__(self, connection: Any) -> None:
+        self.connection = connection
+
+    async def run(self, statement: str) -> list[tuple[Any, ...]]:
+        try:
+            return [tuple(row) for row in await self.connection.fetch(statement)]
+        except (asyncpg.PostgresConnectionError, asyncpg.OperatorInterventionError) as error:
+            raise ConnectionResetError(str(error)) from error
+        except asyncpg.PostgresError as error:
+            raise RefusedError(error.sqlstate, str(error)) from error
+        except asyncpg.InterfaceError as error:
+            raise ConnectionResetError(str(error)) from error
+
+    async def close(self) -> None:
+        if not self.connection.is_closed():
+            await self.connection.close(timeout=2)
+
+
+class PostgresHost(EngineHost):
+    """With `superuser`, the adapter's administrator is the server's own instead of a lesser one."""
+
+    flavour = "postgres"
+    parts = ("role", "role, database", "role, revoked")
+
+    def __init__(self, server: RunningServer, *, superuser: bool = False) -> None:
+        self._server = server
+        user, password = (server.user, server.password) if superuser else (PROVISIONER, PASSWORD)
+        self.administrator = AdminAddress(host=server.host, port=server.port, user=user, password=password)
+        self.adapter = PostgresAdapter(self.administrator)
+
+    async def prepare(self) -> None:
+        exists = await as_root(self, f"SELECT 1 FROM pg_roles WHERE rolname = '{PROVISIONER}'")
+        if not exists:
+            await as_root(
+                self,
+                f"CREATE ROLE {PROVISIONER} LOGIN CREATEDB CREATEROLE PASSWORD '{PASSWORD}'",
+                f"GRANT SET ON PARAMETER temp_file_limit TO {PROVISIONER}",
+                f"GRANT CONNECT ON DATABASE postgres TO {PROVISIONER}",
+                "REVOKE CONNECT, TEMPORARY ON DATABASE postgres FROM PUBLIC",
+                "REVOKE CONNECT, TEMPORARY ON DATABASE template1 FROM PUBLIC",
+            )
+
+    async def root(self) -> Session:
+        return PostgresSession(await asyncpg.connect(self._server.admin_dsn))
+
+    async def login(self, tenant: Tenant, *, database: str | None = None) -> Session:
+        try:
+            connection = await asyncpg.connect(
+                host=self._server.host,
+                port=self._server.port,
+                user=tenant.name,
+                password=tenant.password,
+                database=database or tenant.name,
+                timeout=10,
+            )
+        except asyncpg.PostgresError as error:
+            raise RefusedError(error.sqlstate, str(error)) from error
+        return PostgresSession(connection)
+
+    async def catalog(self) -> set[tuple[Any, ...]]:
+        return set(await as_root(self, _CATALOG))
+
+    async def make_part(self, part: str, tenant: Tenant) -> None:
+        administrator = PostgresSession(
+            await asyncpg.connect(
+                host=self.administrator.host,
+                port=self.administrator.port,
+                user=self.administrator.user,
+                password=self.administrator.password,
+                database="postgres",
+                server_settings={"createrole_self_grant": "set, inherit"},
+            )
+        )
+        # The role and its comment share a transaction, so there is no role without one.
+        await administrator.run(f"CREATE ROLE {tenant.name} {'NOLOGIN' if 'revoked' in part else 'LOGIN'}")
+        await administrator.run(f"COMMENT ON ROLE {tenant.name} IS '{tenant.marker}'")
+        if "database" in part:
+            await administrator.run(f"CREATE DATABASE {tenant.name} TEMPLATE template0 ALLOW_CONNECTIONS false")
+        await administrator.close()
+
+    async def make_stranger(self, name: str) -> None:
+        await as_root(self, f"CREATE ROLE {name} LOGIN PASSWORD 'stranger'", f"CREATE DATABASE {name} OWNER {name}")
+
+    async def drop_stranger(self, name: str) -> None:
+        await as_root(self, f"DROP DATABASE {name}", f"DROP ROLE {name}")
+
+    def load_statement(self, megabytes: int) -> str:
+        # Random, or TOAST would compress it away.
+        return (
+            "INSERT INTO loaded SELECT string_agg(md5(random()::text), '') "
+            f"FROM generate_series(1, {megabytes * 1024 * 32}) i GROUP BY i / 32"
+        )
