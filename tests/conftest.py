@@ -5,9 +5,12 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
+from app.local.mysql_source import MysqlSource
 from app.local.temporal import TemporalService
 from tests import servers
 from tests.servers import RunningServer
+from tests.support.client import Caller
+from tests.support.service import RunningService, running_service
 
 
 @pytest_asyncio.fixture(scope="session")
@@ -43,3 +46,32 @@ async def temporal_server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIter
     """A Temporal server; `.address` is where it listens."""
     async with servers.temporal(tmp_path_factory.mktemp("temporal")) as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def mysql_server_if_any(request: pytest.FixtureRequest) -> RunningServer | None:
+    """The same as `mysql_server`, or None on a machine without one."""
+    if MysqlSource.of_machine().find() is None:
+        return None
+    server: RunningServer = request.getfixturevalue("mysql_server")
+    return server
+
+
+@pytest_asyncio.fixture(scope="session")
+async def service(
+    tmp_path_factory: pytest.TempPathFactory,
+    control_server: RunningServer,
+    temporal_server: TemporalService,
+    postgres_server: RunningServer,
+    mysql_server_if_any: RunningServer | None,
+) -> AsyncIterator[RunningService]:
+    """The whole service: API and worker processes over real servers. A test that kills one starts it again."""
+    folder = tmp_path_factory.mktemp("service")
+    async with running_service(folder, control_server, temporal_server, postgres_server, mysql_server_if_any) as made:
+        yield made
+
+
+@pytest_asyncio.fixture
+async def caller(service: RunningService) -> Caller:
+    """A user of their own, of a `pro` team, with every scope."""
+    return await service.caller()

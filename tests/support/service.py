@@ -1,0 +1,154 @@
+"""The whole service on real servers: the API and the worker are processes of their own, as in production.
+
+So a test can kill them, and this process's one connection pool stays the tests' own.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from uuid import uuid4
+
+import httpx
+
+from app.auth.keys import KeyControls
+from app.contracts.base import Engine
+from app.core.secrets import SecretBox, new_key_setting
+from app.hosts.service import NewHost, add_host
+from app.local.ports import LOOPBACK, free_port
+from app.local.processes import ChildProcess
+from app.local.python_services import ApiService, WorkerService
+from app.local.services import server_environ, start
+from app.local.temporal import TemporalService
+from app.store.migrate import migrate
+from tests.servers import RunningServer
+from tests.support.client import ALL_SCOPES, Caller, new_caller
+from tests.support.provisioners import mysql_provisioner, postgres_provisioner
+from tests.support.store import new_database, store
+
+REGION = "us-east-1"
+_ROOM = 1_000_000
+"""Of connections and databases on a test's host, so that no test meets another's databases."""
+
+
+@dataclass
+class RunningService:
+    """Addresses, servers and processes. Connect this process to `control_dsn` with `tests.support.store.store`."""
+
+    folder: Path
+    control_dsn: str
+    temporal: TemporalService
+    secret_keys: str
+    postgres: RunningServer
+    mysql: RunningServer | None
+    http: httpx.AsyncClient
+    api: ApiService
+    worker: WorkerService
+    processes: dict[str, ChildProcess] = field(default_factory=dict)
+    """`api` and `worker`, while they run."""
+
+    @property
+    def box(self) -> SecretBox:
+        return SecretBox.from_setting(self.secret_keys)
+
+    def environ(self, **settings: str) -> dict[str, str]:
+        """Of a process of the service. `settings` are more of them, such as `API_PORT`."""
+        given = {
+            "CONTROL_DSN": self.control_dsn,
+            "TEMPORAL_ADDRESS": self.temporal.address,
+            "SECRET_KEYS": self.secret_keys,
+            "HOME": str(self.folder),
+            **settings,
+        }
+        return server_environ() | {f"HEADWATER_{name}": value for name, value in given.items()}
+
+    async def start(self, name: str) -> None:
+        """Starts `api` or `worker` (again), and waits until it serves."""
+        self.processes[name] = await start(self.api if name == "api" else self.worker)
+
+    async def kill(self, name: str) -> None:
+        """SIGKILL."""
+        await self.processes.pop(name).kill()
+
+    async def stop(self) -> None:
+        for name in list(self.processes):
+            await self.processes.pop(name).stop(timeout=5)
+
+    @asynccontextmanager
+    async def another_api(self, **settings: str) -> AsyncIterator[httpx.AsyncClient]:
+        """One more API process, with other settings, for the block."""
+        port = free_port()
+        environ = self.environ(API_PORT=str(port), **settings)
+        log = self.folder / f"api-{port}.log"
+        process = await start(ApiService("api", port=port, log=log, environ=lambda: environ, host=LOOPBACK))
+        try:
+            async with http_client(f"http://{LOOPBACK}:{port}") as client:
+                yield client
+        finally:
+            await process.stop(timeout=5)
+
+    async def caller(
+        self,
+        *,
+        tier: str = "pro",
+        scopes: tuple[str, ...] = ALL_SCOPES,
+        controls: KeyControls | None = None,
+        http: httpx.AsyncClient | None = None,
+    ) -> Caller:
+        """A new user with a team and a key. `http` is the API to call, this service's unless given."""
+        return await new_caller(http or self.http, self.control_dsn, tier=tier, scopes=scopes, controls=controls)
+
+
+@asynccontextmanager
+async def running_service(
+    folder: Path,
+    control: RunningServer,
+    temporal: TemporalService,
+    postgres: RunningServer,
+    mysql: RunningServer | None,
+) -> AsyncIterator[RunningService]:
+    """A migrated control database, the engine hosts registered in one region, one API and one worker."""
+    control_dsn = await new_database(control.admin_dsn)
+    secret_keys = new_key_setting()
+    await _register_hosts(control_dsn, SecretBox.from_setting(secret_keys), postgres, mysql)
+    port = free_port()
+    async with AsyncExitStack() as stack:
+        http = await stack.enter_async_context(http_client(f"http://{LOOPBACK}:{port}"))
+        api = ApiService(
+            "api", port=port, log=folder / "api.log", environ=lambda: service.environ(API_PORT=str(port)), host=LOOPBACK
+        )
+        worker = WorkerService(
+            "worker", log=folder / "worker.log", environ=lambda: service.environ(), regions=(REGION,)
+        )
+        service = RunningService(
+            folder, control_dsn, temporal, secret_keys, postgres, mysql, http=http, api=api, worker=worker
+        )
+        stack.push_async_callback(service.stop)
+        await service.start("worker")
+        await service.start("api")
+        yield service
+
+
+def http_client(url: str) -> httpx.AsyncClient:
+    return httpx.AsyncClient(base_url=url, timeout=90)
+
+
+async def _register_hosts(
+    control_dsn: str, box: SecretBox, postgres: RunningServer, mysql: RunningServer | None
+) -> None:
+    admins = {Engine.POSTGRES: await postgres_provisioner(postgres, uuid4().hex)}
+    if mysql is not None:
+        admins[Engine.MYSQL] = await mysql_provisioner(mysql, uuid4().hex)
+    async with store(control_dsn):
+        await migrate()
+        for engine, admin in admins.items():
+            new = NewHost(
+                engine=engine,
+                region=REGION,
+                admin=admin,
+                public_host=admin.host,
+                public_port=admin.port,
+                capacity=_ROOM,
+                connection_capacity=_ROOM,
+            )
+            await add_host(box, new)
