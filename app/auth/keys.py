@@ -47,9 +47,12 @@ async def create_key(*, user_id: int, name: str, scopes: Sequence[str], controls
     api_key = PREFIX + secrets.token_urlsafe(24)
     rows = await fetch(
         """
-        INSERT INTO api_keys (user_id, name, preview, hash, scopes, requests_per_minute, monthly_quota,
-                              allowed_ips, inactive_ttl_days, expires_at)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) RETURNING id
+        WITH key AS (
+            INSERT INTO api_keys (user_id, name, preview, hash, scopes, requests_per_minute, monthly_quota,
+                                  allowed_ips, inactive_ttl_days, expires_at)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) RETURNING id
+        )
+        INSERT INTO api_key_usage (key_id, window_start) SELECT id, 'epoch' FROM key RETURNING key_id AS id
         """,
         user_id,
         name,

@@ -5,6 +5,7 @@
     ├── Unauthorized             401 unauthorized
     ├── InvalidApiKey            403 invalid_api_key
     ├── ApiKeyExpired            403 api_key_expired
+    ├── IpNotAllowed             403 ip_not_allowed
     ├── InsufficientScope        403 insufficient_scope
     ├── NotFound                 404 not_found
     ├── MethodNotAllowed         405 method_not_allowed
@@ -14,6 +15,8 @@
     ├── MissingRequiredField     422 missing_required_field
     ├── InvalidField             422 invalid_field
     ├── PlanLimitExceeded        422 plan_limit_exceeded
+    ├── RateLimitExceeded        429 rate_limit_exceeded
+    ├── MonthlyQuotaExceeded     429 monthly_quota_exceeded
     ├── InternalError            500 internal_error
     ├── CapacityExhausted        503 capacity_exhausted
     ├── RevocationPending        503 revocation_pending
@@ -24,6 +27,14 @@ The envelope of interface specification section 2.10 is derived from it.
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
+
+
+def rate_limit_headers(limit: int, remaining: int, resets_in: int) -> dict[str, str]:
+    """`RateLimit-Policy` and `RateLimit` of the IETF's draft-ietf-httpapi-ratelimit-headers."""
+    return {
+        "RateLimit-Policy": f'"permin";q={limit};w=60',
+        "RateLimit": f'"permin";r={remaining};t={resets_in}',
+    }
 
 
 class AppError(Exception):
@@ -70,6 +81,12 @@ class ApiKeyExpired(AppError):
     """The key has passed its expiry."""
 
     code, status = "api_key_expired", 403
+
+
+class IpNotAllowed(AppError):
+    """The key has a list of networks, and the caller's address is in none of them."""
+
+    code, status = "ip_not_allowed", 403
 
 
 class InsufficientScope(AppError):
@@ -139,6 +156,32 @@ class PlanLimitExceeded(AppError):
 
     def __init__(self, message: str, *, field: str) -> None:
         super().__init__(message, details={"field": field})
+
+
+class RateLimitExceeded(AppError):
+    """The key's requests of this minute are used up."""
+
+    code, status = "rate_limit_exceeded", 429
+
+    def __init__(self, limit: int, resets_in: int) -> None:
+        """`resets_in` is in seconds. `Retry-After` is 60 whatever it is: interface specification, section 8."""
+        super().__init__(
+            f"This API key may make {limit} requests a minute.",
+            details={},
+            headers={"Retry-After": "60", **rate_limit_headers(limit, 0, resets_in)},
+        )
+
+
+class MonthlyQuotaExceeded(AppError):
+    """The key's requests of this calendar month (UTC) are used up."""
+
+    code, status = "monthly_quota_exceeded", 429
+
+    def __init__(self, resets_in: int) -> None:
+        """`resets_in` is in seconds."""
+        super().__init__(
+            "This API key's monthly quota is used up.", details={}, headers={"Retry-After": str(resets_in)}
+        )
 
 
 class InternalError(AppError):

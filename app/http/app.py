@@ -8,6 +8,7 @@ from litestar.datastructures import State
 from litestar.di import Provide
 from litestar.types import ASGIApp
 
+from app.auth.admission import admission
 from app.catalog.routes import list_database_types
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
@@ -67,10 +68,13 @@ async def _open_services(stack: AsyncExitStack, settings: Settings, box: SecretB
     await stack.enter_async_context(connected(settings.control_dsn))
     await migrate()
     watch = await stack.enter_async_context(RowWatch(settings.control_dsn).running())
+    admitting = await stack.enter_async_context(admission(settings.control_dsn))
     client = await connect(settings.temporal_address, settings.temporal_namespace, lazy=True)
     starter = Starter(client)
     stack.push_async_callback(starter.close)
     idempotency = Idempotency(
         box, starter, ttl=settings.idempotency_ttl_seconds, lease=settings.idempotency_lease_seconds
     )
-    return Services(settings=settings, box=box, starter=starter, watch=watch, idempotency=idempotency)
+    return Services(
+        settings=settings, box=box, admission=admitting, starter=starter, watch=watch, idempotency=idempotency
+    )

@@ -4,9 +4,11 @@ from piccolo.columns import (
     JSONB,
     UUID,
     Array,
+    BigInt,
     BigSerial,
     Boolean,
     Bytea,
+    Date,
     DoublePrecision,
     ForeignKey,
     Integer,
@@ -14,6 +16,7 @@ from piccolo.columns import (
     Timestamptz,
 )
 from piccolo.columns.base import OnDelete
+from piccolo.columns.defaults.date import DateNow
 from piccolo.columns.defaults.timestamptz import TimestamptzNow
 from piccolo.constraints import Unique
 from piccolo.table import Table
@@ -73,8 +76,22 @@ class ApiKey(Table, tablename="api_keys", db=DB):
     inactive_ttl_days = Integer(null=True, default=None)
     expires_at = _moment()
     revoked_at = _moment()
-    last_used_at = _moment()
     created_at = _created_at()
+
+
+class ApiKeyUsage(Table, tablename="api_key_usage", db=DB):
+    """A key's counters: of the present minute and the present month. Apart from the key, because they change with
+    every request. A minute begins with its first request. `month_added` is by how much the last statement raised
+    `month_count`."""
+
+    id = BigSerial(primary_key=True)
+    key_id = ForeignKey(ApiKey, null=False, unique=True, on_delete=OnDelete.cascade)
+    last_used_at = _moment()
+    window_start = Timestamptz(default=TimestamptzNow())
+    window_count = Integer(default=0)
+    month = Date(default=DateNow())
+    month_count = BigInt(default=0)
+    month_added = Integer(default=0)
 
 
 class EngineHost(Table, tablename="engine_hosts", db=DB):
@@ -185,4 +202,4 @@ class WorkflowStart(Table, tablename="workflow_starts", db=DB):
     created_at = _created_at()
 
 
-TABLES = (User, Team, Membership, ApiKey, EngineHost, Database, IdempotencyKey, Event, WorkflowStart)
+TABLES = (User, Team, Membership, ApiKey, ApiKeyUsage, EngineHost, Database, IdempotencyKey, Event, WorkflowStart)

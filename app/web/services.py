@@ -2,6 +2,7 @@
 
 import msgspec
 
+from app.auth.admission import Admission
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
 from app.dispatch.starter import Starter
@@ -12,6 +13,7 @@ from app.web.idempotency import Idempotency
 class Services(msgspec.Struct, frozen=True, kw_only=True):
     settings: Settings
     box: SecretBox
+    admission: Admission
     starter: Starter
     watch: RowWatch
     idempotency: Idempotency

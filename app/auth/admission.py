@@ -1,0 +1,207 @@
+"""Letting a request in: its key, the key's controls, its rate and its monthly quota, in one round trip.
+
+The counters live in our own database, so that they hold over all API processes; one statement reads the key and
+counts. Requests with the same key that arrive while such a statement is under way share the next one. Its
+transaction doesn't wait for the disk: what a crash of our database may forget is the last moments' counts.
+"""
+
+import asyncio
+import math
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+
+import asyncpg
+import msgspec
+
+from app.auth.bearer import bearer_key
+from app.auth.client_address import Address
+from app.auth.keys import hash_key
+from app.auth.principal import Principal
+from app.core.errors import (
+    ApiKeyExpired,
+    AppError,
+    InvalidApiKey,
+    IpNotAllowed,
+    MonthlyQuotaExceeded,
+    RateLimitExceeded,
+)
+from app.store.session import APPLICATION_NAME
+
+WINDOW_SECONDS = 60
+_WINDOW = timedelta(seconds=WINDOW_SECONDS)
+_POOL_SIZE = 8
+
+
+_Waiter = tuple[Address, "asyncio.Future[Admitted]"]
+
+
+class Allowance(msgspec.Struct, frozen=True):
+    """What is left to a key in its present window."""
+
+    limit: int
+    remaining: int
+    resets_in: int
+    """Seconds."""
+
+
+class Admitted(msgspec.Struct, frozen=True):
+    principal: Principal
+    allowance: Allowance
+
+
+class _Verdict(Principal, frozen=True, kw_only=True):
+    """The key's row, and the counters after this statement's requests. None where nothing was counted."""
+
+    revoked: bool
+    expired: bool
+    allowed: list[bool]
+    window_count: int | None
+    window_left: float | None
+    month_count: int | None
+    month_added: int | None
+    month_left: float
+
+
+# The counters count attempts, not successes: how many were let in follows from the count before and the limit, and
+# needs no second statement. In the UPDATE, columns of `c` are those of the newest version of the row, also after
+# waiting for another process's lock on it.
+_ADMIT = """
+WITH key AS (
+    SELECT k.*, u.name AS user_name, u.email AS user_email, c.last_used_at, clock_timestamp() AS at,
+           coalesce(k.expires_at <= now(), false) OR coalesce(
+               coalesce(c.last_used_at, k.created_at) + make_interval(days => k.inactive_ttl_days) <= now(), false
+           ) AS expired,
+           array(SELECT cardinality(k.allowed_ips) = 0 OR ip <<= ANY (k.allowed_ips::inet[])
+                 FROM unnest($2::inet[]) WITH ORDINALITY AS asked (ip, place) ORDER BY place) AS allowed
+    FROM api_keys k JOIN users u ON u.id = k.user_id JOIN api_key_usage c ON c.key_id = k.id
+    WHERE k.hash = $1
+), asking AS (
+    SELECT key.*, (SELECT count(*)::int FROM unnest(key.allowed) AS one (ok) WHERE ok) AS asked,
+           date_trunc('month', key.at AT TIME ZONE 'UTC')::date AS this_month
+    FROM key
+), counted AS (
+    UPDATE api_key_usage c SET
+        last_used_at = a.at,
+        window_start = CASE WHEN c.window_start > a.at - $3::interval THEN c.window_start ELSE a.at END,
+        window_count = CASE WHEN c.window_start > a.at - $3::interval THEN c.window_count ELSE 0 END + a.asked,
+        month = a.this_month,
+        month_added = greatest(0, least(a.asked, a.requests_per_minute
+            - CASE WHEN c.window_start > a.at - $3::interval THEN c.window_count ELSE 0 END)),
+        month_count = CASE WHEN c.month = a.this_month THEN c.month_count ELSE 0 END
+            + greatest(0, least(a.asked, a.requests_per_minute
+                - CASE WHEN c.window_start > a.at - $3::interval THEN c.window_count ELSE 0 END))
+    FROM asking a
+    WHERE c.key_id = a.id AND a.revoked_at IS NULL AND NOT a.expired AND a.asked > 0
+    RETURNING c.window_count, c.month_count, c.month_added,
+              extract(epoch FROM c.window_start + $3::interval - a.at)::float8 AS window_left
+)
+SELECT a.user_id, a.user_name, a.user_email, a.id AS key_id, a.name AS key_name, a.preview, a.scopes,
+       a.requests_per_minute, a.monthly_quota, a.allowed_ips, a.inactive_ttl_days, a.last_used_at,
+       a.revoked_at IS NOT NULL AS revoked, a.expired, a.allowed,
+       counted.window_count, counted.window_left, counted.month_count, counted.month_added,
+       extract(epoch FROM a.this_month + interval '1 month' - a.at AT TIME ZONE 'UTC')::float8 AS month_left,
+       array(SELECT m.team_id FROM memberships m WHERE m.user_id = a.user_id ORDER BY m.id) AS team_ids
+FROM asking a LEFT JOIN counted ON true
+"""
+
+
+class Admission:
+    """Decides on every request of one API process."""
+
+    def __init__(self, pool: asyncpg.Pool) -> None:
+        self._pool = pool
+        self._lanes: dict[bytes, _Lane] = {}
+
+    async def admit(self, authorization: str | None, address: Address) -> Admitted:
+        """Raises `Unauthorized`, `InvalidApiKey`, `ApiKeyExpired`, `IpNotAllowed`, `RateLimitExceeded` or
+        `MonthlyQuotaExceeded`."""
+        key_hash = hash_key(bearer_key(authorization))
+        lane = self._lanes.get(key_hash)
+        if lane is None:
+            lane = self._lanes[key_hash] = _Lane()
+        answer: asyncio.Future[Admitted] = asyncio.get_running_loop().create_future()
+        lane.waiting.append((address, answer))
+        if lane.task is None:
+            lane.task = asyncio.create_task(self._serve(key_hash, lane))
+        return await answer
+
+    async def _serve(self, key_hash: bytes, lane: "_Lane") -> None:
+        """Decides on what waits, batch by batch, until nothing does."""
+        while lane.waiting:
+            batch, lane.waiting = lane.waiting, []
+            try:
+                _settle(batch, await self._ask(key_hash, [address for address, _ in batch]))
+            except Exception as fault:
+                for _, answer in batch:
+                    if not answer.done():
+                        answer.set_exception(fault)
+        del self._lanes[key_hash]
+
+    async def _ask(self, key_hash: bytes, addresses: list[Address]) -> _Verdict | None:
+        row = await self._pool.fetchrow(_ADMIT, key_hash, addresses, _WINDOW)
+        return msgspec.convert(dict(row), _Verdict) if row else None
+
+
+class _Lane:
+    """The requests of one key that wait for the next statement, and who serves them."""
+
+    __slots__ = ("task", "waiting")
+
+    def __init__(self) -> None:
+        self.waiting: list[_Waiter] = []
+        self.task: asyncio.Task[None] | None = None
+
+
+@asynccontextmanager
+async def admission(dsn: str) -> AsyncIterator[Admission]:
+    """Admission on a pool of its own, for the block: its transactions wait for no disk, and never queue behind
+    those that do."""
+    settings = {"application_name": f"{APPLICATION_NAME} admission", "synchronous_commit": "off"}
+    async with asyncpg.create_pool(
+        dsn, min_size=1, max_size=_POOL_SIZE, timeout=5, command_timeout=10, server_settings=settings
+    ) as pool:
+        yield Admission(pool)
+
+
+def _settle(batch: "list[_Waiter]", verdict: _Verdict | None) -> None:
+    """Gives each request of a batch its answer. They were counted together, in this order."""
+    place = 0
+    for index, (_, answer) in enumerate(batch):
+        if answer.done():  # its client has gone; it was counted all the same
+            place += verdict is not None and verdict.allowed[index]
+            continue
+        try:
+            if verdict is None or verdict.revoked:
+                raise InvalidApiKey("This API key is unknown or revoked.")
+            if not verdict.allowed[index]:
+                raise IpNotAllowed("This API key may not be used from this address.")
+            if verdict.expired:
+                raise ApiKeyExpired("This API key has expired.")
+            answer.set_result(_count(verdict, place))
+            place += 1
+        except AppError as refusal:
+            place += isinstance(refusal, RateLimitExceeded | MonthlyQuotaExceeded)
+            answer.set_exception(refusal)
+
+
+def _count(verdict: _Verdict, place: int) -> Admitted:
+    """The request counted at this place of its batch. Raises `RateLimitExceeded` or `MonthlyQuotaExceeded`."""
+    assert verdict.window_count is not None
+    assert verdict.window_left is not None
+    assert verdict.month_count is not None
+    assert verdict.month_added is not None
+    asked = sum(verdict.allowed)
+    before = verdict.window_count - asked + place
+    allowance = Allowance(
+        limit=verdict.requests_per_minute,
+        remaining=max(0, verdict.requests_per_minute - before - 1),
+        resets_in=max(1, math.ceil(verdict.window_left)),
+    )
+    if before >= verdict.requests_per_minute:
+        raise RateLimitExceeded(allowance.limit, allowance.resets_in)
+    if verdict.monthly_quota is not None:
+        used = verdict.month_count - verdict.month_added + place
+        if used >= verdict.monthly_quota:
+            raise MonthlyQuotaExceeded(max(1, math.ceil(verdict.month_left)))
+    return Admitted(verdict, allowance)

@@ -1,0 +1,39 @@
+"""Which address a request comes from, behind proxies that are trusted and only behind those."""
+
+import ipaddress
+from collections.abc import Sequence
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+def parse_networks(texts: Sequence[str]) -> tuple[Network, ...]:
+    return tuple(ipaddress.ip_network(text, strict=False) for text in texts)
+
+
+def client_address(peer: str, forwarded_for: str | None, trusted: Sequence[Network]) -> Address:
+    """The address nearest to us that is not a trusted proxy's.
+
+    Each proxy appends whom it heard from, so the header is read from its end; whatever stands before the first
+    address that we don't trust, the client may have made up. Raises `ValueError` for a peer without an address.
+    """
+    address = parse_address(peer)
+    hops = [hop.strip() for hop in forwarded_for.split(",")] if forwarded_for else []
+    while hops and any(address in network for network in trusted):
+        try:
+            address = parse_address(hops.pop())
+        except ValueError:
+            break
+    return address
+
+
+def parse_address(text: str) -> Address:
+    """An address, bare or as proxies write it: `[2001:db8::1]:443`, `192.0.2.1:443`. An IPv4 address that arrives
+    as an IPv6 one (`::ffff:192.0.2.1`) is the IPv4 address."""
+    if text.startswith("["):
+        text = text[1:].partition("]")[0]
+    elif text.count(":") == 1:
+        text = text.partition(":")[0]
+    address = ipaddress.ip_address(text.partition("%")[0])
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return mapped or address
