@@ -3,16 +3,16 @@
 from typing import Annotated
 from uuid import UUID
 
-from litestar.params import Parameter
+from litestar.params import QueryParameter
 
 from app.core.errors import InvalidField, NotFound
 
-Limit = Annotated[int, Parameter(query="limit", ge=1, le=100, description="Items on the page.")]
+Limit = Annotated[int, QueryParameter(name="limit", ge=1, le=100, description="Items on the page.")]
 StartingAfter = Annotated[
-    str | None, Parameter(query="starting_after", description="Identifier of the previous page's last item.")
+    str | None, QueryParameter(name="starting_after", description="Identifier of the previous page's last item.")
 ]
-Wait = Annotated[bool, Parameter(query="wait", description="Answer when the work is done, or at the timeout.")]
-Timeout = Annotated[int, Parameter(query="timeout", ge=1, le=120, description="Seconds to wait at most.")]
+Wait = Annotated[bool, QueryParameter(name="wait", description="Answer when the work is done, or at the timeout.")]
+Timeout = Annotated[int, QueryParameter(name="timeout", ge=1, le=120, description="Seconds to wait at most.")]
 
 
 def path_uuid(text: str, what: str) -> UUID:
