@@ -7,10 +7,13 @@ import pytest_asyncio
 
 from app.local.mysql_source import MysqlSource
 from app.local.temporal import TemporalService
+from app.store.migrate import migrate
 from tests import servers
 from tests.servers import RunningServer
 from tests.support.client import Caller
+from tests.support.in_process import LoneApi, lone_api
 from tests.support.service import RunningService, running_service
+from tests.support.store import database_name, new_database, store
 
 
 @pytest_asyncio.fixture(scope="session")
@@ -75,3 +78,26 @@ async def service(
 async def caller(service: RunningService) -> Caller:
     """A user of their own, of a `pro` team, with every scope."""
     return await service.caller()
+
+
+@pytest_asyncio.fixture(scope="session")
+async def migrated_dsn(control_server: RunningServer) -> str:
+    """A database with our tables and nothing in them, to make copies of. Leave it unconnected."""
+    dsn = await new_database(control_server.admin_dsn)
+    async with store(dsn):
+        await migrate()
+    return dsn
+
+
+@pytest_asyncio.fixture
+async def control_dsn(control_server: RunningServer, migrated_dsn: str) -> str:
+    """A fresh database with our tables."""
+    return await new_database(control_server.admin_dsn, template=database_name(migrated_dsn))
+
+
+@pytest_asyncio.fixture
+async def lone(control_dsn: str) -> AsyncIterator[LoneApi]:
+    """The API in this process, on a fresh database, with one PostgreSQL host that nobody answers on."""
+    async with lone_api(control_dsn) as api:
+        await api.add_host()
+        yield api

@@ -5,7 +5,8 @@ from time import monotonic
 from typing import Any
 from uuid import UUID
 
-from litestar import Controller, Request, Response, delete, get, patch, post
+from litestar import Controller, Request, Response, delete, get, params, patch, post
+from litestar.params import FromPath
 from msgspec import UNSET, Struct, UnsetType, field
 
 from app.auth.principal import Principal
@@ -30,7 +31,7 @@ from app.web.guards import requires, requires_idempotency_key
 from app.web.idempotency import Answer
 from app.web.parameters import Limit, StartingAfter, Timeout, Wait, cursor_uuid, path_uuid
 from app.web.request_id import current_request_id
-from app.web.services import Services
+from app.web.services import Injected, Services
 
 _LIMITS_SECONDS = 5.0
 """How long a change of quotas waits for the engine before it answers that the limits will follow."""
@@ -57,7 +58,12 @@ class DatabaseController(Controller):
         return_dto=None,
     )
     async def create(
-        self, request: Call, services: Services, data: CreateDatabase, wait: Wait = False, timeout: Timeout = 30
+        self,
+        request: Call,
+        services: Injected,
+        data: params.JSONBody[CreateDatabase],
+        wait: Wait = False,
+        timeout: Timeout = 30,
     ) -> Response[bytes]:
         started = monotonic()
 
@@ -83,7 +89,7 @@ class DatabaseController(Controller):
         summary="Get a database, with its password",
         guards=[requires(Scope.DATABASES_READ)],
     )
-    async def get_database(self, request: Call, services: Services, uuid: str) -> Item[DatabaseView]:
+    async def get_database(self, request: Call, services: Injected, uuid: FromPath[str]) -> Item[DatabaseView]:
         record = await service.get(request.user, path_uuid(uuid, "database"))
         return Item(data=full_view(record, services.box))
 
@@ -95,7 +101,9 @@ class DatabaseController(Controller):
         dto=JSONBody[RenameDatabase],
         return_dto=None,
     )
-    async def rename(self, request: Call, services: Services, uuid: str, data: RenameDatabase) -> Response[bytes]:
+    async def rename(
+        self, request: Call, services: Injected, uuid: FromPath[str], data: params.JSONBody[RenameDatabase]
+    ) -> Response[bytes]:
         async def begin() -> Accepted:
             database = path_uuid(uuid, "database")
             return await service.rename(request.user, database, data.name)
@@ -114,7 +122,9 @@ class DatabaseController(Controller):
         dto=JSONBody[ChangeQuotas],
         return_dto=None,
     )
-    async def change_quotas(self, request: Call, services: Services, uuid: str, data: ChangeQuotas) -> Response[bytes]:
+    async def change_quotas(
+        self, request: Call, services: Injected, uuid: FromPath[str], data: params.JSONBody[ChangeQuotas]
+    ) -> Response[bytes]:
         async def begin() -> Accepted:
             database = path_uuid(uuid, "database")
             return await service.change_quotas(request.user, database, data)
@@ -133,7 +143,7 @@ class DatabaseController(Controller):
         summary="Delete a database",
         guards=[requires(Scope.DATABASES_WRITE), requires_idempotency_key],
     )
-    async def delete_database(self, request: Call, services: Services, uuid: str) -> Response[bytes]:
+    async def delete_database(self, request: Call, services: Injected, uuid: FromPath[str]) -> Response[bytes]:
         async def begin() -> Accepted:
             grace = timedelta(seconds=services.settings.deletion_grace_seconds)
             database = path_uuid(uuid, "database")

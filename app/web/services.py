@@ -1,6 +1,7 @@
 """What routes work with, made once at start-up and handed to them as the dependency `services`."""
 
 import msgspec
+from litestar.di import NamedDependency
 
 from app.auth.admission import Admission
 from app.core.secrets import SecretBox
@@ -17,3 +18,7 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     starter: Starter
     watch: RowWatch
     idempotency: Idempotency
+
+
+Injected = NamedDependency[Services]
+"""The type of a route's parameter `services`."""

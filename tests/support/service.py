@@ -22,7 +22,7 @@ from app.local.services import server_environ, start
 from app.local.temporal import TemporalService
 from app.store.migrate import migrate
 from tests.servers import RunningServer
-from tests.support.client import ALL_SCOPES, Caller, new_caller
+from tests.support.client import ALL_SCOPES, UNHURRIED, Caller, new_caller
 from tests.support.provisioners import mysql_provisioner, postgres_provisioner
 from tests.support.store import new_database, store
 
@@ -92,7 +92,7 @@ class RunningService:
         *,
         tier: str = "pro",
         scopes: tuple[str, ...] = ALL_SCOPES,
-        controls: KeyControls | None = None,
+        controls: KeyControls = UNHURRIED,
         http: httpx.AsyncClient | None = None,
     ) -> Caller:
         """A new user with a team and a key. `http` is the API to call, this service's unless given."""

@@ -15,6 +15,9 @@ from app.store.session import connected
 async def store(dsn: str) -> AsyncIterator[None]:
     """Connects this process to the database for the block, then gives back what was connected before: the pool
     is the process's one, and blocks may be inside each other."""
+    if DB.pool is not None and DB.config.get("dsn") == dsn:
+        yield
+        return
     outer = DB.config, DB.pool
     DB.pool = None
     try:
@@ -38,3 +41,7 @@ async def new_database(admin_dsn: str, *, template: str | None = None) -> str:
 def database_dsn(admin_dsn: str, name: str) -> str:
     """The same server and user, another database."""
     return urlunsplit(urlsplit(admin_dsn)._replace(path=f"/{name}"))
+
+
+def database_name(dsn: str) -> str:
+    return urlsplit(dsn).path.removeprefix("/")
