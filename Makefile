@@ -11,7 +11,7 @@ COMPILE := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: up test check bench lock help
+.PHONY: up test check bench openapi lock help
 
 up: $(STAMP) ## Run the whole stack in the foreground; Ctrl-C stops it, the data stays in .headwater
 	@exec $(BIN)/python -m app.local
@@ -28,6 +28,9 @@ check: $(STAMP) ## Formatting, lint, types and import direction, in under a minu
 
 bench: $(STAMP) ## Measure how fast databases are made, against the engine's own statements
 	@exec $(BIN)/python -m benchmarks
+
+openapi: $(STAMP) ## Write the API's description to docs/openapi.json
+	$(BIN)/python -m app.http.snapshot > docs/openapi.json
 
 lock: $(STAMP) ## Resolve the newest allowed versions into requirements/
 	$(COMPILE) --upgrade --extra dev -o requirements/dev.lock

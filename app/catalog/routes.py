@@ -5,7 +5,7 @@ from msgspec import Struct, field
 
 from app.auth.scopes import Scope
 from app.catalog.service import CatalogEntry, catalog
-from app.web.guards import requires
+from app.web.operation import operation
 from app.web.request_id import current_request_id
 
 
@@ -16,9 +16,12 @@ class Catalog(Struct, kw_only=True):
 
 @get(
     "/database_types",
-    operation_id="listDatabaseTypes",
-    summary="List engines and regions",
-    guards=[requires(Scope.DATABASES_READ)],
+    **operation(
+        "listDatabaseTypes",
+        "List engines and regions",
+        scopes=(Scope.DATABASES_READ,),
+        answers={200: Catalog},
+    ),
 )
 async def list_database_types() -> Catalog:
     return Catalog(data=await catalog())

@@ -12,7 +12,7 @@ from msgspec import UNSET, Struct, UnsetType, field
 from app.auth.principal import Principal
 from app.auth.scopes import Scope
 from app.contracts.base import DatabaseStatus
-from app.core.errors import NotFound, RevocationPending
+from app.core.errors import CapacityExhausted, InvalidField, NotFound, PlanLimitExceeded, RevocationPending
 from app.databases import service
 from app.databases.records import DatabaseRecord
 from app.databases.schemas import (
@@ -25,10 +25,9 @@ from app.databases.schemas import (
 )
 from app.databases.views import full_view, masked_view
 from app.dispatch.starts import Accepted
-from app.web.body import JSONBody
 from app.web.envelope import Item, Page
-from app.web.guards import requires, requires_idempotency_key
 from app.web.idempotency import Answer
+from app.web.operation import operation
 from app.web.parameters import Limit, StartingAfter, Timeout, Wait, cursor_uuid, path_uuid
 from app.web.request_id import current_request_id
 from app.web.services import Injected, Services
@@ -51,11 +50,16 @@ class DatabaseController(Controller):
 
     @post(
         "",
-        operation_id="createDatabase",
-        summary="Create a database",
-        guards=[requires(Scope.DATABASES_WRITE), requires_idempotency_key],
-        dto=JSONBody[CreateDatabase],
-        return_dto=None,
+        **operation(
+            "createDatabase",
+            "Create a database",
+            scopes=(Scope.DATABASES_WRITE,),
+            answers={201: CreatedDatabase, 202: CreatedDatabase},
+            errors=(PlanLimitExceeded, CapacityExhausted),
+            body=CreateDatabase,
+            example={"name": "orders", "db_type": "postgres", "region": "us-east-1", "plan": "free"},
+            idempotent=True,
+        ),
     )
     async def create(
         self,
@@ -76,7 +80,16 @@ class DatabaseController(Controller):
 
         return await services.idempotency.run(request, begin=begin, finish=finish)
 
-    @get("", operation_id="listDatabases", summary="List databases", guards=[requires(Scope.DATABASES_READ)])
+    @get(
+        "",
+        **operation(
+            "listDatabases",
+            "List databases, newest first",
+            scopes=(Scope.DATABASES_READ,),
+            answers={200: Page[DatabaseView]},
+            errors=(InvalidField,),
+        ),
+    )
     async def list_databases(
         self, request: Call, limit: Limit = 25, starting_after: StartingAfter = None
     ) -> Page[DatabaseView]:
@@ -85,9 +98,12 @@ class DatabaseController(Controller):
 
     @get(
         "/{uuid:str}",
-        operation_id="getDatabase",
-        summary="Get a database, with its password",
-        guards=[requires(Scope.DATABASES_READ)],
+        **operation(
+            "getDatabase",
+            "Get a database, with its password",
+            scopes=(Scope.DATABASES_READ,),
+            answers={200: Item[DatabaseView]},
+        ),
     )
     async def get_database(self, request: Call, services: Injected, uuid: FromPath[str]) -> Item[DatabaseView]:
         record = await service.get(request.user, path_uuid(uuid, "database"))
@@ -95,11 +111,15 @@ class DatabaseController(Controller):
 
     @patch(
         "/{uuid:str}",
-        operation_id="renameDatabase",
-        summary="Rename a database",
-        guards=[requires(Scope.DATABASES_WRITE), requires_idempotency_key],
-        dto=JSONBody[RenameDatabase],
-        return_dto=None,
+        **operation(
+            "renameDatabase",
+            "Rename a database",
+            scopes=(Scope.DATABASES_WRITE,),
+            answers={200: Item[DatabaseView]},
+            body=RenameDatabase,
+            example={"name": "orders-eu"},
+            idempotent=True,
+        ),
     )
     async def rename(
         self, request: Call, services: Injected, uuid: FromPath[str], data: params.JSONBody[RenameDatabase]
@@ -116,11 +136,16 @@ class DatabaseController(Controller):
 
     @patch(
         "/{uuid:str}/quotas",
-        operation_id="changeQuotas",
-        summary="Change a database's quotas",
-        guards=[requires(Scope.DATABASES_WRITE), requires_idempotency_key],
-        dto=JSONBody[ChangeQuotas],
-        return_dto=None,
+        **operation(
+            "changeQuotas",
+            "Change a database's quotas",
+            scopes=(Scope.DATABASES_WRITE,),
+            answers={200: Item[DatabaseView]},
+            errors=(PlanLimitExceeded,),
+            body=ChangeQuotas,
+            example={"connection_hard_limit": 5, "storage_hard_limit_gb": None},
+            idempotent=True,
+        ),
     )
     async def change_quotas(
         self, request: Call, services: Injected, uuid: FromPath[str], data: params.JSONBody[ChangeQuotas]
@@ -138,10 +163,14 @@ class DatabaseController(Controller):
 
     @delete(
         "/{uuid:str}",
-        status_code=200,
-        operation_id="deleteDatabase",
-        summary="Delete a database",
-        guards=[requires(Scope.DATABASES_WRITE), requires_idempotency_key],
+        **operation(
+            "deleteDatabase",
+            "Delete a database",
+            scopes=(Scope.DATABASES_WRITE,),
+            answers={200: Item[DeletedDatabase]},
+            errors=(RevocationPending,),
+            idempotent=True,
+        ),
     )
     async def delete_database(self, request: Call, services: Injected, uuid: FromPath[str]) -> Response[bytes]:
         async def begin() -> Accepted:

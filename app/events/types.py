@@ -1,12 +1,19 @@
-"""Every kind of event. Interface specification, section 6."""
+"""Every kind of event, declared once. Interface specification, section 6."""
 
 from enum import StrEnum
 
 
 class EventType(StrEnum):
-    DATABASE_PROVISIONING_STARTED = "database.provisioning_started"
-    """A new database is queued for provisioning."""
-    DATABASE_PROVISIONED = "database.provisioned"
-    """A database is active and ready for connections."""
-    DATABASE_DELETED = "database.deleted"
-    """A database is deleted."""
+    """An event's name, and when it fires."""
+
+    description: str
+
+    def __new__(cls, name: str, description: str) -> "EventType":
+        member = str.__new__(cls, name)
+        member._value_ = name
+        member.description = description
+        return member
+
+    DATABASE_PROVISIONING_STARTED = "database.provisioning_started", "A new database is queued for provisioning."
+    DATABASE_PROVISIONED = "database.provisioned", "A database is active and ready for connections."
+    DATABASE_DELETED = "database.deleted", "A database is deleted."

@@ -2,10 +2,13 @@
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
 
 from litestar import Litestar, Router
 from litestar.datastructures import State
 from litestar.di import Provide
+from litestar.handlers import HTTPRouteHandler
+from litestar.routes import HTTPRoute
 from litestar.types import ASGIApp
 
 from app.auth.admission import admission
@@ -16,8 +19,10 @@ from app.core.temporal import connect
 from app.databases.routes import DatabaseController
 from app.dispatch.starter import Starter
 from app.http.authenticate import Authenticate
+from app.http.documentation import documentation
 from app.http.errors import EXCEPTION_HANDLERS
 from app.http.health import live, ready
+from app.http.openapi import document
 from app.me.routes import get_me
 from app.store.migrate import migrate
 from app.store.notify import RowWatch
@@ -41,13 +46,8 @@ def create_app(settings: Settings) -> ASGIApp:
             app.state.services = await _open_services(stack, settings, box)
             yield
 
-    api = Router(
-        "/api/v1",
-        route_handlers=[get_me, list_database_types, DatabaseController],
-        middleware=[Authenticate],
-    )
     litestar = Litestar(
-        route_handlers=[api, live, ready],
+        route_handlers=[_api(), live, ready],
         dependencies={"services": Provide(_services, sync_to_thread=False)},
         exception_handlers=EXCEPTION_HANDLERS,
         request_max_body_size=_BODY_LIMIT,
@@ -55,7 +55,27 @@ def create_app(settings: Settings) -> ASGIApp:
         lifespan=[lifespan],
         logging_config=None,
     )
+    litestar.register(documentation(_handlers(litestar)))
     return RequestIds(litestar)
+
+
+def describe() -> dict[str, Any]:
+    """The API's description, without an application that could serve it."""
+    app = Litestar([_api()], dependencies={"services": Provide(_services, sync_to_thread=False)}, openapi_config=None)
+    return document(_handlers(app))
+
+
+def _api() -> Router:
+    return Router(
+        "/api/v1",
+        route_handlers=[get_me, list_database_types, DatabaseController],
+        middleware=[Authenticate],
+    )
+
+
+def _handlers(app: Litestar) -> list[tuple[str, HTTPRouteHandler]]:
+    routes = (route for route in app.routes if isinstance(route, HTTPRoute))
+    return [(route.path_format, handler) for route in routes for handler in route.route_handlers]
 
 
 def _services(state: State) -> Services:

@@ -5,12 +5,12 @@ from litestar import MediaType, Response, get
 from app.store.session import fetch
 
 
-@get("/health/live", include_in_schema=False)
+@get("/health/live")
 async def live() -> dict[str, str]:
     return {"status": "live"}
 
 
-@get("/health/ready", include_in_schema=False)
+@get("/health/ready")
 async def ready() -> Response[dict[str, str]]:
     """503 while our own database can't be reached. Temporal is not asked: without it the API still serves."""
     try:

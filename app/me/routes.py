@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from app.auth.principal import Principal
 from app.web.envelope import Item
+from app.web.operation import operation
 
 
 class UserView(Struct, kw_only=True):
@@ -39,7 +40,7 @@ class Context(Struct, kw_only=True):
     api_key: ApiKeyView
 
 
-@get("/me", operation_id="getMe", summary="Who is calling, with which key")
+@get("/me", **operation("getMe", "Who is calling, with which key", answers={200: Item[Context]}))
 async def get_me(request: Request[Principal, Any, Any]) -> Item[Context]:
     caller = request.user
     controls = ControlsView(

@@ -9,7 +9,12 @@ from app.core.errors import InvalidField, NotFound
 
 Limit = Annotated[int, QueryParameter(name="limit", ge=1, le=100, description="Items on the page.")]
 StartingAfter = Annotated[
-    str | None, QueryParameter(name="starting_after", description="Identifier of the previous page's last item.")
+    str | None,
+    QueryParameter(
+        name="starting_after",
+        description="Identifier of the previous page's last item.",
+        schema_extra={"format": "uuid"},
+    ),
 ]
 Wait = Annotated[bool, QueryParameter(name="wait", description="Answer when the work is done, or at the timeout.")]
 Timeout = Annotated[int, QueryParameter(name="timeout", ge=1, le=120, description="Seconds to wait at most.")]

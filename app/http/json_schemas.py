@@ -1,0 +1,57 @@
+"""JSON Schemas of the structs on the wire, from msgspec, which validates by the same types."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+from msgspec import NODEFAULT, inspect
+
+_PREFIX = "#/components/schemas/"
+
+
+def reference(kind: Any) -> dict[str, str]:
+    """A reference to a struct's component."""
+    (found,), _ = msgspec.json.schema_components([kind], ref_template=_PREFIX + "{name}")
+    return found
+
+
+def components(bodies: Iterable[Any], answers: Iterable[Any]) -> dict[str, Any]:
+    """The components of these structs and of all within them. In what we answer every field is there, whether it has
+    a default or not, but for those that may be unset."""
+    bodies, answers = list(bodies), list(answers)
+    _, found = msgspec.json.schema_components([*bodies, *answers], ref_template=_PREFIX + "{name}")
+    for struct in _structs(answers):
+        component = found[reference(struct.cls)["$ref"].removeprefix(_PREFIX)]
+        component["required"] = [field.encode_name for field in struct.fields if not _may_be_unset(field)]
+    return {name: _tidy(schema) for name, schema in sorted(found.items())}
+
+
+def _structs(types: Iterable[Any]) -> list[inspect.StructType]:
+    """Every struct among these types and within them."""
+    found: dict[Any, inspect.StructType] = {}
+    waiting = list(inspect.multi_type_info(types))
+    while waiting:
+        kind = waiting.pop()
+        if isinstance(kind, inspect.StructType) and kind.cls not in found:
+            found[kind.cls] = kind
+            waiting += [field.type for field in kind.fields]
+        elif isinstance(kind, inspect.UnionType):
+            waiting += kind.types
+        elif isinstance(kind, inspect.CollectionType):
+            waiting.append(kind.item_type)
+    return list(found.values())
+
+
+def _may_be_unset(field: inspect.Field) -> bool:
+    """A union with `UnsetType` is the only kind of field that is neither required nor has a default."""
+    return not field.required and field.default is NODEFAULT and field.default_factory is NODEFAULT
+
+
+def _tidy(schema: Any) -> Any:
+    """Patterns with the anchors of JSON Schema's dialect (ECMA-262) in place of Python's."""
+    if isinstance(schema, dict):
+        return {
+            key: value.replace(r"\A", "^").replace(r"\Z", "$") if key == "pattern" else _tidy(value)
+            for key, value in schema.items()
+        }
+    return [_tidy(item) for item in schema] if isinstance(schema, list) else schema

@@ -1,0 +1,246 @@
+"""The API's description, OpenAPI 3.1, from what the routes say of themselves."""
+
+import inspect
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from importlib.metadata import version
+from typing import Any
+
+import msgspec
+from litestar.handlers import HTTPRouteHandler
+from litestar.params import QueryParameter
+from litestar.typing import FieldDefinition
+
+from app.core import errors
+from app.core.errors import AppError
+from app.databases.schemas import DatabaseView
+from app.events.types import EventType
+from app.http.json_schemas import components, reference
+from app.web.envelope import ErrorAnswer
+from app.web.guards import IDEMPOTENCY_HEADER
+from app.web.operation import OPT, Operation
+
+_EVERY = (
+    errors.Unauthorized,
+    errors.InvalidApiKey,
+    errors.ApiKeyExpired,
+    errors.IpNotAllowed,
+    errors.RateLimitExceeded,
+    errors.MonthlyQuotaExceeded,
+    errors.InternalError,
+    errors.ServiceUnavailable,
+)
+_WITH_BODY = (errors.MalformedJSON, errors.PayloadTooLarge, errors.MissingRequiredField, errors.InvalidField)
+_IDEMPOTENT = (
+    errors.IdempotencyKeyConflict,
+    errors.IdempotencyKeyInProgress,
+    errors.MissingRequiredField,
+    errors.InvalidField,
+)
+
+_REASONS = {
+    200: "Done.",
+    201: "Created.",
+    202: "Accepted; the work goes on.",
+}
+_TYPES: dict[Any, str] = {int: "integer", bool: "boolean", str: "string"}
+_HEADERS: dict[str, dict[str, Any]] = {
+    "X-Request-Id": {"description": "This request's id, as in the body.", "schema": {"type": "string"}},
+    "RateLimit-Policy": {"description": "The key's limit: requests in a window.", "schema": {"type": "string"}},
+    "RateLimit": {"description": "What is left of it, and for how long.", "schema": {"type": "string"}},
+    "Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}},
+    "WWW-Authenticate": {"description": "How to authenticate.", "schema": {"type": "string"}},
+}
+
+
+def document(handlers: Iterable[tuple[str, HTTPRouteHandler]]) -> dict[str, Any]:
+    """The whole description of these handlers, each with its path (`/api/v1/databases/{uuid}`)."""
+    described = [(path, handler) for path, handler in handlers if OPT in handler.opt]
+    operations: list[Operation] = [handler.opt[OPT] for _, handler in described]
+    paths: dict[str, dict[str, Any]] = defaultdict(dict)
+    for path, handler in described:
+        for method in sorted(handler.http_methods):
+            paths[path][method.lower()] = _operation(path, handler)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Headwater",
+            "version": version("headwater"),
+            "description": "Isolated PostgreSQL and MySQL databases on your own servers.",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "servers": [{"url": "/"}],
+        "security": [{"api_key": []}],
+        "paths": dict(sorted(paths.items())),
+        "webhooks": {event.value: _webhook(event) for event in EventType},
+        "components": {
+            "schemas": components(
+                (operation.body for operation in operations if operation.body),
+                [ErrorAnswer, *(answer for operation in operations for answer in operation.answers.values())],
+            ),
+            "headers": _HEADERS,
+            "securitySchemes": {
+                "api_key": {"type": "http", "scheme": "bearer", "description": "An API key, `pk_live_…`."}
+            },
+        },
+    }
+
+
+def _operation(path: str, handler: HTTPRouteHandler) -> dict[str, Any]:
+    declared: Operation = handler.opt[OPT]
+    names = ", ".join(f"`{scope.value}`" for scope in declared.scopes)
+    described: dict[str, Any] = {
+        "operationId": handler.operation_id,
+        "summary": handler.summary,
+        "description": f"Scopes: {names}." if names else "Any valid key.",
+        "tags": [path.split("/")[3]],
+        "security": [{"api_key": [scope.value for scope in declared.scopes]}],
+        "parameters": list(_parameters(path, handler, declared)),
+        "responses": _answers(declared) | _refusals(path, declared, handler),
+    }
+    if declared.body is not None:
+        media = {"schema": reference(declared.body)} | ({"example": declared.example} if declared.example else {})
+        described["requestBody"] = {"required": True, "content": {"application/json": media}}
+    return described
+
+
+def _parameters(path: str, handler: HTTPRouteHandler, declared: Operation) -> Iterator[dict[str, Any]]:
+    for name in re.findall(r"{(\w+)}", path):
+        schema = {"type": "string", "format": "uuid"} if name == "uuid" else {"type": "integer", "minimum": 1}
+        yield {"name": name, "in": "path", "required": True, "schema": schema}
+    for field, parameter in _query_parameters(handler):
+        yield {
+            "name": parameter.name,
+            "in": "query",
+            "description": parameter.description,
+            "schema": _query_schema(field, parameter),
+        }
+    if declared.idempotent:
+        yield {
+            "name": IDEMPOTENCY_HEADER,
+            "in": "header",
+            "required": True,
+            "description": "A fresh uuid for each change; the same again to retry one.",
+            "schema": {"type": "string", "minLength": 1, "maxLength": 255},
+            "example": "5d3f6a52-9f6e-4a51-8a3e-2f1c3b8f9d10",
+        }
+
+
+def _query_parameters(handler: HTTPRouteHandler) -> list[tuple[FieldDefinition, QueryParameter]]:
+    fields = handler.parsed_fn_signature.parameters.values()
+    return [(field, field.kwarg_definition) for field in fields if isinstance(field.kwarg_definition, QueryParameter)]
+
+
+def _query_schema(field: FieldDefinition, parameter: QueryParameter) -> dict[str, Any]:
+    kind = next(name for python, name in _TYPES.items() if field.annotation in (python, python | None))
+    schema: dict[str, Any] = {"type": kind}
+    if parameter.ge is not None:
+        schema["minimum"] = int(parameter.ge)
+    if parameter.le is not None:
+        schema["maximum"] = int(parameter.le)
+    if field.default is not None:
+        schema["default"] = field.default
+    return schema | (parameter.schema_extra or {})
+
+
+def _answers(declared: Operation) -> dict[str, Any]:
+    return {
+        str(status): {
+            "description": _REASONS[status],
+            "headers": _header_references("X-Request-Id", "RateLimit-Policy", "RateLimit"),
+            "content": {"application/json": {"schema": reference(body)}},
+        }
+        for status, body in declared.answers.items()
+    }
+
+
+def _refusals(path: str, declared: Operation, handler: HTTPRouteHandler) -> dict[str, Any]:
+    by_status: dict[int, list[type[AppError]]] = defaultdict(list)
+    for error in dict.fromkeys(_errors(path, declared, handler)):
+        by_status[error.status].append(error)
+    return {str(status): _refusal(status, kinds) for status, kinds in sorted(by_status.items())}
+
+
+def _errors(path: str, declared: Operation, handler: HTTPRouteHandler) -> Sequence[type[AppError]]:
+    return (
+        *_EVERY,
+        *((errors.InsufficientScope,) if declared.scopes else ()),
+        *((errors.NotFound,) if "{" in path else ()),
+        *((errors.InvalidField,) if _query_parameters(handler) else ()),
+        *(_WITH_BODY if declared.body is not None else ()),
+        *(_IDEMPOTENT if declared.idempotent else ()),
+        *declared.errors,
+    )
+
+
+def _refusal(status: int, kinds: list[type[AppError]]) -> dict[str, Any]:
+    headers = ["X-Request-Id"]
+    headers += ["WWW-Authenticate"] if status == 401 else []
+    headers += ["Retry-After"] if status in (429, 503) else []
+    lines = [f"`{kind.code}`: {inspect.getdoc(kind)}" for kind in kinds]
+    examples = {
+        kind.code: {
+            "value": {
+                "error": {"code": kind.code, "message": inspect.getdoc(kind)},
+                "request_id": "req_3f1c0d9be2a4475d8c6b7a10",
+            }
+        }
+        for kind in kinds
+    }
+    schema = {
+        "allOf": [
+            reference(ErrorAnswer),
+            {"properties": {"error": {"properties": {"code": {"enum": [kind.code for kind in kinds]}}}}},
+        ]
+    }
+    return {
+        "description": "\n\n".join(lines),
+        "headers": _header_references(*headers),
+        "content": {"application/json": {"schema": schema, "examples": examples}},
+    }
+
+
+def _header_references(*names: str) -> dict[str, Any]:
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
+
+
+def _webhook(event: EventType) -> dict[str, Any]:
+    payload = {
+        "type": "object",
+        "required": ["event", "timestamp", "data"],
+        "properties": {
+            "event": {"const": event.value},
+            "timestamp": {"type": "string", "format": "date-time"},
+            "data": reference(DatabaseView),
+        },
+    }
+    signature = {
+        "name": "X-Service-Signature",
+        "in": "header",
+        "required": True,
+        "description": "`sha256=` and the hex HMAC-SHA256 of the raw body under the endpoint's secret.",
+        "schema": {"type": "string"},
+    }
+    name = {
+        "name": "X-Service-Event",
+        "in": "header",
+        "required": True,
+        "description": "The event's name.",
+        "schema": {"const": event.value},
+    }
+    return {
+        "post": {
+            "operationId": "on" + "".join(part.title() for part in re.split(r"[._]", event.value)),
+            "summary": event.description,
+            "security": [],
+            "parameters": [signature, name],
+            "requestBody": {"required": True, "content": {"application/json": {"schema": payload}}},
+            "responses": {"2XX": {"description": "Any such answer counts as delivered."}},
+        }
+    }
+
+
+def formatted(description: dict[str, Any]) -> bytes:
+    """As it is served and committed."""
+    return msgspec.json.format(msgspec.json.encode(description), indent=2) + b"\n"

@@ -1,0 +1,52 @@
+"""What a route says of itself: one declaration from which its guards, its body and its documentation follow."""
+
+from typing import Any
+
+import msgspec
+
+from app.auth.scopes import Scope
+from app.core.errors import AppError
+from app.web.body import JSONBody
+from app.web.guards import requires, requires_idempotency_key
+
+OPT = "operation"
+
+
+class Operation(msgspec.Struct, frozen=True, kw_only=True):
+    """For the API's description. `answers` maps a status to the struct that is the body; `errors` are those that
+    the operation itself may meet, beyond those that its parts bring along."""
+
+    scopes: tuple[Scope, ...]
+    answers: dict[int, Any]
+    errors: tuple[type[AppError], ...]
+    body: type[msgspec.Struct] | None
+    example: dict[str, Any] | None
+    idempotent: bool
+
+
+def operation(
+    operation_id: str,
+    summary: str,
+    *,
+    answers: dict[int, Any],
+    scopes: tuple[Scope, ...] = (),
+    errors: tuple[type[AppError], ...] = (),
+    body: type[msgspec.Struct] | None = None,
+    example: dict[str, Any] | None = None,
+    idempotent: bool = False,
+) -> dict[str, Any]:
+    """The keyword arguments of a route's decorator. `body` is the struct that `data` is read as, `example` one such
+    body; `idempotent` operations demand an Idempotency-Key."""
+    declared = Operation(
+        scopes=scopes, answers=answers, errors=errors, body=body, example=example, idempotent=idempotent
+    )
+    arguments: dict[str, Any] = {
+        "operation_id": operation_id,
+        "summary": summary,
+        "status_code": min(answers),
+        "guards": [requires(*scopes), *([requires_idempotency_key] if idempotent else [])],
+        "opt": {OPT: declared},
+    }
+    if body is not None:
+        arguments |= {"dto": JSONBody[body], "return_dto": None}  # type: ignore[valid-type] # a class made at runtime
+    return arguments
