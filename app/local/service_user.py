@@ -55,7 +55,8 @@ def service_user(*paths: Path, death_signal: str) -> ServiceUser:
                 f"Open it (chmod o+x {closed}), choose another HEADWATER_HOME, or run Headwater as an "
                 "ordinary user."
             )
-        prefix += ["--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"]
+        # access(2) leaves capabilities out for everyone but root unless told otherwise, and initdb asks it.
+        prefix += ["--securebits=+no_setuid_fixup", "--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"]
     return ServiceUser(uid=NOBODY, prefix=(*prefix, f"--pdeathsig={death_signal}", "--"))
 
 
