@@ -64,6 +64,10 @@ class EngineHost(ABC):
     async def drop_stranger(self, name: str) -> None: ...
 
     @abstractmethod
+    async def make_helper(self, tenant: Tenant, helper: Tenant) -> None:
+        """A second role of the service's, which may log in to the tenant's database."""
+
+    @abstractmethod
     def load_statement(self, megabytes: int) -> str:
         """Fills `loaded (t text)`, made before, with this much."""
 

@@ -101,6 +101,13 @@ class MySQLHost(EngineHost):
     async def drop_stranger(self, name: str) -> None:
         await as_root(self, f"DROP DATABASE {name}", f"DROP USER {name}@'%'")
 
+    async def make_helper(self, tenant: Tenant, helper: Tenant) -> None:
+        await as_root(
+            self,
+            f"CREATE USER {helper.name}@'%' IDENTIFIED BY '{helper.password}'",
+            f"GRANT SELECT ON {tenant.name}.* TO {helper.name}@'%'",
+        )
+
     def load_statement(self, megabytes: int) -> str:
         rows = megabytes * 1024
         return (

@@ -49,6 +49,7 @@ class PostgresHost(EngineHost):
 
     def __init__(self, server: RunningServer, *, superuser: bool = False) -> None:
         self._server = server
+        self.log = server.log
         user, password = (server.user, server.password) if superuser else (PROVISIONER, PASSWORD)
         self.administrator = AdminAddress(host=server.host, port=server.port, user=user, password=password)
         self.adapter = PostgresAdapter(self.administrator)
@@ -85,8 +86,8 @@ class PostgresHost(EngineHost):
     async def catalog(self) -> set[tuple[Any, ...]]:
         return set(await as_root(self, _CATALOG))
 
-    async def make_part(self, part: str, tenant: Tenant) -> None:
-        administrator = PostgresSession(
+    async def _administrator(self) -> Session:
+        return PostgresSession(
             await asyncpg.connect(
                 host=self.administrator.host,
                 port=self.administrator.port,
@@ -96,6 +97,15 @@ class PostgresHost(EngineHost):
                 server_settings={"createrole_self_grant": "set, inherit"},
             )
         )
+
+    async def make_helper(self, tenant: Tenant, helper: Tenant) -> None:
+        administrator = await self._administrator()
+        await administrator.run(f"CREATE ROLE {helper.name} LOGIN PASSWORD '{helper.password}'")
+        await administrator.run(f"GRANT CONNECT ON DATABASE {tenant.name} TO {helper.name}")
+        await administrator.close()
+
+    async def make_part(self, part: str, tenant: Tenant) -> None:
+        administrator = await self._administrator()
         # The role and its comment share a transaction, so there is no role without one.
         await administrator.run(f"CREATE ROLE {tenant.name} {'NOLOGIN' if 'revoked' in part else 'LOGIN'}")
         await administrator.run(f"COMMENT ON ROLE {tenant.name} IS '{tenant.marker}'")

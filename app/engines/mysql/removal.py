@@ -41,26 +41,31 @@ async def remove(connection: Connection, connections: Connections, name: str) ->
 
 
 async def _drop_database(connection: Connection, connections: Connections, name: str) -> None:
-    if await _gave_way(connection, f"DROP DATABASE IF EXISTS `{name}`"):
+    drop = f"DROP DATABASE IF EXISTS `{name}`"
+    if await _gave_way(connection, drop):
         return
-    # A prepared branch holds a table, and the drop stops at the first such. Table by table, all of them show.
-    async with connections.extra() as observer:
-        tables = await connection.run(
-            "SELECT table_name FROM information_schema.tables WHERE table_schema = %s AND table_type = 'BASE TABLE'",
-            (name,),
-        )
-        await connection.run("SET SESSION foreign_key_checks = 0")
-        holders: set[int] = set()
-        for (table,) in tables:
-            quoted = table.replace("`", "``")
-            holders |= await _holders(connection, observer, name, f"DROP TABLE IF EXISTS `{name}`.`{quoted}`")
-        await connection.run("SET SESSION foreign_key_checks = 1")
+    async with connections.extra() as dropper, connections.extra() as observer:
+        holders = await _drop_tables(dropper, observer, name)
         rolled_back = await branches.roll_back_all_of(observer, holders)
-    if not (rolled_back and await _gave_way(connection, f"DROP DATABASE IF EXISTS `{name}`")):
+    if not (rolled_back and await _gave_way(connection, drop)):
         raise EngineError(
             f"something holds tables of {name}, most likely a prepared XA branch, and with others prepared on this "
             "server nobody can tell which is whose. XA RECOVER lists them: commit or roll back those that are over."
         )
+
+
+async def _drop_tables(dropper: Connection, observer: Connection, name: str) -> set[int]:
+    """The transactions that hold tables back. DROP DATABASE stops at the first of them; table by table, all show."""
+    await dropper.run("SET SESSION foreign_key_checks = 0, lock_wait_timeout = 1, innodb_lock_wait_timeout = 1")
+    tables = await dropper.run(
+        "SELECT table_name FROM information_schema.tables WHERE table_schema = %s AND table_type = 'BASE TABLE'",
+        (name,),
+    )
+    holders: set[int] = set()
+    for (table,) in tables:
+        quoted = table.replace("`", "``")
+        holders |= await _holders(dropper, observer, name, f"DROP TABLE IF EXISTS `{name}`.`{quoted}`")
+    return holders
 
 
 async def _gave_way(connection: Connection, statement: str) -> bool:

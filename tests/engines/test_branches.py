@@ -1,0 +1,76 @@
+"""Prepared XA branches, which outlive their session: the tenant's own go, everybody else's stay."""
+
+import pytest
+
+from app.engines.base import EngineError, Tenant
+from tests.engines.harness import EngineHost, Session, as_root, session_of, tenants
+
+pytestmark = pytest.mark.parametrize("engine_server", ["mysql", "oracle"], indirect=True, scope="session")
+
+
+async def prepare(host: EngineHost, tenant: Tenant, xid: str, *, table: str = "t") -> Session:
+    """A session with a prepared branch that holds the tenant's table."""
+    session = await host.login(tenant)
+    for statement in (
+        f"CREATE TABLE IF NOT EXISTS {table} (n INT PRIMARY KEY)",
+        f"XA START {xid}",
+        f"INSERT INTO {table} VALUES (1)",
+        f"XA END {xid}",
+        f"XA PREPARE {xid}",
+    ):
+        await session.run(statement)
+    return session
+
+
+async def prepared(host: EngineHost) -> int:
+    return len(await as_root(host, "XA RECOVER" if host.flavour == "mariadb" else "XA RECOVER CONVERT XID"))
+
+
+async def test_a_branch_of_an_open_session_goes_with_it(host: EngineHost) -> None:
+    async with tenants(host) as [tenant]:
+        session = await prepare(host, tenant, "'open','part',7")
+        await host.adapter.revoke(tenant)
+        assert await prepared(host) == 0
+        await session.close()
+        await host.adapter.destroy(tenant)
+
+
+async def test_branches_of_sessions_long_gone_do_not_hold_up_destroy(host: EngineHost) -> None:
+    async with tenants(host) as [tenant]:
+        for number, xid in enumerate(("'gone'", "X'00ff27','',3")):
+            await (await prepare(host, tenant, xid, table=f"t{number}")).close()
+        assert await prepared(host) == 2
+        await host.adapter.destroy(tenant)
+        assert await prepared(host) == 0
+        assert tenant.name not in {one.name for one in await host.adapter.list_tenants()}
+
+
+async def test_another_tenants_branch_is_left_alone(host: EngineHost) -> None:
+    async with tenants(host, 2) as [tenant, other]:
+        theirs = await prepare(host, other, "'theirs'")
+        mine = await prepare(host, tenant, "'mine'")
+        await host.adapter.revoke(tenant)
+        if host.flavour == "mysql":  # tells which session prepared what; MariaDB must wait until there is one
+            await host.adapter.destroy(tenant)
+            assert await prepared(host) == 1
+        await theirs.run("XA COMMIT 'theirs'")
+        assert await theirs.run("SELECT n FROM t") == [(1,)]
+        await host.adapter.destroy(tenant)
+        assert await prepared(host) == 0
+        await theirs.close()
+        await mine.close()
+
+
+async def test_when_nobody_can_tell_nothing_is_rolled_back(host: EngineHost) -> None:
+    async with tenants(host, 2) as [tenant, other]:
+        await (await prepare(host, other, "'theirs'")).close()
+        await (await prepare(host, tenant, "'mine'")).close()
+        with pytest.raises(EngineError, match="XA RECOVER"):
+            await host.adapter.destroy(tenant)
+        assert await prepared(host) == 2
+        async with session_of(host, other) as session:
+            await session.run("XA COMMIT 'theirs'")
+            assert await session.run("SELECT n FROM t") == [(1,)]
+        # Now there is one, and its owner is known.
+        await host.adapter.destroy(tenant)
+        assert await prepared(host) == 0
