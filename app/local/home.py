@@ -16,7 +16,7 @@ class Home:
     """`HEADWATER_HOME`, and where in it what lies."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder.absolute()
+        self.folder = folder.resolve()
         self.logs = self.folder / "logs"
 
     @contextlib.contextmanager

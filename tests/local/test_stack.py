@@ -137,6 +137,21 @@ async def test_a_taken_port_and_a_missing_mysql_are_lived_with(tmp_path: Path) -
             await stack.stop()
 
 
+async def test_a_host_whose_port_was_taken_meanwhile_keeps_its_registration(tmp_path: Path) -> None:
+    stack = StackProcess(tmp_path / "home", WITHOUT_MYSQL)
+    try:
+        await stack.start()
+        before = stack.stack.hosts[0]
+        await stack.stop()
+        with socket.create_server((LOOPBACK, before.port)):
+            await stack.start()
+        assert stack.stack.hosts[0].port != before.port
+        registered = await _fetch(stack.stack.control_dsn, "SELECT id, port FROM engine_hosts")
+        assert [tuple(row) for row in registered] == [(1, stack.stack.hosts[0].port)]
+    finally:
+        await stack.stop()
+
+
 async def test_a_given_mysqld_that_is_missing_is_an_error(tmp_path: Path) -> None:
     stack = StackProcess(tmp_path / "home", MYSQLD="/nonexistent/mysqld")
     assert await stack.run() == 1
