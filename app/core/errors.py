@@ -15,10 +15,10 @@
     ├── MissingRequiredField     422 missing_required_field
     ├── InvalidField             422 invalid_field
     ├── PlanLimitExceeded        422 plan_limit_exceeded
+    ├── CapacityExhausted        422 capacity_exhausted
     ├── RateLimitExceeded        429 rate_limit_exceeded
     ├── MonthlyQuotaExceeded     429 monthly_quota_exceeded
     ├── InternalError            500 internal_error
-    ├── CapacityExhausted        503 capacity_exhausted
     ├── RevocationPending        503 revocation_pending
     └── ServiceUnavailable       503 service_unavailable
 
@@ -42,6 +42,9 @@ class AppError(Exception):
 
     code: ClassVar[str]
     status: ClassVar[int]
+    transient: ClassVar[bool] = False
+    """The same request may be answered otherwise a moment later, so the refusal is not kept for its
+    Idempotency-Key."""
 
     def __init__(
         self,
@@ -116,13 +119,13 @@ class MethodNotAllowed(AppError):
 class IdempotencyKeyConflict(AppError):
     """The key came before with another request."""
 
-    code, status = "idempotency_key_conflict", 409
+    code, status, transient = "idempotency_key_conflict", 409, True
 
 
 class IdempotencyKeyInProgress(AppError):
     """The first request with this key is still under way."""
 
-    code, status = "idempotency_key_in_progress", 409
+    code, status, transient = "idempotency_key_in_progress", 409, True
 
 
 class PayloadTooLarge(AppError):
@@ -158,6 +161,15 @@ class PlanLimitExceeded(AppError):
         super().__init__(message, details={"field": field})
 
 
+class CapacityExhausted(AppError):
+    """No engine host has room; nothing was made. Another region may serve, or the same one later."""
+
+    code, status, transient = "capacity_exhausted", 422, True
+
+    def __init__(self, message: str, *, field: str) -> None:
+        super().__init__(message, details={"field": field})
+
+
 class RateLimitExceeded(AppError):
     """The key's requests of this minute are used up."""
 
@@ -188,15 +200,6 @@ class InternalError(AppError):
     """Something unexpected; the log line carries the request id."""
 
     code, status = "internal_error", 500
-
-
-class CapacityExhausted(AppError):
-    """No engine host has room; nothing was made."""
-
-    code, status = "capacity_exhausted", 503
-
-    def __init__(self, message: str) -> None:
-        super().__init__(message, headers={"Retry-After": "30"})
 
 
 class RevocationPending(AppError):

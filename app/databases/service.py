@@ -44,7 +44,7 @@ class _Team(msgspec.Struct, frozen=True):
 
 async def create(box: SecretBox, principal: Principal, request: CreateDatabase) -> Accepted:
     """Raises `InvalidField`, `PlanLimitExceeded` or `CapacityExhausted`."""
-    engine = _engine(request.db_type)
+    engine = request.db_type
     team = await _team_for_create(principal, request)
     check_quotas(team.tier, request.plan, request.quotas)
     connections = limits_in_force(request.plan, request.quotas).connection_hard_limit
@@ -182,14 +182,6 @@ async def _owned_for_update(principal: Principal, database: UUID) -> DatabaseRec
     return record
 
 
-def _engine(db_type: str) -> Engine:
-    try:
-        return Engine(db_type)
-    except ValueError:
-        known = ", ".join(engine.value for engine in Engine)
-        raise InvalidField("db_type", f"{db_type!r} can't be provisioned; these can: {known}.") from None
-
-
 async def _team(team_id: int, *, lock: bool = False) -> _Team:
     query = "SELECT id, name, tier FROM teams WHERE id = $1"
     team = await fetch_one(_Team, f"{query} FOR NO KEY UPDATE" if lock else query, team_id)
@@ -223,7 +215,10 @@ async def _place(engine: Engine, region: str | None, connections: int) -> HostLo
     host = await place(engine, region, connections)
     if host is None:
         where = region or "any region"
-        raise CapacityExhausted(f"No {engine.value} host in {where} has room for {connections} more connections.")
+        raise CapacityExhausted(
+            f"No {engine.value} host in {where} has room for a database with {connections} connections.",
+            field="region" if region else "connection_hard_limit",
+        )
     return host
 
 

@@ -23,6 +23,7 @@ from app.http.documentation import documentation
 from app.http.errors import EXCEPTION_HANDLERS
 from app.http.health import live, ready
 from app.http.openapi import document
+from app.http.options import answer_options
 from app.me.routes import get_me
 from app.store.migrate import migrate
 from app.store.notify import RowWatch
@@ -52,6 +53,7 @@ def create_app(settings: Settings) -> ASGIApp:
         exception_handlers=EXCEPTION_HANDLERS,
         request_max_body_size=_BODY_LIMIT,
         openapi_config=None,
+        before_request=answer_options,
         lifespan=[lifespan],
         logging_config=None,
     )

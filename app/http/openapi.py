@@ -18,7 +18,7 @@ from app.databases.schemas import DatabaseView
 from app.events.types import EventType
 from app.http.json_schemas import components, reference
 from app.web.envelope import ErrorAnswer
-from app.web.guards import IDEMPOTENCY_HEADER
+from app.web.guards import IDEMPOTENCY_HEADER, IDEMPOTENCY_KEY_PATTERN
 from app.web.operation import OPT, Operation
 
 _EVERY = (
@@ -122,7 +122,7 @@ def _parameters(path: str, handler: HTTPRouteHandler, declared: Operation) -> It
             "in": "header",
             "required": True,
             "description": "A fresh uuid for each change; the same again to retry one.",
-            "schema": {"type": "string", "minLength": 1, "maxLength": 255},
+            "schema": {"type": "string", "pattern": IDEMPOTENCY_KEY_PATTERN},
             "example": "5d3f6a52-9f6e-4a51-8a3e-2f1c3b8f9d10",
         }
 

@@ -12,6 +12,9 @@ from app.core.errors import AppError, InvalidField, MalformedJSON, MissingRequir
 
 T = TypeVar("T", bound=msgspec.Struct)
 
+_EXACT = 2**53
+"""Up to here a float stands for one integer."""
+
 _MISSING = re.compile(r"missing required field `(?P<field>[^`]+)`")
 _UNKNOWN = re.compile(r"contains unknown field `(?P<field>[^`]+)`")
 _PATH = re.compile(r"^(?P<what>.*?) - at `\$\.?(?P<field>[^`]*)`$", re.DOTALL)
@@ -58,11 +61,21 @@ class JSONBody(AbstractDTO[T], Generic[T]):
 def decode(body: bytes, kind: type[T]) -> T:
     """The body as a struct. Raises `MalformedJSON`, `MissingRequiredField` or `InvalidField`."""
     try:
-        return msgspec.json.decode(body, type=kind)
+        return msgspec.convert(_whole_numbers(msgspec.json.decode(body)), kind)
     except msgspec.ValidationError as fault:
         raise field_error(str(fault)) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as fault:
         raise MalformedJSON(f"The body is not JSON: {fault}") from None
+
+
+def _whole_numbers(value: Any) -> Any:
+    """`24.0` as 24: JSON knows one kind of number, and JSON Schema calls both an integer (2020-12 validation,
+    section 6.1.1)."""
+    if isinstance(value, float):
+        return int(value) if value.is_integer() and abs(value) < _EXACT else value
+    if isinstance(value, dict):
+        return {key: _whole_numbers(item) for key, item in value.items()}
+    return [_whole_numbers(item) for item in value] if isinstance(value, list) else value
 
 
 def field_error(fault: str, prefix: str = "") -> AppError:

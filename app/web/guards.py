@@ -1,5 +1,6 @@
 """What a route demands before its body is read: a scope, and an idempotency key."""
 
+import re
 from typing import Any
 
 from litestar.connection import ASGIConnection
@@ -10,7 +11,8 @@ from app.auth.scopes import Scope, grants
 from app.core.errors import InsufficientScope, InvalidField, MissingRequiredField
 
 IDEMPOTENCY_HEADER = "Idempotency-Key"
-_LONGEST_KEY = 255
+IDEMPOTENCY_KEY_PATTERN = r"^[!-~]([ -~]{0,253}[!-~])?$"
+"""1 to 255 printable ASCII characters, no blank at either end."""
 
 
 def requires(*scopes: Scope) -> Guard:
@@ -28,8 +30,8 @@ def requires_idempotency_key(connection: ASGIConnection[Any, Any, Any, Any], _: 
     key = idempotency_key(connection)
     if not key:
         raise MissingRequiredField(IDEMPOTENCY_HEADER)
-    if len(key) > _LONGEST_KEY or not key.isprintable():
-        raise InvalidField(IDEMPOTENCY_HEADER, f"An idempotency key has at most {_LONGEST_KEY} printable characters.")
+    if not re.fullmatch(IDEMPOTENCY_KEY_PATTERN, key):
+        raise InvalidField(IDEMPOTENCY_HEADER, "An idempotency key has 1 to 255 printable ASCII characters.")
 
 
 def idempotency_key(connection: ASGIConnection[Any, Any, Any, Any]) -> str:

@@ -84,7 +84,7 @@ class Idempotency:
                     return await self._answer_to_repeat(claim)
                 accepted = await self._resume(claim) or await self._begin(claim, begin)
         except AppError as error:
-            if error.status in _DECIDED and not isinstance(error, IdempotencyKeyConflict | IdempotencyKeyInProgress):
+            if error.status in _DECIDED and not error.transient:
                 await self._store_refusal(claim, error)
             raise
         if accepted.start is not None:

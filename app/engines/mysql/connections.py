@@ -18,7 +18,7 @@ from app.engines.mysql.flavours import Flavour, flavour_of
 CONNECT_SECONDS = 3
 STATEMENT_SECONDS = 60
 CLOSE_SECONDS = 1
-LOCK_SECONDS = 3
+LOCK_SECONDS = 2
 POOL_SIZE = 4
 IDLE_SECONDS = 60
 
