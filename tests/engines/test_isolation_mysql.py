@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.engines.harness import EngineHost, RefusedError, as_root, refusal, session_of, tenants
+from tests.engines.harness import LIMITS, EngineHost, RefusedError, as_root, refusal, session_of, tenants
 
 NO_DATABASE = "1044"
 NO_TABLE = "1142"
@@ -154,3 +154,17 @@ async def test_one_account_with_one_host_pattern(host: EngineHost) -> None:
         assert await as_root(host, f"SELECT Host FROM mysql.user WHERE User = '{tenant.name}'") == [("%",)]
         with pytest.raises(RefusedError):
             await host.login(tenant, database="mysql")
+
+
+async def test_the_clear_password_is_in_no_log(host: EngineHost) -> None:
+    await as_root(host, "SET GLOBAL log_output = 'TABLE'", "SET GLOBAL general_log = ON")
+    try:
+        async with tenants(host) as [tenant]:
+            await host.adapter.create(tenant, LIMITS)
+            await host.adapter.verify_login(tenant)
+            rows = await as_root(host, "SELECT CONVERT(argument USING utf8mb4) FROM mysql.general_log")
+            log = " ".join(str(argument) for (argument,) in rows)
+            assert f"CREATE USER '{tenant.name}'" in log, "every statement is logged"
+            assert tenant.password not in log
+    finally:
+        await as_root(host, "SET GLOBAL general_log = OFF", "SET GLOBAL log_output = 'FILE'")

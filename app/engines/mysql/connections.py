@@ -44,8 +44,12 @@ class Connection(aiomysql.Connection):  # type: ignore[misc]  # the driver is un
     async def open(cls, **options: Any) -> "Connection":
         connection = cls(**options)
         # The driver's own timeout ends before the server's greeting.
-        async with asyncio.timeout(CONNECT_SECONDS):
-            await connection._connect()
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                await connection._connect()
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
     async def _get_server_information(self) -> None:

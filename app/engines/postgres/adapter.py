@@ -21,7 +21,7 @@ from app.engines.base import (
     Usage,
 )
 from app.engines.naming import check_name, check_tenant
-from app.engines.postgres import catalog, host, statements
+from app.engines.postgres import catalog, host, prepared, statements
 from app.engines.postgres.connections import Connections
 from app.engines.postgres.sessions import end_sessions
 
@@ -99,6 +99,7 @@ class PostgresAdapter(EngineAdapter):
         async with self._connections.locked(tenant.name) as connection:
             found = (await catalog.find(connection, tenant.name)).check(tenant)
             if found.database:
+                await prepared.roll_back(connection, self._connections, tenant.name)
                 await connection.execute(f'DROP DATABASE IF EXISTS "{tenant.name}" WITH (FORCE)')
             # The role goes last: its comment is what proves an unfinished removal to be ours.
             for role in reversed(found.roles(tenant)):

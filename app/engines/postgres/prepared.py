@@ -1,0 +1,23 @@
+"""Prepared transactions, where a server allows them: they outlive their session, and block DROP DATABASE."""
+
+from typing import Any
+
+from app.engines.naming import literal
+from app.engines.postgres.connections import Connections
+
+
+async def roll_back(connection: Any, connections: Connections, name: str) -> None:
+    """Rolls back all that are prepared in this database, whose roles may not log in any more.
+
+    Only their owner or a superuser may, and only from inside the database, so it takes connections again; the
+    caller drops it next.
+    """
+    if not await connection.fetchval("SELECT count(*) FROM pg_prepared_xacts WHERE database = $1", name):
+        return
+    await connection.execute(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS true')
+    async with connections.admin_in(name) as inside:
+        rows = await inside.fetch("SELECT gid, owner FROM pg_prepared_xacts WHERE database = current_database()")
+        for row in rows:
+            await inside.execute(f'SET ROLE "{row["owner"]}"')
+            await inside.execute(f"ROLLBACK PREPARED {literal(row['gid'])}")
+            await inside.execute("RESET ROLE")
