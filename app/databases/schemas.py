@@ -21,7 +21,7 @@ Percent = Annotated[int, Meta(ge=1, le=100)]
 class CreateDatabase(Struct, kw_only=True, forbid_unknown_fields=True):
     name: Name
     db_type: Engine = Engine.POSTGRES
-    region: str | None = None
+    region: str | UnsetType = UNSET
     plan: Literal["free", "launch", "grow", "pro"] = "free"
     team_id: Annotated[int, Meta(ge=1, le=2**63 - 1)] | UnsetType = UNSET
     storage_hard_limit_gb: StorageGB | None = None

@@ -5,6 +5,7 @@ from datetime import timedelta
 from uuid import UUID
 
 import msgspec
+from msgspec import UNSET
 
 from app.auth.principal import Principal
 from app.contracts.base import DatabaseStatus, Engine
@@ -48,7 +49,7 @@ async def create(box: SecretBox, principal: Principal, request: CreateDatabase) 
     team = await _team_for_create(principal, request)
     check_quotas(team.tier, request.plan, request.quotas)
     connections = limits_in_force(request.plan, request.quotas).connection_hard_limit
-    host = await _place(engine, request.region, connections)
+    host = await _place(engine, None if request.region is UNSET else request.region, connections)
     uuid = await _insert(box, principal, request, team, host, connections)
     record = await get_any(uuid)
     await outbox.append(

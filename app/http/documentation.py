@@ -6,6 +6,7 @@ from pathlib import Path
 from litestar import MediaType, Response, Router, get
 from litestar.exceptions import NotFoundException
 from litestar.handlers import HTTPRouteHandler
+from litestar.params import FromPath
 from litestar.response import File
 
 from app.http.openapi import document, formatted
@@ -54,7 +55,7 @@ async def page() -> str:
 
 
 @get("/docs/{name:str}")
-async def asset(name: str) -> File:
+async def asset(name: FromPath[str]) -> File:
     if name not in _ASSETS:
         raise NotFoundException
     path = Path(str(files("swagger_ui"))) / "static" / name

@@ -80,6 +80,8 @@ def _invalid_parameter(fault: ValidationException) -> AppError:
     extra = fault.extra
     first: Mapping[str, Any] = extra[0] if isinstance(extra, list) and extra else {}
     name = first.get("key")
+    if name == "data":
+        return MalformedJSON("The body is missing.")
     if name:
         return InvalidField(str(name), f"{name}: {first.get('message', 'unusable value')}.")
     if "Missing required" in fault.detail:

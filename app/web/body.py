@@ -1,6 +1,8 @@
 """Reading JSON bodies: strictly, and with errors that name the field."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -61,11 +63,28 @@ class JSONBody(AbstractDTO[T], Generic[T]):
 def decode(body: bytes, kind: type[T]) -> T:
     """The body as a struct. Raises `MalformedJSON`, `MissingRequiredField` or `InvalidField`."""
     try:
-        return msgspec.convert(_whole_numbers(msgspec.json.decode(body)), kind)
+        with _as_malformed():
+            return msgspec.convert(_whole_numbers(msgspec.json.decode(body)), kind)
     except msgspec.ValidationError as fault:
         raise field_error(str(fault)) from None
+
+
+def canonical(body: bytes) -> bytes:
+    """The same bytes for bodies that differ only in blanks and the order of keys. Raises `MalformedJSON`."""
+    with _as_malformed():
+        return msgspec.json.encode(msgspec.json.decode(body), order="sorted") if body.strip() else b""
+
+
+@contextmanager
+def _as_malformed() -> Iterator[None]:
+    try:
+        yield
+    except msgspec.ValidationError:
+        raise
     except (msgspec.DecodeError, UnicodeDecodeError) as fault:
         raise MalformedJSON(f"The body is not JSON: {fault}") from None
+    except RecursionError:
+        raise MalformedJSON("The body is nested too deeply.") from None
 
 
 def _whole_numbers(value: Any) -> Any:

@@ -23,6 +23,7 @@ from app.core.secrets import Place, SecretBox
 from app.dispatch.starter import Starter
 from app.dispatch.starts import Accepted
 from app.store.session import fetch, fetch_one, transaction
+from app.web.body import canonical
 from app.web.envelope import ErrorAnswer, ErrorBody, encode
 from app.web.guards import idempotency_key
 from app.web.request_id import current_request_id
@@ -220,11 +221,10 @@ async def _claim_for(request: Request[Principal, Any, Any]) -> _Claim:
 
 async def _fingerprint(request: Request[Principal, Any, Any]) -> bytes:
     """SHA-256 over method, path, query and body, each in a form in which equal requests are equal."""
-    body = await request.body()
-    canonical = msgspec.json.encode(msgspec.json.decode(body), order="sorted") if body.strip() else b""
+    body = canonical(await request.body())
     query = sorted((name, value) for name, value in request.query_params.multi_items())
     head = msgspec.json.encode([request.method, request.url.path, query])
-    return hashlib.sha256(head + b"\x00" + canonical).digest()
+    return hashlib.sha256(head + b"\x00" + body).digest()
 
 
 def _replay(body: str) -> bytes:

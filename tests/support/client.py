@@ -1,5 +1,6 @@
 """A caller of the API: one user's key, and the requests that tests make again and again."""
 
+import json
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
@@ -38,10 +39,10 @@ class Caller:
 
     async def post(self, path: str, body: Any, *, key: str | None = None, **options: Any) -> httpx.Response:
         """With an Idempotency-Key of its own, unless one is given."""
-        return await self.request("POST", path, json=body, key=key or str(uuid4()), **options)
+        return await self.request("POST", path, content=json.dumps(body), key=key or str(uuid4()), **options)
 
     async def patch(self, path: str, body: Any, *, key: str | None = None) -> httpx.Response:
-        return await self.request("PATCH", path, json=body, key=key or str(uuid4()))
+        return await self.request("PATCH", path, content=json.dumps(body), key=key or str(uuid4()))
 
     async def delete(self, path: str, *, key: str | None = None) -> httpx.Response:
         return await self.request("DELETE", path, key=key or str(uuid4()))
