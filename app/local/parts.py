@@ -8,8 +8,10 @@ from urllib.parse import urlsplit
 from msgspec import UNSET
 
 from app.contracts.base import Engine
+from app.core.secrets import SecretBox
 from app.core.settings import Settings
 from app.local import postgres, temporal
+from app.local.errors import StackError
 from app.local.home import Home
 from app.local.mysql import MysqlService
 from app.local.mysql_install import detect_flavour
@@ -86,7 +88,11 @@ class Parts:
             host=settings.api_host,
         )
         self.worker = WorkerService("worker", log=home.log("worker"), environ=self.environ, regions=settings.regions)
-        self.secret_keys = settings.secret_keys or home.secret_keys()
+        self._secret_keys = settings.secret_keys or home.secret_keys()
+        try:
+            self.secret_box = SecretBox.from_setting(self._secret_keys)
+        except ValueError as error:
+            raise StackError(str(error)) from error
 
     async def add_mysql(self, program: Path) -> None:
         """An engine host of MySQL or MariaDB in every region."""
@@ -112,7 +118,7 @@ class Parts:
             "HEADWATER_API_PORT": str(self.api.port),
             "HEADWATER_CONTROL_DSN": self.control.dsn(),
             "HEADWATER_TEMPORAL_ADDRESS": self.temporal.address,
-            "HEADWATER_SECRET_KEYS": self.secret_keys,
+            "HEADWATER_SECRET_KEYS": self._secret_keys,
             "PYTHONUNBUFFERED": "1",
         }
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import signal
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -29,13 +28,7 @@ class ApiService(Service):
         return f"http://{self._host}:{self.port}"
 
     def command(self) -> Command:
-        return Command(
-            argv=(sys.executable, "-m", "app.http"),
-            log=self.log,
-            environ=dict(self._environ()),
-            # Asked, not killed: the server's own helpers would stay behind.
-            death_signal=signal.SIGTERM,
-        )
+        return Command(argv=(sys.executable, "-m", "app.http"), log=self.log, environ=dict(self._environ()))
 
     async def is_ready(self) -> bool:
         try:

@@ -1,12 +1,11 @@
 """The embedded stack from start to end: every part a real server, all of them children of this process."""
 
 import asyncio
-import contextlib
+import resource
 import signal
-from collections.abc import AsyncIterator
 
 from app.contracts.base import Engine
-from app.core.secrets import SecretBox
+from app.core.errors import AppError
 from app.core.settings import Settings
 from app.local import leftovers, provisioner, stack_file
 from app.local.errors import StackError
@@ -22,10 +21,13 @@ from app.local.stack_file import StackFile
 from app.local.supervisor import Supervisor, all_of
 from app.local.welcome import welcome
 
+_OPEN_FILES = 65_536
+
 
 def run(settings: Settings, *, mysql: MysqlSource | None = None) -> int:
     """Runs the stack until Ctrl-C or SIGTERM, and tears all of it down however it ends. Returns the exit code."""
     screen = Screen()
+    _allow_open_files()
     try:
         return asyncio.run(_main(settings, mysql or MysqlSource.of_machine(), screen))
     except StackError as error:
@@ -47,6 +49,14 @@ async def _main(settings: Settings, mysql: MysqlSource, screen: Screen) -> int:
     return 0
 
 
+def _allow_open_files() -> None:
+    # Shells start programs with 1,024, which servers of thousands of connections would feel.
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    enough = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(_OPEN_FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < enough:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (enough, hard))
+
+
 class Stack:
     """One run of the stack in a home that is locked for it."""
 
@@ -60,7 +70,7 @@ class Stack:
         self._api_key = ""
         self._ready = False
         marks = {leftovers.MARK: str(home.folder)}
-        self._supervisor = Supervisor(screen, self._ports, marks=marks, changed=self._write)
+        self._supervisor = Supervisor(screen, self._ports, marks=marks)
 
     async def serve(self) -> None:
         """Returns never; ends by cancellation or by an error, with every part stopped."""
@@ -68,28 +78,28 @@ class Stack:
         if ended := await leftovers.end(self._home.folder):
             self._screen.say(f"ended processes that an earlier stack left behind: {', '.join(map(str, ended))}")
         self._home.set_logs_aside()
-        async with self._parts() as parts:
+        parts = await self._plan()
+        self._supervisor.changed = lambda: self._write(parts)
+        try:
             await self._start(parts)
             self._ready = True
-            self._write()
-            self._screen.say(welcome(self._stack_file(), self._home.folder))
+            self._write(parts)
+            self._screen.say(welcome(self._stack_file(parts), self._home.folder))
             await self._supervisor.run_forever()
-
-    @contextlib.asynccontextmanager
-    async def _parts(self) -> AsyncIterator[Parts]:
-        log = self._home.log("install-mysql")
-        mysqld = await self._mysql.find_or_install(self._settings.mysqld, self._screen, log)
-        self.parts = Parts(self._settings, self._home, self._screen, self._ports, self._last)
-        if mysqld is None:
-            self._screen.say("no MySQL server: this stack runs with PostgreSQL alone")
-        else:
-            await self.parts.add_mysql(mysqld)
-        try:
-            yield self.parts
         finally:
             stack_file.withdraw(self._home.folder)
             with self._screen.waiting("stopping"):
                 await self._supervisor.stop()
+
+    async def _plan(self) -> Parts:
+        log = self._home.log("install-mysql")
+        mysqld = await self._mysql.find_or_install(self._settings.mysqld, self._screen, log)
+        parts = Parts(self._settings, self._home, self._screen, self._ports, self._last)
+        if mysqld is None:
+            self._screen.say("no MySQL server: this stack runs with PostgreSQL alone")
+        else:
+            await parts.add_mysql(mysqld)
+        return parts
 
     async def _start(self, parts: Parts) -> None:
         launch = self._supervisor.launch
@@ -97,9 +107,11 @@ class Stack:
         await all_of(*(launch(server, f"{LOOPBACK}:{server.port} to answer") for server in servers))
         with self._screen.waiting("registering the engine hosts"):
             admins = await asyncio.gather(*(self._provisioner(host) for host in parts.hosts))
-            box = SecretBox.from_setting(parts.secret_keys)
             last_key = self._last.api_key if self._last else None
-            self._api_key = await seed(parts.control.dsn(), box, admins, last_key)
+            try:
+                self._api_key = await seed(parts.control.dsn(), parts.secret_box, admins, last_key)
+            except AppError as error:
+                raise StackError(error.message) from error
         await all_of(
             launch(parts.api, f"{parts.api.url}/health/ready to answer 200"),
             launch(parts.worker, "its first poll"),
@@ -114,12 +126,11 @@ class Stack:
         moved = host.last_port if host.last_port != host.server.port else None
         return LocalHost(engine=Engine(host.engine), region=host.region, admin=admin, last_port=moved)
 
-    def _write(self) -> None:
+    def _write(self, parts: Parts) -> None:
         if self._ready:
-            stack_file.write(self._home.folder, self._stack_file())
+            stack_file.write(self._home.folder, self._stack_file(parts))
 
-    def _stack_file(self) -> StackFile:
-        parts = self.parts
+    def _stack_file(self, parts: Parts) -> StackFile:
         return StackFile(
             api_url=parts.api.url,
             api_key=self._api_key,

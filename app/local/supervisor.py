@@ -19,13 +19,11 @@ _START_ATTEMPTS = 3
 class Supervisor:
     """The running parts, in the order of their start. `changed` is called whenever one got a new process."""
 
-    def __init__(
-        self, screen: Screen, ports: PortAllocator, *, marks: Mapping[str, str], changed: Callable[[], None]
-    ) -> None:
+    def __init__(self, screen: Screen, ports: PortAllocator, *, marks: Mapping[str, str]) -> None:
         self._screen = screen
         self._ports = ports
         self._marks = marks
-        self._changed = changed
+        self.changed: Callable[[], None] = _nothing
         self._children: dict[str, ChildProcess] = {}
         self._watchers: list[asyncio.Task[None]] = []
 
@@ -56,7 +54,7 @@ class Supervisor:
         own = [child for name, child in children if name in ("api", "worker")]
         servers = [child for name, child in children if name not in ("api", "worker")]
         for group in (own, servers):
-            await asyncio.gather(*(child.stop(timeout=8) for child in group))
+            await asyncio.gather(*(child.stop(timeout=5) for child in group))
         self._children.clear()
 
     async def _first_start(self, service: Service) -> ChildProcess:
@@ -94,7 +92,7 @@ class Supervisor:
                 why = f"did not start: {error}"
                 failures += 1
             else:
-                self._changed()
+                self.changed()
                 return
 
 
@@ -106,6 +104,10 @@ async def all_of(*steps: Coroutine[object, object, object]) -> None:
                 group.create_task(step)
     except BaseExceptionGroup as failures:
         raise failures.exceptions[0] from None
+
+
+def _nothing() -> None:
+    return
 
 
 def _ending(code: int) -> str:

@@ -1,0 +1,129 @@
+"""Starting parts and keeping them running, with parts small enough to break in every way."""
+
+import asyncio
+import os
+import signal
+import socket
+from collections.abc import AsyncIterator
+from io import StringIO
+from pathlib import Path
+
+import psutil
+import pytest
+import pytest_asyncio
+from rich.console import Console
+
+from app.local.errors import StackError
+from app.local.ports import LOOPBACK, PortAllocator, free_port
+from app.local.processes import Command
+from app.local.screen import Screen
+from app.local.services import Service, start
+from app.local.supervisor import Supervisor, all_of
+from tests.local.waiting import eventually, is_running
+
+
+class Part(Service):
+    """Runs a shell script; ready when its log says so."""
+
+    def __init__(self, log: Path, script: str, port: int | None = None) -> None:
+        super().__init__("part", port or free_port(), log)
+        self.script = script
+
+    def command(self) -> Command:
+        self.log.unlink(missing_ok=True)
+        script = self.script.format(port=self.port)
+        return Command(argv=("/bin/sh", "-c", script), log=self.log, environ=dict(os.environ))
+
+    async def is_ready(self) -> bool:
+        return self.log.exists() and "serving" in self.log.read_text()
+
+
+SERVE = "echo serving; sleep 300"
+
+
+@pytest.fixture
+def output() -> StringIO:
+    return StringIO()
+
+
+@pytest_asyncio.fixture
+async def supervisor(output: StringIO) -> AsyncIterator[Supervisor]:
+    screen = Screen(Console(file=output, soft_wrap=True))
+    supervisor = Supervisor(screen, PortAllocator(), marks={"MARK": "x"})
+    yield supervisor
+    await supervisor.stop()
+
+
+async def test_a_part_that_ends_early_is_shown_with_its_log(tmp_path: Path) -> None:
+    with pytest.raises(StackError, match=r"part ended \(3\) before it was ready(?s:.*)no such luck"):
+        await start(Part(tmp_path / "log", "echo no such luck; exit 3"))
+
+
+async def test_a_part_that_never_serves_is_given_up_and_ended(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with pytest.raises(StackError, match="part was not ready within"):
+        await start(Part(log, "echo $$; sleep 300"), timeout=0.3)
+    assert not is_running(int(log.read_text()))
+
+
+async def test_parts_are_marked_as_the_stacks(tmp_path: Path, supervisor: Supervisor) -> None:
+    await supervisor.launch(Part(tmp_path / "log", SERVE), "it")
+    assert psutil.Process(supervisor.processes["part"][0]).environ()["MARK"] == "x"
+
+
+async def test_a_dead_part_is_started_again_and_told_of(
+    tmp_path: Path, supervisor: Supervisor, output: StringIO
+) -> None:
+    changes: list[dict[str, list[int]]] = []
+    supervisor.changed = lambda: changes.append(supervisor.processes)
+    await supervisor.launch(Part(tmp_path / "log", SERVE), "it")
+    first = supervisor.processes["part"][0]
+    os.kill(first, signal.SIGKILL)
+    await eventually(lambda: len(changes) == 1)
+    assert changes[0] == supervisor.processes != {"part": [first]}
+    assert "part was killed by signal 9; starting it again\n" in output.getvalue()
+
+
+async def test_a_part_that_dies_again_and_again_is_backed_off_from(
+    tmp_path: Path, supervisor: Supervisor, output: StringIO
+) -> None:
+    part = Part(tmp_path / "log", SERVE)
+    await supervisor.launch(part, "it")
+    part.script = "exit 1"
+    os.kill(supervisor.processes["part"][0], signal.SIGKILL)
+    await eventually(lambda: "starting it again in 1 s" in output.getvalue())
+    part.script = SERVE
+    await eventually(lambda: "part again" in output.getvalue().splitlines()[-1])
+
+
+async def test_a_port_taken_meanwhile_is_left_for_another(tmp_path: Path, supervisor: Supervisor) -> None:
+    with socket.create_server((LOOPBACK, 0)) as other:
+        taken = other.getsockname()[1]
+        part = Part(tmp_path / "log", f"test {{port}} != {taken} || exit 1; {SERVE}", port=taken)
+        await supervisor.launch(part, "it")
+    assert part.port != taken
+
+
+async def test_stopping_leaves_nothing(tmp_path: Path, supervisor: Supervisor) -> None:
+    await supervisor.launch(Part(tmp_path / "log", SERVE), "it")
+    pid = supervisor.processes["part"][0]
+    await supervisor.stop()
+    assert supervisor.processes == {}
+    assert not is_running(pid)
+
+
+async def test_the_first_failure_cancels_the_rest() -> None:
+    ended = asyncio.Event()
+
+    async def fail() -> None:
+        raise StackError("it broke")
+
+    async def last() -> None:
+        try:
+            await asyncio.sleep(300)
+        finally:
+            ended.set()
+
+    with pytest.raises(StackError, match="it broke"):
+        await all_of(fail(), last())
+    assert ended.is_set()
