@@ -26,7 +26,7 @@ from app.core.errors import (
     MonthlyQuotaExceeded,
     RateLimitExceeded,
 )
-from app.store.session import APPLICATION_NAME
+from app.store.session import APPLICATION_NAME, keep_session
 
 WINDOW_SECONDS = 60
 _WINDOW = timedelta(seconds=WINDOW_SECONDS)
@@ -159,7 +159,13 @@ async def admission(dsn: str) -> AsyncIterator[Admission]:
     those that do."""
     settings = {"application_name": f"{APPLICATION_NAME} admission", "synchronous_commit": "off"}
     async with asyncpg.create_pool(
-        dsn, min_size=1, max_size=_POOL_SIZE, timeout=5, command_timeout=10, server_settings=settings
+        dsn,
+        min_size=1,
+        max_size=_POOL_SIZE,
+        timeout=5,
+        command_timeout=10,
+        server_settings=settings,
+        reset=keep_session,
     ) as pool:
         yield Admission(pool)
 

@@ -2,6 +2,7 @@
 
 import ipaddress
 from collections.abc import Sequence
+from functools import lru_cache
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -27,6 +28,7 @@ def client_address(peer: str, forwarded_for: str | None, trusted: Sequence[Netwo
     return address
 
 
+@lru_cache(maxsize=4096)
 def parse_address(text: str) -> Address:
     """An address, bare or as proxies write it: `[2001:db8::1]:443`, `192.0.2.1:443`. An IPv4 address that arrives
     as an IPv6 one (`::ffff:192.0.2.1`) is the IPv4 address."""

@@ -6,13 +6,15 @@ import sys
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
+from app.core import context
+
 _SECRET_KEYS = frozenset({"password", "api_key", "secret", "dsn", "admin_dsn", "authorization", "token"})
 
 
 def configure(log_format: str = "json", level: int = logging.INFO) -> None:
     """Routes structlog and the standard library's loggers to standard error in one form."""
     shared: list[Processor] = [
-        structlog.contextvars.merge_contextvars,
+        _add_request_id,
         structlog.stdlib.add_log_level,
         structlog.stdlib.add_logger_name,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
@@ -39,6 +41,13 @@ def configure(log_format: str = "json", level: int = logging.INFO) -> None:
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(level)
+
+
+def _add_request_id(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
+    """So that the id in an answer finds every line that its request caused."""
+    if request_id := context.request_id.get():
+        event["request_id"] = request_id
+    return event
 
 
 def _redact(_: WrappedLogger, __: str, event: EventDict) -> EventDict:

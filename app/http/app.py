@@ -12,6 +12,7 @@ from litestar.routes import HTTPRoute
 from litestar.types import ASGIApp
 
 from app.auth.admission import admission
+from app.auth.client_address import parse_networks
 from app.catalog.routes import list_database_types
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
@@ -98,5 +99,11 @@ async def _open_services(stack: AsyncExitStack, settings: Settings, box: SecretB
         box, starter, ttl=settings.idempotency_ttl_seconds, lease=settings.idempotency_lease_seconds
     )
     return Services(
-        settings=settings, box=box, admission=admitting, starter=starter, watch=watch, idempotency=idempotency
+        settings=settings,
+        box=box,
+        admission=admitting,
+        trusted_proxies=parse_networks(settings.trusted_proxies),
+        starter=starter,
+        watch=watch,
+        idempotency=idempotency,
     )

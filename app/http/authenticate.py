@@ -1,10 +1,10 @@
 """The first thing that happens to every request under `/api/v1`."""
 
-from litestar.datastructures import Headers, MutableScopeHeaders
+from litestar.datastructures import Headers
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.auth.client_address import Address, client_address, parse_networks
+from app.auth.client_address import Address, Network, client_address
 from app.core.errors import rate_limit_headers
 from app.web.services import Services
 
@@ -21,22 +21,24 @@ class Authenticate:
             return
         services: Services = scope["litestar_app"].state.services
         headers = Headers.from_scope(scope)
-        address = _address(scope, headers, services.settings.trusted_proxies)
+        address = _address(scope, headers, services.trusted_proxies)
         admitted = await services.admission.admit(headers.get("Authorization"), address)
         scope["user"] = admitted.principal
-        allowance = admitted.allowance
-        rate_limit = rate_limit_headers(allowance.limit, allowance.remaining, allowance.resets_in)
+        left = admitted.allowance
+        rate_limit = [
+            (name.lower().encode(), value.encode())
+            for name, value in rate_limit_headers(left.limit, left.remaining, left.resets_in).items()
+        ]
 
         async def send_with_rate_limit(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message.setdefault("headers", [])
-                MutableScopeHeaders(message).update(rate_limit)
+                message["headers"] = [*message.get("headers", ()), *rate_limit]
             await send(message)
 
         await self._app(scope, receive, send_with_rate_limit)
 
 
-def _address(scope: Scope, headers: Headers, trusted_proxies: tuple[str, ...]) -> Address:
+def _address(scope: Scope, headers: Headers, trusted_proxies: tuple[Network, ...]) -> Address:
     client = scope["client"]
-    peer = client[0] if client else ""
-    return client_address(peer, ",".join(headers.getall("X-Forwarded-For", [])), parse_networks(trusted_proxies))
+    forwarded_for = ",".join(headers.getall("X-Forwarded-For", [])) if trusted_proxies else None
+    return client_address(client[0] if client else "", forwarded_for, trusted_proxies)

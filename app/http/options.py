@@ -5,7 +5,7 @@ from typing import Any
 from litestar import Request, Response
 
 
-def answer_options(request: Request[Any, Any, Any]) -> Response[None] | None:
+async def answer_options(request: Request[Any, Any, Any]) -> Response[None] | None:
     """Answers OPTIONS before Litestar's own handler, which names only one of the methods when several handlers were
     registered for a path one after the other. RFC 9110, section 9.3.7."""
     if request.method != "OPTIONS":

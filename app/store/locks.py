@@ -5,6 +5,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from uuid import UUID
 
+from asyncpg import Connection
+
 from app.store.session import raw_connection
 
 _NAMESPACE = b"headwater database lock"
@@ -20,10 +22,20 @@ async def database_lock(database: UUID) -> AsyncIterator[None]:
     """
     key = int.from_bytes(hashlib.sha256(_NAMESPACE + database.bytes).digest()[:8], "big", signed=True)
     async with raw_connection() as connection:
-        await connection.execute("SELECT pg_advisory_lock($1)", key, timeout=LOCK_WAIT_SECONDS)
         try:
+            await connection.execute("SELECT pg_advisory_lock($1)", key, timeout=LOCK_WAIT_SECONDS)
             yield
         finally:
-            # A connection that broke has lost the lock already, and the pool drops it.
-            if not connection.is_closed():
-                await connection.execute("SELECT pg_advisory_unlock($1)", key)
+            await _unlock(connection, key)
+
+
+async def _unlock(connection: Connection, key: int) -> None:
+    """A connection that broke has lost the lock already. One on which the unlocking fails, or is cancelled, is
+    ended, and the lock with it: back in the pool it would keep the lock for ever."""
+    if connection.is_closed():
+        return
+    try:
+        await connection.execute("SELECT pg_advisory_unlock($1)", key)
+    except BaseException:
+        connection.terminate()
+        raise

@@ -26,11 +26,16 @@ async def connected(dsn: str, *, min_size: int = 1, max_size: int = 20) -> Async
         "command_timeout": 30,
         "server_settings": {"application_name": APPLICATION_NAME, "timezone": "UTC"},
     }
-    await DB.start_connection_pool(min_size=min_size, max_size=max_size)
+    await DB.start_connection_pool(min_size=min_size, max_size=max_size, reset=keep_session)
     try:
         yield
     finally:
         await DB.close_connection_pool()
+
+
+async def keep_session(_: Connection) -> None:
+    """In place of asyncpg's clean-up of a connection that goes back to its pool, which would double the round trips
+    of every query. Whoever changes a session's state undoes it: only `app.store.locks` does so."""
 
 
 def transaction() -> AbstractAsyncContextManager[Any]:

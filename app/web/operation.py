@@ -44,7 +44,7 @@ def operation(
         "operation_id": operation_id,
         "summary": summary,
         "status_code": min(answers),
-        "guards": [requires(*scopes), *([requires_idempotency_key] if idempotent else [])],
+        "guards": [*([requires(*scopes)] if scopes else []), *([requires_idempotency_key] if idempotent else [])],
         "opt": {OPT: declared},
     }
     if body is not None:

@@ -1,22 +1,16 @@
 """One id a request: in its answer's body and header, and in every log line about it."""
 
-from contextvars import ContextVar
-
-import structlog
-from litestar.datastructures import MutableScopeHeaders
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.core.ids import request_id as new_request_id
+from app.core import context, ids
 
-HEADER = "X-Request-Id"
-
-_current: ContextVar[str] = ContextVar("request_id", default="")
+HEADER = b"x-request-id"
 
 
 def current_request_id() -> str:
     """The id of the request that this task serves; empty outside one."""
-    return _current.get()
+    return context.request_id.get()
 
 
 class RequestIds:
@@ -29,17 +23,16 @@ class RequestIds:
         if scope["type"] != ScopeType.HTTP:
             await self._app(scope, receive, send)
             return
-        request_id = new_request_id()
+        request_id = ids.request_id()
+        header = (HEADER, request_id.encode())
 
         async def send_with_id(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message.setdefault("headers", [])
-                MutableScopeHeaders(message)[HEADER] = request_id
+                message["headers"] = [*message.get("headers", ()), header]
             await send(message)
 
-        token = _current.set(request_id)
+        token = context.request_id.set(request_id)
         try:
-            with structlog.contextvars.bound_contextvars(request_id=request_id):
-                await self._app(scope, receive, send_with_id)
+            await self._app(scope, receive, send_with_id)
         finally:
-            _current.reset(token)
+            context.request_id.reset(token)

@@ -4,6 +4,7 @@ import msgspec
 from litestar.di import NamedDependency
 
 from app.auth.admission import Admission
+from app.auth.client_address import Network
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
 from app.dispatch.starter import Starter
@@ -15,6 +16,7 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     settings: Settings
     box: SecretBox
     admission: Admission
+    trusted_proxies: tuple[Network, ...]
     starter: Starter
     watch: RowWatch
     idempotency: Idempotency
