@@ -2,6 +2,7 @@
 
 import msgspec
 from litestar.di import NamedDependency
+from litestar.params import SkipValidation
 
 from app.auth.admission import Admission
 from app.auth.client_address import Network
@@ -22,5 +23,5 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     idempotency: Idempotency
 
 
-Injected = NamedDependency[Services]
-"""The type of a route's parameter `services`."""
+Injected = NamedDependency[SkipValidation[Services]]
+"""The type of a route's parameter `services`. We made it ourselves: there is nothing to validate."""
