@@ -1,0 +1,18 @@
+-- The account that Headwater uses on this PostgreSQL server: able to provision, and no more. The image runs this
+-- once, at the first start; an operator may run it again at any time, and it puts right what it finds.
+
+\getenv password PROVISIONER_PASSWORD
+
+SELECT 'CREATE ROLE headwater_provisioner'
+WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'headwater_provisioner') \gexec
+
+ALTER ROLE headwater_provisioner
+    LOGIN CREATEDB CREATEROLE NOSUPERUSER NOREPLICATION NOBYPASSRLS PASSWORD :'password';
+ALTER ROLE headwater_provisioner SET createrole_self_grant = 'set, inherit';
+GRANT SET ON PARAMETER temp_file_limit TO headwater_provisioner;
+-- With all of the tenants' connections in use it still gets in, to end some (reserved_connections).
+GRANT pg_use_reserved_connections TO headwater_provisioner;
+
+-- A fresh cluster lets everybody in here, and a session on template1 would block every CREATE DATABASE.
+REVOKE CONNECT, TEMPORARY ON DATABASE postgres, template1 FROM PUBLIC;
+GRANT CONNECT ON DATABASE postgres TO headwater_provisioner;

@@ -1,0 +1,128 @@
+"""The compose file as a whole: its shape, its pins, its health checks, its networks, and no secret in it."""
+
+import re
+import tomllib
+from urllib.parse import urlsplit
+
+import jsonschema  # type: ignore[import-untyped]  # it has no types
+import pytest
+
+from tests.deployment import compose
+from tests.deployment.compose_schema import SCHEMA
+
+SERVICES = compose.services()
+_SECRET_NAME = re.compile(r"PASSWORD|PWD|SECRET|KEY|TOKEN|DSN")
+_HIGH_ENTROPY = re.compile(r"[A-Za-z0-9+/_-]{24,}")
+
+
+def test_it_has_the_shape_that_compose_reads() -> None:
+    jsonschema.Draft202012Validator(SCHEMA).validate(compose.raw())
+
+
+def test_the_schema_refuses_a_misspelt_key() -> None:
+    content = compose.raw()
+    content["services"]["api"]["helthcheck"] = {}
+    with pytest.raises(jsonschema.ValidationError, match="helthcheck"):
+        jsonschema.Draft202012Validator(SCHEMA).validate(content)
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_an_image_is_pinned_to_a_full_version(name: str) -> None:
+    image, _, tag = SERVICES[name]["image"].rpartition(":")
+    assert image
+    assert re.match(r"\d+\.\d+(\.\d+)?(-\w+)?$", tag), f"{tag} moves"
+
+
+def test_our_image_has_the_version_of_the_project() -> None:
+    project = tomllib.loads((compose.ROOT / "pyproject.toml").read_text())["project"]
+    assert {service["image"] for service in compose.ours().values()} == {f"headwater:{project['version']}"}
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_a_service_has_a_health_check_or_says_why_not(name: str) -> None:
+    assert ("healthcheck" in SERVICES[name]) != bool(SERVICES[name].get("x-no-healthcheck"))
+
+
+def test_what_ends_by_itself_is_restarted_only_when_it_fails() -> None:
+    assert compose.once() == {"hosts", "temporal-schema", "temporal-namespace"}
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_a_dependency_can_be_met(name: str) -> None:
+    for other, wanted in SERVICES[name].get("depends_on", {}).items():
+        if wanted["condition"] == "service_healthy":
+            assert "healthcheck" in SERVICES[other]
+        else:
+            assert other in compose.once()
+        assert set(SERVICES[name]["networks"]) & set(SERVICES[other]["networks"]), f"{name} can't reach {other}"
+
+
+def test_the_api_starts_without_temporal() -> None:
+    assert set(SERVICES["api"]["depends_on"]) == {"control-postgres"}
+
+
+def test_volumes_and_networks_are_declared_and_used() -> None:
+    mounted = [source for service in SERVICES.values() for source in compose.mounts(service).values()]
+    assert {source for source in mounted if not source.startswith("./")} == set(compose.raw()["volumes"])
+    joined = {network for service in SERVICES.values() for network in service["networks"]}
+    assert joined == set(compose.raw()["networks"])
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_a_database_server_keeps_its_data_in_a_volume_of_its_own(name: str) -> None:
+    # Since 18 the image's data lies in a folder named for the version, below this one.
+    folders = {"postgres": "/var/lib/postgresql", "mysql": "/var/lib/mysql"}
+    folder = folders.get(SERVICES[name]["image"].split(":")[0])
+    if folder is not None:
+        assert compose.mounts(SERVICES[name])[folder] == name
+
+
+def test_engine_hosts_reach_neither_our_database_nor_temporal() -> None:
+    hosts = [service for name, service in SERVICES.items() if name.endswith("-us-east-1") and "ports" in service]
+    assert len(hosts) == 2
+    for host in hosts:
+        assert set(host["networks"]) == {"public", "engines"}
+    for name in ("control-postgres", "temporal-postgres", "temporal"):
+        assert not {"public", "engines"} & set(SERVICES[name]["networks"])
+    assert not compose.raw()["networks"]["public"]
+    assert all(compose.raw()["networks"][name]["internal"] for name in ("control", "temporal", "engines"))
+
+
+def test_what_asks_for_no_password_listens_to_this_machine_alone() -> None:
+    for name in ("api", "temporal-ui"):
+        assert all(port.startswith("127.0.0.1:") for port in SERVICES[name]["ports"])
+
+
+@pytest.mark.parametrize("name", compose.ours())
+def test_our_containers_can_change_nothing_and_gain_nothing(name: str) -> None:
+    service = SERVICES[name]
+    assert service["read_only"] is True
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_no_secret_stands_in_the_file(name: str) -> None:
+    for variable, value in SERVICES[name].get("environment", {}).items():
+        rest = compose.without_variables(value)
+        if variable.endswith("_DSN"):
+            assert not urlsplit(rest).password
+            assert "${" in urlsplit(value).netloc.split(":", 1)[1]
+        elif _SECRET_NAME.search(variable):
+            assert rest == "", f"{variable} has a value of its own"
+    for argument in compose.command(SERVICES[name]):
+        assert "password=" not in argument.lower()
+
+
+def test_nothing_in_the_file_looks_like_a_secret() -> None:
+    text = (compose.ROOT / "docker-compose.yml").read_text()
+    for word in _HIGH_ENTROPY.findall(compose.without_variables(text)):
+        assert not (re.search(r"[0-9]", word) and re.search(r"[a-z]", word) and re.search(r"[A-Z]", word)), word
+
+
+def test_what_must_be_given_is_what_the_example_names() -> None:
+    required = {name for name, rest in compose.variables().items() if rest.startswith("?")}
+    lines = (compose.ROOT / ".env.example").read_text().splitlines()
+    assert {line.removesuffix("=") for line in lines if line and not line.startswith("#")} == required
+    assert all(line.endswith("=") for line in lines if line and not line.startswith("#"))
+    assert all(rest[0] in "?-" for rest in compose.variables().values())

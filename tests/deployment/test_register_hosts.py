@@ -1,0 +1,103 @@
+"""The service `hosts`: registers each engine host once, and leaves alone what an operator has decided since."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from app.core.secrets import new_key_setting
+from app.engines.base import AdminAddress
+from tests.deployment import compose
+from tests.servers import RunningServer
+from tests.support.provisioners import mysql_provisioner, postgres_provisioner
+from tests.support.store import new_database
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest_asyncio.fixture(scope="module")
+async def admin_dsns(postgres_server: RunningServer, mysql_server: RunningServer) -> dict[str, str]:
+    """Of lesser administrators, in the form of the compose file."""
+    postgres = await postgres_provisioner(postgres_server, "postgresPassw0rd", "deployment_provisioner")
+    mysql = await mysql_provisioner(mysql_server, "mysqlPassw0rd", "deployment_provisioner")
+    return {
+        "POSTGRES_ADMIN_DSN": _dsn("postgresql", postgres) + "/postgres",
+        "MYSQL_ADMIN_DSN": _dsn("mysql", mysql),
+    }
+
+
+@pytest.fixture
+async def run(control_server: RunningServer, admin_dsns: dict[str, str]) -> Run:
+    """Runs a command where the service would run, on a control database of the test's own."""
+    ours = {
+        "HEADWATER_CONTROL_DSN": await new_database(control_server.admin_dsn),
+        "HEADWATER_SECRET_KEYS": new_key_setting(),
+        "ENGINE_REGION": "us-east-1",
+        "ENGINE_PUBLIC_HOST": "db.example.com",
+        "POSTGRES_PUBLIC_PORT": "5432",
+        "MYSQL_PUBLIC_PORT": "3306",
+        **admin_dsns,
+    }
+    assert set(ours) <= {*compose.services()["hosts"]["environment"]}
+
+    def call(*argv: str, **changed: str) -> subprocess.CompletedProcess[str]:
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        return subprocess.run(
+            argv, env={"PATH": path, **ours, **changed}, capture_output=True, text=True, check=False, timeout=60
+        )
+
+    return call
+
+
+def _dsn(scheme: str, admin: AdminAddress) -> str:
+    return f"{scheme}://{admin.user}:{admin.password}@{admin.host}:{admin.port}"
+
+
+def _register(run: Run, **changed: str) -> subprocess.CompletedProcess[str]:
+    return run("sh", str(compose.ROOT / "deploy/hosts/register.sh"), **changed)
+
+
+def _hosts(run: Run) -> list[dict[str, Any]]:
+    listed = run("headwater", "hosts", "list", "--json")
+    assert listed.returncode == 0, listed.stderr
+    hosts: list[dict[str, Any]] = json.loads(listed.stdout)
+    return hosts
+
+
+async def test_it_registers_both_engines_under_their_public_address(run: Run) -> None:
+    done = _register(run)
+    assert done.returncode == 0, done.stderr
+    assert [(one["engine"], one["region"], one["host"], one["port"]) for one in _hosts(run)] == [
+        ("postgres", "us-east-1", "db.example.com", 5432),
+        ("mysql", "us-east-1", "db.example.com", 3306),
+    ]
+
+
+async def test_a_host_that_is_draining_goes_on_draining(run: Run) -> None:
+    _register(run)
+    drained = _hosts(run)[0]
+    assert run("headwater", "hosts", "drain", str(drained["id"])).returncode == 0
+    again = _register(run)
+    assert again.returncode == 0, again.stderr
+    assert [one["draining"] for one in _hosts(run)] == [True, False]
+
+
+async def test_one_host_that_fails_is_tried_again_and_the_other_is_not_lost(run: Run) -> None:
+    failed = _register(run, MYSQL_ADMIN_DSN="mysql://nobody:nothing@127.0.0.1:1")
+    assert failed.returncode != 0
+    assert [one["engine"] for one in _hosts(run)] == ["postgres"]
+    assert _register(run).returncode == 0
+    assert [one["engine"] for one in _hosts(run)] == ["postgres", "mysql"]
+
+
+async def test_while_our_database_is_away_nothing_is_registered(run: Run) -> None:
+    away = _register(run, HEADWATER_CONTROL_DSN="postgresql://headwater:x@127.0.0.1:1/headwater")
+    assert away.returncode != 0
+    assert "registered" not in away.stdout
+    assert _hosts(run) == []

@@ -1,0 +1,71 @@
+"""The workers' health check: a queue is served when this machine polls it."""
+
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+
+from app.core.secrets import SecretBox, new_key_setting
+from app.core.settings import Settings
+from app.core.temporal import connect
+from app.hosts.adapters import Adapters
+from app.local.temporal import TemporalService
+from tests.support.waiting import until
+from workers import health
+from workers.runner import build_worker
+
+
+@pytest.fixture
+async def queue(temporal_server: TemporalService) -> AsyncIterator[str]:
+    """A queue that a worker of this process polls, and that Temporal has seen polled."""
+    name = f"engine:{uuid4().hex}"
+    box = SecretBox.from_setting(new_key_setting())
+    client = await connect(temporal_server.address, "default")
+    async with build_worker(client, name, box, Adapters(box)):
+        yield name
+
+
+async def _check(address: str, *queues: str) -> subprocess.CompletedProcess[str]:
+    argv = [sys.executable, "-m", "workers.health", *(part for name in queues for part in ("--queue", name))]
+    environ = {"PATH": os.environ["PATH"], "HEADWATER_TEMPORAL_ADDRESS": address}
+    return await asyncio.to_thread(
+        subprocess.run, argv, env=environ, capture_output=True, text=True, check=False, timeout=30
+    )
+
+
+async def test_a_queue_is_healthy_once_it_is_polled(temporal_server: TemporalService, queue: str) -> None:
+    async def healthy() -> bool:
+        return (await _check(temporal_server.address, queue)).returncode == 0
+
+    await until(healthy)
+    other = await _check(temporal_server.address, queue, "engine:nobody")
+    assert other.returncode == 1
+    assert other.stderr == "nothing here polls engine:nobody\n"
+
+
+async def test_another_machine_s_worker_counts_for_nothing_here(
+    temporal_server: TemporalService, queue: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = Settings(temporal_address=temporal_server.address)
+
+    async def served() -> bool:
+        return await health._unserved(settings, [queue]) == []
+
+    await until(served)
+    with monkeypatch.context() as patch:
+        patch.setattr(socket, "gethostname", lambda: "elsewhere")
+        assert await health._unserved(settings, [queue]) == [queue]
+    monkeypatch.setattr(health, "_FRESH", timedelta())
+    assert await health._unserved(settings, [queue]) == [queue]
+
+
+async def test_without_temporal_it_says_so() -> None:
+    away = await _check("127.0.0.1:1", "control")
+    assert away.returncode == 1
+    assert away.stderr.startswith("Temporal can't be asked: ")

@@ -1,0 +1,68 @@
+"""`python -m workers.health --queue control`: whether a worker on this machine has polled these queues lately.
+
+For a container's health check, which runs beside the worker and shares its host name. Temporal is asked, not the
+process: a worker that hangs, or polls another Temporal, lives without doing any work.
+"""
+
+import argparse
+import asyncio
+import os
+import socket
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+from temporalio.api.enums.v1 import TaskQueueType
+from temporalio.api.taskqueue.v1 import TaskQueue
+from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
+from temporalio.client import Client
+from temporalio.service import RPCError
+
+from app.core.settings import InvalidSettings, Settings
+from app.core.temporal import connect
+
+_FRESH = timedelta(seconds=90)
+"""A poll that finds no work is held open for a minute, and only then followed by the next."""
+_TIMEOUT_SECONDS = 8
+
+
+def main() -> int:
+    """0 when all the queues are polled from here, else 1 with the reason on standard error."""
+    parser = argparse.ArgumentParser(prog="python -m workers.health")
+    parser.add_argument("--queue", action="append", required=True, metavar="QUEUE")
+    queues: list[str] = parser.parse_args().queue
+    try:
+        unserved = asyncio.run(_unserved(Settings.load(os.environ), queues))
+    except (InvalidSettings, RPCError, RuntimeError, TimeoutError) as fault:
+        sys.stderr.write(f"Temporal can't be asked: {str(fault) or 'no answer in time'}\n")
+        return 1
+    if unserved:
+        sys.stderr.write(f"nothing here polls {', '.join(unserved)}\n")
+    return 1 if unserved else 0
+
+
+async def _unserved(settings: Settings, queues: Sequence[str]) -> list[str]:
+    async with asyncio.timeout(_TIMEOUT_SECONDS):
+        client = await connect(settings.temporal_address, settings.temporal_namespace)
+        return [queue for queue in queues if not await _is_polled(client, queue)]
+
+
+async def _is_polled(client: Client, queue: str) -> bool:
+    description = await client.workflow_service.describe_task_queue(
+        DescribeTaskQueueRequest(
+            namespace=client.namespace,
+            task_queue=TaskQueue(name=queue),
+            # Every worker of ours polls for activities, those without workflows too.
+            task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY,
+        )
+    )
+    # The SDK names a worker `pid@host`.
+    here, oldest = f"@{socket.gethostname()}", datetime.now(UTC) - _FRESH
+    return any(
+        poller.identity.endswith(here) and poller.last_access_time.ToDatetime(tzinfo=UTC) > oldest
+        for poller in description.pollers
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
