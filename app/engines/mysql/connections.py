@@ -109,6 +109,7 @@ class Connections:
     @asynccontextmanager
     async def admin(self) -> AsyncIterator[Connection]:
         """A pooled administrator's connection. Errors inside are translated."""
+        self._closed = False
         with translated(self.host):
             async with self._room:
                 connection = self._reusable() or await self._connect_admin()
@@ -177,9 +178,12 @@ class Connections:
 
 
 def _spread(statement: str, values: Sequence[Any]) -> tuple[str, list[Any]]:
+    if not values:
+        return statement, []
     marks = [f"({', '.join(['%s'] * len(value))})" if isinstance(value, list) else "%s" for value in values]
     flat = [item for value in values for item in (value if isinstance(value, list) else [value])]
-    return statement % tuple(marks) if marks else statement, flat
+    first, *rest = statement.split("%s")
+    return first + "".join(mark + piece for mark, piece in zip(marks, rest, strict=True)), flat
 
 
 def _opportunistic() -> ssl.SSLContext:
