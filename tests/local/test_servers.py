@@ -56,10 +56,8 @@ async def test_temporal_keeps_closed_workflows_for_three_days(temporal_server: T
 
 
 async def _check_mysql(server: RunningServer) -> None:
-    accounts = await query(
-        server,
-        "SELECT user, host FROM mysql.user WHERE user NOT LIKE 'm%.%' AND host <> '%'",
-    )
+    # Other tests make accounts of their own on it.
+    accounts = await query(server, "SELECT user, host FROM mysql.user WHERE user IN ('', 'root')")
     assert accounts == [("root", "127.0.0.1")]
     assert await query(server, "SELECT 1 FROM information_schema.schemata WHERE schema_name LIKE 'test%'") == []
     assert await query(server, "SELECT db FROM mysql.db WHERE user = ''") == []
