@@ -101,6 +101,11 @@ class MysqlService(Service):
         user = service_user(self._data, self._program, death_signal="KILL")
         # --no-defaults must be first: the machine's own configuration is another server's.
         arguments = ["--no-defaults", f"--datadir={self._data}", f"--port={self.port}", *self._options]
+        # Not the machine's: a server that starts removes the temporary tables of others from there.
+        temporary = self._folder / "temporary"
+        temporary.mkdir(exist_ok=True, mode=0o700)
+        user.own(temporary)
+        arguments.append(f"--tmpdir={temporary}")
         if self.flavour == "mariadb":
             # It has no word for "nowhere": an empty folder that the server may not write to says the same.
             nowhere = self._folder / "no-files"

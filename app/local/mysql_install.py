@@ -39,20 +39,23 @@ async def install(program: Path, flavour: Flavour, draft: Path, log: Path, *, us
     owner = service_user(draft, program, death_signal="KILL")
     data = draft / "data"
     script = draft / "install.sql"
+    # A server that starts removes what it finds of temporary tables, those of others beside it too.
+    temporary = draft / "temporary"
     data.mkdir(mode=0o700)
+    temporary.mkdir(mode=0o700)
     script.touch(mode=0o600)
     account = [
         f"CREATE USER '{user}'@'127.0.0.1' IDENTIFIED BY '{password}';",
         f"GRANT ALL PRIVILEGES ON *.* TO '{user}'@'127.0.0.1' WITH GRANT OPTION;",
     ]
-    arguments = [f"--datadir={data}"]
+    arguments = [f"--datadir={data}", f"--tmpdir={temporary}"]
     if flavour == "mariadb":
         script.write_text(await _mariadb_script(program, account))
         arguments += ["--bootstrap", "--innodb-log-file-size=50331648", "--max-allowed-packet=8M"]
     else:
         script.write_text("\n".join([*account, "DROP USER 'root'@'localhost';", ""]))
         arguments += ["--initialize-insecure", f"--init-file={script}"]
-    for path in (draft, data, script):
+    for path in (draft, data, temporary, script):
         owner.own(path)
     await _run(owner, program, arguments, script, log)
     return data
