@@ -4,7 +4,6 @@ import asyncio
 import resource
 import signal
 
-from app.contracts.base import Engine
 from app.core.errors import AppError
 from app.core.settings import Settings
 from app.local import leftovers, provisioner, stack_file
@@ -124,7 +123,7 @@ class Stack:
         else:
             admin = await provisioner.on_postgres(host.server, password)
         moved = host.last_port if host.last_port != host.server.port else None
-        return LocalHost(engine=Engine(host.engine), region=host.region, admin=admin, last_port=moved)
+        return LocalHost(engine=host.engine, region=host.region, admin=admin, last_port=moved)
 
     def _write(self, parts: Parts) -> None:
         if self._ready:
