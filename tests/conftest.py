@@ -101,3 +101,10 @@ async def lone(control_dsn: str) -> AsyncIterator[LoneApi]:
     async with lone_api(control_dsn) as api:
         await api.add_host()
         yield api
+
+
+@pytest_asyncio.fixture
+async def own_store(control_dsn: str) -> AsyncIterator[None]:
+    """This process's store, connected to a fresh database."""
+    async with store(control_dsn):
+        yield

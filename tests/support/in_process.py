@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
+from uuid import uuid4
 
 import httpx
 from litestar.types import ASGIApp
@@ -44,7 +45,7 @@ class LoneApi:
             "flavour": "postgres",
             "version": "18.6",
             "region": "us-east-1",
-            "host": "db.example.com",
+            "host": f"db-{uuid4().hex}.example.com",
             "port": 5432,
             "admin_sealed": b"",
             "capacity": 1000,

@@ -1,0 +1,142 @@
+"""Making users, teams and keys. Interface specification, section 5."""
+
+import asyncio
+import hashlib
+from datetime import UTC, datetime
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from app.auth.keys import KeyControls, create_key, revoke_key
+from app.auth.scopes import Scope, grants
+from app.auth.users import NewUser, create_user, set_tier
+from app.core.errors import InvalidField, NotFound
+from app.store.session import fetch
+
+
+async def new_user(**options: Any) -> NewUser:
+    return await create_user(email=f"{uuid4().hex}@example.com", name="Test User", **options)
+
+
+async def test_a_key_is_stored_as_its_digest_and_controls(own_store: None) -> None:
+    user = await new_user()
+    controls = KeyControls(
+        requests_per_minute=3,
+        monthly_quota=4,
+        allowed_ips=("10.0.0.0/8",),
+        inactive_ttl_days=5,
+        expires_at=datetime(2030, 1, 1, tzinfo=UTC),
+    )
+    made = await create_key(user_id=user.user_id, name="n", scopes=["queries:write"], controls=controls)
+    assert made.api_key.startswith("pk_live_")
+    (row,) = await fetch("SELECT * FROM api_keys WHERE id = $1", made.id)
+    assert row["hash"] == hashlib.sha256(made.api_key.encode()).digest()
+    assert (row["name"], row["scopes"], row["allowed_ips"]) == ("n", ["queries:write"], ["10.0.0.0/8"])
+    assert (row["requests_per_minute"], row["monthly_quota"], row["inactive_ttl_days"]) == (3, 4, 5)
+    assert row["expires_at"] == controls.expires_at
+
+
+async def test_every_key_is_another(own_store: None) -> None:
+    user = await new_user()
+    made = [await create_key(user_id=user.user_id, name="n", scopes=["queries:write"]) for _ in range(3)]
+    assert len({key.api_key for key in made}) == 3
+
+
+@pytest.mark.parametrize(
+    ("scopes", "controls", "field"),
+    [
+        ([], {}, "scopes"),
+        (["databases:all"], {}, "scopes"),
+        (["databases:read", "Databases:Read"], {}, "scopes"),
+        (["databases:read"], {"allowed_ips": ("10.0.0.300",)}, "allow_ip"),
+        (["databases:read"], {"requests_per_minute": 0}, "requests_per_minute"),
+        (["databases:read"], {"monthly_quota": 0}, "monthly_quota"),
+        (["databases:read"], {"inactive_ttl_days": 2**31}, "inactive_ttl_days"),
+    ],
+)
+async def test_a_key_that_cannot_be(own_store: None, scopes: list[str], controls: dict[str, Any], field: str) -> None:
+    user = await new_user()
+    with pytest.raises(InvalidField) as refused:
+        await create_key(user_id=user.user_id, name="n", scopes=scopes, controls=KeyControls(**controls))
+    assert refused.value.details == {"field": field}
+
+
+async def test_a_key_of_nobody(own_store: None) -> None:
+    with pytest.raises(NotFound):
+        await create_key(user_id=10**9, name="n", scopes=["databases:read"])
+
+
+async def test_revoking(own_store: None) -> None:
+    user = await new_user()
+    key = await create_key(user_id=user.user_id, name="n", scopes=["databases:read"])
+    await revoke_key(key.id)
+    (first,) = await fetch("SELECT revoked_at FROM api_keys WHERE id = $1", key.id)
+    await revoke_key(key.id)
+    assert await fetch("SELECT revoked_at FROM api_keys WHERE id = $1", key.id) == [first]
+    with pytest.raises(NotFound):
+        await revoke_key(10**9)
+
+
+async def test_a_user_has_a_team_of_their_own(own_store: None) -> None:
+    first, second = await new_user(), await new_user(tier="enterprise")
+    assert first.team_id != second.team_id
+    tiers = await fetch(
+        "SELECT tier FROM teams WHERE id = any($1::bigint[]) ORDER BY id", [first.team_id, second.team_id]
+    )
+    assert [row["tier"] for row in tiers] == ["free", "enterprise"]
+
+
+async def test_an_email_is_one_users(own_store: None) -> None:
+    email = f"{uuid4().hex}@example.com"
+    await create_user(email=email, name="a")
+    before = await fetch("SELECT count(*) FROM teams")
+    with pytest.raises(InvalidField, match=email):
+        await create_user(email=email, name="b")
+    assert await fetch("SELECT count(*) FROM teams") == before
+
+
+@pytest.mark.parametrize("email", ["", "a", "@example.com", "a@", "a b@example.com", "a@example.com\n"])
+async def test_what_is_no_email(own_store: None, email: str) -> None:
+    with pytest.raises(InvalidField) as refused:
+        await create_user(email=email, name="a")
+    assert refused.value.details == {"field": "email"}
+
+
+async def test_joining_a_team_by_its_name(own_store: None) -> None:
+    name = uuid4().hex
+    made = await asyncio.gather(*(new_user(team=name, tier="pro") for _ in range(8)))
+    assert len({user.team_id for user in made}) == 1
+    assert (await new_user(team=name)).team_id == made[0].team_id
+    with pytest.raises(InvalidField, match="tier"):
+        await new_user(team=name, tier="free")
+
+
+async def test_a_team_name_that_several_bear(own_store: None) -> None:
+    name = uuid4().hex
+    for _ in range(2):
+        await fetch("INSERT INTO teams (name, tier) VALUES ($1, 'free')", name)
+    with pytest.raises(InvalidField, match=name):
+        await new_user(team=name)
+
+
+async def test_the_tier_of_a_team(own_store: None) -> None:
+    user = await new_user()
+    await set_tier(user.team_id, "pro")
+    assert (await fetch("SELECT tier FROM teams WHERE id = $1", user.team_id))[0]["tier"] == "pro"
+    with pytest.raises(InvalidField):
+        await set_tier(user.team_id, "gold")
+    with pytest.raises(NotFound):
+        await set_tier(10**9, "pro")
+
+
+@pytest.mark.parametrize("required", Scope)
+def test_what_a_scope_grants(required: Scope) -> None:
+    granting = {held for held in [*Scope, "webhooks:*"] if grants([held], required)}
+    expected = {required.value}
+    if required.value.startswith("databases:"):
+        expected.add("databases:*")
+    if required.value.startswith("webhooks:"):
+        expected.add("webhooks:*")
+    assert granting == expected
+    assert not grants([], required)
