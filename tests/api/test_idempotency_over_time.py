@@ -1,0 +1,112 @@
+"""Idempotency keys of processes that died, and of days past."""
+
+import asyncio
+
+from app.store.session import fetch
+from tests.support.answers import body_of, data_of, error_of
+from tests.support.in_process import lone_api
+from tests.support.moves import make_active
+from tests.support.waiting import until
+
+# What a process that is killed between its commit and its answer leaves behind.
+_DIE = "UPDATE idempotency_keys SET response_status = NULL, response_sealed = NULL, owner = gen_random_uuid(),"
+
+
+async def test_a_retry_after_a_death_takes_up_the_same_work(control_dsn: str) -> None:
+    async with lone_api(control_dsn, idempotency_lease_seconds=0.5) as api:
+        await api.add_host()
+        caller = await api.caller()
+        original = body_of(await caller.create("a", key="k"), 202)
+        await fetch(f"{_DIE} locked_until = now() + interval '0.3 s'")
+        error_of(await caller.create("a", key="k"), 409, "idempotency_key_in_progress")
+        await asyncio.sleep(0.35)
+        error_of(await caller.create("b", key="k"), 409, "idempotency_key_conflict")
+        again = body_of(await caller.create("a", key="k"), 202)
+        assert "idempotency_replay" not in again
+        assert again["data"] == original["data"]
+        assert len(await fetch("SELECT 1 FROM databases")) == 1
+        assert body_of(await caller.create("a", key="k"), 202)["idempotency_replay"] is True
+
+
+async def test_a_retried_delete_takes_up_the_same_work(control_dsn: str) -> None:
+    async with lone_api(control_dsn) as api:
+        await api.add_host()
+        caller = await api.caller()
+        path = f"/databases/{data_of(await caller.create('a'), 202)['uuid']}"
+        original = data_of(await caller.delete(path, key="k"))
+        await fetch(f"{_DIE} locked_until = now() WHERE key = 'k'")
+        assert data_of(await caller.delete(path, key="k")) == original
+
+
+async def test_a_deletion_that_is_not_confirmed_in_time(control_dsn: str) -> None:
+    async with lone_api(control_dsn, revocation_timeout_seconds=0.3) as api:
+        await api.add_host()
+        caller = await api.caller()
+        uuid = data_of(await caller.create("a"), 202)["uuid"]
+        await make_active(uuid)
+        pending = await caller.delete(f"/databases/{uuid}", key="k")
+        error_of(pending, 503, "revocation_pending")
+        assert pending.headers["Retry-After"] == "5"
+        await fetch("UPDATE databases SET revoked_at = now()")
+        confirmed = body_of(await caller.delete(f"/databases/{uuid}", key="k"))
+        assert confirmed["data"]["deleted"] is True
+        assert "idempotency_replay" not in confirmed
+        assert len(await fetch("SELECT 1 FROM events WHERE type = 'database.deleted'")) == 1
+
+
+async def test_a_long_wait_keeps_its_key(control_dsn: str) -> None:
+    async with lone_api(control_dsn, idempotency_lease_seconds=0.3) as api:
+        await api.add_host()
+        caller = await api.caller()
+        first = asyncio.create_task(caller.create("a", wait=True, key="k"))
+        (row,) = await until(lambda: fetch("SELECT uuid FROM databases"))
+        await asyncio.sleep(0.8)
+        error_of(await caller.create("a", wait=True, key="k"), 409, "idempotency_key_in_progress")
+        await make_active(str(row["uuid"]))
+        body_of(await first, 201)
+
+
+async def test_a_client_that_hangs_up_frees_its_key(control_dsn: str) -> None:
+    async with lone_api(control_dsn) as api:
+        await api.add_host()
+        caller = await api.caller()
+        first = asyncio.create_task(caller.create("a", wait=True, key="k"))
+        (row,) = await until(lambda: fetch("SELECT uuid FROM databases"))
+        first.cancel()
+        await until(lambda: fetch("SELECT 1 FROM idempotency_keys WHERE locked_until IS NULL"))
+        await make_active(str(row["uuid"]))
+        assert data_of(await caller.create("a", wait=True, key="k"), 201)["uuid"] == str(row["uuid"])
+
+
+async def test_a_key_expires(control_dsn: str) -> None:
+    async with lone_api(control_dsn, idempotency_ttl_seconds=0.3) as api:
+        await api.add_host()
+        caller = await api.caller()
+        first = data_of(await caller.create("a", key="k"), 202)
+        await asyncio.sleep(0.35)
+        second = body_of(await caller.create("a", key="k"), 202)
+        assert second["data"]["uuid"] != first["uuid"]
+        assert "idempotency_replay" not in second
+        await asyncio.sleep(0.35)
+        assert data_of(await caller.create("b", key="k"), 202)["name"] == "b"
+
+
+async def test_a_key_lives_a_day(control_dsn: str) -> None:
+    async with lone_api(control_dsn) as api:
+        await api.add_host()
+        caller = await api.caller()
+        await caller.create("a", key="k")
+        (row,) = await fetch("SELECT expires_at - created_at AS life FROM idempotency_keys")
+        assert row["life"].total_seconds() == 86_400
+
+
+async def test_a_database_that_is_gone_by_the_time_of_the_retry(control_dsn: str) -> None:
+    async with lone_api(control_dsn) as api:
+        await api.add_host()
+        caller = await api.caller()
+        uuid = data_of(await caller.create("a", key="k"), 202)["uuid"]
+        await fetch(f"{_DIE} locked_until = now()")
+        body_of(await caller.delete(f"/databases/{uuid}"))
+        await fetch("UPDATE databases SET destroyed_at = now(), password_sealed = NULL")
+        error_of(await caller.create("a", key="k"), 404, "not_found")
+        assert len(await fetch("SELECT 1 FROM databases")) == 1
