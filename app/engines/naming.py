@@ -16,10 +16,9 @@ tenant's helpers are never mistaken for another's."""
 def check_tenant(tenant: Tenant) -> None:
     """Raises `ValueError` unless name, password and marker are safe to write into a statement."""
     check_name(tenant.name)
-    if not (tenant.password.isascii() and tenant.password.isprintable()):
-        raise ValueError("a tenant's password is printable ASCII")
-    if not (tenant.marker.isascii() and tenant.marker.isprintable() and "\\" not in tenant.marker):
-        raise ValueError("a marker is printable ASCII without a backslash")
+    for what, text in (("password", tenant.password), ("marker", tenant.marker)):
+        if not text.isascii() or not text.isprintable() or "\\" in text:
+            raise ValueError(f"a tenant's {what} is printable ASCII without a backslash")
 
 
 def check_name(name: str) -> None:

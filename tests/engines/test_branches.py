@@ -3,9 +3,16 @@
 import pytest
 
 from app.engines.base import EngineError, Tenant
+from app.engines.mysql import connections
 from tests.engines.harness import EngineHost, Session, as_root, session_of, tenants
 
 pytestmark = pytest.mark.parametrize("engine_server", ["mysql", "oracle"], indirect=True, scope="session")
+
+
+@pytest.fixture(autouse=True)
+async def quick_to_give_up(host: EngineHost, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "LOCK_SECONDS", 1)
+    await host.adapter.close()
 
 
 async def prepare(host: EngineHost, tenant: Tenant, xid: str, *, table: str = "t") -> Session:

@@ -11,6 +11,8 @@ import pytest
 from app.contracts.base import Engine
 from app.core import ids
 from app.engines.base import AdminAddress, EngineAdapter, EngineError, HostUnavailable
+from app.engines.mysql import connections as mysql_connections
+from app.engines.postgres import connections as postgres_connections
 from app.engines.registry import open_adapter
 from tests import servers
 from tests.engines.harness import LIMITS, EngineHost, RefusedError, as_root, new_tenant, session_of, tenants
@@ -90,15 +92,18 @@ async def test_nobody_listens(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("engine", list(Engine))
-async def test_nobody_answers(engine: Engine) -> None:
+async def test_nobody_answers(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that is stopped still has its port accept connections."""
+    for module in (mysql_connections, postgres_connections):
+        assert module.CONNECT_SECONDS <= 3
+        monkeypatch.setattr(module, "CONNECT_SECONDS", 0.5)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = AdminAddress(host="127.0.0.1", port=silent.getsockname()[1], user="nobody", password=SHORT)
         began = time.monotonic()
         async with opened(engine, address) as adapter:
             with pytest.raises(HostUnavailable):
                 await adapter.inspect_host()
-        assert time.monotonic() - began < 8
+        assert time.monotonic() - began < 3
 
 
 @pytest.mark.parametrize("engine_server", ["postgres"], indirect=True, scope="session")
@@ -166,6 +171,15 @@ async def test_a_superuser_administers_postgres_too(postgres_server: RunningServ
         with pytest.raises(RefusedError):
             await host.login(tenant, database="postgres")
     assert await host.catalog() == before
+    await host.adapter.close()
+
+
+async def test_an_old_postgres_is_told_so(postgres_server: RunningServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    # What 15 answers to createrole_self_grant, 18 answers to this.
+    monkeypatch.setitem(postgres_connections._ADMIN_SETTINGS, "createrole_self_grant_of_2040", "set")
+    host = PostgresHost(postgres_server)
+    with pytest.raises(EngineError, match="16 or later"):
+        await host.adapter.inspect_host()
     await host.adapter.close()
 
 

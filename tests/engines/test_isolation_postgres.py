@@ -3,7 +3,8 @@
 import pytest
 
 from app.engines.base import EngineLimits
-from tests.engines.harness import EngineHost, RefusedError, Session, as_root, refusal, session_of, tenants
+from app.engines.postgres import PostgresAdapter, connections
+from tests.engines.harness import LIMITS, EngineHost, RefusedError, Session, as_root, refusal, session_of, tenants
 from tests.engines.postgres_host import PostgresHost
 
 DENIED = "42501"
@@ -126,6 +127,37 @@ async def test_what_others_run_is_hidden(host: EngineHost) -> None:
             f"WHERE usename = '{host.administrator.user}' AND application_name <> ''"
         )
         assert mine in ([], [("headwater",)])
+
+
+async def test_a_tenant_who_holds_our_lock_is_revoked_all_the_same(
+    host: EngineHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a host that can't be hardened, every tenant reaches the database that the lock lives in."""
+    monkeypatch.setitem(connections._ADMIN_SETTINGS, "lock_timeout", "0.5s")
+    await as_root(host, "GRANT CONNECT ON DATABASE postgres TO PUBLIC")
+    adapter = PostgresAdapter(host.administrator)
+    async with tenants(host) as [tenant]:
+        session = await host.login(tenant, database="postgres")
+        await session.run(f"SELECT pg_advisory_lock(hashtextextended('headwater {tenant.name}', 0))")
+        await adapter.revoke(tenant)
+        with pytest.raises(ConnectionError):
+            await session.run("SELECT 1")
+    await adapter.close()
+    await as_root(host, "REVOKE CONNECT ON DATABASE postgres FROM PUBLIC")
+
+
+async def test_a_removal_that_died_in_drop_database_is_finished(host: EngineHost) -> None:
+    """It leaves a database that refuses everything but another drop."""
+    before = await host.catalog()
+    for call in ("destroy", "create"):
+        async with tenants(host) as [tenant]:
+            await as_root(host, f"UPDATE pg_database SET datconnlimit = -2 WHERE datname = '{tenant.name}'")
+            await host.adapter.revoke(tenant)
+            if call == "create":
+                await as_root(host, f"ALTER ROLE {tenant.name} LOGIN")
+                await host.adapter.create(tenant, LIMITS)
+                await host.adapter.verify_login(tenant)
+    assert await host.catalog() == before
 
 
 async def test_the_tenant_is_at_home(host: EngineHost) -> None:

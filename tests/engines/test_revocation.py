@@ -49,7 +49,9 @@ async def test_open_sessions_die_and_nobody_comes_back(host: EngineHost) -> None
         await host.adapter.restore(tenant)
         async with session_of(host, tenant) as session:
             assert await session.run("SELECT COUNT(*) FROM kept WHERE n = 0") == [(0,)], "what wasn't committed is gone"
-            assert await session.run("SELECT COUNT(*) FROM kept") == [(len(successes),)], "all that was is still there"
+            [(kept,)] = await session.run("SELECT COUNT(*) FROM kept")
+            # Each client may have lost the answer to one commit.
+            assert len(successes) <= kept <= len(successes) + len(clients), "all that was committed is still there"
 
 
 async def test_a_statement_under_way_is_stopped(host: EngineHost) -> None:

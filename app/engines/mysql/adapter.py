@@ -49,7 +49,9 @@ class MySQLAdapter(EngineAdapter):
         check_tenant(tenant)
         async with self._admin() as connection:
             row = await bookkeeping.register(connection, tenant)
-            async with self._alone(connection, tenant, row) as registered:
+            async with self._alone(connection, tenant, row) as row_now:
+                if row_now is None:
+                    raise EngineError(f"{tenant.name} was removed while it was being made")
                 found = await bookkeeping.look(connection, tenant.name)
                 if not found.database:
                     await connection.run(f"CREATE DATABASE IF NOT EXISTS `{tenant.name}` CHARACTER SET utf8mb4")
@@ -58,7 +60,7 @@ class MySQLAdapter(EngineAdapter):
                     f"{verb} USER {account_name(tenant.name)} "
                     f"{connection.flavour.identified(tenant.password)} {_limit(limits)}"
                 )
-                if not registered.revoked:
+                if not row_now.revoked:
                     await _grant(connection, tenant)
 
     async def verify_login(self, tenant: Tenant) -> None:
@@ -131,8 +133,8 @@ class MySQLAdapter(EngineAdapter):
                 await bookkeeping.refuse_strangers(connection, tenant.name)
                 yield None
             else:
-                async with self._alone(connection, tenant, row):
-                    yield connection
+                async with self._alone(connection, tenant, row) as row_now:
+                    yield connection if row_now else None
 
     @asynccontextmanager
     async def _known(self, tenant: Tenant) -> AsyncIterator[tuple[Connection, bookkeeping.Found]]:
@@ -146,13 +148,15 @@ class MySQLAdapter(EngineAdapter):
     @asynccontextmanager
     async def _alone(
         self, connection: Connection, tenant: Tenant, row: bookkeeping.Row
-    ) -> AsyncIterator[bookkeeping.Row]:
+    ) -> AsyncIterator[bookkeeping.Row | None]:
         """No other call works on the tenant meanwhile. The lock outlives a killed worker for as long as the
-        server still executes its last statement."""
+        server still executes its last statement. Gives the row as it is then: None when another call removed it."""
         if await connection.run("SELECT GET_LOCK(%s, %s)", (row.lock_name, BUSY_SECONDS)) != [(1,)]:
             raise EngineError(f"another call is working on {tenant.name}")
         current = await bookkeeping.read(connection, tenant)
-        yield current or await bookkeeping.register(connection, tenant)
+        if current and current.lock_name != row.lock_name:
+            raise EngineError(f"{tenant.name} was removed and made again meanwhile")
+        yield current
         await connection.run("DO RELEASE_LOCK(%s)", (row.lock_name,))
 
 

@@ -72,7 +72,7 @@ def ignored(number: int) -> Iterator[None]:
 
 def _from_driver(host: str, error: pymysql.MySQLError) -> EngineError:
     number = error.args[0] if error.args and isinstance(error.args[0], int) else None
-    if number is None:
+    if not number:
         # Not from the server: the driver found its connection closed.
         return HostUnavailable(f"{host}: the connection was lost")
     code = str(number)

@@ -19,6 +19,7 @@ _VARIABLES = (
     "have_ssl",
     "have_symlink",
     "disabled_storage_engines",
+    "partial_revokes",
 )
 # Engines that keep a tenant's rows where no other privilege is asked for: files, other servers.
 _REACHING_ENGINES = {"CONNECT", "FEDERATED", "SPIDER", "S3"}
@@ -31,7 +32,7 @@ async def inspect(connection: Connection) -> HostFacts:
     flavour = connection.flavour
     numbers = tuple(int(part) for part in variables["version"].split("-")[0].split(".")[:2])
     oldest = ".".join(map(str, flavour.oldest))
-    missing = [f"the administrator lacks {name}" for name in await _missing_privileges(connection, flavour)]
+    missing = [f"the administrator lacks {name}" for name in await _missing_privileges(connection, variables)]
     if numbers < flavour.oldest:
         missing.append(f"{flavour.name} {oldest} or later is needed; this is {variables['version']}")
     if variables["read_only"] == "ON":
@@ -50,7 +51,9 @@ async def inspect(connection: Connection) -> HostFacts:
     )
 
 
-async def _missing_privileges(connection: Connection, flavour: Flavour) -> list[str]:
+async def _missing_privileges(connection: Connection, variables: dict[str, str]) -> list[str]:
+    # With partial_revokes, MySQL takes the pattern for the name of a database.
+    places = ["*.*"] if variables.get("partial_revokes") == "ON" else ["*.*", f"`{TENANT_PATTERN}`.*"]
     everywhere: set[str] = set()
     in_databases: set[str] = set()
     for (line,) in await connection.run("SHOW GRANTS"):
@@ -60,14 +63,14 @@ async def _missing_privileges(connection: Connection, flavour: Flavour) -> list[
         privileges = {name.strip() for name in found["privileges"].split(",")}
         if found["on"] == "*.*":
             everywhere |= privileges
-        if found["on"] in ("*.*", f"`{TENANT_PATTERN}`.*") and "WITH GRANT OPTION" in line:
+        if found["on"] in places and "WITH GRANT OPTION" in line:
             in_databases |= privileges
     if "ALL PRIVILEGES" in everywhere:
         return []
-    missing = [name for name in flavour.global_privileges if name not in everywhere]
+    missing = [name for name in connection.flavour.global_privileges if name not in everywhere]
     lacking = [name for name in TENANT_PRIVILEGES.split(", ") if name not in in_databases]
     if lacking and "ALL PRIVILEGES" not in in_databases:
-        missing.append(f"{', '.join(lacking)} on `{TENANT_PATTERN}`.* WITH GRANT OPTION")
+        missing.append(f"{', '.join(lacking)} on {places[-1]} WITH GRANT OPTION")
     return missing
 
 

@@ -23,6 +23,7 @@ from app.engines.base import (
 from app.engines.naming import check_name, check_tenant
 from app.engines.postgres import catalog, host, prepared, statements
 from app.engines.postgres.connections import Connections
+from app.engines.postgres.errors import LOCK_NOT_AVAILABLE, UNRECOGNIZED_PARAMETER
 from app.engines.postgres.sessions import end_sessions
 
 
@@ -40,8 +41,13 @@ class PostgresAdapter(EngineAdapter):
         await self._connections.close()
 
     async def inspect_host(self) -> HostFacts:
-        async with self._connections.admin() as connection:
-            return await host.inspect(connection)
+        try:
+            async with self._connections.admin() as connection:
+                return await host.inspect(connection)
+        except EngineError as error:
+            if error.code == UNRECOGNIZED_PARAMETER:  # of those that every connection of ours asks for
+                raise EngineError(host.TOO_OLD, code=error.code) from error
+            raise
 
     async def harden_host(self) -> tuple[str, ...]:
         async with self._connections.admin() as connection:
@@ -52,7 +58,9 @@ class PostgresAdapter(EngineAdapter):
         async with self._connections.locked(tenant.name) as connection:
             found = (await catalog.find(connection, tenant.name)).check(tenant)
             await connection.execute(statements.write_role(tenant, limits, found))
-            if not found.database:
+            if found.invalid:
+                await connection.execute(statements.drop_database(tenant.name))
+            if found.invalid or not found.database:
                 await connection.execute(statements.create_database(tenant.name))
             await connection.execute(statements.limit(tenant.name, limits))
             if not found.revoked:
@@ -78,11 +86,17 @@ class PostgresAdapter(EngineAdapter):
 
     async def revoke(self, tenant: Tenant) -> None:
         check_tenant(tenant)
-        # Not locked at first: where `postgres` is open to everybody, the tenant could hold the lock itself.
-        async with self._connections.admin() as connection:
-            await self._shut_out(connection, tenant)
-        async with self._connections.locked(tenant.name) as connection:
-            await self._shut_out(connection, tenant)
+        try:
+            async with self._connections.locked(tenant.name) as connection:
+                await self._shut_out(connection, tenant)
+        except EngineError as error:
+            if error.code != LOCK_NOT_AVAILABLE:
+                raise
+            # Where the administrator's database is open to everybody, the tenant itself can hold the lock.
+            async with self._connections.admin() as connection:
+                await self._shut_out(connection, tenant)
+            async with self._connections.locked(tenant.name) as connection:
+                await self._shut_out(connection, tenant)
 
     async def restore(self, tenant: Tenant) -> None:
         check_tenant(tenant)
@@ -99,8 +113,9 @@ class PostgresAdapter(EngineAdapter):
         async with self._connections.locked(tenant.name) as connection:
             found = (await catalog.find(connection, tenant.name)).check(tenant)
             if found.database:
-                await prepared.roll_back(connection, self._connections, tenant.name)
-                await connection.execute(f'DROP DATABASE IF EXISTS "{tenant.name}" WITH (FORCE)')
+                if not found.invalid:
+                    await prepared.roll_back(connection, self._connections, tenant.name)
+                await connection.execute(statements.drop_database(tenant.name))
             # The role goes last: its comment is what proves an unfinished removal to be ours.
             for role in reversed(found.roles(tenant)):
                 await connection.execute(statements.drop_role(role))

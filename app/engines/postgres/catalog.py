@@ -10,14 +10,18 @@ from app.engines.naming import HELPER_SEPARATOR, MARKER_PREFIX
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
-    """A tenant's name as the server knows it. `owned`: the database's owner is our administrator.
-    `temp_limit`: the administrator may set `temp_file_limit`."""
+    """A tenant's name as the server knows it.
+
+    `invalid`: a crash in the middle of DROP DATABASE left it, and nothing but another drop works on it. `owned`:
+    its owner is our administrator. `temp_limit`: the administrator may set `temp_file_limit`.
+    """
 
     role: bool
     role_marker: str | None
     can_login: bool
     database: bool
     database_marker: str | None
+    invalid: bool
     owned: bool
     temp_limit: bool
     helpers: tuple[str, ...]
@@ -46,7 +50,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     def require(self, tenant: Tenant) -> "Found":
         """Raises `EngineError` too when role or database is missing."""
         self.check(tenant)
-        if not (self.role and self.database):
+        if not (self.role and self.database) or self.invalid:
             raise EngineError(f"{tenant.name} is not on this host, or only in part")
         return self
 
@@ -55,6 +59,7 @@ _FIND = """
 SELECT r.oid IS NOT NULL AS role, shobj_description(r.oid, 'pg_authid') AS role_marker,
        coalesce(r.rolcanlogin, false) AS can_login,
        d.oid IS NOT NULL AS database, shobj_description(d.oid, 'pg_database') AS database_marker,
+       coalesce(d.datconnlimit = -2, false) AS invalid,
        coalesce(pg_get_userbyid(d.datdba) = current_user, false) AS owned,
        has_parameter_privilege('temp_file_limit', 'SET') AS temp_limit,
        ARRAY(SELECT rolname::text FROM pg_roles WHERE starts_with(rolname, $1 || $2) ORDER BY 1) AS helpers

@@ -22,6 +22,7 @@ _REFUSED = {
     "42501",  # no CONNECT
     "55000",  # the database takes no connections
 }
+LOCK_NOT_AVAILABLE = "55P03"
 UNRECOGNIZED_PARAMETER = "42704"
 
 

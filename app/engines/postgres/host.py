@@ -6,6 +6,7 @@ from app.engines.base import EngineError, HostFacts
 
 OLDEST = 16
 """Before it, CREATEROLE is as good as a superuser, and can't hand a schema over without more rights."""
+TOO_OLD = f"PostgreSQL {OLDEST} or later is needed"
 
 _FACTS = """
 SELECT current_setting('server_version') AS version,
@@ -36,7 +37,7 @@ async def inspect(connection: Any) -> HostFacts:
     missing = [
         sentence
         for lacking, sentence in (
-            (facts["major"] < OLDEST, f"PostgreSQL {OLDEST} or later is needed; this is {facts['version']}"),
+            (facts["major"] < OLDEST, f"{TOO_OLD}; this is {facts['version']}"),
             (not facts["createdb"], "the administrator lacks CREATEDB"),
             (not facts["createrole"], "the administrator lacks CREATEROLE"),
             (facts["replica"], "this server is a read-only replica"),

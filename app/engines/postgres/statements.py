@@ -32,6 +32,10 @@ def create_database(name: str) -> str:
     return f"CREATE DATABASE \"{name}\" TEMPLATE template0 ENCODING 'UTF8' ALLOW_CONNECTIONS false"
 
 
+def drop_database(name: str) -> str:
+    return f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)'
+
+
 def open_database(tenant: Tenant) -> str:
     """Lets the tenant's role in, whoever may log in with it, and nobody else."""
     return "; ".join(
@@ -54,9 +58,10 @@ def limit(name: str, limits: EngineLimits) -> str:
 def close(tenant: Tenant, found: Found) -> str:
     """Empty when there is nothing to close."""
     statements = [f'ALTER ROLE "{role}" NOLOGIN' for role in found.roles(tenant)]
-    if found.database:
+    usable = found.database and not found.invalid
+    if usable:
         statements.append(f'ALTER DATABASE "{tenant.name}" ALLOW_CONNECTIONS false')
-    if found.database and found.role:
+    if usable and found.role:
         statements.append(f'REVOKE CONNECT ON DATABASE "{tenant.name}" FROM "{tenant.name}"')
     return "; ".join(statements)
 
