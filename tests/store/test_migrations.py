@@ -1,0 +1,108 @@
+"""Migrations: the same tables however many processes start at once, and nothing of one that died half-way."""
+
+import asyncio
+import sys
+from typing import Any
+
+import asyncpg
+import pytest
+import pytest_asyncio
+
+from app.store.migrate import MigrationFailed, migrate
+from app.store.session import fetch
+from app.store.tables import TABLES
+from tests.servers import RunningServer
+from tests.support.store import new_database, store
+from tests.support.waiting import until
+
+_PARTS = """
+SELECT table_name, column_name, data_type, is_nullable, column_default FROM information_schema.columns
+WHERE table_schema = 'public'
+UNION ALL SELECT tablename, indexname, indexdef, '', '' FROM pg_indexes WHERE schemaname = 'public'
+UNION ALL SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid), '', '' FROM pg_constraint
+WHERE connamespace = 'public'::regnamespace
+ORDER BY 1, 2, 3
+"""
+
+
+@pytest_asyncio.fixture
+async def empty_dsn(control_server: RunningServer) -> str:
+    return await new_database(control_server.admin_dsn)
+
+
+async def parts(dsn: str) -> list[tuple[Any, ...]]:
+    """Columns, indexes and constraints."""
+    connection = await asyncpg.connect(dsn)
+    try:
+        return [tuple(row) for row in await connection.fetch(_PARTS)]
+    finally:
+        await connection.close()
+
+
+async def migrating(dsn: str) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(sys.executable, "-m", "tests.store.migrate_once", dsn)
+
+
+async def test_every_table_is_there_as_it_is_declared(own_store: None) -> None:
+    rows = await fetch(
+        "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'public'"
+        " AND table_name <> 'migration'"
+    )
+    there = {(row["table_name"], row["column_name"]) for row in rows}
+    declared = {
+        (table._meta.tablename, column._meta.db_column_name) for table in TABLES for column in table._meta.columns
+    }
+    assert there == declared
+
+
+async def test_eight_processes_at_once(empty_dsn: str, control_dsn: str) -> None:
+    processes = await asyncio.gather(*(migrating(empty_dsn) for _ in range(8)))
+    assert [await process.wait() for process in processes] == [0] * 8
+    assert await parts(empty_dsn) == await parts(control_dsn)
+    async with store(empty_dsn):
+        ran = await fetch("SELECT name FROM migration")
+    assert len({row["name"] for row in ran}) == len(ran) > 0
+
+
+async def test_running_again_changes_nothing(own_store: None, control_dsn: str) -> None:
+    before = await parts(control_dsn)
+    ran = await fetch("SELECT name FROM migration")
+    await migrate()
+    assert await parts(control_dsn) == before
+    assert await fetch("SELECT name FROM migration") == ran
+
+
+async def test_a_death_in_the_middle_leaves_nothing(empty_dsn: str, control_dsn: str) -> None:
+    blocker: Any = await asyncpg.connect(empty_dsn)
+    try:
+        # A table that the migration comes to late: it waits there, with others made already.
+        held = blocker.transaction()
+        await held.start()
+        await blocker.execute("CREATE TABLE workflow_starts (n integer)")
+        process = await migrating(empty_dsn)
+        waiting = "SELECT 1 FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'"
+        await until(lambda: blocker.fetch(waiting))
+        process.kill()
+        await process.wait()
+        await held.rollback()
+        others = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        await until(lambda: _none(blocker, others))
+        assert await parts(empty_dsn) == []
+    finally:
+        await blocker.close()
+    async with store(empty_dsn):
+        await migrate()
+    assert await parts(empty_dsn) == await parts(control_dsn)
+
+
+async def test_a_migration_that_fails_leaves_nothing(empty_dsn: str) -> None:
+    async with store(empty_dsn):
+        await fetch("CREATE TABLE workflow_starts (n integer)")
+        before = await parts(empty_dsn)
+        with pytest.raises((MigrationFailed, asyncpg.PostgresError)):
+            await migrate()
+        assert await parts(empty_dsn) == before
+
+
+async def _none(connection: Any, query: str) -> bool:
+    return not await connection.fetch(query)

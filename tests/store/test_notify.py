@@ -1,0 +1,111 @@
+"""Waiting for a row: told at once, and not lost with the listener's connection."""
+
+import asyncio
+import contextlib
+import time
+from uuid import UUID, uuid4
+
+import pytest
+
+from app.store.notify import RowWatch, announce
+from app.store.session import fetch, transaction
+from tests.support.proxy import proxy
+from tests.support.store import store
+from tests.support.waiting import until
+
+
+class Row:
+    """A row that a waiter looks at, and how often it looked."""
+
+    def __init__(self) -> None:
+        self.done = False
+        self.looks = 0
+
+    async def look(self) -> str | None:
+        self.looks += 1
+        return "done" if self.done else None
+
+
+async def listening(count: int = 1) -> bool:
+    rows = await fetch("SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'")
+    return len(rows) == count
+
+
+async def changed(row: Row, database: UUID) -> None:
+    row.done = True
+    await announce(database)
+
+
+async def test_what_holds_already_is_not_waited_for(control_dsn: str) -> None:
+    async with store(control_dsn), RowWatch(control_dsn).running() as watch:
+        row = Row()
+        row.done = True
+        assert await watch.wait_for(uuid4(), row.look, 5) == "done"
+        assert row.looks == 1
+
+
+async def test_a_notice_wakes_only_its_waiters(control_dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.store.notify._FALLBACK_SECONDS", 60)
+    async with store(control_dsn), RowWatch(control_dsn).running() as watch:
+        await until(listening)
+        database, row, other = uuid4(), Row(), Row()
+        waiting = [asyncio.create_task(watch.wait_for(database, row.look, 20)) for _ in range(3)]
+        elsewhere = asyncio.create_task(watch.wait_for(uuid4(), other.look, 0.5))
+        await asyncio.sleep(0.1)
+        started = time.monotonic()
+        await changed(row, database)
+        assert await asyncio.gather(*waiting) == ["done"] * 3
+        assert time.monotonic() - started < 2
+        assert await elsewhere is None
+        assert other.looks == 1
+
+
+async def test_a_notice_is_sent_with_the_commit_and_not_without_it(
+    control_dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.store.notify._FALLBACK_SECONDS", 60)
+    async with store(control_dsn), RowWatch(control_dsn).running() as watch:
+        await until(listening)
+        database, row = uuid4(), Row()
+        waiting = asyncio.create_task(watch.wait_for(database, row.look, 20))
+        await asyncio.sleep(0.1)
+        with contextlib.suppress(LookupError):
+            async with transaction():
+                await announce(database)
+                raise LookupError
+        await asyncio.sleep(0.2)
+        assert row.looks == 1
+        async with transaction():
+            await changed(row, database)
+        assert await waiting == "done"
+
+
+async def test_the_time_limit(control_dsn: str) -> None:
+    async with store(control_dsn), RowWatch(control_dsn).running() as watch:
+        started = time.monotonic()
+        assert await watch.wait_for(uuid4(), Row().look, 0.2) is None
+        assert time.monotonic() - started < 1
+
+
+async def test_without_a_notice_the_waiter_looks_by_itself(control_dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.store.notify._FALLBACK_SECONDS", 0.05)
+    row = Row()
+    waiting = asyncio.create_task(RowWatch(control_dsn).wait_for(uuid4(), row.look, 20))
+    await asyncio.sleep(0.1)
+    row.done = True
+    assert await waiting == "done"
+
+
+async def test_a_lost_listener_comes_back(control_dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.store.notify._FALLBACK_SECONDS", 60)
+    async with proxy(control_dsn) as way, store(control_dsn), RowWatch(way.dsn(control_dsn)).running() as watch:
+        await until(listening)
+        await way.cut()
+        await until(lambda: listening(0))
+        await way.mend()
+        await until(listening)
+        database, row = uuid4(), Row()
+        waiting = asyncio.create_task(watch.wait_for(database, row.look, 20))
+        await asyncio.sleep(0.1)
+        await changed(row, database)
+        assert await waiting == "done"

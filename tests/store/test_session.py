@@ -1,0 +1,86 @@
+"""Transactions: all of it or nothing, blocks within blocks, and rows as structs."""
+
+import asyncio
+import contextlib
+
+import msgspec
+import pytest
+
+from app.store.session import fetch, fetch_all, fetch_one, transaction
+
+
+class _Team(msgspec.Struct):
+    name: str
+    tier: str
+
+
+async def add(name: str) -> None:
+    await fetch("INSERT INTO teams (name, tier) VALUES ($1, 'free')", name)
+
+
+async def names() -> list[str]:
+    return [row["name"] for row in await fetch("SELECT name FROM teams ORDER BY id")]
+
+
+async def test_an_error_takes_everything_back(own_store: None) -> None:
+    with contextlib.suppress(LookupError):
+        async with transaction():
+            await add("a")
+            async with transaction():
+                await add("b")
+            raise LookupError
+    assert await names() == []
+
+
+async def test_a_block_inside_a_block_is_the_same_transaction(own_store: None) -> None:
+    async with transaction():
+        (outer,) = await fetch("SELECT txid_current() AS id")
+        async with transaction():
+            assert await fetch("SELECT txid_current() AS id") == [outer]
+        await add("a")
+    assert await names() == ["a"]
+
+
+async def test_what_is_not_committed_is_not_seen(own_store: None) -> None:
+    inside, checked = asyncio.Event(), asyncio.Event()
+
+    async def write() -> None:
+        async with transaction():
+            await add("a")
+            inside.set()
+            await checked.wait()
+
+    writing = asyncio.create_task(write())
+    await inside.wait()
+    assert await names() == []
+    checked.set()
+    await writing
+    assert await names() == ["a"]
+
+
+async def test_a_cancelled_transaction_is_rolled_back(own_store: None) -> None:
+    inside = asyncio.Event()
+
+    async def write() -> None:
+        async with transaction():
+            await add("a")
+            inside.set()
+            await asyncio.Event().wait()
+
+    writing = asyncio.create_task(write())
+    await inside.wait()
+    writing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await writing
+    assert await names() == []
+
+
+async def test_rows_as_structs(own_store: None) -> None:
+    assert await fetch_one(_Team, "SELECT name, tier FROM teams") is None
+    await add("a")
+    await add("b")
+    assert await fetch_one(_Team, "SELECT name, tier FROM teams ORDER BY id") == _Team("a", "free")
+    assert await fetch_all(_Team, "SELECT name, tier FROM teams ORDER BY id DESC") == [
+        _Team("b", "free"),
+        _Team("a", "free"),
+    ]

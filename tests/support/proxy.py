@@ -1,0 +1,81 @@
+"""A way to a server that can be cut: what stands behind it is then as good as dead."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from urllib.parse import urlsplit, urlunsplit
+
+from app.local.ports import LOOPBACK, free_port
+
+
+class Proxy:
+    """Forwards a port of its own to another; `cut` breaks every connection and takes no new one."""
+
+    def __init__(self, target_port: int) -> None:
+        self.port = free_port()
+        self._target_port = target_port
+        self._server: asyncio.Server | None = None
+        self._forwarding: set[asyncio.Task[None]] = set()
+
+    def dsn(self, dsn: str) -> str:
+        """The same database, by this way."""
+        parts = urlsplit(dsn)
+        return urlunsplit(parts._replace(netloc=parts.netloc.replace(f":{parts.port}", f":{self.port}")))
+
+    async def mend(self) -> None:
+        self._server = await asyncio.start_server(self._accept, LOOPBACK, self.port)
+
+    async def cut(self) -> None:
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+        await self.break_connections()
+
+    async def break_connections(self) -> None:
+        for task in list(self._forwarding):
+            task.cancel()
+        await asyncio.gather(*self._forwarding, return_exceptions=True)
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._forwarding.add(task)
+        task.add_done_callback(self._forwarding.discard)
+        with contextlib.suppress(OSError, asyncio.CancelledError):
+            there_reader, there_writer = await asyncio.open_connection(LOOPBACK, self._target_port)
+            try:
+                await _both_ways((reader, there_writer), (there_reader, writer))
+            finally:
+                there_writer.transport.abort()
+        writer.transport.abort()
+
+
+@asynccontextmanager
+async def proxy(dsn: str) -> AsyncIterator[Proxy]:
+    """A way to the server of that DSN, open for the block."""
+    port = urlsplit(dsn).port
+    assert port is not None
+    way = Proxy(port)
+    await way.mend()
+    try:
+        yield way
+    finally:
+        await way.cut()
+
+
+async def _both_ways(*ways: tuple[asyncio.StreamReader, asyncio.StreamWriter]) -> None:
+    """Until either side ends."""
+    copying = [asyncio.create_task(_copy(*way)) for way in ways]
+    try:
+        await asyncio.wait(copying, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in copying:
+            task.cancel()
+        await asyncio.gather(*copying, return_exceptions=True)
+
+
+async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while data := await reader.read(65_536):
+        writer.write(data)
+        await writer.drain()
