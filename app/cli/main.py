@@ -5,6 +5,7 @@ import sys
 import rich_click as click
 
 from app.cli.accounts import keys, teams, users
+from app.cli.check import check
 from app.cli.databases import databases
 from app.cli.hosts import hosts
 from app.cli.workflows import workflows
@@ -23,5 +24,5 @@ def up() -> None:
     sys.exit(run_stack())
 
 
-for group in (users, keys, teams, databases, hosts, workflows):
-    main.add_command(group)
+for command in (users, keys, teams, databases, hosts, workflows, check):
+    main.add_command(command)

@@ -15,13 +15,16 @@ from rich.table import Table
 from temporalio.service import RPCError
 
 from app.core.errors import AppError
+from app.reconcile.report import Report
+
+_FILE_WIDTH = 250
 
 Command = Callable[..., Coroutine[Any, Any, Any]]
 
 
 def shown(run: Command) -> Callable[..., None]:
     """Makes an async function, whose result is a struct, a list of structs or None, the body of a command with
-    `--json`. Errors go to standard error, with exit status 1."""
+    `--json`. Errors go to standard error, with exit status 1; a report that is not ok exits with 1 too."""
 
     @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
     @functools.wraps(run)
@@ -38,6 +41,8 @@ def shown(run: Command) -> Callable[..., None]:
             sys.stdout.buffer.write(msgspec.json.encode(result) + b"\n")
         else:
             _show(result)
+        if isinstance(result, Report) and not result.ok:
+            sys.exit(1)
 
     # Click reads the options from the parameters that its decorators left, not from the wrapped function.
     command.__doc__ = inspect.getdoc(run)
@@ -45,7 +50,8 @@ def shown(run: Command) -> Callable[..., None]:
 
 
 def _show(result: Any) -> None:
-    console = Console()
+    # What goes into a file or another program is not cut to the width of a terminal.
+    console = Console(width=None if sys.stdout.isatty() else _FILE_WIDTH)
     if isinstance(result, list):
         _show_rows(console, result)
         return

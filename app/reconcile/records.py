@@ -1,0 +1,48 @@
+"""Rules over our own records: nothing stays between two states."""
+
+from datetime import timedelta
+
+from app.reconcile.report import Violation
+from app.store.session import fetch_all
+
+_RULES = (
+    """
+    SELECT 'provisioning_stuck' AS rule, uuid::text AS subject,
+           'provisioning since ' || created_at || ' on host ' || host_id AS detail
+    FROM databases WHERE status = 'provisioning' AND created_at < now() - $1::interval
+    """,
+    """
+    SELECT 'revocation_stuck' AS rule, uuid::text AS subject,
+           'deleted at ' || deleted_at || ', but its access has not been ended' AS detail
+    FROM databases
+    WHERE status = 'deleted' AND remote_since IS NOT NULL AND revoked_at IS NULL AND destroyed_at IS NULL
+      AND deleted_at < now() - $1::interval
+    """,
+    """
+    SELECT 'destruction_stuck' AS rule, uuid::text AS subject,
+           'to be destroyed at ' || destroy_at || ', but still on host ' || host_id AS detail
+    FROM databases WHERE status = 'deleted' AND destroyed_at IS NULL AND destroy_at < now() - $1::interval
+    """,
+    """
+    SELECT 'limits_stuck' AS rule, uuid::text AS subject,
+           'its limits, changed at ' || updated_at || ', are not in force' AS detail
+    FROM databases
+    WHERE status = 'active' AND limits_applied < limits_revision AND updated_at < now() - $1::interval
+    """,
+    """
+    SELECT 'workflow_start_stuck' AS rule, workflow_id AS subject,
+           'asked for at ' || created_at || coalesce(': ' || last_error, '') AS detail
+    FROM workflow_starts WHERE created_at < now() - $1::interval
+    """,
+    """
+    SELECT 'idempotency_key_stuck' AS rule, user_id || '/' || key AS subject,
+           'in flight, though its lease ended at ' || locked_until AS detail
+    FROM idempotency_keys
+    WHERE response_status IS NULL AND expires_at > now() AND locked_until < now() - $1::interval
+    """,
+)
+
+
+async def check_records(patience: timedelta) -> list[Violation]:
+    """What has been on its way for longer than `patience`."""
+    return [violation for rule in _RULES for violation in await fetch_all(Violation, rule, patience)]

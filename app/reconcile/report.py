@@ -1,0 +1,17 @@
+"""What a consistency check found."""
+
+import msgspec
+
+
+class Violation(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that is not as it must be."""
+
+    rule: str
+    subject: str
+    """What it is about: a database's uuid, a name on a host, a key."""
+    detail: str
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    ok: bool
+    violations: list[Violation]
