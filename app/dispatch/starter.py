@@ -6,7 +6,7 @@ import structlog
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from app.dispatch.starts import WorkflowStart, note_failure, start
+from app.dispatch.starts import WorkflowStart, hand_over, start
 
 log = structlog.get_logger(__name__)
 
@@ -34,4 +34,4 @@ class Starter:
         except (RPCError, RuntimeError, OSError) as fault:
             # The row stays: the promise is kept by the relay.
             log.warning("workflow_start_deferred", workflow_id=pending.workflow_id, reason=str(fault))
-            await note_failure(pending, str(fault))
+            await hand_over(pending, str(fault))

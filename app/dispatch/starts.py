@@ -36,7 +36,8 @@ INTERACTIVE, NORMAL, UPKEEP = 1, 3, 5
 
 _HEAD_START_SECONDS = 2.0
 """How long the relay leaves a fresh row to the process that wrote it."""
-_BACKOFF_LIMIT_SECONDS = 15.0
+_BACKOFF_LIMIT_SECONDS = 3.0
+"""What an end of Temporal's absence may go unnoticed."""
 _RPC_TIMEOUT = timedelta(seconds=3)
 _TASK_TIMEOUT = timedelta(seconds=2)
 """A worker that dies in a workflow task costs this long, in place of Temporal's 10 s."""
@@ -122,7 +123,12 @@ async def start(client: Client, pending: WorkflowStart) -> None:
 
 
 async def note_failure(pending: WorkflowStart, reason: str) -> None:
-    """Keeps why a start failed, for the operator, and lets the relay try at once."""
+    """Keeps why a start failed, for the operator."""
+    await fetch("UPDATE workflow_starts SET last_error = $2 WHERE id = $1", pending.id, reason[:500])
+
+
+async def hand_over(pending: WorkflowStart, reason: str) -> None:
+    """The same, and lets the relay try at once: the process that wrote the promise won't try again."""
     await fetch(
         "UPDATE workflow_starts SET last_error = $2, next_attempt_at = least(next_attempt_at, now()) WHERE id = $1",
         pending.id,

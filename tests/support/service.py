@@ -3,8 +3,10 @@
 So a test can kill them, and this process's one connection pool stays the tests' own.
 """
 
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+import os
+import signal
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from uuid import uuid4
@@ -70,20 +72,30 @@ class RunningService:
         """SIGKILL."""
         await self.processes.pop(name).kill()
 
+    @contextmanager
+    def frozen(self, name: str) -> Iterator[None]:
+        """For the block the process gets no time: what it was to do waits."""
+        pid = self.processes[name].pid
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(pid, signal.SIGCONT)
+
     async def stop(self) -> None:
         for name in list(self.processes):
             await self.processes.pop(name).stop(timeout=5)
 
     @asynccontextmanager
-    async def another_api(self, **settings: str) -> AsyncIterator[httpx.AsyncClient]:
-        """One more API process, with other settings, for the block."""
+    async def another_api(self, **settings: str) -> AsyncIterator[tuple[httpx.AsyncClient, ChildProcess]]:
+        """One more API process, with other settings, for the block. It may be killed in it."""
         port = free_port()
         environ = self.environ(API_PORT=str(port), **settings)
         log = self.folder / f"api-{port}.log"
         process = await start(ApiService("api", port=port, log=log, environ=lambda: environ, host=LOOPBACK))
         try:
             async with http_client(f"http://{LOOPBACK}:{port}") as client:
-                yield client
+                yield client, process
         finally:
             await process.stop(timeout=5)
 

@@ -1,0 +1,66 @@
+"""The relay: keeps what nobody else has kept, and does not hammer a Temporal that is away."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from uuid import uuid4
+
+from temporalio.client import Client
+
+from app.contracts.base import Engine
+from app.contracts.databases import ProvisionDatabase, ProvisionDatabaseInput
+from app.core.temporal import connect
+from app.dispatch.starts import INTERACTIVE, request_start
+from app.local.ports import LOOPBACK, free_port
+from app.local.temporal import TemporalService
+from app.store.session import fetch
+from tests.support.waiting import until
+from workers.relay import relay
+from workers.search_attributes import register_search_attributes
+
+
+@asynccontextmanager
+async def relaying(client: Client) -> AsyncIterator[None]:
+    task = asyncio.create_task(relay(client))
+    try:
+        yield
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
+async def due_promises(count: int) -> None:
+    for _ in range(count):
+        request = ProvisionDatabaseInput(
+            database=uuid4(), engine=Engine.POSTGRES, region="nowhere-9", team_id=7, address="db.example.com:5432"
+        )
+        await request_start(ProvisionDatabase, f"test/{request.database}", request, priority=INTERACTIVE)
+    await fetch("UPDATE workflow_starts SET next_attempt_at = now()")
+
+
+async def all_kept() -> bool:
+    return not await fetch("SELECT 1 FROM workflow_starts")
+
+
+async def test_two_relays_keep_every_promise(own_store: None, temporal_server: TemporalService) -> None:
+    client = await connect(temporal_server.address, "default")
+    await register_search_attributes(client)
+    await due_promises(60)
+    async with relaying(client), relaying(client):
+        await until(all_kept)
+
+
+async def test_temporal_away_and_back(own_store: None, temporal_server: TemporalService) -> None:
+    client = await connect(temporal_server.address, "default")
+    await register_search_attributes(client)
+    await due_promises(1)
+    away = await connect(f"{LOOPBACK}:{free_port()}", "default", lazy=True)
+    async with relaying(away):
+        await until(lambda: fetch("SELECT 1 FROM workflow_starts WHERE last_error IS NOT NULL"))
+        await asyncio.sleep(1)
+    (row,) = await fetch("SELECT attempts FROM workflow_starts")
+    assert 1 <= row["attempts"] <= 3
+    async with relaying(client):
+        await until(all_kept)
