@@ -5,7 +5,8 @@ from uuid import UUID
 from temporalio import activity
 
 from activities.errors import as_failures
-from app.contracts.control import ControlActivities, HostFailure, LimitsApplied, Replacement
+from app.contracts.control import ControlActivities, HostFailure, LimitsApplied
+from app.contracts.databases import Placement
 from app.databases import lifecycle
 
 
@@ -13,9 +14,9 @@ class ControlActivitiesOnStore(ControlActivities):
     """Through `app.databases.lifecycle`, where the moves are made."""
 
     @activity.defn(name="replace_host")
-    async def replace_host(self, failure: HostFailure) -> Replacement:
+    async def replace_host(self, failure: HostFailure) -> Placement:
         with as_failures():
-            return await lifecycle.replace_host(failure.database, name_taken=failure.name_taken, reason=failure.reason)
+            return await lifecycle.replace_host(failure)
 
     @activity.defn(name="activate_database")
     async def activate_database(self, database: UUID) -> None:
@@ -24,16 +25,20 @@ class ControlActivitiesOnStore(ControlActivities):
 
     @activity.defn(name="abandon_provisioning")
     async def abandon_provisioning(self, database: UUID) -> None:
-        await lifecycle.abandon_provisioning(database)
+        with as_failures():
+            await lifecycle.abandon_provisioning(database)
 
     @activity.defn(name="record_revoked")
     async def record_revoked(self, database: UUID) -> None:
-        await lifecycle.record_revoked(database)
+        with as_failures():
+            await lifecycle.record_revoked(database)
 
     @activity.defn(name="record_destroyed")
     async def record_destroyed(self, database: UUID) -> None:
-        await lifecycle.record_destroyed(database)
+        with as_failures():
+            await lifecycle.record_destroyed(database)
 
     @activity.defn(name="record_limits_applied")
     async def record_limits_applied(self, applied: LimitsApplied) -> None:
-        await lifecycle.record_limits_applied(applied.database, applied.revision)
+        with as_failures():
+            await lifecycle.record_limits_applied(applied.database, applied.revision)

@@ -10,7 +10,7 @@ from app.contracts.engine import EngineActivities, RemnantRef
 from app.core.ids import marker
 from app.core.secrets import SecretBox
 from app.databases import records
-from app.databases.lifecycle import begin_remote, expect
+from app.databases.lifecycle import NotWanted, begin_remote, expect
 from app.databases.records import DatabaseRecord
 from app.engines.base import EngineLimits, NameTaken, Tenant
 from app.hosts.adapters import Adapters, password_place
@@ -28,7 +28,11 @@ class EngineActivitiesOnHosts(EngineActivities):
     async def create_database(self, database: UUID) -> None:
         with as_failures():
             async with database_lock(database):
-                record = await begin_remote(database)
+                try:
+                    record = await begin_remote(database)
+                except NotWanted:
+                    await self._remove_late_work(database)
+                    raise
                 adapter = await self._adapters.of_host(record.host_id)
                 await adapter.create(self._tenant(record), _limits(record))
 
@@ -49,8 +53,8 @@ class EngineActivitiesOnHosts(EngineActivities):
                     DatabaseStatus.ACTIVE,
                     DatabaseStatus.PAUSED,
                 )
-                # What is still to be created gets its limits then.
-                if record.provisioned_at is not None:
+                # Where nothing was made yet, it is made with these limits.
+                if record.remote_since is not None:
                     adapter = await self._adapters.of_host(record.host_id)
                     await adapter.set_limits(self._tenant(record), _limits(record))
                 return record.limits_revision
@@ -88,6 +92,13 @@ class EngineActivitiesOnHosts(EngineActivities):
                 except NameTaken:
                     # A stranger's: it was the reason to give this place up, and is none of our business.
                     activity.logger.info("the name there is a stranger's; left alone")
+
+    async def _remove_late_work(self, database: UUID) -> None:
+        """An earlier attempt may have lost its lock and worked on, past the destruction."""
+        record = await records.find(database)
+        if record is not None and record.remote_since is not None and record.destroyed_at is not None:
+            adapter = await self._adapters.of_host(record.host_id)
+            await adapter.destroy(self._tenant(record))
 
     def _tenant(self, record: DatabaseRecord) -> Tenant:
         """Without its password once that is forgotten; nothing that still happens then needs it."""

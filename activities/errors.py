@@ -3,11 +3,13 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from temporalio.exceptions import ApplicationError
+import asyncpg
+from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
-from app.contracts.engine import HOST_UNAVAILABLE, NAME_TAKEN, NOT_WANTED
+from app.contracts.engine import ENGINE_REFUSED, HOST_UNAVAILABLE, NAME_TAKEN, NOT_WANTED, STORE_UNAVAILABLE
 from app.databases.lifecycle import NotWanted
 from app.engines.base import EngineError, HostUnavailable, NameTaken
+from app.store.locks import LockBusy, LockLost
 
 
 @contextmanager
@@ -16,10 +18,19 @@ def as_failures() -> Iterator[None]:
     try:
         yield
     except NotWanted as error:
-        raise ApplicationError(str(error), type=NOT_WANTED, non_retryable=True) from None
+        # Expected, and so no reason for a warning in the log.
+        raise ApplicationError(
+            str(error), type=NOT_WANTED, non_retryable=True, category=ApplicationErrorCategory.BENIGN
+        ) from None
     except NameTaken as error:
         raise ApplicationError(str(error), type=NAME_TAKEN, non_retryable=True) from None
     except HostUnavailable as error:
         raise ApplicationError(str(error), type=HOST_UNAVAILABLE) from None
+    except (LockBusy, LockLost) as error:
+        raise ApplicationError(str(error), type=STORE_UNAVAILABLE) from None
     except EngineError as error:
-        raise ApplicationError(str(error), type=type(error).__name__) from None
+        raise ApplicationError(str(error), type=ENGINE_REFUSED) from None
+    except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError) as error:
+        # TimeoutError is an OSError: the engines' own are translated before they come here.
+        fault = type(error).__name__
+        raise ApplicationError(f"Headwater's own database is out of reach ({fault})", type=STORE_UNAVAILABLE) from None

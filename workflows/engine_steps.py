@@ -5,11 +5,11 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from temporalio import workflow
-from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
+from temporalio.exceptions import ActivityError, ApplicationError, TimeoutError, TimeoutType, is_cancelled_exception
 
 from app.contracts.control import ControlActivities
 from app.contracts.databases import DatabaseWorkflowInput
-from app.contracts.engine import NOT_WANTED, EngineActivities
+from app.contracts.engine import ENGINE_REFUSED, HOST_UNAVAILABLE, NAME_TAKEN, NOT_WANTED, EngineActivities
 from app.contracts.queues import engine_queue
 from workflows import policies
 
@@ -66,6 +66,16 @@ def failure_type(failure: ActivityError) -> str | None:
     return failure.cause.type if isinstance(failure.cause, ApplicationError) else None
 
 
+def blames_host(failure: ActivityError) -> bool:
+    """Whether the engine host failed: it refused, was out of reach, or took too long. Otherwise it was a worker
+    or our own database."""
+    if isinstance(failure.cause, TimeoutError):
+        return failure.cause.type is TimeoutType.START_TO_CLOSE
+    return failure_type(failure) in (ENGINE_REFUSED, HOST_UNAVAILABLE, NAME_TAKEN)
+
+
 def reason(failure: ActivityError) -> str:
     """What went wrong, for people."""
+    if isinstance(failure.cause, TimeoutError) and failure.cause.type is TimeoutType.HEARTBEAT:
+        return "the worker that was at it stopped answering"
     return str(failure.cause or failure)

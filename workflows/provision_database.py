@@ -4,19 +4,12 @@ import asyncio
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, is_cancelled_exception
-from temporalio.workflow import ParentClosePolicy
 
-from app.contracts.control import ControlActivities, HostFailure, Replacement
-from app.contracts.databases import (
-    ProvisionDatabase,
-    ProvisionDatabaseInput,
-    RemoveRemnant,
-    RemoveRemnantInput,
-)
+from app.contracts.control import ControlActivities, HostFailure
+from app.contracts.databases import Placement, ProvisionDatabase, ProvisionDatabaseInput
 from app.contracts.engine import NAME_TAKEN, NOT_WANTED, EngineActivities
-from app.contracts.queues import remnant_workflow_id
 from workflows import policies
-from workflows.engine_steps import engine_attempts, failure_type, reason, record, remove_from_host
+from workflows.engine_steps import blames_host, engine_attempts, failure_type, reason, record, remove_from_host
 
 
 @workflow.defn(name="ProvisionDatabase")
@@ -37,27 +30,24 @@ class ProvisionDatabaseWorkflow(ProvisionDatabase):
             raise
 
     async def _provision(self, request: ProvisionDatabaseInput) -> None:
-        address = request.address
+        placement = request.placement
         round_ = 0
         while True:
             try:
-                await self._make(request, address, round_)
+                await self._make(request, placement, round_)
                 break
             except ActivityError as failure:
                 if is_cancelled_exception(failure) or failure_type(failure) == NOT_WANTED:
                     raise
-                replacement = await self._replace_host(request, failure)
-                round_ = round_ + 1 if replacement.address == address else 0
-                address = replacement.address
-                workflow.set_current_details(
-                    f"Waiting for engine host {address}. The last attempt failed: {reason(failure)}"
-                )
+                last, placement = placement, await self._next_placement(request, placement, failure)
+                round_ = round_ + 1 if placement == last else 0
+                workflow.set_current_details(_waiting(placement, last, failure))
         workflow.set_current_details("Proven by a login with its own credentials; recording it as active.")
         await record(ControlActivities.activate_database, request.database)
-        workflow.set_current_details(f"Active on {address}.")
+        workflow.set_current_details(f"Active on {placement.address}.")
 
-    async def _make(self, request: ProvisionDatabaseInput, address: str, round_: int) -> None:
-        database = request.database
+    async def _make(self, request: ProvisionDatabaseInput, placement: Placement, round_: int) -> None:
+        database, address = request.database, placement.address
         await engine_attempts(
             request, EngineActivities.create_database, database, f"create the database on {address}", round_
         )
@@ -65,36 +55,32 @@ class ProvisionDatabaseWorkflow(ProvisionDatabase):
             request, EngineActivities.verify_login, database, f"log in to it on {address} as its tenant", round_
         )
 
-    async def _replace_host(self, request: ProvisionDatabaseInput, failure: ActivityError) -> Replacement:
-        replacement = await workflow.execute_activity_method(
+    async def _next_placement(
+        self, request: ProvisionDatabaseInput, placement: Placement, failure: ActivityError
+    ) -> Placement:
+        """Another one where the host is to blame; the same where our own side failed."""
+        if not blames_host(failure):
+            return placement
+        return await workflow.execute_activity_method(
             ControlActivities.replace_host,
             HostFailure(
                 database=request.database,
+                placement=placement,
                 name_taken=failure_type(failure) == NAME_TAKEN,
                 reason=reason(failure),
             ),
             **policies.control(),
         )
-        if replacement.remnant_host_id is not None:
-            await workflow.start_child_workflow(
-                RemoveRemnant.run,
-                RemoveRemnantInput(
-                    database=request.database,
-                    engine=request.engine,
-                    region=request.region,
-                    team_id=request.team_id,
-                    host_id=replacement.remnant_host_id,
-                    name=replacement.remnant_name,
-                ),
-                id=remnant_workflow_id(request.database, replacement.remnant_host_id),
-                parent_close_policy=ParentClosePolicy.ABANDON,
-                search_attributes=workflow.info().typed_search_attributes,
-                static_summary=f"Left on host {replacement.remnant_host_id} by database {request.database}",
-            )
-        return replacement
 
     async def _undo(self, request: ProvisionDatabaseInput) -> None:
         workflow.set_current_details("Cancelled; removing what was made so far.")
         await record(ControlActivities.abandon_provisioning, request.database)
         await remove_from_host(request)
         workflow.set_current_details("Cancelled; nothing is left of it.")
+
+
+def _waiting(placement: Placement, last: Placement, failure: ActivityError) -> str:
+    moved = f"Moved from {last.address}." if placement != last else "No other host of the region has room."
+    if not blames_host(failure):
+        moved = ""
+    return f"Waiting for engine host {placement.address}. {moved} The last attempt failed: {reason(failure)}"

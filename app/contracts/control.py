@@ -6,23 +6,16 @@ from uuid import UUID
 from temporalio import activity
 
 from app.contracts.base import Contract
-
-
-class Replacement(Contract, frozen=True, kw_only=True):
-    """The outcome of looking for another host."""
-
-    address: str
-    """`host:port` of the new place, or of the old one when there is no other."""
-    remnant_host_id: int | None
-    """The host where parts of the database may lie that belong to it no more."""
-    remnant_name: str
-    """The name of those parts there."""
+from app.contracts.databases import Placement
 
 
 class HostFailure(Contract, frozen=True, kw_only=True):
     """What a provisioning attempt met on its host."""
 
     database: UUID
+    placement: Placement
+    """Where the attempt was made. A database that is placed elsewhere by now stays there: it was moved before,
+    and the answer was lost."""
     name_taken: bool
     """The name is a stranger's there: take another name. Otherwise the host is sick."""
     reason: str
@@ -38,8 +31,9 @@ class ControlActivities(ABC):
 
     @activity.defn(name="replace_host")
     @abstractmethod
-    async def replace_host(self, failure: HostFailure) -> Replacement:
-        """Places a provisioning database anew after a failure on its host."""
+    async def replace_host(self, failure: HostFailure) -> Placement:
+        """Places a provisioning database anew after a failure on its host, and has `RemoveRemnant` clear what may
+        lie there. The place stays the same when there is no other."""
 
     @activity.defn(name="activate_database")
     @abstractmethod

@@ -21,11 +21,21 @@ class DatabaseWorkflowInput(Contract, frozen=True, kw_only=True):
     team_id: int
 
 
-class ProvisionDatabaseInput(DatabaseWorkflowInput, frozen=True, kw_only=True):
-    """Credentials, limits and host are read from our own database by the activities."""
+class Placement(Contract, frozen=True, kw_only=True):
+    """Where a database is being made."""
 
+    host_id: int
     address: str
-    """`host:port` where it was placed at first, for people."""
+    """The host's `host:port`, for people."""
+    name: str
+    """Of the database and its role there."""
+
+
+class ProvisionDatabaseInput(DatabaseWorkflowInput, frozen=True, kw_only=True):
+    """Credentials and limits are read from our own database by the activities."""
+
+    placement: Placement
+    """Where it was placed at first."""
 
 
 class DeleteDatabaseInput(DatabaseWorkflowInput, frozen=True, kw_only=True):

@@ -7,12 +7,16 @@ from temporalio import activity
 
 from app.contracts.base import Contract
 
+ENGINE_REFUSED = "EngineRefused"
+"""Failure type: the host answered, and not as it should."""
 HOST_UNAVAILABLE = "HostUnavailable"
 """Failure type: the host can't be reached or takes no work; another one may."""
 NAME_TAKEN = "NameTaken"
 """Failure type: a stranger's object has the name on that host."""
 NOT_WANTED = "NotWanted"
 """Failure type: our own row says that this work is no longer to be done, as after a deletion."""
+STORE_UNAVAILABLE = "StoreUnavailable"
+"""Failure type: our own database can't be reached; no host is to blame."""
 
 
 class RemnantRef(Contract, frozen=True, kw_only=True):

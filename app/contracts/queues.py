@@ -28,8 +28,9 @@ def limits_workflow_id(database: UUID, revision: int) -> str:
     return f"apply-limits/{database}/{revision}"
 
 
-def remnant_workflow_id(database: UUID, host_id: int) -> str:
-    return f"remove-remnant/{database}/{host_id}"
+def remnant_workflow_id(database: UUID, host_id: int, move: UUID) -> str:
+    """`move` tells apart the times that provisioning gave up on the same host."""
+    return f"remove-remnant/{database}/{host_id}/{move}"
 
 
 DATABASE_ATTRIBUTE = SearchAttributeKey.for_keyword("HeadwaterDatabase")

@@ -7,12 +7,15 @@ from datetime import datetime
 from uuid import UUID
 
 from app.contracts.base import DatabaseStatus
-from app.contracts.control import Replacement
+from app.contracts.control import HostFailure
+from app.contracts.databases import Placement, RemoveRemnant, RemoveRemnantInput
+from app.contracts.queues import remnant_workflow_id
 from app.core.clock import utc_now
-from app.core.ids import engine_name
+from app.core.ids import engine_name, new_uuid
 from app.databases import records
 from app.databases.records import DatabaseRecord
 from app.databases.views import masked_view
+from app.dispatch.starts import NORMAL, request_start
 from app.events import outbox
 from app.events.types import EventType
 from app.hosts.loads import mark_sick, mark_well, place
@@ -117,36 +120,53 @@ async def record_limits_applied(database: UUID, revision: int) -> None:
         await announce(database)
 
 
-async def replace_host(database: UUID, *, name_taken: bool, reason: str) -> Replacement:
+def placement_of(record: DatabaseRecord) -> Placement:
+    return Placement(host_id=record.host_id, address=f"{record.host}:{record.port}", name=record.engine_name)
+
+
+async def replace_host(failure: HostFailure) -> Placement:
     """Moves a provisioning database off a host that failed, or to another name where its name is a stranger's.
 
-    It stays where it is when no other host of its region has room: then waiting is all there is.
+    It stays where it is when no other host of its region has room: then waiting is all there is. Raises
+    `NotWanted` unless it is provisioning.
     """
     async with transaction():
-        old = expect(await records.find_for_update(database), DatabaseStatus.PROVISIONING)
-        if name_taken:
+        old = expect(await records.find_for_update(failure.database), DatabaseStatus.PROVISIONING)
+        if placement_of(old) != failure.placement:
+            return placement_of(old)
+        if failure.name_taken:
             await _move(old, old.host_id, engine_name())
         else:
-            await mark_sick(old.host_id, reason)
+            await mark_sick(old.host_id, failure.reason)
             other = await place(old.engine, old.region, old.connections, without=old.host_id)
             if other is not None and not other.sick:
                 await _move(old, other.id, old.engine_name)
-        new = expect(await records.find(database), DatabaseStatus.PROVISIONING)
-    moved = (new.host_id, new.engine_name) != (old.host_id, old.engine_name)
-    return Replacement(
-        address=f"{new.host}:{new.port}",
-        remnant_host_id=old.host_id if moved and old.remote_since else None,
-        remnant_name=old.engine_name,
-    )
+        return placement_of(expect(await records.find(failure.database), DatabaseStatus.PROVISIONING))
 
 
 async def _move(record: DatabaseRecord, host_id: int, name: str) -> None:
+    """Asks in the same transaction for what may lie at the old place to be removed: nobody would know of it
+    afterwards."""
     await fetch(
         "UPDATE databases SET host_id = $2, engine_name = $3, remote_since = NULL, updated_at = now() WHERE id = $1",
         record.id,
         host_id,
         name,
     )
+    if record.remote_since is not None:
+        await request_start(
+            RemoveRemnant,
+            remnant_workflow_id(record.uuid, record.host_id, new_uuid()),
+            RemoveRemnantInput(
+                database=record.uuid,
+                engine=record.engine,
+                region=record.region,
+                team_id=record.team_id,
+                host_id=record.host_id,
+                name=record.engine_name,
+            ),
+            priority=NORMAL,
+        )
 
 
 async def _tell(kind: EventType, database: UUID) -> None:

@@ -23,7 +23,7 @@ from app.core.errors import CapacityExhausted, InvalidField, NotFound
 from app.core.ids import engine_name, engine_password, new_uuid
 from app.core.secrets import SecretBox
 from app.databases import records
-from app.databases.lifecycle import note_deleted
+from app.databases.lifecycle import note_deleted, placement_of
 from app.databases.records import DatabaseRecord
 from app.databases.schemas import ChangeQuotas, CreateDatabase
 from app.databases.views import masked_view
@@ -66,7 +66,7 @@ async def create(box: SecretBox, principal: Principal, request: CreateDatabase) 
             engine=engine,
             region=host.region,
             team_id=team.id,
-            address=f"{host.host}:{host.port}",
+            placement=placement_of(record),
         ),
         priority=INTERACTIVE,
     )

@@ -13,9 +13,18 @@ _NAMESPACE = b"headwater database lock"
 LOCK_WAIT_SECONDS = 20.0
 
 
+class LockBusy(Exception):
+    """Another step holds the lock."""
+
+
+class LockLost(Exception):
+    """The connection that held the lock broke, so another step may have worked beside the block."""
+
+
 @asynccontextmanager
 async def database_lock(database: UUID) -> AsyncIterator[None]:
-    """Held for the block. Waits up to `LOCK_WAIT_SECONDS`, then raises `TimeoutError`.
+    """Held for the block. Waits up to `LOCK_WAIT_SECONDS`, then raises `LockBusy`. Raises `LockLost` after a
+    block through which it was not held to the end.
 
     It belongs to a session of our own PostgreSQL: a worker that dies loses it at once, while one that only hangs
     keeps it, so that a second attempt never works beside the first.
@@ -23,10 +32,19 @@ async def database_lock(database: UUID) -> AsyncIterator[None]:
     key = int.from_bytes(hashlib.sha256(_NAMESPACE + database.bytes).digest()[:8], "big", signed=True)
     async with raw_connection() as connection:
         try:
-            await connection.execute("SELECT pg_advisory_lock($1)", key, timeout=LOCK_WAIT_SECONDS)
+            await _lock(connection, key)
             yield
         finally:
             await _unlock(connection, key)
+        if connection.is_closed():
+            raise LockLost("the lock was lost while a step was at work")
+
+
+async def _lock(connection: Connection, key: int) -> None:
+    try:
+        await connection.execute("SELECT pg_advisory_lock($1)", key, timeout=LOCK_WAIT_SECONDS)
+    except TimeoutError:
+        raise LockBusy("another step is at work on this database") from None
 
 
 async def _unlock(connection: Connection, key: int) -> None:
