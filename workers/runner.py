@@ -33,6 +33,7 @@ module is not the struct that the converter knows."""
 _GRACEFUL_SHUTDOWN = timedelta(seconds=5)
 _STICKY_TIMEOUT = timedelta(seconds=1)
 """How long a workflow's next task waits for the worker that last ran it: what a killed worker costs."""
+_HEARTBEAT_INTERVAL = timedelta(seconds=1)
 _CONNECT_RETRY_SECONDS = 0.5
 
 log = structlog.get_logger(__name__)
@@ -69,6 +70,8 @@ def build_worker(client: Client, queue: str, box: SecretBox, adapters: Adapters)
         workflow_runner=sandbox(),
         interceptors=[Heartbeats()],
         max_concurrent_activities=20,
+        # By default four fifths of the heartbeat timeout: one late beat, and a step is started a second time.
+        max_heartbeat_throttle_interval=_HEARTBEAT_INTERVAL,
         sticky_queue_schedule_to_start_timeout=_STICKY_TIMEOUT,
         graceful_shutdown_timeout=_GRACEFUL_SHUTDOWN,
         build_id="headwater",

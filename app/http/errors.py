@@ -39,6 +39,7 @@ _STORE_AWAY = (
     asyncpg.TooManyConnectionsError,
     asyncpg.ReadOnlySQLTransactionError,
     asyncpg.InterfaceError,
+    asyncpg.InternalClientError,  # of a connection that broke in the middle of an answer
     TimeoutError,
 )
 """What a request meets while our own database restarts or is out of reach."""

@@ -69,7 +69,8 @@ class RowWatch:
         while True:
             try:
                 await self._listen_once()
-            except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError) as fault:
+            except Exception as fault:
+                # Whatever it was: a process without its listener would answer late for ever.
                 log.warning("listener_lost", reason=str(fault) or type(fault).__name__)
             await asyncio.sleep(0.5)
 
