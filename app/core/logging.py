@@ -21,10 +21,10 @@ def configure(log_format: str = "json", level: int = logging.INFO) -> None:
         _redact,
     ]
     renderer: list[Processor] = (
-        # Tracebacks as text: structured ones would carry local variables, and with them passwords.
+        # Plain tracebacks: structured and colourful ones would carry local variables, and with them passwords.
         [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
         if log_format == "json"
-        else [structlog.dev.ConsoleRenderer()]
+        else [structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)]
     )
     structlog.configure(
         processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],

@@ -67,7 +67,7 @@ class SecretBox:
         try:
             nonce, body = rest[:_NONCE_BYTES], rest[_NONCE_BYTES:]
             return cipher.decrypt(nonce, body, place.associated_data()).decode()
-        except InvalidTag:
+        except (InvalidTag, ValueError):  # the latter for one that was cut short
             raise InvalidSecret(f"{place.table}.{place.column}: changed, or moved from another row") from None
 
 

@@ -5,6 +5,7 @@ faults are reported together: a misspelt setting that is ignored in silence cost
 """
 
 import ipaddress
+import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -126,14 +127,19 @@ _POSITIVE = {
 _NOT_NEGATIVE = {"pool_size", "deletion_grace_seconds"}
 _RULES: tuple[tuple[set[str], Callable[[Any], bool], str], ...] = (
     (_PORTS, lambda port: not 1 <= port <= 65_535, "expected a port from 1 to 65535"),
-    (_POSITIVE, lambda number: number <= 0, "expected a number above 0"),
-    (_NOT_NEGATIVE, lambda number: number < 0, "expected 0 or more"),
+    # Written so that "nan" is refused too, and "inf": no wait is for ever.
+    (_POSITIVE, lambda number: not 0 < number < math.inf, "expected a number above 0"),
+    (_NOT_NEGATIVE, lambda number: not 0 <= number < math.inf, "expected 0 or more"),
     ({"regions"}, lambda regions: not regions, "expected at least one region"),
     (
         {"regions"},
         lambda regions: any(not r.replace("-", "").isalnum() or not r.islower() for r in regions),
         "expected region codes such as us-east-1",
     ),
-    ({"webhook_retry_schedule"}, lambda waits: not waits or min(waits) < 0, "expected seconds, 0 or more"),
+    (
+        {"webhook_retry_schedule"},
+        lambda waits: not waits or not all(0 <= wait < math.inf for wait in waits),
+        "expected seconds, 0 or more",
+    ),
     ({"log_format"}, lambda form: form not in ("json", "console"), "expected json or console"),
 )

@@ -1,0 +1,71 @@
+"""From a wrong body to an error that names the field by its path."""
+
+import contextlib
+from typing import Annotated
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.core.errors import AppError, InvalidField, MalformedJSON, MissingRequiredField
+from app.web.body import canonical, decode
+
+
+class Part(msgspec.Struct, forbid_unknown_fields=True):
+    size: Annotated[int, msgspec.Meta(ge=1)]
+
+
+class Whole(msgspec.Struct, forbid_unknown_fields=True):
+    name: str
+    parts: list[Part] = []
+    by_name: dict[str, Part] = {}
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "field"),
+    [
+        (b'{"name": 1}', InvalidField, "name"),
+        (b'{"name": "a", "parts": [{"size": 1}, {"size": 0}]}', InvalidField, "parts[1].size"),
+        (b'{"name": "a", "parts": [{}]}', MissingRequiredField, "parts[0].size"),
+        (b'{"name": "a", "parts": [{"size": 1, "colour": 2}]}', InvalidField, "parts[0].colour"),
+        (b'{"name": "a", "by_name": {"x": {"size": "1"}}}', InvalidField, "by_name[...].size"),
+        (b'{"name": "a", "parts": {}}', InvalidField, "parts"),
+        (b'{"parts": []}', MissingRequiredField, "name"),
+        (b'{"name": "a", "Name": "b"}', InvalidField, "Name"),
+        (b'"name"', InvalidField, "body"),
+    ],
+)
+def test_the_field_is_named_by_its_path(body: bytes, kind: type[AppError], field: str) -> None:
+    with pytest.raises(kind) as refused:
+        decode(body, Whole)
+    assert refused.value.details == {"field": field}
+    assert field in refused.value.message or field == "body"
+
+
+@given(body=st.binary())
+def test_no_body_brings_it_down(body: bytes) -> None:
+    for read in (lambda: decode(body, Whole), lambda: canonical(body)):
+        with contextlib.suppress(MalformedJSON, InvalidField, MissingRequiredField):
+            read()
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=10,
+)
+
+
+@given(value=JSON)
+def test_the_canonical_form_is_the_same_for_the_same_value_only(value: object) -> None:
+    body = msgspec.json.encode(value)
+    assert canonical(body) == canonical(msgspec.json.format(body, indent=3))
+    assert msgspec.json.decode(canonical(body)) == msgspec.json.decode(body)
+    assert canonical(body) != canonical(msgspec.json.encode([value]))
+
+
+def test_the_order_of_keys_is_no_difference_and_null_is() -> None:
+    assert canonical(b'{"a": 1, "b": {"c": 2, "d": 3}}') == canonical(b'{"b": {"d": 3, "c": 2}, "a": 1}')
+    assert canonical(b'{"a": 1}') != canonical(b'{"a": 1, "b": null}')
+    assert canonical(b"  ") == canonical(b"")

@@ -1,0 +1,122 @@
+"""Settings: each name read as what it is, and every fault told at once."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from app.core.settings import InvalidSettings, Settings
+
+EXAMPLES: dict[str, tuple[str, Any]] = {
+    "home": ("/srv/headwater", Path("/srv/headwater")),
+    "api_port": ("9000", 9000),
+    "temporal_port": ("1", 1),
+    "temporal_ui_port": ("65535", 65535),
+    "regions": ("us-east-1, eu-west-1", ("us-east-1", "eu-west-1")),
+    "mysqld": ("/usr/sbin/mysqld", Path("/usr/sbin/mysqld")),
+    "postgres_bin": ("/opt/postgres/bin", Path("/opt/postgres/bin")),
+    "control_dsn": ("postgresql://u:p@h/d", "postgresql://u:p@h/d"),
+    "temporal_address": ("temporal:7233", "temporal:7233"),
+    "temporal_namespace": ("prod", "prod"),
+    "secret_keys": ("k1:AAAA", "k1:AAAA"),
+    "log_format": ("console", "console"),
+    "api_host": ("0.0.0.0", "0.0.0.0"),
+    "trusted_proxies": ("10.0.0.0/8,::1", ("10.0.0.0/8", "::1")),
+    "idempotency_ttl_seconds": ("60", 60.0),
+    "idempotency_lease_seconds": ("0.5", 0.5),
+    "revocation_timeout_seconds": ("1", 1.0),
+    "pool_size": ("0", 0),
+    "deletion_grace_seconds": ("0", 0.0),
+    "webhook_retry_schedule": ("0,5,300", (0.0, 5.0, 300.0)),
+    "webhook_allow_cidrs": ("127.0.0.0/8", ("127.0.0.0/8",)),
+    "webhook_ca_file": ("/ca.pem", Path("/ca.pem")),
+    "quota_interval_seconds": ("1", 1.0),
+    "refill_interval_seconds": ("1", 1.0),
+    "reconcile_interval_seconds": ("1", 1.0),
+    "nl_model": ("gpt-4.1", "gpt-4.1"),
+    "nl_max_rows": ("10", 10),
+    "nl_timeout_seconds": ("1", 1.0),
+    "query_timeout_seconds": ("1", 1.0),
+}
+WRONG = [
+    ("API_PORT", "0"),
+    ("API_PORT", "65536"),
+    ("API_PORT", "http"),
+    ("TEMPORAL_PORT", "1.5"),
+    ("REGIONS", ","),
+    ("REGIONS", "us_east"),
+    ("REGIONS", "US-EAST-1"),
+    ("LOG_FORMAT", "xml"),
+    ("TRUSTED_PROXIES", "10.0.0.300"),
+    ("WEBHOOK_ALLOW_CIDRS", "everything"),
+    ("IDEMPOTENCY_TTL_SECONDS", "0"),
+    ("IDEMPOTENCY_LEASE_SECONDS", "-1"),
+    ("REVOCATION_TIMEOUT_SECONDS", "soon"),
+    ("IDEMPOTENCY_TTL_SECONDS", "nan"),
+    ("IDEMPOTENCY_TTL_SECONDS", "inf"),
+    ("DELETION_GRACE_SECONDS", "-1"),
+    ("DELETION_GRACE_SECONDS", "nan"),
+    ("POOL_SIZE", "-1"),
+    ("POOL_SIZE", "1.5"),
+    ("WEBHOOK_RETRY_SCHEDULE", "0,-5"),
+    ("WEBHOOK_RETRY_SCHEDULE", "0,x"),
+    ("WEBHOOK_RETRY_SCHEDULE", "0,nan"),
+    ("NL_MAX_ROWS", "0"),
+    ("QUERY_TIMEOUT_SECONDS", "0"),
+]
+
+
+def load(**variables: str) -> Settings:
+    return Settings.load({f"HEADWATER_{name.upper()}": text for name, text in variables.items()})
+
+
+def test_the_examples_cover_every_setting() -> None:
+    assert EXAMPLES.keys() == {field.name for field in msgspec.structs.fields(Settings)}
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_each_setting(name: str) -> None:
+    text, value = EXAMPLES[name]
+    settings = load(**{name: f" {text} "})
+    assert getattr(settings, name) == value
+    others = {field: value for field, value in msgspec.structs.asdict(settings).items() if field != name}
+    defaults = msgspec.structs.asdict(Settings())
+    assert others == {field: defaults[field] for field in others}
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_empty_value_counts_as_not_given(name: str) -> None:
+    assert load(**{name: "  "}) == Settings()
+
+
+@pytest.mark.parametrize(("name", "text"), WRONG)
+def test_a_wrong_value_names_its_variable(name: str, text: str) -> None:
+    with pytest.raises(InvalidSettings, match=f"^HEADWATER_{name}: "):
+        load(**{name: text})
+
+
+def test_an_unknown_name() -> None:
+    with pytest.raises(InvalidSettings, match="HEADWATER_POOLSIZE: no such setting"):
+        load(poolsize="3")
+
+
+def test_other_peoples_variables_are_none_of_ours() -> None:
+    assert Settings.load({"PATH": "/bin", "HEADWATERS": "x", "headwater_home": "x"}) == Settings()
+
+
+def test_all_faults_at_once() -> None:
+    with pytest.raises(InvalidSettings) as faults:
+        load(api_port="x", pool_size="-1", colour="red", nl_model="fine")
+    lines = str(faults.value).splitlines()
+    assert [line.partition(":")[0] for line in lines] == [
+        "HEADWATER_API_PORT",
+        "HEADWATER_COLOUR",
+        "HEADWATER_POOL_SIZE",
+    ]
+
+
+def test_a_secret_is_not_repeated_in_a_fault() -> None:
+    with pytest.raises(InvalidSettings) as faults:
+        load(control_dsn="postgresql://u:hunter2@h/d", api_port="x")
+    assert "hunter2" not in str(faults.value)
