@@ -31,16 +31,9 @@ class Starter:
     async def _start(self, pending: WorkflowStart) -> None:
         try:
             await start(self._client, pending)
-<<<<<<< Updated upstream
-        except (RPCError, RuntimeError, OSError) as fault:
-            # The row stays: the promise is kept by the relay.
-            log.warning("workflow_start_deferred", workflow_id=pending.workflow_id, reason=str(fault))
-            await hand_over(pending, str(fault))
-=======
         except Exception as fault:
             # Temporal or our own database is away. The row stays, and with it the promise: the relay keeps it.
             reason = str(fault) or type(fault).__name__
             log.warning("workflow_start_deferred", workflow_id=pending.workflow_id, reason=reason)
             with contextlib.suppress(Exception):
-                await note_failure(pending, reason)
->>>>>>> Stashed changes
+                await hand_over(pending, reason)
