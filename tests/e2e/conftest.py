@@ -1,0 +1,18 @@
+"""One stack for all tests that leave it as they found it."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from tests.support.stack import LiveStack, live_stack
+
+GRACE_SECONDS = 3
+
+
+@pytest_asyncio.fixture(scope="session")
+async def stack(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[LiveStack]:
+    """A stack whose deleted databases are destroyed after `GRACE_SECONDS`."""
+    home = tmp_path_factory.mktemp("e2e") / "home"
+    async with live_stack(home, DELETION_GRACE_SECONDS=str(GRACE_SECONDS)) as running:
+        yield running

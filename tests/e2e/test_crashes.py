@@ -1,0 +1,60 @@
+"""Any part dies in the middle of provisioning or deleting, and all ends as if nothing had happened."""
+
+import asyncio
+import random
+import time
+from collections.abc import Callable
+
+import pytest
+
+from tests.e2e.chaos import ENGINES, Ledger, check, create, delete, strike
+from tests.e2e.patient_client import client_of
+from tests.support.stack import PARTS, LiveStack
+
+RECOVERED_SECONDS = 20
+"""From the kill to rest, grace period included. Shared machines are slow; a design that waits for a default
+time-out of Temporal's is slower."""
+ROUND = 4
+"""Databases of each engine under way when the part dies."""
+
+
+@pytest.mark.parametrize("part", PARTS)
+async def test_a_part_dies_while_databases_are_made(
+    stack: LiveStack, part: str, record_property: Callable[[str, object], None]
+) -> None:
+    chance = random.Random(f"{part} provisioning")
+    ledger = Ledger()
+    async with client_of(stack) as client:
+        making = [create(client, ledger, engine, wait=None) for engine in ENGINES * ROUND]
+        striking = asyncio.create_task(strike(stack, part, chance.uniform(0.02, 0.4)))
+        await asyncio.gather(*making)
+        struck = await striking
+        await check(stack, ledger)
+        record_property("recovery_seconds", _in_time(struck))
+        assert not client.strange
+        await asyncio.gather(*(delete(client, ledger, database) for database in ledger.kept))
+    await check(stack, ledger)
+
+
+@pytest.mark.parametrize("part", PARTS)
+async def test_a_part_dies_while_databases_are_deleted(
+    stack: LiveStack, part: str, record_property: Callable[[str, object], None]
+) -> None:
+    chance = random.Random(f"{part} deleting")
+    ledger = Ledger()
+    async with client_of(stack) as client:
+        active = await asyncio.gather(*(create(client, ledger, engine, wait=30) for engine in ENGINES * (ROUND // 2)))
+        fresh = await asyncio.gather(*(create(client, ledger, engine, wait=None) for engine in ENGINES * (ROUND // 2)))
+        deleting = [delete(client, ledger, database) for database in (*active, *fresh)]
+        striking = asyncio.create_task(strike(stack, part, chance.uniform(0.0, 0.3)))
+        await asyncio.gather(*deleting)
+        struck = await striking
+        await check(stack, ledger)
+        record_property("recovery_seconds", _in_time(struck))
+        assert not client.strange
+
+
+def _in_time(struck: float) -> float:
+    seconds = time.monotonic() - struck
+    assert seconds < RECOVERED_SECONDS
+    return round(seconds, 1)

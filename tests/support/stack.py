@@ -1,0 +1,68 @@
+"""A whole embedded stack for tests: in a subprocess of its own, as an operator runs it."""
+
+import contextlib
+import os
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+from temporalio.client import Client
+
+from app.core.temporal import connect
+from app.local.stack_file import StackFile
+from tests import servers
+from tests.local.stack_process import StackProcess
+
+PARTS = ("worker", "api", "temporal", "control-postgres", "postgres-us-east-1", "mysql-us-east-1")
+
+
+class LiveStack:
+    """A stack with both engines. Its parts may be killed; each comes back by itself."""
+
+    def __init__(self, process: StackProcess) -> None:
+        self._process = process
+        self.home: Path = process.home
+
+    @property
+    def file(self) -> StackFile:
+        """As it stands now: a part that came back has another process."""
+        return self._process.stack
+
+    def pid(self, part: str) -> int:
+        return self.file.processes[part][0]
+
+    def send_signal(self, part: str, number: signal.Signals) -> None:
+        """To the part's main process. A part that is down already stays as it is."""
+        signal_process(self.pid(part), number)
+
+    async def control(self, sql: str, *arguments: object) -> list[Any]:
+        """Rows of our own database."""
+        connection = await asyncpg.connect(self.file.control_dsn, timeout=5)
+        try:
+            return list(await connection.fetch(sql, *arguments))
+        finally:
+            await connection.close(timeout=2)
+
+    async def temporal(self) -> Client:
+        return await connect(self.file.temporal_address, self.file.temporal_namespace)
+
+
+@asynccontextmanager
+async def live_stack(home: Path, **settings: str) -> AsyncIterator[LiveStack]:
+    """`settings` are environment variables without their prefix. Skips the test without a MySQL server."""
+    servers.machine_mysqld()
+    process = StackProcess(home, program=("-m", "app.local"), **settings)
+    try:
+        await process.start()
+        yield LiveStack(process)
+    finally:
+        await process.stop()
+
+
+def signal_process(pid: int, number: signal.Signals) -> None:
+    """Sends a signal, unless the process is gone."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, number)
