@@ -57,8 +57,8 @@ class EngineHost(ABC):
     parts: tuple[str, ...]
 
     @abstractmethod
-    async def make_stranger(self, name: str) -> None:
-        """A database and a role of somebody else, under this name."""
+    async def make_stranger(self, name: str, part: str) -> None:
+        """Somebody else's `role` or `database` of this name, or `both`."""
 
     @abstractmethod
     async def drop_stranger(self, name: str) -> None: ...

@@ -95,11 +95,14 @@ class MySQLHost(EngineHost):
             statements.append(f"CREATE USER {tenant.name}@'%' IDENTIFIED BY 'an earlier call''s'")
         await as_root(self, *statements)
 
-    async def make_stranger(self, name: str) -> None:
-        await as_root(self, f"CREATE DATABASE {name}", f"CREATE USER {name}@'%' IDENTIFIED BY 'stranger'")
+    async def make_stranger(self, name: str, part: str) -> None:
+        if part != "database":
+            await as_root(self, f"CREATE USER {name}@'%' IDENTIFIED BY 'stranger'")
+        if part != "role":
+            await as_root(self, f"CREATE DATABASE {name}")
 
     async def drop_stranger(self, name: str) -> None:
-        await as_root(self, f"DROP DATABASE {name}", f"DROP USER {name}@'%'")
+        await as_root(self, f"DROP DATABASE IF EXISTS {name}", f"DROP USER IF EXISTS {name}@'%'")
 
     async def make_helper(self, tenant: Tenant, helper: Tenant) -> None:
         await as_root(

@@ -113,11 +113,14 @@ class PostgresHost(EngineHost):
             await administrator.run(f"CREATE DATABASE {tenant.name} TEMPLATE template0 ALLOW_CONNECTIONS false")
         await administrator.close()
 
-    async def make_stranger(self, name: str) -> None:
-        await as_root(self, f"CREATE ROLE {name} LOGIN PASSWORD 'stranger'", f"CREATE DATABASE {name} OWNER {name}")
+    async def make_stranger(self, name: str, part: str) -> None:
+        if part != "database":
+            await as_root(self, f"CREATE ROLE {name} LOGIN PASSWORD 'stranger'")
+        if part != "role":
+            await as_root(self, f"CREATE DATABASE {name}")
 
     async def drop_stranger(self, name: str) -> None:
-        await as_root(self, f"DROP DATABASE {name}", f"DROP ROLE {name}")
+        await as_root(self, f"DROP DATABASE IF EXISTS {name}", f"DROP ROLE IF EXISTS {name}")
 
     def load_statement(self, megabytes: int) -> str:
         # Random, or TOAST would compress it away.

@@ -83,7 +83,9 @@ async def test_create_gives_the_password_and_limits_of_the_last_call(host: Engin
 async def test_a_late_create_does_not_lift_a_revocation(host: EngineHost) -> None:
     async with tenants(host) as [tenant]:
         await host.adapter.revoke(tenant)
+        revoked = await host.catalog()
         await host.adapter.create(tenant, LIMITS)
+        assert await host.catalog() == revoked
         with pytest.raises(LoginRefused):
             await host.adapter.verify_login(tenant)
         await host.adapter.restore(tenant)
@@ -101,9 +103,10 @@ async def test_a_half_made_tenant_that_was_revoked_is_whole_after_restore(host: 
     await host.adapter.destroy(tenant)
 
 
-async def test_strangers_are_never_touched(host: EngineHost) -> None:
+@pytest.mark.parametrize("part", ["role", "database", "both"])
+async def test_strangers_are_never_touched(host: EngineHost, part: str) -> None:
     tenant = new_tenant()
-    await host.make_stranger(tenant.name)
+    await host.make_stranger(tenant.name, part)
     before = await host.catalog()
     for call in (
         host.adapter.create(tenant, LIMITS),

@@ -6,12 +6,13 @@ import time
 import pytest
 
 from app.core import ids
-from app.engines.base import AdminAddress
+from app.engines.base import AdminAddress, EngineError
+from app.engines.mysql import adapter as mysql_adapter
 from app.engines.mysql import connections as mysql_connections
 from app.engines.mysql.connections import Connection
 from app.engines.postgres import connections as postgres_connections
 from app.engines.registry import open_adapter
-from tests.engines.harness import EngineHost, as_root
+from tests.engines.harness import LIMITS, EngineHost, as_root, tenants
 
 MYSQL = pytest.mark.parametrize("engine_server", ["mysql", "oracle"], indirect=True, scope="session")
 
@@ -58,6 +59,18 @@ async def test_one_statement_an_answer(host: EngineHost) -> None:
         await connection.run("SELECT 1; SELECT 2")
     assert await connection.run("SELECT 1") == [(1,)]
     await connection.finish()
+
+
+@MYSQL
+async def test_one_call_at_a_time_works_on_a_tenant(host: EngineHost, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mysql_adapter, "BUSY_SECONDS", 1)
+    async with tenants(host) as [tenant]:
+        root = await host.root()
+        await root.run(f"SELECT GET_LOCK(lock_name, 0) FROM headwater.tenants WHERE name = '{tenant.name}'")
+        with pytest.raises(EngineError, match="another call"):
+            await host.adapter.set_limits(tenant, LIMITS)
+        await root.close()
+        await host.adapter.set_limits(tenant, LIMITS)
 
 
 @MYSQL

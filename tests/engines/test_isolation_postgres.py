@@ -1,11 +1,15 @@
 """What a tenant may not do on PostgreSQL, statement by statement, and what it still may."""
 
+import asyncio
+
+import asyncpg
 import pytest
 
 from app.engines.base import EngineLimits
 from app.engines.postgres import PostgresAdapter, connections
 from tests.engines.harness import LIMITS, EngineHost, RefusedError, Session, as_root, refusal, session_of, tenants
 from tests.engines.postgres_host import PostgresHost
+from tests.servers import RunningServer
 
 DENIED = "42501"
 READ_ONLY_PARAMETER = "55P02"
@@ -144,6 +148,26 @@ async def test_a_tenant_who_holds_our_lock_is_revoked_all_the_same(
             await session.run("SELECT 1")
     await adapter.close()
     await as_root(host, "REVOKE CONNECT ON DATABASE postgres FROM PUBLIC")
+
+
+async def test_a_login_under_way_is_ended_too(host: EngineHost, engine_server: RunningServer) -> None:
+    """Its access is checked already, and it shows among no sessions yet."""
+    async with tenants(host) as [tenant]:
+        login = asyncio.create_task(
+            asyncpg.connect(
+                host=engine_server.host,
+                port=engine_server.port,
+                user=tenant.name,
+                password=tenant.password,
+                database=tenant.name,
+                server_settings={"post_auth_delay": "30"},
+            )
+        )
+        await asyncio.sleep(0.5)
+        async with asyncio.timeout(5):
+            await host.adapter.revoke(tenant)
+        with pytest.raises((asyncpg.PostgresError, asyncpg.InterfaceError, ConnectionError)):
+            await (await login).fetchval("SELECT 1")
 
 
 async def test_a_removal_that_died_in_drop_database_is_finished(host: EngineHost) -> None:

@@ -71,6 +71,7 @@ async def test_a_statement_under_way_is_stopped(host: EngineHost) -> None:
 async def test_credentials_are_refused_until_restored(host: EngineHost) -> None:
     async with tenants(host) as [tenant]:
         await host.adapter.revoke(tenant)
+        assert [row for row in await host.catalog() if row[:2] == ("grant", tenant.name)] == []
         with pytest.raises(LoginRefused):
             await host.adapter.verify_login(tenant)
         await host.adapter.restore(tenant)

@@ -2,7 +2,10 @@
 
 import asyncio
 import time
+from contextlib import suppress
 from typing import Any
+
+import asyncpg
 
 from app.engines.base import EngineError
 from app.engines.naming import HELPER_SEPARATOR
@@ -11,7 +14,7 @@ END_SECONDS = 20
 POLL_SECONDS = 0.02
 
 _ARRIVING = """
-SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.objid
+SELECT l.pid FROM pg_locks l JOIN pg_database d ON d.oid = l.objid
 WHERE l.locktype = 'object' AND l.classid = 'pg_database'::regclass AND d.datname = $1
   AND l.pid <> pg_backend_pid()
 """
@@ -30,8 +33,12 @@ async def end_sessions(connection: Any, name: str) -> None:
     deadline = time.monotonic() + END_SECONDS
     while True:
         # In this order: a login under way holds a lock on the database from before its access is checked until
-        # after it shows among the sessions, so one of the two looks sees it.
-        arriving = await connection.fetchval(_ARRIVING, name)
+        # after it shows among the sessions, so one of the two looks sees it. Its client may hold it there for
+        # half an hour, with the startup option post_auth_delay.
+        arriving = await connection.fetch(_ARRIVING, name)
+        for row in arriving:
+            with suppress(asyncpg.InsufficientPrivilegeError):  # the server's own, such as autovacuum
+                await connection.execute("SELECT pg_terminate_backend($1)", row["pid"])
         if not await connection.fetchval(_TERMINATE, name, HELPER_SEPARATOR) and not arriving:
             return
         if time.monotonic() > deadline:
