@@ -78,7 +78,7 @@ async def drain_host(host_id: int) -> Drained:
 
 def _address(engine: Engine, dsn: str) -> AdminAddress:
     adapter = ADAPTERS[engine]
-    parts = urlsplit(dsn)
+    parts = _split(dsn)
     schemes = {adapter.uri_scheme, engine.value}
     if parts.scheme not in schemes or not parts.hostname or not parts.username:
         raise click.BadParameter(f"expected {adapter.uri_scheme}://user:password@host:port/database")
@@ -89,6 +89,13 @@ def _address(engine: Engine, dsn: str) -> AdminAddress:
         password=unquote(parts.password or ""),
         database=parts.path.strip("/") or None,
     )
+
+
+def _split(dsn: str) -> SplitResult:
+    try:
+        return urlsplit(dsn)
+    except ValueError:
+        raise click.BadParameter("the brackets around the host don't match") from None
 
 
 def _port(parts: SplitResult) -> int | None:

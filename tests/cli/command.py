@@ -1,0 +1,48 @@
+"""Running `headwater` as an operator does, with an environment of the test's own."""
+
+import asyncio
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from click.testing import CliRunner, Result
+
+from app.cli.main import main
+
+
+@dataclass(frozen=True)
+class Headwater:
+    """The command, under these `HEADWATER_…` settings and no other."""
+
+    settings: Mapping[str, str]
+
+    def with_settings(self, **settings: str) -> "Headwater":
+        return Headwater({**self.settings, **settings})
+
+    async def run(self, *arguments: str) -> Result:
+        """In this process, in a thread: each command runs an event loop of its own."""
+        unset: dict[str, str | None] = {name: None for name in os.environ if name.startswith("HEADWATER_")}
+        environ = unset | {f"HEADWATER_{name}": value for name, value in self.settings.items()}
+        return await asyncio.to_thread(CliRunner(env=environ).invoke, main, arguments)
+
+    async def json(self, *arguments: str) -> Any:
+        """What a command prints with `--json`."""
+        result = await self.run(*arguments, "--json")
+        assert result.exit_code == 0, result.output
+        return json.loads(result.stdout)
+
+    async def text(self, *arguments: str) -> str:
+        """What it prints for a person."""
+        result = await self.run(*arguments)
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    async def refusal(self, *arguments: str, exit_code: int = 1) -> str:
+        """What it says on standard error when it refuses; it then prints nothing."""
+        result = await self.run(*arguments)
+        assert result.exit_code == exit_code, result.output
+        assert result.stdout == ""
+        assert "Traceback" not in result.stderr
+        return " ".join(result.stderr.replace("│", " ").split())

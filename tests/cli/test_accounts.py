@@ -1,0 +1,116 @@
+"""`headwater users`, `keys` and `teams`."""
+
+import hashlib
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from app.store.session import fetch
+from tests.cli.command import Headwater
+from tests.support.store import store
+
+
+async def user(headwater: Headwater, *more: str, email: str = "ada@example.com") -> dict[str, Any]:
+    made: dict[str, Any] = await headwater.json("users", "create", "--email", email, "--name", "Ada", *more)
+    return made
+
+
+async def key(headwater: Headwater, user_id: int, *more: str, scopes: str = "databases:*") -> Any:
+    return await headwater.json("keys", "create", "--user", str(user_id), "--name", "ci", "--scopes", scopes, *more)
+
+
+async def test_a_user_and_a_team(headwater: Headwater, control_dsn: str) -> None:
+    made = await user(headwater, "--tier", "pro")
+    assert made.keys() == {"user_id", "team_id"}
+    other = await user(headwater, "--team", "Analysts", email="bob@example.com")
+    third = await user(headwater, "--team", "Analysts", email="eve@example.com")
+    assert made["team_id"] != other["team_id"] == third["team_id"]
+    async with store(control_dsn):
+        tiers = [row["tier"] for row in await fetch("SELECT tier FROM teams ORDER BY id")]
+    assert tiers == ["pro", "free"]
+
+
+async def test_a_user_for_people(headwater: Headwater) -> None:
+    text = await headwater.text("users", "create", "--email", "ada@example.com", "--name", "Ada")
+    assert "user_id" in text
+    assert "team_id" in text
+
+
+async def test_a_user_that_cannot_be(headwater: Headwater) -> None:
+    await user(headwater)
+    arguments = ("users", "create", "--email", "ada@example.com", "--name", "Ada")
+    assert "ada@example.com exists already" in await headwater.refusal(*arguments)
+    assert "not an email" in await headwater.refusal("users", "create", "--email", "ada", "--name", "Ada")
+    assert "--tier" in await headwater.refusal(*arguments, "--tier", "gold", exit_code=2)
+    assert "--name" in await headwater.refusal("users", "create", "--email", "a@example.com", exit_code=2)
+
+
+async def test_a_key_is_shown_once(headwater: Headwater, control_dsn: str) -> None:
+    user_id = (await user(headwater))["user_id"]
+    made = await key(
+        headwater,
+        user_id,
+        *("--requests-per-minute", "7", "--monthly-quota", "99", "--inactive-ttl-days", "3"),
+        *("--allow-ip", "10.0.0.0/8", "--allow-ip", "::1", "--expires-at", "2030-01-31T12:00:00+02:00"),
+        scopes="databases:read, webhooks:write",
+    )
+    assert made.keys() == {"id", "api_key"}
+    async with store(control_dsn):
+        (row,) = await fetch("SELECT * FROM api_keys")
+    assert row["hash"] == hashlib.sha256(made["api_key"].encode()).digest()
+    assert made["api_key"] not in str(row)
+    assert (row["id"], row["user_id"], row["name"]) == (made["id"], user_id, "ci")
+    assert row["scopes"] == ["databases:read", "webhooks:write"]
+    assert (row["requests_per_minute"], row["monthly_quota"], row["inactive_ttl_days"]) == (7, 99, 3)
+    assert row["allowed_ips"] == ["10.0.0.0/8", "::1"]
+    assert row["expires_at"] == datetime(2030, 1, 31, 10, tzinfo=UTC)
+
+
+async def test_a_key_for_people(headwater: Headwater) -> None:
+    user_id = (await user(headwater))["user_id"]
+    text = await headwater.text("keys", "create", "--user", str(user_id), "--name", "n", "--scopes", "databases:read")
+    assert "pk_live_" in text
+
+
+@pytest.mark.parametrize(
+    ("options", "said", "exit_code"),
+    [
+        (("--scopes", "databases:all"), "databases:all", 1),
+        (("--scopes", ","), "at least one scope", 1),
+        (("--scopes", "databases:*", "--allow-ip", "everywhere"), "everywhere", 1),
+        (("--scopes", "databases:*", "--requests-per-minute", "0"), "at least 1", 1),
+        (("--scopes", "databases:*", "--expires-at", "tomorrow"), "ISO 8601", 2),
+        (("--scopes", "databases:*", "--expires-at", "2030-01-31"), "offset", 2),
+    ],
+)
+async def test_a_key_that_cannot_be(headwater: Headwater, options: tuple[str, ...], said: str, exit_code: int) -> None:
+    user_id = str((await user(headwater))["user_id"])
+    arguments = ("keys", "create", "--user", user_id, "--name", "n", *options)
+    assert said in await headwater.refusal(*arguments, exit_code=exit_code)
+
+
+async def test_a_key_of_nobody(headwater: Headwater) -> None:
+    arguments = ("keys", "create", "--user", "404", "--name", "n", "--scopes", "databases:*")
+    assert "No such user" in await headwater.refusal(*arguments)
+
+
+async def test_revoking_a_key(headwater: Headwater, control_dsn: str) -> None:
+    made = await key(headwater, (await user(headwater))["user_id"])
+    assert await headwater.json("keys", "revoke", str(made["id"])) == {"id": made["id"], "revoked": True}
+    assert "revoked" in await headwater.text("keys", "revoke", str(made["id"]))
+    async with store(control_dsn):
+        (row,) = await fetch("SELECT revoked_at FROM api_keys")
+    assert row["revoked_at"] is not None
+    assert "No such API key" in await headwater.refusal("keys", "revoke", "404")
+
+
+async def test_the_tier_of_a_team(headwater: Headwater, control_dsn: str) -> None:
+    team_id = (await user(headwater))["team_id"]
+    changed = await headwater.json("teams", "set", str(team_id), "--tier", "enterprise")
+    assert changed == {"team_id": team_id, "tier": "enterprise"}
+    assert "pro" in await headwater.text("teams", "set", str(team_id), "--tier", "pro")
+    async with store(control_dsn):
+        (row,) = await fetch("SELECT tier FROM teams")
+    assert row["tier"] == "pro"
+    assert "No such team" in await headwater.refusal("teams", "set", "404", "--tier", "pro")

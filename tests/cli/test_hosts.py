@@ -1,0 +1,151 @@
+"""`headwater hosts`: registering real servers through administrators that are no superusers."""
+
+from typing import Any
+
+import asyncpg
+import pytest
+
+from app.engines.base import AdminAddress
+from app.local.ports import free_port
+from app.store.session import fetch
+from tests.cli.command import Headwater
+from tests.servers import RunningServer
+from tests.support.provisioners import mysql_provisioner, postgres_provisioner
+from tests.support.store import store
+
+PASSWORD = "hunter2hunter2"
+
+
+def dsn(admin: AdminAddress, *, scheme: str = "postgresql", password: str | None = None) -> str:
+    return f"{scheme}://{admin.user}:{password or admin.password}@{admin.host}:{admin.port}/{admin.database or ''}"
+
+
+@pytest.fixture
+async def admin(postgres_server: RunningServer) -> AdminAddress:
+    return await postgres_provisioner(postgres_server, PASSWORD, "cli_provisioner")
+
+
+async def add(headwater: Headwater, admin_dsn: str, *more: str, engine: str = "postgres") -> Any:
+    arguments = ("--engine", engine, "--region", "us-east-1", "--admin-dsn", admin_dsn)
+    return await headwater.json("hosts", "add", *arguments, *more)
+
+
+async def test_a_managed_postgres(headwater: Headwater, admin: AdminAddress, control_dsn: str) -> None:
+    added = await add(headwater, dsn(admin))
+    assert added.keys() == {"host_id", "flavour", "version", "shortcomings"}
+    assert (added["flavour"], added["version"].partition(".")[0]) == ("postgres", "18")
+    (host,) = await headwater.json("hosts", "list")
+    assert (host["id"], host["engine"], host["region"]) == (added["host_id"], "postgres", "us-east-1")
+    assert (host["host"], host["port"], host["capacity"]) == (admin.host, admin.port, 1000)
+    assert (host["draining"], host["databases"], host["connections"]) == (False, 0, 0)
+    assert 900 < host["connection_capacity"] <= 1000
+    async with store(control_dsn):
+        (row,) = await fetch("SELECT h::text AS row FROM engine_hosts h")
+    assert PASSWORD not in row["row"]
+    assert PASSWORD.encode().hex() not in row["row"]
+
+
+async def test_a_mysql(headwater: Headwater, mysql_server: RunningServer) -> None:
+    made = await mysql_provisioner(mysql_server, PASSWORD, "cli_provisioner")
+    added = await add(headwater, dsn(made, scheme="mysql"), engine="mysql")
+    assert added["flavour"] == mysql_server.flavour
+
+
+async def test_the_public_address_and_the_room(headwater: Headwater, admin: AdminAddress) -> None:
+    public = ("--public-host", "db.example.com", "--public-port", "6432")
+    await add(headwater, dsn(admin), *public, "--capacity", "7", "--connection-capacity", "70")
+    (host,) = await headwater.json("hosts", "list")
+    assert (host["host"], host["port"]) == ("db.example.com", 6432)
+    assert (host["capacity"], host["connection_capacity"]) == (7, 70)
+    text = await headwater.text("hosts", "list")
+    assert "db.exam" in text.replace("\n", "")
+
+
+async def test_adding_again_brings_it_up_to_date(headwater: Headwater, admin: AdminAddress) -> None:
+    first = await add(headwater, dsn(admin))
+    assert await headwater.json("hosts", "drain", str(first["host_id"])) == {
+        "host_id": first["host_id"],
+        "draining": True,
+    }
+    assert (await headwater.json("hosts", "list"))[0]["draining"] is True
+    again = await add(headwater, dsn(admin), "--capacity", "5")
+    assert again["host_id"] == first["host_id"]
+    (host,) = await headwater.json("hosts", "list")
+    assert (host["capacity"], host["draining"]) == (5, False)
+    elsewhere = ("--engine", "postgres", "--region", "eu-west-1", "--admin-dsn", dsn(admin))
+    assert "another region" in await headwater.refusal("hosts", "add", *elsewhere)
+
+
+async def refusal(headwater: Headwater, admin_dsn: str, *more: str, exit_code: int = 1) -> str:
+    """And nothing was registered, and no password shown."""
+    arguments = ("--engine", "postgres", "--region", "us-east-1", "--admin-dsn", admin_dsn, *more)
+    said = await headwater.refusal("hosts", "add", *arguments, exit_code=exit_code)
+    assert PASSWORD not in said
+    assert await headwater.json("hosts", "list") == []
+    return said
+
+
+async def test_wrong_credentials(headwater: Headwater, admin: AdminAddress) -> None:
+    said = await refusal(headwater, dsn(admin, password=f"{PASSWORD}x"))
+    assert "can't be used" in said
+    assert "cli_provisioner" in said
+
+
+async def test_nobody_there(headwater: Headwater) -> None:
+    said = await refusal(headwater, f"postgresql://u:{PASSWORD}@127.0.0.1:{free_port()}/postgres")
+    assert "can't be used" in said
+
+
+async def test_an_account_that_may_not_provision(headwater: Headwater, postgres_server: RunningServer) -> None:
+    connection: Any = await asyncpg.connect(postgres_server.admin_dsn)
+    try:
+        if not await connection.fetchval("SELECT 1 FROM pg_roles WHERE rolname = 'bystander'"):
+            await connection.execute(f"CREATE ROLE bystander LOGIN PASSWORD '{PASSWORD}'")
+        await connection.execute("GRANT CONNECT ON DATABASE postgres TO bystander")
+    finally:
+        await connection.close()
+    said = await refusal(
+        headwater, f"postgresql://bystander:{PASSWORD}@{postgres_server.host}:{postgres_server.port}/postgres"
+    )
+    assert "CREATEDB" in said or "CREATEROLE" in said
+
+
+@pytest.mark.parametrize(
+    "admin_dsn",
+    [
+        "",
+        "localhost",
+        f"mysql://u:{PASSWORD}@localhost/x",
+        f"postgresql://:{PASSWORD}@localhost/x",
+        f"postgresql://u:{PASSWORD}@/x",
+        f"postgresql://u:{PASSWORD}@localhost:port/x",
+        f"postgresql://u:{PASSWORD}@localhost:99999/x",
+        f"postgresql://u:{PASSWORD}@[::1/x",
+    ],
+)
+async def test_what_is_no_address(headwater: Headwater, admin_dsn: str) -> None:
+    await refusal(headwater, admin_dsn, exit_code=2)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--capacity", "0"), "at least 1"),
+        (("--connection-capacity", "0"), "at least 1"),
+        (("--public-port", "70000"), "65535"),
+        (("--region", "us east"), "region code"),
+    ],
+)
+async def test_options_that_cannot_be(
+    headwater: Headwater, admin: AdminAddress, options: tuple[str, ...], said: str
+) -> None:
+    assert said in await refusal(headwater, dsn(admin), *options)
+
+
+async def test_without_secret_keys_nothing_is_registered(headwater: Headwater, admin: AdminAddress) -> None:
+    keyless = headwater.with_settings(SECRET_KEYS="")
+    assert "HEADWATER_SECRET_KEYS" in await refusal(keyless, dsn(admin))
+
+
+async def test_draining_nothing(headwater: Headwater) -> None:
+    assert "No such engine host" in await headwater.refusal("hosts", "drain", "404")

@@ -1,0 +1,123 @@
+"""`headwater databases` and `workflows`: what an operator sees, and never a password."""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from uuid import uuid4
+
+from app.local.ports import LOOPBACK, free_port
+from app.store.session import fetch
+from tests.cli.command import Headwater
+from tests.support.client import Caller
+from tests.support.service import RunningService
+from tests.support.store import store
+
+
+def of(service: RunningService) -> Headwater:
+    return Headwater(
+        {
+            "CONTROL_DSN": service.control_dsn,
+            "TEMPORAL_ADDRESS": service.temporal.address,
+            "SECRET_KEYS": service.secret_keys,
+            "HOME": str(service.folder),
+        }
+    )
+
+
+async def test_a_database(service: RunningService, caller: Caller) -> None:
+    made, headwater = await caller.created("mine"), of(service)
+    (line,) = [line for line in await headwater.json("databases", "list") if line["uuid"] == made["uuid"]]
+    details = await headwater.json("databases", "inspect", made["uuid"])
+    assert line == {name: details[name] for name in line}
+    assert (line["name"], line["team"], line["engine"], line["status"]) == ("mine", "Test User", "postgres", "active")
+    assert line["address"] == f"{made['host']}:{made['port']}"
+    assert (details["engine_name"], details["team_id"]) == (made["db_name"], caller.team_id)
+    assert details["provisioned_at"] is not None
+    assert details["deleted_at"] is None
+    for arguments in (("list",), ("inspect", made["uuid"])):
+        for text in (
+            await headwater.text("databases", *arguments),
+            json.dumps(await headwater.json("databases", *arguments)),
+        ):
+            assert made["db_password"] not in text
+    assert made["uuid"] in await headwater.text("databases", "inspect", made["uuid"])
+
+
+async def test_destroyed_databases_are_listed_on_request(service: RunningService, caller: Caller) -> None:
+    made, headwater = await caller.created(), of(service)
+    async with store(service.control_dsn):
+        await fetch("UPDATE databases SET destroyed_at = now() WHERE uuid = $1", made["uuid"])
+    listed = [{line["uuid"] for line in await headwater.json("databases", "list", *more)} for more in ((), ("--all",))]
+    assert [made["uuid"] in uuids for uuids in listed] == [False, True]
+
+
+async def test_no_such_database(service: RunningService) -> None:
+    assert "No such database" in await of(service).refusal("databases", "inspect", str(uuid4()))
+    assert "UUID" in (await of(service).refusal("databases", "inspect", "mine", exit_code=2)).upper()
+
+
+async def test_nothing_to_list(headwater: Headwater) -> None:
+    for command in ("databases", "hosts"):
+        assert await headwater.json(command, "list") == []
+        assert await headwater.text(command, "list") == "none\n"
+
+
+async def test_open_workflows(service: RunningService, caller: Caller) -> None:
+    made, headwater = await caller.created(), of(service)
+    await caller.delete(f"/databases/{made['uuid']}")
+    workflow_id = f"delete-database/{made['uuid']}"
+
+    async def listed() -> bool:
+        lines = await headwater.json("workflows", "open")
+        assert all(line.keys() == {"workflow_id", "type", "started_at"} for line in lines)
+        return (workflow_id, "DeleteDatabase") in {(line["workflow_id"], line["type"]) for line in lines}
+
+    # The index of workflows follows with a little delay.
+    for _ in range(50):
+        if await listed():
+            break
+        await asyncio.sleep(0.1)
+    else:
+        raise AssertionError(f"{workflow_id} is not listed")
+    assert "DeleteDatabase" in await headwater.text("workflows", "open")
+
+
+async def test_temporal_away(headwater: Headwater) -> None:
+    away = headwater.with_settings(TEMPORAL_ADDRESS=f"{LOOPBACK}:{free_port()}")
+    assert "Temporal can't be reached" in await away.refusal("workflows", "open")
+
+
+async def test_our_own_database_away(headwater: Headwater) -> None:
+    away = headwater.with_settings(CONTROL_DSN=f"postgresql://u:hunter2@{LOOPBACK}:{free_port()}/headwater")
+    said = await away.refusal("databases", "list")
+    assert "Our own database can't be reached" in said
+    assert "hunter2" not in said
+
+
+async def test_no_stack(headwater: Headwater, tmp_path: Path) -> None:
+    lost = Headwater({"HOME": str(tmp_path)})
+    said = await lost.refusal("databases", "list")
+    assert "No stack runs" in said
+    assert "headwater up" in said
+
+
+async def test_settings_that_cannot_be(headwater: Headwater) -> None:
+    assert "HEADWATER_COLOUR: no such setting" in await headwater.with_settings(COLOUR="red").refusal("hosts", "list")
+
+
+async def test_the_installed_command(headwater: Headwater) -> None:
+    program = Path(sys.executable).with_name("headwater")
+    environ = {f"HEADWATER_{name}": value for name, value in headwater.settings.items()}
+    process = await asyncio.create_subprocess_exec(
+        str(program),
+        "keys",
+        "revoke",
+        "404",
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env=environ,
+    )
+    out, err = await process.communicate()
+    assert (process.returncode, out) == (1, b"")
+    assert b"No such API key" in err
