@@ -25,6 +25,7 @@ from app.core.errors import (
     IpNotAllowed,
     MonthlyQuotaExceeded,
     RateLimitExceeded,
+    rate_limit_headers,
 )
 from app.store.session import APPLICATION_NAME, keep_session
 
@@ -209,5 +210,8 @@ def _count(verdict: _Verdict, place: int) -> Admitted:
     if verdict.monthly_quota is not None:
         used = verdict.month_count - verdict.month_added + place
         if used >= verdict.monthly_quota:
-            raise MonthlyQuotaExceeded(max(1, math.ceil(verdict.month_left)))
+            raise MonthlyQuotaExceeded(
+                max(1, math.ceil(verdict.month_left)),
+                rate_limit_headers(allowance.limit, allowance.remaining, allowance.resets_in),
+            )
     return Admitted(verdict, allowance)

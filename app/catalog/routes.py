@@ -4,7 +4,7 @@ from litestar import get
 from msgspec import Struct, field
 
 from app.auth.scopes import Scope
-from app.catalog.service import CatalogEntry, catalog
+from app.catalog.service import CatalogEntry, Region, catalog
 from app.web.operation import operation
 from app.web.request_id import current_request_id
 
@@ -14,6 +14,19 @@ class Catalog(Struct, kw_only=True):
     request_id: str = field(default_factory=current_request_id)
 
 
+_EXAMPLE = Catalog(
+    data=[
+        CatalogEntry(
+            value="postgres",
+            label="PostgreSQL",
+            is_provisionable=True,
+            is_available=True,
+            regions=[Region(code="us-east-1", label="US East 1", is_available=True)],
+        )
+    ]
+)
+
+
 @get(
     "/database_types",
     **operation(
@@ -21,6 +34,7 @@ class Catalog(Struct, kw_only=True):
         "List engines and regions",
         scopes=(Scope.DATABASES_READ,),
         answers={200: Catalog},
+        examples={200: _EXAMPLE},
     ),
 )
 async def list_database_types() -> Catalog:

@@ -26,6 +26,7 @@ The envelope of interface specification section 2.10 is derived from it.
 """
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 
@@ -45,6 +46,8 @@ class AppError(Exception):
     transient: ClassVar[bool] = False
     """The same request may be answered otherwise a moment later, so the refusal is not kept for its
     Idempotency-Key."""
+    example_details: ClassVar[Mapping[str, Any] | None] = None
+    """`details` as the API's description shows them; None where there are none."""
 
     def __init__(
         self,
@@ -96,6 +99,7 @@ class InsufficientScope(AppError):
     """The key lacks a scope that the operation needs."""
 
     code, status = "insufficient_scope", 403
+    example_details = MappingProxyType({"required": "databases:write"})
 
     def __init__(self, required: str) -> None:
         super().__init__(f"This API key lacks the scope {required}.", details={"required": required})
@@ -138,6 +142,7 @@ class MissingRequiredField(AppError):
     """A required field, parameter or header is missing."""
 
     code, status = "missing_required_field", 422
+    example_details = MappingProxyType({"field": "name"})
 
     def __init__(self, field: str) -> None:
         super().__init__(f"{field} is required.", details={"field": field})
@@ -147,6 +152,7 @@ class InvalidField(AppError):
     """A field, parameter or header has an unusable value, or is unknown."""
 
     code, status = "invalid_field", 422
+    example_details = MappingProxyType({"field": "name"})
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(message, details={"field": field})
@@ -156,6 +162,7 @@ class PlanLimitExceeded(AppError):
     """The team's tier or the database's plan doesn't allow it."""
 
     code, status = "plan_limit_exceeded", 422
+    example_details = MappingProxyType({"field": "plan"})
 
     def __init__(self, message: str, *, field: str) -> None:
         super().__init__(message, details={"field": field})
@@ -165,6 +172,7 @@ class CapacityExhausted(AppError):
     """No engine host has room; nothing was made. Another region may serve, or the same one later."""
 
     code, status, transient = "capacity_exhausted", 422, True
+    example_details = MappingProxyType({"field": "region"})
 
     def __init__(self, message: str, *, field: str) -> None:
         super().__init__(message, details={"field": field})
@@ -174,6 +182,7 @@ class RateLimitExceeded(AppError):
     """The key's requests of this minute are used up."""
 
     code, status = "rate_limit_exceeded", 429
+    example_details = MappingProxyType({})
 
     def __init__(self, limit: int, resets_in: int) -> None:
         """`resets_in` is in seconds. `Retry-After` is 60 whatever it is: interface specification, section 8."""
@@ -188,11 +197,14 @@ class MonthlyQuotaExceeded(AppError):
     """The key's requests of this calendar month (UTC) are used up."""
 
     code, status = "monthly_quota_exceeded", 429
+    example_details = MappingProxyType({})
 
-    def __init__(self, resets_in: int) -> None:
-        """`resets_in` is in seconds."""
+    def __init__(self, resets_in: int, headers: Mapping[str, str]) -> None:
+        """`resets_in`, in seconds, is the time to the next month; `headers` tell of the rate."""
         super().__init__(
-            "This API key's monthly quota is used up.", details={}, headers={"Retry-After": str(resets_in)}
+            "This API key's monthly quota is used up.",
+            details={},
+            headers={"Retry-After": str(resets_in), **headers},
         )
 
 

@@ -14,6 +14,13 @@ from app.auth.scopes import Scope
 from app.contracts.base import DatabaseStatus
 from app.core.errors import CapacityExhausted, InvalidField, NotFound, PlanLimitExceeded, RevocationPending
 from app.databases import service
+from app.databases.examples import (
+    EXAMPLE_ACTIVE,
+    EXAMPLE_DATABASE,
+    EXAMPLE_DELETED,
+    EXAMPLE_PROGRESS,
+    EXAMPLE_PROVISIONING,
+)
 from app.databases.records import DatabaseRecord
 from app.databases.schemas import (
     ChangeQuotas,
@@ -25,7 +32,7 @@ from app.databases.schemas import (
 )
 from app.databases.views import full_view, masked_view
 from app.dispatch.starts import Accepted
-from app.web.envelope import Item, Page
+from app.web.envelope import Change, Item, Page
 from app.web.idempotency import Answer
 from app.web.operation import operation
 from app.web.parameters import Limit, StartingAfter, Timeout, Wait, cursor_uuid, path_uuid
@@ -43,6 +50,8 @@ class CreatedDatabase(Struct, kw_only=True):
     data: DatabaseView
     provisioning: Provisioning | UnsetType = UNSET
     request_id: str = field(default_factory=current_request_id)
+    idempotency_replay: bool | UnsetType = UNSET
+    """True when an earlier request with this key did it, and this is the answer that it got."""
 
 
 class DatabaseController(Controller):
@@ -55,10 +64,18 @@ class DatabaseController(Controller):
             "Create a database",
             scopes=(Scope.DATABASES_WRITE,),
             answers={201: CreatedDatabase, 202: CreatedDatabase},
-            errors=(PlanLimitExceeded, CapacityExhausted),
+            examples={
+                201: CreatedDatabase(message="Database created.", data=EXAMPLE_ACTIVE),
+                202: CreatedDatabase(
+                    message="Database is being provisioned.", data=EXAMPLE_PROVISIONING, provisioning=EXAMPLE_PROGRESS
+                ),
+            },
+            # 404: deleted while the create waited for it.
+            errors=(NotFound, PlanLimitExceeded, CapacityExhausted),
             body=CreateDatabase,
             example={"name": "orders", "db_type": "postgres", "region": "us-east-1", "plan": "free"},
             idempotent=True,
+            links=("getDatabase", "renameDatabase", "changeQuotas", "deleteDatabase"),
         ),
     )
     async def create(
@@ -87,6 +104,7 @@ class DatabaseController(Controller):
             "List databases, newest first",
             scopes=(Scope.DATABASES_READ,),
             answers={200: Page[DatabaseView]},
+            examples={200: Page(data=[EXAMPLE_DATABASE], has_more=False)},
             errors=(InvalidField,),
         ),
     )
@@ -103,6 +121,7 @@ class DatabaseController(Controller):
             "Get a database, with its password",
             scopes=(Scope.DATABASES_READ,),
             answers={200: Item[DatabaseView]},
+            examples={200: Item(data=EXAMPLE_ACTIVE)},
         ),
     )
     async def get_database(self, request: Call, services: Injected, uuid: FromPath[str]) -> Item[DatabaseView]:
@@ -115,9 +134,10 @@ class DatabaseController(Controller):
             "renameDatabase",
             "Rename a database",
             scopes=(Scope.DATABASES_WRITE,),
-            answers={200: Item[DatabaseView]},
+            answers={200: Change[DatabaseView]},
+            examples={200: Change(data=EXAMPLE_DATABASE)},
             body=RenameDatabase,
-            example={"name": "orders-eu"},
+            example={"name": "orders"},
             idempotent=True,
         ),
     )
@@ -130,7 +150,7 @@ class DatabaseController(Controller):
 
         async def finish(subject: str) -> Answer:
             record = await service.get_any(UUID(subject))
-            return Answer(200, Item(data=masked_view(record)))
+            return Answer(200, Change(data=masked_view(record)))
 
         return await services.idempotency.run(request, begin=begin, finish=finish)
 
@@ -140,7 +160,8 @@ class DatabaseController(Controller):
             "changeQuotas",
             "Change a database's quotas",
             scopes=(Scope.DATABASES_WRITE,),
-            answers={200: Item[DatabaseView]},
+            answers={200: Change[DatabaseView]},
+            examples={200: Change(message="Quotas updated.", data=EXAMPLE_DATABASE)},
             errors=(PlanLimitExceeded,),
             body=ChangeQuotas,
             example={"connection_hard_limit": 5, "storage_hard_limit_gb": None},
@@ -157,7 +178,7 @@ class DatabaseController(Controller):
         async def finish(subject: str) -> Answer:
             in_force, record = await _await_limits(services, UUID(subject))
             message = "Quotas updated." if in_force else "Quotas updated; the limits follow in a moment."
-            return Answer(200, Item(message=message, data=masked_view(record)))
+            return Answer(200, Change(message=message, data=masked_view(record)))
 
         return await services.idempotency.run(request, begin=begin, finish=finish)
 
@@ -167,7 +188,8 @@ class DatabaseController(Controller):
             "deleteDatabase",
             "Delete a database",
             scopes=(Scope.DATABASES_WRITE,),
-            answers={200: Item[DeletedDatabase]},
+            answers={200: Change[DeletedDatabase]},
+            examples={200: Change(message="Database deleted.", data=EXAMPLE_DELETED)},
             errors=(RevocationPending,),
             idempotent=True,
         ),
@@ -217,7 +239,7 @@ async def _await_limits(services: Services, database: UUID) -> tuple[bool, Datab
     return (True, record) if record else (False, await service.get_any(database))
 
 
-async def _await_revoked(services: Services, database: UUID) -> Item[DeletedDatabase]:
+async def _await_revoked(services: Services, database: UUID) -> Change[DeletedDatabase]:
     async def look() -> DatabaseRecord | None:
         record = await service.get_any(database)
         # One that never became active is destroyed at once, so its answer can say that nothing is left.
@@ -232,7 +254,7 @@ async def _await_revoked(services: Services, database: UUID) -> Item[DeletedData
             "The work goes on; retry with the same Idempotency-Key to learn of its end."
         )
     remote = record.remote_since is not None and record.destroyed_at is None
-    return Item(
+    return Change(
         message="Database deleted.",
         data=DeletedDatabase(
             uuid=record.uuid,

@@ -1,6 +1,5 @@
 """The shapes of databases on the wire. Interface specification, sections 2.1 and 4.4 to 4.9."""
 
-from datetime import datetime
 from typing import Annotated, Literal, TypeVar
 from uuid import UUID
 
@@ -8,6 +7,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from app.contracts.base import DatabaseStatus, Engine
 from app.plans.plans import Limits, Quotas
+from app.web.envelope import Moment
 
 Value = TypeVar("Value")
 
@@ -79,8 +79,8 @@ class DatabaseView(Struct, kw_only=True):
     """On create and single get only."""
     connection_string: str
     """With the password where `db_password` is, masked elsewhere."""
-    created_at: datetime
-    updated_at: datetime
+    created_at: Moment
+    updated_at: Moment
 
 
 class Provisioning(Struct, kw_only=True):
@@ -96,7 +96,7 @@ class DeletedDatabase(Struct, kw_only=True):
     uuid: UUID
     deleted: bool = True
     cancelled_provision_jobs: int
-    destroy_scheduled_at: datetime | None
+    destroy_scheduled_at: Moment | None
     has_remote_resources: bool
 
 

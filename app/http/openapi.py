@@ -1,6 +1,5 @@
 """The API's description, OpenAPI 3.1, from what the routes say of themselves."""
 
-import inspect
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,8 +13,10 @@ from litestar.typing import FieldDefinition
 
 from app.core import errors
 from app.core.errors import AppError
+from app.databases.examples import EXAMPLE_DATABASE, EXAMPLE_UUID
 from app.databases.schemas import DatabaseView
 from app.events.types import EventType
+from app.http.answers import HEADERS, answers, error_examples, refusals, share_refusals
 from app.http.json_schemas import components, reference
 from app.web.envelope import ErrorAnswer
 from app.web.guards import IDEMPOTENCY_HEADER, IDEMPOTENCY_KEY_PATTERN
@@ -32,26 +33,23 @@ _EVERY = (
     errors.ServiceUnavailable,
 )
 _WITH_BODY = (errors.MalformedJSON, errors.PayloadTooLarge, errors.MissingRequiredField, errors.InvalidField)
+# Their fingerprint covers the body, so it is read even where none is asked for.
 _IDEMPOTENT = (
+    errors.MalformedJSON,
+    errors.PayloadTooLarge,
     errors.IdempotencyKeyConflict,
     errors.IdempotencyKeyInProgress,
     errors.MissingRequiredField,
     errors.InvalidField,
 )
 
-_REASONS = {
-    200: "Done.",
-    201: "Created.",
-    202: "Accepted; the work goes on.",
-}
+_DESCRIPTION = (
+    "Isolated PostgreSQL and MySQL databases on your own servers.\n\n"
+    "A path that doesn't exist answers 404 `not_found`, a method that a path doesn't have 405 `method_not_allowed` "
+    "with `Allow`. New fields and operations may be added at any time: tolerate fields that you don't know."
+)
+_EXAMPLES: dict[str, Any] = {"uuid": EXAMPLE_UUID, "starting_after": EXAMPLE_UUID, "limit": 25}
 _TYPES: dict[Any, str] = {int: "integer", bool: "boolean", str: "string"}
-_HEADERS: dict[str, dict[str, Any]] = {
-    "X-Request-Id": {"description": "This request's id, as in the body.", "schema": {"type": "string"}},
-    "RateLimit-Policy": {"description": "The key's limit: requests in a window.", "schema": {"type": "string"}},
-    "RateLimit": {"description": "What is left of it, and for how long.", "schema": {"type": "string"}},
-    "Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}},
-    "WWW-Authenticate": {"description": "How to authenticate.", "schema": {"type": "string"}},
-}
 
 
 def document(handlers: Iterable[tuple[str, HTTPRouteHandler]]) -> dict[str, Any]:
@@ -62,12 +60,13 @@ def document(handlers: Iterable[tuple[str, HTTPRouteHandler]]) -> dict[str, Any]
     for path, handler in described:
         for method in sorted(handler.http_methods):
             paths[path][method.lower()] = _operation(path, handler)
+    shared = share_refusals([operation for path in paths.values() for operation in path.values()])
     return {
         "openapi": "3.1.0",
         "info": {
             "title": "Headwater",
             "version": version("headwater"),
-            "description": "Isolated PostgreSQL and MySQL databases on your own servers.",
+            "description": _DESCRIPTION,
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": "/"}],
@@ -79,7 +78,10 @@ def document(handlers: Iterable[tuple[str, HTTPRouteHandler]]) -> dict[str, Any]
                 (operation.body for operation in operations if operation.body),
                 [ErrorAnswer, *(answer for operation in operations for answer in operation.answers.values())],
             ),
-            "headers": _HEADERS,
+            # No operation answers 405: it is for the methods that a path doesn't have.
+            "responses": shared | {"MethodNotAllowed": refusals([errors.MethodNotAllowed])["405"]},
+            "examples": error_examples(),
+            "headers": HEADERS,
             "securitySchemes": {
                 "api_key": {"type": "http", "scheme": "bearer", "description": "An API key, `pk_live_…`."}
             },
@@ -97,7 +99,7 @@ def _operation(path: str, handler: HTTPRouteHandler) -> dict[str, Any]:
         "tags": [path.split("/")[3]],
         "security": [{"api_key": [scope.value for scope in declared.scopes]}],
         "parameters": list(_parameters(path, handler, declared)),
-        "responses": _answers(declared) | _refusals(path, declared, handler),
+        "responses": answers(declared) | refusals(_errors(path, declared, handler)),
     }
     if declared.body is not None:
         media = {"schema": reference(declared.body)} | ({"example": declared.example} if declared.example else {})
@@ -108,14 +110,14 @@ def _operation(path: str, handler: HTTPRouteHandler) -> dict[str, Any]:
 def _parameters(path: str, handler: HTTPRouteHandler, declared: Operation) -> Iterator[dict[str, Any]]:
     for name in re.findall(r"{(\w+)}", path):
         schema = {"type": "string", "format": "uuid"} if name == "uuid" else {"type": "integer", "minimum": 1}
-        yield {"name": name, "in": "path", "required": True, "schema": schema}
+        yield {"name": name, "in": "path", "required": True, "schema": schema} | _example(name)
     for field, parameter in _query_parameters(handler):
         yield {
             "name": parameter.name,
             "in": "query",
             "description": parameter.description,
             "schema": _query_schema(field, parameter),
-        }
+        } | _example(parameter.name)
     if declared.idempotent:
         yield {
             "name": IDEMPOTENCY_HEADER,
@@ -125,6 +127,10 @@ def _parameters(path: str, handler: HTTPRouteHandler, declared: Operation) -> It
             "schema": {"type": "string", "pattern": IDEMPOTENCY_KEY_PATTERN},
             "example": "5d3f6a52-9f6e-4a51-8a3e-2f1c3b8f9d10",
         }
+
+
+def _example(name: str | None) -> dict[str, Any]:
+    return {"example": _EXAMPLES[name]} if name in _EXAMPLES else {}
 
 
 def _query_parameters(handler: HTTPRouteHandler) -> list[tuple[FieldDefinition, QueryParameter]]:
@@ -144,24 +150,6 @@ def _query_schema(field: FieldDefinition, parameter: QueryParameter) -> dict[str
     return schema | (parameter.schema_extra or {})
 
 
-def _answers(declared: Operation) -> dict[str, Any]:
-    return {
-        str(status): {
-            "description": _REASONS[status],
-            "headers": _header_references("X-Request-Id", "RateLimit-Policy", "RateLimit"),
-            "content": {"application/json": {"schema": reference(body)}},
-        }
-        for status, body in declared.answers.items()
-    }
-
-
-def _refusals(path: str, declared: Operation, handler: HTTPRouteHandler) -> dict[str, Any]:
-    by_status: dict[int, list[type[AppError]]] = defaultdict(list)
-    for error in dict.fromkeys(_errors(path, declared, handler)):
-        by_status[error.status].append(error)
-    return {str(status): _refusal(status, kinds) for status, kinds in sorted(by_status.items())}
-
-
 def _errors(path: str, declared: Operation, handler: HTTPRouteHandler) -> Sequence[type[AppError]]:
     return (
         *_EVERY,
@@ -174,37 +162,6 @@ def _errors(path: str, declared: Operation, handler: HTTPRouteHandler) -> Sequen
     )
 
 
-def _refusal(status: int, kinds: list[type[AppError]]) -> dict[str, Any]:
-    headers = ["X-Request-Id"]
-    headers += ["WWW-Authenticate"] if status == 401 else []
-    headers += ["Retry-After"] if status in (429, 503) else []
-    lines = [f"`{kind.code}`: {inspect.getdoc(kind)}" for kind in kinds]
-    examples = {
-        kind.code: {
-            "value": {
-                "error": {"code": kind.code, "message": inspect.getdoc(kind)},
-                "request_id": "req_3f1c0d9be2a4475d8c6b7a10",
-            }
-        }
-        for kind in kinds
-    }
-    schema = {
-        "allOf": [
-            reference(ErrorAnswer),
-            {"properties": {"error": {"properties": {"code": {"enum": [kind.code for kind in kinds]}}}}},
-        ]
-    }
-    return {
-        "description": "\n\n".join(lines),
-        "headers": _header_references(*headers),
-        "content": {"application/json": {"schema": schema, "examples": examples}},
-    }
-
-
-def _header_references(*names: str) -> dict[str, Any]:
-    return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
-
-
 def _webhook(event: EventType) -> dict[str, Any]:
     payload = {
         "type": "object",
@@ -214,6 +171,11 @@ def _webhook(event: EventType) -> dict[str, Any]:
             "timestamp": {"type": "string", "format": "date-time"},
             "data": reference(DatabaseView),
         },
+    }
+    example = {
+        "event": event.value,
+        "timestamp": "2026-11-20T08:00:00.000000+00:00",
+        "data": msgspec.to_builtins(EXAMPLE_DATABASE),
     }
     signature = {
         "name": "X-Service-Signature",
@@ -235,7 +197,7 @@ def _webhook(event: EventType) -> dict[str, Any]:
             "summary": event.description,
             "security": [],
             "parameters": [signature, name],
-            "requestBody": {"required": True, "content": {"application/json": {"schema": payload}}},
+            "requestBody": {"required": True, "content": {"application/json": {"schema": payload, "example": example}}},
             "responses": {"2XX": {"description": "Any such answer counts as delivered."}},
         }
     }

@@ -1,13 +1,13 @@
 """`GET /api/v1/me`. Interface specification, sections 2.6 and 4.2."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Literal
 
 from litestar import Request, get
 from msgspec import Struct
 
 from app.auth.principal import Principal
-from app.web.envelope import Item
+from app.web.envelope import Item, Moment
 from app.web.operation import operation
 
 
@@ -31,7 +31,7 @@ class ApiKeyView(Struct, kw_only=True):
     permissions: list[str]
     status: Literal["active"] = "active"
     """Always: no other key gets this far."""
-    last_used_at: datetime | None
+    last_used_at: Moment | None
     controls: ControlsView
 
 
@@ -40,7 +40,26 @@ class Context(Struct, kw_only=True):
     api_key: ApiKeyView
 
 
-@get("/me", **operation("getMe", "Who is calling, with which key", answers={200: Item[Context]}))
+_EXAMPLE = Context(
+    user=UserView(name="Ada Lovelace", email="ada@example.com"),
+    api_key=ApiKeyView(
+        name="deploy",
+        preview="pk_live_Xk3v…9aQe",
+        permissions=["databases:*"],
+        last_used_at=datetime(2026, 11, 20, 8, 0, tzinfo=UTC),
+        controls=ControlsView(
+            requests_per_minute=120, monthly_quota=None, allowed_ip_list=["192.0.2.0/24"], inactive_ttl_days=90
+        ),
+    ),
+)
+
+
+@get(
+    "/me",
+    **operation(
+        "getMe", "Who is calling, with which key", answers={200: Item[Context]}, examples={200: Item(data=_EXAMPLE)}
+    ),
+)
 async def get_me(request: Request[Principal, Any, Any]) -> Item[Context]:
     caller = request.user
     controls = ControlsView(

@@ -1,13 +1,16 @@
 """The outer shape of every answer. Interface specification, sections 1, 2.10 and 2.11."""
 
-from typing import Any, Generic, TypeVar
+from datetime import datetime
+from typing import Annotated, Any, Generic, TypeVar
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType, field
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from app.web.request_id import current_request_id
 
 Data = TypeVar("Data")
+Moment = Annotated[datetime, Meta(tz=True)]
+"""ISO 8601 with an offset."""
 
 
 class Item(Struct, Generic[Data], kw_only=True):
@@ -16,6 +19,13 @@ class Item(Struct, Generic[Data], kw_only=True):
     message: str | UnsetType = UNSET
     data: Data
     request_id: str = field(default_factory=current_request_id)
+
+
+class Change(Item[Data], Generic[Data], kw_only=True):
+    """What a request with an Idempotency-Key did."""
+
+    idempotency_replay: bool | UnsetType = UNSET
+    """True when an earlier request with this key did it, and this is the answer that it got."""
 
 
 class Page(Struct, Generic[Data], kw_only=True):
@@ -35,6 +45,8 @@ class ErrorBody(Struct, kw_only=True):
 
 class ErrorAnswer(Struct, kw_only=True):
     error: ErrorBody
+    idempotency_replay: bool | UnsetType = UNSET
+    """True when an earlier request with this Idempotency-Key got this answer."""
     request_id: str = field(default_factory=current_request_id)
 
 

@@ -13,15 +13,18 @@ OPT = "operation"
 
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
-    """For the API's description. `answers` maps a status to the struct that is the body; `errors` are those that
-    the operation itself may meet, beyond those that its parts bring along."""
+    """For the API's description. `answers` maps a status to the struct that is the body, `examples` to one such
+    body; `errors` are those that the operation itself may meet, beyond those that its parts bring along; `links` are
+    the operations that take the `data.uuid` of the answers."""
 
     scopes: tuple[Scope, ...]
     answers: dict[int, Any]
+    examples: dict[int, msgspec.Struct]
     errors: tuple[type[AppError], ...]
     body: type[msgspec.Struct] | None
     example: dict[str, Any] | None
     idempotent: bool
+    links: tuple[str, ...]
 
 
 def operation(
@@ -29,16 +32,25 @@ def operation(
     summary: str,
     *,
     answers: dict[int, Any],
+    examples: dict[int, msgspec.Struct],
     scopes: tuple[Scope, ...] = (),
     errors: tuple[type[AppError], ...] = (),
     body: type[msgspec.Struct] | None = None,
     example: dict[str, Any] | None = None,
     idempotent: bool = False,
+    links: tuple[str, ...] = (),
 ) -> dict[str, Any]:
     """The keyword arguments of a route's decorator. `body` is the struct that `data` is read as, `example` one such
     body; `idempotent` operations demand an Idempotency-Key."""
     declared = Operation(
-        scopes=scopes, answers=answers, errors=errors, body=body, example=example, idempotent=idempotent
+        scopes=scopes,
+        answers=answers,
+        examples=examples,
+        errors=errors,
+        body=body,
+        example=example,
+        idempotent=idempotent,
+        links=links,
     )
     arguments: dict[str, Any] = {
         "operation_id": operation_id,

@@ -1,0 +1,50 @@
+"""One database in its states, for the API's description."""
+
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import msgspec
+
+from app.contracts.base import DatabaseStatus, Engine
+from app.databases.schemas import DatabaseView, DeletedDatabase, Provisioning
+from app.plans.plans import PLANS, Quotas
+
+EXAMPLE_UUID = "7f6c2b1e-4d0a-4c8e-9b57-3a1f2e6d8c90"
+_MADE_AT = datetime(2026, 11, 20, 8, 0, tzinfo=UTC)
+_NAME = "tq3k7n2xw5mzr4ahd6fjbyv"
+_ADDRESS = "db1.example.com:5432"
+
+EXAMPLE_DATABASE = DatabaseView(
+    uuid=UUID(EXAMPLE_UUID),
+    name="orders",
+    status=DatabaseStatus.ACTIVE,
+    region="us-east-1",
+    plan="free",
+    quotas=Quotas(),
+    limits=PLANS["free"].limits,
+    db_type=Engine.POSTGRES,
+    host="db1.example.com",
+    port=5432,
+    db_name=_NAME,
+    db_username=_NAME,
+    team_id=1,
+    team_name="Analytics",
+    connection_string=f"postgresql://{_NAME}:********@{_ADDRESS}/{_NAME}",
+    created_at=_MADE_AT,
+    updated_at=_MADE_AT,
+)
+"""As in a list: without its password."""
+
+EXAMPLE_ACTIVE = msgspec.structs.replace(
+    EXAMPLE_DATABASE,
+    db_password="example-password",  # noqa: S106 - it opens nothing
+    connection_string=f"postgresql://{_NAME}:example-password@{_ADDRESS}/{_NAME}",
+)
+EXAMPLE_PROVISIONING = msgspec.structs.replace(EXAMPLE_ACTIVE, status=DatabaseStatus.PROVISIONING)
+EXAMPLE_PROGRESS = Provisioning(completed=False, waited_seconds=0, poll_url=f"/api/v1/databases/{EXAMPLE_UUID}")
+EXAMPLE_DELETED = DeletedDatabase(
+    uuid=UUID(EXAMPLE_UUID),
+    cancelled_provision_jobs=0,
+    destroy_scheduled_at=_MADE_AT + timedelta(days=1),
+    has_remote_resources=True,
+)
