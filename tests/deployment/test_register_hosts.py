@@ -18,6 +18,7 @@ from tests.servers import RunningServer
 from tests.support.provisioners import mysql_provisioner, postgres_provisioner
 from tests.support.store import new_database
 
+_PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
@@ -47,9 +48,8 @@ async def run(control_server: RunningServer, admin_dsns: dict[str, str]) -> Run:
     assert set(ours) <= {*compose.services()["hosts"]["environment"]}
 
     def call(*argv: str, **changed: str) -> subprocess.CompletedProcess[str]:
-        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         return subprocess.run(
-            argv, env={"PATH": path, **ours, **changed}, capture_output=True, text=True, check=False, timeout=60
+            argv, env={"PATH": _PATH, **ours, **changed}, capture_output=True, text=True, check=False, timeout=60
         )
 
     return call
@@ -100,4 +100,12 @@ async def test_while_our_database_is_away_nothing_is_registered(run: Run) -> Non
     away = _register(run, HEADWATER_CONTROL_DSN="postgresql://headwater:x@127.0.0.1:1/headwater")
     assert away.returncode != 0
     assert "registered" not in away.stdout
+    assert _hosts(run) == []
+
+
+async def test_a_list_that_fails_is_not_taken_for_an_empty_one(run: Run, tmp_path: Path) -> None:
+    command = tmp_path / "headwater"
+    command.write_text(f'#!/bin/sh\ntest "$2" != list || exit 1\nexec {Path(sys.executable).parent}/headwater "$@"\n')
+    command.chmod(0o755)
+    assert _register(run, PATH=f"{tmp_path}{os.pathsep}{_PATH}").returncode != 0
     assert _hosts(run) == []
