@@ -59,6 +59,13 @@ def _check_command(words: list[str]) -> None:
     assert {word for word in words if word.startswith("--")} <= known, words
 
 
+def test_every_command_is_documented() -> None:
+    documented = inline(ROOT / "docs/operating.md")
+    for name, command in main.commands.items():
+        for verb in [f" {verb}" for verb in command.commands] if isinstance(command, click.Group) else [""]:
+            assert f"headwater {name}{verb}" in documented
+
+
 @each_document
 def test_paths_exist(document: Path) -> None:
     for text in inline(document):
