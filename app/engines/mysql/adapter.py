@@ -1,4 +1,7 @@
-"""The MySQL and MariaDB adapter: a database and an account of one name, with an exact list of privileges."""
+"""The MySQL and MariaDB adapter: a database and an account of one name, with an exact list of privileges.
+
+What the administrator needs is written down as statements: `app.engines.mysql.administrator_grants`.
+"""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager

@@ -2,6 +2,10 @@
 
 The tenant doesn't own its database, because an owner may lift its connection limit, open it to PUBLIC and drop it.
 It owns the schema `public` instead.
+
+The administrator needs CREATEDB, CREATEROLE and CONNECT on its own database, and better has
+`GRANT SET ON PARAMETER temp_file_limit`. What it made under another name it can't manage: keep the role, and change
+its password.
 """
 
 from collections.abc import Sequence
