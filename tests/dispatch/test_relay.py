@@ -4,17 +4,14 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from uuid import uuid4
 
 from temporalio.client import Client
 
-from app.contracts.base import Engine
-from app.contracts.databases import ProvisionDatabase, ProvisionDatabaseInput
 from app.core.temporal import connect
-from app.dispatch.starts import INTERACTIVE, request_start
 from app.local.ports import LOOPBACK, free_port
 from app.local.temporal import TemporalService
 from app.store.session import fetch
+from tests.support.promises import make_due, promise, promised
 from tests.support.waiting import until
 from workers.relay import relay
 from workers.search_attributes import register_search_attributes
@@ -33,15 +30,12 @@ async def relaying(client: Client) -> AsyncIterator[None]:
 
 async def due_promises(count: int) -> None:
     for _ in range(count):
-        request = ProvisionDatabaseInput(
-            database=uuid4(), engine=Engine.POSTGRES, region="nowhere-9", team_id=7, address="db.example.com:5432"
-        )
-        await request_start(ProvisionDatabase, f"test/{request.database}", request, priority=INTERACTIVE)
-    await fetch("UPDATE workflow_starts SET next_attempt_at = now()")
+        await promise()
+    await make_due()
 
 
 async def all_kept() -> bool:
-    return not await fetch("SELECT 1 FROM workflow_starts")
+    return not await promised()
 
 
 async def test_two_relays_keep_every_promise(own_store: None, temporal_server: TemporalService) -> None:

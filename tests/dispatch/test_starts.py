@@ -2,20 +2,18 @@
 
 import asyncio
 import contextlib
-from uuid import uuid4
 
 import pytest_asyncio
 from temporalio.client import Client
 
-from app.contracts.base import Engine
-from app.contracts.databases import ProvisionDatabase, ProvisionDatabaseInput
 from app.contracts.queues import DATABASE_ATTRIBUTE, ENGINE_ATTRIBUTE, REGION_ATTRIBUTE, TEAM_ATTRIBUTE
 from app.core.temporal import connect
 from app.dispatch.starter import Starter
-from app.dispatch.starts import INTERACTIVE, UPKEEP, WorkflowStart, claim_due, note_failure, request_start, start
+from app.dispatch.starts import INTERACTIVE, UPKEEP, WorkflowStart, claim_due, note_failure, start
 from app.local.ports import LOOPBACK, free_port
 from app.local.temporal import TemporalService
 from app.store.session import fetch, transaction
+from tests.support.promises import make_due, promise, promised
 from workers.search_attributes import register_search_attributes
 
 
@@ -24,21 +22,6 @@ async def client(temporal_server: TemporalService) -> Client:
     made = await connect(temporal_server.address, "default")
     await asyncio.gather(*(register_search_attributes(made) for _ in range(3)))
     return made
-
-
-async def promise(*, priority: int = INTERACTIVE, workflow_id: str | None = None) -> WorkflowStart:
-    request = ProvisionDatabaseInput(
-        database=uuid4(), engine=Engine.POSTGRES, region="nowhere-9", team_id=7, address="db.example.com:5432"
-    )
-    return await request_start(ProvisionDatabase, workflow_id or f"test/{request.database}", request, priority=priority)
-
-
-async def promised() -> list[str]:
-    return [row["workflow_id"] for row in await fetch("SELECT workflow_id FROM workflow_starts ORDER BY id")]
-
-
-async def due_now() -> None:
-    await fetch("UPDATE workflow_starts SET next_attempt_at = now()")
 
 
 async def test_a_promise_goes_with_its_transaction(own_store: None) -> None:
@@ -60,7 +43,7 @@ async def test_a_kept_promise_is_struck_and_the_workflow_can_be_found(own_store:
     await start(client, pending)
     assert await promised() == []
     description = await client.get_workflow_handle(pending.workflow_id).describe()
-    assert description.workflow_type == "ProvisionDatabase"
+    assert description.workflow_type == "ApplyLimits"
     assert description.task_queue == "control"
     database = pending.workflow_id.removeprefix("test/")
     attributes = description.typed_search_attributes
@@ -109,13 +92,13 @@ async def test_a_promise_is_left_to_its_writer_at_first(own_store: None) -> None
     assert await claim_due() == []
     (row,) = await fetch("SELECT extract(epoch FROM next_attempt_at - now()) AS wait FROM workflow_starts")
     assert 0 < row["wait"] <= 2
-    await due_now()
-    assert [one.workflow for one in await claim_due()] == ["ProvisionDatabase"]
+    await make_due()
+    assert [one.workflow for one in await claim_due()] == ["ApplyLimits"]
 
 
 async def test_two_relays_share_the_work(own_store: None) -> None:
     made = {(await promise()).id for _ in range(10)}
-    await due_now()
+    await make_due()
     one, other = await asyncio.gather(claim_due(limit=5), claim_due(limit=5))
     assert {pending.id for pending in one} | {pending.id for pending in other} == made
     assert await claim_due() == []
@@ -124,7 +107,7 @@ async def test_two_relays_share_the_work(own_store: None) -> None:
 async def test_the_urgent_comes_first(own_store: None) -> None:
     for priority in (UPKEEP, INTERACTIVE):
         await promise(priority=priority)
-    await due_now()
+    await make_due()
     assert [one.priority for one in await claim_due(limit=1)] == [INTERACTIVE]
 
 
@@ -132,7 +115,7 @@ async def test_attempts_are_spaced_ever_wider(own_store: None) -> None:
     await promise()
     waits = []
     for _ in range(5):
-        await due_now()
+        await make_due()
         await claim_due()
         (row,) = await fetch("SELECT extract(epoch FROM next_attempt_at - now())::float AS wait FROM workflow_starts")
         waits.append(round(row["wait"], 1))
@@ -141,7 +124,7 @@ async def test_attempts_are_spaced_ever_wider(own_store: None) -> None:
 
 async def test_a_failed_start_waits_its_turn(own_store: None) -> None:
     await promise()
-    await due_now()
+    await make_due()
     (pending,) = await claim_due()
     await note_failure(pending, "x" * 1000)
     assert await claim_due() == []
