@@ -34,14 +34,9 @@ class EngineActivitiesOnHosts(EngineActivities):
                     await self._remove_late_work(database)
                     raise
                 adapter = await self._adapters.of_host(record.host_id)
-                await adapter.create(self._tenant(record), _limits(record))
-
-    @activity.defn(name="verify_login")
-    async def verify_login(self, database: UUID) -> None:
-        with as_failures():
-            record = expect(await records.find(database), DatabaseStatus.PROVISIONING, DatabaseStatus.ACTIVE)
-            adapter = await self._adapters.of_host(record.host_id)
-            await adapter.verify_login(self._tenant(record))
+                tenant = self._tenant(record)
+                await adapter.create(tenant, _limits(record))
+                await adapter.verify_login(tenant)
 
     @activity.defn(name="apply_limits")
     async def apply_limits(self, database: UUID) -> int:

@@ -6,8 +6,7 @@ from temporalio.exceptions import ActivityError
 from app.contracts.control import ControlActivities, LimitsApplied
 from app.contracts.databases import ApplyLimits, ApplyLimitsInput
 from app.contracts.engine import NOT_WANTED, EngineActivities
-from workflows import policies
-from workflows.engine_steps import failure_type, on_engine
+from workflows.engine_steps import failure_type, on_engine, record
 
 
 @workflow.defn(name="ApplyLimits")
@@ -24,9 +23,6 @@ class ApplyLimitsWorkflow(ApplyLimits):
                 raise
             workflow.set_current_details("The database is deleted; there is nothing to limit.")
             return
-        await workflow.execute_activity_method(
-            ControlActivities.record_limits_applied,
-            LimitsApplied(database=request.database, revision=revision),
-            **policies.control(),
-        )
+        applied = LimitsApplied(database=request.database, revision=revision)
+        await record(ControlActivities.record_limits_applied, applied)
         workflow.set_current_details("In force.")

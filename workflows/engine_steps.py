@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
-from uuid import UUID
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, ApplicationError, TimeoutError, TimeoutType, is_cancelled_exception
@@ -56,9 +55,18 @@ async def remove_from_host(request: DatabaseWorkflowInput) -> None:
     await record(ControlActivities.record_destroyed, request.database)
 
 
-async def record(step: Callable[[Any, UUID], Awaitable[None]], database: UUID) -> None:
-    """Runs one activity on our own database until it succeeds."""
-    await workflow.execute_activity_method(step, database, **policies.control())
+async def record(step: Callable[[Any, Argument], Awaitable[None]], argument: Argument) -> None:
+    """Runs one activity on our own database until it succeeds.
+
+    At first in the worker that runs this workflow, which spares whoever waits two trips through Temporal. What
+    doesn't work at once is left to Temporal, where an operator sees it.
+    """
+    try:
+        await workflow.execute_local_activity_method(step, argument, **policies.at_once())
+    except ActivityError as failure:
+        if is_cancelled_exception(failure) or failure_type(failure) == NOT_WANTED:
+            raise
+        await workflow.execute_activity_method(step, argument, **policies.control())
 
 
 def failure_type(failure: ActivityError) -> str | None:

@@ -7,12 +7,20 @@ they stop, long before its own time limit.
 from datetime import timedelta
 
 from temporalio.common import RetryPolicy
-from temporalio.workflow import ActivityConfig
+from temporalio.workflow import ActivityConfig, LocalActivityConfig
 
 from app.contracts.queues import CONTROL_QUEUE, engine_queue
 
 _HEARTBEAT = timedelta(seconds=3)
 _MOST_ATTEMPTS = 60
+
+
+def at_once() -> LocalActivityConfig:
+    """The same, tried once, within the workflow task: shorter than its time limit."""
+    return LocalActivityConfig(
+        start_to_close_timeout=timedelta(seconds=1.5),
+        retry_policy=RetryPolicy(maximum_attempts=1),
+    )
 
 
 def control() -> ActivityConfig:

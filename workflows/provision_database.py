@@ -34,7 +34,8 @@ class ProvisionDatabaseWorkflow(ProvisionDatabase):
         round_ = 0
         while True:
             try:
-                await self._make(request, placement, round_)
+                doing = f"create the database on {placement.address} and log in to it as its tenant"
+                await engine_attempts(request, EngineActivities.create_database, request.database, doing, round_)
                 break
             except ActivityError as failure:
                 if is_cancelled_exception(failure) or failure_type(failure) == NOT_WANTED:
@@ -45,15 +46,6 @@ class ProvisionDatabaseWorkflow(ProvisionDatabase):
         workflow.set_current_details("Proven by a login with its own credentials; recording it as active.")
         await record(ControlActivities.activate_database, request.database)
         workflow.set_current_details(f"Active on {placement.address}.")
-
-    async def _make(self, request: ProvisionDatabaseInput, placement: Placement, round_: int) -> None:
-        database, address = request.database, placement.address
-        await engine_attempts(
-            request, EngineActivities.create_database, database, f"create the database on {address}", round_
-        )
-        await engine_attempts(
-            request, EngineActivities.verify_login, database, f"log in to it on {address} as its tenant", round_
-        )
 
     async def _next_placement(
         self, request: ProvisionDatabaseInput, placement: Placement, failure: ActivityError

@@ -34,13 +34,8 @@ class EngineActivities(ABC):
     @activity.defn(name="create_database")
     @abstractmethod
     async def create_database(self, database: UUID) -> None:
-        """Makes role and database with their limits. Fails with `NOT_WANTED` when the row is no longer
-        provisioning."""
-
-    @activity.defn(name="verify_login")
-    @abstractmethod
-    async def verify_login(self, database: UUID) -> None:
-        """Logs in with the tenant's own credentials, writes and reads."""
+        """Makes role and database with their limits, and proves it: logs in with the tenant's own credentials,
+        writes and reads. Fails with `NOT_WANTED` when the row is no longer provisioning."""
 
     @activity.defn(name="apply_limits")
     @abstractmethod
