@@ -64,8 +64,13 @@ def create_app(settings: Settings) -> ASGIApp:
 
 def describe() -> dict[str, Any]:
     """The API's description, without an application that could serve it."""
+    return document(api_handlers())
+
+
+def api_handlers() -> list[tuple[str, HTTPRouteHandler]]:
+    """Every handler under `/api/v1` with its path."""
     app = Litestar([_api()], dependencies={"services": Provide(_services, sync_to_thread=False)}, openapi_config=None)
-    return document(_handlers(app))
+    return _handlers(app)
 
 
 def _api() -> Router:

@@ -54,7 +54,11 @@ _TYPES: dict[Any, str] = {int: "integer", bool: "boolean", str: "string"}
 
 def document(handlers: Iterable[tuple[str, HTTPRouteHandler]]) -> dict[str, Any]:
     """The whole description of these handlers, each with its path (`/api/v1/databases/{uuid}`)."""
-    described = [(path, handler) for path, handler in handlers if OPT in handler.opt]
+    # Litestar keeps a path's handlers in no order of its own.
+    described = sorted(
+        ((path, handler) for path, handler in handlers if OPT in handler.opt),
+        key=lambda found: (found[0], sorted(found[1].http_methods)),
+    )
     operations: list[Operation] = [handler.opt[OPT] for _, handler in described]
     paths: dict[str, dict[str, Any]] = defaultdict(dict)
     for path, handler in described:
@@ -71,7 +75,7 @@ def document(handlers: Iterable[tuple[str, HTTPRouteHandler]]) -> dict[str, Any]
         },
         "servers": [{"url": "/"}],
         "security": [{"api_key": []}],
-        "paths": dict(sorted(paths.items())),
+        "paths": dict(paths),
         "webhooks": {event.value: _webhook(event) for event in EventType},
         "components": {
             "schemas": components(

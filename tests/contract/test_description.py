@@ -1,0 +1,164 @@
+"""The API's description is complete, valid, and the one that is committed."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from jsonschema_rs import Draft202012Validator
+from schemathesis.specs.openapi.definitions import OPENAPI_31_VALIDATOR
+
+from app.auth.scopes import Scope
+from app.core.errors import AppError
+from app.events.types import EventType
+from app.http.app import api_handlers, describe
+from app.http.openapi import formatted
+from app.web.operation import OPT
+from tests.contract.documented import Described, Description
+
+DESCRIPTION = Description(describe())
+DOCUMENT = DESCRIPTION.document
+OPERATIONS = DESCRIPTION.operations
+COMMITTED = Path(__file__).parents[2] / "docs" / "openapi.json"
+
+ANY_KEY = {"getMe"}
+"""Operations that need no scope: interface specification, section 5, point 5."""
+SPECIFIED = {
+    ("GET", "/api/v1/me"): set(),
+    ("GET", "/api/v1/database_types"): {"databases:read"},
+    ("POST", "/api/v1/databases"): {"databases:write"},
+    ("GET", "/api/v1/databases"): {"databases:read"},
+    ("GET", "/api/v1/databases/{uuid}"): {"databases:read"},
+    ("PATCH", "/api/v1/databases/{uuid}"): {"databases:write"},
+    ("PATCH", "/api/v1/databases/{uuid}/quotas"): {"databases:write"},
+    ("DELETE", "/api/v1/databases/{uuid}"): {"databases:write"},
+}
+"""Interface specification, sections 4.2 to 4.9."""
+
+
+def media_of(answer: dict[str, Any]) -> dict[str, Any]:
+    media: dict[str, Any] = DESCRIPTION.resolve(answer)["content"]["application/json"]
+    return media
+
+
+def codes_of(answer: dict[str, Any]) -> list[str]:
+    enum: list[str] = media_of(answer)["schema"]["allOf"][1]["properties"]["error"]["properties"]["code"]["enum"]
+    return enum
+
+
+def test_the_committed_copy_is_what_the_code_says() -> None:
+    assert COMMITTED.read_bytes() == formatted(DOCUMENT), "docs/openapi.json is out of date: run `make openapi`"
+
+
+def test_it_is_openapi_3_1() -> None:
+    assert [fault.message for fault in OPENAPI_31_VALIDATOR.iter_errors(DOCUMENT)] == []
+    for schema in DOCUMENT["components"]["schemas"].values():
+        Draft202012Validator({**schema, "components": DOCUMENT["components"]})
+
+
+def test_it_has_the_specified_operations_and_scopes() -> None:
+    described = {
+        (found.method, found.path): set(found.operation["security"][0]["api_key"]) for found in OPERATIONS.values()
+    }
+    assert described == SPECIFIED
+
+
+def test_every_route_is_described() -> None:
+    # Litestar answers OPTIONS by handlers of its own.
+    handlers = [handler for _, handler in api_handlers() if handler.http_methods != {"OPTIONS"}]
+    assert all(OPT in handler.opt for handler in handlers)
+    names = Counter(handler.operation_id for handler in handlers)
+    assert set(names) == set(OPERATIONS)
+    assert set(names.values()) == {1}
+
+
+@pytest.mark.parametrize("found", OPERATIONS.values(), ids=OPERATIONS)
+def test_an_operation_says_all_that_a_client_needs(found: Described) -> None:
+    operation = found.operation
+    assert operation["summary"]
+    scopes = operation["security"][0]["api_key"]
+    assert set(scopes) <= set(Scope)
+    assert bool(scopes) == (operation["operationId"] not in ANY_KEY)
+    for parameter in operation["parameters"]:
+        assert parameter["in"] == "path" or parameter["description"]
+    keyed = any(parameter["name"] == "Idempotency-Key" for parameter in operation["parameters"])
+    assert keyed == (found.method != "GET")
+    if "requestBody" in operation:
+        media = operation["requestBody"]["content"]["application/json"]
+        DESCRIPTION.validate(media["schema"], media["example"])
+
+
+@pytest.mark.parametrize("found", OPERATIONS.values(), ids=OPERATIONS)
+def test_every_answer_has_an_example_that_fits(found: Described) -> None:
+    for status, answer in found.operation["responses"].items():
+        resolved = DESCRIPTION.resolve(answer)
+        assert "X-Request-Id" in resolved["headers"]
+        assert ("RateLimit" in resolved["headers"]) == (status != "401")
+        assert ("Retry-After" in resolved["headers"]) == (status in ("429", "503"))
+        media = media_of(answer)
+        examples = (
+            [DESCRIPTION.resolve(example)["value"] for example in media["examples"].values()]
+            if int(status) >= 400
+            else [media["example"]]
+        )
+        assert examples
+        for example in examples:
+            DESCRIPTION.validate(media["schema"], example)
+
+
+@pytest.mark.parametrize("found", OPERATIONS.values(), ids=OPERATIONS)
+def test_the_refusals_that_any_operation_may_meet(found: Described) -> None:
+    responses = found.operation["responses"]
+    assert {"401", "403", "429", "500", "503"} <= responses.keys()
+    assert ("404" in responses) >= ("{" in found.path)
+    if found.method != "GET":
+        assert {"400", "409", "413", "422"} <= responses.keys()
+    assert ("insufficient_scope" in codes_of(responses["403"])) == (found.operation["operationId"] not in ANY_KEY)
+
+
+def test_every_error_is_described_once() -> None:
+    codes = Counter(kind.code for kind in AppError.__subclasses__())
+    assert set(codes.values()) == {1}
+    assert DOCUMENT["components"]["examples"].keys() == codes.keys()
+    answers = [answer for found in OPERATIONS.values() for answer in found.operation["responses"].items()]
+    reachable = {code for status, answer in answers if int(status) >= 400 for code in codes_of(answer)}
+    # No operation answers 405: it is for methods that a path doesn't have.
+    assert codes.keys() - reachable == {"method_not_allowed"}
+    assert codes_of(DOCUMENT["components"]["responses"]["MethodNotAllowed"]) == ["method_not_allowed"]
+
+
+def test_every_event_is_described() -> None:
+    assert DOCUMENT["webhooks"].keys() == {event.value for event in EventType}
+    for name, item in DOCUMENT["webhooks"].items():
+        media = item["post"]["requestBody"]["content"]["application/json"]
+        assert media["example"]["event"] == name
+        DESCRIPTION.validate(media["schema"], media["example"])
+        headers = {parameter["name"] for parameter in item["post"]["parameters"] if parameter["required"]}
+        assert headers == {"X-Service-Signature", "X-Service-Event"}
+
+
+def test_links_lead_to_operations() -> None:
+    links = [
+        link
+        for answer in OPERATIONS["createDatabase"].operation["responses"].values()
+        for link in DESCRIPTION.resolve(answer).get("links", {}).values()
+    ]
+    assert {link["operationId"] for link in links} == {
+        found.operation["operationId"] for found in OPERATIONS.values() if "{uuid}" in found.path
+    }
+
+
+def test_a_client_meets_no_surprise_unnoticed() -> None:
+    """What the other tests rely on: an answer that differs from the description fails."""
+    me = OPERATIONS["getMe"]
+    example = media_of(me.operation["responses"]["200"])["example"]
+    DESCRIPTION.check(me, httpx.Response(200, json=example))
+    for surprise in (
+        httpx.Response(418, json=example),
+        httpx.Response(200, json={**example, "extra": 1}),
+        httpx.Response(200, json={"data": example["data"]}),
+        httpx.Response(200, json=example, headers={"Retry-After": "1"}),
+    ):
+        with pytest.raises(AssertionError):
+            DESCRIPTION.check(me, surprise)

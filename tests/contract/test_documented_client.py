@@ -1,0 +1,64 @@
+"""A client that knows the API from its description alone gets a database's whole life done, without a surprise."""
+
+from uuid import uuid4
+
+from app.auth.keys import KeyControls
+from tests.contract.documented import DocumentedClient
+from tests.support.service import RunningService
+
+
+async def test_a_databases_life(service: RunningService) -> None:
+    caller = await service.caller()
+    client = DocumentedClient(service.http, caller.api_key)
+    assert (await client.call("getMe")).status_code == 200
+    (offered, *_) = [
+        entry for entry in (await client.call("listDatabaseTypes")).json()["data"] if entry["is_available"]
+    ]
+    wish = {"name": "orders", "db_type": offered["value"], "region": offered["regions"][0]["code"]}
+    made = await client.call("createDatabase", wish, key="k", wait="true", timeout=60)
+    assert made.status_code == 201
+    replay = await client.call("createDatabase", wish, key="k", wait="true", timeout=60)
+    assert replay.json()["idempotency_replay"] is True
+    uuid = made.json()["data"]["uuid"]
+    assert (await client.call("getDatabase", uuid=uuid)).status_code == 200
+    assert (await client.call("renameDatabase", {"name": "orders-eu"}, uuid=uuid)).status_code == 200
+    assert (await client.call("changeQuotas", {"connection_hard_limit": 5}, uuid=uuid)).status_code == 200
+    assert len((await client.call("listDatabases", limit=1)).json()["data"]) == 1
+    assert (await client.call("deleteDatabase", uuid=uuid)).status_code == 200
+    assert (await client.call("deleteDatabase", uuid=uuid)).status_code == 404
+
+
+async def test_its_refusals(service: RunningService) -> None:
+    caller = await service.caller(tier="free")
+    client = DocumentedClient(service.http, caller.api_key)
+    nowhere = str(uuid4())
+    answers = [
+        (await client.call("createDatabase", {}), 422),
+        (await client.call("createDatabase", {"name": "a", "plan": "pro"}), 422),
+        (await client.call("createDatabase", {"name": "a"}, key="k"), 202),
+        (await client.call("createDatabase", {"name": "b"}, key="k"), 409),
+        (await client.call("createDatabase", {"name": "b"}), 422),
+        (await client.call("listDatabases", starting_after=nowhere), 422),
+        (await client.call("listDatabases", limit=101), 422),
+        (await client.call("getDatabase", uuid=nowhere), 404),
+        (await client.call("renameDatabase", {"name": "b"}, uuid=nowhere), 404),
+        (await client.call("renameDatabase", [], uuid=nowhere), 422),
+        (await client.call("changeQuotas", {}, uuid=nowhere), 404),
+        (await client.call("deleteDatabase", "a body that is not asked for", uuid=nowhere), 404),
+        (await client.call("renameDatabase", {"name": "x" * 1024 * 1024}, uuid=nowhere), 413),
+        (await DocumentedClient(service.http, "pk_live_unknown").call("getMe"), 403),
+        (await DocumentedClient(service.http, "two tokens").call("getMe"), 401),
+    ]
+    assert [answer.status_code for answer, _ in answers] == [expected for _, expected in answers]
+
+
+async def test_its_limits(service: RunningService) -> None:
+    hurried = await service.caller(controls=KeyControls(requests_per_minute=1))
+    spent = await service.caller(controls=KeyControls(monthly_quota=1))
+    elsewhere = await service.caller(controls=KeyControls(allowed_ips=("192.0.2.1",)))
+    narrow = await service.caller(scopes=("queries:write",))
+    for caller in (hurried, spent):
+        client = DocumentedClient(service.http, caller.api_key)
+        assert [(await client.call("getMe")).status_code for _ in range(2)] == [200, 429]
+    for caller in (elsewhere, narrow):
+        assert (await DocumentedClient(service.http, caller.api_key).call("listDatabases")).status_code == 403

@@ -1,0 +1,67 @@
+"""Every check of schemathesis over every operation, with two users: examples, coverage, fuzzing, sequences."""
+
+import asyncio
+import json
+import os
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.client import Caller
+from tests.support.service import RunningService
+
+_ROOT = Path(__file__).parents[2]
+
+
+async def fuzz(service: RunningService, folder: Path, *, examples: int) -> str:
+    """The report of one run. Fails with it when a check fails or warns."""
+    users = {"owner": await service.caller(), "stranger": await service.caller()}
+    keys = folder / "keys.json"
+    keys.write_text(json.dumps({"auth": [_user(name, caller) for name, caller in users.items()]}))
+    process = await asyncio.create_subprocess_exec(
+        *(str(Path(sys.executable).parent / "st"), "run", str(service.http.base_url.join("/openapi.json"))),
+        *(
+            "--auth-wfc",
+            str(keys),
+            "--max-examples",
+            str(examples),
+            "--checks",
+            "all",
+            "--suppress-health-check",
+            "all",
+        ),
+        cwd=_ROOT,
+        env={**os.environ, "NO_COLOR": "1"},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    output, _ = await process.communicate()
+    report = output.decode()
+    assert process.returncode == 0, report
+    return report
+
+
+def _user(name: str, caller: Caller) -> dict[str, object]:
+    return {"name": name, "fixedHeaders": [{"name": "Authorization", "value": f"Bearer {caller.api_key}"}]}
+
+
+def covered(report: str) -> None:
+    """That nothing was left out: all operations, all phases, and the described links with them."""
+    assert re.search(r"Tested: 8$", report, re.MULTILINE), report
+    for phase in ("Examples", "Coverage", "Fuzzing", "Stateful"):
+        assert re.search(rf"✅ {phase}", report), report
+    links = re.search(r"API Links: +(\d+) covered", report)
+    assert links, report
+    assert int(links[1]) >= 4, report
+
+
+async def test_a_short_run(service: RunningService, tmp_path: Path) -> None:
+    covered(await fuzz(service, tmp_path, examples=10))
+
+
+@pytest.mark.soak
+async def test_a_long_run(service: RunningService, tmp_path: Path) -> None:
+    report = await fuzz(service, tmp_path, examples=200)
+    covered(report)
