@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from uuid import UUID
 
-from asyncpg import Connection
+from asyncpg import Connection, InterfaceError
 
 from app.store.session import raw_connection
 
@@ -36,7 +36,7 @@ async def database_lock(database: UUID) -> AsyncIterator[None]:
             yield
         finally:
             await _unlock(connection, key)
-        if connection.is_closed():
+        if _is_lost(connection):
             raise LockLost("the lock was lost while a step was at work")
 
 
@@ -50,10 +50,18 @@ async def _lock(connection: Connection, key: int) -> None:
 async def _unlock(connection: Connection, key: int) -> None:
     """A connection that broke has lost the lock already. One on which the unlocking fails, or is cancelled, is
     ended, and the lock with it: back in the pool it would keep the lock for ever."""
-    if connection.is_closed():
+    if _is_lost(connection):
         return
     try:
         await connection.execute("SELECT pg_advisory_unlock($1)", key)
     except BaseException:
         connection.terminate()
         raise
+
+
+def _is_lost(connection: Connection) -> bool:
+    try:
+        closed: bool = connection.is_closed()
+    except InterfaceError:  # the pool has taken the broken connection back by itself
+        return True
+    return closed

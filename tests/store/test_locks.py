@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from app.store.locks import database_lock
+from app.store.locks import LockBusy, LockLost, database_lock
 from app.store.session import fetch
 
 
@@ -44,7 +44,7 @@ async def test_waiting_ends(own_store: None, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("app.store.locks.LOCK_WAIT_SECONDS", 0.2)
     database = uuid4()
     async with database_lock(database):
-        with pytest.raises(TimeoutError):
+        with pytest.raises(LockBusy):
             async with database_lock(database):
                 pytest.fail("two hold it")
     async with database_lock(database):
@@ -53,6 +53,11 @@ async def test_waiting_ends(own_store: None, monkeypatch: pytest.MonkeyPatch) ->
         "SELECT 1 FROM pg_locks l JOIN pg_database d ON d.oid = l.database"
         " WHERE l.locktype = 'advisory' AND d.datname = current_database()"
     )
+
+
+async def test_a_holder_whose_connection_broke_learns_of_it(own_store: None) -> None:
+    with pytest.raises(LockLost):
+        await _lose(uuid4())
 
 
 async def test_a_killed_holder_loses_it(own_store: None, control_dsn: str) -> None:
@@ -74,3 +79,12 @@ async def test_a_killed_holder_loses_it(own_store: None, control_dsn: str) -> No
 async def _take(database: UUID) -> None:
     async with database_lock(database):
         pass
+
+
+async def _lose(database: UUID) -> None:
+    async with database_lock(database):
+        await fetch(
+            "SELECT pg_terminate_backend(l.pid) FROM pg_locks l JOIN pg_database d ON d.oid = l.database"
+            " WHERE l.locktype = 'advisory' AND d.datname = current_database()"
+        )
+        await asyncio.sleep(0.1)

@@ -1,0 +1,24 @@
+"""Promised workflows about databases that don't exist, in a region that no worker serves."""
+
+from uuid import uuid4
+
+from app.contracts.base import Engine
+from app.contracts.databases import ApplyLimits, ApplyLimitsInput
+from app.dispatch.starts import INTERACTIVE, WorkflowStart, request_start
+from app.store.session import fetch
+
+
+async def promise(*, priority: int = INTERACTIVE, workflow_id: str | None = None) -> WorkflowStart:
+    """The workflow's id ends with the database's."""
+    request = ApplyLimitsInput(database=uuid4(), engine=Engine.POSTGRES, region="nowhere-9", team_id=7, revision=1)
+    return await request_start(ApplyLimits, workflow_id or f"test/{request.database}", request, priority=priority)
+
+
+async def promised() -> list[str]:
+    """The ids of the workflows that are still to be started."""
+    return [row["workflow_id"] for row in await fetch("SELECT workflow_id FROM workflow_starts ORDER BY id")]
+
+
+async def make_due() -> None:
+    """As if time had passed."""
+    await fetch("UPDATE workflow_starts SET next_attempt_at = now()")
