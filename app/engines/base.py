@@ -148,6 +148,11 @@ class EngineAdapter(ABC):
         `LoginRefused` when the credentials are refused."""
 
     @abstractmethod
+    async def log_in(self, tenant: Tenant) -> None:
+        """Logs in with the tenant's own credentials and asks for nothing but a constant: the way to see whether a
+        database answers without touching what is in it. Raises `LoginRefused`."""
+
+    @abstractmethod
     async def set_limits(self, tenant: Tenant, limits: EngineLimits) -> None:
         """Puts the limits in force for new sessions. Sessions already open stay."""
 

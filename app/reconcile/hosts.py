@@ -62,7 +62,7 @@ async def _check_host(box: SecretBox, adapters: Adapters, host: _Host) -> list[V
         password = box.open(one.password_sealed, password_place(one.uuid))
         try:
             async with slots:
-                await adapter.verify_login(Tenant(name=one.engine_name, password=password, marker=marker(one.uuid)))
+                await adapter.log_in(Tenant(name=one.engine_name, password=password, marker=marker(one.uuid)))
         except EngineError as error:
             if error.code in _TENANT_FULL or not await _is_active(one.uuid):
                 return None

@@ -254,6 +254,19 @@ async def test_wrong_credentials_are_refused(host: EngineHost) -> None:
             assert wrong.password not in str(refused.value)
 
 
+async def test_logging_in_touches_nothing(host: EngineHost) -> None:
+    async with tenants(host) as [tenant]:
+        async with session_of(host, tenant) as session:
+            await session.run("CREATE TABLE headwater_check (mine varchar(20))")
+            await session.run("INSERT INTO headwater_check VALUES ('kept')")
+        await host.adapter.log_in(tenant)
+        async with session_of(host, tenant) as session:
+            assert await session.run("SELECT mine FROM headwater_check") == [("kept",)]
+        await host.adapter.revoke(tenant)
+        with pytest.raises(LoginRefused):
+            await host.adapter.log_in(tenant)
+
+
 async def test_names_are_checked_before_they_reach_sql(host: EngineHost) -> None:
     for name in ("", "T1", "t_1", "t%", "1t", "t1'", 't1"', "t1;", "t" * 33, "t1\n"):
         with pytest.raises(ValueError, match="name"):

@@ -77,6 +77,11 @@ class MySQLAdapter(EngineAdapter):
                 raise EngineError(f"{tenant.name} doesn't read what it wrote")
             await connection.run("DROP TABLE headwater_check")
 
+    async def log_in(self, tenant: Tenant) -> None:
+        check_tenant(tenant)
+        async with self._connections.tenant(tenant.name, tenant.password) as connection:
+            await connection.run("SELECT 1")
+
     async def set_limits(self, tenant: Tenant, limits: EngineLimits) -> None:
         check_tenant(tenant)
         async with self._known(tenant) as (connection, _):

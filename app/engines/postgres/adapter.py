@@ -82,6 +82,11 @@ class PostgresAdapter(EngineAdapter):
                 raise EngineError(f"{tenant.name} doesn't read what it wrote")
             await connection.execute("DROP TABLE public.headwater_check; COMMIT")
 
+    async def log_in(self, tenant: Tenant) -> None:
+        check_tenant(tenant)
+        async with self._connections.tenant(tenant.name, tenant.password) as connection:
+            await connection.execute("SELECT 1")
+
     async def set_limits(self, tenant: Tenant, limits: EngineLimits) -> None:
         check_tenant(tenant)
         async with self._connections.locked(tenant.name) as connection:
