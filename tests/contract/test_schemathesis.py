@@ -33,7 +33,7 @@ async def fuzz(service: RunningService, folder: Path, *, examples: int) -> str:
             "all",
         ),
         cwd=_ROOT,
-        env={**os.environ, "NO_COLOR": "1"},
+        env={**os.environ, "NO_COLOR": "1", "PYTHONPATH": str(_ROOT)},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )
