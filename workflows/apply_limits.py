@@ -24,5 +24,5 @@ class ApplyLimitsWorkflow(ApplyLimits):
             workflow.set_current_details("The database is deleted; there is nothing to limit.")
             return
         applied = LimitsApplied(database=request.database, revision=revision)
-        await record(ControlActivities.record_limits_applied, applied)
+        await record(ControlActivities.record_limits_applied, applied, "record that they are in force")
         workflow.set_current_details("In force.")

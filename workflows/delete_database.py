@@ -20,7 +20,7 @@ class DeleteDatabaseWorkflow(DeleteDatabase):
             await self._cancel_provisioning(request)
         doing = f"end all access to database {request.database}"
         await on_engine(request, EngineActivities.revoke_access, request.database, doing)
-        await record(ControlActivities.record_revoked, request.database)
+        await record(ControlActivities.record_revoked, request.database, "record that access has ended")
         await self._wait_out_grace(request)
         await remove_from_host(request)
         workflow.set_current_details("Destroyed; nothing is left on the host.")

@@ -4,7 +4,14 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from temporalio import workflow
-from temporalio.exceptions import ActivityError, ApplicationError, TimeoutError, TimeoutType, is_cancelled_exception
+from temporalio.exceptions import (
+    ActivityError,
+    ApplicationError,
+    FailureError,
+    TimeoutError,
+    TimeoutType,
+    is_cancelled_exception,
+)
 
 from app.contracts.control import ControlActivities
 from app.contracts.databases import DatabaseWorkflowInput
@@ -23,6 +30,7 @@ async def on_engine(
 
     Raises `ActivityError` when the step is cancelled, or no longer wanted.
     """
+    workflow.set_current_details(about_to(doing, request.region))
     round_ = 0
     while True:
         try:
@@ -42,48 +50,62 @@ async def engine_attempts(
     round_: int,
 ) -> Result:
     """One round of attempts. Raises `ActivityError` when all fail."""
-    if round_ == 0:
-        queue = engine_queue(request.region)
-        workflow.set_current_details(f"About to {doing}. If this stays, no worker serves the task queue `{queue}`.")
     return await workflow.execute_activity_method(step, argument, **policies.engine(request.region, round_, doing))
+
+
+def about_to(doing: str, region: str) -> str:
+    """Before the first attempt has told anything."""
+    queue = engine_queue(region)
+    return f"About to {doing}. If this stays, the host is slow, or no worker serves the task queue `{queue}`."
 
 
 async def remove_from_host(request: DatabaseWorkflowInput) -> None:
     """Destroys what lies on the database's host, and records it."""
     doing = f"destroy database {request.database} and its login"
     await on_engine(request, EngineActivities.destroy_database, request.database, doing)
-    await record(ControlActivities.record_destroyed, request.database)
+    await record(ControlActivities.record_destroyed, request.database, "record that nothing is left of it")
 
 
-async def record(step: Callable[[Any, Argument], Awaitable[None]], argument: Argument) -> None:
-    """Runs one activity on our own database until it succeeds.
+async def record(step: Callable[[Any, Argument], Awaitable[None]], argument: Argument, doing: str) -> None:
+    """Runs one activity on our own database until it succeeds. `doing` is for people, as for an engine's.
 
     At first in the worker that runs this workflow, which spares whoever waits two trips through Temporal. What
     doesn't work at once is left to Temporal, where an operator sees it.
     """
     try:
-        await workflow.execute_local_activity_method(step, argument, **policies.at_once())
-    except ActivityError as failure:
+        await workflow.execute_local_activity_method(step, argument, **policies.at_once(doing))
+    except FailureError as failure:
         if is_cancelled_exception(failure) or failure_type(failure) == NOT_WANTED:
             raise
-        await workflow.execute_activity_method(step, argument, **policies.control())
+        workflow.set_current_details(f"Waiting for Headwater's own database, to {doing}: {reason(failure)}")
+        await workflow.execute_activity_method(step, argument, **policies.control(doing))
 
 
-def failure_type(failure: ActivityError) -> str | None:
+def failure_type(failure: FailureError) -> str | None:
     """The contract's name of what went wrong, if it has one."""
-    return failure.cause.type if isinstance(failure.cause, ApplicationError) else None
+    origin = _origin(failure)
+    return origin.type if isinstance(origin, ApplicationError) else None
 
 
-def blames_host(failure: ActivityError) -> bool:
+def blames_host(failure: FailureError) -> bool:
     """Whether the engine host failed: it refused, was out of reach, or took too long. Otherwise it was a worker
     or our own database."""
-    if isinstance(failure.cause, TimeoutError):
-        return failure.cause.type is TimeoutType.START_TO_CLOSE
+    origin = _origin(failure)
+    if isinstance(origin, TimeoutError):
+        return origin.type is TimeoutType.START_TO_CLOSE
     return failure_type(failure) in (ENGINE_REFUSED, HOST_UNAVAILABLE, NAME_TAKEN)
 
 
-def reason(failure: ActivityError) -> str:
+def reason(failure: FailureError) -> str:
     """What went wrong, for people."""
-    if isinstance(failure.cause, TimeoutError) and failure.cause.type is TimeoutType.HEARTBEAT:
+    origin = _origin(failure)
+    if isinstance(origin, TimeoutError) and origin.type is TimeoutType.HEARTBEAT:
         return "the worker that was at it stopped answering"
-    return str(failure.cause or failure)
+    return origin.message
+
+
+def _origin(failure: FailureError) -> FailureError:
+    """What the activity itself failed with. Around a local one there is no `ActivityError`."""
+    if isinstance(failure, ActivityError) and isinstance(failure.cause, FailureError):
+        return failure.cause
+    return failure

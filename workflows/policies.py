@@ -15,18 +15,20 @@ _HEARTBEAT = timedelta(seconds=3)
 _MOST_ATTEMPTS = 60
 
 
-def at_once() -> LocalActivityConfig:
+def at_once(summary: str) -> LocalActivityConfig:
     """The same, tried once, within the workflow task: shorter than its time limit."""
     return LocalActivityConfig(
+        summary=summary,
         start_to_close_timeout=timedelta(seconds=1.5),
         retry_policy=RetryPolicy(maximum_attempts=1),
     )
 
 
-def control() -> ActivityConfig:
+def control(summary: str) -> ActivityConfig:
     """A short transaction on our own database, tried until it succeeds."""
     return ActivityConfig(
         task_queue=CONTROL_QUEUE,
+        summary=summary,
         start_to_close_timeout=timedelta(seconds=20),
         heartbeat_timeout=_HEARTBEAT,
         retry_policy=RetryPolicy(

@@ -3,13 +3,21 @@
 import asyncio
 
 from temporalio import workflow
-from temporalio.exceptions import ActivityError, is_cancelled_exception
+from temporalio.exceptions import ActivityError, FailureError, is_cancelled_exception
 
 from app.contracts.control import ControlActivities, HostFailure
 from app.contracts.databases import Placement, ProvisionDatabase, ProvisionDatabaseInput
 from app.contracts.engine import NAME_TAKEN, NOT_WANTED, EngineActivities
 from workflows import policies
-from workflows.engine_steps import blames_host, engine_attempts, failure_type, reason, record, remove_from_host
+from workflows.engine_steps import (
+    about_to,
+    blames_host,
+    engine_attempts,
+    failure_type,
+    reason,
+    record,
+    remove_from_host,
+)
 
 
 @workflow.defn(name="ProvisionDatabase")
@@ -20,8 +28,8 @@ class ProvisionDatabaseWorkflow(ProvisionDatabase):
     async def run(self, request: ProvisionDatabaseInput) -> None:
         try:
             await self._provision(request)
-        except (asyncio.CancelledError, ActivityError) as failure:
-            if isinstance(failure, ActivityError) and failure_type(failure) == NOT_WANTED:
+        except (asyncio.CancelledError, FailureError) as failure:
+            if isinstance(failure, FailureError) and failure_type(failure) == NOT_WANTED:
                 workflow.set_current_details("Deleted before it was active; the deletion cleans up.")
                 return
             if not is_cancelled_exception(failure):
@@ -31,11 +39,13 @@ class ProvisionDatabaseWorkflow(ProvisionDatabase):
 
     async def _provision(self, request: ProvisionDatabaseInput) -> None:
         placement = request.placement
+        workflow.set_current_details(about_to(_doing(placement), request.region))
         round_ = 0
         while True:
             try:
-                doing = f"create the database on {placement.address} and log in to it as its tenant"
-                await engine_attempts(request, EngineActivities.create_database, request.database, doing, round_)
+                await engine_attempts(
+                    request, EngineActivities.create_database, request.database, _doing(placement), round_
+                )
                 break
             except ActivityError as failure:
                 if is_cancelled_exception(failure) or failure_type(failure) == NOT_WANTED:
@@ -44,7 +54,7 @@ class ProvisionDatabaseWorkflow(ProvisionDatabase):
                 round_ = round_ + 1 if placement == last else 0
                 workflow.set_current_details(_waiting(placement, last, failure))
         workflow.set_current_details("Proven by a login with its own credentials; recording it as active.")
-        await record(ControlActivities.activate_database, request.database)
+        await record(ControlActivities.activate_database, request.database, "record it as active")
         workflow.set_current_details(f"Active on {placement.address}.")
 
     async def _next_placement(
@@ -61,18 +71,21 @@ class ProvisionDatabaseWorkflow(ProvisionDatabase):
                 name_taken=failure_type(failure) == NAME_TAKEN,
                 reason=reason(failure),
             ),
-            **policies.control(),
+            **policies.control("look for another place"),
         )
 
     async def _undo(self, request: ProvisionDatabaseInput) -> None:
         workflow.set_current_details("Cancelled; removing what was made so far.")
-        await record(ControlActivities.abandon_provisioning, request.database)
+        await record(ControlActivities.abandon_provisioning, request.database, "record it as deleted")
         await remove_from_host(request)
         workflow.set_current_details("Cancelled; nothing is left of it.")
 
 
+def _doing(placement: Placement) -> str:
+    return f"create the database on {placement.address} and log in to it as its tenant"
+
+
 def _waiting(placement: Placement, last: Placement, failure: ActivityError) -> str:
-    moved = f"Moved from {last.address}." if placement != last else "No other host of the region has room."
-    if not blames_host(failure):
-        moved = ""
-    return f"Waiting for engine host {placement.address}. {moved} The last attempt failed: {reason(failure)}"
+    if placement == last:
+        return f"Waiting to {_doing(placement)}. The last attempt failed: {reason(failure)}"
+    return f"Moved from {last.address}: {reason(failure)}. About to {_doing(placement)}."
