@@ -1,0 +1,106 @@
+"""Activities that follow a script in place of touching anything, by the contract's own interfaces."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from temporalio import activity
+from temporalio.exceptions import ApplicationError
+
+from app.contracts.control import ControlActivities, HostFailure, LimitsApplied
+from app.contracts.databases import Placement
+from app.contracts.engine import EngineActivities, RemnantRef
+
+Play = Callable[[], Any]
+
+
+def fails(kind: str, message: str = "as the script says", *, final: bool = False) -> Play:
+    def play() -> Any:
+        raise ApplicationError(message, type=kind, non_retryable=final)
+
+    return play
+
+
+@dataclass
+class Script:
+    """What the activities do: for each name, one play a call; after the last, success at once.
+
+    `until` names activities that hang until they are cancelled. `calls` tells what was called, in order.
+    """
+
+    plays: dict[str, list[Play]] = field(default_factory=dict)
+    forever: dict[str, Play] = field(default_factory=dict)
+    hangs: frozenset[str] = frozenset()
+    calls: list[str] = field(default_factory=list)
+    arguments: list[Any] = field(default_factory=list)
+    hanging: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def perform(self, argument: Any, otherwise: Any = None) -> Any:
+        name = activity.info().activity_type
+        self.calls.append(name)
+        self.arguments.append(argument)
+        if name in self.hangs:
+            self.hanging.set()
+            while True:
+                activity.heartbeat()
+                await asyncio.sleep(0.05)
+        if self.plays.get(name):
+            return self.plays[name].pop(0)()
+        return self.forever[name]() if name in self.forever else otherwise
+
+
+class FakeEngine(EngineActivities):
+    def __init__(self, script: Script) -> None:
+        self._script = script
+
+    @activity.defn(name="create_database")
+    async def create_database(self, database: UUID) -> None:
+        await self._script.perform(database)
+
+    @activity.defn(name="apply_limits")
+    async def apply_limits(self, database: UUID) -> int:
+        return int(await self._script.perform(database, 1))
+
+    @activity.defn(name="revoke_access")
+    async def revoke_access(self, database: UUID) -> None:
+        await self._script.perform(database)
+
+    @activity.defn(name="destroy_database")
+    async def destroy_database(self, database: UUID) -> None:
+        await self._script.perform(database)
+
+    @activity.defn(name="remove_remnant")
+    async def remove_remnant(self, remnant: RemnantRef) -> None:
+        await self._script.perform(remnant)
+
+
+class FakeControl(ControlActivities):
+    def __init__(self, script: Script) -> None:
+        self._script = script
+
+    @activity.defn(name="replace_host")
+    async def replace_host(self, failure: HostFailure) -> Placement:
+        placement: Placement = await self._script.perform(failure, failure.placement)
+        return placement
+
+    @activity.defn(name="activate_database")
+    async def activate_database(self, database: UUID) -> None:
+        await self._script.perform(database)
+
+    @activity.defn(name="abandon_provisioning")
+    async def abandon_provisioning(self, database: UUID) -> None:
+        await self._script.perform(database)
+
+    @activity.defn(name="record_revoked")
+    async def record_revoked(self, database: UUID) -> None:
+        await self._script.perform(database)
+
+    @activity.defn(name="record_destroyed")
+    async def record_destroyed(self, database: UUID) -> None:
+        await self._script.perform(database)
+
+    @activity.defn(name="record_limits_applied")
+    async def record_limits_applied(self, applied: LimitsApplied) -> None:
+        await self._script.perform(applied)

@@ -1,0 +1,171 @@
+"""Every workflow and every way it ends: what is asked, what the activities answer, and what must follow.
+
+The tests play them; `tests.workflows.record` plays them too, and keeps their histories.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from temporalio.client import WorkflowExecutionStatus
+
+from app.contracts.base import Engine
+from app.contracts.databases import (
+    ApplyLimits,
+    ApplyLimitsInput,
+    DatabaseWorkflowInput,
+    DeleteDatabase,
+    DeleteDatabaseInput,
+    Placement,
+    ProvisionDatabase,
+    ProvisionDatabaseInput,
+    RemoveRemnant,
+    RemoveRemnantInput,
+)
+from app.contracts.engine import ENGINE_REFUSED, HOST_UNAVAILABLE, NAME_TAKEN, NOT_WANTED, STORE_UNAVAILABLE
+from tests.workflows.fakes import Script, fails
+
+DATABASE = UUID("6f1f3a52-5f0c-4a55-9f0e-0d6b8f6f2a11")
+REGION = "test-1"
+FIRST = Placement(host_id=1, address="db-1.example.com:5432", name="tfirst")
+SECOND = Placement(host_id=2, address="db-2.example.com:5432", name="tfirst")
+RENAMED = Placement(host_id=1, address="db-1.example.com:5432", name="trenamed")
+PAST = datetime(2026, 1, 1, tzinfo=UTC)
+
+SUBJECT: dict[str, Any] = {"database": DATABASE, "engine": Engine.POSTGRES, "region": REGION, "team_id": 7}
+PROVISION = ProvisionDatabaseInput(**SUBJECT, placement=FIRST)
+DELETE = DeleteDatabaseInput(**SUBJECT, destroy_at=PAST, cancel_provisioning=False)
+CANCELLING_DELETE = DeleteDatabaseInput(**SUBJECT, destroy_at=PAST, cancel_provisioning=True)
+LIMITS = ApplyLimitsInput(**SUBJECT, revision=1)
+REMNANT = RemoveRemnantInput(**SUBJECT, host_id=1, name="tfirst")
+
+ROUND = 3
+"""Attempts in the first round of an engine's step."""
+COMPLETED = WorkflowExecutionStatus.COMPLETED
+CANCELED = WorkflowExecutionStatus.CANCELED
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """`script` makes a fresh one. `cancel` cancels the workflow once an activity of its hangs."""
+
+    workflow: Any
+    request: DatabaseWorkflowInput
+    script: Callable[[], Script]
+    calls: list[str]
+    ends: WorkflowExecutionStatus = COMPLETED
+    details: str = ""
+    """Part of what the workflow says of itself at its end."""
+    cancel: bool = False
+
+
+def _moved_to(placement: Placement) -> Callable[[], Placement]:
+    return lambda: placement
+
+
+def _moves(kind: str, placement: Placement, *, final: bool = False) -> Callable[[], Script]:
+    attempts = 1 if final else ROUND
+    return lambda: Script(
+        {"create_database": [fails(kind, final=final)] * attempts, "replace_host": [_moved_to(placement)]}
+    )
+
+
+def _once(activity: str, kind: str, *, final: bool = False, times: int = 1) -> Callable[[], Script]:
+    return lambda: Script({activity: [fails(kind, final=final)] * times})
+
+
+MADE = ["create_database", "activate_database"]
+DELETED = ["revoke_access", "record_revoked", "destroy_database", "record_destroyed"]
+
+SCENARIOS = {
+    "provision-active": Scenario(ProvisionDatabase, PROVISION, Script, MADE, details=f"Active on {FIRST.address}"),
+    "provision-moved": Scenario(
+        ProvisionDatabase,
+        PROVISION,
+        _moves(HOST_UNAVAILABLE, SECOND),
+        [*["create_database"] * ROUND, "replace_host", *MADE],
+        details=f"Active on {SECOND.address}",
+    ),
+    "provision-refused-once": Scenario(
+        ProvisionDatabase, PROVISION, _once("create_database", ENGINE_REFUSED), ["create_database", *MADE]
+    ),
+    "provision-name-taken": Scenario(
+        ProvisionDatabase,
+        PROVISION,
+        _moves(NAME_TAKEN, RENAMED, final=True),
+        ["create_database", "replace_host", *MADE],
+    ),
+    "provision-nowhere-else": Scenario(
+        ProvisionDatabase,
+        PROVISION,
+        _once("create_database", HOST_UNAVAILABLE, times=ROUND),
+        [*["create_database"] * ROUND, "replace_host", *MADE],
+    ),
+    "provision-store-away": Scenario(
+        ProvisionDatabase,
+        PROVISION,
+        _once("create_database", STORE_UNAVAILABLE, times=ROUND),
+        [*["create_database"] * ROUND, *MADE],
+    ),
+    "provision-recorded-late": Scenario(
+        ProvisionDatabase, PROVISION, _once("activate_database", STORE_UNAVAILABLE), [*MADE, "activate_database"]
+    ),
+    "provision-not-wanted": Scenario(
+        ProvisionDatabase,
+        PROVISION,
+        _once("create_database", NOT_WANTED, final=True),
+        ["create_database"],
+        details="the deletion cleans up",
+    ),
+    "provision-deleted-at-the-end": Scenario(
+        ProvisionDatabase,
+        PROVISION,
+        _once("activate_database", NOT_WANTED, final=True),
+        MADE,
+        details="the deletion cleans up",
+    ),
+    "provision-cancelled": Scenario(
+        ProvisionDatabase,
+        PROVISION,
+        lambda: Script(hangs=frozenset({"create_database"})),
+        ["create_database", "abandon_provisioning", "destroy_database", "record_destroyed"],
+        ends=CANCELED,
+        details="nothing is left of it",
+        cancel=True,
+    ),
+    "delete-at-once": Scenario(DeleteDatabase, DELETE, Script, DELETED, details="nothing is left on the host"),
+    "delete-nothing-to-cancel": Scenario(DeleteDatabase, CANCELLING_DELETE, Script, DELETED),
+    "delete-host-away": Scenario(
+        DeleteDatabase,
+        DELETE,
+        _once("revoke_access", HOST_UNAVAILABLE, times=ROUND),
+        [*["revoke_access"] * ROUND, *DELETED],
+    ),
+    "delete-recorded-late": Scenario(
+        DeleteDatabase,
+        DELETE,
+        _once("record_revoked", STORE_UNAVAILABLE, times=2),
+        ["revoke_access", *["record_revoked"] * 2, *DELETED[1:]],
+    ),
+    "limits-in-force": Scenario(
+        ApplyLimits, LIMITS, Script, ["apply_limits", "record_limits_applied"], details="In force"
+    ),
+    "limits-of-a-deleted-one": Scenario(
+        ApplyLimits,
+        LIMITS,
+        _once("apply_limits", NOT_WANTED, final=True),
+        ["apply_limits"],
+        details="nothing to limit",
+    ),
+    "remnant-removed": Scenario(RemoveRemnant, REMNANT, Script, ["remove_remnant"], details="Removed"),
+    "remnant-host-away": Scenario(
+        RemoveRemnant,
+        REMNANT,
+        _once("remove_remnant", HOST_UNAVAILABLE, times=ROUND),
+        [*["remove_remnant"] * (ROUND + 1)],
+    ),
+}
+
+GRACE = timedelta(hours=24)

@@ -1,0 +1,88 @@
+"""Plays scenarios: the real workflows in a real worker on a real Temporal server, with scripted activities."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+from temporalio.api.sdk.v1 import WorkflowMetadata
+from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
+from temporalio.worker import Worker
+
+from app.contracts.queues import CONTROL_QUEUE, engine_queue
+from tests.support.waiting import until
+from tests.workflows.fakes import FakeControl, FakeEngine, Script
+from tests.workflows.scenarios import REGION, Scenario
+from workers.runner import activity_methods, sandbox
+from workflows import WORKFLOWS
+
+_IDENTITY = "stage"
+"""In place of this machine's name, which histories would keep."""
+Handle = WorkflowHandle[Any, Any]
+
+
+@asynccontextmanager
+async def workers(client: Client, script: Script) -> AsyncIterator[None]:
+    """One for the workflows and the control activities, one for the engines of the test's region."""
+    async with AsyncExitStack() as stack:
+        for queue, activities, workflows in (
+            (CONTROL_QUEUE, FakeControl(script), WORKFLOWS),
+            (engine_queue(REGION), FakeEngine(script), ()),
+        ):
+            await stack.enter_async_context(
+                Worker(
+                    client,
+                    task_queue=queue,
+                    workflows=workflows,
+                    activities=activity_methods(activities),
+                    workflow_runner=sandbox(),
+                    build_id="stage",
+                    identity=_IDENTITY,
+                )
+            )
+        yield
+
+
+async def begin(client: Client, scenario: Scenario) -> Handle:
+    return await client.start_workflow(
+        scenario.workflow.run, scenario.request, id=f"test/{uuid4()}", task_queue=CONTROL_QUEUE
+    )
+
+
+@dataclass(frozen=True)
+class Played:
+    handle: Handle
+    details: str
+    """What the workflow said of itself at its end."""
+
+
+async def play(client: Client, scenario: Scenario, script: Script) -> Played:
+    """To the end."""
+    async with workers(client, script):
+        handle = await begin(client, scenario)
+        if scenario.cancel:
+            await asyncio.wait_for(script.hanging.wait(), 10)
+            await handle.cancel()
+        with contextlib.suppress(WorkflowFailureError):
+            await asyncio.wait_for(handle.result(), 30)
+        # Asked while a worker is there: it is the workflow that answers.
+        return Played(handle, await details(handle))
+
+
+async def details(handle: Handle) -> str:
+    """What the workflow says of itself, as Temporal's pages show it."""
+    metadata: WorkflowMetadata = await handle.query("__temporal_workflow_metadata", result_type=WorkflowMetadata)
+    return metadata.current_details
+
+
+async def says(handle: Handle, words: str) -> str:
+    """Waits until the workflow says something with these words in it, and returns all that it says."""
+
+    async def look() -> str:
+        said = await details(handle)
+        return said if words in said else ""
+
+    return await until(look, timeout=10)

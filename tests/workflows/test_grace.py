@@ -1,0 +1,59 @@
+"""The 24 hours between the end of access and the end of the data, on a server that skips time."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from temporalio.client import Client
+from temporalio.testing import WorkflowEnvironment
+
+from app.contracts.databases import DeleteDatabaseInput
+from app.core.temporal import DATA_CONVERTER
+from app.local.temporal import find_program
+from tests.workflows.fakes import Script
+from tests.workflows.scenarios import DELETED, GRACE, SCENARIOS, SUBJECT, Scenario
+from tests.workflows.stage import Handle, begin, says, workers
+
+PUNCTUAL = timedelta(seconds=2)
+"""Temporal itself fires a timer up to a second late."""
+
+
+async def test_the_data_is_destroyed_when_the_grace_period_ends_and_not_before() -> None:
+    async with await WorkflowEnvironment.start_time_skipping_v2(
+        data_converter=DATA_CONVERTER,
+        dev_server_existing_path=str(find_program()),
+        dev_server_extra_args=["--dynamic-config-value", "frontend.WorkflowTimeSkippingEnabled=true"],
+    ) as environment:
+        destroy_at = datetime.now(UTC) + GRACE
+        request = DeleteDatabaseInput(**SUBJECT, destroy_at=destroy_at, cancel_provisioning=False)
+        script = Script()
+        async with workers(environment.client, script):
+            handle = await begin(environment.client, _deleting(request))
+            await handle.result()
+        assert script.calls == DELETED
+        revoked, destroyed = await _moments(handle)
+        assert revoked < destroy_at - GRACE + timedelta(minutes=1)
+        assert timedelta(0) <= destroyed - destroy_at < PUNCTUAL
+
+
+async def test_meanwhile_it_says_until_when_the_data_is_kept(client: Client) -> None:
+    destroy_at = datetime.fromisoformat("2999-12-31T23:59:59+00:00")
+    request = DeleteDatabaseInput(**SUBJECT, destroy_at=destroy_at, cancel_provisioning=False)
+    script = Script()
+    async with workers(client, script):
+        handle = await begin(client, _deleting(request))
+        await says(handle, "kept until 2999-12-31 23:59:59 UTC")
+        await handle.terminate()
+
+
+def _deleting(request: DeleteDatabaseInput) -> Scenario:
+    return replace(SCENARIOS["delete-at-once"], request=request)
+
+
+async def _moments(handle: Handle) -> tuple[datetime, datetime]:
+    """When access ended and when the destruction was begun, by the server's clock."""
+    scheduled = [
+        event.event_time.ToDatetime(tzinfo=UTC)
+        for event in (await handle.fetch_history()).events
+        if event.HasField("activity_task_scheduled_event_attributes")
+    ]
+    return scheduled[0], scheduled[1]

@@ -1,0 +1,82 @@
+"""Each workflow, each way it ends: which steps it takes in which order, and what it says at the end."""
+
+import asyncio
+from dataclasses import replace
+
+import msgspec
+import pytest
+from temporalio.client import Client, WorkflowFailureError
+
+from app.contracts.control import HostFailure
+from app.contracts.engine import ENGINE_REFUSED, HOST_UNAVAILABLE, STORE_UNAVAILABLE
+from app.contracts.queues import CONTROL_QUEUE, provision_workflow_id
+from tests.workflows.fakes import Script, fails
+from tests.workflows.scenarios import CANCELLING_DELETE, DELETED, FIRST, SCENARIOS
+from tests.workflows.stage import begin, play, says, workers
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+async def test_it_takes_these_steps_and_ends_so(client: Client, name: str) -> None:
+    scenario = SCENARIOS[name]
+    script = scenario.script()
+    played = await play(client, scenario, script)
+    assert script.calls == scenario.calls
+    assert (await played.handle.describe()).status == scenario.ends
+    assert scenario.details in played.details
+
+
+async def test_a_move_is_told_where_the_attempt_was_made(client: Client) -> None:
+    script = SCENARIOS["provision-moved"].script()
+    await play(client, SCENARIOS["provision-moved"], script)
+    failure = next(argument for argument in script.arguments if isinstance(argument, HostFailure))
+    assert failure.placement == FIRST
+    assert not failure.name_taken
+
+
+async def test_deleting_cancels_a_provisioning_under_way(client: Client) -> None:
+    making = Script(hangs=frozenset({"create_database"}))
+    deletion = replace(SCENARIOS["delete-at-once"], request=CANCELLING_DELETE)
+    async with workers(client, making):
+        provisioning = await client.start_workflow(
+            SCENARIOS["provision-active"].workflow.run,
+            SCENARIOS["provision-active"].request,
+            id=provision_workflow_id(CANCELLING_DELETE.database),
+            task_queue=CONTROL_QUEUE,
+        )
+        await asyncio.wait_for(making.hanging.wait(), 10)
+        deleting = await begin(client, deletion)
+        await asyncio.wait_for(deleting.result(), 20)
+        with pytest.raises(WorkflowFailureError):
+            await asyncio.wait_for(provisioning.result(), 20)
+    assert sorted(making.calls) == sorted(
+        ["create_database", "abandon_provisioning", "destroy_database", "record_destroyed", *DELETED]
+    )
+
+
+STUCK = {
+    "create_database": ("provision-active", HOST_UNAVAILABLE, "db-1: no answer in time"),
+    "activate_database": ("provision-active", STORE_UNAVAILABLE, "Headwater's own database is out of reach"),
+    "revoke_access": ("delete-at-once", ENGINE_REFUSED, "sessions of tfirst don't end"),
+    "destroy_database": ("delete-at-once", HOST_UNAVAILABLE, "db-1: no answer in time"),
+    "apply_limits": ("limits-in-force", HOST_UNAVAILABLE, "db-1: no answer in time"),
+    "remove_remnant": ("remnant-removed", HOST_UNAVAILABLE, "db-1: no answer in time"),
+}
+
+
+@pytest.mark.parametrize("activity", STUCK)
+async def test_a_stuck_workflow_says_what_it_waits_for(client: Client, activity: str) -> None:
+    name, kind, message = STUCK[activity]
+    async with workers(client, Script(forever={activity: fails(kind, message)})):
+        handle = await begin(client, SCENARIOS[name])
+        said = await says(handle, "Waiting ")
+        await handle.terminate()
+    assert message in said
+
+
+async def test_without_an_engine_worker_it_names_the_queue_that_nobody_serves(client: Client) -> None:
+    scenario = SCENARIOS["remnant-removed"]
+    elsewhere = msgspec.structs.replace(scenario.request, region="nowhere-9")
+    async with workers(client, Script()):
+        handle = await begin(client, replace(scenario, request=elsewhere))
+        await says(handle, "no worker serves the task queue `engine:nowhere-9`")
+        await handle.terminate()
