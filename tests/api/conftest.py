@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 
+import pytest
 import pytest_asyncio
 
 from tests.servers import RunningServer
@@ -17,6 +18,12 @@ async def shared(control_server: RunningServer, migrated_dsn: str) -> AsyncItera
     async with lone_api(dsn) as api:
         await api.add_host()
         yield api
+
+
+@pytest.fixture
+def told_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever waits for a row is told of its change, or waits for ever."""
+    monkeypatch.setattr("app.store.notify._FALLBACK_SECONDS", 600)
 
 
 @pytest_asyncio.fixture(scope="module")

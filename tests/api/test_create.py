@@ -106,6 +106,7 @@ async def test_a_paying_team_has_many(lone: LoneApi) -> None:
 
 async def test_two_creates_at_once_of_a_free_team(lone: LoneApi) -> None:
     caller = await lone.caller(tier="free")
+    await lone.warm_up()
     answers = await asyncio.gather(*(caller.create() for _ in range(8)))
     assert sorted(answer.status_code for answer in answers) == [202] + [422] * 7
     assert (await fetch("SELECT count(*) FROM databases WHERE team_id = $1", caller.team_id))[0]["count"] == 1

@@ -1,14 +1,17 @@
 """A Database has every specified field, and a password only where the specification shows one (section 2.1)."""
 
+import asyncio
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 import pytest
 
+from app.store.session import fetch
 from tests.support.answers import body_of, data_of
 from tests.support.in_process import LoneApi
 from tests.support.moves import make_active
+from tests.support.waiting import until
 
 MASK = "********"
 FIELDS: dict[str, type | tuple[type, ...]] = {
@@ -92,7 +95,19 @@ async def test_a_change_shows_no_password(lone: LoneApi, path: str, change: dict
     assert made["db_password"] not in answer.text
 
 
-async def test_a_waited_create(lone: LoneApi, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_waited_create_is_answered_when_it_is_active(lone: LoneApi, told_only: None) -> None:
+    caller = await lone.caller()
+    asked = asyncio.create_task(caller.create(wait=True))
+    (row,) = await until(lambda: fetch("SELECT uuid FROM databases"))
+    await make_active(str(row["uuid"]))
+    async with asyncio.timeout(5):
+        body = body_of(await asked, 201)
+    assert body.keys() == {"message", "data", "request_id"}
+    check_database(body["data"], with_password=True)
+    assert body["data"]["status"] == "active"
+
+
+async def test_a_create_that_is_waited_for_in_vain(lone: LoneApi) -> None:
     caller = await lone.caller()
     answer = await caller.post("/databases", {"name": "a"}, params={"wait": "true", "timeout": "1"})
     body = body_of(answer, 202)

@@ -65,7 +65,7 @@ async def test_before_anything_was_made(lone: LoneApi) -> None:
     assert await events_of(uuid) == ["database.provisioning_started", "database.deleted"]
 
 
-async def test_the_answer_waits_until_access_has_ended(lone: LoneApi) -> None:
+async def test_the_answer_waits_until_access_has_ended(lone: LoneApi, told_only: None) -> None:
     caller = await lone.caller()
     uuid = data_of(await caller.create(), 202)["uuid"]
     await make_active(uuid)
@@ -74,12 +74,15 @@ async def test_the_answer_waits_until_access_has_ended(lone: LoneApi) -> None:
     done, _ = await asyncio.wait({asked}, timeout=0.3)
     assert not done
     await make_revoked(uuid)
+    async with asyncio.timeout(5):
+        await asked
     assert data_of(await asked)["has_remote_resources"] is True
 
 
 async def test_twenty_deletes_at_once(lone: LoneApi) -> None:
     caller = await lone.caller()
     uuid = data_of(await caller.create(), 202)["uuid"]
+    await lone.warm_up()
     answers = await asyncio.gather(*(caller.delete(f"/databases/{uuid}") for _ in range(20)))
     assert sorted(answer.status_code for answer in answers) == [200] + [404] * 19
     assert (await events_of(uuid)).count("database.deleted") == 1

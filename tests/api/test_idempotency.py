@@ -194,6 +194,7 @@ async def test_a_failure_after_the_change_frees_the_key_and_keeps_the_change(lon
 
 async def test_twenty_equal_requests_at_once(lone: LoneApi) -> None:
     caller = await lone.caller()
+    await lone.warm_up()
     answers = await asyncio.gather(*(caller.create("a", key="k") for _ in range(20)))
     assert {answer.status_code for answer in answers} <= {202, 409}
     bodies = [json.loads(answer.text) for answer in answers if answer.status_code == 202]

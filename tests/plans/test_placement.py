@@ -66,6 +66,7 @@ async def test_room_for_fewer_connections_may_be_left(lone: LoneApi) -> None:
 async def test_the_last_place_is_taken_once(lone: LoneApi) -> None:
     await only_hosts(lone, {"capacity": 1})
     caller = await lone.caller()
+    await lone.warm_up()
     answers = await asyncio.gather(*(caller.create() for _ in range(8)))
     assert sorted(answer.status_code for answer in answers) == [202] + [422] * 7
 
