@@ -33,7 +33,7 @@ async def test_temporal_away_at_the_create(service: RunningService) -> None:
         caller = await service.caller(http=http)
         started = time.monotonic()
         uuid = data_of(await caller.create(), 202)["uuid"]
-        assert time.monotonic() - started < 2
+        assert time.monotonic() - started < 5
         await becomes_active(caller, uuid)
         waited = await caller.create(wait=True)
         assert data_of(waited, 201)["status"] == "active"
