@@ -1,6 +1,5 @@
 """`POST /databases`: defaults, teams, plans and overrides. Interface specification, section 4.4."""
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -8,6 +7,7 @@ import pytest
 from app.store.session import fetch
 from tests.support.answers import body_of, data_of, error_of, field_of
 from tests.support.in_process import LoneApi
+from tests.support.meeting import meet
 
 
 async def test_defaults(lone: LoneApi) -> None:
@@ -106,8 +106,7 @@ async def test_a_paying_team_has_many(lone: LoneApi) -> None:
 
 async def test_two_creates_at_once_of_a_free_team(lone: LoneApi) -> None:
     caller = await lone.caller(tier="free")
-    await lone.warm_up()
-    answers = await asyncio.gather(*(caller.create() for _ in range(8)))
+    answers = await meet(lone.control_dsn, "teams", (caller.create() for _ in range(8)))
     assert sorted(answer.status_code for answer in answers) == [202] + [422] * 7
     assert (await fetch("SELECT count(*) FROM databases WHERE team_id = $1", caller.team_id))[0]["count"] == 1
 

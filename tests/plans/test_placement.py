@@ -1,6 +1,5 @@
 """Which host a new database goes to."""
 
-import asyncio
 from collections import Counter
 
 from app.contracts.base import Engine
@@ -9,6 +8,7 @@ from app.hosts.service import drain_host
 from app.store.session import fetch
 from tests.support.answers import data_of, error_of
 from tests.support.in_process import LoneApi
+from tests.support.meeting import meet
 
 
 async def hosts_of_databases() -> Counter[int]:
@@ -66,8 +66,7 @@ async def test_room_for_fewer_connections_may_be_left(lone: LoneApi) -> None:
 async def test_the_last_place_is_taken_once(lone: LoneApi) -> None:
     await only_hosts(lone, {"capacity": 1})
     caller = await lone.caller()
-    await lone.warm_up()
-    answers = await asyncio.gather(*(caller.create() for _ in range(8)))
+    answers = await meet(lone.control_dsn, "engine_hosts", (caller.create() for _ in range(8)))
     assert sorted(answer.status_code for answer in answers) == [202] + [422] * 7
 
 
