@@ -1,0 +1,110 @@
+"""After the 200 of a DELETE not one statement succeeds, while the data stays for the grace period."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import pytest
+
+from app.contracts.base import Engine
+from app.local.stack_file import StackHost
+from tests.e2e.audit import settled
+from tests.e2e.chaos import ENGINES
+from tests.e2e.hosts import login, mysql, objects, postgres
+from tests.e2e.patient_client import client_of
+from tests.support.stack import LiveStack
+
+LINGER_SECONDS = 1.0
+"""How long the tenant goes on trying after the answer."""
+RECONNECTING = 3
+
+
+class Tenant:
+    """A tenant who won't stop: one session held open in mid-transaction, and others that come back again and
+    again. `successes` are the moments at which a statement of its was answered."""
+
+    def __init__(self, engine: str, address: str) -> None:
+        self._engine = engine
+        self._address = address
+        self.successes: list[float] = []
+        self.held_ended = False
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        tasks = [asyncio.create_task(self._hold())]
+        tasks += [asyncio.create_task(self._come_back()) for _ in range(RECONNECTING)]
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _hold(self) -> None:
+        with suppress(Exception):
+            async with self._session() as session:
+                await self._say(session, "BEGIN")
+                await self._write_for_ever(session)
+        self.held_ended = True
+
+    async def _come_back(self) -> None:
+        while True:
+            with suppress(Exception):
+                async with self._session() as session:
+                    await self._write_for_ever(session)
+            await asyncio.sleep(0.005)
+
+    async def _write_for_ever(self, session: Any) -> None:
+        while True:
+            await self._say(session, "INSERT INTO visits VALUES (2)")
+            await asyncio.sleep(0.005)
+
+    async def _say(self, session: Any, statement: str) -> None:
+        await session.execute(statement)
+        self.successes.append(time.monotonic())
+
+    def _session(self) -> Any:
+        return (postgres if self._engine == Engine.POSTGRES else mysql)(self._address)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+async def test_a_deleted_database_answers_nobody_and_keeps_its_data_for_a_while(
+    stack: LiveStack, engine: Engine
+) -> None:
+    host = next(host for host in stack.file.hosts if host.engine == engine)
+    async with client_of(stack) as client:
+        made = (await client.create(engine)).data
+        await login(made["connection_string"])
+        tenant = Tenant(engine, made["connection_string"])
+        async with tenant.running():
+            await asyncio.sleep(0.5)
+            before = len(tenant.successes)
+            answer = await client.delete(made["uuid"])
+            answered = time.monotonic()
+            rows = await _rows(host, made["db_name"])
+            await asyncio.sleep(LINGER_SECONDS)
+        assert answer.status == 200
+        assert answer.data["destroy_scheduled_at"] is not None
+    assert before > 10, "the tenant hardly spoke"
+    assert tenant.held_ended
+    assert [moment for moment in tenant.successes if moment > answered] == []
+    assert rows >= 1, "the data is gone before its time"
+    await settled(stack)
+    assert not [entry for entry in await objects(host) if made["db_name"] in entry]
+
+
+async def _rows(host: StackHost, name: str) -> int:
+    """As the full administrator, who alone can still look."""
+    if host.engine == Engine.MYSQL:
+        async with mysql(host.admin_dsn) as cursor:
+            await cursor.execute(f"SELECT count(*) FROM {name}.visits")
+            return int((await cursor.fetchone())[0])
+    async with postgres(host.admin_dsn) as administrator:
+        await administrator.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
+        try:
+            async with postgres(host.admin_dsn.rpartition("/")[0] + f"/{name}") as inside:
+                return int(await inside.fetchval("SELECT count(*) FROM visits"))
+        finally:
+            await administrator.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")

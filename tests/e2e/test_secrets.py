@@ -1,0 +1,65 @@
+"""No secret lies in the clear: not in Temporal's files, not in a log, not in a column of ours."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from tests.e2e.chaos import ENGINES, Ledger, check, delete
+from tests.e2e.hosts import postgres
+from tests.e2e.patient_client import client_of
+from tests.support.stack import LiveStack
+
+
+async def test_no_secret_lies_in_the_clear(stack: LiveStack) -> None:
+    ledger = Ledger()
+    async with client_of(stack) as client:
+        made = [(await client.create(engine, key=f"canary-{engine}")).data for engine in ENGINES]
+        for one in made:
+            ledger.note(one["uuid"], one["uuid"])
+            await client.send("PATCH", f"/databases/{one['uuid']}/quotas", body={"connection_hard_limit": 5})
+            # An error that the engine words itself, with the credentials in play.
+            await client.get(one["uuid"])
+        await delete(client, ledger, made[0]["uuid"])
+        secrets = {one["db_password"].encode() for one in made} | set(_of_the_stack(stack))
+        assert len(secrets) >= 8
+        places = {**_files(stack.home / "temporal"), **_files(stack.home / "logs"), **await _tables(stack)}
+        for one in made[1:]:
+            await delete(client, ledger, one["uuid"])
+    assert len(places) > 12
+    assert any(made[1]["uuid"].encode() in text for text in places.values()), "nothing was looked at"
+    found = [place for place, text in places.items() for secret in secrets if _holds(text, secret)]
+    assert found == []
+    await check(stack, ledger)
+
+
+def _of_the_stack(stack: LiveStack) -> Iterator[bytes]:
+    """The API key, every administrator's password, and the keys that seal them."""
+    yield stack.file.api_key.encode()
+    for dsn in (stack.file.control_dsn, *(host.admin_dsn for host in stack.file.hosts)):
+        password = urlsplit(dsn).password
+        assert password
+        yield password.encode()
+    for path in stack.home.glob("*/provisioner-password"):
+        yield path.read_bytes().strip()
+    for pair in (stack.home / "secret-keys").read_text().strip().split(","):
+        yield pair.partition(":")[2].encode()
+
+
+def _files(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+async def _tables(stack: LiveStack) -> dict[str, bytes]:
+    """Every row of every table, as text."""
+    names = await stack.control("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
+    tables = {}
+    async with postgres(stack.file.control_dsn) as connection:
+        for (name,) in names:
+            rows = await connection.fetch(f'SELECT t::text FROM "{name}" t')
+            tables[name] = "\n".join(row[0] for row in rows).encode()
+    return tables
+
+
+def _holds(text: bytes, secret: bytes) -> bool:
+    """In itself, or as the hexadecimal of bytes."""
+    return secret in text or secret.hex().encode() in text
