@@ -1,0 +1,99 @@
+"""What the API's benchmarks run against: one control PostgreSQL, one API process and one bare process beside it."""
+
+import os
+import sys
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from app.auth.keys import KeyControls, create_key
+from app.auth.users import create_user
+from app.core.secrets import new_key_setting
+from app.local.ports import LOOPBACK, free_port
+from app.local.postgres import PostgresService, find_programs
+from app.local.processes import Command
+from app.local.python_services import ApiService
+from app.local.services import Service, start
+from app.store.migrate import migrate
+from app.store.session import connected
+
+_UNLIMITED = KeyControls(requests_per_minute=2_000_000_000)
+
+
+class BareService(ApiService):
+    """The bare handler's process; it is ready when it says so, as the API is."""
+
+    def __init__(self, *, port: int, log: Path, dsn: str) -> None:
+        super().__init__("bare", port=port, log=log, environ=lambda: dict(os.environ), host=LOOPBACK)
+        self._dsn = dsn
+
+    def command(self) -> Command:
+        argv = (sys.executable, "-m", "benchmarks.bare", self._dsn, str(self.port))
+        return Command(argv=argv, log=self.log, environ=dict(os.environ))
+
+
+@dataclass(frozen=True)
+class Servers:
+    """Base addresses, and the DSN of our own database, to which this process is connected."""
+
+    api: str
+    bare: str
+    dsn: str
+
+
+@dataclass(frozen=True)
+class Account:
+    team_id: int
+    api_key: str
+
+
+@asynccontextmanager
+async def running_servers() -> AsyncIterator[Servers]:
+    """With the embedded stack's own settings, in a folder that goes with them."""
+    async with AsyncExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="headwater-bench-")))
+        os.chmod(folder, 0o711)  # PostgreSQL runs as another user where we are root
+        control = PostgresService(
+            "control",
+            folder=folder / "control",
+            port=free_port(),
+            log=folder / "control.log",
+            programs=find_programs(None),
+            max_connections=200,
+        )
+        await control.prepare()
+        dsn = control.dsn()
+        environ = {
+            **os.environ,
+            "HEADWATER_CONTROL_DSN": dsn,
+            "HEADWATER_SECRET_KEYS": new_key_setting(),
+            "HEADWATER_API_PORT": str(free_port()),
+            "HEADWATER_TEMPORAL_ADDRESS": f"{LOOPBACK}:{free_port()}",
+        }
+        api = ApiService(
+            "api",
+            port=int(environ["HEADWATER_API_PORT"]),
+            log=folder / "api.log",
+            environ=lambda: environ,
+            host=LOOPBACK,
+        )
+        bare = BareService(port=free_port(), log=folder / "bare.log", dsn=dsn)
+        for service in (control, api, bare):
+            await _start(stack, service)
+        await stack.enter_async_context(connected(dsn))
+        await migrate()
+        yield Servers(api.url, bare.url, dsn)
+
+
+async def _start(stack: AsyncExitStack, service: Service) -> None:
+    child = await start(service)
+    stack.push_async_callback(child.stop)
+
+
+async def account(name: str) -> Account:
+    """A user with a team of the pro tier, and a key that no rate limit stops."""
+    user = await create_user(email=f"{name}@example.com", name=name, tier="pro")
+    key = await create_key(user_id=user.user_id, name=name, scopes=["databases:*"], controls=_UNLIMITED)
+    return Account(user.team_id, key.api_key)
