@@ -1,0 +1,80 @@
+"""Moving a database off a host that failed, as our own database records it: once, whatever is repeated."""
+
+from uuid import UUID
+
+import msgspec
+
+from app.contracts.control import HostFailure
+from app.contracts.databases import Placement
+from app.databases import lifecycle, records
+from app.store.session import fetch
+from tests.support.in_process import LoneApi
+
+
+async def _placed(lone: LoneApi) -> tuple[UUID, Placement]:
+    """A database under way on the first of two hosts."""
+    await lone.add_host()
+    caller = await lone.caller()
+    answer = await caller.post("/databases", {"name": "moving", "db_type": "postgres"})
+    database = UUID(answer.json()["data"]["uuid"])
+    record = await records.find(database)
+    assert record is not None
+    await lone.add_host()
+    return database, lifecycle.placement_of(record)
+
+
+def _failure(database: UUID, placement: Placement, *, name_taken: bool = False) -> HostFailure:
+    return HostFailure(database=database, placement=placement, name_taken=name_taken, reason="no answer in time")
+
+
+async def _remnants() -> list[tuple[int, str]]:
+    rows = await fetch("SELECT input::text AS input FROM workflow_starts WHERE workflow = 'RemoveRemnant' ORDER BY id")
+    inputs = [msgspec.json.decode(row["input"]) for row in rows]
+    return [(one["host_id"], one["name"]) for one in inputs]
+
+
+async def _sick() -> list[int]:
+    return [row["id"] for row in await fetch("SELECT id FROM engine_hosts WHERE sick_until > now() ORDER BY id")]
+
+
+async def test_a_move_whose_answer_was_lost_is_not_made_again(lone: LoneApi) -> None:
+    database, first = await _placed(lone)
+    await lifecycle.begin_remote(database)
+    moved = await lifecycle.replace_host(_failure(database, first))
+    assert moved.host_id != first.host_id
+    assert await lifecycle.replace_host(_failure(database, first)) == moved
+    assert await _sick() == [first.host_id]
+    assert await _remnants() == [(first.host_id, first.name)]
+
+
+async def test_a_place_where_nothing_was_made_leaves_nothing_to_remove(lone: LoneApi) -> None:
+    database, first = await _placed(lone)
+    await lifecycle.replace_host(_failure(database, first))
+    assert await _remnants() == []
+
+
+async def test_each_return_to_a_host_is_cleared_by_a_removal_of_its_own(lone: LoneApi) -> None:
+    database, place = await _placed(lone)
+    given_up = []
+    for _ in range(3):
+        await lifecycle.begin_remote(database)
+        given_up.append((place.host_id, place.name))
+        place = await lifecycle.replace_host(_failure(database, place))
+        await fetch("UPDATE engine_hosts SET sick_until = NULL")
+    assert await _remnants() == given_up
+    assert given_up[0] == given_up[2]
+
+
+async def test_a_taken_name_is_changed_on_the_same_host(lone: LoneApi) -> None:
+    database, first = await _placed(lone)
+    renamed = await lifecycle.replace_host(_failure(database, first, name_taken=True))
+    assert renamed.host_id == first.host_id
+    assert renamed.name != first.name
+    assert await _sick() == []
+
+
+async def test_it_stays_where_it_is_when_the_others_are_sick_too(lone: LoneApi) -> None:
+    database, first = await _placed(lone)
+    await fetch("UPDATE engine_hosts SET sick_until = now() + interval '1 minute'")
+    assert await lifecycle.replace_host(_failure(database, first)) == first
+    assert await _remnants() == []
