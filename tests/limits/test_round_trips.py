@@ -1,0 +1,49 @@
+"""Authentication, controls, limit and usage cost a read one round trip to our own database, all together."""
+
+import asyncio
+
+import pytest
+
+from app.auth.keys import KeyControls
+from tests.limits.round_trips import counting
+from tests.support.answers import body_of, data_of
+from tests.support.in_process import lone_api
+
+CONTROLS = KeyControls(
+    requests_per_minute=100_000, monthly_quota=100_000, allowed_ips=("127.0.0.1",), inactive_ttl_days=9
+)
+
+
+@pytest.mark.parametrize(
+    ("path", "own"),
+    [
+        ("/me", 0),
+        ("/database_types", 1),
+        ("/databases", 1),
+        ("/databases?starting_after={uuid}", 2),
+        ("/databases/{uuid}", 1),
+    ],
+)
+async def test_a_read(control_dsn: str, path: str, own: int) -> None:
+    """`own` are the queries of the operation itself."""
+    async with counting(control_dsn) as (dsn, counter), lone_api(dsn) as api:
+        await api.add_host()
+        caller = await api.caller(controls=CONTROLS)
+        path = path.format(uuid=data_of(await caller.create(), 202)["uuid"])
+        for _ in range(3):  # statements are prepared once a connection
+            body_of(await caller.get(path))
+        await asyncio.sleep(0.1)  # what the create left to be done in the background
+        counter.count = 0
+        for _ in range(10):
+            body_of(await caller.get(path))
+        assert counter.count == 10 * (1 + own)
+
+
+async def test_requests_with_one_key_at_once_share_it(control_dsn: str) -> None:
+    async with counting(control_dsn) as (dsn, counter), lone_api(dsn) as api:
+        caller = await api.caller(controls=CONTROLS)
+        body_of(await caller.get("/me"))
+        counter.count = 0
+        for answer in await asyncio.gather(*(caller.get("/me") for _ in range(50))):
+            body_of(answer)
+        assert counter.count < 25
