@@ -24,7 +24,7 @@ from app.store.session import connected
 from workers.heartbeats import Heartbeats
 from workers.relay import relay
 from workers.search_attributes import register_search_attributes
-from workflows import WORKFLOWS
+from workflows.served import WORKFLOWS
 
 _PASSED_THROUGH = ("msgspec", "app.contracts")
 """Modules that the sandbox doesn't load anew for each run. They hold no state; and a struct defined in a reloaded

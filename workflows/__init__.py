@@ -1,8 +1,0 @@
-"""Every workflow that a control worker serves."""
-
-from workflows.apply_limits import ApplyLimitsWorkflow
-from workflows.delete_database import DeleteDatabaseWorkflow
-from workflows.provision_database import ProvisionDatabaseWorkflow
-from workflows.remove_remnant import RemoveRemnantWorkflow
-
-WORKFLOWS = (ProvisionDatabaseWorkflow, DeleteDatabaseWorkflow, ApplyLimitsWorkflow, RemoveRemnantWorkflow)

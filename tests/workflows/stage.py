@@ -17,7 +17,7 @@ from tests.support.waiting import until
 from tests.workflows.fakes import FakeControl, FakeEngine, Script
 from tests.workflows.scenarios import REGION, Scenario
 from workers.runner import activity_methods, sandbox
-from workflows import WORKFLOWS
+from workflows.served import WORKFLOWS
 
 _IDENTITY = "stage"
 """In place of this machine's name, which histories would keep."""

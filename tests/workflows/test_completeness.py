@@ -20,7 +20,7 @@ from app.core.temporal import connect
 from app.hosts.adapters import Adapters
 from tests.workflows.record import FOLDER
 from workers.runner import build_worker
-from workflows import WORKFLOWS
+from workflows.served import WORKFLOWS
 
 _INTERFACES = ((ControlActivities, ControlActivitiesOnStore), (EngineActivities, EngineActivitiesOnHosts))
 

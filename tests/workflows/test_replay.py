@@ -12,7 +12,7 @@ from tests.workflows.misfits import Changed
 from tests.workflows.record import FOLDER
 from tests.workflows.scenarios import SCENARIOS
 from workers.runner import sandbox
-from workflows import WORKFLOWS
+from workflows.served import WORKFLOWS
 
 RECORDED = sorted(path.stem for path in FOLDER.glob("*.json"))
 

@@ -1,0 +1,11 @@
+"""Every workflow that a control worker serves.
+
+Not in the package itself: the sandbox loads that anew, with all that it imports, for each run of a workflow.
+"""
+
+from workflows.apply_limits import ApplyLimitsWorkflow
+from workflows.delete_database import DeleteDatabaseWorkflow
+from workflows.provision_database import ProvisionDatabaseWorkflow
+from workflows.remove_remnant import RemoveRemnantWorkflow
+
+WORKFLOWS = (ProvisionDatabaseWorkflow, DeleteDatabaseWorkflow, ApplyLimitsWorkflow, RemoveRemnantWorkflow)
