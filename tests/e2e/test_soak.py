@@ -1,7 +1,8 @@
 """A longer storm, when asked for: `SOAK_SECONDS=180 SOAK_SEED=7 make test ARGS=tests/e2e/test_soak.py`.
 
 Clients create and delete while parts are killed and frozen at random; then all must come to rest as the
-clients were told. The seed fixes what is struck when; what the clients are doing then is the machine's.
+clients were told. The seed fixes what is struck when; what the clients are doing then is the machine's. `SOAK_MYSQLD`
+names another MySQL server than this machine's.
 """
 
 import asyncio
@@ -32,7 +33,8 @@ async def test_a_storm_of_kills_loses_nothing(tmp_path: Path, caplog: pytest.Log
     seconds = float(os.environ["SOAK_SECONDS"])
     seed = int(os.environ.get("SOAK_SEED", time.time_ns() % 1_000_000))
     log.info("seed %s", seed)
-    async with live_stack(tmp_path / "home", DELETION_GRACE_SECONDS="3") as stack:
+    settings = {"DELETION_GRACE_SECONDS": "3", "MYSQLD": os.environ.get("SOAK_MYSQLD", "")}
+    async with live_stack(tmp_path / "home", **settings) as stack:
         hand, ledger = Hand(stack, seed), Ledger()
         async with client_of(stack, patience=CALM_SECONDS) as client:
             ends = time.monotonic() + seconds
