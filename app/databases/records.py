@@ -77,11 +77,19 @@ async def find_owned(database: UUID, team_ids: list[int], *, lock: bool = False)
 
 async def list_owned(team_ids: list[int], *, before: int | None, limit: int) -> list[DatabaseRecord]:
     """These teams' databases, newest first, from the one before the row numbered `before` on."""
-    return await fetch_all(
-        DatabaseRecord,
-        f"""{_SELECT} WHERE d.team_id = any($1::bigint[]) AND d.status <> 'deleted'
-            AND ($2::bigint IS NULL OR d.id < $2) ORDER BY d.id DESC LIMIT $3""",
-        team_ids,
-        before,
-        limit,
-    )
+    return await fetch_all(DatabaseRecord, PAGE, team_ids, -_NEWEST if before is None else -before, limit)
+
+
+_NEWEST = 2**63 - 1
+# A page is read off one index, team by team. By -id, which only that index sorts by: by id, a plan that serves all
+# teams alike may walk the primary key, and for a team with a few old databases all of it.
+PAGE = """
+SELECT d.*, t.name AS team_name, h.host, h.port
+FROM unnest($1::bigint[]) AS mine (team_id)
+CROSS JOIN LATERAL (
+    SELECT * FROM databases WHERE team_id = mine.team_id AND status <> 'deleted' AND -id > $2
+    ORDER BY -id LIMIT $3
+) d
+JOIN teams t ON t.id = d.team_id JOIN engine_hosts h ON h.id = d.host_id
+ORDER BY d.id DESC LIMIT $3
+"""
