@@ -1,4 +1,4 @@
-"""`python -m tests.store.migrate_once DSN`: one process that brings the database to this version's tables."""
+"""`python -m tests.store.migrate_once DSN`: connects, says so, and migrates at the word: the end of its input."""
 
 import asyncio
 import sys
@@ -9,6 +9,9 @@ from app.store.session import connected
 
 async def main(dsn: str) -> None:
     async with connected(dsn):
+        sys.stdout.write("ready\n")
+        sys.stdout.flush()
+        await asyncio.to_thread(sys.stdin.read)
         await migrate()
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from asyncio.subprocess import PIPE
 from typing import Any
 
 import asyncpg
@@ -39,8 +40,19 @@ async def parts(dsn: str) -> list[tuple[Any, ...]]:
         await connection.close()
 
 
-async def migrating(dsn: str) -> asyncio.subprocess.Process:
-    return await asyncio.create_subprocess_exec(sys.executable, "-m", "tests.store.migrate_once", dsn)
+async def ready(dsn: str) -> asyncio.subprocess.Process:
+    """A process that will migrate when its input is closed."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "tests.store.migrate_once", dsn, stdin=PIPE, stdout=PIPE
+    )
+    assert process.stdout is not None
+    assert await process.stdout.readline() == b"ready\n"
+    return process
+
+
+def begin(process: asyncio.subprocess.Process) -> None:
+    assert process.stdin is not None
+    process.stdin.close()
 
 
 async def test_every_table_is_there_as_it_is_declared(own_store: None) -> None:
@@ -56,7 +68,9 @@ async def test_every_table_is_there_as_it_is_declared(own_store: None) -> None:
 
 
 async def test_eight_processes_at_once(empty_dsn: str, control_dsn: str) -> None:
-    processes = await asyncio.gather(*(migrating(empty_dsn) for _ in range(8)))
+    processes = await asyncio.gather(*(ready(empty_dsn) for _ in range(8)))
+    for process in processes:
+        begin(process)
     assert [await process.wait() for process in processes] == [0] * 8
     assert await parts(empty_dsn) == await parts(control_dsn)
     async with store(empty_dsn):
@@ -79,7 +93,8 @@ async def test_a_death_in_the_middle_leaves_nothing(empty_dsn: str, control_dsn:
         held = blocker.transaction()
         await held.start()
         await blocker.execute("CREATE TABLE workflow_starts (n integer)")
-        process = await migrating(empty_dsn)
+        process = await ready(empty_dsn)
+        begin(process)
         waiting = "SELECT 1 FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'"
         await until(lambda: blocker.fetch(waiting))
         process.kill()
