@@ -203,7 +203,8 @@ def _count(verdict: _Verdict, place: int) -> Admitted:
     allowance = Allowance(
         limit=verdict.requests_per_minute,
         remaining=max(0, verdict.requests_per_minute - before - 1),
-        resets_in=max(1, math.ceil(verdict.window_left)),
+        # A window that another process opened while this statement waited begins after its clock was read.
+        resets_in=min(WINDOW_SECONDS, max(1, math.ceil(verdict.window_left))),
     )
     if before >= verdict.requests_per_minute:
         raise RateLimitExceeded(allowance.limit, allowance.resets_in)

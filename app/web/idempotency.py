@@ -86,7 +86,9 @@ class Idempotency:
                 accepted = await self._resume(claim) or await self._begin(claim, begin)
         except AppError as error:
             if error.status in _DECIDED and not error.transient:
-                await self._store_refusal(claim, error)
+                repeat = await self._store_refusal(claim, error)
+                if repeat is not None:
+                    return repeat
             raise
         if accepted.start is not None:
             self._starter.start_soon(accepted.start)
@@ -154,13 +156,17 @@ class Idempotency:
         assert row.response_status is not None
         return _respond(row.response_status, _replay(self._box.open(row.response_sealed, claim.place)))
 
-    async def _store_refusal(self, claim: _Claim, error: AppError) -> None:
+    async def _store_refusal(self, claim: _Claim, error: AppError) -> Response[bytes] | None:
+        """Its own transaction, since the one that was refused is rolled back. An equal request may have come in
+        between: then its answer is the key's, and is returned."""
         body = ErrorAnswer(
             error=ErrorBody(code=error.code, message=error.message, details=error.details or msgspec.UNSET)
         )
         async with transaction():
-            if await self._take(claim):
-                await self._store(claim, Answer(error.status, body))
+            if not await self._take(claim):
+                return await self._answer_to_repeat(claim)
+            await self._store(claim, Answer(error.status, body))
+        return None
 
     async def _store(self, claim: _Claim, answer: Answer) -> None:
         """Nothing happens when another request has taken the key over in the meantime."""
