@@ -83,7 +83,7 @@ class Processes:
 
     async def _kill_again_and_again(self, dice: random.Random) -> None:
         while True:
-            await asyncio.sleep(dice.uniform(0.1, 1.0))
+            await asyncio.sleep(dice.uniform(0.1, 0.8))
             number = dice.randrange(len(self._apis))
             await self._children[number].kill()
             self.kills += 1
@@ -103,7 +103,7 @@ def requests(dice: random.Random, *, keys: int, each: int) -> list[list[Request]
     """For every key its requests, in the order in which they are sent: one in ten with another body."""
     made = []
     for number in range(keys):
-        key, wait = f"key-{number}-{dice.getrandbits(64):x}", dice.random() < 0.25
+        key, wait = f"key-{number}-{dice.getrandbits(64):x}", dice.random() < 0.4
         bodies = [{"name": f"db-{number}-{'b' if dice.random() < 0.1 else 'a'}"} for _ in range(each)]
         made.append([Request(key, body, wait) for body in bodies])
     return made

@@ -37,3 +37,13 @@ async def test_a_replay_lengthens_nothing_and_an_expired_key_begins_anew(lone: L
     assert len(await fetch("SELECT 1 FROM databases")) == 2
     (row,) = await fetch("SELECT expires_at - created_at AS life FROM idempotency_keys")
     assert row["life"] == DAY
+
+
+async def test_taking_up_a_dead_requests_work_lengthens_nothing_either(lone: LoneApi) -> None:
+    caller = await lone.caller()
+    first = data_of(await caller.create("a", key="k"), 202)
+    await age(timedelta(hours=23))
+    await fetch("UPDATE idempotency_keys SET response_status = NULL, response_sealed = NULL, locked_until = now()")
+    assert data_of(await caller.create("a", key="k"), 202)["uuid"] == first["uuid"]
+    (row,) = await fetch("SELECT expires_at - created_at AS life FROM idempotency_keys")
+    assert row["life"] == DAY

@@ -1,5 +1,6 @@
 """One key, one database, one answer, however many ask at once and whatever dies."""
 
+import asyncio
 import os
 import random
 from collections import defaultdict
@@ -14,6 +15,7 @@ from tests.support.waiting import until
 
 SEED = int(os.environ.get("STORM_SEED", "1"))
 """The long form runs with this one and the two after it."""
+_CALM_SECONDS = 5
 
 
 async def weather(service: RunningService, *, seed: int, keys: int, each: int, at_once: int) -> None:
@@ -22,7 +24,10 @@ async def weather(service: RunningService, *, seed: int, keys: int, each: int, a
     wanted = requests(dice, keys=keys, each=each)
     async with Processes(service, 2).running() as processes, store(service.control_dsn):
         async with processes.killed_at_random(dice):
-            answers = await rage(caller, processes, wanted, dice, at_once=at_once)
+            with service.frozen("worker"):  # so that requests which wait are killed while they do
+                raging = asyncio.create_task(rage(caller, processes, wanted, dice, at_once=at_once))
+                await asyncio.sleep(_CALM_SECONDS)
+            answers = await raging
         assert processes.kills > 0
         by_key: dict[str, list[Answered]] = defaultdict(list)
         for answer in answers:
