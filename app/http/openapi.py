@@ -128,7 +128,8 @@ def _parameters(path: str, handler: HTTPRouteHandler, declared: Operation) -> It
             "in": "header",
             "required": True,
             "description": "A fresh uuid for each change; the same again to retry one.",
-            "schema": {"type": "string", "pattern": IDEMPOTENCY_KEY_PATTERN},
+            # The second takes in the first, which says what serves best.
+            "schema": {"type": "string", "anyOf": [{"format": "uuid"}, {"pattern": IDEMPOTENCY_KEY_PATTERN}]},
             "example": "5d3f6a52-9f6e-4a51-8a3e-2f1c3b8f9d10",
         }
 
