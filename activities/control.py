@@ -18,11 +18,6 @@ class ControlActivitiesOnStore(ControlActivities):
         with as_failures():
             return await lifecycle.replace_host(failure)
 
-    @activity.defn(name="activate_database")
-    async def activate_database(self, database: UUID) -> None:
-        with as_failures():
-            await lifecycle.activate(database)
-
     @activity.defn(name="abandon_provisioning")
     async def abandon_provisioning(self, database: UUID) -> None:
         with as_failures():

@@ -10,7 +10,7 @@ from app.contracts.engine import EngineActivities, RemnantRef
 from app.core.ids import marker
 from app.core.secrets import SecretBox
 from app.databases import records
-from app.databases.lifecycle import NotWanted, begin_remote, expect
+from app.databases.lifecycle import NotWanted, activate, begin_remote, expect
 from app.databases.records import DatabaseRecord
 from app.engines.base import EngineLimits, NameTaken, Tenant
 from app.hosts.adapters import Adapters, password_place
@@ -33,10 +33,11 @@ class EngineActivitiesOnHosts(EngineActivities):
                 except NotWanted:
                     await self._remove_late_work(database)
                     raise
+                if record.status is DatabaseStatus.ACTIVE:  # an earlier attempt's answer was lost
+                    return
                 adapter = await self._adapters.of_host(record.host_id)
-                tenant = self._tenant(record)
-                await adapter.create(tenant, _limits(record))
-                await adapter.verify_login(tenant)
+                await adapter.create_verified(self._tenant(record), _limits(record))
+                await activate(database)
 
     @activity.defn(name="apply_limits")
     async def apply_limits(self, database: UUID) -> int:

@@ -53,9 +53,7 @@ class ProvisionDatabaseWorkflow(ProvisionDatabase):
                 last, placement = placement, await self._next_placement(request, placement, failure)
                 round_ = round_ + 1 if placement == last else 0
                 workflow.set_current_details(_waiting(placement, last, failure))
-        workflow.set_current_details("Proven by a login with its own credentials; recording it as active.")
-        await record(ControlActivities.activate_database, request.database, "record it as active")
-        workflow.set_current_details(f"Active on {placement.address}.")
+        workflow.set_current_details(f"Active on {placement.address}: proven by a login with its own credentials.")
 
     async def _next_placement(
         self, request: ProvisionDatabaseInput, placement: Placement, failure: ActivityError

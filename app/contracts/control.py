@@ -35,11 +35,6 @@ class ControlActivities(ABC):
         """Places a provisioning database anew after a failure on its host, and has `RemoveRemnant` clear what may
         lie there. The place stays the same when there is no other."""
 
-    @activity.defn(name="activate_database")
-    @abstractmethod
-    async def activate_database(self, database: UUID) -> None:
-        """`provisioning` to `active`, with `database.provisioned`. Fails with `NOT_WANTED` when it is deleted."""
-
     @activity.defn(name="abandon_provisioning")
     @abstractmethod
     async def abandon_provisioning(self, database: UUID) -> None:

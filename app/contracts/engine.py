@@ -34,8 +34,9 @@ class EngineActivities(ABC):
     @activity.defn(name="create_database")
     @abstractmethod
     async def create_database(self, database: UUID) -> None:
-        """Makes role and database with their limits, and proves it: logs in with the tenant's own credentials,
-        writes and reads. Fails with `NOT_WANTED` when the row is no longer provisioning."""
+        """Makes role and database with their limits, proves it by logging in with the tenant's own credentials,
+        writing and reading, and only then records it as active, with `database.provisioned`. Does nothing to one
+        that is active already; fails with `NOT_WANTED` when it is deleted."""
 
     @activity.defn(name="apply_limits")
     @abstractmethod

@@ -147,6 +147,12 @@ class EngineAdapter(ABC):
         """Logs in with the tenant's own credentials, makes a table, writes, reads and drops it. Raises
         `LoginRefused` when the credentials are refused."""
 
+    async def create_verified(self, tenant: Tenant, limits: EngineLimits) -> None:
+        """`create`, then `verify_login`. An engine may let the parts of the two overlap that don't wait for each
+        other."""
+        await self.create(tenant, limits)
+        await self.verify_login(tenant)
+
     @abstractmethod
     async def log_in(self, tenant: Tenant) -> None:
         """Logs in with the tenant's own credentials and asks for nothing but a constant: the way to see whether a

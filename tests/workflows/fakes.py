@@ -85,10 +85,6 @@ class FakeControl(ControlActivities):
         placement: Placement = await self._script.perform(failure, failure.placement)
         return placement
 
-    @activity.defn(name="activate_database")
-    async def activate_database(self, database: UUID) -> None:
-        await self._script.perform(database)
-
     @activity.defn(name="abandon_provisioning")
     async def abandon_provisioning(self, database: UUID) -> None:
         await self._script.perform(database)

@@ -39,7 +39,7 @@ class Changed(ApplyLimits):
     @workflow.run
     async def run(self, request: ApplyLimitsInput) -> None:
         await workflow.execute_activity_method(
-            ControlActivities.activate_database, request.database, **policies.control("record")
+            ControlActivities.record_revoked, request.database, **policies.control("record")
         )
         await workflow.execute_activity_method(
             EngineActivities.apply_limits, request.database, **policies.engine(request.region, 0, "apply")

@@ -76,7 +76,7 @@ def _once(activity: str, kind: str, *, final: bool = False, times: int = 1) -> C
     return lambda: Script({activity: [fails(kind, final=final)] * times})
 
 
-MADE = ["create_database", "activate_database"]
+MADE = ["create_database"]
 DELETED = ["revoke_access", "record_revoked", "destroy_database", "record_destroyed"]
 
 SCENARIOS = {
@@ -109,21 +109,11 @@ SCENARIOS = {
         _once("create_database", STORE_UNAVAILABLE, times=ROUND),
         [*["create_database"] * ROUND, *MADE],
     ),
-    "provision-recorded-late": Scenario(
-        ProvisionDatabase, PROVISION, _once("activate_database", STORE_UNAVAILABLE), [*MADE, "activate_database"]
-    ),
     "provision-not-wanted": Scenario(
         ProvisionDatabase,
         PROVISION,
         _once("create_database", NOT_WANTED, final=True),
         ["create_database"],
-        details="the deletion cleans up",
-    ),
-    "provision-deleted-at-the-end": Scenario(
-        ProvisionDatabase,
-        PROVISION,
-        _once("activate_database", NOT_WANTED, final=True),
-        MADE,
         details="the deletion cleans up",
     ),
     "provision-cancelled": Scenario(

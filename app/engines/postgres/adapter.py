@@ -8,6 +8,7 @@ The administrator needs CREATEDB, CREATEROLE and CONNECT on its own database, an
 its password.
 """
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,6 +22,7 @@ from app.engines.base import (
     EngineLimits,
     FoundTenant,
     HostFacts,
+    LoginRefused,
     Tenant,
     Usage,
 )
@@ -60,27 +62,28 @@ class PostgresAdapter(EngineAdapter):
     async def create(self, tenant: Tenant, limits: EngineLimits) -> None:
         check_tenant(tenant)
         async with self._connections.locked(tenant.name) as connection:
-            found = (await catalog.find(connection, tenant.name)).check(tenant)
-            await connection.execute(statements.write_role(tenant, limits, found))
-            if found.invalid:
-                await connection.execute(statements.drop_database(tenant.name))
-            if found.invalid or not found.database:
-                await connection.execute(statements.create_database(tenant.name))
-            await connection.execute(statements.limit(tenant.name, limits))
-            if not found.revoked:
-                await connection.execute(statements.open_database(tenant))
+            if await self._make(connection, tenant, limits):
                 await self._hand_over_schema(tenant.name)
 
     async def verify_login(self, tenant: Tenant) -> None:
         check_tenant(tenant)
-        async with self._connections.tenant(tenant.name, tenant.password) as connection:
-            # One transaction, so that a crash leaves no table behind.
-            await connection.execute(
-                "BEGIN; CREATE TABLE public.headwater_check (n integer); INSERT INTO public.headwater_check VALUES (42)"
-            )
-            if await connection.fetchval("SELECT n FROM public.headwater_check") != 42:
-                raise EngineError(f"{tenant.name} doesn't read what it wrote")
-            await connection.execute("DROP TABLE public.headwater_check; COMMIT")
+        async with self._connections.tenant(tenant.name, tenant.password) as session:
+            await _write_and_read(session, tenant)
+
+    async def create_verified(self, tenant: Tenant, limits: EngineLimits) -> None:
+        """The first sessions in a new database are slow to open, so the administrator's and the tenant's open side
+        by side."""
+        check_tenant(tenant)
+        async with self._connections.locked(tenant.name) as connection:
+            if not await self._make(connection, tenant, limits):
+                raise LoginRefused(f"access of {tenant.name} was ended")
+            handing_over = asyncio.create_task(self._hand_over_schema(tenant.name))
+            try:
+                async with self._connections.tenant(tenant.name, tenant.password) as session:
+                    await handing_over
+                    await _write_and_read(session, tenant)
+            finally:
+                await asyncio.gather(handing_over, return_exceptions=True)
 
     async def log_in(self, tenant: Tenant) -> None:
         check_tenant(tenant)
@@ -139,6 +142,19 @@ class PostgresAdapter(EngineAdapter):
         async with self._connections.admin() as connection:
             return await catalog.list_marked(connection)
 
+    async def _make(self, connection: Any, tenant: Tenant, limits: EngineLimits) -> bool:
+        """All but the schema; says whether the tenant may log in, which it may not once it was revoked."""
+        found = (await catalog.find(connection, tenant.name)).check(tenant)
+        await connection.execute(statements.write_role(tenant, limits, found))
+        if found.invalid:
+            await connection.execute(statements.drop_database(tenant.name))
+        if found.invalid or not found.database:
+            await connection.execute(statements.create_database(tenant.name))
+        await connection.execute(statements.limit(tenant.name, limits))
+        if not found.revoked:
+            await connection.execute(statements.open_database(tenant))
+        return not found.revoked
+
     async def _hand_over_schema(self, name: str) -> None:
         async with self._connections.admin_in(name) as connection:
             try:
@@ -153,3 +169,13 @@ class PostgresAdapter(EngineAdapter):
             # Committed before any session is ended, or its client would be back in the gap.
             await connection.execute(closing)
             await end_sessions(connection, tenant.name)
+
+
+async def _write_and_read(session: Any, tenant: Tenant) -> None:
+    # One transaction, so that a crash leaves no table behind.
+    await session.execute(
+        "BEGIN; CREATE TABLE public.headwater_check (n integer); INSERT INTO public.headwater_check VALUES (42)"
+    )
+    if await session.fetchval("SELECT n FROM public.headwater_check") != 42:
+        raise EngineError(f"{tenant.name} doesn't read what it wrote")
+    await session.execute("DROP TABLE public.headwater_check; COMMIT")
