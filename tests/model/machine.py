@@ -144,13 +144,14 @@ class ApiMachine(RuleBasedStateMachine):
     @rule(who=PLACES, limit=st.integers(1, 5))
     def list_all(self, who: int, limit: int) -> None:
         user = self._user(who)
+        expected = self.model.visible(user)
         seen: list[dict[str, Any]] = []
         more, cursor = True, dict[str, str]()
         while more:
             page = self.world.call(user, "listDatabases", limit=limit, **cursor).json()
             seen, more = seen + page["data"], page["has_more"]
+            assert more == (len(seen) < len(expected))
             cursor = {"starting_after": seen[-1]["uuid"]} if seen else {}
-        expected = self.model.visible(user)
         assert [item["uuid"] for item in seen] == [database.uuid for database in expected]
         for item, database in zip(seen, expected, strict=True):
             self._shows(item, database)

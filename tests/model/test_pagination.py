@@ -47,6 +47,7 @@ async def scan(caller: Caller, limit: int, between: Callable[[], Awaitable[None]
         page = [item["uuid"] for item in body["data"]]
         assert len(page) <= limit
         assert page or not body["has_more"]
+        assert not set(page) & set(seen), "a row was doubled"
         seen, more = seen + page, body["has_more"]
         cursor = page[-1] if page else None
         await between()
@@ -55,7 +56,6 @@ async def scan(caller: Caller, limit: int, between: Callable[[], Awaitable[None]
 
 def is_faithful(seen: list[str], before: list[str], deleted: set[str]) -> bool:
     """`before` is what was there, newest first."""
-    assert len(seen) == len(set(seen)), "a row was doubled"
     return [uuid for uuid in seen if uuid in before and uuid not in deleted] == [
         uuid for uuid in before if uuid not in deleted
     ]
