@@ -2,17 +2,22 @@
 
 import os
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any, TypeVar
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar, cast
 
 import msgspec
 from asyncpg import Connection
+from piccolo.engine.postgres import PostgresTransaction
 
 from app.store.engine import DB
 
 Row = TypeVar("Row", bound=msgspec.Struct)
 
 APPLICATION_NAME = "headwater"
+
+_ACQUIRE_SECONDS = 20.0
+_IDLE_IN_TRANSACTION = "60s"
+"""Longer than any transaction of ours: what our database ends by itself, so that no lock outlives its owner."""
 
 os.environ.setdefault("PICCOLO_CONF", "app.store.piccolo_conf")
 
@@ -24,7 +29,11 @@ async def connected(dsn: str, *, min_size: int = 1, max_size: int = 20) -> Async
         "dsn": dsn,
         "timeout": 5,
         "command_timeout": 30,
-        "server_settings": {"application_name": APPLICATION_NAME, "timezone": "UTC"},
+        "server_settings": {
+            "application_name": APPLICATION_NAME,
+            "timezone": "UTC",
+            "idle_in_transaction_session_timeout": _IDLE_IN_TRANSACTION,
+        },
     }
     await DB.start_connection_pool(min_size=min_size, max_size=max_size, reset=keep_session)
     try:
@@ -35,19 +44,39 @@ async def connected(dsn: str, *, min_size: int = 1, max_size: int = 20) -> Async
 
 async def keep_session(_: Connection) -> None:
     """In place of asyncpg's clean-up of a connection that goes back to its pool, which would double the round trips
-    of every query. Whoever changes a session's state undoes it: only `app.store.locks` does so."""
+    of every query. Whoever changes a session's state undoes it: only `app.store.locks` does so. A transaction that
+    is still open is rolled back all the same: asyncpg does so before it calls this."""
 
 
-def transaction() -> AbstractAsyncContextManager[Any]:
-    """One transaction; queries inside the block run in it. A block inside a block joins the outer one."""
-    return DB.transaction()
+class _Transaction(msgspec.Struct, frozen=True):
+    """What Piccolo looks for in its context to run a query in."""
+
+    connection: Connection
+
+
+@asynccontextmanager
+async def transaction() -> AsyncIterator[None]:
+    """One transaction; queries inside the block run in it. A block inside a block joins the outer one.
+
+    Not Piccolo's own: that one loses its connection for ever when it is cancelled while it begins.
+    """
+    if DB.current_transaction.get() is not None:
+        yield
+        return
+    async with raw_connection() as connection, connection.transaction():
+        token = DB.current_transaction.set(cast(PostgresTransaction, _Transaction(connection)))
+        try:
+            yield
+        finally:
+            DB.current_transaction.reset(token)
 
 
 @asynccontextmanager
 async def raw_connection() -> AsyncIterator[Connection]:
-    """A pooled connection outside any transaction, for what is bound to a session."""
+    """A pooled connection outside any transaction, for what is bound to a session. Raises `TimeoutError` when all
+    stay taken."""
     assert DB.pool is not None, "the store is not connected"
-    async with DB.pool.acquire() as connection:
+    async with DB.pool.acquire(timeout=_ACQUIRE_SECONDS) as connection:
         yield connection
 
 
@@ -59,8 +88,8 @@ async def fetch(sql: str, *arguments: Any) -> list[Any]:
     current = DB.current_transaction.get()
     if current is not None:
         return list(await current.connection.fetch(sql, *arguments))
-    assert DB.pool is not None, "the store is not connected"
-    return list(await DB.pool.fetch(sql, *arguments))
+    async with raw_connection() as connection:
+        return list(await connection.fetch(sql, *arguments))
 
 
 async def fetch_one(kind: type[Row], sql: str, *arguments: Any) -> Row | None:
