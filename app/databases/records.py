@@ -7,7 +7,7 @@ import msgspec
 
 from app.contracts.base import DatabaseStatus, Engine
 from app.plans.plans import Quotas
-from app.store.session import fetch_all, fetch_one
+from app.store.session import fetch, fetch_all, fetch_one
 
 
 class DatabaseRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,19 +75,29 @@ async def find_owned(database: UUID, team_ids: list[int], *, lock: bool = False)
     return await fetch_one(DatabaseRecord, f"{_SELECT} {where} {locking}", database, team_ids)
 
 
-async def list_owned(team_ids: list[int], *, before: int | None, limit: int) -> list[DatabaseRecord]:
-    """These teams' databases, newest first, from the one before the row numbered `before` on."""
-    return await fetch_all(DatabaseRecord, PAGE, team_ids, -_NEWEST if before is None else -before, limit)
+async def list_owned(team_ids: list[int], *, after: UUID | None, limit: int) -> list[DatabaseRecord]:
+    """These teams' databases, newest first, from the one that follows `after` on; none when that is not theirs."""
+    return await fetch_all(DatabaseRecord, PAGE, team_ids, after, limit)
 
 
-_NEWEST = 2**63 - 1
+async def was_owned(database: UUID, team_ids: list[int]) -> bool:
+    """Whether it is, or was until it was deleted, one of these teams'."""
+    return bool(
+        await fetch("SELECT 1 FROM databases WHERE uuid = $1 AND team_id = any($2::bigint[])", database, team_ids)
+    )
+
+
 # A page is read off one index, team by team. By -id, which only that index sorts by: by id, a plan that serves all
 # teams alike may walk the primary key, and for a team with a few old databases all of it.
 PAGE = """
 SELECT d.*, t.name AS team_name, h.host, h.port
 FROM unnest($1::bigint[]) AS mine (team_id)
 CROSS JOIN LATERAL (
-    SELECT * FROM databases WHERE team_id = mine.team_id AND status <> 'deleted' AND -id > $2
+    SELECT * FROM databases
+    WHERE team_id = mine.team_id AND status <> 'deleted' AND -id > (
+        SELECT CASE WHEN $2::uuid IS NULL THEN -9223372036854775807
+                    ELSE (SELECT -id FROM databases WHERE uuid = $2 AND team_id = any($1)) END
+    )
     ORDER BY -id LIMIT $3
 ) d
 JOIN teams t ON t.id = d.team_id JOIN engine_hosts h ON h.id = d.host_id

@@ -94,17 +94,9 @@ async def list_page(
 ) -> tuple[list[DatabaseRecord], bool]:
     """A page, newest first, and whether more follows. Raises `InvalidField` for a cursor that is unknown or
     not the caller's; that of a database deleted since still works."""
-    before: int | None = None
-    if starting_after is not None:
-        rows = await fetch(
-            "SELECT id FROM databases WHERE uuid = $1 AND team_id = any($2::bigint[])",
-            starting_after,
-            principal.team_ids,
-        )
-        if not rows:
-            raise InvalidField("starting_after", "This is not the uuid of a database of yours.")
-        before = rows[0]["id"]
-    page = await records.list_owned(principal.team_ids, before=before, limit=limit + 1)
+    page = await records.list_owned(principal.team_ids, after=starting_after, limit=limit + 1)
+    if not page and starting_after is not None and not await records.was_owned(starting_after, principal.team_ids):
+        raise InvalidField("starting_after", "This is not the uuid of a database of yours.")
     return page[:limit], len(page) > limit
 
 

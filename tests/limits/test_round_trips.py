@@ -20,7 +20,7 @@ CONTROLS = KeyControls(
         ("/me", 0),
         ("/database_types", 1),
         ("/databases", 1),
-        ("/databases?starting_after={uuid}", 2),
+        ("/databases?limit=1&starting_after={uuid}", 1),
         ("/databases/{uuid}", 1),
     ],
 )
@@ -29,6 +29,7 @@ async def test_a_read(control_dsn: str, path: str, own: int) -> None:
     async with counting(control_dsn) as (dsn, counter), lone_api(dsn) as api:
         await api.add_host()
         caller = await api.caller(controls=CONTROLS)
+        await caller.create()
         path = path.format(uuid=data_of(await caller.create(), 202)["uuid"])
         for _ in range(3):  # statements are prepared once a connection
             body_of(await caller.get(path))

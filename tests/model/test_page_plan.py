@@ -27,11 +27,14 @@ async def test_only_the_page_is_read(lone: LoneApi, plan: str) -> None:
             ROWS,
         )
         await connection.execute("VACUUM ANALYZE databases")
-        await connection.execute(f"SET plan_cache_mode = {plan}; PREPARE page (bigint[], bigint, bigint) AS {PAGE}")
-        for teams, start in (([few], -(2**63) + 1), ([many], -ROWS // 2), ([few, many], -(2**63) + 1)):
+        await connection.execute(f"SET plan_cache_mode = {plan}; PREPARE page (bigint[], uuid, bigint) AS {PAGE}")
+        middle = await connection.fetchval(
+            "SELECT uuid FROM databases WHERE team_id = $1 ORDER BY id OFFSET $2 LIMIT 1", many.team_id, ROWS // 2
+        )
+        for teams, cursor in (([few], "NULL"), ([many], f"'{middle}'"), ([few, many], "NULL")):
             ids = ",".join(str(team.team_id) for team in teams)
-            (row,) = await connection.fetch(f"EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE page ('{{{ids}}}', {start}, 26)")
-            assert rows_read(json.loads(row[0])[0]["Plan"]) <= 26 * len(teams)
+            (row,) = await connection.fetch(f"EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE page ('{{{ids}}}', {cursor}, 26)")
+            assert rows_read(json.loads(row[0])[0]["Plan"]) <= 26 * len(teams) + 1  # the cursor's own
     finally:
         await connection.close()
 
