@@ -131,6 +131,7 @@ _RULES: tuple[tuple[set[str], Callable[[Any], bool], str], ...] = (
     (_POSITIVE, lambda number: not 0 < number < math.inf, "expected a number above 0"),
     (_NOT_NEGATIVE, lambda number: not 0 <= number < math.inf, "expected 0 or more"),
     ({"regions"}, lambda regions: not regions, "expected at least one region"),
+    ({"regions"}, lambda regions: len(set(regions)) < len(regions), "expected each region once"),
     (
         {"regions"},
         lambda regions: any(not r.replace("-", "").isalnum() or not r.islower() for r in regions),

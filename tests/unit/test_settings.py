@@ -47,6 +47,7 @@ WRONG = [
     ("REGIONS", ","),
     ("REGIONS", "us_east"),
     ("REGIONS", "US-EAST-1"),
+    ("REGIONS", "us-east-1,eu-west-1,us-east-1"),
     ("LOG_FORMAT", "xml"),
     ("TRUSTED_PROXIES", "10.0.0.300"),
     ("WEBHOOK_ALLOW_CIDRS", "everything"),
