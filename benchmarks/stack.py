@@ -1,0 +1,44 @@
+"""An embedded stack for one benchmark, in a folder that goes with it."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from app.local import stack_file
+from app.local.stack_file import StackFile
+
+_START_SECONDS = 120
+_STOP_SECONDS = 30
+_ROOT = Path(__file__).parents[1]
+
+
+@contextmanager
+def running_stack() -> Iterator[StackFile]:
+    """A stack with its default settings, but no warm pool. Raises `RuntimeError` with what it
+    said when it doesn't start."""
+    with tempfile.TemporaryDirectory(prefix="headwater-bench-") as folder:
+        home, output = Path(folder) / "home", Path(folder) / "output"
+        settings = {"HEADWATER_HOME": str(home), "HEADWATER_POOL_SIZE": "0"}
+        with output.open("wb") as said:
+            stack = subprocess.Popen(
+                [sys.executable, "-m", "app.local"], cwd=_ROOT, env=os.environ | settings, stdout=said, stderr=said
+            )
+            try:
+                yield _ready(stack, home, output)
+            finally:
+                stack.terminate()
+                stack.wait(_STOP_SECONDS)
+
+
+def _ready(stack: subprocess.Popen[bytes], home: Path, output: Path) -> StackFile:
+    deadline = time.monotonic() + _START_SECONDS
+    while (found := stack_file.read(home)) is None:
+        if stack.poll() is not None or time.monotonic() > deadline:
+            raise RuntimeError(f"the stack didn't start:\n{output.read_text()}")
+        time.sleep(0.1)
+    return found
