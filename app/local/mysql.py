@@ -1,5 +1,6 @@
 """A real MySQL or MariaDB server of the stack's own, run by whichever server program the machine has."""
 
+import asyncio
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -123,3 +124,14 @@ class MysqlService(Service):
             return False
         await connection.ensure_closed()
         return True
+
+    async def is_recovering(self) -> bool:
+        # It says nothing before its recovery is over, and listens only then.
+        try:
+            _, writer = await asyncio.wait_for(asyncio.open_connection(LOOPBACK, self.port), 2)
+        except ConnectionRefusedError:
+            return True
+        except (OSError, TimeoutError):
+            return False
+        writer.close()
+        return False

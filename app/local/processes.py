@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from app.local import leftovers
 from app.local.errors import StackError
 
 _PR_SET_PDEATHSIG = 1
@@ -31,6 +32,8 @@ class Command:
     """What the program takes as a request to stop soon and cleanly."""
     death_signal: signal.Signals = signal.SIGKILL
     """What the kernel sends the child when this process dies, however it dies."""
+    postgres_data: Path | None = None
+    """A PostgreSQL server's data folder: by it are found the helpers that leave the process group."""
 
 
 class ChildProcess:
@@ -44,7 +47,10 @@ class ChildProcess:
 
     @classmethod
     async def start(cls, command: Command) -> "ChildProcess":
-        """Raises `StackError` when the program can't be started at all."""
+        """Raises `StackError` when the program can't be started at all, or what is left of an earlier
+        server on its data can't be ended."""
+        if command.postgres_data is not None:
+            await leftovers.end_backends(command.postgres_data)
         command.log.parent.mkdir(parents=True, exist_ok=True)
         with contextlib.ExitStack() as files:
             log = files.enter_context(command.log.open("ab"))
@@ -91,13 +97,17 @@ class ChildProcess:
         await self.kill()
 
     async def kill(self) -> None:
-        """Kills the whole group: a server's helpers may outlive the process that started them."""
+        """Kills the whole group, and helpers outside it: they may outlive the process that started them."""
         if not self._group_ended:
             # Once only: afterwards the number may be given to a stranger's group.
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGKILL)
             self._group_ended = True
         await self._process.wait()
+        if self._command.postgres_data is not None:
+            # What can't be ended now is tried again, and told of, by the next start.
+            with contextlib.suppress(StackError):
+                await leftovers.end_backends(self._command.postgres_data)
 
 
 async def run_to_end(command: Command, timeout: float) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +12,12 @@ from app.local.ports import PortAllocator, is_free
 from app.local.processes import ChildProcess, Command, tail
 
 _POLL_SECONDS = 0.05
+_SLOW_POLL_SECONDS = 0.5
+"""Between polls of a server that didn't come up soon: each leaves a line in its log."""
+_SOON_SECONDS = 5.0
+_TELL_SECONDS = 10.0
+
+Say = Callable[[str], None]
 
 
 class Service(ABC):
@@ -42,22 +48,22 @@ class Service(ABC):
     async def is_ready(self) -> bool:
         """Asks the server itself, and waits for an answer for a second or so at most."""
 
+    async def is_recovering(self) -> bool:
+        """Whether a running server that isn't ready shows that it is on its way, however long that takes: a
+        database that was killed reads its logs first, and killing it again would only begin that anew."""
+        return False
 
-async def start(service: Service, *, timeout: float = 60, marks: Mapping[str, str] | None = None) -> ChildProcess:
+
+async def start(
+    service: Service, *, timeout: float = 60, marks: Mapping[str, str] | None = None, say: Say | None = None
+) -> ChildProcess:
     """Starts a prepared service and waits until it serves. Raises `StackError` with the log's tail when it
-    dies first or isn't ready after `timeout` seconds; then nothing of it is left running.
-    `marks` are added to its environment."""
+    dies first, or is neither ready nor recovering for `timeout` seconds; then nothing of it is left running.
+    `marks` are added to its environment; `say` is told every few seconds of a recovery."""
     command = service.command()
     child = await ChildProcess.start(replace(command, environ={**command.environ, **(marks or {})}))
     try:
-        async with asyncio.timeout(timeout):
-            while not await service.is_ready() or child.returncode is not None:
-                if child.returncode is not None:
-                    raise StackError(
-                        f"{service.name} ended ({child.returncode}) before it was ready; the end of "
-                        f"{service.log}:\n{tail(service.log)}"
-                    )
-                await asyncio.sleep(_POLL_SECONDS)
+        await _wait_until_ready(service, child, timeout, say)
     except TimeoutError:
         await child.kill()
         raise StackError(
@@ -67,6 +73,25 @@ async def start(service: Service, *, timeout: float = 60, marks: Mapping[str, st
         await child.kill()
         raise
     return child
+
+
+async def _wait_until_ready(service: Service, child: ChildProcess, timeout: float, say: Say | None) -> None:
+    clock = asyncio.get_running_loop().time
+    started = asked = clock()
+    async with asyncio.timeout(timeout) as limit:
+        while not await service.is_ready() or child.returncode is not None:
+            if child.returncode is not None:
+                raise StackError(
+                    f"{service.name} ended ({child.returncode}) before it was ready; the end of "
+                    f"{service.log}:\n{tail(service.log)}"
+                )
+            if clock() - asked > min(_TELL_SECONDS, timeout / 3):
+                asked = clock()
+                if await service.is_recovering():
+                    limit.reschedule(clock() + timeout)
+                    if say is not None:
+                        say(f"{service.name} is still recovering its data ({clock() - started:.0f} s)")
+            await asyncio.sleep(_POLL_SECONDS if clock() - started < _SOON_SECONDS else _SLOW_POLL_SECONDS)
 
 
 def server_environ() -> dict[str, str]:

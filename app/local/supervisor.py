@@ -60,13 +60,13 @@ class Supervisor:
     async def _first_start(self, service: Service) -> ChildProcess:
         for _ in range(_START_ATTEMPTS - 1):
             try:
-                return await start(service, marks=self._marks)
+                return await start(service, marks=self._marks, say=self._screen.say)
             except StackError:
                 # Between choosing a port and listening on it, another program may have taken it.
                 if not service.move(self._ports):
                     raise
                 self._screen.say(f"{service.name}: its port was taken meanwhile; trying {service.port}")
-        return await start(service, marks=self._marks)
+        return await start(service, marks=self._marks, say=self._screen.say)
 
     async def _keep_running(self, service: Service) -> None:
         failures = 0
@@ -87,7 +87,7 @@ class Supervisor:
             await asyncio.sleep(delay)
             try:
                 with self._screen.waiting(f"{service.name} again"):
-                    self._children[service.name] = await start(service, marks=self._marks)
+                    self._children[service.name] = await start(service, marks=self._marks, say=self._screen.say)
             except StackError as error:
                 why = f"did not start: {error}"
                 failures += 1

@@ -1,0 +1,121 @@
+"""A database server that was killed comes back: nothing of it stands in the way, and it may take its time."""
+
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import asyncpg
+import psutil
+import pytest
+import pytest_asyncio
+
+from app.local import leftovers
+from app.local.mysql import MysqlService
+from app.local.mysql_install import Flavour, detect_flavour
+from app.local.ports import free_port
+from app.local.postgres import PostgresService, find_programs
+from app.local.processes import ChildProcess, Command
+from app.local.services import start
+from tests.local.waiting import is_running
+from tests.servers import machine_mysqld
+
+_SLOW_SERVER = """#!/bin/sh
+sleep 4
+exec {program} "$@"
+"""
+
+
+def _data(folder: Path) -> Path:
+    return folder / "pg" / "data"
+
+
+def _postgres(folder: Path, **settings: str) -> PostgresService:
+    log = folder / "pg.log"
+    programs = find_programs(None)
+    return PostgresService(
+        "postgres", folder=folder / "pg", port=free_port(), log=log, programs=programs, durable=False, settings=settings
+    )
+
+
+def _mysql(folder: Path, program: Path, flavour: Flavour) -> MysqlService:
+    log = folder / "mysql.log"
+    return MysqlService(
+        "mysql", folder=folder / "mysql", port=free_port(), log=log, program=program, flavour=flavour, durable=False
+    )
+
+
+def _stop_a_helper(child: ChildProcess) -> int:
+    """One that doesn't notice the postmaster's end, as in the middle of a long sync."""
+    helper = psutil.Process(child.pid).children()[0]
+    helper.suspend()
+    return helper.pid
+
+
+@pytest_asyncio.fixture
+async def server(tmp_path: Path) -> AsyncIterator[PostgresService]:
+    service = _postgres(tmp_path)
+    await service.prepare()
+    yield service
+    await leftovers.end_backends(_data(tmp_path))
+
+
+async def test_a_server_starts_beside_survivors_of_its_killed_predecessor(
+    server: PostgresService, tmp_path: Path
+) -> None:
+    first = await start(server)
+    survivor = _stop_a_helper(first)
+    os.kill(first.pid, signal.SIGKILL)
+    await first.wait()
+    assert is_running(survivor)
+    second = await start(server)
+    assert not is_running(survivor)
+    await second.stop()
+
+
+async def test_a_killed_server_leaves_no_helper(server: PostgresService) -> None:
+    child = await start(server)
+    helper = _stop_a_helper(child)
+    await child.kill()
+    assert not is_running(helper)
+
+
+async def test_others_in_the_data_folder_are_left_alone(server: PostgresService, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    shell = await ChildProcess.start(Command(argv=("/bin/sleep", "300"), log=log, folder=_data(tmp_path)))
+    try:
+        assert await leftovers.end_backends(_data(tmp_path)) == []
+        assert shell.returncode is None
+    finally:
+        await shell.kill()
+
+
+async def test_a_server_that_recovers_for_long_is_waited_for(server: PostgresService, tmp_path: Path) -> None:
+    # It replays what an archive gives it: this one takes its time to say that there is nothing.
+    (_data(tmp_path) / "recovery.signal").touch()
+    said: list[str] = []
+    slow = _postgres(tmp_path, restore_command="sleep 3; false")
+    child = await start(slow, timeout=2, say=said.append)
+    assert "postgres is still recovering its data (1 s)" in said
+    await child.stop()
+
+
+async def test_a_mysql_server_that_does_not_listen_yet_is_waited_for(tmp_path: Path) -> None:
+    program = machine_mysqld()
+    await _mysql(tmp_path, program, await detect_flavour(program)).prepare()
+    script = tmp_path / "mysqld"
+    script.write_text(_SLOW_SERVER.format(program=program))
+    script.chmod(0o755)
+    child = await start(_mysql(tmp_path, script, await detect_flavour(program)), timeout=2)
+    await child.stop()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems sync file by file")
+async def test_a_recovering_server_syncs_all_files_at_once(server: PostgresService) -> None:
+    child = await start(server)
+    connection = await asyncpg.connect(server.dsn())
+    method = await connection.fetchval("SHOW recovery_init_sync_method")
+    await connection.close()
+    await child.stop()
+    assert method == "syncfs"
