@@ -14,7 +14,7 @@ from app.local.mysql_install import Flavour, install
 from app.local.ports import LOOPBACK
 from app.local.processes import Command
 from app.local.service_user import service_user
-from app.local.services import Service, server_environ
+from app.local.services import DATABASE_STOP_SECONDS, Service, server_environ
 
 SUPERUSER = "root"
 
@@ -113,7 +113,13 @@ class MysqlService(Service):
             nowhere.mkdir(exist_ok=True, mode=0o711)
             arguments.append(f"--secure-file-priv={nowhere}")
         argv = (*user.prefix, str(self._program), *arguments)
-        return Command(argv=argv, log=self.log, environ=server_environ(), folder=Path("/"))
+        return Command(
+            argv=argv,
+            log=self.log,
+            environ=server_environ(),
+            folder=Path("/"),
+            stop_seconds=DATABASE_STOP_SECONDS,
+        )
 
     async def is_ready(self) -> bool:
         try:

@@ -15,7 +15,7 @@ from app.local.files import kept_secret
 from app.local.ports import LOOPBACK
 from app.local.processes import Command, run_to_end
 from app.local.service_user import service_user
-from app.local.services import Service, server_environ
+from app.local.services import DATABASE_STOP_SECONDS, Service, server_environ
 
 SUPERUSER = "postgres"
 
@@ -116,6 +116,7 @@ class PostgresService(Service):
             log=self.log,
             environ=server_environ(),
             folder=Path("/"),
+            stop_seconds=DATABASE_STOP_SECONDS,
             stop_signal=signal.SIGINT,  # "fast": open sessions are ended, not waited for
             # Only the postmaster gets it, so it must be one that takes the backends along.
             death_signal=signal.SIGQUIT,

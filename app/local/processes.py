@@ -30,6 +30,8 @@ class Command:
     stdin: Path | None = None
     stop_signal: signal.Signals = signal.SIGTERM
     """What the program takes as a request to stop soon and cleanly."""
+    stop_seconds: float = 5
+    """How long it is given for that before it is killed."""
     death_signal: signal.Signals = signal.SIGKILL
     """What the kernel sends the child when this process dies, however it dies."""
     postgres_data: Path | None = None
@@ -87,13 +89,14 @@ class ChildProcess:
         """Waits for the end of the process; a negative number is the signal that ended it."""
         return await self._process.wait()
 
-    async def stop(self, timeout: float = 10) -> None:
-        """Asks the process to stop, waits, and kills whatever is left of its group. Repeatable."""
+    async def stop(self, timeout: float | None = None) -> None:
+        """Asks the process to stop, waits for `timeout` seconds (its command's unless given), and kills whatever
+        is left of it. Repeatable."""
         if self.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 self._process.send_signal(self._command.stop_signal)
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._process.wait(), timeout)
+                await asyncio.wait_for(self._process.wait(), self._command.stop_seconds if timeout is None else timeout)
         await self.kill()
 
     async def kill(self) -> None:

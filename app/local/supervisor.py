@@ -54,7 +54,7 @@ class Supervisor:
         own = [child for name, child in children if name in ("api", "worker")]
         servers = [child for name, child in children if name not in ("api", "worker")]
         for group in (own, servers):
-            await asyncio.gather(*(child.stop(timeout=5) for child in group))
+            await asyncio.gather(*(child.stop() for child in group))
         self._children.clear()
 
     async def _first_start(self, service: Service) -> ChildProcess:

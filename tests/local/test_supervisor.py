@@ -28,11 +28,13 @@ class Part(Service):
     def __init__(self, log: Path, script: str, port: int | None = None) -> None:
         super().__init__("part", port or free_port(), log)
         self.script = script
+        self.stop_seconds = 5.0
 
     def command(self) -> Command:
         self.log.unlink(missing_ok=True)
         script = self.script.format(port=self.port)
-        return Command(argv=("/bin/sh", "-c", script), log=self.log, environ=dict(os.environ))
+        argv = ("/bin/sh", "-c", script)
+        return Command(argv=argv, log=self.log, environ=dict(os.environ), stop_seconds=self.stop_seconds)
 
     async def is_ready(self) -> bool:
         return self.log.exists() and "serving" in self.log.read_text()
@@ -110,6 +112,19 @@ async def test_stopping_leaves_nothing(tmp_path: Path, supervisor: Supervisor) -
     await supervisor.stop()
     assert supervisor.processes == {}
     assert not is_running(pid)
+
+
+async def test_a_part_is_given_the_time_that_it_needs_to_stop(tmp_path: Path, supervisor: Supervisor) -> None:
+    log, end = tmp_path / "log", tmp_path / "end"
+    part = Part(log, f"trap 'sleep 1; echo clean > {end}; exit' TERM; echo serving; while :; do sleep 0.1; done")
+    part.stop_seconds = 0.2
+    await supervisor.launch(part, "it")
+    await supervisor.stop()
+    assert not end.exists()
+    part.stop_seconds = 10
+    await supervisor.launch(part, "it")
+    await supervisor.stop()
+    assert end.read_text() == "clean\n"
 
 
 async def test_the_first_failure_cancels_the_rest() -> None:
