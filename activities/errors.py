@@ -4,12 +4,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import asyncpg
+import structlog
+from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from app.contracts.engine import ENGINE_REFUSED, HOST_UNAVAILABLE, NAME_TAKEN, NOT_WANTED, STORE_UNAVAILABLE
 from app.databases.lifecycle import NotWanted
 from app.engines.base import EngineError, HostUnavailable, NameTaken
 from app.store.locks import LockBusy, LockLost
+
+log = structlog.get_logger(__name__)
 
 
 @contextmanager
@@ -18,19 +22,25 @@ def as_failures() -> Iterator[None]:
     try:
         yield
     except NotWanted as error:
-        # Expected, and so no reason for a warning in the log.
-        raise ApplicationError(
-            str(error), type=NOT_WANTED, non_retryable=True, category=ApplicationErrorCategory.BENIGN
-        ) from None
+        raise _failure(NOT_WANTED, str(error), final=True) from None
     except NameTaken as error:
-        raise ApplicationError(str(error), type=NAME_TAKEN, non_retryable=True) from None
+        raise _failure(NAME_TAKEN, str(error), final=True) from None
     except HostUnavailable as error:
-        raise ApplicationError(str(error), type=HOST_UNAVAILABLE) from None
+        raise _failure(HOST_UNAVAILABLE, str(error)) from None
     except (LockBusy, LockLost) as error:
-        raise ApplicationError(str(error), type=STORE_UNAVAILABLE) from None
+        raise _failure(STORE_UNAVAILABLE, str(error)) from None
     except EngineError as error:
-        raise ApplicationError(str(error), type=ENGINE_REFUSED) from None
+        raise _failure(ENGINE_REFUSED, str(error)) from None
     except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError) as error:
         # TimeoutError is an OSError: the engines' own are translated before they come here.
         fault = type(error).__name__
-        raise ApplicationError(f"Headwater's own database is out of reach ({fault})", type=STORE_UNAVAILABLE) from None
+        raise _failure(STORE_UNAVAILABLE, f"Headwater's own database is out of reach ({fault})") from None
+
+
+def _failure(kind: str, reason: str, *, final: bool = False) -> ApplicationError:
+    """One line in our log, in place of the traceback that Temporal's would have for each attempt: a host that is away
+    for an hour is no news after the first."""
+    log.info(
+        "step_failed", kind=kind, reason=reason, step=activity.info().activity_type if activity.in_activity() else None
+    )
+    return ApplicationError(reason, type=kind, non_retryable=final, category=ApplicationErrorCategory.BENIGN)

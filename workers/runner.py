@@ -35,6 +35,11 @@ _STICKY_TIMEOUT = timedelta(seconds=1)
 """How long a workflow's next task waits for the worker that last ran it: what a killed worker costs."""
 _HEARTBEAT_INTERVAL = timedelta(seconds=1)
 _CONNECT_RETRY_SECONDS = 0.5
+_CONTROL_STEPS = 20
+_ENGINE_STEPS = 12
+"""At once, a queue. An engine host has fewer administrator's connections than that."""
+_SPARE_CONNECTIONS = 8
+"""For the relay, and for what workflow tasks record by themselves."""
 
 log = structlog.get_logger(__name__)
 
@@ -45,7 +50,7 @@ async def run(settings: Settings, queues: Sequence[str], stop: asyncio.Event) ->
     if not settings.control_dsn:
         raise ValueError("HEADWATER_CONTROL_DSN is not set")
     async with AsyncExitStack() as stack:
-        await stack.enter_async_context(connected(settings.control_dsn, max_size=40))
+        await stack.enter_async_context(connected(settings.control_dsn, max_size=_connections(queues)))
         await migrate()
         client = await _connected_client(settings)
         await register_search_attributes(client)
@@ -69,13 +74,20 @@ def build_worker(client: Client, queue: str, box: SecretBox, adapters: Adapters)
         activities=activity_methods(activities),
         workflow_runner=sandbox(),
         interceptors=[Heartbeats()],
-        max_concurrent_activities=20,
+        max_concurrent_activities=_CONTROL_STEPS if on_control else _ENGINE_STEPS,
         # By default four fifths of the heartbeat timeout: one late beat, and a step is started a second time.
         max_heartbeat_throttle_interval=_HEARTBEAT_INTERVAL,
         sticky_queue_schedule_to_start_timeout=_STICKY_TIMEOUT,
         graceful_shutdown_timeout=_GRACEFUL_SHUTDOWN,
         build_id="headwater",
     )
+
+
+def _connections(queues: Sequence[str]) -> int:
+    """Of our own database, so that no step ever waits for one that another holds: a step on an engine holds one for
+    its lock and works on a second."""
+    engine_queues = sum(queue != CONTROL_QUEUE for queue in queues)
+    return _SPARE_CONNECTIONS + _CONTROL_STEPS * (CONTROL_QUEUE in queues) + 2 * _ENGINE_STEPS * engine_queues
 
 
 def sandbox() -> SandboxedWorkflowRunner:

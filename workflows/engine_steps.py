@@ -24,9 +24,15 @@ Result = TypeVar("Result")
 
 
 async def on_engine(
-    request: DatabaseWorkflowInput, step: Callable[[Any, Argument], Awaitable[Result]], argument: Argument, doing: str
+    request: DatabaseWorkflowInput,
+    step: Callable[[Any, Argument], Awaitable[Result]],
+    argument: Argument,
+    doing: str,
+    *,
+    waited_for: bool = True,
 ) -> Result:
-    """Runs one engine activity until it succeeds. `doing` completes the sentence "Waiting to …".
+    """Runs one engine activity until it succeeds. `doing` completes the sentence "Waiting to …"; `waited_for` tells
+    whether somebody waits for the outcome.
 
     Raises `ActivityError` when the step is cancelled, or no longer wanted.
     """
@@ -34,7 +40,7 @@ async def on_engine(
     round_ = 0
     while True:
         try:
-            return await engine_attempts(request, step, argument, doing, round_)
+            return await engine_attempts(request, step, argument, doing, round_, waited_for=waited_for)
         except ActivityError as failure:
             if is_cancelled_exception(failure) or failure_type(failure) == NOT_WANTED:
                 raise
@@ -48,9 +54,12 @@ async def engine_attempts(
     argument: Argument,
     doing: str,
     round_: int,
+    *,
+    waited_for: bool = True,
 ) -> Result:
     """One round of attempts. Raises `ActivityError` when all fail."""
-    return await workflow.execute_activity_method(step, argument, **policies.engine(request.region, round_, doing))
+    policy = policies.engine(request.region, round_, doing, waited_for=waited_for)
+    return await workflow.execute_activity_method(step, argument, **policy)
 
 
 def about_to(doing: str, region: str) -> str:
@@ -62,7 +71,7 @@ def about_to(doing: str, region: str) -> str:
 async def remove_from_host(request: DatabaseWorkflowInput) -> None:
     """Destroys what lies on the database's host, and records it."""
     doing = f"destroy database {request.database} and its login"
-    await on_engine(request, EngineActivities.destroy_database, request.database, doing)
+    await on_engine(request, EngineActivities.destroy_database, request.database, doing, waited_for=False)
     await record(ControlActivities.record_destroyed, request.database, "record that nothing is left of it")
 
 

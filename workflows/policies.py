@@ -6,13 +6,15 @@ they stop, long before its own time limit.
 
 from datetime import timedelta
 
-from temporalio.common import RetryPolicy
+from temporalio.common import Priority, RetryPolicy
 from temporalio.workflow import ActivityConfig, LocalActivityConfig
 
 from app.contracts.queues import CONTROL_QUEUE, engine_queue
 
 _HEARTBEAT = timedelta(seconds=3)
 _MOST_ATTEMPTS = 60
+_NOBODY_WAITS = Priority(priority_key=5)
+"""The lowest; whose turn it is among equals stays as the workflow has it."""
 
 
 def at_once(summary: str) -> LocalActivityConfig:
@@ -39,13 +41,15 @@ def control(summary: str) -> ActivityConfig:
     )
 
 
-def engine(region: str, round_: int, summary: str) -> ActivityConfig:
+def engine(region: str, round_: int, summary: str, *, waited_for: bool) -> ActivityConfig:
     """Work on a tenant engine, a bounded number of attempts, so that the workflow can say in between what it
     waits for. Later rounds have more attempts: retries within an activity leave no trace in the history, rounds do.
+    What nobody waits for goes behind what somebody does, so that removals never hold up a revocation.
     """
     return ActivityConfig(
         task_queue=engine_queue(region),
         summary=summary,
+        priority=Priority.default if waited_for else _NOBODY_WAITS,
         start_to_close_timeout=timedelta(seconds=60),
         heartbeat_timeout=_HEARTBEAT,
         retry_policy=RetryPolicy(

@@ -15,5 +15,5 @@ class RemoveRemnantWorkflow(RemoveRemnant):
     async def run(self, request: RemoveRemnantInput) -> None:
         remnant = RemnantRef(database=request.database, host_id=request.host_id, name=request.name)
         doing = f"remove what database {request.database} left on host {request.host_id}"
-        await on_engine(request, EngineActivities.remove_remnant, remnant, doing)
+        await on_engine(request, EngineActivities.remove_remnant, remnant, doing, waited_for=False)
         workflow.set_current_details("Removed.")

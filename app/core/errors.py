@@ -224,7 +224,7 @@ class RevocationPending(AppError):
 
 
 class ServiceUnavailable(AppError):
-    """Our own database can't be reached; nothing was changed."""
+    """Our own database can't be reached. Whether the change was made, a retry with the same Idempotency-Key tells."""
 
     code, status = "service_unavailable", 503
 

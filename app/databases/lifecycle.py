@@ -79,6 +79,7 @@ async def note_deleted(record: DatabaseRecord, *, destroy_at: datetime, cancelle
         cancelled_jobs,
     )
     await _tell(EventType.DATABASE_DELETED, record.uuid)
+    await announce(record.uuid)
 
 
 async def abandon_provisioning(database: UUID) -> None:
@@ -87,7 +88,6 @@ async def abandon_provisioning(database: UUID) -> None:
         record = await records.find_for_update(database)
         if record is not None and record.status is DatabaseStatus.PROVISIONING:
             await note_deleted(record, destroy_at=utc_now(), cancelled_jobs=1)
-            await announce(database)
 
 
 async def record_revoked(database: UUID) -> None:
@@ -137,8 +137,8 @@ async def replace_host(failure: HostFailure) -> Placement:
         if failure.name_taken:
             await _move(old, old.host_id, engine_name())
         else:
-            await mark_sick(old.host_id, failure.reason)
             other = await place(old.engine, old.region, old.connections, without=old.host_id)
+            await mark_sick(old.host_id, failure.reason)
             if other is not None and not other.sick:
                 await _move(old, other.id, old.engine_name)
         return placement_of(expect(await records.find(failure.database), DatabaseStatus.PROVISIONING))

@@ -198,7 +198,11 @@ async def _team_for_create(principal: Principal, request: CreateDatabase) -> _Te
 
 
 async def _place(engine: Engine, region: str | None, connections: int) -> HostLoad:
-    rows = await fetch("SELECT DISTINCT region FROM engine_hosts WHERE engine = $1 ORDER BY region", engine)
+    rows = await fetch(
+        "SELECT region, bool_and(draining) AS closed FROM engine_hosts WHERE engine = $1"
+        " GROUP BY region ORDER BY region",
+        engine,
+    )
     regions = [row["region"] for row in rows]
     if region is not None and region not in regions:
         served = f"It is served in {', '.join(regions)}." if regions else "It is served nowhere."
@@ -208,6 +212,8 @@ async def _place(engine: Engine, region: str | None, connections: int) -> HostLo
     host = await place(engine, region, connections)
     if host is None:
         where = region or "any region"
+        if all(row["closed"] for row in rows if region in (None, row["region"])):
+            raise CapacityExhausted(f"No {engine.value} host in {where} takes new databases.", field="region")
         raise CapacityExhausted(
             f"No {engine.value} host in {where} has room for a database with {connections} connections.",
             field="region" if region else "connection_hard_limit",

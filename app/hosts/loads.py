@@ -25,21 +25,22 @@ async def loads_of(host_ids: list[int]) -> list[HostLoad]:
 async def place(engine: Engine, region: str | None, connections: int, *, without: int | None = None) -> HostLoad | None:
     """The host for one more database, or None when none has room. `without` leaves one host out.
 
-    Call it in the transaction that then writes the database: the candidates stay locked until its end, so two
-    creates at once never take the last place twice.
+    Call it in the transaction that then writes the database: the hosts stay locked until its end, so two creates
+    at once never take the last place twice. All of them are locked, in the order of their ids, those too that can't
+    be chosen: whoever changes one of them afterwards has it already, and two such transactions never wait for each
+    other.
     """
     rows = await fetch(
         """
-        SELECT id FROM engine_hosts
-        WHERE engine = $1 AND ($2::text IS NULL OR region = $2) AND NOT draining AND id IS DISTINCT FROM $3
+        SELECT id, draining FROM engine_hosts WHERE engine = $1 AND ($2::text IS NULL OR region = $2)
         ORDER BY id FOR NO KEY UPDATE
         """,
         engine,
         region,
-        without,
     )
+    candidates = [row["id"] for row in rows if not row["draining"] and row["id"] != without]
     # Counted only now, in a statement of its own: one that waited for the locks would count what was there before.
-    return least_loaded(await loads_of([row["id"] for row in rows]), connections)
+    return least_loaded(await loads_of(candidates), connections)
 
 
 async def mark_sick(host_id: int, reason: str) -> None:

@@ -13,6 +13,8 @@ from app.core import logging
 from app.core.settings import InvalidSettings, Settings
 from app.http.app import create_app
 
+_MOST_CONNECTIONS = 4096
+
 
 async def serve(settings: Settings) -> None:
     """Until SIGINT or SIGTERM."""
@@ -21,6 +23,9 @@ async def serve(settings: Settings) -> None:
         address=settings.api_host,
         port=settings.api_port,
         interface=Interfaces.ASGI,
+        # Bounds open connections, idle ones included: with the default, 128 idle clients shut out everybody else.
+        backlog=_MOST_CONNECTIONS,
+        backpressure=_MOST_CONNECTIONS,
         log_access=False,
     )
     loop = asyncio.get_running_loop()

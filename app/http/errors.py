@@ -39,10 +39,16 @@ _STORE_AWAY = (
     asyncpg.TooManyConnectionsError,
     asyncpg.ReadOnlySQLTransactionError,
     asyncpg.InterfaceError,
+    asyncpg.DeadlockDetectedError,
     asyncpg.InternalClientError,  # of a connection that broke in the middle of an answer
     TimeoutError,
 )
 """What a request meets while our own database restarts or is out of reach."""
+
+_STORE_AWAY_MESSAGE = (
+    "The service can't reach its own database. Retry with the same Idempotency-Key: if the change was made, the retry "
+    "takes it up and doesn't make it again."
+)
 
 Call = Request[Any, Any, Any]
 
@@ -92,7 +98,7 @@ def _invalid_parameter(fault: ValidationException) -> AppError:
 
 def _on_store_away(request: Call, fault: Exception) -> Response[bytes]:
     log.warning("store_unavailable", reason=str(fault) or type(fault).__name__)
-    return respond(request, ServiceUnavailable("The service can't reach its own database. Nothing was changed."))
+    return respond(request, ServiceUnavailable(_STORE_AWAY_MESSAGE))
 
 
 def _on_unexpected(request: Call, fault: Exception) -> Response[bytes]:

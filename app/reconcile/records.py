@@ -36,9 +36,10 @@ _RULES = (
     """,
     """
     SELECT 'idempotency_key_stuck' AS rule, user_id || '/' || key AS subject,
-           'in flight, though its lease ended at ' || locked_until AS detail
+           'in flight since ' || created_at || ' and still held: no retry can take it over' AS detail
     FROM idempotency_keys
-    WHERE response_status IS NULL AND expires_at > now() AND locked_until < now() - $1::interval
+    WHERE response_status IS NULL AND locked_until > now()
+      AND created_at < now() - greatest($1::interval, interval '5 minutes')
     """,
 )
 

@@ -64,9 +64,19 @@ def decode(body: bytes, kind: type[T]) -> T:
     """The body as a struct. Raises `MalformedJSON`, `MissingRequiredField` or `InvalidField`."""
     try:
         with _as_malformed():
-            return msgspec.convert(_whole_numbers(msgspec.json.decode(body)), kind)
+            return msgspec.convert(_whole_numbers(_untyped(body, kind)), kind)
     except msgspec.ValidationError as fault:
         raise field_error(str(fault)) from None
+
+
+def _untyped(body: bytes, kind: type[T]) -> Any:
+    """Plain values. What is valid JSON but fits no value, such as a number out of range, is refused by the struct's
+    own decoder, which knows the field."""
+    try:
+        return msgspec.json.decode(body)
+    except msgspec.ValidationError:
+        msgspec.json.decode(body, type=kind)
+        raise
 
 
 def canonical(body: bytes) -> bytes:
@@ -101,7 +111,7 @@ def field_error(fault: str, prefix: str = "") -> AppError:
     """An error that names the field, from one of msgspec's messages."""
     place = _PATH.match(fault)
     path = place["field"] if place else ""
-    what = place["what"] if place else fault
+    what = (place["what"] if place else fault).replace(r"\\A", "^").replace(r"\\Z", "$")
     missing, unknown = _MISSING.search(what), _UNKNOWN.search(what)
     inner = ".".join(part for part in (prefix, path) if part)
     if missing:

@@ -105,8 +105,8 @@ async def test_promises_and_keys_that_nobody_keeps(caller: Caller) -> None:
         _AGO,
     )
     await fetch(
-        "INSERT INTO idempotency_keys (user_id, key, fingerprint, owner, locked_until, expires_at)"
-        " SELECT id, $1, '', $2, now() - $3::interval, now() + $3::interval FROM users LIMIT 1",
+        "INSERT INTO idempotency_keys (user_id, key, fingerprint, owner, locked_until, created_at, expires_at)"
+        " SELECT id, $1, '', $2, now() + $3::interval, now() - $3::interval, now() + $3::interval FROM users LIMIT 1",
         key,
         uuid4(),
         _AGO,
@@ -114,5 +114,8 @@ async def test_promises_and_keys_that_nobody_keeps(caller: Caller) -> None:
     found = {one.subject.rpartition("/")[2]: one.rule for one in await check_records(timedelta(minutes=1))}
     assert found[workflow_id.rpartition("/")[2]] == "workflow_start_stuck"
     assert found[key] == "idempotency_key_stuck"
+    await fetch("UPDATE idempotency_keys SET locked_until = now() - interval '1 hour' WHERE key = $1", key)
+    later = {one.subject.rpartition("/")[2] for one in await check_records(timedelta(minutes=1))}
+    assert key not in later, "a retry can take it over"
     await fetch("DELETE FROM workflow_starts WHERE workflow_id = $1", workflow_id)
     await fetch("DELETE FROM idempotency_keys WHERE key = $1", key)

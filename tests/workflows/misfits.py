@@ -42,5 +42,7 @@ class Changed(ApplyLimits):
             ControlActivities.record_revoked, request.database, **policies.control("record")
         )
         await workflow.execute_activity_method(
-            EngineActivities.apply_limits, request.database, **policies.engine(request.region, 0, "apply")
+            EngineActivities.apply_limits,
+            request.database,
+            **policies.engine(request.region, 0, "apply", waited_for=True),
         )
