@@ -1,5 +1,6 @@
 """Moving a database off a host that failed, as our own database records it: once, whatever is repeated."""
 
+import asyncio
 from uuid import UUID
 
 import msgspec
@@ -78,3 +79,18 @@ async def test_it_stays_where_it_is_when_the_others_are_sick_too(lone: LoneApi) 
     await fetch("UPDATE engine_hosts SET sick_until = now() + interval '1 minute'")
     assert await lifecycle.replace_host(_failure(database, first)) == first
     assert await _remnants() == []
+
+
+async def test_moves_and_creates_at_once_never_wait_for_each_other(lone: LoneApi) -> None:
+    for _ in range(2):
+        await lone.add_host()
+    caller = await lone.caller()
+    for _ in range(4):
+        answers = await asyncio.gather(*(caller.post("/databases", {"name": "db"}) for _ in range(8)))
+        made = [await records.find(UUID(answer.json()["data"]["uuid"])) for answer in answers]
+        failures = [_failure(one.uuid, lifecycle.placement_of(one)) for one in made if one is not None]
+        work = [lifecycle.replace_host(failure) for failure in failures]
+        creates = [caller.post("/databases", {"name": "db"}) for _ in range(8)]
+        _, created = await asyncio.gather(asyncio.gather(*work), asyncio.gather(*creates))
+        assert {answer.status_code for answer in created} == {202}
+        await fetch("UPDATE engine_hosts SET sick_until = NULL")
