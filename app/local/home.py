@@ -3,6 +3,7 @@
 import contextlib
 import fcntl
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,8 @@ from app.core.secrets import new_key_setting
 from app.local import stack_file
 from app.local.errors import StackError
 from app.local.files import write_private
+
+_LOG_BYTES = 64 * 2**20
 
 
 class Home:
@@ -51,6 +54,13 @@ class Home:
         for log in self.logs.glob("*.log"):
             log.replace(log.with_suffix(".log.1"))
 
+    def bound_logs(self, limit: int = _LOG_BYTES) -> None:
+        """Empties each log of more than `limit` bytes into the one kept beside it."""
+        for log in self.logs.glob("*.log"):
+            with contextlib.suppress(FileNotFoundError):
+                if log.stat().st_size > limit:
+                    _empty(log)
+
     def secret_keys(self) -> str:
         """The keys that seal secrets in our own database, made once: without them nothing opens again."""
         path = self.folder / "secret-keys"
@@ -63,3 +73,11 @@ class Home:
         where = f"at {running.api_url}" if running else "and is just starting or stopping"
         process = (self.folder / "lock").read_text() or "unknown"
         return f"a stack runs in {self.folder} already, {where} (process {process})"
+
+
+def _empty(log: Path) -> None:
+    # Copied, not renamed: the part goes on appending to the file that it was given. On a full disk the room
+    # counts for more than the copy.
+    with contextlib.suppress(OSError):
+        shutil.copyfile(log, log.with_suffix(".log.1"))
+    os.truncate(log, 0)

@@ -66,7 +66,9 @@ class WorkerService(Service):
     async def is_ready(self) -> bool:
         try:
             with self.log.open("rb") as log:
-                log.seek(self._log_start)
+                # A log that has grown too long is emptied meanwhile.
+                size = log.seek(0, os.SEEK_END)
+                log.seek(self._log_start if self._log_start <= size else 0)
                 return b"worker_ready" in log.read()
         except FileNotFoundError:
             return False

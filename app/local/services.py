@@ -17,7 +17,7 @@ _SLOW_POLL_SECONDS = 0.5
 _SOON_SECONDS = 5.0
 _TELL_SECONDS = 10.0
 
-DATABASE_STOP_SECONDS = 30.0
+DATABASE_STOP_SECONDS = 60.0
 """A database puts all that it wrote on disk before it ends. Killed over that, it would have to recover from its
 log at the next start, which takes longer."""
 

@@ -21,6 +21,7 @@ from app.local.supervisor import Supervisor, all_of
 from app.local.welcome import welcome
 
 _OPEN_FILES = 65_536
+_LOG_CHECK_SECONDS = 10
 
 
 def run(settings: Settings, *, mysql: MysqlSource | None = None) -> int:
@@ -84,11 +85,16 @@ class Stack:
             self._ready = True
             self._write(parts)
             self._screen.say(welcome(self._stack_file(parts), self._home.folder))
-            await self._supervisor.run_forever()
+            await all_of(self._supervisor.run_forever(), self._bound_logs())
         finally:
             stack_file.withdraw(self._home.folder)
             with self._screen.waiting("stopping"):
                 await self._supervisor.stop()
+
+    async def _bound_logs(self) -> None:
+        while True:
+            await asyncio.sleep(_LOG_CHECK_SECONDS)
+            self._home.bound_logs()
 
     async def _plan(self) -> Parts:
         log = self._home.log("install-mysql")

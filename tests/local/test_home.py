@@ -123,3 +123,15 @@ def test_secret_keys_are_made_once_and_usable(tmp_path: Path) -> None:
     SecretBox.from_setting(keys)
     assert home.secret_keys() == keys
     assert stat.S_IMODE((tmp_path / "secret-keys").stat().st_mode) == 0o600
+
+
+def test_a_log_that_grows_too_long_is_emptied_under_its_writer(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    with home.locked(), home.log("worker").open("ab", buffering=0) as log:
+        log.write(b"short\n")
+        home.bound_logs(limit=10)
+        log.write(b"and now long\n")
+        home.bound_logs(limit=10)
+        log.write(b"new\n")
+    assert home.log("worker").read_bytes() == b"new\n"
+    assert (home.logs / "worker.log.1").read_bytes() == b"short\nand now long\n"

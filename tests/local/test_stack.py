@@ -99,6 +99,13 @@ async def test_a_killed_part_comes_back(running: StackProcess, part: str) -> Non
     assert f"{part} was killed by signal 9" in running.output
 
 
+async def test_a_log_is_kept_from_filling_the_disk(running: StackProcess) -> None:
+    log = running.home / "logs" / "temporal.log"
+    os.truncate(log, 65 * 2**20)
+    await eventually(lambda: log.stat().st_size < 2**20, timeout=20)
+    assert await running.health() == 200
+
+
 async def test_nothing_survives_a_killed_stack_and_the_next_has_its_data(tmp_path: Path) -> None:
     servers.machine_mysqld()
     stack = StackProcess(tmp_path / "home")
