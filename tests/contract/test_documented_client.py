@@ -32,7 +32,9 @@ async def test_its_refusals(service: RunningService) -> None:
     caller = await service.caller(tier="free")
     client = DocumentedClient(service.http, caller.api_key)
     nowhere = str(uuid4())
+    made = (await client.call("createDatabase", {"name": "a"}, key="k")).json()["data"]["uuid"]
     answers = [
+        (await client.call("changeQuotas", {"connection_hard_limit": 11}, uuid=made), 422),
         (await client.call("createDatabase", {}), 422),
         (await client.call("createDatabase", {"name": "a", "plan": "pro"}), 422),
         (await client.call("createDatabase", {"name": "a"}, key="k"), 202),

@@ -237,6 +237,7 @@ class ApiMachine(RuleBasedStateMachine):
 
     @staticmethod
     def _refused(sent: Sent, refusal: Refusal) -> None:
+        assert "error" in sent.answer, sent
         error = sent.answer["error"]
         assert (sent.status, error["code"], error.get("details", {}).get("field")) == (
             refusal.status,
