@@ -25,6 +25,7 @@ from app.http.errors import EXCEPTION_HANDLERS
 from app.http.health import live, ready
 from app.http.openapi import document
 from app.http.options import answer_options
+from app.http.unread_body import UnreadBodies
 from app.me.routes import get_me
 from app.store.migrate import migrate
 from app.store.notify import RowWatch
@@ -59,7 +60,7 @@ def create_app(settings: Settings) -> ASGIApp:
         logging_config=None,
     )
     litestar.register(documentation(_handlers(litestar)))
-    return RequestIds(litestar)
+    return RequestIds(UnreadBodies(litestar))
 
 
 def describe() -> dict[str, Any]:
