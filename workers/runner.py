@@ -12,8 +12,6 @@ from temporalio.service import RPCError
 from temporalio.worker import Worker
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
-from activities.control import ControlActivitiesOnStore
-from activities.engine import EngineActivitiesOnHosts
 from app.contracts.queues import CONTROL_QUEUE
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
@@ -22,9 +20,9 @@ from app.hosts.adapters import Adapters
 from app.store.migrate import migrate
 from app.store.session import connected
 from workers.heartbeats import Heartbeats
+from workers.queues import Tools, serving
 from workers.relay import relay
 from workers.search_attributes import register_search_attributes
-from workflows.served import WORKFLOWS
 
 _PASSED_THROUGH = ("msgspec", "app.contracts")
 """Modules that the sandbox doesn't load anew for each run. They hold no state; and a struct defined in a reloaded
@@ -35,9 +33,6 @@ _STICKY_TIMEOUT = timedelta(seconds=1)
 """How long a workflow's next task waits for the worker that last ran it: what a killed worker costs."""
 _HEARTBEAT_INTERVAL = timedelta(seconds=1)
 _CONNECT_RETRY_SECONDS = 0.5
-_CONTROL_STEPS = 20
-_ENGINE_STEPS = 12
-"""At once, a queue. An engine host has fewer administrator's connections than that."""
 _SPARE_CONNECTIONS = 8
 """For the relay, and for what workflow tasks record by themselves."""
 
@@ -54,27 +49,27 @@ async def run(settings: Settings, queues: Sequence[str], stop: asyncio.Event) ->
         await migrate()
         client = await _connected_client(settings)
         await register_search_attributes(client)
-        adapters = Adapters(box)
-        stack.push_async_callback(adapters.close)
+        tools = Tools(settings=settings, box=box, adapters=Adapters(box))
+        stack.push_async_callback(tools.adapters.close)
         for queue in queues:
-            await stack.enter_async_context(build_worker(client, queue, box, adapters))
+            await stack.enter_async_context(build_worker(client, queue, tools))
         background = [relay(client)] if CONTROL_QUEUE in queues else []
         log.info("worker_ready", queues=list(queues))
         await _until(stop, [asyncio.create_task(task) for task in background])
 
 
-def build_worker(client: Client, queue: str, box: SecretBox, adapters: Adapters) -> Worker:
-    """All workflows and the control activities on the control queue; engine activities on any other."""
-    on_control = queue == CONTROL_QUEUE
-    activities = ControlActivitiesOnStore() if on_control else EngineActivitiesOnHosts(box, adapters)
+def build_worker(client: Client, queue: str, tools: Tools) -> Worker:
+    """Serves one queue as `workers.queues` has it."""
+    served = serving(queue)
+    activities = [method for part in served.parts for method in activity_methods(part(tools))]
     return Worker(
         client,
         task_queue=queue,
-        workflows=WORKFLOWS if on_control else (),
-        activities=activity_methods(activities),
+        workflows=served.workflows,
+        activities=activities,
         workflow_runner=sandbox(),
         interceptors=[Heartbeats()],
-        max_concurrent_activities=_CONTROL_STEPS if on_control else _ENGINE_STEPS,
+        max_concurrent_activities=served.steps,
         # By default four fifths of the heartbeat timeout: one late beat, and a step is started a second time.
         max_heartbeat_throttle_interval=_HEARTBEAT_INTERVAL,
         sticky_queue_schedule_to_start_timeout=_STICKY_TIMEOUT,
@@ -84,10 +79,8 @@ def build_worker(client: Client, queue: str, box: SecretBox, adapters: Adapters)
 
 
 def _connections(queues: Sequence[str]) -> int:
-    """Of our own database, so that no step ever waits for one that another holds: a step on an engine holds one for
-    its lock and works on a second."""
-    engine_queues = sum(queue != CONTROL_QUEUE for queue in queues)
-    return _SPARE_CONNECTIONS + _CONTROL_STEPS * (CONTROL_QUEUE in queues) + 2 * _ENGINE_STEPS * engine_queues
+    """Of our own database, so that no step ever waits for one that another holds."""
+    return _SPARE_CONNECTIONS + sum(serving(queue).connections for queue in queues)
 
 
 def sandbox() -> SandboxedWorkflowRunner:

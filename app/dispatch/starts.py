@@ -21,7 +21,7 @@ from temporalio.common import (
 )
 from temporalio.exceptions import WorkflowAlreadyStartedError
 
-from app.contracts.databases import DatabaseWorkflowInput
+from app.contracts.base import Contract
 from app.contracts.queues import (
     CONTROL_QUEUE,
     DATABASE_ATTRIBUTE,
@@ -52,6 +52,8 @@ class WorkflowStart(msgspec.Struct, frozen=True, kw_only=True):
     input: str
     """JSON of the workflow's input struct."""
     priority: int
+    summary: str
+    """One line for whoever looks through Temporal's list."""
 
 
 class Accepted(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,25 +64,30 @@ class Accepted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def request_start(
-    workflow: Any, workflow_id: str, request: DatabaseWorkflowInput, *, priority: int
+    workflow: Any, workflow_id: str, request: Contract, *, priority: int, summary: str | None = None
 ) -> WorkflowStart:
     """Writes the promise. Call it inside the transaction of the change; after the commit give the result to
-    `start`. `workflow` is the interface class."""
+    `start`. `workflow` is the interface class; `summary` tells it from others of its kind, and for a workflow about one
+    database is made of its input."""
     body = msgspec.json.encode(request).decode()
+    summary = summary or _summary(msgspec.json.decode(body, type=_Subject))
     name = workflow.__temporal_workflow_definition.name
     rows = await fetch(
         """
-        INSERT INTO workflow_starts (workflow, workflow_id, input, priority, next_attempt_at)
-        VALUES ($1, $2, $3::jsonb, $4, now() + make_interval(secs => $5))
+        INSERT INTO workflow_starts (workflow, workflow_id, input, priority, summary, next_attempt_at)
+        VALUES ($1, $2, $3::jsonb, $4, $5, now() + make_interval(secs => $6))
         ON CONFLICT (workflow_id) DO UPDATE SET workflow_id = excluded.workflow_id RETURNING id
         """,
         name,
         workflow_id,
         body,
         priority,
+        summary,
         _HEAD_START_SECONDS,
     )
-    return WorkflowStart(id=rows[0]["id"], workflow=name, workflow_id=workflow_id, input=body, priority=priority)
+    return WorkflowStart(
+        id=rows[0]["id"], workflow=name, workflow_id=workflow_id, input=body, priority=priority, summary=summary
+    )
 
 
 async def claim_due(limit: int = 50) -> list[WorkflowStart]:
@@ -93,7 +100,7 @@ async def claim_due(limit: int = 50) -> list[WorkflowStart]:
                next_attempt_at = now() + make_interval(secs => least(0.5 * 2 ^ least(attempts, 10), $2))
         WHERE id IN (SELECT id FROM workflow_starts WHERE next_attempt_at <= now()
                      ORDER BY priority, id LIMIT $1 FOR UPDATE SKIP LOCKED)
-        RETURNING id, workflow, workflow_id, input::text AS input, priority
+        RETURNING id, workflow, workflow_id, input::text AS input, priority, summary
         """,
         limit,
         _BACKOFF_LIMIT_SECONDS,
@@ -114,8 +121,8 @@ async def start(client: Client, pending: WorkflowStart) -> None:
             id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
             id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
             search_attributes=_search_attributes(request),
-            static_summary=f"{request.engine} database {request.database} in {request.region}, team {request.team_id}",
-            priority=Priority(priority_key=pending.priority, fairness_key=f"team-{request.team_id}"),
+            static_summary=pending.summary,
+            priority=Priority(priority_key=pending.priority, fairness_key=_fairness_key(request)),
             task_timeout=_TASK_TIMEOUT,
             rpc_timeout=_RPC_TIMEOUT,
         )
@@ -137,20 +144,32 @@ async def hand_over(pending: WorkflowStart, reason: str) -> None:
 
 
 class _Subject(msgspec.Struct, frozen=True):
-    """What every input has, read from its JSON."""
+    """What an input may tell of its subject, read from its JSON. Upkeep has no team, a delivery no engine."""
 
-    database: UUID
-    engine: str
-    region: str
-    team_id: int
+    database: UUID | None = None
+    engine: str | None = None
+    region: str | None = None
+    team_id: int | None = None
+
+
+def _summary(subject: _Subject) -> str:
+    owner = "no team" if subject.team_id is None else f"team {subject.team_id}"
+    return f"{subject.engine} database {subject.database} in {subject.region}, {owner}"
+
+
+def _fairness_key(subject: _Subject) -> str:
+    """So that one team's thousand requests don't delay another's one."""
+    return "upkeep" if subject.team_id is None else f"team-{subject.team_id}"
 
 
 def _search_attributes(subject: _Subject) -> TypedSearchAttributes:
-    return TypedSearchAttributes(
-        [
-            SearchAttributePair(DATABASE_ATTRIBUTE, str(subject.database)),
-            SearchAttributePair(TEAM_ATTRIBUTE, subject.team_id),
-            SearchAttributePair(ENGINE_ATTRIBUTE, subject.engine),
-            SearchAttributePair(REGION_ATTRIBUTE, subject.region),
-        ]
-    )
+    pairs: list[SearchAttributePair[Any]] = []
+    if subject.database is not None:
+        pairs.append(SearchAttributePair(DATABASE_ATTRIBUTE, str(subject.database)))
+    if subject.team_id is not None:
+        pairs.append(SearchAttributePair(TEAM_ATTRIBUTE, subject.team_id))
+    if subject.engine is not None:
+        pairs.append(SearchAttributePair(ENGINE_ATTRIBUTE, subject.engine))
+    if subject.region is not None:
+        pairs.append(SearchAttributePair(REGION_ATTRIBUTE, subject.region))
+    return TypedSearchAttributes(pairs)

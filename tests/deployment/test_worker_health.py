@@ -11,11 +11,10 @@ from uuid import uuid4
 
 import pytest
 
-from app.core.secrets import SecretBox, new_key_setting
 from app.core.settings import Settings
 from app.core.temporal import connect
-from app.hosts.adapters import Adapters
 from app.local.temporal import TemporalService
+from tests.support.tools import tools
 from tests.support.waiting import until
 from workers import health
 from workers.runner import build_worker
@@ -25,9 +24,8 @@ from workers.runner import build_worker
 async def queue(temporal_server: TemporalService) -> AsyncIterator[str]:
     """A queue that a worker of this process polls, and that Temporal has seen polled."""
     name = f"engine:{uuid4().hex}"
-    box = SecretBox.from_setting(new_key_setting())
     client = await connect(temporal_server.address, "default")
-    async with build_worker(client, name, box, Adapters(box)):
+    async with build_worker(client, name, tools()):
         yield name
 
 

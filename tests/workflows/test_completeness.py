@@ -1,37 +1,51 @@
 """Nothing is promised by an interface, implemented, registered or recorded alone."""
 
 import base64
+import importlib
 import inspect
 import json
 from collections.abc import Iterable
-from types import ModuleType
+from pkgutil import iter_modules
 from typing import Any
 
 from temporalio.client import Client
 
-from activities.control import ControlActivitiesOnStore
-from activities.engine import EngineActivitiesOnHosts
-from app.contracts import databases
-from app.contracts.control import ControlActivities
-from app.contracts.engine import EngineActivities
+from app import contracts
 from app.contracts.queues import CONTROL_QUEUE, engine_queue
-from app.core.secrets import SecretBox, new_key_setting
 from app.core.temporal import connect
-from app.hosts.adapters import Adapters
+from tests.support.tools import tools
 from tests.workflows.record import FOLDER
+from workers.queues import serving
 from workers.runner import build_worker
 from workflows.served import WORKFLOWS
 
-_INTERFACES = ((ControlActivities, ControlActivitiesOnStore), (EngineActivities, EngineActivitiesOnHosts))
+_QUEUES = (CONTROL_QUEUE, engine_queue("test-1"))
+_ACTIVITY, _WORKFLOW = "__temporal_activity_definition", "__temporal_workflow_definition"
 
 
 def _workflow_name(kind: Any) -> str:
     return str(kind.__temporal_workflow_definition.name)
 
 
-def _defined_in(module: ModuleType, mark: str) -> list[Any]:
-    own = (kind for _, kind in inspect.getmembers(module, inspect.isclass) if kind.__module__ == module.__name__)
-    return [kind for kind in own if hasattr(kind, mark)]
+def _interfaces() -> list[Any]:
+    """Every class of the contracts."""
+    modules = (
+        importlib.import_module(f"{contracts.__name__}.{found.name}") for found in iter_modules(contracts.__path__)
+    )
+    return [
+        kind
+        for module in modules
+        for _, kind in inspect.getmembers(module, inspect.isclass)
+        if kind.__module__ == module.__name__
+    ]
+
+
+def _promised_workflows() -> list[Any]:
+    return [kind for kind in _interfaces() if hasattr(kind, _WORKFLOW)]
+
+
+def _promised_activities() -> set[str]:
+    return {name for kind in _interfaces() for name in _activity_names(kind)}
 
 
 def _activity_names(kind: type) -> set[str]:
@@ -61,31 +75,24 @@ def _local_activity(event: Any) -> list[Any]:
 
 
 def test_every_workflow_of_the_contract_has_one_implementation() -> None:
-    promised = _defined_in(databases, "__temporal_workflow_definition")
+    promised = _promised_workflows()
     assert sorted(map(_workflow_name, promised)) == sorted(map(_workflow_name, WORKFLOWS))
     for interface in promised:
         assert any(issubclass(kind, interface) for kind in WORKFLOWS)
 
 
-def test_every_activity_of_the_contract_has_one_implementation() -> None:
-    for interface, implementation in _INTERFACES:
-        assert not implementation.__abstractmethods__
-        assert _activity_names(interface) == _activity_names(implementation)
-
-
-async def test_the_workers_register_them_all(client: Client) -> None:
-    box = SecretBox.from_setting(new_key_setting())
+async def test_every_activity_of_the_contract_is_served_on_one_queue(client: Client) -> None:
     # A connection of its own: these workers never run, and one connection takes one worker a queue.
     client = await connect(client.service_client.config.target_host, client.namespace)
-    on_control = build_worker(client, CONTROL_QUEUE, box, Adapters(box)).config()
-    on_engines = build_worker(client, engine_queue("test-1"), box, Adapters(box)).config()
-    assert tuple(on_control["workflows"]) == WORKFLOWS
-    assert not on_engines["workflows"]
-    names = [_names(config["activities"]) for config in (on_control, on_engines)]
-    assert names == [_activity_names(interface) for interface, _ in _INTERFACES]
+    registered = []
+    for queue in _QUEUES:
+        config = build_worker(client, queue, tools()).config()
+        assert tuple(config["workflows"]) == serving(queue).workflows
+        registered += sorted(_names(config["activities"]))
+    assert sorted(registered) == sorted(_promised_activities())
 
 
 def test_every_workflow_and_every_activity_is_in_a_recorded_history() -> None:
     workflows, activities = _recorded()
     assert workflows == set(map(_workflow_name, WORKFLOWS))
-    assert activities == {name for interface, _ in _INTERFACES for name in _activity_names(interface)}
+    assert activities == _promised_activities()

@@ -11,8 +11,7 @@ from temporalio.worker import Worker
 
 import workflows
 from app.contracts.queues import engine_queue
-from app.core.secrets import SecretBox, new_key_setting
-from app.hosts.adapters import Adapters
+from tests.support.tools import tools
 from tests.workflows.misfits import DEEDS, Wayward
 from workers.runner import build_worker, sandbox
 
@@ -86,6 +85,5 @@ async def test_the_sandbox_refuses_it(client: Client, deed: str) -> None:
 
 
 async def test_the_workers_use_that_sandbox(client: Client) -> None:
-    box = SecretBox.from_setting(new_key_setting())
-    worker = build_worker(client, engine_queue("test-2"), box, Adapters(box))
+    worker = build_worker(client, engine_queue("test-2"), tools())
     assert type(worker.config()["workflow_runner"]) is type(sandbox())

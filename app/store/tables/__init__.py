@@ -1,0 +1,19 @@
+"""Every table of our own state. Times are UTC; durations are computed from them, never stored beside them."""
+
+from app.store.tables.accounts import ApiKey, ApiKeyUsage, Membership, Team, User
+from app.store.tables.databases import Database
+from app.store.tables.hosts import EngineHost
+from app.store.tables.requests import Event, IdempotencyKey, WorkflowStart
+
+TABLES = (
+    User,
+    Team,
+    Membership,
+    ApiKey,
+    ApiKeyUsage,
+    EngineHost,
+    Database,
+    IdempotencyKey,
+    Event,
+    WorkflowStart,
+)

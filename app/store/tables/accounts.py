@@ -1,0 +1,72 @@
+"""Who calls: users, their teams, their keys."""
+
+from piccolo.columns import Array, BigInt, BigSerial, Bytea, Date, ForeignKey, Integer, Text, Timestamptz
+from piccolo.columns.base import OnDelete
+from piccolo.columns.defaults.date import DateNow
+from piccolo.columns.defaults.timestamptz import TimestamptzNow
+from piccolo.constraints import Unique
+from piccolo.table import Table
+
+from app.store.engine import DB
+from app.store.tables import columns
+
+
+class User(Table, tablename="users", db=DB):
+    """A person, or a program, that owns API keys."""
+
+    id = BigSerial(primary_key=True)
+    email = Text(unique=True)
+    name = Text()
+    created_at = columns.created_at()
+
+
+class Team(Table, tablename="teams", db=DB):
+    """What owns databases. Its tier (`free`, `pro`, `enterprise`) sets what it may own."""
+
+    id = BigSerial(primary_key=True)
+    name = Text()
+    tier = Text(default="free")
+    created_at = columns.created_at()
+
+
+class Membership(Table, tablename="memberships", db=DB):
+    """A user in a team. A user's primary team is the one joined first."""
+
+    id = BigSerial(primary_key=True)
+    user_id = ForeignKey(User, null=False, on_delete=OnDelete.cascade)
+    team_id = ForeignKey(Team, null=False, on_delete=OnDelete.cascade)
+    created_at = columns.created_at()
+    one_per_team = Unique([user_id, team_id])
+
+
+class ApiKey(Table, tablename="api_keys", db=DB):
+    """A key's SHA-256 and its controls; the key itself is nowhere."""
+
+    id = BigSerial(primary_key=True)
+    user_id = ForeignKey(User, null=False, on_delete=OnDelete.cascade)
+    name = Text()
+    preview = Text()
+    hash = Bytea(unique=True)
+    scopes = Array(base_column=Text())
+    requests_per_minute = Integer(default=120)
+    monthly_quota = Integer(null=True, default=None)
+    allowed_ips = Array(base_column=Text(), default=list)
+    inactive_ttl_days = Integer(null=True, default=None)
+    expires_at = columns.moment()
+    revoked_at = columns.moment()
+    created_at = columns.created_at()
+
+
+class ApiKeyUsage(Table, tablename="api_key_usage", db=DB):
+    """A key's counters: of the present minute and the present month. Apart from the key, because they change with
+    every request. A minute begins with its first request. `month_added` is by how much the last statement raised
+    `month_count`."""
+
+    id = BigSerial(primary_key=True)
+    key_id = ForeignKey(ApiKey, null=False, unique=True, on_delete=OnDelete.cascade)
+    last_used_at = columns.moment()
+    window_start = Timestamptz(default=TimestamptzNow())
+    window_count = Integer(default=0)
+    month = Date(default=DateNow())
+    month_count = BigInt(default=0)
+    month_added = Integer(default=0)

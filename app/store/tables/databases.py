@@ -1,0 +1,46 @@
+"""What teams own."""
+
+from piccolo.columns import UUID, BigSerial, Bytea, DoublePrecision, ForeignKey, Integer, Text
+from piccolo.columns.base import OnDelete
+from piccolo.table import Table
+
+from app.store.engine import DB
+from app.store.tables import columns
+from app.store.tables.accounts import Team, User
+from app.store.tables.hosts import EngineHost
+
+
+class Database(Table, tablename="databases", db=DB):
+    """A database of a team's, from the request to long after its end.
+
+    `id` gives the order of lists. `engine_name` is database and role on the host. `remote_since` is set before
+    the first statement on a host, so that its absence proves that nothing was ever made there.
+    """
+
+    id = BigSerial(primary_key=True)
+    uuid = UUID(unique=True)
+    team_id = ForeignKey(Team, null=False, on_delete=OnDelete.restrict)
+    created_by_id = ForeignKey(User, null=True, on_delete=OnDelete.set_null)
+    name = Text()
+    engine = Text()
+    region = Text()
+    plan = Text()
+    status = Text()
+    host_id = ForeignKey(EngineHost, null=False, on_delete=OnDelete.restrict)
+    engine_name = Text()
+    password_sealed = Bytea(null=True, default=None)
+    storage_hard_limit_gb = DoublePrecision(null=True, default=None)
+    connection_hard_limit = Integer(null=True, default=None)
+    warning_threshold_pct = Integer(null=True, default=None)
+    connections = Integer()
+    limits_revision = Integer(default=0)
+    limits_applied = Integer(default=0)
+    remote_since = columns.moment()
+    provisioned_at = columns.moment()
+    deleted_at = columns.moment()
+    cancelled_provision_jobs = Integer(default=0)
+    revoked_at = columns.moment()
+    destroy_at = columns.moment()
+    destroyed_at = columns.moment()
+    created_at = columns.created_at()
+    updated_at = columns.created_at()

@@ -1,0 +1,32 @@
+"""Where tenant databases live."""
+
+from piccolo.columns import BigSerial, Boolean, Bytea, Integer, Text
+from piccolo.constraints import Unique
+from piccolo.table import Table
+
+from app.store.engine import DB
+from app.store.tables import columns
+
+
+class EngineHost(Table, tablename="engine_hosts", db=DB):
+    """A server that holds tenant databases.
+
+    `host` and `port` are the public address, which tenants are told; `admin_sealed` is how the service gets in.
+    `sick_until` keeps a host that failed out of placement for a while.
+    """
+
+    id = BigSerial(primary_key=True)
+    engine = Text()
+    flavour = Text()
+    version = Text()
+    region = Text()
+    host = Text()
+    port = Integer()
+    admin_sealed = Bytea()
+    capacity = Integer()
+    connection_capacity = Integer()
+    draining = Boolean(default=False)
+    sick_until = columns.moment()
+    sick_reason = Text(null=True, default=None)
+    created_at = columns.created_at()
+    one_address = Unique([engine, host, port])

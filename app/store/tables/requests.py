@@ -1,0 +1,60 @@
+"""What a request leaves behind for its repetition, for its readers and for Temporal."""
+
+from piccolo.columns import JSONB, UUID, BigSerial, Bytea, ForeignKey, Integer, Text, Timestamptz
+from piccolo.columns.base import OnDelete
+from piccolo.constraints import Unique
+from piccolo.table import Table
+
+from app.store.engine import DB
+from app.store.tables import columns
+from app.store.tables.accounts import Team, User
+from app.store.tables.databases import Database
+
+
+class IdempotencyKey(Table, tablename="idempotency_keys", db=DB):
+    """One accepted request, by its caller's key.
+
+    Written in the transaction of the change that it stands for. `resource` is that change's subject, from which
+    a retry after a crash resumes; `response_sealed` is the answer, once there is one.
+    """
+
+    id = BigSerial(primary_key=True)
+    user_id = ForeignKey(User, null=False, on_delete=OnDelete.cascade)
+    key = Text()
+    fingerprint = Bytea()
+    owner = UUID(null=True, default=None)
+    locked_until = columns.moment()
+    resource = Text(null=True, default=None)
+    response_status = Integer(null=True, default=None)
+    response_sealed = Bytea(null=True, default=None)
+    created_at = columns.created_at()
+    expires_at = Timestamptz()
+    one_per_user = Unique([user_id, key])
+
+
+class Event(Table, tablename="events", db=DB):
+    """The outbox: what happened, in the transaction in which it happened. Never holds a secret."""
+
+    id = BigSerial(primary_key=True)
+    uuid = UUID(unique=True)
+    type = Text()
+    database_id = ForeignKey(Database, null=True, on_delete=OnDelete.set_null)
+    team_id = ForeignKey(Team, null=False, on_delete=OnDelete.restrict)
+    payload = JSONB()
+    created_at = columns.created_at()
+    dispatched_at = columns.moment()
+
+
+class WorkflowStart(Table, tablename="workflow_starts", db=DB):
+    """A workflow that a committed change asked for. The row goes when Temporal has accepted the workflow."""
+
+    id = BigSerial(primary_key=True)
+    workflow = Text()
+    workflow_id = Text(unique=True)
+    input = JSONB()
+    priority = Integer(default=3)
+    summary = Text()
+    attempts = Integer(default=0)
+    last_error = Text(null=True, default=None)
+    next_attempt_at = Timestamptz()
+    created_at = columns.created_at()

@@ -1,0 +1,11 @@
+"""What a worker works with, where a test makes one in its own process."""
+
+from app.core.secrets import SecretBox, new_key_setting
+from app.core.settings import Settings
+from app.hosts.adapters import Adapters
+from workers.queues import Tools
+
+
+def tools(settings: Settings | None = None) -> Tools:
+    box = SecretBox.from_setting(new_key_setting())
+    return Tools(settings=settings or Settings(), box=box, adapters=Adapters(box))

@@ -1,0 +1,52 @@
+"""What a worker does for each task queue: which workflows and activities, and how many at once."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from activities.control import ControlActivitiesOnStore
+from activities.engine import EngineActivitiesOnHosts
+from app.contracts.queues import CONTROL_QUEUE
+from app.core.secrets import SecretBox
+from app.core.settings import Settings
+from app.hosts.adapters import Adapters
+from workflows.served import WORKFLOWS
+
+
+class Tools(msgspec.Struct, frozen=True, kw_only=True):
+    """What activities work with, made once for the process."""
+
+    settings: Settings
+    box: SecretBox
+    adapters: Adapters
+
+
+class Serving(msgspec.Struct, frozen=True, kw_only=True):
+    parts: tuple[Callable[[Tools], object], ...]
+    """Each makes one object whose methods are activities."""
+    workflows: tuple[type[Any], ...] = ()
+    steps: int
+    """Activities at once."""
+    connections: int
+    """To our own database that so many steps hold at most."""
+
+
+_CONTROL = Serving(
+    parts=(lambda _: ControlActivitiesOnStore(),),
+    workflows=WORKFLOWS,
+    steps=20,
+    connections=20,
+)
+_ENGINE = Serving(
+    parts=(lambda tools: EngineActivitiesOnHosts(tools.box, tools.adapters),),
+    # An engine host has fewer administrator's connections than that.
+    steps=12,
+    # A step holds one for its lock and works on a second.
+    connections=2 * 12,
+)
+
+
+def serving(queue: str) -> Serving:
+    """All workflows and the activities on our own database on the control queue; work on engines on any other."""
+    return _CONTROL if queue == CONTROL_QUEUE else _ENGINE
