@@ -1,7 +1,7 @@
 """Letting a request in: its key, the key's controls, its rate and its monthly quota, in one round trip.
 
-The counters live in our own database, so that they hold over all API processes; one statement reads the key and
-counts. Requests with the same key that arrive while such a statement is under way share the next one. Its
+The counters live in our own database, so that they hold over all API processes; one statement reads the keys and
+counts. Requests that arrive while such statements are under way share the next one, whatever their keys. Its
 transaction doesn't wait for the disk: what a crash of our database may forget is the last moments' counts.
 """
 
@@ -31,7 +31,11 @@ from app.store.session import APPLICATION_NAME, keep_session
 
 WINDOW_SECONDS = 60
 _WINDOW = timedelta(seconds=WINDOW_SECONDS)
-_POOL_SIZE = 8
+_STATEMENTS = 2
+"""At once: while one is under way, the next gathers requests. A second, so that a key whose row another process holds
+doesn't make all others wait."""
+_MOST_REQUESTS = 256
+"""In one statement."""
 
 
 _Waiter = tuple[Address, "asyncio.Future[Admitted]"]
@@ -66,21 +70,29 @@ class _Verdict(Principal, frozen=True, kw_only=True):
 
 # The counters count attempts, not successes: how many were let in follows from the count before and the limit, and
 # needs no second statement. In the UPDATE, columns of `c` are those of the newest version of the row, also after
-# waiting for another process's lock on it.
+# waiting for another process's lock on it. `locked` takes the locks in one order for all, or two processes with the
+# same keys would wait for each other.
 _ADMIT = """
-WITH key AS (
+WITH asked AS (
+    SELECT hash, array_agg(address ORDER BY place) AS addresses
+    FROM unnest($1::bytea[], $2::inet[]) WITH ORDINALITY AS one (hash, address, place) GROUP BY hash
+), key AS (
     SELECT k.*, u.name AS user_name, u.email AS user_email, c.last_used_at, clock_timestamp() AS at,
            coalesce(k.expires_at <= now(), false) OR coalesce(
                coalesce(c.last_used_at, k.created_at) + make_interval(days => k.inactive_ttl_days) <= now(), false
            ) AS expired,
            array(SELECT cardinality(k.allowed_ips) = 0 OR ip <<= ANY (k.allowed_ips::inet[])
-                 FROM unnest($2::inet[]) WITH ORDINALITY AS asked (ip, place) ORDER BY place) AS allowed
-    FROM api_keys k JOIN users u ON u.id = k.user_id JOIN api_key_usage c ON c.key_id = k.id
-    WHERE k.hash = $1
-), asking AS (
+                 FROM unnest(asked.addresses) WITH ORDINALITY AS one (ip, place) ORDER BY place) AS allowed
+    FROM asked JOIN api_keys k ON k.hash = asked.hash JOIN users u ON u.id = k.user_id
+         JOIN api_key_usage c ON c.key_id = k.id
+), asking AS MATERIALIZED (
     SELECT key.*, (SELECT count(*)::int FROM unnest(key.allowed) AS one (ok) WHERE ok) AS asked,
            date_trunc('month', key.at AT TIME ZONE 'UTC')::date AS this_month
     FROM key
+), locked AS MATERIALIZED (
+    SELECT c.key_id FROM api_key_usage c JOIN asking a ON a.id = c.key_id
+    WHERE a.revoked_at IS NULL AND NOT a.expired AND a.asked > 0
+    ORDER BY c.key_id FOR NO KEY UPDATE OF c
 ), counted AS (
     UPDATE api_key_usage c SET
         last_used_at = a.at,
@@ -92,18 +104,18 @@ WITH key AS (
         month_count = CASE WHEN c.month = a.this_month THEN c.month_count ELSE 0 END
             + greatest(0, least(a.asked, a.requests_per_minute
                 - CASE WHEN c.window_start > a.at - $3::interval THEN c.window_count ELSE 0 END))
-    FROM asking a
-    WHERE c.key_id = a.id AND a.revoked_at IS NULL AND NOT a.expired AND a.asked > 0
-    RETURNING c.window_count, c.month_count, c.month_added,
+    FROM locked JOIN asking a ON a.id = locked.key_id
+    WHERE c.key_id = locked.key_id
+    RETURNING c.key_id, c.window_count, c.month_count, c.month_added,
               extract(epoch FROM c.window_start + $3::interval - a.at)::float8 AS window_left
 )
-SELECT a.user_id, a.user_name, a.user_email, a.id AS key_id, a.name AS key_name, a.preview, a.scopes,
+SELECT a.hash, a.user_id, a.user_name, a.user_email, a.id AS key_id, a.name AS key_name, a.preview, a.scopes,
        a.requests_per_minute, a.monthly_quota, a.allowed_ips, a.inactive_ttl_days, a.last_used_at,
        a.revoked_at IS NOT NULL AS revoked, a.expired, a.allowed,
        counted.window_count, counted.window_left, counted.month_count, counted.month_added,
        extract(epoch FROM a.this_month + interval '1 month' - a.at AT TIME ZONE 'UTC')::float8 AS month_left,
        array(SELECT m.team_id FROM memberships m WHERE m.user_id = a.user_id ORDER BY m.id) AS team_ids
-FROM asking a LEFT JOIN counted ON true
+FROM asking a LEFT JOIN counted ON counted.key_id = a.id
 """
 
 
@@ -112,46 +124,59 @@ class Admission:
 
     def __init__(self, pool: asyncpg.Pool) -> None:
         self._pool = pool
-        self._lanes: dict[bytes, _Lane] = {}
+        self._waiting: dict[bytes, list[_Waiter]] = {}
+        """By the hash of their key."""
+        self._asking: set[bytes] = set()
+        """Hashes of the keys that a statement under way is about. One key is in one statement at a time."""
+        self._tasks: set[asyncio.Task[None]] = set()
+        """Those that still look for what waits."""
 
     async def admit(self, authorization: str | None, address: Address) -> Admitted:
         """Raises `Unauthorized`, `InvalidApiKey`, `ApiKeyExpired`, `IpNotAllowed`, `RateLimitExceeded` or
         `MonthlyQuotaExceeded`."""
         key_hash = hash_key(bearer_key(authorization))
-        lane = self._lanes.get(key_hash)
-        if lane is None:
-            lane = self._lanes[key_hash] = _Lane()
         answer: asyncio.Future[Admitted] = asyncio.get_running_loop().create_future()
-        lane.waiting.append((address, answer))
-        if lane.task is None:
-            lane.task = asyncio.create_task(self._serve(key_hash, lane))
+        self._waiting.setdefault(key_hash, []).append((address, answer))
+        if len(self._tasks) < _STATEMENTS:
+            task = asyncio.create_task(self._serve())
+            self._tasks.add(task)
         return await answer
 
-    async def _serve(self, key_hash: bytes, lane: "_Lane") -> None:
-        """Decides on what waits, batch by batch, until nothing does."""
-        while lane.waiting:
-            batch, lane.waiting = lane.waiting, []
+    async def _serve(self) -> None:
+        """Decides on what waits, batch by batch, until nothing does that another task isn't at."""
+        while batch := self._take():
             try:
-                _settle(batch, await self._ask(key_hash, [address for address, _ in batch]))
+                verdicts = await self._ask(batch)
+                for key_hash, waiters in batch.items():
+                    _settle(waiters, verdicts.get(key_hash))
             except Exception as fault:
-                for _, answer in batch:
+                for _, answer in (waiter for waiters in batch.values() for waiter in waiters):
                     if not answer.done():
                         answer.set_exception(fault)
-        del self._lanes[key_hash]
+            finally:
+                self._asking -= batch.keys()
+        # With no pause since the look that found nothing, or a request could come in between and find nobody.
+        self._tasks.discard(asyncio.current_task())
 
-    async def _ask(self, key_hash: bytes, addresses: list[Address]) -> _Verdict | None:
-        row = await self._pool.fetchrow(_ADMIT, key_hash, addresses, _WINDOW)
-        return msgspec.convert(dict(row), _Verdict) if row else None
+    def _take(self) -> "dict[bytes, list[_Waiter]]":
+        batch: dict[bytes, list[_Waiter]] = {}
+        room = _MOST_REQUESTS
+        for key_hash in [each for each in self._waiting if each not in self._asking]:
+            waiters = self._waiting.pop(key_hash)
+            batch[key_hash], later = waiters[:room], waiters[room:]
+            if later:
+                self._waiting[key_hash] = later
+            room -= len(batch[key_hash])
+            if not room:
+                break
+        self._asking |= batch.keys()
+        return batch
 
-
-class _Lane:
-    """The requests of one key that wait for the next statement, and who serves them."""
-
-    __slots__ = ("task", "waiting")
-
-    def __init__(self) -> None:
-        self.waiting: list[_Waiter] = []
-        self.task: asyncio.Task[None] | None = None
+    async def _ask(self, batch: "dict[bytes, list[_Waiter]]") -> dict[bytes, _Verdict]:
+        hashes = [key_hash for key_hash, waiters in batch.items() for _ in waiters]
+        addresses = [address for waiters in batch.values() for address, _ in waiters]
+        rows = await self._pool.fetch(_ADMIT, hashes, addresses, _WINDOW)
+        return {row["hash"]: msgspec.convert(dict(row), _Verdict) for row in rows}
 
 
 @asynccontextmanager
@@ -162,7 +187,7 @@ async def admission(dsn: str) -> AsyncIterator[Admission]:
     async with asyncpg.create_pool(
         dsn,
         min_size=1,
-        max_size=_POOL_SIZE,
+        max_size=_STATEMENTS,
         timeout=5,
         command_timeout=10,
         server_settings=settings,
