@@ -22,6 +22,7 @@ from app.store.session import connected
 from workers.heartbeats import Heartbeats
 from workers.queues import Tools, serving
 from workers.relay import relay
+from workers.schedules import keep_schedules
 from workers.search_attributes import register_search_attributes
 
 _PASSED_THROUGH = ("msgspec", "app.contracts")
@@ -53,7 +54,7 @@ async def run(settings: Settings, queues: Sequence[str], stop: asyncio.Event) ->
         stack.push_async_callback(tools.adapters.close)
         for queue in queues:
             await stack.enter_async_context(build_worker(client, queue, tools))
-        background = [relay(client)] if CONTROL_QUEUE in queues else []
+        background = [relay(client), keep_schedules(client, settings)] if CONTROL_QUEUE in queues else []
         log.info("worker_ready", queues=list(queues))
         await _until(stop, [asyncio.create_task(task) for task in background])
 

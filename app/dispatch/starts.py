@@ -33,13 +33,15 @@ from app.store.session import fetch, fetch_all
 
 INTERACTIVE, NORMAL, UPKEEP = 1, 3, 5
 """Temporal priorities: someone waits for it, someone asked for it, nobody would notice."""
+UPKEEP_FAIRNESS = "upkeep"
+"""The fairness key of what no team has asked for."""
 
 _HEAD_START_SECONDS = 2.0
 """How long the relay leaves a fresh row to the process that wrote it."""
 _BACKOFF_LIMIT_SECONDS = 3.0
 """What an end of Temporal's absence may go unnoticed."""
 _RPC_TIMEOUT = timedelta(seconds=3)
-_TASK_TIMEOUT = timedelta(seconds=2)
+TASK_TIMEOUT = timedelta(seconds=2)
 """A worker that dies in a workflow task costs this long, in place of Temporal's 10 s."""
 
 
@@ -123,7 +125,7 @@ async def start(client: Client, pending: WorkflowStart) -> None:
             search_attributes=_search_attributes(request),
             static_summary=pending.summary,
             priority=Priority(priority_key=pending.priority, fairness_key=_fairness_key(request)),
-            task_timeout=_TASK_TIMEOUT,
+            task_timeout=TASK_TIMEOUT,
             rpc_timeout=_RPC_TIMEOUT,
         )
     await fetch("DELETE FROM workflow_starts WHERE id = $1", pending.id)
@@ -159,7 +161,7 @@ def _summary(subject: _Subject) -> str:
 
 def _fairness_key(subject: _Subject) -> str:
     """So that one team's thousand requests don't delay another's one."""
-    return "upkeep" if subject.team_id is None else f"team-{subject.team_id}"
+    return UPKEEP_FAIRNESS if subject.team_id is None else f"team-{subject.team_id}"
 
 
 def _search_attributes(subject: _Subject) -> TypedSearchAttributes:

@@ -1,0 +1,15 @@
+"""A Temporal server of these tests' own: no other worker takes their tasks."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from app.local.temporal import TemporalService
+from tests import servers
+
+
+@pytest_asyncio.fixture(scope="session")
+async def own_temporal(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[TemporalService]:
+    async with servers.temporal(tmp_path_factory.mktemp("schedules")) as server:
+        yield server

@@ -1,0 +1,116 @@
+"""The work that nobody asks for: which workflow runs how often, kept in Temporal as Schedules."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import structlog
+from temporalio.api.common.v1 import Payload
+from temporalio.client import (
+    Client,
+    Schedule,
+    ScheduleActionStartWorkflow,
+    ScheduleAlreadyRunningError,
+    ScheduleIntervalSpec,
+    ScheduleOverlapPolicy,
+    SchedulePolicy,
+    ScheduleSpec,
+    ScheduleUpdate,
+    ScheduleUpdateInput,
+)
+from temporalio.common import Priority
+from temporalio.service import RPCError
+
+from app.contracts.base import Contract
+from app.contracts.queues import CONTROL_QUEUE
+from app.core.settings import Settings
+from app.dispatch.starts import TASK_TIMEOUT, UPKEEP, UPKEEP_FAIRNESS
+
+_SHORTEST = timedelta(seconds=1)
+"""Temporal's own grain."""
+_CATCH_UP = timedelta(seconds=10)
+"""After Temporal was away one late run is enough: each looks at everything there is."""
+_RETRY_SECONDS = 1.0
+_AGAIN_SECONDS = 300.0
+"""How long a schedule that somebody deleted may be missing."""
+_RPC_TIMEOUT = timedelta(seconds=5)
+
+log = structlog.get_logger(__name__)
+
+
+class Upkeep(msgspec.Struct, frozen=True, kw_only=True):
+    """One schedule. A run is left out while the last one goes on. `id` is the schedule's, and begins its runs' ids."""
+
+    id: str
+    workflow: Any
+    """The interface class, which takes `request`, or nothing where that is None."""
+    every: Callable[[Settings], float]
+    """Seconds."""
+    summary: str
+    """One line for whoever looks through Temporal's list."""
+    request: Contract | None = None
+
+
+UPKEEP_SCHEDULES: tuple[Upkeep, ...] = ()
+
+
+async def keep_schedules(client: Client, settings: Settings, schedules: Sequence[Upkeep] = UPKEEP_SCHEDULES) -> None:
+    """Has Temporal run them, as often as the settings say. Runs until cancelled, and any number may run side by
+    side. Temporal may be away meanwhile."""
+    while True:
+        pause = _AGAIN_SECONDS
+        for upkeep in schedules:
+            try:
+                await put_schedule(client, settings, upkeep)
+            except (RPCError, RuntimeError) as fault:
+                pause = _RETRY_SECONDS
+                log.warning("schedule_deferred", schedule=upkeep.id, reason=str(fault))
+        await asyncio.sleep(pause)
+
+
+async def put_schedule(client: Client, settings: Settings, upkeep: Upkeep) -> None:
+    """Makes the schedule, or brings it up to date. An operator's pause of it stays."""
+    wanted = _schedule(settings, upkeep)
+    try:
+        await client.create_schedule(upkeep.id, wanted, trigger_immediately=True, rpc_timeout=_RPC_TIMEOUT)
+        return
+    except ScheduleAlreadyRunningError:
+        pass
+
+    def change(found: ScheduleUpdateInput) -> ScheduleUpdate | None:
+        there = found.description.schedule
+        if _essence(there) == _essence(wanted):
+            return None
+        wanted.state = there.state
+        return ScheduleUpdate(schedule=wanted)
+
+    await client.get_schedule_handle(upkeep.id).update(change, rpc_timeout=_RPC_TIMEOUT)
+
+
+def _schedule(settings: Settings, upkeep: Upkeep) -> Schedule:
+    every = max(timedelta(seconds=upkeep.every(settings)), _SHORTEST)
+    action = ScheduleActionStartWorkflow(
+        upkeep.workflow.__temporal_workflow_definition.name,
+        args=[] if upkeep.request is None else [upkeep.request],
+        id=upkeep.id,
+        task_queue=CONTROL_QUEUE,
+        task_timeout=TASK_TIMEOUT,
+        static_summary=upkeep.summary,
+        priority=Priority(priority_key=UPKEEP, fairness_key=UPKEEP_FAIRNESS),
+    )
+    return Schedule(
+        action=action,
+        spec=ScheduleSpec(intervals=[ScheduleIntervalSpec(every=every)]),
+        policy=SchedulePolicy(overlap=ScheduleOverlapPolicy.SKIP, catchup_window=_CATCH_UP),
+    )
+
+
+def _essence(schedule: Schedule) -> tuple[Any, ...]:
+    """What two equal schedules agree in, one of which comes from Temporal with its input encoded."""
+    action = schedule.action
+    assert isinstance(action, ScheduleActionStartWorkflow)
+    inputs = [one.data if isinstance(one, Payload) else msgspec.json.encode(one) for one in action.args]
+    intervals = [interval.every for interval in schedule.spec.intervals]
+    return action.workflow, inputs, action.task_queue, action.task_timeout, action.priority, intervals, schedule.policy
