@@ -8,6 +8,7 @@ from typing import Any
 
 import structlog
 from temporalio.client import Client
+from temporalio.runtime import Runtime
 from temporalio.service import RPCError
 from temporalio.worker import Worker
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
@@ -19,7 +20,9 @@ from app.core.temporal import connect
 from app.hosts.adapters import Adapters
 from app.store.migrate import migrate
 from app.store.session import connected
+from workers.counting import Counting
 from workers.heartbeats import Heartbeats
+from workers.metrics import WorkerMetrics
 from workers.queues import Tools, serving
 from workers.relay import relay
 from workers.schedules import keep_schedules
@@ -45,16 +48,18 @@ async def run(settings: Settings, queues: Sequence[str], stop: asyncio.Event) ->
     box = SecretBox.from_setting(settings.secret_keys)
     if not settings.control_dsn:
         raise ValueError("HEADWATER_CONTROL_DSN is not set")
+    metrics = WorkerMetrics(settings, queues)
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(connected(settings.control_dsn, max_size=_connections(queues)))
         await migrate()
-        client = await _connected_client(settings)
+        client = await _connected_client(settings, metrics.runtime)
         await register_search_attributes(client)
         tools = Tools(settings=settings, box=box, adapters=Adapters(box))
         stack.push_async_callback(tools.adapters.close)
         for queue in queues:
             await stack.enter_async_context(build_worker(client, queue, tools))
-        background = [relay(client), keep_schedules(client, settings)] if CONTROL_QUEUE in queues else []
+        background = await metrics.serve(client, stack)
+        background += [relay(client), keep_schedules(client, settings)] if CONTROL_QUEUE in queues else []
         log.info("worker_ready", queues=list(queues))
         await _until(stop, [asyncio.create_task(task) for task in background])
 
@@ -69,7 +74,7 @@ def build_worker(client: Client, queue: str, tools: Tools) -> Worker:
         workflows=served.workflows,
         activities=activities,
         workflow_runner=sandbox(),
-        interceptors=[Heartbeats()],
+        interceptors=[Heartbeats(), Counting()],
         max_concurrent_activities=served.steps,
         # By default four fifths of the heartbeat timeout: one late beat, and a step is started a second time.
         max_heartbeat_throttle_interval=_HEARTBEAT_INTERVAL,
@@ -95,10 +100,10 @@ def activity_methods(implementation: object) -> list[Callable[..., Any]]:
     return [method for method in methods if hasattr(method, "__temporal_activity_definition")]
 
 
-async def _connected_client(settings: Settings) -> Client:
+async def _connected_client(settings: Settings, runtime: Runtime | None) -> Client:
     while True:
         try:
-            return await connect(settings.temporal_address, settings.temporal_namespace)
+            return await connect(settings.temporal_address, settings.temporal_namespace, runtime=runtime)
         except (RuntimeError, RPCError) as fault:
             log.warning("waiting_for_temporal", address=settings.temporal_address, reason=str(fault))
             await asyncio.sleep(_CONNECT_RETRY_SECONDS)

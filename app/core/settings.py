@@ -44,6 +44,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """`id:base64` pairs of 32-byte keys, comma-separated; the first seals, all of them open."""
     log_format: str = "json"
     """`json`, or `console` for a person."""
+    metrics_host: str = "127.0.0.1"
+    metrics_port: int | None = None
+    """Where the process serves its metrics; nowhere unless given. The API takes its own port too."""
 
     # The API
     api_host: str = "127.0.0.1"
@@ -112,7 +115,7 @@ def _check(name: str, value: Any) -> Any:
     return value
 
 
-_PORTS = {"api_port", "temporal_port", "temporal_ui_port"}
+_PORTS = {"api_port", "temporal_port", "temporal_ui_port", "metrics_port"}
 _POSITIVE = {
     "idempotency_ttl_seconds",
     "idempotency_lease_seconds",

@@ -14,6 +14,7 @@ from temporalio.converter import (
     EncodingPayloadConverter,
     JSONPlainPayloadConverter,
 )
+from temporalio.runtime import Runtime
 
 
 @lru_cache(maxsize=256)
@@ -50,7 +51,7 @@ class HeadwaterPayloadConverter(CompositePayloadConverter):
 DATA_CONVERTER = dataclasses.replace(DataConverter.default, payload_converter_class=HeadwaterPayloadConverter)
 
 
-async def connect(address: str, namespace: str, *, lazy: bool = False) -> Client:
+async def connect(address: str, namespace: str, *, lazy: bool = False, runtime: Runtime | None = None) -> Client:
     """A client. A lazy one connects at its first call, so that the API starts, and accepts creates, while
-    Temporal is away."""
-    return await Client.connect(address, namespace=namespace, data_converter=DATA_CONVERTER, lazy=lazy)
+    Temporal is away. `runtime` is the SDK's own unless given."""
+    return await Client.connect(address, namespace=namespace, data_converter=DATA_CONVERTER, lazy=lazy, runtime=runtime)

@@ -19,6 +19,7 @@ from app.dispatch.starts import NORMAL, request_start
 from app.events import outbox
 from app.events.types import EventType
 from app.hosts.loads import mark_sick, mark_well, place
+from app.metrics.counters import PROVISIONING_MOVES, PROVISIONING_SECONDS
 from app.store.notify import announce
 from app.store.session import fetch, transaction
 
@@ -64,6 +65,7 @@ async def activate(database: UUID) -> None:
         await mark_well(record.host_id)
         await _tell(EventType.DATABASE_PROVISIONED, database)
         await announce(database)
+    _observe(record, "active")
 
 
 async def note_deleted(record: DatabaseRecord, *, destroy_at: datetime, cancelled_jobs: int = 0) -> None:
@@ -80,6 +82,8 @@ async def note_deleted(record: DatabaseRecord, *, destroy_at: datetime, cancelle
     )
     await _tell(EventType.DATABASE_DELETED, record.uuid)
     await announce(record.uuid)
+    if record.status is DatabaseStatus.PROVISIONING:
+        _observe(record, "cancelled")
 
 
 async def abandon_provisioning(database: UUID) -> None:
@@ -136,11 +140,13 @@ async def replace_host(failure: HostFailure) -> Placement:
             return placement_of(old)
         if failure.name_taken:
             await _move(old, old.host_id, engine_name())
+            PROVISIONING_MOVES.labels(old.engine.value, old.region, "name_taken").inc()
         else:
             other = await place(old.engine, old.region, old.connections, without=old.host_id)
             await mark_sick(old.host_id, failure.reason)
             if other is not None and not other.sick:
                 await _move(old, other.id, old.engine_name)
+                PROVISIONING_MOVES.labels(old.engine.value, old.region, "host_failed").inc()
         return placement_of(expect(await records.find(failure.database), DatabaseStatus.PROVISIONING))
 
 
@@ -167,6 +173,11 @@ async def _move(record: DatabaseRecord, host_id: int, name: str) -> None:
             ),
             priority=NORMAL,
         )
+
+
+def _observe(record: DatabaseRecord, outcome: str) -> None:
+    took = utc_now() - record.created_at
+    PROVISIONING_SECONDS.labels(record.engine.value, record.region, outcome).observe(max(0, took.total_seconds()))
 
 
 async def _tell(kind: EventType, database: UUID) -> None:

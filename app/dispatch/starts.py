@@ -29,6 +29,7 @@ from app.contracts.queues import (
     REGION_ATTRIBUTE,
     TEAM_ATTRIBUTE,
 )
+from app.metrics.counters import WORKFLOW_STARTS
 from app.store.session import fetch, fetch_all
 
 INTERACTIVE, NORMAL, UPKEEP = 1, 3, 5
@@ -128,16 +129,19 @@ async def start(client: Client, pending: WorkflowStart) -> None:
             task_timeout=TASK_TIMEOUT,
             rpc_timeout=_RPC_TIMEOUT,
         )
+    WORKFLOW_STARTS.labels(pending.workflow, "started").inc()
     await fetch("DELETE FROM workflow_starts WHERE id = $1", pending.id)
 
 
 async def note_failure(pending: WorkflowStart, reason: str) -> None:
     """Keeps why a start failed, for the operator."""
+    WORKFLOW_STARTS.labels(pending.workflow, "failed").inc()
     await fetch("UPDATE workflow_starts SET last_error = $2 WHERE id = $1", pending.id, reason[:500])
 
 
 async def hand_over(pending: WorkflowStart, reason: str) -> None:
     """The same, and lets the relay try at once: the process that wrote the promise won't try again."""
+    WORKFLOW_STARTS.labels(pending.workflow, "failed").inc()
     await fetch(
         "UPDATE workflow_starts SET last_error = $2, next_attempt_at = least(next_attempt_at, now()) WHERE id = $1",
         pending.id,

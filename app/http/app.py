@@ -23,10 +23,14 @@ from app.http.authenticate import Authenticate
 from app.http.documentation import documentation
 from app.http.errors import EXCEPTION_HANDLERS
 from app.http.health import live, ready
+from app.http.measured import Measured
+from app.http.metrics import read_metrics
 from app.http.openapi import document
 from app.http.options import answer_options
 from app.http.unread_body import UnreadBodies
+from app.inventory.gauges import installation
 from app.me.routes import get_me
+from app.metrics.page import MetricsPage
 from app.store.migrate import migrate
 from app.store.notify import RowWatch
 from app.store.session import connected
@@ -42,15 +46,19 @@ def create_app(settings: Settings) -> ASGIApp:
     box = SecretBox.from_setting(settings.secret_keys)
     if not settings.control_dsn:
         raise ValueError("HEADWATER_CONTROL_DSN is not set")
+    on_own_port = settings.metrics_port == settings.api_port
 
     @asynccontextmanager
     async def lifespan(app: Litestar) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
             app.state.services = await _open_services(stack, settings, box)
+            app.state.metrics = MetricsPage(installation)
+            if settings.metrics_port and not on_own_port:
+                await stack.enter_async_context(app.state.metrics.served(settings.metrics_host, settings.metrics_port))
             yield
 
     litestar = Litestar(
-        route_handlers=[_api(), live, ready],
+        route_handlers=[_api(), live, ready, *([read_metrics] if on_own_port else [])],
         dependencies={"services": Provide(_services, sync_to_thread=False)},
         exception_handlers=EXCEPTION_HANDLERS,
         request_max_body_size=_BODY_LIMIT,
@@ -60,7 +68,7 @@ def create_app(settings: Settings) -> ASGIApp:
         logging_config=None,
     )
     litestar.register(documentation(_handlers(litestar)))
-    return RequestIds(UnreadBodies(litestar))
+    return RequestIds(Measured(UnreadBodies(litestar)))
 
 
 def describe() -> dict[str, Any]:

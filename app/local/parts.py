@@ -21,8 +21,10 @@ from app.local.python_services import ApiService, WorkerService
 from app.local.screen import Screen
 from app.local.stack_file import StackFile, StackHost
 from app.local.temporal import TemporalService
+from app.metrics.page import PATH
 
 _CONTROL_PORT = 15_431
+_METRICS_PORT = 9464
 _ENGINE_PORTS = {Engine.POSTGRES: 15_432, Engine.MYSQL: 13_306}
 """Of the first region; the next ones follow."""
 
@@ -84,10 +86,16 @@ class Parts:
             "api",
             port=self._port("api", settings.api_port),
             log=home.log("api"),
-            environ=self.environ,
+            environ=lambda: self.environ(self.api.port if settings.api_host == LOOPBACK else None),
             host=settings.api_host,
         )
-        self.worker = WorkerService("worker", log=home.log("worker"), environ=self.environ, regions=settings.regions)
+        self.worker = WorkerService(
+            "worker",
+            metrics_port=self._port("the worker's metrics page", settings.metrics_port or _METRICS_PORT),
+            log=home.log("worker"),
+            environ=lambda: self.environ(self.worker.port),
+            regions=settings.regions,
+        )
         self._secret_keys = settings.secret_keys or home.secret_keys()
         try:
             self.secret_box = SecretBox.from_setting(self._secret_keys)
@@ -110,10 +118,17 @@ class Parts:
             )
             self._add_host(Engine.MYSQL, region, server)
 
-    def environ(self) -> dict[str, str]:
+    def metrics_urls(self) -> dict[str, str]:
+        """Where our own processes tell their metrics. The API does so on its own port, while that is open to this
+        machine alone."""
+        urls = {"worker": f"http://{LOOPBACK}:{self.worker.port}{PATH}"}
+        return ({"api": f"{self.api.url}{PATH}"} if self._settings.api_host == LOOPBACK else {}) | urls
+
+    def environ(self, metrics_port: int | None) -> dict[str, str]:
         """Of our own processes: what the operator set, and where the parts of this stack are."""
         return {
             **os.environ,
+            "HEADWATER_METRICS_PORT": str(metrics_port or ""),
             "HEADWATER_HOME": str(self._home.folder),
             "HEADWATER_API_PORT": str(self.api.port),
             "HEADWATER_CONTROL_DSN": self.control.dsn(),

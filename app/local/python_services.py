@@ -50,10 +50,13 @@ class ApiService(Service):
 
 
 class WorkerService(Service):
-    """One worker process on every queue. It listens on nothing; its log tells when it has begun to poll."""
+    """One worker process on every queue. It listens for nothing but its metrics, on `metrics_port`, if at all; its log
+    tells when it has begun to poll."""
 
-    def __init__(self, name: str, *, log: Path, environ: Environ, regions: tuple[str, ...]) -> None:
-        super().__init__(name, 0, log)
+    def __init__(
+        self, name: str, *, log: Path, environ: Environ, regions: tuple[str, ...], metrics_port: int = 0
+    ) -> None:
+        super().__init__(name, metrics_port, log)
         self._environ = environ
         self._queues = (CONTROL_QUEUE, *map(engine_queue, regions))
         self._log_start = 0

@@ -145,4 +145,5 @@ class Stack:
             control_dsn=parts.control.dsn(),
             hosts=[host.entry() for host in parts.hosts],
             processes=self._supervisor.processes,
+            metrics_urls=parts.metrics_urls(),
         )

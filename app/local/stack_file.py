@@ -24,7 +24,8 @@ class StackHost(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StackFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A stack that is ready. `processes` maps each part's name to the ids of its processes."""
+    """A stack that is ready. `processes` maps each part's name to the ids of its processes, `metrics_urls` those that
+    have a metrics page to its address."""
 
     api_url: str
     api_key: str
@@ -34,6 +35,7 @@ class StackFile(msgspec.Struct, frozen=True, kw_only=True):
     control_dsn: str
     hosts: list[StackHost]
     processes: dict[str, list[int]]
+    metrics_urls: dict[str, str] = {}
 
 
 def write(home: Path, stack: StackFile) -> None:

@@ -32,6 +32,10 @@ _DEPENDS_ON = {
         "additionalProperties": False,
     },
 }
+_NETWORKS: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": {"type": "object", "properties": {"aliases": _STRINGS}, "additionalProperties": False},
+}
 _SERVICE = {
     "type": "object",
     "properties": {
@@ -43,7 +47,7 @@ _SERVICE = {
         "environment": {"type": "object", "additionalProperties": {"type": "string"}},
         "volumes": _STRINGS,
         "ports": _STRINGS,
-        "networks": _STRINGS,
+        "networks": {"anyOf": [_STRINGS, _NETWORKS]},
         "depends_on": _DEPENDS_ON,
         "healthcheck": _HEALTHCHECK,
         "restart": {"enum": ["unless-stopped", "on-failure"]},

@@ -68,6 +68,19 @@ def test_the_api_is_asked_on_the_port_where_it_listens() -> None:
     assert ready.paths == {"/health/ready"}
 
 
+def test_metrics_are_served_where_engine_hosts_dont_reach_them() -> None:
+    for name, service in OURS.items():
+        if name == "hosts":
+            continue
+        host = service["environment"]["HEADWATER_METRICS_HOST"]
+        if "engines" in service["networks"]:
+            assert host in service["networks"]["control"]["aliases"], name
+        else:
+            assert host == "0.0.0.0", name
+        port = service["environment"]["HEADWATER_METRICS_PORT"]
+        assert not any(published.endswith(f":{port}") for published in service.get("ports", ())), name
+
+
 def test_servers_are_reached_where_they_listen() -> None:
     ports = {"postgres": "5432", "mysql": "3306", "temporalio/server": "7233"}
     for service in SERVICES.values():

@@ -12,7 +12,7 @@ import pytest
 from app.cli.main import main
 from app.core.errors import AppError
 from app.core.settings import PREFIX, Settings
-from app.http import documentation, health
+from app.http import documentation, health, metrics
 from app.http.app import describe
 from app.local.stack_file import StackFile
 from app.local.welcome import welcome
@@ -157,7 +157,13 @@ def test_the_first_request_is_the_one_that_the_stack_prints() -> None:
 
 def test_addresses_of_the_api_are_served() -> None:
     served = {path.split("{")[0] for path in describe()["paths"]}
-    served |= health.live.paths | health.ready.paths | documentation.page.paths | {"/openapi.json", "/api/v1"}
+    served |= (
+        health.live.paths
+        | health.ready.paths
+        | metrics.read_metrics.paths
+        | documentation.page.paths
+        | {"/openapi.json", "/api/v1"}
+    )
     served |= {path.removeprefix("/api/v1") for path in served}
     for document in DOCUMENTS:
         for text in inline(document):

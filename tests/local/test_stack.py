@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import asyncpg
+import httpx
 import pytest
 import pytest_asyncio
 
@@ -16,6 +17,7 @@ from app.local.ports import LOOPBACK
 from tests import servers
 from tests.local.stack_process import WITHOUT_MYSQL, StackProcess
 from tests.local.waiting import eventually
+from tests.support.metrics import scrape
 
 PARTS = ("control-postgres", "postgres-us-east-1", "mysql-us-east-1", "temporal", "api", "worker")
 
@@ -43,6 +45,10 @@ async def test_a_ready_stack_serves(running: StackProcess) -> None:
     assert stack.hosts[1].flavour in ("mysql", "mariadb")
     assert stack.api_key in running.output
     assert stack.api_url in running.output
+    async with httpx.AsyncClient() as http:
+        for part in ("api", "worker"):
+            assert (await scrape(http, stack.metrics_urls[part])).value("headwater_store_up") == 1
+            assert stack.metrics_urls[part] in running.output
 
 
 async def test_the_key_in_stack_json_is_stored_as_a_hash_of_a_pro_team(running: StackProcess) -> None:

@@ -127,10 +127,19 @@ async def running_service(
     async with AsyncExitStack() as stack:
         http = await stack.enter_async_context(http_client(f"http://{LOOPBACK}:{port}"))
         api = ApiService(
-            "api", port=port, log=folder / "api.log", environ=lambda: service.environ(API_PORT=str(port)), host=LOOPBACK
+            "api",
+            port=port,
+            log=folder / "api.log",
+            environ=lambda: service.environ(API_PORT=str(port), METRICS_PORT=str(port)),
+            host=LOOPBACK,
         )
+        metrics_port = free_port()
         worker = WorkerService(
-            "worker", log=folder / "worker.log", environ=lambda: service.environ(), regions=(REGION,)
+            "worker",
+            metrics_port=metrics_port,
+            log=folder / "worker.log",
+            environ=lambda: service.environ(METRICS_PORT=str(metrics_port)),
+            regions=(REGION,),
         )
         service = RunningService(
             folder, control_dsn, temporal, secret_keys, postgres, mysql, http=http, api=api, worker=worker

@@ -21,6 +21,8 @@ EXAMPLES: dict[str, tuple[str, Any]] = {
     "temporal_namespace": ("prod", "prod"),
     "secret_keys": ("k1:AAAA", "k1:AAAA"),
     "log_format": ("console", "console"),
+    "metrics_host": ("0.0.0.0", "0.0.0.0"),
+    "metrics_port": ("9464", 9464),
     "api_host": ("0.0.0.0", "0.0.0.0"),
     "trusted_proxies": ("10.0.0.0/8,::1", ("10.0.0.0/8", "::1")),
     "idempotency_ttl_seconds": ("60", 60.0),

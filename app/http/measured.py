@@ -1,0 +1,39 @@
+"""Counts requests and their durations, by the route that served them."""
+
+import time
+
+from litestar.enums import ScopeType
+from litestar.types import ASGIApp, Message, Receive, Scope, Send
+
+from app.metrics.counters import HTTP_REQUEST_SECONDS, HTTP_REQUESTS
+
+_METHODS = frozenset({"GET", "HEAD", "POST", "PATCH", "PUT", "DELETE", "OPTIONS"})
+
+
+class Measured:
+    """Wraps the whole application. Whatever a client sends, labels stay few: a path or method that no route has is
+    one label for all."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != ScopeType.HTTP:
+            await self._app(scope, receive, send)
+            return
+        began = time.perf_counter()
+        status = "unanswered"
+
+        async def send_noting_status(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = str(message["status"])
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_noting_status)
+        finally:
+            method = scope["method"] if scope["method"] in _METHODS else "other"
+            route = scope.get("path_template") or "unmatched"
+            HTTP_REQUESTS.labels(method, route, status).inc()
+            HTTP_REQUEST_SECONDS.labels(method, route).observe(time.perf_counter() - began)

@@ -1,0 +1,109 @@
+"""What the whole installation holds and owes, read from our own database at each scrape.
+
+Every process tells the same, so take the greatest over processes, not the sum.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+import structlog
+from prometheus_client import Metric
+
+from app.store.session import fetch_all
+
+log = structlog.get_logger(__name__)
+
+
+class _Gauge(msgspec.Struct, frozen=True, kw_only=True):
+    name: str
+    help: str
+    sql: str
+    """Selects `value`, and beside it the labels."""
+
+
+class _Reading(msgspec.Struct, frozen=True):
+    name: str
+    labels: str
+    value: float
+
+
+_HOSTS = """
+WITH hosts AS (
+    SELECT h.engine, h.region, h.host || ':' || h.port AS host, h.capacity, h.connection_capacity,
+           h.draining::int AS draining, coalesce(h.sick_until > now(), false)::int AS sick,
+           count(d.id) AS databases,
+           coalesce(sum(d.connections) FILTER (WHERE d.status <> 'deleted'), 0) AS connections
+    FROM engine_hosts h LEFT JOIN databases d ON d.host_id = h.id AND d.destroyed_at IS NULL GROUP BY h.id
+)
+"""
+
+_GAUGES = (
+    _Gauge(
+        name="headwater_databases",
+        help="Databases that lie on a host, or are on their way there or away; `deleted` ones wait out their grace.",
+        sql="SELECT engine, region, status, count(*) AS value FROM databases WHERE destroyed_at IS NULL"
+        " GROUP BY engine, region, status",
+    ),
+    _Gauge(
+        name="headwater_host_databases",
+        help="Databases on an engine host.",
+        sql="SELECT engine, region, host, databases AS value FROM hosts",
+    ),
+    _Gauge(
+        name="headwater_host_connections_promised",
+        help="The sum of the connection limits of an engine host's databases.",
+        sql="SELECT engine, region, host, connections AS value FROM hosts",
+    ),
+    _Gauge(
+        name="headwater_host_capacity_databases",
+        help="Databases that an engine host takes.",
+        sql="SELECT engine, region, host, capacity AS value FROM hosts",
+    ),
+    _Gauge(
+        name="headwater_host_capacity_connections",
+        help="Connections that an engine host's databases may be promised.",
+        sql="SELECT engine, region, host, connection_capacity AS value FROM hosts",
+    ),
+    _Gauge(
+        name="headwater_host_sick",
+        help="1 for an engine host that failed a moment ago and is passed over.",
+        sql="SELECT engine, region, host, sick AS value FROM hosts",
+    ),
+    _Gauge(
+        name="headwater_host_draining",
+        help="1 for an engine host that takes no new databases.",
+        sql="SELECT engine, region, host, draining AS value FROM hosts",
+    ),
+    _Gauge(
+        name="headwater_workflow_starts_pending",
+        help="Promised workflows that Temporal has not accepted yet.",
+        sql="SELECT count(*) AS value FROM workflow_starts",
+    ),
+    _Gauge(
+        name="headwater_workflow_starts_oldest_age_seconds",
+        help="How long the oldest of them has waited; 0 when none does.",
+        sql="SELECT coalesce(extract(epoch FROM now() - min(created_at)), 0) AS value FROM workflow_starts",
+    ),
+)
+
+_QUERY = _HOSTS + "\nUNION ALL\n".join(
+    f"SELECT '{gauge.name}' AS name, (to_jsonb(q) - 'value')::text AS labels, q.value::float8 AS value"  # noqa: S608
+    f" FROM ({gauge.sql}) q"
+    for gauge in _GAUGES
+)
+
+
+async def installation() -> Sequence[Metric]:
+    """All of it, in one query; `headwater_store_up` alone while our own database can't be asked."""
+    up = Metric("headwater_store_up", "1 when Headwater's own database answered.", "gauge")
+    try:
+        readings = await fetch_all(_Reading, _QUERY)
+    except Exception as fault:
+        log.warning("store_unreachable", reason=str(fault) or type(fault).__name__)
+        up.add_sample(up.name, {}, 0)
+        return [up]
+    up.add_sample(up.name, {}, 1)
+    metrics = {gauge.name: Metric(gauge.name, gauge.help, "gauge") for gauge in _GAUGES}
+    for reading in readings:
+        metrics[reading.name].add_sample(reading.name, msgspec.json.decode(reading.labels), reading.value)
+    return [up, *metrics.values()]

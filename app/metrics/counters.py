@@ -1,0 +1,45 @@
+"""What each process counts for itself, declared in one place. Names and units follow Prometheus' conventions.
+
+Labels hold what is few: engines, regions, route templates, names from the code. Never ids, names that users give, or
+anything secret.
+"""
+
+from prometheus_client import Counter, Histogram
+
+_QUICK = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+_REQUEST = (*_QUICK, 30, 60, 120)
+_PROVISIONING = (0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800)
+
+HTTP_REQUESTS = Counter(
+    "headwater_http_requests_total",
+    "Requests by route template; `unmatched` is a path that no route has.",
+    ["method", "route", "status"],
+)
+HTTP_REQUEST_SECONDS = Histogram(
+    "headwater_http_request_duration_seconds",
+    "From a request's arrival to the end of its answer. Waiting that a client asked for is in it.",
+    ["method", "route"],
+    buckets=_REQUEST,
+)
+ACTIVITY_SECONDS = Histogram(
+    "headwater_activity_duration_seconds",
+    "One attempt of an activity; `outcome` is `ok`, `cancelled`, or the failure's type.",
+    ["activity", "outcome"],
+    buckets=_REQUEST,
+)
+PROVISIONING_SECONDS = Histogram(
+    "headwater_provisioning_duration_seconds",
+    "From a database's create to its outcome: `active`, or `cancelled` by a deletion.",
+    ["engine", "region", "outcome"],
+    buckets=_PROVISIONING,
+)
+PROVISIONING_MOVES = Counter(
+    "headwater_provisioning_moves_total",
+    "Times that provisioning went on at another place, because the host failed or the name was taken.",
+    ["engine", "region", "reason"],
+)
+WORKFLOW_STARTS = Counter(
+    "headwater_workflow_starts_total",
+    "Promised workflows handed to Temporal, and attempts to do so that failed.",
+    ["workflow", "outcome"],
+)

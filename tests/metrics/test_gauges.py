@@ -1,0 +1,63 @@
+"""What the installation holds and owes, as the metrics tell it."""
+
+from typing import Any
+from uuid import UUID
+
+from app.store.session import fetch
+from tests.support.client import Caller
+from tests.support.in_process import LoneApi, lone_api
+from tests.support.metrics import Scrape, scrape
+from tests.support.moves import make_active
+
+US, EU = "us-east-1", "eu-west-1"
+
+
+async def _page(control_dsn: str) -> Scrape:
+    async with lone_api(control_dsn, metrics_port=8000) as api:
+        return await scrape(api.http)
+
+
+async def _created(caller: Caller, **fields: Any) -> str:
+    answer = await caller.create(**fields)
+    assert answer.status_code == 202
+    return str(answer.json()["data"]["uuid"])
+
+
+async def test_databases_by_what_they_are(lone: LoneApi) -> None:
+    caller = await lone.caller()
+    active, _, destroyed = [await _created(caller) for _ in range(3)]
+    await make_active(active)
+    await fetch("UPDATE databases SET status = 'deleted', destroyed_at = now() WHERE uuid = $1", UUID(destroyed))
+    page = await _page(lone.control_dsn)
+    assert page.value("headwater_databases", status="active", engine="postgres", region=US) == 1
+    assert page.value("headwater_databases", status="provisioning") == 1
+    assert page.value("headwater_databases", status="deleted") == 0
+
+
+async def test_the_load_of_each_host(lone: LoneApi) -> None:
+    await lone.add_host(host="full", port=1, region=EU, capacity=2, connection_capacity=30, draining=True)
+    caller = await lone.caller()
+    await fetch("UPDATE engine_hosts SET draining = NOT draining, sick_until = now() + interval '1 hour'")
+    for _ in range(2):
+        await _created(caller, region=EU, connection_hard_limit=7)
+    page = await _page(lone.control_dsn)
+    host = {"host": "full:1", "region": EU, "engine": "postgres"}
+    assert page.value("headwater_host_databases", **host) == 2
+    assert page.value("headwater_host_connections_promised", **host) == 14
+    assert page.value("headwater_host_capacity_databases", **host) == 2
+    assert page.value("headwater_host_capacity_connections", **host) == 30
+    assert page.value("headwater_host_sick", **host) == 1
+    assert page.value("headwater_host_draining", **host) == 0
+    assert page.value("headwater_host_draining", region=US) == 1
+    assert page.value("headwater_host_databases", region=US) == 0
+
+
+async def test_the_age_of_what_waits(lone: LoneApi) -> None:
+    assert (await _page(lone.control_dsn)).value("headwater_workflow_starts_oldest_age_seconds") == 0
+    caller = await lone.caller()
+    for _ in range(2):
+        await _created(caller)
+    await fetch("UPDATE workflow_starts SET created_at = now() - interval '90 s' WHERE id % 2 = 0")
+    page = await _page(lone.control_dsn)
+    assert page.value("headwater_workflow_starts_pending") == 2
+    assert 90 <= page.value("headwater_workflow_starts_oldest_age_seconds") < 600

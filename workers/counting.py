@@ -1,0 +1,36 @@
+"""Counts every attempt of an activity by its outcome, with its duration."""
+
+import asyncio
+import time
+from typing import Any
+
+from temporalio import activity
+from temporalio.exceptions import ApplicationError
+from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
+
+from app.metrics.counters import ACTIVITY_SECONDS
+
+
+class Counting(Interceptor):
+    def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
+        return _Counting(next)
+
+
+class _Counting(ActivityInboundInterceptor):
+    async def execute_activity(self, input: ExecuteActivityInput) -> Any:
+        began = time.perf_counter()
+        outcome = "ok"
+        try:
+            return await super().execute_activity(input)
+        except BaseException as failure:
+            outcome = _outcome(failure)
+            raise
+        finally:
+            name = activity.info().activity_type
+            ACTIVITY_SECONDS.labels(name, outcome).observe(time.perf_counter() - began)
+
+
+def _outcome(failure: BaseException) -> str:
+    if isinstance(failure, asyncio.CancelledError):
+        return "cancelled"
+    return failure.type or "failed" if isinstance(failure, ApplicationError) else "failed"
