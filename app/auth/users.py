@@ -3,9 +3,11 @@
 import msgspec
 
 from app.core.errors import InvalidField, NotFound
-from app.store.session import fetch, transaction
+from app.store.session import fetch, fetch_one, transaction
 
 TIERS = ("free", "pro", "enterprise")
+QUERY_CLASSES = ("read", "write", "ddl")
+"""How far a team's questions in natural language may go; each includes those before it."""
 
 
 class NewUser(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,11 +37,32 @@ async def create_user(*, email: str, name: str, team: str | None = None, tier: s
     return NewUser(user_id=user_id, team_id=team_id)
 
 
-async def set_tier(team_id: int, tier: str) -> None:
-    """Raises `NotFound` for an unknown team, `InvalidField` for an unknown tier."""
-    check_tier(tier)
-    if not await fetch("UPDATE teams SET tier = $2 WHERE id = $1 RETURNING id", team_id, tier):
+class TeamSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What an operator sets of a team."""
+
+    team_id: int
+    tier: str
+    queries: str
+
+
+async def set_team(team_id: int, *, tier: str | None = None, queries: str | None = None) -> TeamSettings:
+    """Changes what is given and returns what holds then. Raises `NotFound` for an unknown team, `InvalidField` for
+    an unknown tier or class of queries."""
+    if tier is not None:
+        check_tier(tier)
+    if queries is not None and queries not in QUERY_CLASSES:
+        raise InvalidField("queries", f"Expected one of {', '.join(QUERY_CLASSES)}.")
+    changed = await fetch_one(
+        TeamSettings,
+        "UPDATE teams SET tier = coalesce($2, tier), queries = coalesce($3, queries) WHERE id = $1"
+        " RETURNING id AS team_id, tier, queries",
+        team_id,
+        tier,
+        queries,
+    )
+    if changed is None:
         raise NotFound("team")
+    return changed
 
 
 def check_tier(tier: str) -> None:

@@ -8,7 +8,7 @@ import rich_click as click
 from app.auth import keys as api_keys
 from app.auth import users as accounts
 from app.auth.keys import KeyControls, NewKey
-from app.auth.users import TIERS, NewUser
+from app.auth.users import QUERY_CLASSES, TIERS, NewUser, TeamSettings
 from app.cli.output import shown
 from app.cli.running import store
 
@@ -18,11 +18,6 @@ _TIER = click.Choice(TIERS)
 class Revoked(msgspec.Struct):
     id: int
     revoked: bool = True
-
-
-class Tier(msgspec.Struct):
-    team_id: int
-    tier: str
 
 
 @click.group()
@@ -97,13 +92,15 @@ def teams() -> None:
 
 @teams.command("set")
 @click.argument("team_id", type=int)
-@click.option("--tier", type=_TIER, required=True)
+@click.option("--tier", type=_TIER, help="What it may own, and how many questions it may ask a day.")
+@click.option("--queries", type=click.Choice(QUERY_CLASSES), help="How far its questions in natural language may go.")
 @shown
-async def set_team(team_id: int, tier: str) -> Tier:
-    """Set what a team may own."""
+async def set_team(team_id: int, tier: str | None, queries: str | None) -> TeamSettings:
+    """Set what a team may own and ask. What is not given stays."""
+    if tier is None and queries is None:
+        raise click.UsageError("Give --tier, --queries or both.")
     async with store():
-        await accounts.set_tier(team_id, tier)
-    return Tier(team_id, tier)
+        return await accounts.set_team(team_id, tier=tier, queries=queries)
 
 
 def _time(text: str | None) -> datetime | None:

@@ -10,7 +10,7 @@ import pytest
 
 from app.auth.keys import KeyControls, create_key, revoke_key
 from app.auth.scopes import Scope, grants
-from app.auth.users import NewUser, create_user, set_tier
+from app.auth.users import NewUser, create_user, set_team
 from app.core.errors import InvalidField, NotFound
 from app.store.session import fetch
 
@@ -122,12 +122,12 @@ async def test_a_team_name_that_several_bear(own_store: None) -> None:
 
 async def test_the_tier_of_a_team(own_store: None) -> None:
     user = await new_user()
-    await set_tier(user.team_id, "pro")
+    await set_team(user.team_id, tier="pro")
     assert (await fetch("SELECT tier FROM teams WHERE id = $1", user.team_id))[0]["tier"] == "pro"
     with pytest.raises(InvalidField):
-        await set_tier(user.team_id, "gold")
+        await set_team(user.team_id, tier="gold")
     with pytest.raises(NotFound):
-        await set_tier(10**9, "pro")
+        await set_team(10**9, tier="pro")
 
 
 @pytest.mark.parametrize("required", Scope)

@@ -108,9 +108,20 @@ async def test_revoking_a_key(headwater: Headwater, control_dsn: str) -> None:
 async def test_the_tier_of_a_team(headwater: Headwater, control_dsn: str) -> None:
     team_id = (await user(headwater))["team_id"]
     changed = await headwater.json("teams", "set", str(team_id), "--tier", "enterprise")
-    assert changed == {"team_id": team_id, "tier": "enterprise"}
+    assert changed == {"team_id": team_id, "tier": "enterprise", "queries": "ddl"}
     assert "pro" in await headwater.text("teams", "set", str(team_id), "--tier", "pro")
     async with store(control_dsn):
         (row,) = await fetch("SELECT tier FROM teams")
     assert row["tier"] == "pro"
     assert "No such team" in await headwater.refusal("teams", "set", "404", "--tier", "pro")
+
+
+async def test_how_far_a_teams_questions_may_go(headwater: Headwater, control_dsn: str) -> None:
+    team_id = (await user(headwater, "--tier", "pro"))["team_id"]
+    changed = await headwater.json("teams", "set", str(team_id), "--queries", "read")
+    assert changed == {"team_id": team_id, "tier": "pro", "queries": "read"}
+    async with store(control_dsn):
+        (row,) = await fetch("SELECT tier, queries FROM teams")
+    assert (row["tier"], row["queries"]) == ("pro", "read")
+    assert "--queries" in await headwater.refusal("teams", "set", str(team_id), "--queries", "all", exit_code=2)
+    assert "--tier, --queries" in await headwater.refusal("teams", "set", str(team_id), exit_code=2)

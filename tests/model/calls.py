@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import httpx
 
-from app.auth.users import set_tier
+from app.auth.users import set_team
 from app.http.app import describe
 from app.store.session import fetch
 from tests.contract.documented import Description
@@ -73,4 +73,4 @@ class World:
 
     async def _set_tier(self, team: Team, tier: str) -> None:
         async with store(self._dsn):
-            await set_tier(team.id, tier)
+            await set_team(team.id, tier=tier)

@@ -21,11 +21,13 @@ class User(Table, tablename="users", db=DB):
 
 
 class Team(Table, tablename="teams", db=DB):
-    """What owns databases. Its tier (`free`, `pro`, `enterprise`) sets what it may own."""
+    """What owns databases. Its tier (`free`, `pro`, `enterprise`) sets what it may own; `queries` (`read`, `write`,
+    `ddl`) how far its questions in natural language may go."""
 
     id = BigSerial(primary_key=True)
     name = Text()
     tier = Text(default="free")
+    queries = Text(default="ddl")
     created_at = columns.created_at()
 
 
