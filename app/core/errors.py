@@ -16,6 +16,7 @@
     ├── InvalidField             422 invalid_field
     ├── PlanLimitExceeded        422 plan_limit_exceeded
     ├── CapacityExhausted        422 capacity_exhausted
+    ├── DatabaseNotActive        422 database_not_active
     ├── RateLimitExceeded        429 rate_limit_exceeded
     ├── MonthlyQuotaExceeded     429 monthly_quota_exceeded
     ├── InternalError            500 internal_error
@@ -176,6 +177,17 @@ class CapacityExhausted(AppError):
 
     def __init__(self, message: str, *, field: str) -> None:
         super().__init__(message, details={"field": field})
+
+
+class DatabaseNotActive(AppError):
+    """The database is being provisioned or is paused, so nothing can be run on it now."""
+
+    code, status, transient = "database_not_active", 422, True
+    example_details = MappingProxyType({"status": "paused"})
+
+    def __init__(self, status: str) -> None:
+        """`status` is the database's."""
+        super().__init__(f"The database is {status}, not active.", details={"status": status})
 
 
 class RateLimitExceeded(AppError):

@@ -6,6 +6,7 @@ from uuid import UUID
 import msgspec
 
 from app.contracts.base import DatabaseStatus, Engine
+from app.core.errors import DatabaseNotActive
 from app.plans.plans import Quotas
 from app.store.session import fetch, fetch_all, fetch_one
 
@@ -50,6 +51,13 @@ class DatabaseRecord(msgspec.Struct, frozen=True, kw_only=True):
             connection_hard_limit=self.connection_hard_limit,
             warning_threshold_pct=self.warning_threshold_pct,
         )
+
+
+def require_active(record: DatabaseRecord) -> DatabaseRecord:
+    """The record, for work that goes on inside the database. Raises `DatabaseNotActive`."""
+    if record.status is not DatabaseStatus.ACTIVE:
+        raise DatabaseNotActive(record.status.value)
+    return record
 
 
 _SELECT = """
