@@ -15,7 +15,8 @@ from app.store.session import fetch_all
 class DatabaseLine(msgspec.Struct, kw_only=True):
     uuid: UUID
     name: str
-    team: str
+    team: str | None
+    """None in the warm pool."""
     engine: str
     region: str
     plan: str
@@ -25,7 +26,7 @@ class DatabaseLine(msgspec.Struct, kw_only=True):
 
 
 class DatabaseDetails(DatabaseLine, kw_only=True):
-    team_id: int
+    team_id: int | None
     host_id: int
     engine_name: str
     connections: int
@@ -41,7 +42,7 @@ class DatabaseDetails(DatabaseLine, kw_only=True):
 
 _SELECT = """
 SELECT d.*, t.name AS team, h.host || ':' || h.port AS address
-FROM databases d JOIN teams t ON t.id = d.team_id JOIN engine_hosts h ON h.id = d.host_id
+FROM databases d LEFT JOIN teams t ON t.id = d.team_id JOIN engine_hosts h ON h.id = d.host_id
 """
 
 

@@ -18,7 +18,8 @@ class DatabaseWorkflowInput(Contract, frozen=True, kw_only=True):
     database: UUID
     engine: Engine
     region: str
-    team_id: int
+    team_id: int | None
+    """None for one of the warm pool."""
 
 
 class Placement(Contract, frozen=True, kw_only=True):

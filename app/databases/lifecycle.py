@@ -183,4 +183,6 @@ def _observe(record: DatabaseRecord, outcome: str) -> None:
 async def _tell(kind: EventType, database: UUID) -> None:
     record = await records.find(database)
     assert record is not None, "the row was locked a moment ago"
+    if record.team_id is None:
+        return  # the warm pool's: there is nobody to tell
     await outbox.append(kind, team_id=record.team_id, database_id=record.id, data=masked_view(record))

@@ -12,12 +12,13 @@ from app.store.session import fetch, fetch_all, fetch_one
 
 
 class DatabaseRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """Columns of `databases`, joined with `teams` and `engine_hosts`."""
+    """Columns of `databases`, joined with `teams` and `engine_hosts`. One without a team is in the warm pool, or was
+    thrown away there: no client ever sees it."""
 
     id: int
     uuid: UUID
-    team_id: int
-    team_name: str
+    team_id: int | None
+    team_name: str | None
     name: str
     engine: Engine
     region: str
@@ -62,7 +63,7 @@ def require_active(record: DatabaseRecord) -> DatabaseRecord:
 
 _SELECT = """
 SELECT d.*, t.name AS team_name, h.host, h.port
-FROM databases d JOIN teams t ON t.id = d.team_id JOIN engine_hosts h ON h.id = d.host_id
+FROM databases d LEFT JOIN teams t ON t.id = d.team_id JOIN engine_hosts h ON h.id = d.host_id
 """
 
 
@@ -95,19 +96,19 @@ async def was_owned(database: UUID, team_ids: list[int]) -> bool:
     )
 
 
-# A page is read off one index, team by team. By -id, which only that index sorts by: by id, a plan that serves all
-# teams alike may walk the primary key, and for a team with a few old databases all of it.
+# A page is read off one index, team by team. By -position, which only that index sorts by: by position, a plan that
+# serves all teams alike may walk all of an index on it, for a team with a few old databases.
 PAGE = """
 SELECT d.*, t.name AS team_name, h.host, h.port
 FROM unnest($1::bigint[]) AS mine (team_id)
 CROSS JOIN LATERAL (
     SELECT * FROM databases
-    WHERE team_id = mine.team_id AND status <> 'deleted' AND -id > (
+    WHERE team_id = mine.team_id AND status <> 'deleted' AND -position > (
         SELECT CASE WHEN $2::uuid IS NULL THEN -9223372036854775807
-                    ELSE (SELECT -id FROM databases WHERE uuid = $2 AND team_id = any($1)) END
+                    ELSE (SELECT -position FROM databases WHERE uuid = $2 AND team_id = any($1)) END
     )
-    ORDER BY -id LIMIT $3
+    ORDER BY -position LIMIT $3
 ) d
 JOIN teams t ON t.id = d.team_id JOIN engine_hosts h ON h.id = d.host_id
-ORDER BY d.id DESC LIMIT $3
+ORDER BY d.position DESC LIMIT $3
 """

@@ -13,7 +13,7 @@ from app.auth.principal import Principal
 from app.auth.scopes import Scope
 from app.contracts.base import DatabaseStatus
 from app.core.errors import CapacityExhausted, InvalidField, NotFound, PlanLimitExceeded, RevocationPending
-from app.databases import service
+from app.databases import creation, service
 from app.databases.examples import (
     EXAMPLE_ACTIVE,
     EXAMPLE_DATABASE,
@@ -89,7 +89,7 @@ class DatabaseController(Controller):
         started = monotonic()
 
         async def begin() -> Accepted:
-            return await service.create(services.box, request.user, data)
+            return await creation.create(services.box, request.user, data)
 
         async def finish(subject: str) -> Answer:
             record = await _await_active(services, UUID(subject), timeout if wait else 0)

@@ -4,73 +4,22 @@ returns the workflow that the change asks for, to be started after the commit.""
 from datetime import timedelta
 from uuid import UUID
 
-import msgspec
-from msgspec import UNSET
-
 from app.auth.principal import Principal
-from app.contracts.base import DatabaseStatus, Engine
-from app.contracts.databases import (
-    ApplyLimits,
-    ApplyLimitsInput,
-    DeleteDatabase,
-    DeleteDatabaseInput,
-    ProvisionDatabase,
-    ProvisionDatabaseInput,
-)
-from app.contracts.queues import delete_workflow_id, limits_workflow_id, provision_workflow_id
+from app.contracts.base import DatabaseStatus
+from app.contracts.databases import DeleteDatabase, DeleteDatabaseInput
+from app.contracts.queues import delete_workflow_id
 from app.core.clock import utc_now
-from app.core.errors import CapacityExhausted, InvalidField, NotFound
-from app.core.ids import engine_name, engine_password, new_uuid
-from app.core.secrets import SecretBox
+from app.core.errors import InvalidField, NotFound
 from app.databases import records
-from app.databases.lifecycle import note_deleted, placement_of
+from app.databases.lifecycle import note_deleted
+from app.databases.limits import request_limits
 from app.databases.records import DatabaseRecord
-from app.databases.schemas import ChangeQuotas, CreateDatabase
-from app.databases.views import masked_view
+from app.databases.schemas import ChangeQuotas
+from app.databases.teams import get_team
 from app.dispatch.starts import INTERACTIVE, Accepted, request_start
-from app.engines.placement import HostLoad
-from app.events import outbox
-from app.events.types import EventType
-from app.hosts.adapters import password_place
-from app.hosts.loads import loads_of, place
-from app.plans.plans import check_plan, check_quotas, limits_in_force
-from app.store.session import fetch, fetch_one
-
-
-class _Team(msgspec.Struct, frozen=True):
-    id: int
-    name: str
-    tier: str
-
-
-async def create(box: SecretBox, principal: Principal, request: CreateDatabase) -> Accepted:
-    """Raises `InvalidField`, `PlanLimitExceeded` or `CapacityExhausted`."""
-    engine = request.db_type
-    team = await _team_for_create(principal, request)
-    check_quotas(team.tier, request.plan, request.quotas)
-    connections = limits_in_force(request.plan, request.quotas).connection_hard_limit
-    host = await _place(engine, None if request.region is UNSET else request.region, connections)
-    uuid = await _insert(box, principal, request, team, host, connections)
-    record = await get_any(uuid)
-    await outbox.append(
-        EventType.DATABASE_PROVISIONING_STARTED,
-        team_id=team.id,
-        database_id=record.id,
-        data=masked_view(record),
-    )
-    start = await request_start(
-        ProvisionDatabase,
-        provision_workflow_id(uuid),
-        ProvisionDatabaseInput(
-            database=uuid,
-            engine=engine,
-            region=host.region,
-            team_id=team.id,
-            placement=placement_of(record),
-        ),
-        priority=INTERACTIVE,
-    )
-    return Accepted(subject=str(uuid), start=start)
+from app.hosts.loads import loads_of
+from app.plans.plans import check_quotas, limits_in_force
+from app.store.session import fetch
 
 
 async def get(principal: Principal, database: UUID) -> DatabaseRecord:
@@ -104,13 +53,14 @@ async def rename(principal: Principal, database: UUID, name: str) -> Accepted:
     """Only our own row changes: the name on the host is opaque. Raises `NotFound`."""
     record = await _owned_for_update(principal, database)
     await fetch("UPDATE databases SET name = $2, updated_at = now() WHERE id = $1", record.id, name)
-    return Accepted(subject=str(database))
+    return Accepted(subject=str(database), settled=True)
 
 
 async def change_quotas(principal: Principal, database: UUID, change: ChangeQuotas) -> Accepted:
     """Raises `NotFound`, `PlanLimitExceeded`, or `InvalidField` when the host has no room for more connections."""
     record = await _owned_for_update(principal, database)
-    team = await _team(record.team_id)
+    assert record.team_id is not None, "it is one of the caller's teams'"
+    team = await get_team(record.team_id)
     quotas = change.over(record.quotas)
     check_quotas(team.tier, record.plan, quotas)
     connections = limits_in_force(record.plan, quotas).connection_hard_limit
@@ -128,19 +78,7 @@ async def change_quotas(principal: Principal, database: UUID, change: ChangeQuot
         quotas.warning_threshold_pct,
         connections,
     )
-    revision: int = rows[0]["limits_revision"]
-    start = await request_start(
-        ApplyLimits,
-        limits_workflow_id(database, revision),
-        ApplyLimitsInput(
-            database=database,
-            engine=record.engine,
-            region=record.region,
-            team_id=record.team_id,
-            revision=revision,
-        ),
-        priority=INTERACTIVE,
-    )
+    start = await request_limits(record, rows[0]["limits_revision"])
     return Accepted(subject=str(database), start=start)
 
 
@@ -175,89 +113,9 @@ async def _owned_for_update(principal: Principal, database: UUID) -> DatabaseRec
     return record
 
 
-async def _team(team_id: int, *, lock: bool = False) -> _Team:
-    query = "SELECT id, name, tier FROM teams WHERE id = $1"
-    team = await fetch_one(_Team, f"{query} FOR NO KEY UPDATE" if lock else query, team_id)
-    assert team is not None, "a membership or a database names a team that exists"
-    return team
-
-
-async def _team_for_create(principal: Principal, request: CreateDatabase) -> _Team:
-    asked = request.team_id
-    if isinstance(asked, int) and asked not in principal.team_ids:
-        raise InvalidField("team_id", "This is not a team of yours.")
-    if not principal.team_ids:
-        raise InvalidField("team_id", "You are in no team that could own the database.")
-    team = await _team(asked if isinstance(asked, int) else principal.team_ids[0])
-    if team.tier == "free":
-        # Locked, so that two creates at once don't both find room for the one database.
-        team = await _team(team.id, lock=True)
-    rows = await fetch("SELECT count(*) FROM databases WHERE team_id = $1 AND status <> 'deleted'", team.id)
-    check_plan(team.tier, request.plan, rows[0]["count"])
-    return team
-
-
-async def _place(engine: Engine, region: str | None, connections: int) -> HostLoad:
-    rows = await fetch(
-        "SELECT region, bool_and(draining) AS closed FROM engine_hosts WHERE engine = $1"
-        " GROUP BY region ORDER BY region",
-        engine,
-    )
-    regions = [row["region"] for row in rows]
-    if region is not None and region not in regions:
-        served = f"It is served in {', '.join(regions)}." if regions else "It is served nowhere."
-        raise InvalidField("region", f"{engine.value} is not served in {region!r}. {served}")
-    if not regions:
-        raise InvalidField("db_type", f"No host serves {engine.value}.")
-    host = await place(engine, region, connections)
-    if host is None:
-        where = region or "any region"
-        if all(row["closed"] for row in rows if region in (None, row["region"])):
-            raise CapacityExhausted(f"No {engine.value} host in {where} takes new databases.", field="region")
-        raise CapacityExhausted(
-            f"No {engine.value} host in {where} has room for a database with {connections} connections.",
-            field="region" if region else "connection_hard_limit",
-        )
-    return host
-
-
 async def _check_room(record: DatabaseRecord, connections: int) -> None:
     await fetch("SELECT 1 FROM engine_hosts WHERE id = $1 FOR NO KEY UPDATE", record.host_id)
     load = (await loads_of([record.host_id]))[0]
     room = load.connection_capacity - load.connections + record.connections
     if connections > room:
         raise InvalidField("connection_hard_limit", f"The database's host has room for {room} connections.")
-
-
-async def _insert(
-    box: SecretBox,
-    principal: Principal,
-    request: CreateDatabase,
-    team: _Team,
-    host: HostLoad,
-    connections: int,
-) -> UUID:
-    uuid = new_uuid()
-    await fetch(
-        """
-        INSERT INTO databases (uuid, team_id, created_by_id, name, engine, region, plan, status, host_id,
-                               engine_name, password_sealed, storage_hard_limit_gb, connection_hard_limit,
-                               warning_threshold_pct, connections)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, 'provisioning', $8, $9, $10, $11, $12, $13, $14)
-        """,
-        uuid,
-        team.id,
-        principal.user_id,
-        request.name,
-        request.db_type,
-        host.region,
-        request.plan,
-        host.id,
-        engine_name(),
-        box.seal(engine_password(), password_place(uuid)),
-        request.storage_hard_limit_gb,
-        request.connection_hard_limit,
-        request.warning_threshold_pct,
-        connections,
-    )
-    return uuid

@@ -64,6 +64,8 @@ class Accepted(msgspec.Struct, frozen=True, kw_only=True):
 
     subject: str
     start: WorkflowStart | None = None
+    settled: bool = False
+    """The answer waits for nothing more: it is kept in the same transaction as the change."""
 
 
 async def request_start(

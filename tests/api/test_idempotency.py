@@ -3,6 +3,7 @@
 import asyncio
 import json
 from typing import Any
+from uuid import UUID, uuid4
 
 import pytest
 
@@ -223,3 +224,13 @@ async def test_a_stored_answer_of_another_key_does_not_open(lone: LoneApi) -> No
         " (SELECT response_sealed FROM idempotency_keys WHERE key = 'l') WHERE key = 'k'"
     )
     error_of(await caller.create("a", key="k"), 500, "internal_error")
+
+
+async def test_a_settled_change_and_its_answer_are_one_transaction(lone: LoneApi) -> None:
+    caller = await lone.caller()
+    uuid = data_of(await caller.create(), 202)["uuid"]
+    key = str(uuid4())
+    data_of(await caller.patch(f"/databases/{uuid}", {"name": "renamed"}, key=key))
+    (change,) = await fetch("SELECT xmin::text FROM databases WHERE uuid = $1", UUID(uuid))
+    (answer,) = await fetch("SELECT xmin::text FROM idempotency_keys WHERE key = $1 AND response_status = 200", key)
+    assert change["xmin"] == answer["xmin"]

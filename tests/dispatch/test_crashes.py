@@ -8,7 +8,7 @@ import httpx
 
 from app.auth.principal import Principal
 from app.core.ids import new_uuid
-from app.databases import service as databases
+from app.databases import creation
 from app.databases.schemas import CreateDatabase
 from app.local.ports import LOOPBACK, free_port
 from app.store.session import fetch, transaction
@@ -43,7 +43,7 @@ async def test_a_death_between_commit_and_start(service: RunningService) -> None
     caller = await service.caller()
     async with store(service.control_dsn):
         async with transaction():
-            accepted = await databases.create(service.box, principal_of(caller), CreateDatabase(name="a"))
+            accepted = await creation.create(service.box, principal_of(caller), CreateDatabase(name="a"))
         assert accepted.start is not None
         await becomes_active(caller, accepted.subject)
         assert await events_of(accepted.subject) == ["database.provisioning_started", "database.provisioned"]

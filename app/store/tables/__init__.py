@@ -3,6 +3,7 @@
 from app.store.tables.accounts import ApiKey, ApiKeyUsage, Membership, Team, User
 from app.store.tables.databases import Database
 from app.store.tables.hosts import EngineHost
+from app.store.tables.pool import PoolTarget
 from app.store.tables.queries import QueryExecution, QueryReader
 from app.store.tables.requests import Event, IdempotencyKey, WorkflowStart
 
@@ -19,4 +20,5 @@ TABLES = (
     WorkflowStart,
     QueryReader,
     QueryExecution,
+    PoolTarget,
 )

@@ -11,15 +11,17 @@ from app.store.tables.hosts import EngineHost
 
 
 class Database(Table, tablename="databases", db=DB):
-    """A database of a team's, from the request to long after its end.
+    """A database of a team's, from the request to long after its end. One without a team is in the warm pool, or was.
 
-    `id` gives the order of lists. `engine_name` is database and role on the host. `remote_since` is set before
-    the first statement on a host, so that its absence proves that nothing was ever made there.
+    `position` gives the order of lists: whoever claims a database of the pool gets it with a new one. `engine_name` is
+    database and role on the host. `remote_since` is set before the first statement on a host, so that its absence
+    proves that nothing was ever made there. `verified_at` is when one in the pool last let its tenant in.
     """
 
     id = BigSerial(primary_key=True)
+    position = BigSerial()
     uuid = UUID(unique=True)
-    team_id = ForeignKey(Team, null=False, on_delete=OnDelete.restrict)
+    team_id = ForeignKey(Team, null=True, on_delete=OnDelete.restrict)
     created_by_id = ForeignKey(User, null=True, on_delete=OnDelete.set_null)
     name = Text()
     engine = Text()
@@ -37,6 +39,7 @@ class Database(Table, tablename="databases", db=DB):
     limits_applied = Integer(default=0)
     remote_since = columns.moment()
     provisioned_at = columns.moment()
+    verified_at = columns.moment()
     deleted_at = columns.moment()
     cancelled_provision_jobs = Integer(default=0)
     revoked_at = columns.moment()

@@ -1,0 +1,122 @@
+"""What a client's create does, in the request's transaction."""
+
+from uuid import UUID
+
+from msgspec import UNSET
+
+from app.auth.principal import Principal
+from app.contracts.base import Engine
+from app.contracts.databases import ProvisionDatabase, ProvisionDatabaseInput
+from app.contracts.queues import provision_workflow_id
+from app.core.errors import CapacityExhausted, InvalidField
+from app.core.ids import engine_name, engine_password, new_uuid
+from app.core.secrets import SecretBox
+from app.databases import records
+from app.databases.lifecycle import placement_of
+from app.databases.records import DatabaseRecord
+from app.databases.schemas import CreateDatabase
+from app.databases.teams import Team, team_for_create
+from app.databases.views import masked_view
+from app.dispatch.starts import INTERACTIVE, Accepted, WorkflowStart, request_start
+from app.engines.placement import HostLoad
+from app.events import outbox
+from app.events.types import EventType
+from app.hosts.adapters import password_place
+from app.hosts.loads import place
+from app.plans.plans import check_quotas, limits_in_force
+from app.store.session import fetch
+
+
+async def create(box: SecretBox, principal: Principal, request: CreateDatabase) -> Accepted:
+    """Raises `InvalidField`, `PlanLimitExceeded` or `CapacityExhausted`."""
+    team = await team_for_create(principal, request)
+    check_quotas(team.tier, request.plan, request.quotas)
+    connections = limits_in_force(request.plan, request.quotas).connection_hard_limit
+    return await _provision(box, principal, request, team, connections)
+
+
+async def _provision(
+    box: SecretBox, principal: Principal, request: CreateDatabase, team: Team, connections: int
+) -> Accepted:
+    """One that is to be made."""
+    host = await _place(request.db_type, None if request.region is UNSET else request.region, connections)
+    uuid = await _insert(box, principal, request, team, host, connections)
+    record = await records.find(uuid)
+    assert record is not None, "it was written a moment ago"
+    await outbox.append(
+        EventType.DATABASE_PROVISIONING_STARTED, team_id=team.id, database_id=record.id, data=masked_view(record)
+    )
+    return Accepted(subject=str(uuid), start=await _start(record, team))
+
+
+async def _start(record: DatabaseRecord, team: Team) -> WorkflowStart:
+    return await request_start(
+        ProvisionDatabase,
+        provision_workflow_id(record.uuid),
+        ProvisionDatabaseInput(
+            database=record.uuid,
+            engine=record.engine,
+            region=record.region,
+            team_id=team.id,
+            placement=placement_of(record),
+        ),
+        priority=INTERACTIVE,
+    )
+
+
+async def _place(engine: Engine, region: str | None, connections: int) -> HostLoad:
+    rows = await fetch(
+        "SELECT region, bool_and(draining) AS closed FROM engine_hosts WHERE engine = $1"
+        " GROUP BY region ORDER BY region",
+        engine,
+    )
+    regions = [row["region"] for row in rows]
+    if region is not None and region not in regions:
+        served = f"It is served in {', '.join(regions)}." if regions else "It is served nowhere."
+        raise InvalidField("region", f"{engine.value} is not served in {region!r}. {served}")
+    if not regions:
+        raise InvalidField("db_type", f"No host serves {engine.value}.")
+    host = await place(engine, region, connections)
+    if host is None:
+        where = region or "any region"
+        if all(row["closed"] for row in rows if region in (None, row["region"])):
+            raise CapacityExhausted(f"No {engine.value} host in {where} takes new databases.", field="region")
+        raise CapacityExhausted(
+            f"No {engine.value} host in {where} has room for a database with {connections} connections.",
+            field="region" if region else "connection_hard_limit",
+        )
+    return host
+
+
+async def _insert(
+    box: SecretBox,
+    principal: Principal,
+    request: CreateDatabase,
+    team: Team,
+    host: HostLoad,
+    connections: int,
+) -> UUID:
+    uuid = new_uuid()
+    await fetch(
+        """
+        INSERT INTO databases (uuid, team_id, created_by_id, name, engine, region, plan, status, host_id,
+                               engine_name, password_sealed, storage_hard_limit_gb, connection_hard_limit,
+                               warning_threshold_pct, connections)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, 'provisioning', $8, $9, $10, $11, $12, $13, $14)
+        """,
+        uuid,
+        team.id,
+        principal.user_id,
+        request.name,
+        request.db_type,
+        host.region,
+        request.plan,
+        host.id,
+        engine_name(),
+        box.seal(engine_password(), password_place(uuid)),
+        request.storage_hard_limit_gb,
+        request.connection_hard_limit,
+        request.warning_threshold_pct,
+        connections,
+    )
+    return uuid

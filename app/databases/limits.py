@@ -1,0 +1,22 @@
+"""Bringing a database's limits to its engine."""
+
+from app.contracts.databases import ApplyLimits, ApplyLimitsInput
+from app.contracts.queues import limits_workflow_id
+from app.databases.records import DatabaseRecord
+from app.dispatch.starts import INTERACTIVE, WorkflowStart, request_start
+
+
+async def request_limits(record: DatabaseRecord, revision: int) -> WorkflowStart:
+    """In the transaction that changed them, and raised `limits_revision` to this."""
+    return await request_start(
+        ApplyLimits,
+        limits_workflow_id(record.uuid, revision),
+        ApplyLimitsInput(
+            database=record.uuid,
+            engine=record.engine,
+            region=record.region,
+            team_id=record.team_id,
+            revision=revision,
+        ),
+        priority=INTERACTIVE,
+    )

@@ -1,0 +1,41 @@
+"""A team as the owner of databases."""
+
+import msgspec
+
+from app.auth.principal import Principal
+from app.core.errors import InvalidField
+from app.databases.schemas import CreateDatabase
+from app.plans.plans import check_plan
+from app.store.session import fetch, fetch_one
+
+
+class Team(msgspec.Struct, frozen=True):
+    id: int
+    name: str
+    tier: str
+
+
+async def get_team(team_id: int, *, lock: bool = False) -> Team:
+    """One that a membership or a database names, so it exists."""
+    query = "SELECT id, name, tier FROM teams WHERE id = $1"
+    team = await fetch_one(Team, f"{query} FOR NO KEY UPDATE" if lock else query, team_id)
+    assert team is not None, "a membership or a database names a team that exists"
+    return team
+
+
+async def team_for_create(principal: Principal, request: CreateDatabase) -> Team:
+    """The team that is to own the database, which it may have. Raises `InvalidField` or `PlanLimitExceeded`."""
+    asked = request.team_id
+    if isinstance(asked, int) and asked not in principal.team_ids:
+        raise InvalidField("team_id", "This is not a team of yours.")
+    if not principal.team_ids:
+        raise InvalidField("team_id", "You are in no team that could own the database.")
+    team = await get_team(asked if isinstance(asked, int) else principal.team_ids[0])
+    owned = 0
+    if team.tier == "free":
+        # Locked, so that two creates at once don't both find room for the one database.
+        team = await get_team(team.id, lock=True)
+        rows = await fetch("SELECT count(*) FROM databases WHERE team_id = $1 AND status <> 'deleted'", team.id)
+        owned = rows[0]["count"]
+    check_plan(team.tier, request.plan, owned)
+    return team
