@@ -7,6 +7,7 @@ import msgspec
 
 from activities.control import ControlActivitiesOnStore
 from activities.engine import EngineActivitiesOnHosts
+from activities.sweep import SweepActivitiesOnStore
 from app.contracts.queues import CONTROL_QUEUE
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
@@ -33,7 +34,7 @@ class Serving(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _CONTROL = Serving(
-    parts=(lambda _: ControlActivitiesOnStore(),),
+    parts=(lambda _: ControlActivitiesOnStore(), lambda _: SweepActivitiesOnStore()),
     workflows=WORKFLOWS,
     steps=20,
     connections=20,

@@ -25,6 +25,7 @@ from temporalio.service import RPCError
 
 from app.contracts.base import Contract
 from app.contracts.queues import CONTROL_QUEUE
+from app.contracts.upkeep import Sweep
 from app.core.settings import Settings
 from app.dispatch.starts import TASK_TIMEOUT, UPKEEP, UPKEEP_FAIRNESS
 
@@ -53,7 +54,14 @@ class Upkeep(msgspec.Struct, frozen=True, kw_only=True):
     request: Contract | None = None
 
 
-UPKEEP_SCHEDULES: tuple[Upkeep, ...] = ()
+UPKEEP_SCHEDULES: tuple[Upkeep, ...] = (
+    Upkeep(
+        id="sweep",
+        workflow=Sweep,
+        every=lambda settings: settings.sweep_interval_seconds,
+        summary="Remove what has had its time from our own database",
+    ),
+)
 
 
 async def keep_schedules(client: Client, settings: Settings, schedules: Sequence[Upkeep] = UPKEEP_SCHEDULES) -> None:

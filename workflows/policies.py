@@ -13,6 +13,7 @@ from app.contracts.queues import CONTROL_QUEUE, engine_queue
 
 _HEARTBEAT = timedelta(seconds=3)
 _MOST_ATTEMPTS = 60
+_UPKEEP_ATTEMPTS = 5
 _NOBODY_WAITS = Priority(priority_key=5)
 """The lowest; whose turn it is among equals stays as the workflow has it."""
 
@@ -37,6 +38,23 @@ def control(summary: str) -> ActivityConfig:
             initial_interval=timedelta(seconds=0.2),
             backoff_coefficient=2,
             maximum_interval=timedelta(seconds=5),
+        ),
+    )
+
+
+def upkeep(summary: str) -> ActivityConfig:
+    """A step of a scheduled run on our own database. What still fails after these attempts is left to the next run."""
+    return ActivityConfig(
+        task_queue=CONTROL_QUEUE,
+        summary=summary,
+        priority=_NOBODY_WAITS,
+        start_to_close_timeout=timedelta(seconds=60),
+        heartbeat_timeout=_HEARTBEAT,
+        retry_policy=RetryPolicy(
+            initial_interval=timedelta(seconds=0.2),
+            backoff_coefficient=2,
+            maximum_interval=timedelta(seconds=5),
+            maximum_attempts=_UPKEEP_ATTEMPTS,
         ),
     )
 

@@ -7,5 +7,12 @@ from workflows.apply_limits import ApplyLimitsWorkflow
 from workflows.delete_database import DeleteDatabaseWorkflow
 from workflows.provision_database import ProvisionDatabaseWorkflow
 from workflows.remove_remnant import RemoveRemnantWorkflow
+from workflows.sweep import SweepWorkflow
 
-WORKFLOWS = (ProvisionDatabaseWorkflow, DeleteDatabaseWorkflow, ApplyLimitsWorkflow, RemoveRemnantWorkflow)
+WORKFLOWS = (
+    ProvisionDatabaseWorkflow,
+    DeleteDatabaseWorkflow,
+    ApplyLimitsWorkflow,
+    RemoveRemnantWorkflow,
+    SweepWorkflow,
+)

@@ -66,6 +66,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     quota_interval_seconds: float = 60
     refill_interval_seconds: float = 30
     reconcile_interval_seconds: float = 300
+    sweep_interval_seconds: float = 600
 
     # Natural-language queries
     nl_model: str | None = None
@@ -123,6 +124,7 @@ _POSITIVE = {
     "quota_interval_seconds",
     "refill_interval_seconds",
     "reconcile_interval_seconds",
+    "sweep_interval_seconds",
     "nl_max_rows",
     "nl_timeout_seconds",
     "query_timeout_seconds",

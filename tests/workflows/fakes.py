@@ -12,6 +12,7 @@ from temporalio.exceptions import ApplicationError
 from app.contracts.control import ControlActivities, HostFailure, LimitsApplied
 from app.contracts.databases import Placement
 from app.contracts.engine import EngineActivities, RemnantRef
+from app.contracts.upkeep import SweepActivities, Swept
 
 Play = Callable[[], Any]
 
@@ -100,3 +101,18 @@ class FakeControl(ControlActivities):
     @activity.defn(name="record_limits_applied")
     async def record_limits_applied(self, applied: LimitsApplied) -> None:
         await self._script.perform(applied)
+
+
+class FakeSweep(SweepActivities):
+    def __init__(self, script: Script) -> None:
+        self._script = script
+
+    @activity.defn(name="list_sweeps")
+    async def list_sweeps(self) -> list[str]:
+        kinds: list[str] = await self._script.perform(None, ["old things", "older things"])
+        return kinds
+
+    @activity.defn(name="sweep")
+    async def sweep(self, what: str) -> Swept:
+        swept: Swept = await self._script.perform(what, Swept(removed=3, more=False))
+        return swept

@@ -1,4 +1,5 @@
-"""`python -m tests.workflows.record`: plays every scenario anew and keeps its history under histories/.
+"""`python -m tests.workflows.record [NAME…]`: plays every scenario, or those named, anew and keeps its history under
+histories/.
 
 Run it when a workflow's steps change on purpose. What is deployed then can't replay what the old code began:
 that takes `workflow.patched`, or workers of both versions until the old workflows have ended.
@@ -7,7 +8,9 @@ that takes `workflow.patched`, or workers of both versions until the old workflo
 import asyncio
 import json
 import logging
+import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +25,16 @@ _OF_THIS_MACHINE = frozenset({"stackTrace", "identity"})
 """Fields that a replay doesn't read, and that tell where the history was recorded."""
 
 
-async def record_all() -> None:
+async def record(names: Sequence[str]) -> None:
     for old in FOLDER.glob("*.json"):
-        old.unlink()
+        if old.stem in names or old.stem not in SCENARIOS:
+            old.unlink()
     with tempfile.TemporaryDirectory() as folder:
         async with servers.temporal(Path(folder)) as server:
             client = await connect(server.address, "default")
             await register_search_attributes(client)
-            for name, scenario in SCENARIOS.items():
+            for name in names:
+                scenario = SCENARIOS[name]
                 played = await play(client, scenario, scenario.script())
                 history = await played.handle.fetch_history()
                 kept = _cleaned(json.loads(history.to_json()))
@@ -44,4 +49,4 @@ def _cleaned(value: Any) -> Any:
 
 if __name__ == "__main__":
     logging.disable()  # the scripts fail activities by the dozen
-    asyncio.run(record_all())
+    asyncio.run(record(sys.argv[1:] or list(SCENARIOS)))

@@ -11,11 +11,10 @@ from uuid import UUID
 
 from temporalio.client import WorkflowExecutionStatus
 
-from app.contracts.base import Engine
+from app.contracts.base import Contract, Engine
 from app.contracts.databases import (
     ApplyLimits,
     ApplyLimitsInput,
-    DatabaseWorkflowInput,
     DeleteDatabase,
     DeleteDatabaseInput,
     Placement,
@@ -25,6 +24,7 @@ from app.contracts.databases import (
     RemoveRemnantInput,
 )
 from app.contracts.engine import ENGINE_REFUSED, HOST_UNAVAILABLE, NAME_TAKEN, NOT_WANTED, STORE_UNAVAILABLE
+from app.contracts.upkeep import Sweep, Swept
 from tests.workflows.fakes import Script, fails
 
 DATABASE = UUID("6f1f3a52-5f0c-4a55-9f0e-0d6b8f6f2a11")
@@ -43,6 +43,8 @@ REMNANT = RemoveRemnantInput(**SUBJECT, host_id=1, name="tfirst")
 
 ROUND = 3
 """Attempts in the first round of an engine's step."""
+UPKEEP_ATTEMPTS = 5
+"""Of a step of a scheduled run."""
 COMPLETED = WorkflowExecutionStatus.COMPLETED
 CANCELED = WorkflowExecutionStatus.CANCELED
 
@@ -52,13 +54,17 @@ class Scenario:
     """`script` makes a fresh one. `cancel` cancels the workflow once an activity of its hangs."""
 
     workflow: Any
-    request: DatabaseWorkflowInput
+    request: Contract | None
     script: Callable[[], Script]
     calls: list[str]
     ends: WorkflowExecutionStatus = COMPLETED
     details: str = ""
     """Part of what the workflow says of itself at its end."""
     cancel: bool = False
+
+    @property
+    def arguments(self) -> list[Contract]:
+        return [] if self.request is None else [self.request]
 
 
 def _moved_to(placement: Placement) -> Callable[[], Placement]:
@@ -74,6 +80,10 @@ def _moves(kind: str, placement: Placement, *, final: bool = False) -> Callable[
 
 def _once(activity: str, kind: str, *, final: bool = False, times: int = 1) -> Callable[[], Script]:
     return lambda: Script({activity: [fails(kind, final=final)] * times})
+
+
+def _swept(removed: int, *, more: bool = False) -> Callable[[], Swept]:
+    return lambda: Swept(removed=removed, more=more)
 
 
 MADE = ["create_database"]
@@ -155,6 +165,27 @@ SCENARIOS = {
         REMNANT,
         _once("remove_remnant", HOST_UNAVAILABLE, times=ROUND),
         [*["remove_remnant"] * (ROUND + 1)],
+    ),
+    "sweep-clean": Scenario(
+        Sweep,
+        None,
+        Script,
+        ["list_sweeps", "sweep", "sweep"],
+        details="Removed 3 old things.\n\nRemoved 3 older things.",
+    ),
+    "sweep-in-steps": Scenario(
+        Sweep,
+        None,
+        lambda: Script({"sweep": [_swept(500, more=True), _swept(500, more=True), _swept(1)]}),
+        ["list_sweeps", *["sweep"] * 4],
+        details="Removed 1001 old things.",
+    ),
+    "sweep-failing": Scenario(
+        Sweep,
+        None,
+        _once("sweep", STORE_UNAVAILABLE, times=UPKEEP_ATTEMPTS),
+        ["list_sweeps", *["sweep"] * UPKEEP_ATTEMPTS, "sweep"],
+        details="then failed: as the script says.\n\nRemoved 3 older things.",
     ),
 }
 

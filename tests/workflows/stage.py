@@ -14,7 +14,7 @@ from temporalio.worker import Worker
 
 from app.contracts.queues import CONTROL_QUEUE, engine_queue
 from tests.support.waiting import until
-from tests.workflows.fakes import FakeControl, FakeEngine, Script
+from tests.workflows.fakes import FakeControl, FakeEngine, FakeSweep, Script
 from tests.workflows.scenarios import REGION, Scenario
 from workers.runner import activity_methods, sandbox
 from workflows.served import WORKFLOWS
@@ -28,16 +28,16 @@ Handle = WorkflowHandle[Any, Any]
 async def workers(client: Client, script: Script) -> AsyncIterator[None]:
     """One for the workflows and the control activities, one for the engines of the test's region."""
     async with AsyncExitStack() as stack:
-        for queue, activities, workflows in (
-            (CONTROL_QUEUE, FakeControl(script), WORKFLOWS),
-            (engine_queue(REGION), FakeEngine(script), ()),
+        for queue, fakes, workflows in (
+            (CONTROL_QUEUE, (FakeControl(script), FakeSweep(script)), WORKFLOWS),
+            (engine_queue(REGION), (FakeEngine(script),), ()),
         ):
             await stack.enter_async_context(
                 Worker(
                     client,
                     task_queue=queue,
                     workflows=workflows,
-                    activities=activity_methods(activities),
+                    activities=[method for fake in fakes for method in activity_methods(fake)],
                     workflow_runner=sandbox(),
                     build_id="stage",
                     identity=_IDENTITY,
@@ -48,7 +48,7 @@ async def workers(client: Client, script: Script) -> AsyncIterator[None]:
 
 async def begin(client: Client, scenario: Scenario) -> Handle:
     return await client.start_workflow(
-        scenario.workflow.run, scenario.request, id=f"test/{uuid4()}", task_queue=CONTROL_QUEUE
+        scenario.workflow.run, args=scenario.arguments, id=f"test/{uuid4()}", task_queue=CONTROL_QUEUE
     )
 
 

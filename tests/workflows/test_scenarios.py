@@ -75,6 +75,7 @@ async def test_a_stuck_workflow_says_what_it_waits_for(client: Client, activity:
 
 async def test_without_an_engine_worker_it_names_the_queue_that_nobody_serves(client: Client) -> None:
     scenario = SCENARIOS["remnant-removed"]
+    assert scenario.request is not None
     elsewhere = msgspec.structs.replace(scenario.request, region="nowhere-9")
     async with workers(client, Script()):
         handle = await begin(client, replace(scenario, request=elsewhere))

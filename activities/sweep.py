@@ -1,0 +1,20 @@
+"""Activities that remove what has had its time from our own database."""
+
+from temporalio import activity
+
+from activities.errors import as_failures
+from app.contracts.upkeep import SweepActivities, Swept
+from app.sweep import service
+
+
+class SweepActivitiesOnStore(SweepActivities):
+    """Through `app.sweep`."""
+
+    @activity.defn(name="list_sweeps")
+    async def list_sweeps(self) -> list[str]:
+        return service.kinds()
+
+    @activity.defn(name="sweep")
+    async def sweep(self, what: str) -> Swept:
+        with as_failures():
+            return await service.sweep(what)

@@ -1,0 +1,46 @@
+"""Removes what has had its time from our own database, in batches."""
+
+from temporalio import workflow
+from temporalio.exceptions import ActivityError, is_cancelled_exception
+
+from app.contracts.upkeep import Sweep, SweepActivities
+from workflows import policies
+from workflows.engine_steps import reason
+
+_MOST_STEPS = 50
+"""For one kind in one run; the next run goes on."""
+
+
+@workflow.defn(name="Sweep")
+class SweepWorkflow(Sweep):
+    """What fails for one kind doesn't keep the others from being swept."""
+
+    def __init__(self) -> None:
+        self._told: list[str] = []
+
+    @workflow.run
+    async def run(self) -> None:
+        kinds = await workflow.execute_activity_method(
+            SweepActivities.list_sweeps, **policies.upkeep("look what can be swept")
+        )
+        for what in kinds:
+            await self._sweep(what)
+
+    async def _sweep(self, what: str) -> None:
+        removed, more, steps = 0, True, 0
+        while more and steps < _MOST_STEPS:
+            try:
+                swept = await workflow.execute_activity_method(
+                    SweepActivities.sweep, what, **policies.upkeep(f"remove {what}")
+                )
+            except ActivityError as failure:
+                if is_cancelled_exception(failure):
+                    raise
+                self._tell(f"Removed {removed} {what}, then failed: {reason(failure)}.")
+                return
+            removed, more, steps = removed + swept.removed, swept.more, steps + 1
+        self._tell(f"Removed {removed} {what}{', and left more to the next run' if more else ''}.")
+
+    def _tell(self, sentence: str) -> None:
+        self._told.append(sentence)
+        workflow.set_current_details("\n\n".join(self._told))
