@@ -7,11 +7,17 @@ for the database and its login role, and never come from a user.
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import ClassVar
 
 import msgspec
 
 from app.contracts.base import Engine
+from app.engines.errors import EngineError as EngineError
+from app.engines.errors import HostUnavailable as HostUnavailable
+from app.engines.errors import LoginRefused as LoginRefused
+from app.engines.errors import NameTaken as NameTaken
+from app.engines.querying import QueryLimits, ReadSession, WriteSession
 
 
 class AdminAddress(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,33 +86,6 @@ class FoundTenant(msgspec.Struct, frozen=True, kw_only=True):
     marker: str
     has_database: bool
     has_role: bool
-
-
-class EngineError(Exception):
-    """An engine refused or could not be asked. The tree:
-
-    EngineError             the engine answered with an error that another try may mend
-    ├── HostUnavailable     nobody answers, or the host takes no connection: another host may serve
-    ├── NameTaken           the name exists and is not ours: never touch it, take another name
-    └── LoginRefused        the tenant's own credentials were refused
-    """
-
-    def __init__(self, message: str, *, code: str | None = None) -> None:
-        super().__init__(message)
-        self.code = code
-        """The engine's own: an SQLSTATE or a MySQL error number, when it gave one."""
-
-
-class HostUnavailable(EngineError):
-    """The host can't be reached, is starting, shutting down, out of connections or out of disk."""
-
-
-class NameTaken(EngineError):
-    """A database or role of this name exists and carries no marker of ours, or another's."""
-
-
-class LoginRefused(EngineError):
-    """The tenant's credentials don't log in."""
 
 
 class EngineAdapter(ABC):
@@ -183,3 +162,16 @@ class EngineAdapter(ABC):
     @abstractmethod
     async def list_tenants(self) -> list[FoundTenant]:
         """Everything on this host that carries a marker of ours, whole or in part."""
+
+    @abstractmethod
+    async def make_reader(self, tenant: Tenant, password: str) -> None:
+        """Makes the tenant's SELECT-only account, or puts right what it may do and gives it this password. It is
+        closed, opened and removed with the tenant's own. Raises `LoginRefused` for a tenant whose access was ended."""
+
+    @abstractmethod
+    def reading(self, tenant: Tenant, password: str, limits: QueryLimits) -> AbstractAsyncContextManager[ReadSession]:
+        """A session of the SELECT-only account, of its own and closed after the block. Raises `LoginRefused`."""
+
+    @abstractmethod
+    def writing(self, tenant: Tenant, limits: QueryLimits) -> AbstractAsyncContextManager[WriteSession]:
+        """A session of the tenant's own account, closed after the block. Raises `LoginRefused`."""

@@ -3,8 +3,9 @@
 What the administrator needs is written down as statements: `app.engines.mysql.administrator_grants`.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 
 from app.contracts.base import Engine
 from app.engines.base import (
@@ -14,14 +15,17 @@ from app.engines.base import (
     EngineLimits,
     FoundTenant,
     HostFacts,
+    LoginRefused,
     Tenant,
     Usage,
 )
-from app.engines.mysql import bookkeeping, host, removal
+from app.engines.mysql import bookkeeping, host, queries, readers, removal
 from app.engines.mysql.connections import Connection, Connections
+from app.engines.mysql.errors import translated
 from app.engines.mysql.flavours import TENANT_PRIVILEGES
 from app.engines.mysql.removal import account_name
 from app.engines.naming import check_name, check_tenant
+from app.engines.querying import QueryLimits, ReadSession, WriteSession
 
 BUSY_SECONDS = 10
 
@@ -123,6 +127,41 @@ class MySQLAdapter(EngineAdapter):
     async def list_tenants(self) -> list[FoundTenant]:
         async with self._admin() as connection:
             return await bookkeeping.list_rows(connection)
+
+    async def make_reader(self, tenant: Tenant, password: str) -> None:
+        check_tenant(tenant)
+        async with self._known(tenant) as (connection, found):
+            row = await bookkeeping.read(connection, tenant)
+            if row is None or row.revoked:
+                raise LoginRefused(f"access of {tenant.name} was ended")
+            exists = readers.reader_name(tenant.name) in found.accounts
+            await readers.write_account(connection, tenant.name, password, exists=exists)
+
+    @asynccontextmanager
+    async def reading(self, tenant: Tenant, password: str, limits: QueryLimits) -> AsyncIterator[ReadSession]:
+        check_name(tenant.name)
+        reopen = partial(self._connections.unprivileged, readers.reader_name(tenant.name), password, tenant.name)
+        async with self._session(reopen, limits, read_only=True) as connection:
+            yield queries.MySQLReadSession(connection, reopen, limits, tenant.name)
+
+    @asynccontextmanager
+    async def writing(self, tenant: Tenant, limits: QueryLimits) -> AsyncIterator[WriteSession]:
+        check_name(tenant.name)
+        reopen = partial(self._connections.unprivileged, tenant.name, tenant.password, tenant.name)
+        async with self._session(reopen, limits, read_only=False) as connection:
+            yield queries.MySQLWriteSession(connection, reopen, limits)
+
+    @asynccontextmanager
+    async def _session(
+        self, opened: Callable[[], Awaitable[Connection]], limits: QueryLimits, *, read_only: bool
+    ) -> AsyncIterator[Connection]:
+        connection = await opened()
+        try:
+            with translated(self._connections.host):
+                await queries.prepare(connection, limits, read_only=read_only)
+            yield connection
+        finally:
+            connection.quit()
 
     @asynccontextmanager
     async def _admin(self) -> AsyncIterator[Connection]:

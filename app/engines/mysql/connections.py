@@ -144,6 +144,20 @@ class Connections:
             finally:
                 await connection.finish()
 
+    async def unprivileged(self, user: str, password: str, database: str) -> Connection:
+        """An open session for statements that nobody vouches for; the caller ends it. Its values are octets, as they
+        come. Raises `LoginRefused`."""
+        with translated_login(self.host):
+            return await Connection.open(
+                host=self._address.host,
+                port=self._address.port,
+                user=user,
+                password=password,
+                db=database,
+                use_unicode=False,
+                conv={},
+            )
+
     async def _connect_admin(self) -> Connection:
         return await Connection.open(
             host=self._address.host,

@@ -9,7 +9,8 @@ its password.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
 import asyncpg
@@ -27,10 +28,11 @@ from app.engines.base import (
     Usage,
 )
 from app.engines.naming import check_name, check_tenant
-from app.engines.postgres import catalog, host, prepared, statements
+from app.engines.postgres import catalog, host, prepared, queries, readers, statements
 from app.engines.postgres.connections import Connections
 from app.engines.postgres.errors import LOCK_NOT_AVAILABLE, UNRECOGNIZED_PARAMETER
 from app.engines.postgres.sessions import end_sessions
+from app.engines.querying import QueryLimits, ReadSession, WriteSession
 
 
 class PostgresAdapter(EngineAdapter):
@@ -141,6 +143,42 @@ class PostgresAdapter(EngineAdapter):
     async def list_tenants(self) -> list[FoundTenant]:
         async with self._connections.admin() as connection:
             return await catalog.list_marked(connection)
+
+    async def make_reader(self, tenant: Tenant, password: str) -> None:
+        check_tenant(tenant)
+        async with self._connections.locked(tenant.name) as connection:
+            found = (await catalog.find(connection, tenant.name)).require(tenant)
+            if found.revoked:
+                raise LoginRefused(f"access of {tenant.name} was ended")
+            exists = readers.reader_name(tenant.name) in found.helpers
+            await connection.execute(
+                readers.write_role(tenant.name, password, exists=exists, temp_limit=found.temp_limit)
+            )
+            async with self._connections.admin_in(tenant.name) as inside:
+                await readers.grant_select(inside, tenant.name)
+
+    @asynccontextmanager
+    async def reading(self, tenant: Tenant, password: str, limits: QueryLimits) -> AsyncIterator[ReadSession]:
+        reader = readers.reader_name(tenant.name)
+        async with self._session(tenant.name, reader, password, queries.settings(limits, read_only=True)) as session:
+            yield queries.PostgresReadSession(session, limits)
+
+    @asynccontextmanager
+    async def writing(self, tenant: Tenant, limits: QueryLimits) -> AsyncIterator[WriteSession]:
+        settings = queries.settings(limits, read_only=False)
+        async with self._session(tenant.name, tenant.name, tenant.password, settings) as session:
+            yield queries.PostgresWriteSession(session, limits)
+
+    @asynccontextmanager
+    async def _session(self, database: str, user: str, password: str, settings: dict[str, str]) -> AsyncIterator[Any]:
+        check_name(database)
+        connection = await self._connections.unprivileged(
+            user, password, database=database, server_settings=settings, command_timeout=None
+        )
+        try:
+            yield connection
+        finally:
+            await queries.finish(connection)
 
     async def _make(self, connection: Any, tenant: Tenant, limits: EngineLimits) -> bool:
         """All but the schema; says whether the tenant may log in, which it may not once it was revoked."""

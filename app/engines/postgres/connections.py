@@ -97,6 +97,20 @@ class Connections:
             finally:
                 await connection.close(timeout=CLOSE_SECONDS)
 
+    async def unprivileged(
+        self, user: str, password: str, *, database: str, server_settings: dict[str, str], **options: Any
+    ) -> Any:
+        """An open session for statements that nobody vouches for; the caller ends it. Raises `LoginRefused`."""
+        with translated_login(self.host):
+            return await self._connect(
+                user=user,
+                password=password,
+                database=database,
+                server_settings=server_settings,
+                statement_cache_size=0,
+                **options,
+            )
+
     async def _ready(self) -> Any:
         async with self._opening:
             if self._pool is None:

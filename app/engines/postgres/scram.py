@@ -10,13 +10,13 @@ ITERATIONS = 4096
 """PostgreSQL's own default. More would slow each login and add nothing to a random password of 190 bits."""
 
 
-def verifier(password: str, *, salt: bytes | None = None) -> str:
+def verifier(password: str, *, salt: bytes | None = None, iterations: int = ITERATIONS) -> str:
     """For `PASSWORD '…'`. `password` is ASCII, which SASLprep leaves as it is."""
     salt = salt or secrets.token_bytes(16)
-    salted = hashlib.pbkdf2_hmac("sha256", password.encode("ascii"), salt, ITERATIONS)
+    salted = hashlib.pbkdf2_hmac("sha256", password.encode("ascii"), salt, iterations)
     stored_key = hashlib.sha256(_hmac(salted, b"Client Key")).digest()
     server_key = _hmac(salted, b"Server Key")
-    return f"SCRAM-SHA-256${ITERATIONS}:{_b64(salt)}${_b64(stored_key)}:{_b64(server_key)}"
+    return f"SCRAM-SHA-256${iterations}:{_b64(salt)}${_b64(stored_key)}:{_b64(server_key)}"
 
 
 def _hmac(key: bytes, text: bytes) -> bytes:

@@ -1,0 +1,59 @@
+"""What a tenant's database holds, for a prompt: read by the SELECT-only account, from information_schema alone."""
+
+from typing import Any
+
+from app.engines.mysql.connections import Connection
+from app.engines.querying import ColumnInfo, Reference, TableInfo
+
+_MOST_COLUMNS = 20_000
+
+_COLUMNS = f"""
+SELECT t.table_name, t.table_type, t.table_comment, c.column_name, c.column_type, c.is_nullable, c.column_comment
+FROM information_schema.tables t
+JOIN information_schema.columns c ON c.table_schema = t.table_schema AND c.table_name = t.table_name
+WHERE t.table_schema = %s ORDER BY t.table_name, c.ordinal_position LIMIT {_MOST_COLUMNS}
+"""  # noqa: S608 - a number of ours
+_KEYS = """
+SELECT table_name, constraint_name, column_name, referenced_table_name, referenced_column_name
+FROM information_schema.key_column_usage
+WHERE table_schema = %s AND (constraint_name = 'PRIMARY' OR referenced_table_schema = %s)
+ORDER BY table_name, constraint_name, ordinal_position
+"""
+
+
+async def tables(connection: Connection, database: str) -> list[TableInfo]:
+    """In the order of their names."""
+    found: dict[str, TableInfo] = {}
+    for row in await connection.run(_COLUMNS, (database,)):
+        name, kind, comment, column, type_, nullable, column_comment = map(_text, row)
+        table = found.get(name)
+        if table is None:
+            is_view = kind != "BASE TABLE"
+            # MySQL gives every view this comment.
+            said = None if is_view and comment == "VIEW" else comment or None
+            table = found[name] = TableInfo(schema="", name=name, is_view=is_view, comment=said, columns=[])
+        info = ColumnInfo(name=column, type=type_, required=nullable == "NO", comment=column_comment or None)
+        table.columns.append(info)
+    if found:
+        await _add_keys(connection, database, found)
+    return list(found.values())
+
+
+async def _add_keys(connection: Connection, database: str, found: dict[str, TableInfo]) -> None:
+    foreign: dict[tuple[str, str, str], list[tuple[str, str]]] = {}
+    for row in await connection.run(_KEYS, (database, database)):
+        name, constraint, column, target, target_column = map(_text, row)
+        if name not in found:
+            continue
+        if constraint == "PRIMARY":
+            found[name].primary_key += (column,)
+        elif target in found:
+            foreign.setdefault((name, constraint, target), []).append((column, target_column))
+    for (name, _, target), pairs in foreign.items():
+        columns, targets = zip(*pairs, strict=True)
+        found[name].references.append(Reference(columns=columns, table=("", target), target_columns=targets))
+
+
+def _text(value: Any) -> str:
+    """The session leaves octets as they come."""
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value or "")

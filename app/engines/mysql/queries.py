@@ -1,0 +1,177 @@
+"""Sessions for questions on MySQL and MariaDB. One statement an answer, and no local files."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+
+import aiomysql
+import pymysql
+
+from app.engines import json_values
+from app.engines.mysql import described, values
+from app.engines.mysql.connections import CLOSE_SECONDS, Connection
+from app.engines.mysql.flavours import MARIADB
+from app.engines.querying import (
+    QueryFailed,
+    QueryLimits,
+    ReadSession,
+    ResultColumn,
+    RowsRead,
+    TableInfo,
+    WriteSession,
+    distinct,
+)
+
+_MARGIN_SECONDS = 5.0
+_SERVER_LOST = {2006, 2013, 2014}
+
+# What statements were judged by: no quotes that stand for names, backslashes that escape.
+_SQL_MODE = "STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION"
+
+
+class _StreamCursor(aiomysql.SSCursor):  # type: ignore[misc]  # the driver is untyped
+    async def _show_warnings(self, conn: Any) -> None:
+        """No second query for the warnings of a first."""
+
+
+async def prepare(connection: Connection, limits: QueryLimits, *, read_only: bool) -> None:
+    """Limits and modes of the session. MySQL bounds reads alone; other statements are killed from outside."""
+    if connection.flavour is MARIADB:
+        bound = f"max_statement_time = {limits.seconds:g}"
+    else:
+        bound = f"max_execution_time = {1000 * limits.seconds:.0f}"
+    seconds = max(1, round(limits.lock_seconds))
+    await connection.run(
+        f"SET SESSION sql_mode = '{_SQL_MODE}', time_zone = '+00:00', lock_wait_timeout = {seconds}, "
+        f"innodb_lock_wait_timeout = {seconds}, {bound}"
+    )
+    if read_only:
+        await connection.run("SET SESSION TRANSACTION READ ONLY")
+
+
+class _Session:
+    def __init__(self, connection: Connection, reopen: Any, limits: QueryLimits) -> None:
+        """`reopen` gives another connection of the same account."""
+        self._connection = connection
+        self._reopen = reopen
+        self._limits = limits
+
+    @asynccontextmanager
+    async def _watched(self) -> AsyncIterator[None]:
+        """A statement that we leave, for whatever reason, ends on the server too: it wouldn't notice by itself."""
+        number = self._connection.thread_id()
+        done = False
+        try:
+            async with asyncio.timeout(self._limits.seconds + _MARGIN_SECONDS):
+                yield
+            done = True
+        except pymysql.MySQLError as error:
+            done = not (error.args and error.args[0] in _SERVER_LOST)
+            raise
+        finally:
+            if not done:
+                self._connection.close()
+                await asyncio.shield(asyncio.create_task(self._kill(number)))
+
+    async def _kill(self, number: int) -> None:
+        # Gone already, or the account is closed by now: then whoever closed it ended its sessions.
+        with contextlib.suppress(OSError, pymysql.MySQLError, TimeoutError):
+            async with asyncio.timeout(CLOSE_SECONDS + _MARGIN_SECONDS):
+                connection = await self._reopen()
+                try:
+                    await connection.run(f"KILL {number:d}")
+                finally:
+                    connection.quit()
+
+
+class MySQLReadSession(_Session, ReadSession):
+    def __init__(self, connection: Connection, reopen: Any, limits: QueryLimits, database: str) -> None:
+        super().__init__(connection, reopen, limits)
+        self._database = database
+
+    async def describe(self) -> list[TableInfo]:
+        with _failing():
+            return await described.tables(self._connection, self._database)
+
+    async def read(self, sql: str) -> RowsRead:
+        with _failing():
+            async with self._watched():
+                cursor = _StreamCursor(self._connection)
+                await cursor.execute(sql)
+                read, complete = await self._rows(cursor)
+                if complete:
+                    return read
+            # What is left of the rows is not read to its end: the session goes instead.
+            async with self._abandoned():
+                return read
+
+    @asynccontextmanager
+    async def _abandoned(self) -> AsyncIterator[None]:
+        number = self._connection.thread_id()
+        self._connection.close()
+        killing = asyncio.create_task(self._kill(number))
+        yield
+        await asyncio.shield(killing)
+
+    async def _rows(self, cursor: Any) -> tuple[RowsRead, bool]:
+        """The rows, and whether all that the server sent was read."""
+        fields = cursor._result.fields if cursor._result and cursor.description else []
+        names = distinct([str(_name(field)) for field in fields])
+        kinds = [values.described(field) for field in fields]
+        columns = [ResultColumn(name, kind) for name, (kind, _) in zip(names, kinds, strict=True)]
+        rows: list[dict[str, Any]] = []
+        octets = 0
+        while (raw := await cursor.fetchone()) is not None if fields else False:
+            row = {
+                name: None if value is None else decode(value)
+                for name, (_, decode), value in zip(names, kinds, raw, strict=True)
+            }
+            octets += sum(len(name) + json_values.size(value) for name, value in row.items())
+            if octets > self._limits.octets and not rows:
+                raise QueryFailed(f"The first row is larger than {self._limits.octets} octets.")
+            if octets > self._limits.octets or len(rows) == self._limits.rows:
+                return RowsRead(columns=columns, rows=rows, truncated=True), False
+            rows.append(row)
+        return RowsRead(columns=columns, rows=rows, truncated=False), True
+
+
+class MySQLWriteSession(_Session, WriteSession):
+    async def write(self, sql: str) -> int:
+        with _failing():
+            return await self._one(sql)
+
+    async def change(self, statements: Sequence[str]) -> int:
+        for executed, sql in enumerate(statements):
+            # Each commits by itself.
+            with _failing(executed):
+                await self._one(sql)
+        return len(statements)
+
+    async def _one(self, sql: str) -> int:
+        async with self._watched(), self._connection.cursor() as cursor:
+            await cursor.execute(sql)
+            return max(0, int(cursor.rowcount))
+
+
+def _name(field: Any) -> str:
+    name = field.name
+    return name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name)
+
+
+@contextmanager
+def _failing(executed: int = 0) -> Iterator[None]:
+    """The engine's own words in place of the driver's exceptions."""
+    try:
+        yield
+    except pymysql.MySQLError as error:
+        number = error.args[0] if error.args and isinstance(error.args[0], int) else 0
+        lost = number in _SERVER_LOST or not number
+        message = str(error.args[1]) if len(error.args) > 1 else "The connection was lost."
+        raise QueryFailed(message, code=str(number or ""), executed=executed, certain=not lost) from error
+    except TimeoutError:
+        message = "Query execution was interrupted: the time limit was exceeded"
+        raise QueryFailed(message, code="3024", executed=executed) from None
+    except OSError as error:
+        raise QueryFailed("The connection was lost.", executed=executed, certain=False) from error

@@ -1,0 +1,21 @@
+"""The SELECT-only account of a MySQL tenant."""
+
+from app.engines.mysql.connections import Connection
+from app.engines.mysql.removal import account_name
+from app.engines.naming import HELPER_SEPARATOR
+from app.engines.querying import READER_PURPOSE, READER_SESSIONS
+
+
+def reader_name(name: str) -> str:
+    return f"{name}{HELPER_SEPARATOR}{READER_PURPOSE}"
+
+
+async def write_account(connection: Connection, name: str, password: str, *, exists: bool) -> None:
+    """The name alone tells whose helper it is, and whoever closes or removes the tenant does so to its helpers too."""
+    reader = account_name(reader_name(name))
+    await connection.run(
+        f"{'ALTER' if exists else 'CREATE'} USER {reader} {connection.flavour.identified(password)} "
+        # As many again, to end those.
+        f"WITH MAX_USER_CONNECTIONS {2 * READER_SESSIONS:d}"
+    )
+    await connection.run(f"GRANT SELECT, SHOW VIEW ON `{name}`.* TO {reader}")

@@ -1,0 +1,53 @@
+"""What a tenant's database holds, for a prompt: read by the SELECT-only account, from the catalogs alone."""
+
+from typing import Any
+
+from app.engines.querying import ColumnInfo, Reference, TableInfo
+
+_MOST_COLUMNS = 20_000
+
+_COLUMNS = f"""
+SELECT c.oid, n.nspname::text AS schema, c.relname::text AS name, c.relkind IN ('v', 'm') AS is_view,
+       t.description AS comment, a.attnum, a.attname::text AS column, format_type(a.atttypid, a.atttypmod) AS type,
+       a.attnotnull AS required, d.description AS column_comment
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+LEFT JOIN pg_description t ON t.objoid = c.oid AND t.classoid = 'pg_class'::regclass AND t.objsubid = 0
+LEFT JOIN pg_description d ON d.objoid = c.oid AND d.classoid = 'pg_class'::regclass AND d.objsubid = a.attnum
+WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition
+  AND n.nspname <> 'information_schema' AND NOT starts_with(n.nspname, 'pg_')
+ORDER BY c.oid, a.attnum LIMIT {_MOST_COLUMNS}
+"""  # noqa: S608 - a number of ours
+_KEYS = "SELECT conrelid, contype::text, conkey, confrelid, confkey FROM pg_constraint WHERE contype IN ('p', 'f')"
+
+
+async def tables(connection: Any) -> list[TableInfo]:
+    """In the order in which they were made."""
+    found: dict[int, TableInfo] = {}
+    names: dict[tuple[int, int], str] = {}
+    for row in await connection.fetch(_COLUMNS):
+        table = found.get(row["oid"])
+        if table is None:
+            table = found[row["oid"]] = TableInfo(
+                schema=row["schema"], name=row["name"], is_view=row["is_view"], comment=row["comment"], columns=[]
+            )
+        names[row["oid"], row["attnum"]] = row["column"]
+        table.columns.append(
+            ColumnInfo(name=row["column"], type=row["type"], required=row["required"], comment=row["column_comment"])
+        )
+    if found:
+        await _add_keys(connection, found, names)
+    return list(found.values())
+
+
+async def _add_keys(connection: Any, found: dict[int, TableInfo], names: dict[tuple[int, int], str]) -> None:
+    for row in await connection.fetch(_KEYS):
+        table, target = found.get(row["conrelid"]), found.get(row["confrelid"])
+        if table is None:
+            continue
+        columns = tuple(names[row["conrelid"], number] for number in row["conkey"])
+        if row["contype"] == "p":
+            table.primary_key = columns
+        elif target is not None:
+            targets = tuple(names[row["confrelid"], number] for number in row["confkey"])
+            table.references.append(Reference(columns=columns, table=target.key, target_columns=targets))

@@ -1,0 +1,187 @@
+"""Sessions for questions on PostgreSQL. The extended protocol refuses more than one statement at a time."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+
+import asyncpg
+
+from app.engines import json_values
+from app.engines.postgres import described, values
+from app.engines.postgres.connections import CLOSE_SECONDS
+from app.engines.postgres.wire import Meter, metered
+from app.engines.querying import (
+    QueryFailed,
+    QueryLimits,
+    ReadSession,
+    ResultColumn,
+    RowsRead,
+    TableInfo,
+    WriteSession,
+    distinct,
+)
+
+_BATCH = 200
+_MARGIN_SECONDS = 5.0
+"""How much longer than the server's own limit we wait for it to take effect."""
+
+
+def settings(limits: QueryLimits, *, read_only: bool) -> dict[str, str]:
+    """Given at the start of a session, they come before what the tenant has set for its role."""
+    return {
+        "application_name": "headwater",
+        "search_path": "public, pg_temp",
+        "standard_conforming_strings": "on",
+        "default_transaction_read_only": "on" if read_only else "off",
+        "statement_timeout": f"{1000 * limits.seconds:.0f}",
+        "lock_timeout": f"{1000 * limits.lock_seconds:.0f}",
+        "idle_in_transaction_session_timeout": f"{1000 * (limits.seconds + _MARGIN_SECONDS):.0f}",
+        # A statement whose client has died ends too.
+        "client_connection_check_interval": "2000",
+        "timezone": "UTC",
+        "datestyle": "ISO, YMD",
+        "intervalstyle": "iso_8601",
+        "extra_float_digits": "1",
+    }
+
+
+class PostgresReadSession(ReadSession):
+    def __init__(self, connection: Any, limits: QueryLimits) -> None:
+        self._connection = connection
+        self._limits = limits
+
+    async def describe(self) -> list[TableInfo]:
+        with _failing():
+            return await described.tables(self._connection)
+
+    async def read(self, sql: str) -> RowsRead:
+        meter = metered(self._connection)
+        meter.most = self._limits.most_octets
+        with _failing(meter):
+            async with _bounded(self._limits), self._connection.transaction(readonly=True):
+                return await self._rows(*await self._prepared(sql))
+
+    async def _prepared(self, sql: str) -> tuple[Any, Sequence[Any]]:
+        """A statement whose columns come in the form that loses nothing, and those columns."""
+        statement = await self._connection.prepare(sql)
+        attributes = statement.get_attributes()
+        types = {attribute.type.oid: attribute.type for attribute in attributes}
+        as_text = [type_ for type_ in types.values() if values.needs_text(type_)]
+        if not as_text:
+            return statement, attributes
+        codecs = self._connection._protocol.get_settings()
+        for type_ in as_text:
+            # The driver's public way to do so refuses arrays, ranges and composites.
+            codecs.add_python_codec(type_.oid, type_.name, type_.schema, [], "scalar", str, str, "text")
+        return await self._connection.prepare(sql), attributes
+
+    async def _rows(self, statement: Any, attributes: Sequence[Any]) -> RowsRead:
+        names = distinct([attribute.name for attribute in attributes])
+        decoders = [values.decoder(attribute.type) for attribute in attributes]
+        columns = [ResultColumn(name, attribute.type.name) for name, attribute in zip(names, attributes, strict=True)]
+        kept = _Kept(names, decoders, self._limits)
+        cursor = await statement.cursor()
+        while not kept.truncated:
+            batch = await cursor.fetch(_BATCH)
+            for record in batch:
+                kept.add(record)
+            if len(batch) < _BATCH:
+                break
+        return RowsRead(columns=columns, rows=kept.rows, truncated=kept.truncated)
+
+
+class _Kept:
+    """Rows as JSON, up to the limits."""
+
+    def __init__(self, names: list[str], decoders: list[values.Decode], limits: QueryLimits) -> None:
+        self._names = names
+        self._decoders = decoders
+        self._limits = limits
+        self._octets = 0
+        self.rows: list[dict[str, Any]] = []
+        self.truncated = False
+
+    def add(self, record: Any) -> None:
+        if self.truncated:
+            return
+        row = {
+            name: None if value is None else decode(value)
+            for name, decode, value in zip(self._names, self._decoders, record, strict=True)
+        }
+        self._octets += sum(len(name) + json_values.size(value) for name, value in row.items())
+        if self._octets > self._limits.octets and not self.rows:
+            raise QueryFailed(f"The first row is larger than {self._limits.octets} octets.")
+        if self._octets > self._limits.octets or len(self.rows) == self._limits.rows:
+            self.truncated = True
+        else:
+            self.rows.append(row)
+
+
+class PostgresWriteSession(WriteSession):
+    def __init__(self, connection: Any, limits: QueryLimits) -> None:
+        self._connection = connection
+        self._limits = limits
+
+    async def write(self, sql: str) -> int:
+        return await self._run([sql])
+
+    async def change(self, statements: Sequence[str]) -> int:
+        await self._run(statements)
+        return len(statements)
+
+    async def _run(self, statements: Sequence[str]) -> int:
+        """All or none, in one transaction. Returns the rows that the last one changed."""
+        meter = metered(self._connection)
+        meter.most = self._limits.most_octets
+        with _failing(meter) as progress:
+            async with _bounded(self._limits):
+                transaction = self._connection.transaction()
+                await transaction.start()
+                status = ""
+                for sql in statements:
+                    statement = await self._connection.prepare(sql)
+                    await statement.fetch()
+                    status = statement.get_statusmsg()
+                progress.committing = True
+                await transaction.commit()
+        last = status.rsplit(" ", 1)[-1]
+        return int(last) if last.isdigit() else 0
+
+
+class _Progress:
+    committing = False
+
+
+@contextmanager
+def _failing(meter: Meter | None = None) -> Iterator[_Progress]:
+    """The engine's own words in place of the driver's exceptions."""
+    progress = _Progress()
+    try:
+        yield progress
+    except asyncpg.PostgresError as error:
+        lost = isinstance(error, asyncpg.PostgresConnectionError)
+        raise QueryFailed(
+            str(error.args[0]), code=error.sqlstate, certain=not (lost and progress.committing)
+        ) from error
+    except TimeoutError:
+        raise QueryFailed("canceling statement due to statement timeout", code="57014") from None
+    except (OSError, asyncpg.InterfaceError, asyncpg.InternalClientError) as error:
+        if meter is not None and meter.exceeded:
+            raise QueryFailed(f"The answer is larger than {meter.most} octets.") from error
+        raise QueryFailed("The connection was lost.", certain=not progress.committing) from error
+
+
+@asynccontextmanager
+async def _bounded(limits: QueryLimits) -> AsyncIterator[None]:
+    """The server's limits are settings, which a function of the tenant's may lift for the next statement."""
+    async with asyncio.timeout(limits.seconds + _MARGIN_SECONDS):
+        yield
+
+
+async def finish(connection: Any) -> None:
+    """Politely where that is possible at once; else the server finds out by itself."""
+    try:
+        await connection.close(timeout=CLOSE_SECONDS)
+    except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+        connection.terminate()

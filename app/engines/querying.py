@@ -1,0 +1,128 @@
+"""What an engine does for questions: sessions without rights beyond the tenant's own, opened for one question and
+closed after it."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from app.engines.errors import EngineError
+
+READER_PURPOSE = "ro"
+"""The SELECT-only account of a tenant is `<name>_ro`."""
+READER_SESSIONS = 4
+"""Sessions that the SELECT-only account may hold. They come on top of the tenant's own."""
+
+
+class QueryLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """Of one statement. `seconds` holds on the server, `rows` and `octets` cut an answer short."""
+
+    seconds: float
+    lock_seconds: float = 5.0
+    rows: int
+    octets: int = 8 * 1024 * 1024
+
+    @property
+    def most_octets(self) -> int:
+        """Where the connection is cut: of rows that come together, the last may be too many."""
+        return 4 * self.octets
+
+
+class ResultColumn(msgspec.Struct, frozen=True):
+    """`type` is the engine's name for it."""
+
+    name: str
+    type: str
+
+
+class RowsRead(msgspec.Struct, frozen=True, kw_only=True):
+    """Values are ready for JSON, without loss. No two columns have the same name."""
+
+    columns: list[ResultColumn]
+    rows: list[dict[str, Any]]
+    truncated: bool
+
+
+class ColumnInfo(msgspec.Struct, frozen=True, kw_only=True):
+    name: str
+    type: str
+    required: bool
+    comment: str | None = None
+
+
+class Reference(msgspec.Struct, frozen=True, kw_only=True):
+    """A foreign key. `table` is the key of another `TableInfo`."""
+
+    columns: tuple[str, ...]
+    table: tuple[str, str]
+    target_columns: tuple[str, ...]
+
+
+class TableInfo(msgspec.Struct, kw_only=True):
+    """A table or view. `schema` is empty where the engine has none inside a database."""
+
+    schema: str
+    name: str
+    is_view: bool
+    comment: str | None = None
+    columns: list[ColumnInfo]
+    primary_key: tuple[str, ...] = ()
+    references: list[Reference] = msgspec.field(default_factory=list)
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.schema, self.name
+
+
+class QueryFailed(EngineError):
+    """The engine refused or broke off a statement. The message is the engine's own, and may quote data.
+
+    `executed` is the number of statements before it that took effect and stay. `certain` is false when the
+    connection was lost and nobody can tell whether it took effect.
+    """
+
+    def __init__(self, message: str, *, code: str | None = None, executed: int = 0, certain: bool = True) -> None:
+        super().__init__(message, code=code)
+        self.executed = executed
+        self.certain = certain
+
+
+class ReadSession(ABC):
+    """One session of the SELECT-only account, read-only besides. What it ran last is untrusted: never used again."""
+
+    @abstractmethod
+    async def describe(self) -> list[TableInfo]:
+        """The tables and views of the tenant's own schemas: names, types and comments, no rows."""
+
+    @abstractmethod
+    async def read(self, sql: str) -> RowsRead:
+        """Raises `QueryFailed`. When it is cancelled, the statement is cancelled on the server."""
+
+
+class WriteSession(ABC):
+    """One session of the tenant's own account."""
+
+    @abstractmethod
+    async def write(self, sql: str) -> int:
+        """Rows that the statement changed, after its commit. Raises `QueryFailed`; a cancelled one is cancelled on
+        the server."""
+
+    @abstractmethod
+    async def change(self, statements: Sequence[str]) -> int:
+        """Runs statements that change the schema, as far as the engine can all or none. Raises `QueryFailed`."""
+
+
+def distinct(names: Sequence[str]) -> list[str]:
+    """The same names, with a number where one repeats: `id`, `id_2`."""
+    taken = set(names)
+    seen: set[str] = set()
+    result = []
+    for name in names:
+        number, chosen = 2, name
+        while chosen in seen or (chosen != name and chosen in taken):
+            chosen = f"{name}_{number}"
+            number += 1
+        seen.add(chosen)
+        result.append(chosen)
+    return result

@@ -1,0 +1,247 @@
+"""Sessions for questions: the SELECT-only account, its limits, values without loss, cancelling on the server."""
+
+import asyncio
+import contextlib
+from typing import Any
+
+import msgspec
+import pytest
+
+from app.engines.base import EngineError, LoginRefused, Tenant
+from app.engines.querying import QueryFailed, QueryLimits
+from tests.engines.harness import EngineHost, as_root, refusal, session_of, tenants
+from tests.support.waiting import until
+
+LIMITS = QueryLimits(seconds=20, rows=10)
+PASSWORD = "Reader-passw0rd"
+
+
+def on(host: EngineHost, postgres: Any, mysql: Any) -> Any:
+    return postgres if host.flavour == "postgres" else mysql
+
+
+async def prepare(host: EngineHost, tenant: Tenant, *statements: str) -> None:
+    async with session_of(host, tenant) as session:
+        for statement in statements:
+            await session.run(statement)
+
+
+async def read(host: EngineHost, tenant: Tenant, sql: str, limits: QueryLimits = LIMITS) -> Any:
+    """Rows as a client gets them."""
+    async with host.adapter.reading(tenant, PASSWORD, limits) as session:
+        result = await session.read(sql)
+    return msgspec.json.decode(msgspec.json.encode(result))
+
+
+async def test_the_reader_reads_what_was_there_and_what_comes_later(host: EngineHost) -> None:
+    async with tenants(host) as [tenant]:
+        await prepare(host, tenant, "CREATE TABLE earlier (n INT)", "INSERT INTO earlier VALUES (1)")
+        for _ in range(2):
+            await host.adapter.make_reader(tenant, PASSWORD)
+        await prepare(host, tenant, "CREATE TABLE later (n INT)", "CREATE VIEW seen AS SELECT n + 1 AS n FROM earlier")
+        assert (await read(host, tenant, "SELECT n FROM earlier"))["rows"] == [{"n": 1}]
+        assert (await read(host, tenant, "SELECT n FROM seen"))["rows"] == [{"n": 2}]
+        assert (await read(host, tenant, "SELECT n FROM later"))["rows"] == []
+
+
+async def test_a_new_password_replaces_the_old(host: EngineHost) -> None:
+    async with tenants(host) as [tenant]:
+        await host.adapter.make_reader(tenant, "Another-passw0rd")
+        with pytest.raises(LoginRefused):
+            await read(host, tenant, "SELECT 1")
+        await host.adapter.make_reader(tenant, PASSWORD)
+        await read(host, tenant, "SELECT 1")
+
+
+async def test_the_role_alone_keeps_reads_from_writing(host: EngineHost) -> None:
+    """Without the session's read-only mode, and without any look at the statement."""
+    async with tenants(host) as [tenant]:
+        await prepare(host, tenant, "CREATE TABLE kept (n INT)", "INSERT INTO kept VALUES (1)")
+        await host.adapter.make_reader(tenant, PASSWORD)
+        reader = Tenant(name=f"{tenant.name}_ro", password=PASSWORD, marker=tenant.marker)
+        session = await host.login(reader, database=tenant.name)
+        for statement in (
+            "INSERT INTO kept VALUES (2)",
+            "UPDATE kept SET n = 3",
+            "DELETE FROM kept",
+            "DROP TABLE kept",
+            "ALTER TABLE kept ADD COLUMN m INT",
+            "TRUNCATE TABLE kept",
+            "CREATE TABLE mine (n INT)",
+            "CREATE TEMPORARY TABLE mine (n INT)",
+            "CREATE VIEW mine AS SELECT 1",
+            on(host, "CREATE SCHEMA mine", "CREATE DATABASE mine"),
+            on(host, f'SET ROLE "{tenant.name}"', "SET GLOBAL max_connections = 5"),
+            on(host, "SELECT pg_read_file('/etc/passwd')", "SELECT 1 INTO OUTFILE '/tmp/headwater-out'"),
+            on(host, "SELECT * FROM pg_authid", "SELECT * FROM mysql.user"),
+            on(host, "COPY kept TO '/tmp/headwater-out'", "LOAD DATA INFILE '/etc/passwd' INTO TABLE kept"),
+        ):
+            assert await refusal(session, statement), statement
+        await session.close()
+        assert (await read(host, tenant, "SELECT n FROM kept"))["rows"] == [{"n": 1}]
+
+
+async def test_a_reading_session_is_read_only_besides(host: EngineHost) -> None:
+    async with tenants(host) as [tenant]:
+        await prepare(host, tenant, "CREATE TABLE kept (n INT)")
+        await host.adapter.make_reader(tenant, PASSWORD)
+        await as_root(host, *grant_everything(host, tenant))
+        for statement in ("INSERT INTO kept VALUES (2)", "SELECT 1; INSERT INTO kept VALUES (2)"):
+            with pytest.raises(QueryFailed):
+                await read(host, tenant, statement)
+        assert (await read(host, tenant, "SELECT n FROM kept"))["rows"] == []
+
+
+def grant_everything(host: EngineHost, tenant: Tenant) -> list[str]:
+    if host.flavour == "postgres":
+        return [f'GRANT "{tenant.name}" TO "{tenant.name}_ro"']
+    return [f"GRANT ALL ON `{tenant.name}`.* TO '{tenant.name}_ro'@'%'"]
+
+
+async def test_closed_opened_and_removed_with_the_tenant(host: EngineHost) -> None:
+    async with tenants(host) as [tenant]:
+        await host.adapter.make_reader(tenant, PASSWORD)
+        await host.adapter.revoke(tenant)
+        with pytest.raises(LoginRefused):
+            await read(host, tenant, "SELECT 1")
+        with pytest.raises(LoginRefused):
+            await host.adapter.make_reader(tenant, PASSWORD)
+        await host.adapter.restore(tenant)
+        await read(host, tenant, "SELECT 1")
+        await host.adapter.destroy(tenant)
+        assert not [entry for entry in await host.catalog() if any(tenant.name in str(part) for part in entry)]
+        with pytest.raises(EngineError):
+            await host.adapter.make_reader(tenant, PASSWORD)
+
+
+async def test_rows_are_capped(host: EngineHost) -> None:
+    async with tenants(host) as [tenant]:
+        await host.adapter.make_reader(tenant, PASSWORD)
+        numbers = "WITH RECURSIVE s AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM s WHERE n < {}) SELECT n FROM s"
+        for count, truncated in ((9, False), (10, False), (11, True), (900, True)):
+            result = await read(host, tenant, numbers.format(count))
+            assert (len(result["rows"]), result["truncated"]) == (min(count, 10), truncated)
+        many = await read(host, tenant, numbers.format(400), msgspec.structs.replace(LIMITS, rows=400))
+        assert (len(many["rows"]), many["truncated"]) == (400, False)
+
+
+async def test_octets_are_capped(host: EngineHost) -> None:
+    small = msgspec.structs.replace(LIMITS, octets=100_000)
+    async with tenants(host) as [tenant]:
+        await host.adapter.make_reader(tenant, PASSWORD)
+        rows = "SELECT repeat('x', {0}) AS x UNION ALL SELECT repeat('y', {0}) UNION ALL SELECT repeat('z', {0})"
+        result = await read(host, tenant, rows.format(60_000), small)
+        assert (len(result["rows"]), result["truncated"]) == (1, True)
+        for size in (150_000, 10_000_000):
+            with pytest.raises(QueryFailed, match="larger than"):
+                await read(host, tenant, f"SELECT repeat('x', {size}) AS x", small)
+
+
+async def test_time_is_limited_on_the_server(host: EngineHost) -> None:
+    async with tenants(host) as [tenant]:
+        await host.adapter.make_reader(tenant, PASSWORD)
+        with pytest.raises(QueryFailed) as caught:
+            await read(host, tenant, slow(host), msgspec.structs.replace(LIMITS, seconds=0.5))
+        assert caught.value.code in ("57014", "1969", "3024", "1317")
+        await gone(host, tenant)
+
+
+def slow(host: EngineHost) -> str:
+    """Half a minute of work; MySQL lets a sleep that was cut short pass for an answer."""
+    if host.flavour == "postgres":
+        return "SELECT pg_sleep(30)"
+    return (
+        "SELECT COUNT(*) FROM information_schema.columns a, information_schema.columns b, information_schema.columns c"
+    )
+
+
+async def sessions(host: EngineHost, tenant: Tenant) -> int:
+    table, column = on(host, ("pg_stat_activity", "usename"), ("information_schema.processlist", "user"))
+    [(count,)] = await as_root(host, f"SELECT count(*) FROM {table} WHERE {column} LIKE '{tenant.name}%'")
+    return int(count)
+
+
+async def gone(host: EngineHost, tenant: Tenant) -> None:
+    async def nobody() -> bool:
+        return not await sessions(host, tenant)
+
+    await until(nobody)
+
+
+@pytest.mark.parametrize("way", ["read", "write"])
+async def test_a_cancelled_statement_ends_on_the_server(host: EngineHost, way: str) -> None:
+    async with tenants(host) as [tenant]:
+        await prepare(host, tenant, "CREATE TABLE kept (n BIGINT)")
+        await host.adapter.make_reader(tenant, PASSWORD)
+
+        async def run() -> None:
+            if way == "read":
+                await read(host, tenant, slow(host))
+            else:
+                async with host.adapter.writing(tenant, LIMITS) as session:
+                    await session.write(f"INSERT INTO kept {slow(host).replace('pg_sleep(30)', '1 FROM pg_sleep(30)')}")
+
+        task = asyncio.create_task(run())
+        await until(lambda: sessions(host, tenant))
+        await asyncio.sleep(0.2)
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+        await gone(host, tenant)
+        assert (await read(host, tenant, "SELECT n FROM kept"))["rows"] == []
+
+
+async def test_writes_and_changes(host: EngineHost) -> None:
+    async with tenants(host) as [tenant]:
+        async with host.adapter.writing(tenant, LIMITS) as session:
+            assert await session.change(["CREATE TABLE a (n INT)", "CREATE TABLE b (n INT)"]) == 2
+        async with host.adapter.writing(tenant, LIMITS) as session:
+            assert await session.write("INSERT INTO a VALUES (1), (2), (3)") == 3
+        async with host.adapter.writing(tenant, LIMITS) as session:
+            assert await session.write("DELETE FROM a WHERE n > 1") == 2
+        async with host.adapter.writing(tenant, LIMITS) as session:
+            with pytest.raises(QueryFailed) as caught:
+                await session.change(["CREATE TABLE c (n INT)", "CREATE TABLE a (n INT)"])
+        assert caught.value.executed == on(host, 0, 1)
+        async with session_of(host, tenant) as plain:
+            there = await plain.run("SELECT 1 FROM information_schema.tables WHERE table_name = 'c'")
+        assert len(there) == on(host, 0, 1), "PostgreSQL takes the first back, MySQL keeps it"
+
+
+async def test_a_statement_is_one_statement(host: EngineHost) -> None:
+    async with tenants(host) as [tenant]:
+        await prepare(host, tenant, "CREATE TABLE a (n INT)")
+        async with host.adapter.writing(tenant, LIMITS) as session:
+            with pytest.raises(QueryFailed):
+                await session.write("INSERT INTO a VALUES (1); INSERT INTO a VALUES (2)")
+        await host.adapter.make_reader(tenant, PASSWORD)
+        assert (await read(host, tenant, "SELECT * FROM a"))["rows"] == []
+
+
+async def test_what_is_described(host: EngineHost) -> None:
+    comment = on(host, [], [" COMMENT 'who bought'"])
+    async with tenants(host) as [tenant]:
+        await prepare(
+            host,
+            tenant,
+            "CREATE TABLE customers (id INT PRIMARY KEY, name VARCHAR(20) NOT NULL)" + "".join(comment),
+            "CREATE TABLE orders (id INT PRIMARY KEY, customer_id INT, "
+            "FOREIGN KEY (customer_id) REFERENCES customers (id))",
+            "CREATE VIEW buyers AS SELECT name FROM customers",
+            *on(host, ["COMMENT ON TABLE customers IS 'who bought'"], []),
+        )
+        await host.adapter.make_reader(tenant, PASSWORD)
+        async with host.adapter.reading(tenant, PASSWORD, LIMITS) as session:
+            tables = {table.name: table for table in await session.describe()}
+            assert (await session.read("SELECT 1 AS n")).rows == [{"n": 1}], "the same session then reads"
+        assert tables.keys() == {"customers", "orders", "buyers"}
+        customers, orders = tables["customers"], tables["orders"]
+        assert customers.comment == "who bought"
+        assert customers.primary_key == ("id",)
+        assert [(column.name, column.required) for column in customers.columns] == [("id", True), ("name", True)]
+        assert "char" in customers.columns[1].type
+        assert [(key.columns, key.table, key.target_columns) for key in orders.references] == [
+            (("customer_id",), customers.key, ("id",))
+        ]
+        assert tables["buyers"].is_view
+        assert not customers.is_view
