@@ -86,6 +86,14 @@ class FoundTenant(msgspec.Struct, frozen=True, kw_only=True):
     marker: str
     has_database: bool
     has_role: bool
+    admits: bool
+    """Logins are possible: access was not ended."""
+    may_connect: bool
+    """Its role holds the right to connect to its database."""
+    may_create: bool
+    """Its role holds the right to create in its database. MySQL tells no more than `may_connect` does."""
+    has_schema: bool
+    """It owns a schema in its database. On MySQL the two are one."""
 
 
 class EngineAdapter(ABC):
@@ -149,6 +157,12 @@ class EngineAdapter(ABC):
     @abstractmethod
     async def restore(self, tenant: Tenant) -> None:
         """Undoes `revoke`: the same credentials work again. What was revoked half made is whole afterwards."""
+
+    @abstractmethod
+    async def repair(self, tenant: Tenant) -> None:
+        """Gives the tenant back what it can take from itself: its rights on its database and the schema `public`,
+        which DROP OWNED removes on PostgreSQL; the database, which it may drop on MySQL. Touches no data, and leaves
+        closed what was revoked. Raises `EngineError` when parts are missing that it can't have removed."""
 
     @abstractmethod
     async def destroy(self, tenant: Tenant) -> None:

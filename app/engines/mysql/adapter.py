@@ -108,6 +108,16 @@ class MySQLAdapter(EngineAdapter):
                 await connection.run(f"ALTER USER {account_name(account)} ACCOUNT UNLOCK")
             await bookkeeping.mark_revoked(connection, tenant.name, False)
 
+    async def repair(self, tenant: Tenant) -> None:
+        check_tenant(tenant)
+        async with self._known(tenant) as (connection, found):
+            row = await bookkeeping.read(connection, tenant)
+            if row is None or row.revoked:
+                return
+            if not found.database:
+                await connection.run(f"CREATE DATABASE IF NOT EXISTS `{tenant.name}` CHARACTER SET utf8mb4")
+            await _grant(connection, tenant)
+
     async def destroy(self, tenant: Tenant) -> None:
         check_tenant(tenant)
         async with self._ours(tenant) as connection:

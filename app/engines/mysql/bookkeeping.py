@@ -101,12 +101,22 @@ async def forget(connection: Connection, name: str) -> None:
 
 async def list_rows(connection: Connection) -> list[FoundTenant]:
     rows = await connection.run(
-        "SELECT t.name, t.marker, s.schema_name IS NOT NULL, "
-        "EXISTS (SELECT 1 FROM mysql.user u WHERE u.user = t.name) "
+        "SELECT t.name, t.marker, s.schema_name IS NOT NULL, t.revoked, "
+        "EXISTS (SELECT 1 FROM mysql.user u WHERE u.user = t.name), "
+        "EXISTS (SELECT 1 FROM mysql.db d WHERE d.user = t.name AND d.db = t.name) "
         "FROM headwater.tenants t "
         "LEFT JOIN information_schema.schemata s ON s.schema_name = CONVERT(t.name USING utf8mb4) ORDER BY t.name"
     )
     return [
-        FoundTenant(name=name, marker=marker, has_database=bool(database), has_role=bool(role))
-        for name, marker, database, role in rows
+        FoundTenant(
+            name=name,
+            marker=marker,
+            has_database=bool(database),
+            has_role=bool(role),
+            admits=bool(role and not revoked),
+            may_connect=bool(granted),
+            may_create=bool(granted),
+            has_schema=bool(database),
+        )
+        for name, marker, database, revoked, role, granted in rows
     ]

@@ -121,6 +121,16 @@ class PostgresAdapter(EngineAdapter):
             await self._hand_over_schema(tenant.name)
             await connection.execute(statements.allow_logins(tenant, found))
 
+    async def repair(self, tenant: Tenant) -> None:
+        check_tenant(tenant)
+        async with self._connections.locked(tenant.name) as connection:
+            found = (await catalog.find(connection, tenant.name)).require(tenant)
+            if found.revoked:
+                return
+            # The schema first: that the rights are whole is the sign that nothing is left to mend.
+            await self._hand_over_schema(tenant.name)
+            await connection.execute(statements.open_database(tenant))
+
     async def destroy(self, tenant: Tenant) -> None:
         check_tenant(tenant)
         await self.revoke(tenant)

@@ -81,15 +81,21 @@ FROM pg_database d WHERE d.datname = ANY($1::name[])
 """
 _LIST = """
 WITH roles AS (
-    SELECT rolname::text AS name, shobj_description(oid, 'pg_authid') AS marker FROM pg_roles
+    SELECT oid, rolname::text AS name, shobj_description(oid, 'pg_authid') AS marker, rolcanlogin FROM pg_roles
 ), databases AS (
-    SELECT datname::text AS name, shobj_description(oid, 'pg_database') AS marker,
+    SELECT oid, datname::text AS name, shobj_description(oid, 'pg_database') AS marker, datallowconn,
            pg_get_userbyid(datdba) = current_user AS owned FROM pg_database
 ), marked_roles AS (
     SELECT * FROM roles WHERE starts_with(marker, $1)
 )
 SELECT coalesce(r.name, d.name) AS name, coalesce(r.marker, d.marker) AS marker,
-       d.name IS NOT NULL AS has_database, r.name IS NOT NULL AS has_role
+       d.name IS NOT NULL AS has_database, r.name IS NOT NULL AS has_role,
+       coalesce(r.rolcanlogin AND d.datallowconn, false) AS admits,
+       coalesce(has_database_privilege(r.oid, d.oid, 'CONNECT'), false) AS may_connect,
+       coalesce(has_database_privilege(r.oid, d.oid, 'CREATE'), false) AS may_create,
+       -- What every database tells of its owners, so that none of them has to be entered.
+       EXISTS (SELECT FROM pg_shdepend s WHERE s.refclassid = 'pg_authid'::regclass AND s.refobjid = r.oid
+               AND s.dbid = d.oid AND s.classid = 'pg_namespace'::regclass AND s.deptype = 'o') AS has_schema
 FROM marked_roles r
 FULL JOIN databases d ON d.name = r.name AND (d.marker = r.marker OR d.marker IS NULL AND d.owned)
 WHERE r.name IS NOT NULL OR starts_with(d.marker, $1)
