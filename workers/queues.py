@@ -7,6 +7,7 @@ import msgspec
 
 from activities.control import ControlActivitiesOnStore
 from activities.engine import EngineActivitiesOnHosts
+from activities.pool import PoolActivitiesOnHosts, PoolActivitiesOnStore
 from activities.sweep import SweepActivitiesOnStore
 from app.contracts.queues import CONTROL_QUEUE
 from app.core.secrets import SecretBox
@@ -34,13 +35,20 @@ class Serving(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _CONTROL = Serving(
-    parts=(lambda _: ControlActivitiesOnStore(), lambda _: SweepActivitiesOnStore()),
+    parts=(
+        lambda _: ControlActivitiesOnStore(),
+        lambda tools: PoolActivitiesOnStore(tools.box, tools.settings),
+        lambda _: SweepActivitiesOnStore(),
+    ),
     workflows=WORKFLOWS,
     steps=20,
     connections=20,
 )
 _ENGINE = Serving(
-    parts=(lambda tools: EngineActivitiesOnHosts(tools.box, tools.adapters),),
+    parts=(
+        lambda tools: EngineActivitiesOnHosts(tools.box, tools.adapters),
+        lambda tools: PoolActivitiesOnHosts(tools.box, tools.adapters),
+    ),
     # An engine host has fewer administrator's connections than that.
     steps=12,
     # A step holds one for its lock and works on a second.

@@ -24,6 +24,7 @@ from temporalio.common import Priority
 from temporalio.service import RPCError
 
 from app.contracts.base import Contract
+from app.contracts.pool import RefillPool
 from app.contracts.queues import CONTROL_QUEUE
 from app.contracts.upkeep import Sweep
 from app.core.settings import Settings
@@ -60,6 +61,12 @@ UPKEEP_SCHEDULES: tuple[Upkeep, ...] = (
         workflow=Sweep,
         every=lambda settings: settings.sweep_interval_seconds,
         summary="Remove what has had its time from our own database",
+    ),
+    Upkeep(
+        id="refill-pool",
+        workflow=RefillPool,
+        every=lambda settings: settings.refill_interval_seconds,
+        summary="All pools, on schedule",
     ),
 )
 

@@ -77,3 +77,16 @@ def engine(region: str, round_: int, summary: str, *, waited_for: bool) -> Activ
             maximum_attempts=min(3 * 2**round_, _MOST_ATTEMPTS),
         ),
     )
+
+
+def attempt(region: str, summary: str) -> ActivityConfig:
+    """Upkeep on a region's engines that comes again by itself: one try is enough, and where nobody takes it up none."""
+    return ActivityConfig(
+        task_queue=engine_queue(region),
+        summary=summary,
+        priority=_NOBODY_WAITS,
+        schedule_to_start_timeout=timedelta(seconds=30),
+        start_to_close_timeout=timedelta(seconds=60),
+        heartbeat_timeout=_HEARTBEAT,
+        retry_policy=RetryPolicy(maximum_attempts=1),
+    )

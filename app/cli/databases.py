@@ -53,12 +53,16 @@ def databases() -> None:
 
 @databases.command("list")
 @click.option("--all", "with_destroyed", is_flag=True, help="Also those of which nothing is left.")
+@click.option("--pooled", is_flag=True, help="Those of the warm pool instead, which are no team's yet.")
 @shown
-async def list_databases(with_destroyed: bool) -> list[DatabaseLine]:
-    """Show the databases, newest first."""
+async def list_databases(with_destroyed: bool, pooled: bool) -> list[DatabaseLine]:
+    """Show the teams' databases, newest first."""
     async with store():
         return await fetch_all(
-            DatabaseLine, f"{_SELECT} WHERE $1 OR d.destroyed_at IS NULL ORDER BY d.id DESC", with_destroyed
+            DatabaseLine,
+            f"{_SELECT} WHERE ($1 OR d.destroyed_at IS NULL) AND (d.team_id IS NULL) = $2 ORDER BY d.position DESC",
+            with_destroyed,
+            pooled,
         )
 
 

@@ -8,6 +8,7 @@ from app.cli.accounts import keys, teams, users
 from app.cli.check import check
 from app.cli.databases import databases
 from app.cli.hosts import hosts
+from app.cli.pool import pool
 from app.cli.workflows import workflows
 from app.local.__main__ import main as run_stack
 
@@ -24,5 +25,5 @@ def up() -> None:
     sys.exit(run_stack())
 
 
-for command in (users, keys, teams, databases, hosts, workflows, check):
+for command in (users, keys, teams, databases, hosts, pool, workflows, check):
     main.add_command(command)

@@ -59,6 +59,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     # Workflows
     pool_size: int = 3
+    """Databases made ahead, per region and engine; 0 for none."""
+    pool_max_age_seconds: float = 604_800
+    """When one that nobody has claimed is replaced."""
+    pool_verify_seconds: float = 300
+    """How often one is tried again while it waits."""
     deletion_grace_seconds: float = 86_400
     webhook_retry_schedule: tuple[float, ...] = (0, 5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400)
     webhook_allow_cidrs: tuple[str, ...] = ()
@@ -123,6 +128,8 @@ _POSITIVE = {
     "revocation_timeout_seconds",
     "quota_interval_seconds",
     "refill_interval_seconds",
+    "pool_max_age_seconds",
+    "pool_verify_seconds",
     "reconcile_interval_seconds",
     "sweep_interval_seconds",
     "nl_max_rows",

@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+import msgspec
 from msgspec import UNSET
 
 from app.auth.principal import Principal
@@ -13,6 +14,7 @@ from app.core.ids import engine_name, engine_password, new_uuid
 from app.core.secrets import SecretBox
 from app.databases import records
 from app.databases.lifecycle import placement_of
+from app.databases.limits import request_limits
 from app.databases.records import DatabaseRecord
 from app.databases.schemas import CreateDatabase
 from app.databases.teams import Team, team_for_create
@@ -24,15 +26,49 @@ from app.events.types import EventType
 from app.hosts.adapters import password_place
 from app.hosts.loads import place
 from app.plans.plans import check_quotas, limits_in_force
+from app.pool.claim import Claimed, Wish, claim
 from app.store.session import fetch
 
 
-async def create(box: SecretBox, principal: Principal, request: CreateDatabase) -> Accepted:
-    """Raises `InvalidField`, `PlanLimitExceeded` or `CapacityExhausted`."""
+class Created(msgspec.Struct, frozen=True):
+    accepted: Accepted
+    from_pool: bool
+
+
+async def create(box: SecretBox, principal: Principal, request: CreateDatabase) -> Created:
+    """From the warm pool, or else one that is to be made. Raises `InvalidField`, `PlanLimitExceeded` or
+    `CapacityExhausted`."""
     team = await team_for_create(principal, request)
     check_quotas(team.tier, request.plan, request.quotas)
     connections = limits_in_force(request.plan, request.quotas).connection_hard_limit
-    return await _provision(box, principal, request, team, connections)
+    claimed = await claim(
+        Wish(
+            engine=request.db_type,
+            region=None if request.region is UNSET else request.region,
+            name=request.name,
+            plan=request.plan,
+            quotas=request.quotas,
+            connections=connections,
+            team_id=team.id,
+            user_id=principal.user_id,
+        )
+    )
+    if claimed is None:
+        accepted = await _provision(box, principal, request, team, connections)
+    else:
+        accepted = await _hand_over(claimed, team)
+    return Created(accepted, from_pool=claimed is not None)
+
+
+async def _hand_over(claimed: Claimed, team: Team) -> Accepted:
+    """It is active already, so that is all there is to tell. Only other limits than it was made with are waited for."""
+    record = await records.find(claimed.uuid)
+    assert record is not None, "it was claimed a moment ago"
+    await outbox.append(
+        EventType.DATABASE_PROVISIONED, team_id=team.id, database_id=record.id, data=masked_view(record)
+    )
+    start = None if claimed.revision is None else await request_limits(record, claimed.revision)
+    return Accepted(subject=str(claimed.uuid), start=start, settled=start is None)
 
 
 async def _provision(

@@ -176,6 +176,8 @@ async def _move(record: DatabaseRecord, host_id: int, name: str) -> None:
 
 
 def _observe(record: DatabaseRecord, outcome: str) -> None:
+    if record.team_id is None:
+        return  # it was made while nobody waited, behind all others
     took = utc_now() - record.created_at
     PROVISIONING_SECONDS.labels(record.engine.value, record.region, outcome).observe(max(0, took.total_seconds()))
 

@@ -86,16 +86,24 @@ class DatabaseController(Controller):
         wait: Wait = False,
         timeout: Timeout = 30,
     ) -> Response[bytes]:
-        started = monotonic()
+        started, from_pool = monotonic(), False
 
         async def begin() -> Accepted:
-            return await creation.create(services.box, request.user, data)
+            nonlocal from_pool
+            created = await creation.create(services.box, request.user, data)
+            from_pool = created.from_pool
+            return created.accepted
 
         async def finish(subject: str) -> Answer:
             record = await _await_active(services, UUID(subject), timeout if wait else 0)
+            if record.status is DatabaseStatus.ACTIVE and record.limits_applied < record.limits_revision:
+                _, record = await _await_limits(services, record.uuid)
             return _created(services, record, waited=int(monotonic() - started))
 
-        return await services.idempotency.run(request, begin=begin, finish=finish)
+        answer = await services.idempotency.run(request, begin=begin, finish=finish)
+        if from_pool:
+            services.nudger.nudge_soon()
+        return answer
 
     @get(
         "",
@@ -221,7 +229,9 @@ async def _await_active(services: Services, database: UUID, timeout: float) -> D
 def _created(services: Services, record: DatabaseRecord, *, waited: int) -> Answer:
     view = full_view(record, services.box)
     if record.status is DatabaseStatus.ACTIVE:
-        return Answer(201, CreatedDatabase(message="Database created.", data=view))
+        limited = record.limits_applied >= record.limits_revision
+        message = "Database created." if limited else "Database created; its limits follow in a moment."
+        return Answer(201, CreatedDatabase(message=message, data=view))
     progress = Provisioning(completed=False, waited_seconds=waited, poll_url=f"/api/v1/databases/{record.uuid}")
     return Answer(202, CreatedDatabase(message="Database is being provisioned.", data=view, provisioning=progress))
 

@@ -69,11 +69,17 @@ class Accepted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def request_start(
-    workflow: Any, workflow_id: str, request: Contract, *, priority: int, summary: str | None = None
+    workflow: Any,
+    workflow_id: str,
+    request: Contract,
+    *,
+    priority: int,
+    summary: str | None = None,
+    relayed: bool = False,
 ) -> WorkflowStart:
     """Writes the promise. Call it inside the transaction of the change; after the commit give the result to
     `start`. `workflow` is the interface class; `summary` tells it from others of its kind, and for a workflow about one
-    database is made of its input."""
+    database is made of its input. `relayed` leaves the start to the relay from the beginning."""
     body = msgspec.json.encode(request).decode()
     summary = summary or _summary(msgspec.json.decode(body, type=_Subject))
     name = workflow.__temporal_workflow_definition.name
@@ -88,7 +94,7 @@ async def request_start(
         body,
         priority,
         summary,
-        _HEAD_START_SECONDS,
+        0.0 if relayed else _HEAD_START_SECONDS,
     )
     return WorkflowStart(
         id=rows[0]["id"], workflow=name, workflow_id=workflow_id, input=body, priority=priority, summary=summary

@@ -1,5 +1,7 @@
 """What the registered hosts carry, for placement and for the operator."""
 
+from typing import Any
+
 from app.contracts.base import Engine
 from app.engines.placement import HostLoad, least_loaded
 from app.store.session import fetch, fetch_all
@@ -30,7 +32,21 @@ async def place(engine: Engine, region: str | None, connections: int, *, without
     be chosen: whoever changes one of them afterwards has it already, and two such transactions never wait for each
     other.
     """
-    rows = await fetch(
+    rows = await _locked(engine, region)
+    candidates = [row["id"] for row in rows if not row["draining"] and row["id"] != without]
+    # Counted only now, in a statement of its own: one that waited for the locks would count what was there before.
+    return least_loaded(await loads_of(candidates), connections)
+
+
+async def rooms(engine: Engine, region: str | None) -> dict[int, int]:
+    """By host: how many more connections it may promise. The hosts stay locked until the transaction's end, as by
+    `place`."""
+    loads = await loads_of([row["id"] for row in await _locked(engine, region)])
+    return {load.id: load.connection_capacity - load.connections for load in loads}
+
+
+async def _locked(engine: Engine, region: str | None) -> list[Any]:
+    return await fetch(
         """
         SELECT id, draining FROM engine_hosts WHERE engine = $1 AND ($2::text IS NULL OR region = $2)
         ORDER BY id FOR NO KEY UPDATE
@@ -38,9 +54,6 @@ async def place(engine: Engine, region: str | None, connections: int, *, without
         engine,
         region,
     )
-    candidates = [row["id"] for row in rows if not row["draining"] and row["id"] != without]
-    # Counted only now, in a statement of its own: one that waited for the locks would count what was there before.
-    return least_loaded(await loads_of(candidates), connections)
 
 
 async def mark_sick(host_id: int, reason: str) -> None:

@@ -31,6 +31,7 @@ from app.http.unread_body import UnreadBodies
 from app.inventory.gauges import installation
 from app.me.routes import get_me
 from app.metrics.page import MetricsPage
+from app.pool.nudge import Nudger
 from app.store.migrate import migrate
 from app.store.notify import RowWatch
 from app.store.session import connected
@@ -109,6 +110,8 @@ async def _open_services(stack: AsyncExitStack, settings: Settings, box: SecretB
     client = await connect(settings.temporal_address, settings.temporal_namespace, lazy=True)
     starter = Starter(client)
     stack.push_async_callback(starter.close)
+    nudger = Nudger(client)
+    stack.push_async_callback(nudger.close)
     idempotency = Idempotency(
         box, starter, ttl=settings.idempotency_ttl_seconds, lease=settings.idempotency_lease_seconds
     )
@@ -118,6 +121,7 @@ async def _open_services(stack: AsyncExitStack, settings: Settings, box: SecretB
         admission=admitting,
         trusted_proxies=parse_networks(settings.trusted_proxies),
         starter=starter,
+        nudger=nudger,
         watch=watch,
         idempotency=idempotency,
     )

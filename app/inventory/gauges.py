@@ -41,8 +41,8 @@ _GAUGES = (
     _Gauge(
         name="headwater_databases",
         help="Databases that lie on a host, or are on their way there or away; `deleted` ones wait out their grace.",
-        sql="SELECT engine, region, status, count(*) AS value FROM databases WHERE destroyed_at IS NULL"
-        " GROUP BY engine, region, status",
+        sql="SELECT engine, region, status, count(*) AS value FROM databases"
+        " WHERE destroyed_at IS NULL AND team_id IS NOT NULL GROUP BY engine, region, status",
     ),
     _Gauge(
         name="headwater_host_databases",

@@ -38,6 +38,17 @@ PROVISIONING_MOVES = Counter(
     "Times that provisioning went on at another place, because the host failed or the name was taken.",
     ["engine", "region", "reason"],
 )
+POOL_CLAIMS = Counter(
+    "headwater_pool_claims_total",
+    "Creates by whether the warm pool served them: `hit` or `miss`. `any` is a create that named no region.",
+    ["engine", "region", "outcome"],
+)
+POOL_CLAIM_SECONDS = Histogram(
+    "headwater_pool_claim_duration_seconds",
+    "Looking for a ready database and taking it, within a create's transaction.",
+    ["engine", "outcome"],
+    buckets=_QUICK,
+)
 WORKFLOW_STARTS = Counter(
     "headwater_workflow_starts_total",
     "Promised workflows handed to Temporal, and attempts to do so that failed.",

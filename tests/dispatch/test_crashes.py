@@ -43,7 +43,7 @@ async def test_a_death_between_commit_and_start(service: RunningService) -> None
     caller = await service.caller()
     async with store(service.control_dsn):
         async with transaction():
-            accepted = await creation.create(service.box, principal_of(caller), CreateDatabase(name="a"))
+            accepted = (await creation.create(service.box, principal_of(caller), CreateDatabase(name="a"))).accepted
         assert accepted.start is not None
         await becomes_active(caller, accepted.subject)
         assert await events_of(accepted.subject) == ["database.provisioning_started", "database.provisioned"]

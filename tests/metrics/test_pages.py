@@ -42,6 +42,7 @@ async def test_requests_are_counted_by_route_method_and_status(service: RunningS
 
 async def test_a_worker_tells_of_its_work(service: RunningService, caller: Caller) -> None:
     before = await scrape(service.http, _worker_page(service))
+    earlier = before.value("temporal_workflow_completed_total", workflow_type="ProvisionDatabase")
     made = await caller.created()
     gone = await caller.created()
     await caller.delete(f"/databases/{gone['uuid']}")
@@ -49,7 +50,7 @@ async def test_a_worker_tells_of_its_work(service: RunningService, caller: Calle
     async def look() -> Scrape | None:
         page = await scrape(service.http, _worker_page(service))
         completed = page.value("temporal_workflow_completed_total", workflow_type="ProvisionDatabase")
-        return page if completed >= before.value("temporal_workflow_completed_total") + 2 else None
+        return page if completed >= earlier + 2 else None
 
     after = await until(look)
     assert after is not None

@@ -46,6 +46,8 @@ class RunningService:
     http: httpx.AsyncClient
     api: ApiService
     worker: WorkerService
+    settings: dict[str, str] = field(default_factory=dict)
+    """Of every process."""
     processes: dict[str, ChildProcess] = field(default_factory=dict)
     """`api` and `worker`, while they run."""
 
@@ -60,6 +62,8 @@ class RunningService:
             "TEMPORAL_ADDRESS": self.temporal.address,
             "SECRET_KEYS": self.secret_keys,
             "HOME": str(self.folder),
+            "POOL_SIZE": "0",
+            **self.settings,
             **settings,
         }
         return server_environ() | {f"HEADWATER_{name}": value for name, value in given.items()}
@@ -118,8 +122,10 @@ async def running_service(
     temporal: TemporalService,
     postgres: RunningServer,
     mysql: RunningServer | None,
+    **settings: str,
 ) -> AsyncIterator[RunningService]:
-    """A migrated control database, the engine hosts registered in one region, one API and one worker."""
+    """A migrated control database, the engine hosts registered in one region, one API and one worker. `settings` are
+    environment variables without their prefix; without them there is no warm pool."""
     control_dsn = await new_database(control.admin_dsn)
     secret_keys = new_key_setting()
     await _register_hosts(control_dsn, SecretBox.from_setting(secret_keys), postgres, mysql)
@@ -142,7 +148,16 @@ async def running_service(
             regions=(REGION,),
         )
         service = RunningService(
-            folder, control_dsn, temporal, secret_keys, postgres, mysql, http=http, api=api, worker=worker
+            folder,
+            control_dsn,
+            temporal,
+            secret_keys,
+            postgres,
+            mysql,
+            http=http,
+            api=api,
+            worker=worker,
+            settings=settings,
         )
         stack.push_async_callback(service.stop)
         await service.start("worker")
@@ -157,9 +172,11 @@ def http_client(url: str) -> httpx.AsyncClient:
 async def _register_hosts(
     control_dsn: str, box: SecretBox, postgres: RunningServer, mysql: RunningServer | None
 ) -> None:
-    admins = {Engine.POSTGRES: await postgres_provisioner(postgres, uuid4().hex)}
+    # Of this service's own: another one on the same servers keeps its password.
+    name = f"provisioner{uuid4().hex[:8]}"
+    admins = {Engine.POSTGRES: await postgres_provisioner(postgres, uuid4().hex, name)}
     if mysql is not None:
-        admins[Engine.MYSQL] = await mysql_provisioner(mysql, uuid4().hex)
+        admins[Engine.MYSQL] = await mysql_provisioner(mysql, uuid4().hex, name)
     async with store(control_dsn):
         await migrate()
         for engine, admin in admins.items():

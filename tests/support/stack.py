@@ -52,9 +52,10 @@ class LiveStack:
 
 @asynccontextmanager
 async def live_stack(home: Path, **settings: str) -> AsyncIterator[LiveStack]:
-    """`settings` are environment variables without their prefix. Skips the test without a MySQL server."""
+    """`settings` are environment variables without their prefix; without them there is no warm pool. Skips the test
+    without a MySQL server."""
     servers.machine_mysqld()
-    process = StackProcess(home, program=("-m", "app.local"), **settings)
+    process = StackProcess(home, program=("-m", "app.local"), **{"POOL_SIZE": "0", **settings})
     try:
         await process.start()
         yield LiveStack(process)

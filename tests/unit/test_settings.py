@@ -29,6 +29,8 @@ EXAMPLES: dict[str, tuple[str, Any]] = {
     "idempotency_lease_seconds": ("0.5", 0.5),
     "revocation_timeout_seconds": ("1", 1.0),
     "pool_size": ("0", 0),
+    "pool_max_age_seconds": ("3600", 3600.0),
+    "pool_verify_seconds": ("60", 60.0),
     "deletion_grace_seconds": ("0", 0.0),
     "webhook_retry_schedule": ("0,5,300", (0.0, 5.0, 300.0)),
     "webhook_allow_cidrs": ("127.0.0.0/8", ("127.0.0.0/8",)),

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -12,6 +13,7 @@ from temporalio.exceptions import ApplicationError
 from app.contracts.control import ControlActivities, HostFailure, LimitsApplied
 from app.contracts.databases import Placement
 from app.contracts.engine import EngineActivities, RemnantRef
+from app.contracts.pool import PoolActivities, PoolHostActivities, PoolLook, VerifyMembers
 from app.contracts.upkeep import SweepActivities, Swept
 
 Play = Callable[[], Any]
@@ -116,3 +118,27 @@ class FakeSweep(SweepActivities):
     async def sweep(self, what: str) -> Swept:
         swept: Swept = await self._script.perform(what, Swept(removed=3, more=False))
         return swept
+
+
+class FakePool(PoolActivities):
+    def __init__(self, script: Script) -> None:
+        self._script = script
+
+    @activity.defn(name="refill_pool")
+    async def refill_pool(self, now: datetime) -> PoolLook:
+        look: PoolLook = await self._script.perform(now, PoolLook(missing=0, waits=False, told="3 of 3 ready"))
+        return look
+
+    @activity.defn(name="find_unverified")
+    async def find_unverified(self, now: datetime) -> list[VerifyMembers]:
+        found: list[VerifyMembers] = await self._script.perform(now, [])
+        return found
+
+
+class FakePoolHosts(PoolHostActivities):
+    def __init__(self, script: Script) -> None:
+        self._script = script
+
+    @activity.defn(name="verify_members")
+    async def verify_members(self, request: VerifyMembers) -> None:
+        await self._script.perform(request)

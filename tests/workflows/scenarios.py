@@ -24,6 +24,7 @@ from app.contracts.databases import (
     RemoveRemnantInput,
 )
 from app.contracts.engine import ENGINE_REFUSED, HOST_UNAVAILABLE, NAME_TAKEN, NOT_WANTED, STORE_UNAVAILABLE
+from app.contracts.pool import PoolLook, RefillPool, VerifyMembers
 from app.contracts.upkeep import Sweep, Swept
 from tests.workflows.fakes import Script, fails
 
@@ -39,6 +40,7 @@ PROVISION = ProvisionDatabaseInput(**SUBJECT, placement=FIRST)
 DELETE = DeleteDatabaseInput(**SUBJECT, destroy_at=PAST, cancel_provisioning=False)
 CANCELLING_DELETE = DeleteDatabaseInput(**SUBJECT, destroy_at=PAST, cancel_provisioning=True)
 LIMITS = ApplyLimitsInput(**SUBJECT, revision=1)
+UNVERIFIED = VerifyMembers(region=REGION, before=PAST)
 REMNANT = RemoveRemnantInput(**SUBJECT, host_id=1, name="tfirst")
 
 ROUND = 3
@@ -86,7 +88,12 @@ def _swept(removed: int, *, more: bool = False) -> Callable[[], Swept]:
     return lambda: Swept(removed=removed, more=more)
 
 
+def _short() -> PoolLook:
+    return PoolLook(missing=2, waits=True, told="1 of 3 ready")
+
+
 MADE = ["create_database"]
+LOOKED = ["find_unverified", "refill_pool"]
 DELETED = ["revoke_access", "record_revoked", "destroy_database", "record_destroyed"]
 
 SCENARIOS = {
@@ -165,6 +172,28 @@ SCENARIOS = {
         REMNANT,
         _once("remove_remnant", HOST_UNAVAILABLE, times=ROUND),
         [*["remove_remnant"] * (ROUND + 1)],
+    ),
+    "pool-full": Scenario(RefillPool, None, Script, LOOKED, details="3 of 3 ready"),
+    "pool-short": Scenario(
+        RefillPool,
+        None,
+        lambda: Script({"find_unverified": [lambda: [UNVERIFIED]], "refill_pool": [_short] * 2}),
+        ["find_unverified", "verify_members", *["refill_pool"] * 3],
+        details="3 of 3 ready",
+    ),
+    "pool-not-verified": Scenario(
+        RefillPool,
+        None,
+        lambda: Script({"find_unverified": [lambda: [UNVERIFIED]], "verify_members": [fails(STORE_UNAVAILABLE)]}),
+        ["find_unverified", "verify_members", "refill_pool"],
+        details="3 of 3 ready",
+    ),
+    "pool-store-away": Scenario(
+        RefillPool,
+        None,
+        _once("refill_pool", STORE_UNAVAILABLE, times=UPKEEP_ATTEMPTS),
+        ["find_unverified", *["refill_pool"] * UPKEEP_ATTEMPTS],
+        details="Left to the next run: as the script says",
     ),
     "sweep-clean": Scenario(
         Sweep,

@@ -1,0 +1,43 @@
+"""Activities of the warm pool."""
+
+from datetime import datetime
+
+from temporalio import activity
+
+from activities.errors import as_failures
+from app.contracts.pool import PoolActivities, PoolHostActivities, PoolLook, VerifyMembers
+from app.core.secrets import SecretBox
+from app.core.settings import Settings
+from app.hosts.adapters import Adapters
+from app.pool import refill, verification
+
+
+class PoolActivitiesOnStore(PoolActivities):
+    """Through `app.pool.refill`, where the pools are looked at."""
+
+    def __init__(self, box: SecretBox, settings: Settings) -> None:
+        self._box = box
+        self._settings = settings
+
+    @activity.defn(name="refill_pool")
+    async def refill_pool(self, now: datetime) -> PoolLook:
+        with as_failures():
+            return await refill.refill(self._box, self._settings, now)
+
+    @activity.defn(name="find_unverified")
+    async def find_unverified(self, now: datetime) -> list[VerifyMembers]:
+        with as_failures():
+            return await refill.find_unverified(self._settings, now)
+
+
+class PoolActivitiesOnHosts(PoolHostActivities):
+    """On the registered hosts, through their adapters."""
+
+    def __init__(self, box: SecretBox, adapters: Adapters) -> None:
+        self._box = box
+        self._adapters = adapters
+
+    @activity.defn(name="verify_members")
+    async def verify_members(self, request: VerifyMembers) -> None:
+        with as_failures():
+            await verification.verify(self._box, self._adapters, request.region, request.before)

@@ -1,0 +1,47 @@
+"""`headwater pool`: databases made ahead of the creates that will claim them."""
+
+import contextlib
+
+import rich_click as click
+from temporalio.service import RPCError
+
+from app.cli.output import shown
+from app.cli.running import settings, store
+from app.contracts.base import Engine
+from app.core.temporal import connect
+from app.pool import targets
+from app.pool.nudge import nudge
+from app.pool.targets import MOST_MEMBERS, PoolStatus
+
+
+@click.group()
+def pool() -> None:
+    """The warm pools, one for each engine in each region."""
+
+
+@pool.command("status")
+@shown
+async def status() -> list[PoolStatus]:
+    """Show how large each pool is to be, and how many databases in it are ready."""
+    async with store():
+        return await targets.pool_status(settings().pool_size)
+
+
+@pool.command("set")
+@click.option("--region", required=True)
+@click.option("--engine", type=click.Choice([engine.value for engine in Engine]), required=True)
+@click.option("--size", type=click.IntRange(0, MOST_MEMBERS), help="Databases to keep ready; 0 for no pool.")
+@click.option("--default", "by_default", is_flag=True, help="Go back to HEADWATER_POOL_SIZE.")
+@shown
+async def set_size(region: str, engine: str, size: int | None, by_default: bool) -> PoolStatus:
+    """Set how large a pool is to be, in place of HEADWATER_POOL_SIZE."""
+    if (size is None) != by_default:
+        raise click.UsageError("Give --size or --default.")
+    known = settings()
+    async with store():
+        await targets.set_target(Engine(engine), region, size)
+        all_pools = await targets.pool_status(known.pool_size)
+    # A hint: without Temporal the next scheduled run does it.
+    with contextlib.suppress(RPCError, RuntimeError):
+        await nudge(await connect(known.temporal_address, known.temporal_namespace))
+    return next(one for one in all_pools if (one.region, one.engine) == (region, engine))

@@ -1,0 +1,100 @@
+"""Giving a database of the pool to a team, in the transaction of its create. The engine is not asked."""
+
+from time import perf_counter
+from uuid import UUID
+
+import msgspec
+
+from app.contracts.base import Engine
+from app.hosts.loads import rooms
+from app.metrics.counters import POOL_CLAIM_SECONDS, POOL_CLAIMS
+from app.plans.plans import Quotas
+from app.store.session import fetch
+
+
+class Wish(msgspec.Struct, frozen=True, kw_only=True):
+    """What a create asks for."""
+
+    engine: Engine
+    region: str | None
+    name: str
+    plan: str
+    quotas: Quotas
+    connections: int
+    """In force: the plan's with the quotas over it."""
+    team_id: int
+    user_id: int
+
+
+class Claimed(msgspec.Struct, frozen=True, kw_only=True):
+    uuid: UUID
+    revision: int | None
+    """Of its limits, where the engine has to be told of others than it was made with."""
+
+
+# The oldest first, so that few get too old. A member that another create is about to take is passed over, without
+# waiting for what becomes of it.
+_CLAIM = """
+UPDATE databases SET
+    team_id = $3, created_by_id = $4, name = $5, plan = $6, storage_hard_limit_gb = $7, connection_hard_limit = $8,
+    warning_threshold_pct = $9, connections = $10, limits_revision = limits_revision + (connections <> $10)::int,
+    position = nextval(pg_get_serial_sequence('databases', 'position')),
+    created_at = now(), updated_at = now(), provisioned_at = now()
+WHERE id = (
+    SELECT m.id FROM databases m JOIN engine_hosts h ON h.id = m.host_id
+    WHERE m.team_id IS NULL AND m.destroyed_at IS NULL AND m.status = 'active'
+      AND m.engine = $1 AND ($2::text IS NULL OR m.region = $2)
+      AND NOT h.draining AND coalesce(h.sick_until <= now(), true)
+      AND (m.connections >= $10 OR EXISTS (
+          SELECT FROM unnest($11::bigint[], $12::bigint[]) AS r (host_id, room)
+          WHERE r.host_id = m.host_id AND m.connections + r.room >= $10))
+    ORDER BY m.id LIMIT 1 FOR NO KEY UPDATE OF m SKIP LOCKED
+)
+RETURNING uuid, CASE WHEN limits_revision > limits_applied THEN limits_revision END AS revision
+"""
+
+
+async def claim(wish: Wish) -> Claimed | None:
+    """A ready member that becomes the team's, on a host with room for its connections; None when there is none."""
+    started = perf_counter()
+    claimed = await _claim(wish, {})
+    if claimed is None and await _is_ready(wish):
+        claimed = await _claim(wish, await rooms(wish.engine, wish.region))
+    outcome = "miss" if claimed is None else "hit"
+    POOL_CLAIMS.labels(wish.engine.value, wish.region or "any", outcome).inc()
+    POOL_CLAIM_SECONDS.labels(wish.engine.value, outcome).observe(perf_counter() - started)
+    return claimed
+
+
+async def _claim(wish: Wish, room: dict[int, int]) -> Claimed | None:
+    rows = await fetch(
+        _CLAIM,
+        wish.engine,
+        wish.region,
+        wish.team_id,
+        wish.user_id,
+        wish.name,
+        wish.plan,
+        wish.quotas.storage_hard_limit_gb,
+        wish.quotas.connection_hard_limit,
+        wish.quotas.warning_threshold_pct,
+        wish.connections,
+        list(room),
+        list(room.values()),
+    )
+    return msgspec.convert(dict(rows[0]), Claimed) if rows else None
+
+
+async def _is_ready(wish: Wish) -> bool:
+    """Whether it is worth to look how much room the hosts have for one that promises more than it was made with."""
+    return bool(
+        await fetch(
+            """
+            SELECT 1 FROM databases WHERE team_id IS NULL AND destroyed_at IS NULL AND status = 'active'
+              AND engine = $1 AND ($2::text IS NULL OR region = $2) AND connections < $3 LIMIT 1
+            """,
+            wish.engine,
+            wish.region,
+            wish.connections,
+        )
+    )

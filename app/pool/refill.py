@@ -1,0 +1,126 @@
+"""Bringing the pools to their size: one look at all of them, each in a transaction that no other look shares."""
+
+from datetime import datetime
+
+import msgspec
+import structlog
+
+from app.contracts.pool import PoolLook, VerifyMembers
+from app.core.secrets import SecretBox
+from app.core.settings import Settings
+from app.hosts.loads import place
+from app.pool.decision import Decision, age_limit, decide
+from app.pool.members import begin_member, discard_member, forget_discarded, member_connections, members_of
+from app.pool.targets import Target, note_targets, targets
+from app.store.session import fetch, transaction
+
+_LOCK = 0x6865_6164_706F_6F6C
+_AT_ONCE = 4
+"""Members of one pool on their way: so few that they never hold all of a worker's slots when somebody comes."""
+_DISCARDS = 50
+"""In one transaction; the next look has the others."""
+_LIVE_SECONDS = 15
+"""How long a create that somebody waits for holds up the refill. One that takes longer waits for something else."""
+
+log = structlog.get_logger(__name__)
+
+
+class _Look(msgspec.Struct, frozen=True, kw_only=True):
+    """At one pool."""
+
+    missing: int
+    waits: bool
+    told: str
+
+
+async def refill(box: SecretBox, settings: Settings, now: datetime) -> PoolLook:
+    """One look at every pool, as `PoolActivities.refill_pool` promises it."""
+    wanted = await targets(settings.pool_size)
+    await note_targets(wanted)
+    older_than = age_limit(now, settings.pool_max_age_seconds)
+    looks = [await _refill_one(box, target, older_than) for target in wanted]
+    await forget_discarded()
+    return PoolLook(
+        missing=sum(look.missing for look in looks),
+        waits=any(look.waits for look in looks),
+        told="\n".join(look.told for look in looks) or "No host is registered.",
+    )
+
+
+async def find_unverified(settings: Settings, now: datetime) -> list[VerifyMembers]:
+    """Regions with members whose last proof is too old."""
+    before = age_limit(now, settings.pool_verify_seconds)
+    rows = await fetch(
+        """
+        SELECT DISTINCT region FROM databases
+        WHERE team_id IS NULL AND destroyed_at IS NULL AND status = 'active'
+          AND coalesce(verified_at, provisioned_at) <= $1
+        ORDER BY region
+        """,
+        before,
+    )
+    return [VerifyMembers(region=row["region"], before=before) for row in rows]
+
+
+async def _refill_one(box: SecretBox, target: Target, older_than: datetime) -> _Look:
+    async with transaction():
+        await fetch("SELECT pg_advisory_xact_lock($1)", _LOCK)
+        members = await members_of(target.engine, target.region)
+        decision = decide(members, target.size, member_connections(), older_than)
+        for member in decision.discard[:_DISCARDS]:
+            await discard_member(member.uuid)
+        begun, full = 0, False
+        if decision.missing and not await _somebody_waits(target):
+            begun, full = await _begin(box, target, decision)
+        if full and decision.aged and not decision.discard:
+            # There is no room for the new beside the old.
+            await discard_member(decision.aged[0].uuid)
+    if begun or decision.discard:
+        log.info(
+            "pool_refilled",
+            engine=target.engine.value,
+            region=target.region,
+            begun=begun,
+            discarded=len(decision.discard[:_DISCARDS]),
+        )
+    missing = decision.missing - begun
+    waits = (missing > 0 and not full) or len(decision.discard) > _DISCARDS
+    return _Look(missing=missing, waits=waits, told=_told(target, decision, begun, full))
+
+
+async def _begin(box: SecretBox, target: Target, decision: Decision) -> tuple[int, bool]:
+    """How many were begun, and whether there was no healthy host with room for more."""
+    begun = 0
+    for _ in range(min(decision.missing, _AT_ONCE - decision.making)):
+        host = await place(target.engine, target.region, member_connections())
+        if host is None or host.sick:
+            return begun, True
+        await begin_member(box, target.engine, host)
+        begun += 1
+    return begun, False
+
+
+async def _somebody_waits(target: Target) -> bool:
+    return bool(
+        await fetch(
+            """
+            SELECT 1 FROM databases
+            WHERE status = 'provisioning' AND team_id IS NOT NULL AND engine = $1 AND region = $2
+              AND created_at > now() - make_interval(secs => $3)
+            LIMIT 1
+            """,
+            target.engine,
+            target.region,
+            _LIVE_SECONDS,
+        )
+    )
+
+
+def _told(target: Target, decision: Decision, begun: int, full: bool) -> str:
+    text = (
+        f"{target.engine.value} in {target.region}: {decision.ready} of {target.size} ready, "
+        f"{decision.making + begun} on their way."
+    )
+    if decision.discard:
+        text += f" {len(decision.discard)} thrown away."
+    return f"{text} No healthy host has room for more." if full else text

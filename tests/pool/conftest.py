@@ -1,0 +1,46 @@
+"""The service with a warm pool, on a Temporal server and in a database of its own."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from tests import servers
+from tests.servers import RunningServer
+from tests.support.client import Caller
+from tests.support.service import RunningService, running_service
+from tests.support.store import store
+
+POOL_SIZE = 4
+
+
+@pytest_asyncio.fixture(scope="session")
+async def pooled(
+    tmp_path_factory: pytest.TempPathFactory,
+    control_server: RunningServer,
+    postgres_server: RunningServer,
+    mysql_server_if_any: RunningServer | None,
+) -> AsyncIterator[RunningService]:
+    """API and worker. The refill runs by schedule every second, so that no test waits long for a hint that was
+    lost."""
+    folder = tmp_path_factory.mktemp("pooled")
+    async with (
+        servers.temporal(tmp_path_factory.mktemp("pooled-temporal")) as temporal,
+        running_service(
+            folder,
+            control_server,
+            temporal,
+            postgres_server,
+            mysql_server_if_any,
+            POOL_SIZE=str(POOL_SIZE),
+            REFILL_INTERVAL_SECONDS="1",
+        ) as service,
+        store(service.control_dsn),
+    ):
+        yield service
+
+
+@pytest_asyncio.fixture
+async def caller(pooled: RunningService) -> Caller:
+    """A user of their own, of a `pro` team, with every scope."""
+    return await pooled.caller()

@@ -1,0 +1,30 @@
+"""What is in the warm pools, as our own database has it."""
+
+from uuid import UUID
+
+from app.contracts.base import Engine
+from app.store.session import fetch
+from tests.support.waiting import until
+
+READY = "team_id IS NULL AND status = 'active' AND destroyed_at IS NULL"
+
+
+async def ready(engine: Engine = Engine.POSTGRES) -> list[UUID]:
+    """Members that a create could get, the first to go first."""
+    rows = await fetch(f"SELECT uuid FROM databases WHERE {READY} AND engine = $1 ORDER BY id", engine)
+    return [row["uuid"] for row in rows]
+
+
+async def full(size: int, engine: Engine = Engine.POSTGRES) -> list[UUID]:
+    """Waits until the pool is exactly at this size, with nothing on its way to it."""
+
+    async def look() -> list[UUID] | None:
+        members = await ready(engine)
+        making = await fetch(
+            "SELECT 1 FROM databases WHERE team_id IS NULL AND status = 'provisioning' AND engine = $1", engine
+        )
+        return members if len(members) == size and not making else None
+
+    found = await until(look, timeout=60)
+    assert found is not None
+    return found
