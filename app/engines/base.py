@@ -155,14 +155,31 @@ class EngineAdapter(ABC):
         of the tenant's succeeds. Data and password stay. A tenant that doesn't exist is revoked already."""
 
     @abstractmethod
-    async def restore(self, tenant: Tenant) -> None:
-        """Undoes `revoke`: the same credentials work again. What was revoked half made is whole afterwards."""
+    async def restore(self, tenant: Tenant, *, frozen: bool = False) -> None:
+        """Undoes `revoke`: the same credentials work again. What was revoked half made is whole afterwards, with all
+        the grants that a tenant has, or those of a frozen one."""
+
+    @abstractmethod
+    async def freeze(self, tenant: Tenant) -> None:
+        """Ends all writing but that which frees space: when it returns, the tenant can read, DELETE, TRUNCATE and DROP,
+        and nothing it does lets it write or create. Sessions that were open are ended, once. Raises `EngineError` for
+        a tenant that isn't there."""
+
+    @abstractmethod
+    async def thaw(self, tenant: Tenant) -> None:
+        """Undoes `freeze`: the tenant has exactly the rights that it had. One that isn't frozen has all the grants of
+        a tenant afterwards."""
+
+    @abstractmethod
+    async def reclaim(self, tenant: Tenant) -> None:
+        """Gives the space that a frozen tenant's deletions left inside its tables back to the disk, as far as the
+        tenant can't do so itself."""
 
     @abstractmethod
     async def repair(self, tenant: Tenant) -> None:
         """Gives the tenant back what it can take from itself: its rights on its database and the schema `public`,
         which DROP OWNED removes on PostgreSQL; the database, which it may drop on MySQL. Touches no data, and leaves
-        closed what was revoked. Raises `EngineError` when parts are missing that it can't have removed."""
+        closed what was revoked, and frozen what is frozen. Raises `EngineError` when parts are missing that it can't have removed."""
 
     @abstractmethod
     async def destroy(self, tenant: Tenant) -> None:
@@ -172,6 +189,11 @@ class EngineAdapter(ABC):
     @abstractmethod
     async def measure(self, names: Sequence[str]) -> dict[str, Usage]:
         """Storage and open sessions of these databases, in one look at the host. Missing ones are left out."""
+
+    @abstractmethod
+    async def sessions(self, names: Sequence[str]) -> dict[str, frozenset[str]]:
+        """The sessions that these tenants hold open now, each by an id that none after it has. Tenants without one are
+        left out; the service's own helpers are none of theirs."""
 
     @abstractmethod
     async def list_tenants(self) -> list[FoundTenant]:

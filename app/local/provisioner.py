@@ -8,6 +8,7 @@ import asyncpg
 
 from app.engines.base import AdminAddress
 from app.engines.mysql import administrator_grants
+from app.engines.postgres import make_template
 from app.local.mysql import SUPERUSER, MysqlService
 from app.local.ports import LOOPBACK
 from app.local.postgres import PostgresService
@@ -16,9 +17,11 @@ NAME = "headwater_provisioner"
 
 
 async def on_postgres(server: PostgresService, password: str) -> AdminAddress:
-    """Makes the role, and closes to it and to all tenants what a fresh cluster leaves open to everyone."""
+    """Makes the role and the template of tenant databases, and closes to both what a fresh cluster leaves open to
+    everyone."""
     connection = await asyncpg.connect(server.dsn(), timeout=10)
     try:
+        await make_template(connection, {"dsn": server.dsn(), "timeout": 10})
         async with connection.transaction():
             if not await connection.fetchval("SELECT 1 FROM pg_roles WHERE rolname = $1", NAME):
                 await connection.execute(f"CREATE ROLE {NAME}")

@@ -16,3 +16,16 @@ GRANT pg_use_reserved_connections TO headwater_provisioner;
 -- A fresh cluster lets everybody in here, and a session on template1 would block every CREATE DATABASE.
 REVOKE CONNECT, TEMPORARY ON DATABASE postgres, template1 FROM PUBLIC;
 GRANT CONNECT ON DATABASE postgres TO headwater_provisioner;
+
+-- What every tenant database is a copy of. Only a superuser can make it, because of what holds frozen tenants in it.
+\getenv guard GUARD_SCRIPT
+SELECT 'CREATE DATABASE headwater_template TEMPLATE template0 ENCODING ''UTF8'''
+WHERE NOT EXISTS (SELECT FROM pg_database WHERE datname = 'headwater_template') \gexec
+REVOKE ALL ON DATABASE headwater_template FROM PUBLIC;
+ALTER DATABASE headwater_template IS_TEMPLATE false ALLOW_CONNECTIONS true;
+\connect headwater_template
+\i :guard
+\connect postgres
+ALTER DATABASE headwater_template ALLOW_CONNECTIONS false;
+ALTER DATABASE headwater_template IS_TEMPLATE true;
+COMMENT ON DATABASE headwater_template IS 'headwater guard 1';

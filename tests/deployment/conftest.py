@@ -11,6 +11,7 @@ import pytest
 import pytest_asyncio
 
 from app.engines.base import AdminAddress
+from app.engines.postgres import guard
 from app.local.postgres import find_programs
 from tests import servers
 from tests.deployment import compose
@@ -33,6 +34,7 @@ class DeployedPostgres:
         script = compose.ROOT / "deploy/postgres/provisioner.sql"
         argv = [find_programs(None) / "psql", "--no-psqlrc", "-v", "ON_ERROR_STOP=1", "-f", script]
         environ = {name: value for name, value in os.environ.items() if name != "PROVISIONER_PASSWORD"}
+        environ["GUARD_SCRIPT"] = str(guard.SCRIPT)
         environ |= {} if password is None else {"PROVISIONER_PASSWORD": password}
         return subprocess.run(
             [*map(str, argv), self.server.admin_dsn], env=environ, capture_output=True, text=True, check=False

@@ -52,6 +52,19 @@ async def test_its_administrator_is_fit_and_lacks_nothing_but_tls(deployed_postg
     assert facts.max_connections == deployed_postgres.connections - 3 - reserved
 
 
+async def test_a_frozen_tenant_of_it_cannot_thaw_itself(deployed_postgres: DeployedPostgres) -> None:
+    deployed_postgres.provision()
+    adapter, tenant = PostgresAdapter(deployed_postgres.administrator), _tenant()
+    await adapter.create(tenant, _LIMITS)
+    await adapter.freeze(tenant)
+    session = await _login(deployed_postgres, tenant)
+    with pytest.raises(asyncpg.DiskFullError, match="over its storage limit"):
+        await session.execute("GRANT CREATE ON SCHEMA public TO CURRENT_USER")
+    await session.close()
+    await adapter.destroy(tenant)
+    await adapter.close()
+
+
 async def test_a_full_host_still_lets_its_administrator_end_a_tenant(deployed_postgres: DeployedPostgres) -> None:
     deployed_postgres.provision()
     adapter, tenant = PostgresAdapter(deployed_postgres.administrator), _tenant()

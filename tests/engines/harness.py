@@ -50,6 +50,14 @@ class EngineHost(ABC):
     async def catalog(self) -> set[tuple[Any, ...]]:
         """Everything on the server that a tenant could leave behind."""
 
+    async def as_root_in(self, tenant: Tenant, statement: str) -> list[tuple[Any, ...]]:
+        """As the server's full administrator, in the tenant's database."""
+        return await as_root(self, statement)
+
+    @abstractmethod
+    async def rights(self, tenant: Tenant) -> set[tuple[Any, ...]]:
+        """Every right that somebody holds in the tenant's database, on it or on what is in it."""
+
     @abstractmethod
     async def make_part(self, part: str, tenant: Tenant) -> None:
         """What a crash in the middle of `create` leaves: see `parts`."""

@@ -21,6 +21,7 @@ _CATALOG = (
     "SELECT 'table', table_schema, table_name FROM information_schema.tables "
     "WHERE table_schema NOT IN ('information_schema', 'performance_schema', 'sys', 'mysql')",
     "SELECT 'row', name FROM headwater.tenants",
+    "SELECT 'frozen', name FROM headwater.frozen",
 )
 
 
@@ -83,6 +84,10 @@ class MySQLHost(EngineHost):
 
     async def catalog(self) -> set[tuple[Any, ...]]:
         return {row for statement in _CATALOG for row in await as_root(self, statement)}
+
+    async def rights(self, tenant: Tenant) -> set[tuple[Any, ...]]:
+        grants = await as_root(self, f"SHOW GRANTS FOR '{tenant.name}'@'%'")
+        return {row for row in grants if " ON *.* " not in row[0]}
 
     async def make_part(self, part: str, tenant: Tenant) -> None:
         statements = [

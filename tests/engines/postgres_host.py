@@ -5,7 +5,7 @@ from typing import Any
 import asyncpg
 
 from app.engines.base import AdminAddress, Tenant
-from app.engines.postgres import PostgresAdapter
+from app.engines.postgres import PostgresAdapter, make_template
 from tests.engines.harness import EngineHost, RefusedError, Session, as_root
 from tests.servers import RunningServer
 
@@ -19,6 +19,23 @@ UNION ALL SELECT 'setting', setdatabase::text, setrole::text, setconfig::text FR
 UNION ALL SELECT 'member', roleid::text, member::text, grantor::text FROM pg_auth_members
 UNION ALL SELECT 'depends', classid::text, objid::text, refobjid::text FROM pg_shdepend
     WHERE dbid IN (0, (SELECT oid FROM pg_database WHERE datname = current_database()))
+"""
+
+
+_RIGHTS = """
+WITH acls AS (
+    SELECT 'relation' AS kind, c.oid::regclass::text AS name, 0 AS number,
+           coalesce(c.relacl, acldefault('r', c.relowner)) AS acl
+    FROM pg_class c WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f', 'S') AND c.oid >= 16384
+    UNION ALL SELECT 'column', attrelid::regclass::text, attnum, attacl FROM pg_attribute WHERE attrelid >= 16384
+    UNION ALL SELECT 'schema', nspname::text, 0, coalesce(nspacl, acldefault('n', nspowner)) FROM pg_namespace
+    UNION ALL SELECT 'database', datname::text, 0, coalesce(datacl, acldefault('d', datdba))
+    FROM pg_database WHERE datname = current_database()
+    UNION ALL SELECT 'function', oid::regprocedure::text, 0, coalesce(proacl, acldefault('f', proowner))
+    FROM pg_proc WHERE proname ~ '^lo'
+)
+SELECT kind, name, number, grantee::regrole::text, grantor::regrole::text, privilege_type, is_grantable
+FROM acls, aclexplode(acl)
 """
 
 
@@ -55,6 +72,9 @@ class PostgresHost(EngineHost):
         self.adapter = PostgresAdapter(self.administrator)
 
     async def prepare(self) -> None:
+        superuser = await asyncpg.connect(self._server.admin_dsn)
+        await make_template(superuser, {"dsn": self._server.admin_dsn})
+        await superuser.close()
         exists = await as_root(self, f"SELECT 1 FROM pg_roles WHERE rolname = '{PROVISIONER}'")
         if not exists:
             await as_root(
@@ -85,6 +105,16 @@ class PostgresHost(EngineHost):
 
     async def catalog(self) -> set[tuple[Any, ...]]:
         return set(await as_root(self, _CATALOG))
+
+    async def as_root_in(self, tenant: Tenant, statement: str) -> list[tuple[Any, ...]]:
+        inside = PostgresSession(await asyncpg.connect(self._server.admin_dsn, database=tenant.name))
+        try:
+            return await inside.run(statement)
+        finally:
+            await inside.close()
+
+    async def rights(self, tenant: Tenant) -> set[tuple[Any, ...]]:
+        return set(await self.as_root_in(tenant, _RIGHTS))
 
     async def _administrator(self) -> Session:
         return PostgresSession(

@@ -4,6 +4,7 @@ import asyncpg
 
 from app.engines.base import AdminAddress
 from app.engines.mysql import administrator_grants
+from app.engines.postgres import make_template
 from app.local.mysql_install import Flavour
 from tests.mysql_client import query
 from tests.servers import RunningServer
@@ -15,6 +16,7 @@ async def postgres_provisioner(server: RunningServer, password: str, name: str =
     """A role that may make databases and roles, and nothing else."""
     connection = await asyncpg.connect(server.admin_dsn)
     try:
+        await make_template(connection, {"dsn": server.admin_dsn})
         if not await connection.fetchval("SELECT 1 FROM pg_roles WHERE rolname = $1", name):
             await connection.execute(f"CREATE ROLE {name} LOGIN CREATEDB CREATEROLE")
         await connection.execute(

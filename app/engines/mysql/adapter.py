@@ -19,11 +19,13 @@ from app.engines.base import (
     Tenant,
     Usage,
 )
-from app.engines.mysql import bookkeeping, host, queries, readers, removal
+from app.engines.mysql import bookkeeping, host, queries, readers, reclaiming, removal, usage
+from app.engines.mysql.bookkeeping import Frost
 from app.engines.mysql.connections import Connection, Connections
-from app.engines.mysql.errors import translated
-from app.engines.mysql.flavours import TENANT_PRIVILEGES
+from app.engines.mysql.errors import NO_SUCH_GRANT, ignored, translated
+from app.engines.mysql.flavours import FROZEN_PRIVILEGES, TENANT_PRIVILEGES, WRITE_PRIVILEGES
 from app.engines.mysql.removal import account_name
+from app.engines.mysql.sessions import end_present_sessions
 from app.engines.naming import check_name, check_tenant
 from app.engines.querying import QueryLimits, ReadSession, WriteSession
 
@@ -68,7 +70,8 @@ class MySQLAdapter(EngineAdapter):
                     f"{connection.flavour.identified(tenant.password)} {_limit(limits)}"
                 )
                 if not row_now.revoked:
-                    await _grant(connection, tenant)
+                    frost = await bookkeeping.frost(connection, tenant.name)
+                    await _grant(connection, tenant, frozen=frost is not Frost.NONE)
 
     async def verify_login(self, tenant: Tenant) -> None:
         check_tenant(tenant)
@@ -98,12 +101,13 @@ class MySQLAdapter(EngineAdapter):
                 await bookkeeping.mark_revoked(connection, tenant.name, True)
                 await removal.shut_out(connection, tenant.name)
 
-    async def restore(self, tenant: Tenant) -> None:
+    async def restore(self, tenant: Tenant, *, frozen: bool = False) -> None:
         check_tenant(tenant)
         async with self._known(tenant) as (connection, found):
             # Tenants may drop their own database.
             await connection.run(f"CREATE DATABASE IF NOT EXISTS `{tenant.name}` CHARACTER SET utf8mb4")
-            await _grant(connection, tenant)
+            await _grant(connection, tenant, frozen=frozen)
+            await bookkeeping.mark_frozen(connection, tenant.name, Frost.COMPLETE if frozen else Frost.NONE)
             for account in found.accounts:
                 await connection.run(f"ALTER USER {account_name(account)} ACCOUNT UNLOCK")
             await bookkeeping.mark_revoked(connection, tenant.name, False)
@@ -116,7 +120,33 @@ class MySQLAdapter(EngineAdapter):
                 return
             if not found.database:
                 await connection.run(f"CREATE DATABASE IF NOT EXISTS `{tenant.name}` CHARACTER SET utf8mb4")
+            frost = await bookkeeping.frost(connection, tenant.name)
+            await _grant(connection, tenant, frozen=frost is not Frost.NONE)
+
+    async def freeze(self, tenant: Tenant) -> None:
+        check_tenant(tenant)
+        async with self._known(tenant) as (connection, _):
+            complete = await bookkeeping.frost(connection, tenant.name) is Frost.COMPLETE
+            if not complete:
+                await bookkeeping.mark_frozen(connection, tenant.name, Frost.BEGUN)
+            await _grant(connection, tenant, frozen=True)
+            if not complete:
+                # A session keeps the rights with which it took up its database.
+                await end_present_sessions(connection, tenant.name)
+                await bookkeeping.mark_frozen(connection, tenant.name, Frost.COMPLETE)
+
+    async def thaw(self, tenant: Tenant) -> None:
+        check_tenant(tenant)
+        async with self._known(tenant) as (connection, _):
+            # Tenants may drop their own database, and then not make it anew while they are frozen.
+            await connection.run(f"CREATE DATABASE IF NOT EXISTS `{tenant.name}` CHARACTER SET utf8mb4")
             await _grant(connection, tenant)
+            await bookkeeping.mark_frozen(connection, tenant.name, Frost.NONE)
+
+    async def reclaim(self, tenant: Tenant) -> None:
+        check_tenant(tenant)
+        async with self._known(tenant) as (connection, _):
+            await reclaiming.reclaim(connection, tenant.name)
 
     async def destroy(self, tenant: Tenant) -> None:
         check_tenant(tenant)
@@ -132,7 +162,15 @@ class MySQLAdapter(EngineAdapter):
         if not names:
             return {}
         async with self._connections.admin() as connection:
-            return await host.measure(connection, names)
+            return await usage.measure(connection, names)
+
+    async def sessions(self, names: Sequence[str]) -> dict[str, frozenset[str]]:
+        for name in names:
+            check_name(name)
+        if not names:
+            return {}
+        async with self._connections.admin() as connection:
+            return await usage.sessions(connection, names)
 
     async def list_tenants(self) -> list[FoundTenant]:
         async with self._admin() as connection:
@@ -221,5 +259,13 @@ def _limit(limits: EngineLimits) -> str:
     return f"WITH MAX_USER_CONNECTIONS {limits.connections:d}"
 
 
-async def _grant(connection: Connection, tenant: Tenant) -> None:
-    await connection.run(f"GRANT {TENANT_PRIVILEGES} ON `{tenant.name}`.* TO {account_name(tenant.name)}")
+async def _grant(connection: Connection, tenant: Tenant, *, frozen: bool = False) -> None:
+    """Exactly these, whatever was granted before."""
+    place = f"ON `{tenant.name}`.*"
+    granted = FROZEN_PRIVILEGES if frozen else TENANT_PRIVILEGES
+    await connection.run(f"GRANT {granted} {place} TO {account_name(tenant.name)}")
+    if frozen:
+        for privilege in WRITE_PRIVILEGES:
+            # One by one: MySQL takes none of several of which one isn't held.
+            with ignored(NO_SUCH_GRANT):
+                await connection.run(f"REVOKE {privilege} {place} FROM {account_name(tenant.name)}")

@@ -5,6 +5,7 @@ exists under the name of a row is ours, however far the making came. It goes las
 """
 
 import secrets
+from enum import Enum
 
 import msgspec
 
@@ -20,6 +21,10 @@ _SCHEMA = (
     "marker VARCHAR(128) CHARACTER SET ascii COLLATE ascii_bin NOT NULL, "
     "lock_name CHAR(32) CHARACTER SET ascii COLLATE ascii_bin NOT NULL, "
     "revoked BOOLEAN NOT NULL DEFAULT FALSE"
+    ") ENGINE = InnoDB",
+    "CREATE TABLE IF NOT EXISTS headwater.frozen ("
+    "name VARCHAR(32) CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY, "
+    "complete BOOLEAN NOT NULL"
     ") ENGINE = InnoDB",
 )
 
@@ -95,7 +100,28 @@ async def mark_revoked(connection: Connection, name: str, revoked: bool) -> None
     await connection.run("UPDATE headwater.tenants SET revoked = %s WHERE name = %s", (revoked, name))
 
 
+class Frost(Enum):
+    """How far a tenant's freezing came. Until it is complete, sessions may be open that still write."""
+
+    NONE = None
+    BEGUN = 0
+    COMPLETE = 1
+
+
+async def frost(connection: Connection, name: str) -> Frost:
+    rows = await connection.run("SELECT complete FROM headwater.frozen WHERE name = %s", (name,))
+    return Frost(rows[0][0] if rows else None)
+
+
+async def mark_frozen(connection: Connection, name: str, frost: Frost) -> None:
+    if frost is Frost.NONE:
+        await connection.run("DELETE FROM headwater.frozen WHERE name = %s", (name,))
+    else:
+        await connection.run("REPLACE INTO headwater.frozen (name, complete) VALUES (%s, %s)", (name, frost.value))
+
+
 async def forget(connection: Connection, name: str) -> None:
+    await connection.run("DELETE FROM headwater.frozen WHERE name = %s", (name,))
     await connection.run("DELETE FROM headwater.tenants WHERE name = %s", (name,))
 
 

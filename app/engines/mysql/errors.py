@@ -10,6 +10,7 @@ from app.engines.base import EngineError, HostUnavailable, LoginRefused
 DUPLICATE_ROW = 1062
 LOCK_WAIT_TIMEOUT = 1205
 NO_PRIVILEGE_ON_TABLE = 1142
+NO_SUCH_GRANT = 1141
 NO_SUCH_THREAD = 1094
 NO_SUCH_BRANCH = 1397
 

@@ -12,6 +12,11 @@ TENANT_PRIVILEGES = (
     "LOCK TABLES, EXECUTE, CREATE VIEW, SHOW VIEW, CREATE ROUTINE, ALTER ROUTINE, TRIGGER"
 )
 """All that a tenant holds, on its own database. No EVENT: events would outlive a locked account."""
+FROZEN_PRIVILEGES = "SELECT, DELETE, DROP, LOCK TABLES, EXECUTE, SHOW VIEW"
+"""What is left of them to a frozen one. DROP is TRUNCATE's too."""
+WRITE_PRIVILEGES = tuple(
+    privilege for privilege in TENANT_PRIVILEGES.split(", ") if privilege not in FROZEN_PRIVILEGES.split(", ")
+)
 TENANT_PATTERN = "t%"
 """The databases that the lesser administrator reaches: `app.core.ids.engine_name` begins every name with `t`.
 On `*.*` it could write the system's own tables, and so make itself root."""
@@ -29,7 +34,9 @@ class Flavour(msgspec.Struct, frozen=True, kw_only=True):
     identified: Callable[[str], str]
     """The clause that sets a password."""
     sizes: str
-    """Bytes on disk by database, as rows `(name, bytes)`, for `%s` names."""
+    """Bytes on disk of InnoDB's tables, as rows `(database, bytes)`, for `%s` names."""
+    cached_statistics: bool
+    """Sizes in `information_schema.tables` are those of up to a day ago unless asked for anew."""
     recover: str
     """Lists the prepared XA branches."""
 
@@ -50,13 +57,6 @@ _SIZES = """
 SELECT SUBSTRING_INDEX(name, '/', 1) AS name, CAST(SUM(file_size) AS UNSIGNED)
 FROM information_schema.{tablespaces} WHERE SUBSTRING_INDEX(name, '/', 1) IN %s GROUP BY 1
 """
-# Tables of other engines are no tablespaces of InnoDB, and would be free of charge.
-_OTHER_ENGINES = """
-UNION ALL
-SELECT table_schema, CAST(SUM(data_length + index_length) AS UNSIGNED) FROM information_schema.tables
-WHERE table_schema IN %s AND table_type = 'BASE TABLE' AND engine <> 'InnoDB' GROUP BY 1
-"""
-
 MYSQL = Flavour(
     name="mysql",
     oldest=(8, 0),
@@ -68,6 +68,7 @@ MYSQL = Flavour(
     ),
     identified=_mysql_identified,
     sizes=_SIZES.format(tablespaces="innodb_tablespaces"),
+    cached_statistics=True,
     recover="XA RECOVER CONVERT XID",
 )
 MARIADB = Flavour(
@@ -76,7 +77,8 @@ MARIADB = Flavour(
     global_privileges=("CREATE USER", "PROCESS", "CONNECTION ADMIN"),
     more_grants=(),
     identified=_mariadb_identified,
-    sizes=_SIZES.format(tablespaces="innodb_sys_tablespaces") + _OTHER_ENGINES,
+    sizes=_SIZES.format(tablespaces="innodb_sys_tablespaces"),
+    cached_statistics=False,
     recover="XA RECOVER FORMAT='SQL'",
 )
 

@@ -1,9 +1,8 @@
 """A MySQL or MariaDB server as a whole: fit to hold tenants or not, and what it leaves open to every account."""
 
 import re
-from collections.abc import Sequence
 
-from app.engines.base import EngineError, HostFacts, Usage
+from app.engines.base import EngineError, HostFacts
 from app.engines.mysql.connections import Connection
 from app.engines.mysql.errors import NO_PRIVILEGE_ON_TABLE, ignored
 from app.engines.mysql.flavours import MARIADB, TENANT_PATTERN, TENANT_PRIVILEGES, Flavour
@@ -143,22 +142,3 @@ async def _anonymous(connection: Connection) -> list[tuple[str, str]]:
 async def _public_databases(connection: Connection) -> list[str]:
     rows = await connection.run("SELECT DISTINCT Db FROM mysql.db WHERE User IN ('', 'PUBLIC') ORDER BY Db")
     return [name for (name,) in rows]
-
-
-async def measure(connection: Connection, names: Sequence[str]) -> dict[str, Usage]:
-    found = await connection.run(
-        "SELECT schema_name FROM information_schema.schemata WHERE schema_name IN %s", ([*names],)
-    )
-    storage = {name: 0 for (name,) in found}
-    sizes = connection.flavour.sizes
-    for name, octets in await connection.run(sizes, ([*names],) * sizes.count("%s")):
-        if name in storage:
-            storage[name] += int(octets or 0)
-    sessions = dict(
-        await connection.run(
-            "SELECT user, COUNT(*) FROM information_schema.processlist WHERE user IN %s GROUP BY user", ([*names],)
-        )
-    )
-    return {
-        name: Usage(storage_bytes=octets, connections=int(sessions.get(name, 0))) for name, octets in storage.items()
-    }

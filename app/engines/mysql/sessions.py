@@ -26,15 +26,33 @@ async def end_sessions(connection: Connection, name: str) -> set[int]:
         sessions = await _sessions(connection, name)
         transactions |= await branches.transactions_of_sessions(connection, sessions)
         prepared += await branches.branches_of_sessions(connection, sessions)
-        for number in sessions:
-            with ignored(NO_SUCH_THREAD):
-                await connection.run(f"KILL {number:d}")
+        await _kill(connection, sessions)
         empty_looks = 0 if sessions else empty_looks + 1
         if time.monotonic() > deadline:
             raise EngineError(f"sessions of {name} don't end")
         await asyncio.sleep(SETTLE_SECONDS if empty_looks else 0.01)
     await branches.roll_back(connection, prepared)
     return transactions
+
+
+async def end_present_sessions(connection: Connection, name: str) -> None:
+    """Ends the sessions that the tenant's accounts have open now, and those that were just being opened; new ones may
+    come. Raises `EngineError` after `END_SECONDS`."""
+    present = set(await _kill(connection, await _sessions(connection, name)))
+    await asyncio.sleep(SETTLE_SECONDS)
+    present |= set(await _kill(connection, await _sessions(connection, name)))
+    deadline = time.monotonic() + END_SECONDS
+    while present & set(await _sessions(connection, name)):
+        if time.monotonic() > deadline:
+            raise EngineError(f"sessions of {name} don't end")
+        await asyncio.sleep(0.01)
+
+
+async def _kill(connection: Connection, sessions: list[int]) -> list[int]:
+    for number in sessions:
+        with ignored(NO_SUCH_THREAD):
+            await connection.run(f"KILL {number:d}")
+    return sessions
 
 
 async def _sessions(connection: Connection, name: str) -> list[int]:

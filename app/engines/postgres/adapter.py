@@ -28,10 +28,11 @@ from app.engines.base import (
     Usage,
 )
 from app.engines.naming import check_name, check_tenant
-from app.engines.postgres import catalog, host, prepared, queries, readers, statements
+from app.engines.postgres import catalog, freezing, host, prepared, queries, readers, statements
 from app.engines.postgres.connections import Connections
 from app.engines.postgres.errors import LOCK_NOT_AVAILABLE, UNRECOGNIZED_PARAMETER
-from app.engines.postgres.sessions import end_sessions
+from app.engines.postgres.guard import make_template
+from app.engines.postgres.sessions import end_present_sessions, end_sessions
 from app.engines.querying import QueryLimits, ReadSession, WriteSession
 
 
@@ -59,6 +60,8 @@ class PostgresAdapter(EngineAdapter):
 
     async def harden_host(self) -> tuple[str, ...]:
         async with self._connections.admin() as connection:
+            if await connection.fetchval("SELECT rolsuper FROM pg_roles WHERE rolname = current_user"):
+                await make_template(connection, self._connections.target())
             return await host.harden(connection)
 
     async def create(self, tenant: Tenant, limits: EngineLimits) -> None:
@@ -112,13 +115,17 @@ class PostgresAdapter(EngineAdapter):
             async with self._connections.locked(tenant.name) as connection:
                 await self._shut_out(connection, tenant)
 
-    async def restore(self, tenant: Tenant) -> None:
+    async def restore(self, tenant: Tenant, *, frozen: bool = False) -> None:
         check_tenant(tenant)
         async with self._connections.locked(tenant.name) as connection:
             found = (await catalog.find(connection, tenant.name)).require(tenant)
-            await connection.execute(statements.open_database(tenant))
+            await connection.execute(statements.open_database(tenant, frozen=frozen))
             # What a revocation found half made is finished here, before anybody logs in.
             await self._hand_over_schema(tenant.name)
+            if frozen:
+                await self._freeze(connection, tenant.name)
+            else:
+                await self._thaw(tenant.name)
             await connection.execute(statements.allow_logins(tenant, found))
 
     async def repair(self, tenant: Tenant) -> None:
@@ -129,7 +136,27 @@ class PostgresAdapter(EngineAdapter):
                 return
             # The schema first: that the rights are whole is the sign that nothing is left to mend.
             await self._hand_over_schema(tenant.name)
-            await connection.execute(statements.open_database(tenant))
+            frozen = await self._is_frozen(tenant.name)
+            await connection.execute(statements.open_database(tenant, frozen=frozen))
+            if frozen:
+                await self._freeze(connection, tenant.name)
+
+    async def freeze(self, tenant: Tenant) -> None:
+        check_tenant(tenant)
+        async with self._connections.locked(tenant.name) as connection:
+            (await catalog.find(connection, tenant.name)).require(tenant)
+            await connection.execute(statements.grants(tenant.name, frozen=True))
+            await self._freeze(connection, tenant.name)
+
+    async def thaw(self, tenant: Tenant) -> None:
+        check_tenant(tenant)
+        async with self._connections.locked(tenant.name) as connection:
+            (await catalog.find(connection, tenant.name)).require(tenant)
+            await self._thaw(tenant.name)
+            await connection.execute(statements.grants(tenant.name, frozen=False))
+
+    async def reclaim(self, tenant: Tenant) -> None:
+        """Nothing: autovacuum shortens what is empty at its end, and VACUUM FULL is the tenant's own to run."""
 
     async def destroy(self, tenant: Tenant) -> None:
         check_tenant(tenant)
@@ -149,6 +176,12 @@ class PostgresAdapter(EngineAdapter):
             check_name(name)
         async with self._connections.admin() as connection:
             return await catalog.measure(connection, names)
+
+    async def sessions(self, names: Sequence[str]) -> dict[str, frozenset[str]]:
+        for name in names:
+            check_name(name)
+        async with self._connections.admin() as connection:
+            return await catalog.sessions(connection, names)
 
     async def list_tenants(self) -> list[FoundTenant]:
         async with self._connections.admin() as connection:
@@ -197,10 +230,12 @@ class PostgresAdapter(EngineAdapter):
         if found.invalid:
             await connection.execute(statements.drop_database(tenant.name))
         if found.invalid or not found.database:
-            await connection.execute(statements.create_database(tenant.name))
+            await connection.execute(statements.create_database(tenant.name, found))
         await connection.execute(statements.limit(tenant.name, limits))
         if not found.revoked:
-            await connection.execute(statements.open_database(tenant))
+            # One that is open was whole before, and may have been frozen since.
+            frozen = found.open and await self._is_frozen(tenant.name)
+            await connection.execute(statements.open_database(tenant, frozen=frozen))
         return not found.revoked
 
     async def _hand_over_schema(self, name: str) -> None:
@@ -209,6 +244,27 @@ class PostgresAdapter(EngineAdapter):
                 await connection.execute(f'ALTER SCHEMA public OWNER TO "{name}"')
             except asyncpg.InvalidSchemaNameError:  # the tenant may drop what it owns
                 await connection.execute(f'CREATE SCHEMA public AUTHORIZATION "{name}"')
+
+    async def _freeze(self, connection: Any, name: str) -> None:
+        """After the database's own grants: from then on nothing new is created."""
+        async with self._connections.admin_in(name) as inside:
+            if await freezing.is_complete(inside):
+                await freezing.take_writes(inside)
+                return
+            await freezing.take_writes(inside)
+            # A statement under way has been let in with the rights of before.
+            await end_present_sessions(connection, name)
+            # And a transaction that was open may have created something that nobody saw until its end.
+            await freezing.take_writes(inside)
+            await freezing.mark_complete(inside)
+
+    async def _is_frozen(self, name: str) -> bool:
+        async with self._connections.admin_in(name) as inside:
+            return await freezing.is_begun(inside)
+
+    async def _thaw(self, name: str) -> None:
+        async with self._connections.admin_in(name) as inside:
+            await freezing.give_writes(inside)
 
     async def _shut_out(self, connection: Any, tenant: Tenant) -> None:
         found = (await catalog.find(connection, tenant.name)).check(tenant)

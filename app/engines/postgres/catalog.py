@@ -7,13 +7,16 @@ import msgspec
 
 from app.engines.base import EngineError, FoundTenant, NameTaken, Tenant, Usage
 from app.engines.naming import HELPER_SEPARATOR, MARKER_PREFIX
+from app.engines.postgres.guard import IS_GUARDED
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
     """A tenant's name as the server knows it.
 
-    `invalid`: a crash in the middle of DROP DATABASE left it, and nothing but another drop works on it. `owned`:
-    its owner is our administrator. `temp_limit`: the administrator may set `temp_file_limit`.
+    `invalid`: a crash in the middle of DROP DATABASE left it, and nothing but another drop works on it. `open`: it
+    takes connections. `owned`:
+    its owner is our administrator. `temp_limit`: the administrator may set `temp_file_limit`. `guarded`: the server has
+    the template of `guard.sql`.
     """
 
     role: bool
@@ -22,8 +25,10 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     database: bool
     database_marker: str | None
     invalid: bool
+    open: bool
     owned: bool
     temp_limit: bool
+    guarded: bool
     helpers: tuple[str, ...]
 
     @property
@@ -55,18 +60,20 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
         return self
 
 
-_FIND = """
+_FIND = f"""
 SELECT r.oid IS NOT NULL AS role, shobj_description(r.oid, 'pg_authid') AS role_marker,
        coalesce(r.rolcanlogin, false) AS can_login,
        d.oid IS NOT NULL AS database, shobj_description(d.oid, 'pg_database') AS database_marker,
        coalesce(d.datconnlimit = -2, false) AS invalid,
+       coalesce(d.datallowconn AND d.datconnlimit <> -2, false) AS open,
        coalesce(pg_get_userbyid(d.datdba) = current_user, false) AS owned,
        has_parameter_privilege('temp_file_limit', 'SET') AS temp_limit,
+       {IS_GUARDED} AS guarded,
        ARRAY(SELECT rolname::text FROM pg_roles WHERE starts_with(rolname, $1 || $2) ORDER BY 1) AS helpers
 FROM (SELECT $1::name AS name) n
 LEFT JOIN pg_roles r ON r.rolname = n.name
 LEFT JOIN pg_database d ON d.datname = n.name
-"""
+"""  # noqa: S608  constants
 
 
 async def find(connection: Any, name: str) -> Found:
@@ -78,6 +85,10 @@ _MEASURE = """
 SELECT d.datname, pg_database_size(d.oid) AS storage_bytes,
        (SELECT count(*) FROM pg_stat_activity a WHERE a.datid = d.oid AND a.usename = d.datname) AS connections
 FROM pg_database d WHERE d.datname = ANY($1::name[])
+"""
+_SESSIONS = """
+SELECT usename::text AS name, array_agg(pid || '/' || extract(epoch FROM backend_start)) AS ids
+FROM pg_stat_activity WHERE usename = ANY($1::name[]) GROUP BY usename
 """
 _LIST = """
 WITH roles AS (
@@ -108,6 +119,11 @@ async def measure(connection: Any, names: Sequence[str]) -> dict[str, Usage]:
     return {
         row["datname"]: Usage(storage_bytes=row["storage_bytes"] or 0, connections=row["connections"]) for row in rows
     }
+
+
+async def sessions(connection: Any, names: Sequence[str]) -> dict[str, frozenset[str]]:
+    rows = await connection.fetch(_SESSIONS, list(names))
+    return {row["name"]: frozenset(row["ids"]) for row in rows}
 
 
 async def list_marked(connection: Any) -> list[FoundTenant]:

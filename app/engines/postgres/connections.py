@@ -115,7 +115,7 @@ class Connections:
         async with self._opening:
             if self._pool is None:
                 self._pool = await asyncpg.create_pool(
-                    **self._target(),
+                    **self.target(),
                     min_size=0,
                     max_size=POOL_SIZE,
                     max_inactive_connection_lifetime=IDLE_SECONDS,
@@ -125,9 +125,10 @@ class Connections:
             return self._pool
 
     async def _connect(self, **overrides: Any) -> Any:
-        return await asyncpg.connect(**{**self._target(), **overrides})
+        return await asyncpg.connect(**{**self.target(), **overrides})
 
-    def _target(self) -> dict[str, Any]:
+    def target(self) -> dict[str, Any]:
+        """What `asyncpg.connect` needs to come in as the administrator."""
         return {
             "host": self._address.host,
             "port": self._address.port,

@@ -3,12 +3,13 @@
 from typing import Any
 
 from app.engines.base import EngineError, HostFacts
+from app.engines.postgres.guard import IS_GUARDED, TEMPLATE
 
 OLDEST = 16
 """Before it, CREATEROLE is as good as a superuser, and can't hand a schema over without more rights."""
 TOO_OLD = f"PostgreSQL {OLDEST} or later is needed"
 
-_FACTS = """
+_FACTS = f"""
 SELECT current_setting('server_version') AS version,
        current_setting('server_version_num')::int / 10000 AS major,
        current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
@@ -18,12 +19,13 @@ SELECT current_setting('server_version') AS version,
        has_parameter_privilege('temp_file_limit', 'SET') AS temp_limit,
        current_setting('max_prepared_transactions')::int AS prepared,
        current_setting('ssl')::bool AS ssl,
+       {IS_GUARDED} AS guarded,
        (SELECT pg_encoding_to_char(encoding) = 'UTF8' OR datcollate IN ('C', 'POSIX')
         FROM pg_database WHERE datname = 'template0') AS utf8,
        ARRAY(SELECT DISTINCT name::text FROM pg_available_extension_versions
              WHERE trusted AND name ~ '^pl(perl|tcl|python)' ORDER BY 1) AS languages
 FROM pg_roles r WHERE r.rolname = current_user
-"""
+"""  # noqa: S608  constants
 _OPEN = """
 SELECT datname::text FROM pg_database
 WHERE datname IN ('postgres', 'template1')
@@ -68,6 +70,11 @@ def _shortcomings(facts: Any) -> list[str]:
         (
             facts["prepared"] > 0,
             "max_prepared_transactions is above 0: a forgotten prepared transaction holds back vacuum.",
+        ),
+        (
+            not facts["guarded"],
+            f"There is no finished {TEMPLATE}: a tenant over its storage limit can grant itself the right to write "
+            "again, and is stopped only when it grows. A superuser makes it: see docs/operating.md.",
         ),
         (not facts["ssl"], "TLS is off: passwords' proofs and data cross the network in the clear."),
         (

@@ -26,6 +26,27 @@ WHERE (a.datname = $1 OR r.rolname = $1 OR starts_with(r.rolname, $1 || $2))
   AND NOT r.rolsuper AND a.pid <> pg_backend_pid()
 """
 
+_PRESENT = """
+SELECT a.pid, a.backend_start FROM pg_stat_activity a JOIN pg_roles r ON r.oid = a.usesysid
+WHERE (r.rolname = $1 OR starts_with(r.rolname, $1 || $2)) AND NOT r.rolsuper
+"""
+_STILL_THERE = """
+SELECT count(pg_terminate_backend(a.pid)) FROM pg_stat_activity a
+JOIN unnest($1::int[], $2::timestamptz[]) AS p (pid, backend_start) USING (pid, backend_start)
+"""
+
+
+async def end_present_sessions(connection: Any, name: str) -> None:
+    """Ends the sessions of the tenant's roles that are open now; new ones may come. Raises `EngineError` when some
+    are still there after `END_SECONDS`."""
+    rows = await connection.fetch(_PRESENT, name, HELPER_SEPARATOR)
+    pids, starts = [row["pid"] for row in rows], [row["backend_start"] for row in rows]
+    deadline = time.monotonic() + END_SECONDS
+    while await connection.fetchval(_STILL_THERE, pids, starts):
+        if time.monotonic() > deadline:
+            raise EngineError(f"sessions of {name} don't end")
+        await asyncio.sleep(POLL_SECONDS)
+
 
 async def end_sessions(connection: Any, name: str) -> None:
     """Ends every session in the database and of the tenant's roles, after logins were closed. Raises

@@ -3,6 +3,7 @@
 from app.engines.base import EngineLimits, Tenant
 from app.engines.naming import literal
 from app.engines.postgres.catalog import Found
+from app.engines.postgres.guard import TEMPLATE
 from app.engines.postgres.scram import verifier
 
 SERVICE_HEADROOM = 5
@@ -27,25 +28,36 @@ def write_role(tenant: Tenant, limits: EngineLimits, found: Found) -> str:
     return "; ".join(statements)
 
 
-def create_database(name: str) -> str:
+def create_database(name: str, found: Found) -> str:
     """Closed until PUBLIC has lost its rights to it. CREATE DATABASE takes no part in a transaction."""
-    return f"CREATE DATABASE \"{name}\" TEMPLATE template0 ENCODING 'UTF8' ALLOW_CONNECTIONS false"
+    template = TEMPLATE if found.guarded else "template0"
+    return f"CREATE DATABASE \"{name}\" TEMPLATE {template} ENCODING 'UTF8' ALLOW_CONNECTIONS false"
 
 
 def drop_database(name: str) -> str:
     return f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)'
 
 
-def open_database(tenant: Tenant) -> str:
+def open_database(tenant: Tenant, *, frozen: bool = False) -> str:
     """Lets the tenant's role in, whoever may log in with it, and nobody else."""
     return "; ".join(
         [
             f'COMMENT ON DATABASE "{tenant.name}" IS {literal(tenant.marker)}',
             f'REVOKE ALL ON DATABASE "{tenant.name}" FROM PUBLIC',
-            f'GRANT CONNECT, CREATE, TEMPORARY ON DATABASE "{tenant.name}" TO "{tenant.name}"',
+            grants(tenant.name, frozen=frozen),
             f'ALTER DATABASE "{tenant.name}" ALLOW_CONNECTIONS true',
         ]
     )
+
+
+def grants(name: str, *, frozen: bool) -> str:
+    """All that a tenant holds on its database. Lacking CREATE is what makes it frozen: see `guard.sql`."""
+    if frozen:
+        return (
+            f'GRANT CONNECT ON DATABASE "{name}" TO "{name}"; '
+            f'REVOKE CREATE, TEMPORARY ON DATABASE "{name}" FROM "{name}"'
+        )
+    return f'GRANT CONNECT, CREATE, TEMPORARY ON DATABASE "{name}" TO "{name}"'
 
 
 def limit(name: str, limits: EngineLimits) -> str:

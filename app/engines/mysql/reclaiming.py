@@ -1,0 +1,26 @@
+"""Giving back what deletions left inside a frozen tenant's tables.
+
+A DELETE leaves the file as long as it was. Rebuilding the table shortens it, and takes the right to INSERT, which a
+frozen tenant lacks. The rebuild runs none of the tenant's code: no trigger fires, and the engines allow no stored
+function in what a table computes.
+"""
+
+from app.engines.mysql.connections import Connection
+
+WORTH_BYTES = 4 * 2**20
+"""InnoDB counts free space in extents, and leaves a few in every file."""
+_LOOSE = """
+SELECT table_name FROM information_schema.tables
+WHERE table_schema = %s AND table_type = 'BASE TABLE' AND engine = 'InnoDB'
+  AND data_free >= %s AND data_free * 4 >= data_length + index_length
+ORDER BY data_free DESC
+"""
+
+
+async def reclaim(connection: Connection, name: str) -> None:
+    """Rebuilds the tables of which a fifth or more is free."""
+    if connection.flavour.cached_statistics:
+        await connection.run("SET SESSION information_schema_stats_expiry = 0")
+    for (table,) in await connection.run(_LOOSE, (name, WORTH_BYTES)):
+        quoted = table.replace("`", "``")
+        await connection.run(f"OPTIMIZE NO_WRITE_TO_BINLOG TABLE `{name}`.`{quoted}`")

@@ -1,0 +1,57 @@
+-- What lets a frozen tenant read, delete and drop, and do nothing else: run by a superuser in `headwater_template`, of
+-- which every tenant database is a copy. It may run again at any time.
+--
+-- A tenant owns its tables, so that it may drop them; and an owner may grant itself whatever was taken from it. Nothing
+-- but an event trigger, which takes a superuser, keeps it from doing so. The sign of being frozen is that the tenant's
+-- role lacks CREATE on its database, which only the database's owner, our administrator, can give or take.
+
+CREATE OR REPLACE FUNCTION pg_catalog.headwater_guard() RETURNS event_trigger
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    tenant oid := (SELECT oid FROM pg_roles WHERE rolname = current_database());
+BEGIN
+    IF tg_tag LIKE 'DROP %' OR tenant IS NULL OR has_database_privilege(tenant, current_database(), 'CREATE') THEN
+        RETURN;
+    END IF;
+    -- The session's user, not the current one: a tenant's function never runs as anybody else.
+    IF (SELECT r.rolsuper OR r.oid = d.datdba FROM pg_roles r, pg_database d
+        WHERE r.rolname = session_user AND d.datname = current_database()) THEN
+        RETURN;
+    END IF;
+    RAISE EXCEPTION USING ERRCODE = 'disk_full',
+        MESSAGE = 'this database is over its storage limit: ' || tg_tag || ' is refused until there is room again',
+        HINT = 'SELECT, DELETE, TRUNCATE, DROP and VACUUM FULL work.';
+END
+$$;
+
+-- Large objects grow through functions, which no event trigger sees.
+CREATE OR REPLACE FUNCTION pg_catalog.headwater_large_objects(writable boolean) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF session_user <> (SELECT pg_get_userbyid(datdba) FROM pg_database WHERE datname = current_database()) THEN
+        RAISE insufficient_privilege USING MESSAGE = 'only the owner of the database may do this';
+    END IF;
+    IF writable THEN
+        GRANT EXECUTE ON FUNCTION lo_creat(integer), lo_create(oid), lo_from_bytea(oid, bytea),
+            lo_put(oid, bigint, bytea), lowrite(integer, bytea), lo_truncate(integer, integer),
+            lo_truncate64(integer, bigint) TO PUBLIC;
+    ELSE
+        REVOKE EXECUTE ON FUNCTION lo_creat(integer), lo_create(oid), lo_from_bytea(oid, bytea),
+            lo_put(oid, bigint, bytea), lowrite(integer, bytea), lo_truncate(integer, integer),
+            lo_truncate64(integer, bigint) FROM PUBLIC;
+    END IF;
+END
+$$;
+
+-- As members of an extension that is always there, they stay out of the tenants' dumps.
+DO $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM pg_event_trigger WHERE evtname = 'headwater_guard') THEN
+        CREATE EVENT TRIGGER headwater_guard ON ddl_command_start EXECUTE FUNCTION pg_catalog.headwater_guard();
+        ALTER EVENT TRIGGER headwater_guard ENABLE ALWAYS;
+        ALTER EXTENSION plpgsql ADD EVENT TRIGGER headwater_guard;
+        ALTER EXTENSION plpgsql ADD FUNCTION pg_catalog.headwater_guard();
+        ALTER EXTENSION plpgsql ADD FUNCTION pg_catalog.headwater_large_objects(boolean);
+    END IF;
+END
+$$;

@@ -1,0 +1,198 @@
+"""A frozen tenant reads, deletes, truncates and drops, and nothing it does lets it write; thawed, it is as before."""
+
+import asyncio
+
+import pytest
+
+from app.engines.base import EngineError, EngineLimits, Tenant
+from tests.engines.harness import LIMITS, EngineHost, RefusedError, Session, new_tenant, refusal, session_of, tenants
+
+FILLED = (
+    "CREATE TABLE kept (n INT PRIMARY KEY, t VARCHAR(100))",
+    "INSERT INTO kept VALUES (1, 'a'), (2, 'b'), (3, 'c')",
+)
+CHILD = (
+    "CREATE TABLE child (n INT PRIMARY KEY, parent INT, FOREIGN KEY (parent) REFERENCES kept (n) ON DELETE SET NULL)",
+    "CREATE TABLE grandchild (n INT PRIMARY KEY, parent INT, "
+    "FOREIGN KEY (parent) REFERENCES child (n) ON DELETE CASCADE)",
+    "INSERT INTO child VALUES (10, 1), (11, 2)",
+    "INSERT INTO grandchild VALUES (100, 10)",
+)
+WRITES = (
+    "INSERT INTO kept VALUES (9, 'x')",
+    "INSERT INTO kept SELECT n + 50, t FROM kept",
+    "UPDATE kept SET t = 'longer'",
+    "CREATE TABLE more (n INT)",
+    "CREATE TABLE more AS SELECT * FROM kept",
+    "CREATE TEMPORARY TABLE more (n INT)",
+    "CREATE INDEX more ON kept (t)",
+    "CREATE VIEW more AS SELECT * FROM kept",
+    "ALTER TABLE kept ADD COLUMN more INT DEFAULT 7",
+)
+
+
+async def _run(session: Session, *statements: str) -> None:
+    for statement in statements:
+        await session.run(statement)
+
+
+async def _filled(host: EngineHost, tenant: Tenant) -> None:
+    async with session_of(host, tenant) as session:
+        await _run(session, *FILLED, *CHILD)
+
+
+async def test_writing_and_creating_end_while_reading_and_freeing_go_on(host: EngineHost) -> None:
+    async with tenants(host) as [tenant]:
+        await _filled(host, tenant)
+        await host.adapter.freeze(tenant)
+        async with session_of(host, tenant) as session:
+            for statement in WRITES:
+                assert await refusal(session, statement) is not None, statement
+            assert await session.run("SELECT COUNT(*) FROM kept") == [(3,)]
+            await _run(session, "DELETE FROM kept WHERE n = 1", "DELETE FROM child WHERE n = 10", "TRUNCATE grandchild")
+            assert await session.run("SELECT n, parent FROM child") == [(11, 2)]
+            assert await session.run("SELECT COUNT(*) FROM kept") == [(2,)]
+            await _run(session, "DROP TABLE grandchild", "DROP TABLE child", "DROP TABLE kept")
+
+
+async def test_thawed_it_has_the_rights_that_it_had(host: EngineHost) -> None:
+    async with tenants(host) as [tenant]:
+        await _filled(host, tenant)
+        before = await host.rights(tenant)
+        for _ in range(2):
+            await host.adapter.freeze(tenant)
+        assert await host.rights(tenant) != before
+        for _ in range(2):
+            await host.adapter.thaw(tenant)
+        assert await host.rights(tenant) == before
+        await host.adapter.verify_login(tenant)
+        async with session_of(host, tenant) as session:
+            await _run(session, *(statement for statement in WRITES if "more" not in statement))
+
+
+async def test_what_never_was_frozen_is_not_harmed_by_a_thaw(host: EngineHost) -> None:
+    async with tenants(host) as [tenant]:
+        await _filled(host, tenant)
+        before = await host.rights(tenant)
+        await host.adapter.thaw(tenant)
+        assert await host.rights(tenant) == before
+
+
+async def test_open_sessions_and_statements_under_way_are_no_way_round(host: EngineHost) -> None:
+    async with tenants(host) as [tenant]:
+        await _filled(host, tenant)
+        writing = await host.login(tenant)
+        await _run(writing, "BEGIN", "INSERT INTO kept VALUES (20, 'open')")
+        sleep = "pg_sleep(0.2) IS NULL" if host.flavour == "postgres" else "SLEEP(0.2)"
+        slow = await host.login(tenant)
+        inserting = asyncio.create_task(slow.run(f"INSERT INTO kept SELECT n + 30, t FROM kept WHERE {sleep} OR n > 0"))
+        await asyncio.sleep(0.1)
+        await host.adapter.freeze(tenant)
+        with pytest.raises((ConnectionError, RefusedError)):
+            await inserting
+        for statement in ("INSERT INTO kept VALUES (21, 'late')", "COMMIT"):
+            with pytest.raises((ConnectionError, RefusedError)):
+                await writing.run(statement)
+        async with session_of(host, tenant) as session:
+            assert await session.run("SELECT COUNT(*) FROM kept") == [(3,)]
+        for session in (writing, slow):
+            await session.close()
+
+
+async def test_a_repeated_freeze_ends_no_session(host: EngineHost) -> None:
+    async with tenants(host) as [tenant]:
+        await host.adapter.freeze(tenant)
+        async with session_of(host, tenant) as session:
+            await host.adapter.freeze(tenant)
+            assert await session.run("SELECT 1") == [(1,)]
+
+
+async def test_a_repeated_freeze_takes_what_was_granted_since(host: EngineHost) -> None:
+    async with tenants(host) as [tenant]:
+        await _filled(host, tenant)
+        before = await host.rights(tenant)
+        await host.adapter.freeze(tenant)
+        frozen = await host.rights(tenant)
+        name = f'"{tenant.name}"' if host.flavour == "postgres" else f"'{tenant.name}'@'%'"
+        table = "kept" if host.flavour == "postgres" else f"{tenant.name}.*"
+        await host.as_root_in(tenant, f"GRANT INSERT ON {table} TO {name}")
+        assert await host.rights(tenant) != frozen
+        await host.adapter.freeze(tenant)
+        assert await host.rights(tenant) == frozen
+        await host.adapter.thaw(tenant)
+        assert await host.rights(tenant) == before
+
+
+async def test_a_pause_keeps_it_frozen_or_not_as_is_asked(host: EngineHost) -> None:
+    async with tenants(host) as [tenant]:
+        await _filled(host, tenant)
+        before = await host.rights(tenant)
+        await host.adapter.freeze(tenant)
+        frozen = await host.rights(tenant)
+        await host.adapter.revoke(tenant)
+        await host.adapter.restore(tenant, frozen=True)
+        assert await host.rights(tenant) == frozen
+        async with session_of(host, tenant) as session:
+            for statement in WRITES:
+                assert await refusal(session, statement) is not None, statement
+        await host.adapter.revoke(tenant)
+        await host.adapter.restore(tenant)
+        assert await host.rights(tenant) == before
+        await host.adapter.verify_login(tenant)
+        await host.adapter.revoke(tenant)
+        await host.adapter.restore(tenant, frozen=True)
+        async with session_of(host, tenant) as session:
+            assert await refusal(session, "INSERT INTO kept VALUES (9, 'x')") is not None
+            assert await refusal(session, "CREATE TABLE more (n INT)") is not None
+
+
+async def test_neither_a_repair_nor_a_late_create_thaws(host: EngineHost) -> None:
+    async with tenants(host) as [tenant]:
+        await _filled(host, tenant)
+        await host.adapter.freeze(tenant)
+        frozen = await host.rights(tenant)
+        await host.adapter.repair(tenant)
+        assert await host.rights(tenant) == frozen
+        await host.adapter.create(tenant, LIMITS)
+        assert await host.rights(tenant) == frozen
+
+
+async def test_a_new_limit_does_not_thaw(host: EngineHost) -> None:
+    async with tenants(host) as [tenant]:
+        await _filled(host, tenant)
+        await host.adapter.freeze(tenant)
+        frozen = await host.rights(tenant)
+        await host.adapter.set_limits(tenant, EngineLimits(connections=7))
+        assert await host.rights(tenant) == frozen
+
+
+async def test_a_frozen_tenant_is_destroyed_without_a_trace(host: EngineHost) -> None:
+    await host.adapter.list_tenants()
+    before = await host.catalog()
+    async with tenants(host) as [tenant]:
+        await _filled(host, tenant)
+        await host.adapter.freeze(tenant)
+    assert await host.catalog() == before
+
+
+async def test_nobody_is_frozen_who_is_not_there(host: EngineHost) -> None:
+    nobody = new_tenant()
+    with pytest.raises(EngineError):
+        await host.adapter.freeze(nobody)
+    with pytest.raises(EngineError):
+        await host.adapter.thaw(nobody)
+
+
+async def test_sessions_are_told_apart(host: EngineHost) -> None:
+    async with tenants(host, 2) as [tenant, other]:
+        assert await host.adapter.sessions([tenant.name, other.name]) == {}
+        first = await host.login(tenant)
+        seen = await host.adapter.sessions([tenant.name, other.name])
+        assert list(seen) == [tenant.name]
+        second = await host.login(tenant)
+        both = (await host.adapter.sessions([tenant.name]))[tenant.name]
+        assert len(both) == 2
+        assert seen[tenant.name] < both
+        for session in (first, second):
+            await session.close()
+        assert await host.adapter.sessions([]) == {}
