@@ -179,7 +179,8 @@ class EngineAdapter(ABC):
     async def repair(self, tenant: Tenant) -> None:
         """Gives the tenant back what it can take from itself: its rights on its database and the schema `public`,
         which DROP OWNED removes on PostgreSQL; the database, which it may drop on MySQL. Touches no data, and leaves
-        closed what was revoked, and frozen what is frozen. Raises `EngineError` when parts are missing that it can't have removed."""
+        closed what was revoked, and frozen what is frozen. Raises `EngineError` when parts are missing that it can't
+        have removed."""
 
     @abstractmethod
     async def destroy(self, tenant: Tenant) -> None:

@@ -14,9 +14,8 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     """A tenant's name as the server knows it.
 
     `invalid`: a crash in the middle of DROP DATABASE left it, and nothing but another drop works on it. `open`: it
-    takes connections. `owned`:
-    its owner is our administrator. `temp_limit`: the administrator may set `temp_file_limit`. `guarded`: the server has
-    the template of `guard.sql`.
+    takes connections. `owned`: its owner is our administrator. `temp_limit`: the administrator may set
+    `temp_file_limit`. `guarded`: the server has the template of `guard.sql`.
     """
 
     role: bool
