@@ -1,0 +1,1 @@
+"""Blueprints: SQL that is saved, judged, and applied to databases."""

@@ -1,0 +1,72 @@
+"""What reading a script as one engine's SQL tells. Offsets count the script's characters, from 0."""
+
+from dataclasses import dataclass, field
+
+from app.contracts.base import Engine
+
+MAX_FAULTS = 20
+"""More are counted, not told: nobody reads them, and a hostile script could make them by the million."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Why a script can't be a blueprint for this engine."""
+
+    offset: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something that may surprise whoever applies the script; `rule` is its name."""
+
+    rule: str
+    offset: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Part of a statement that is left out when it is applied."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class FoundStatement:
+    """One statement of a script, which runs from `start` to `end` without `cuts`."""
+
+    start: int
+    end: int
+    kind: str
+    """The leading words of the statement, such as `CREATE TABLE`."""
+    object: str | None = None
+    """The name that it is about, as it is written without quotes, with its schema if the script says it."""
+    object_type: str | None = None
+    makes: bool = False
+    """Whether `object` exists because of this statement."""
+    cuts: tuple[Cut, ...] = ()
+    left_out: str | None = None
+    """Why applying doesn't run it; None for those that run."""
+
+
+@dataclass(slots=True)
+class Analysis:
+    """A script, read as the SQL of one engine."""
+
+    dialect: Engine
+    statements: list[FoundStatement] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
+    notices: list[Notice] = field(default_factory=list)
+    extensions: list[str] = field(default_factory=list)
+
+    @property
+    def valid(self) -> bool:
+        return not self.faults
+
+    def refuse(self, offset: int, message: str) -> None:
+        self.faults.append(Fault(offset, message))
+
+    def notice(self, rule: str, offset: int, message: str) -> None:
+        self.notices.append(Notice(rule, offset, message))

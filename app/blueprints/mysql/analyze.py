@@ -1,0 +1,105 @@
+"""A script read as MySQL's SQL: its statements, what refuses it, and what to warn of."""
+
+from app.blueprints.analysis import Analysis, Cut, FoundStatement
+from app.blueprints.mysql import contents, grammar, kinds, refusals, settings
+from app.blueprints.mysql.definer import find_definer
+from app.blueprints.mysql.notices import Watch
+from app.blueprints.mysql.reader import Reader
+from app.contracts.base import Engine
+from app.sql.mysql.lexer import Kind
+from app.sql.mysql.splitter import Statement, split
+
+_LOCKS_LEFT_OUT = "LOCK and UNLOCK TABLES are left out: nobody else uses what a blueprint makes, and locks end with it"
+_DEFINER_LEFT_OUT = "DEFINER is left out: views and routines belong to the database's own user"
+
+
+def analyze(script: str, *, single: bool = False) -> Analysis:
+    """`script` holds no placeholders any more. `single`: it was cut out of a script as one statement."""
+    return _Analyzer(script, single).run()
+
+
+class _Analyzer:
+    def __init__(self, script: str, single: bool) -> None:
+        self._script = script
+        self._single = single
+        self._analysis = Analysis(Engine.MYSQL)
+        self._watch = Watch(self._analysis)
+        self._opinion = grammar.SecondOpinion()
+
+    def run(self) -> Analysis:
+        result = split(self._script, single=self._single)
+        for statement in result.statements:
+            self._statement(statement)
+        if result.error is not None:
+            self._analysis.refuse(result.error.offset, result.error.message)
+        if (nul := self._script.find("\0")) != -1:
+            self._analysis.refuse(nul, "there is a NUL character here")
+        self._analysis.faults.sort(key=lambda fault: fault.offset)
+        return self._analysis
+
+    def _statement(self, statement: Statement) -> None:
+        reader = Reader(self._script, statement)
+        start = reader.start
+        if not _whole(statement):
+            message = "a statement ends within an executable comment; put the whole statement into it, or none"
+            self._analysis.refuse(start, message)
+            return
+        if skipped := _left_out(reader):
+            self._analysis.notice("left-out", start, skipped)
+            self._found(statement, kinds.Description(reader.items[0].text.upper()), left_out=skipped)
+            return
+        if reason := refusals.refusal(reader):
+            self._analysis.refuse(start, reason)
+            return
+        what = kinds.describe(reader)
+        if what is None:
+            self._analysis.refuse(start, grammar.unknown(reader))
+            return
+        for offset, message in contents.refusals(reader, what):
+            self._analysis.refuse(offset, message)
+        known = len(self._analysis.faults)
+        for offset, message in grammar.errors(reader, what):
+            self._analysis.refuse(offset, message)
+        if len(self._analysis.faults) == known and (error := self._opinion.error(self._script, statement, what)):
+            self._analysis.refuse(*error)
+        cut = find_definer(reader) if what.kind.startswith(("CREATE", "ALTER")) else None
+        if cut is not None:
+            self._analysis.notice("left-out", cut.start, _DEFINER_LEFT_OUT)
+        self._found(statement, what, (cut,) if cut else ())
+        self._watch.see(reader, what, start)
+
+    def _found(
+        self,
+        statement: Statement,
+        what: kinds.Description,
+        cuts: tuple[Cut, ...] = (),
+        left_out: str | None = None,
+    ) -> None:
+        self._analysis.statements.append(
+            FoundStatement(
+                statement.start,
+                statement.end,
+                what.kind,
+                what.object,
+                what.object_type,
+                what.makes,
+                cuts,
+                left_out,
+            )
+        )
+
+
+def _whole(statement: Statement) -> bool:
+    depth = 0
+    for token in statement.tokens:
+        depth += {Kind.OPEN: 1, Kind.CLOSE: -1}.get(token.kind, 0)
+        if depth < 0:
+            return False
+    return depth == 0
+
+
+def _left_out(reader: Reader) -> str | None:
+    words = (reader.word(), reader.word(1))
+    if words[0] in ("lock", "unlock") and words[1] in ("table", "tables"):
+        return _LOCKS_LEFT_OUT
+    return settings.left_out(reader) if words[0] == "set" else None

@@ -1,0 +1,195 @@
+"""Whether MySQL statements are well formed, as far as that can be told without a server.
+
+Own checks find what is surely wrong. For the kinds of statements that it knows well sqlglot gives a second opinion.
+"""
+
+import logging
+from collections.abc import Iterator
+
+import sqlglot
+from sqlglot.errors import ErrorLevel, ParseError, TokenError
+
+from app.blueprints.mysql import tables
+from app.blueprints.mysql.kinds import Description
+from app.blueprints.mysql.reader import Item, Reader
+from app.sql.mysql.lexer import Kind
+from app.sql.mysql.splitter import Statement
+
+# It would log each statement that it takes as opaque.
+logging.getLogger("sqlglot").setLevel(logging.ERROR)
+
+MAX_PARENTHESES = 500
+# What sqlglot reads in all is bounded: it takes about a second for 600 kB.
+MAX_STATEMENT = 20_000
+MAX_SCRIPT = 300_000
+_KNOWN_WELL = frozenset(
+    {"CREATE TABLE", "CREATE TEMPORARY TABLE", "CREATE VIEW", "SELECT", "INSERT", "UPDATE", "DELETE"}
+)
+_NEEDS_NAME = ("INSERT", "REPLACE", "UPDATE", "DELETE", "CREATE", "ALTER", "DROP", "TRUNCATE", "RENAME", "CALL")
+_POSTGRES_ONLY = {
+    ("on", "conflict"): "ON CONFLICT",
+    ("as", "identity"): "AS IDENTITY",
+    ("by", "default", "as", "identity"): "AS IDENTITY",
+    ("owner", "to"): "OWNER TO",
+    ("execute", "function"): "EXECUTE FUNCTION",
+    ("execute", "procedure"): "EXECUTE PROCEDURE",
+    ("with", "time", "zone"): "WITH TIME ZONE",
+    ("without", "time", "zone"): "WITHOUT TIME ZONE",
+    ("not", "valid"): "NOT VALID",
+    ("restart", "identity"): "RESTART IDENTITY",
+    ("pg_catalog", "."): "pg_catalog",
+    ("default", "values"): "DEFAULT VALUES",
+}
+_POSTGRES_SETTINGS = frozenset(
+    {
+        "search_path",
+        "statement_timeout",
+        "lock_timeout",
+        "client_encoding",
+        "standard_conforming_strings",
+        "client_min_messages",
+        "check_function_bodies",
+        "default_tablespace",
+        "default_table_access_method",
+        "row_security",
+        "xmloption",
+    }
+)
+_EMPTY = frozenset({(",", ","), (",", ")"), ("(", ",")})
+Found = tuple[int, str]
+
+
+def unknown(reader: Reader) -> str:
+    """The message about a statement that is of no kind that blueprints may hold."""
+    words = " ".join(item.text for item in reader.items[:2])[:60]
+    return f"`{words}` begins no statement that a blueprint for MySQL may hold"
+
+
+def errors(reader: Reader, what: Description) -> Iterator[Found]:
+    """What is surely wrong, in the order of the script for each check."""
+    yield from _symbols(reader)
+    yield from _lists(reader)
+    yield from _names(reader, what)
+    yield from _other_dialects(reader)
+    if what.kind.endswith("TABLE") and what.kind.startswith("CREATE"):
+        yield from tables.create_table_errors(reader)
+    elif what.kind == "CREATE INDEX":
+        yield from tables.create_index_errors(reader)
+    elif what.kind == "ALTER TABLE":
+        yield from tables.alter_table_errors(reader)
+
+
+def _symbols(reader: Reader) -> Iterator[Found]:
+    for index, item in enumerate(reader.items):
+        if item.kind is Kind.WORD and item.text.startswith("$$"):
+            yield item.start, "dollar quoting is PostgreSQL's; write the body between BEGIN and END"
+            return
+        if item.kind is not Kind.SYMBOL:
+            continue
+        if item.word in "[]{}\\" and item.word:
+            yield item.start, f"`{item.word}` means nothing to MySQL outside literals"
+            return
+        after = reader.items[index + 1] if index + 1 < len(reader.items) else None
+        if item.word == ":" and after is not None and after.word == ":" and after.start == item.end:
+            yield item.start, "`::` is PostgreSQL's; write CAST(… AS …)"
+            return
+
+
+def _lists(reader: Reader) -> Iterator[Found]:
+    opened: list[Item] = []
+    before: Item | None = None
+    for item in reader.items:
+        if item.word == "(":
+            opened.append(item)
+            if len(opened) > MAX_PARENTHESES:
+                yield item.start, f"parentheses are nested more than {MAX_PARENTHESES} deep"
+                return
+        if before is not None and (before.word, item.word) in _EMPTY:
+            yield item.start, f"there is nothing between `{before.word}` and `{item.word}`"
+            return
+        if item.word == ")":
+            if not opened:
+                yield item.start, "this `)` closes nothing"
+                return
+            opened.pop()
+        before = item
+    if opened:
+        yield opened[-1].start, "this `(` is never closed"
+    elif before is not None and before.word == ",":
+        yield before.start, "nothing follows this `,`"
+
+
+def _names(reader: Reader, what: Description) -> Iterator[Found]:
+    if what.kind.startswith(_NEEDS_NAME) and not what.object:
+        item = reader.peek() or reader.items[-1]
+        hint = ": names stand in backticks, not in quotes" if item.kind is Kind.STRING else ""
+        yield item.start, f"{what.kind} needs a name here{hint}"
+    depth = 0
+    for item, after in zip(reader.items, reader.items[1:], strict=False):
+        depth += {"(": 1, ")": -1}.get(item.word, 0)
+        named = item.word in ("join", "into", "references") or (item.word == "from" and depth == 0)
+        if named and after.kind is Kind.STRING and what.kind not in ("SHOW", "SET"):
+            yield after.start, f"a name is expected after {item.text}: names stand in backticks, not in quotes"
+            return
+
+
+def _other_dialects(reader: Reader) -> Iterator[Found]:
+    words = [item.word for item in reader.items]
+    for start, word in enumerate(words):
+        for phrase, name in _POSTGRES_ONLY.items():
+            if word == phrase[0] and tuple(words[start : start + len(phrase)]) == phrase:
+                yield reader.items[start].start, f"{name} is PostgreSQL's"
+                return
+    if words[0] == "set" and len(words) > 1 and words[1] in _POSTGRES_SETTINGS:
+        yield reader.items[1].start, f"{words[1]} is a setting of PostgreSQL"
+
+
+class SecondOpinion:
+    """What sqlglot says of one script's statements."""
+
+    def __init__(self) -> None:
+        self._left = MAX_SCRIPT
+
+    def error(self, script: str, statement: Statement, what: Description) -> Found | None:
+        """Where a statement is wrong; None when it is well formed, or of a kind that sqlglot doesn't know well."""
+        length = statement.end - statement.start
+        if what.kind not in _KNOWN_WELL or length > min(MAX_STATEMENT, self._left):
+            return None
+        self._left -= length
+        text = _without_marks(script, statement)
+        try:
+            sqlglot.parse(text, dialect="mysql", error_level=ErrorLevel.IMMEDIATE)
+        except ParseError as error:
+            found = error.errors[0] if error.errors else {}
+            return _place(text, statement.start, found), _message(found)
+        except (TokenError, RecursionError):
+            # Our own lexer has read it, and depth alone is no fault.
+            return None
+        return None
+
+
+def _without_marks(script: str, statement: Statement) -> str:
+    """The statement with blanks for the marks of executable comments."""
+    pieces = []
+    at = statement.start
+    for token in statement.tokens:
+        if token.kind in (Kind.OPEN, Kind.CLOSE):
+            pieces += [script[at : token.start], " " * (token.end - token.start)]
+            at = token.end
+    return "".join([*pieces, script[at : statement.end]])
+
+
+def _place(text: str, start: int, found: dict[str, object]) -> int:
+    line, column = found.get("line"), found.get("col")
+    if not isinstance(line, int) or not isinstance(column, int):
+        return start
+    begin = 0
+    for _ in range(line - 1):
+        begin = text.find("\n", begin) + 1
+    return start + min(begin + max(column - len(str(found.get("highlight") or "")), 0), len(text))
+
+
+def _message(found: dict[str, object]) -> str:
+    near = str(found.get("highlight") or "").strip()
+    what = str(found.get("description") or "syntax error").rstrip(".")
+    return f'syntax error near "{near}": {what}' if near else f"syntax error: {what}"

@@ -1,0 +1,116 @@
+"""`{{name}}` in a script: where it stands as code, and what is put there.
+
+A sample is as long as its placeholder, so positions in a script with samples are positions in the script.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from app.blueprints.analysis import Fault
+from app.blueprints.variables import VariableType
+from app.contracts.base import Engine
+from app.sql.errors import SqlError
+from app.sql.mysql import lexer as mysql
+from app.sql.postgres import lexer as postgres
+
+_PLACEHOLDER = re.compile(r"\{\{[ \t]*([A-Za-z_][A-Za-z0-9_]*)[ \t]*\}\}")
+_GLUE = re.compile(r"[\w$@&#'\"`{}\\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Placeholder:
+    name: str
+    start: int
+    end: int
+
+
+@dataclass(slots=True)
+class Placeholders:
+    """Those of one script, read as one engine's SQL."""
+
+    found: list[Placeholder] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
+    in_literals: list[Placeholder] = field(default_factory=list)
+    """They look like placeholders, and are data: in a string, a dollar-quoted body, a quoted name or a comment."""
+
+    def between(self, start: int, end: int) -> list[Placeholder]:
+        return [item for item in self.found if start <= item.start < end]
+
+
+def find(script: str, dialect: Engine) -> Placeholders:
+    """Faults are placeholders that are written wrong. A script that can't be read has those before that place."""
+    result = Placeholders()
+    if "{{" not in script:
+        return result
+    lexer = postgres if dialect is Engine.POSTGRES else mysql
+    done = 0
+    try:
+        for token in lexer.tokens(script):
+            if token.start < done:
+                continue
+            if lexer.is_code(token):
+                if script.startswith("{{", token.start):
+                    done = _take(script, token.start, result)
+            else:
+                matches = _PLACEHOLDER.finditer(script, token.start, token.end)
+                result.in_literals += [Placeholder(match.group(1), *match.span()) for match in matches]
+    except SqlError:
+        pass  # the analysis meets it too, and tells
+    return result
+
+
+def _take(script: str, start: int, result: Placeholders) -> int:
+    match = _PLACEHOLDER.match(script, start)
+    if match is None:
+        message = "a placeholder is written {{name}}, with letters, digits and _ in the name"
+        result.faults.append(Fault(start, message))
+        return start + 2
+    placeholder = Placeholder(match.group(1), start, match.end())
+    before, after = script[start - 1 : start], script[match.end() : match.end() + 1]
+    if _GLUE.fullmatch(before) or _GLUE.fullmatch(after):
+        message = (
+            f"{match.group()} touches what stands beside it; a placeholder is a whole name or value, "
+            "so declare a variable for all of it"
+        )
+        result.faults.append(Fault(start, message))
+    result.found.append(placeholder)
+    return match.end()
+
+
+def with_samples(script: str, found: list[Placeholder], types: Mapping[str, VariableType], dialect: Engine) -> str:
+    """The script with a sample for each placeholder. Names without a type count as identifiers."""
+    pieces = []
+    done = 0
+    for item in found:
+        pieces += [script[done : item.start], _sample(item, types.get(item.name, VariableType.IDENTIFIER), dialect)]
+        done = item.end
+    return "".join([*pieces, script[done:]])
+
+
+def _sample(item: Placeholder, kind: VariableType, dialect: Engine) -> str:
+    length = item.end - item.start
+    match kind:
+        case VariableType.IDENTIFIER:
+            mark = '"' if dialect is Engine.POSTGRES else "`"
+            return mark + f"{{{item.name}}}".ljust(length - 2, "}") + mark
+        case VariableType.INTEGER:
+            return "1".rjust(length, "0")
+        case VariableType.NUMBER:
+            return "1.5".rjust(length, "0")
+        case VariableType.BOOLEAN:
+            return "TRUE".ljust(length)
+        case _:
+            return "'" + f"{{{item.name}}}".ljust(length - 2, "}") + "'"
+
+
+def as_written(text: str, names: set[str], values: Mapping[str, str] | None = None) -> str:
+    """A message about a script with samples, with the placeholders, or their values, in the samples' place."""
+    instead = {name: f"{{{{{name}}}}}" for name in names} | dict(values or {})
+    if "{" not in text:
+        return text
+    return re.sub(
+        r"[\"'`]?\{([A-Za-z_][A-Za-z0-9_]*)\}+[\"'`]?",
+        lambda match: instead.get(match.group(1), match.group()),
+        text,
+    )

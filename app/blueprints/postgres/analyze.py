@@ -1,0 +1,155 @@
+"""A script read as PostgreSQL's SQL: its statements, what refuses it, and what to warn of."""
+
+import re
+
+from app.blueprints.analysis import MAX_FAULTS, Analysis, FoundStatement
+from app.blueprints.postgres import bodies, contents, extensions, kinds, psql, refusals, settings
+from app.blueprints.postgres.notices import Watch
+from app.contracts.base import Engine
+from app.sql.errors import SqlError
+from app.sql.postgres.lexer import Kind, tokens
+from app.sql.postgres.parser import ParsedStatement, on_deep_stack, parse_statements
+from app.sql.postgres.recovery import all_errors
+
+# psql's own guards around a dump, which mean nothing without psql.
+_HARMLESS_META_COMMANDS = frozenset({"\\restrict", "\\unrestrict"})
+_SERVER_FUNCTION = re.compile("|".join(contents.SERVER_FUNCTIONS), re.IGNORECASE)
+
+
+def analyze(script: str) -> Analysis:
+    """`script` holds no placeholders any more."""
+    return on_deep_stack(lambda: _Analyzer(script).run())
+
+
+class _Analyzer:
+    def __init__(self, script: str) -> None:
+        self._script = script
+        self._analysis = Analysis(Engine.POSTGRES)
+        self._watch = Watch(self._analysis)
+        self._committing: set[str] = set()
+
+    def run(self) -> Analysis:
+        try:
+            readable, meta_commands = psql.set_aside(self._script)
+            self._meta_commands(meta_commands)
+            self._executable_comments(readable)
+            parsed = parse_statements(readable)
+        except SqlError as error:
+            self._unreadable(error)
+            return self._analysis
+        for statement in parsed:
+            self._statement(statement)
+        self._analysis.faults.sort(key=lambda fault: fault.offset)
+        return self._analysis
+
+    def _unreadable(self, first: SqlError) -> None:
+        try:
+            readable, _ = psql.set_aside(self._script)
+        except SqlError:
+            readable = ""
+        for error in all_errors(readable, first, MAX_FAULTS):
+            self._analysis.refuse(error.offset, error.message)
+        self._analysis.faults.sort(key=lambda fault: fault.offset)
+
+    def _meta_commands(self, found: list[psql.MetaCommand]) -> None:
+        for command in found:
+            if command.name in _HARMLESS_META_COMMANDS:
+                message = f"{command.name} means something to psql only, and is left out"
+                self._analysis.notice("left-out", command.offset, message)
+            else:
+                message = f"{command.name} is a command of psql, not SQL; remove the line"
+                self._analysis.refuse(command.offset, message)
+
+    def _executable_comments(self, text: str) -> None:
+        if "/*!" in text or "/*M!" in text:
+            for token in tokens(text):
+                if token.kind is Kind.COMMENT and text.startswith(("/*!", "/*M!"), token.start):
+                    message = "this comment is code for MySQL, and PostgreSQL would skip it; remove it"
+                    self._analysis.refuse(token.start, message)
+
+    def _statement(self, parsed: ParsedStatement) -> None:
+        start = self._first_token(parsed)
+        reason = refusals.refusal(parsed.node) or contents.refusal(parsed.node)
+        what = kinds.describe(parsed.node)
+        if what is not None and (skipped := contents.left_out(parsed.node)):
+            self._analysis.notice("left-out", start, skipped)
+            self._found(parsed, start, what, skipped)
+            return
+        if reason or what is None:
+            self._analysis.refuse(start, reason or "a blueprint may not hold this kind of statement")
+            return
+        self._nested(parsed, start)
+        self._routines(parsed, start)
+        self._functions(parsed, start)
+        if parsed.name == "create_extension_stmt":
+            self._needs(what.object or "")
+        self._found(parsed, start, what)
+        self._watch.see(parsed.node, what, start)
+
+    def _found(self, parsed: ParsedStatement, start: int, what: kinds.Description, left_out: str | None = None) -> None:
+        self._analysis.statements.append(
+            FoundStatement(start, parsed.end, what.kind, what.object, what.object_type, what.makes, left_out=left_out)
+        )
+
+    def _first_token(self, parsed: ParsedStatement) -> int:
+        for token in tokens(self._script, parsed.start):
+            if token.kind is not Kind.COMMENT:
+                return token.start
+        return parsed.start
+
+    def _nested(self, parsed: ParsedStatement, start: int) -> None:
+        """CREATE SCHEMA may hold other statements."""
+        if parsed.name == "create_schema_stmt":
+            for element in parsed.node.create_schema_stmt.schema_elts:
+                if reason := refusals.refusal(element) or contents.refusal(element):
+                    self._analysis.refuse(start, reason)
+
+    def _routines(self, parsed: ParsedStatement, start: int) -> None:
+        if parsed.name == "call_stmt":
+            called = parsed.node.call_stmt.funccall.funcname[-1].string.sval
+            if called in self._committing:
+                self._analysis.refuse(start, f"{called} commits or rolls back, which it can't inside a blueprint")
+        if parsed.name not in ("do_stmt", "create_function_stmt"):
+            return
+        is_block = parsed.name == "do_stmt"
+        options = parsed.node.do_stmt.args if is_block else parsed.node.create_function_stmt.options
+        text = bodies.text_of(options)
+        if text is None:
+            return
+        body, at = bodies.read(text), bodies.place(self._script, start, parsed.end, text)
+        if is_block and (language := bodies.language(options, "plpgsql")) not in bodies.LANGUAGES:
+            self._analysis.refuse(start, f"DO in the language {language} isn't offered; write it in plpgsql")
+        if (control := body.transaction_control()) is not None:
+            if is_block:
+                self._analysis.refuse(
+                    at + control, refusals.TRANSACTION.format(kind="COMMIT or ROLLBACK in a DO block")
+                )
+            else:
+                self._committing.add(parsed.node.create_function_stmt.funcname[-1].string.sval)
+        if is_block and (found := body.first(contents.SERVER_FUNCTIONS)):
+            self._analysis.refuse(at + found[0], f"{found[1]} reaches files of the server, which blueprints may not")
+        for offset, name in body.extensions() if is_block else ():
+            if reason := extensions.refusal(name):
+                self._analysis.refuse(at + offset, reason)
+            self._needs(name)
+
+    def _functions(self, parsed: ParsedStatement, start: int) -> None:
+        for match in _SERVER_FUNCTION.finditer(self._script, start, parsed.end):
+            if self._is_code(match.start(), start, parsed.end):
+                name = match.group().lower()
+                self._analysis.refuse(match.start(), f"{name} reaches files of the server, which blueprints may not")
+        if "set_config" in self._script[start : parsed.end].lower():
+            for name, value in settings.set_config_calls(parsed.node):
+                if reason := settings.refusal(name, value):
+                    self._analysis.refuse(start, reason)
+
+    def _is_code(self, offset: int, start: int, end: int) -> bool:
+        for token in tokens(self._script[:end], start):
+            if token.start <= offset < token.end:
+                word = self._script[token.start : token.end].strip('"').lower()
+                return token.kind in (Kind.WORD, Kind.QUOTED_NAME) and word in contents.SERVER_FUNCTIONS
+        return False
+
+    def _needs(self, extension: str) -> None:
+        if extension not in self._analysis.extensions:
+            self._analysis.extensions.append(extension)

@@ -1,0 +1,156 @@
+"""A script made ready to be applied: its statements with the variables' values in them."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from app.blueprints import placeholders
+from app.blueprints.analysis import FoundStatement
+from app.blueprints.dialects import Reading, analyze, read
+from app.blueprints.placeholders import Placeholder
+from app.blueprints.quoting import quote
+from app.blueprints.shape import Span, same_shape
+from app.blueprints.validation import LABELS
+from app.blueprints.variables import Definition, Value, VariableError, check_definitions, check_values
+from app.contracts.base import Engine
+from app.sql.positions import Lines
+
+MAX_LOG_TEXT = 500
+HIDDEN = "'***'"
+
+
+class ScriptError(Exception):
+    """The script can't be applied to this engine. `errors` are for people, each with its line and column."""
+
+    def __init__(self, dialect: Engine, errors: list[str]) -> None:
+        super().__init__(f"This is no valid SQL for {LABELS[dialect]}: {errors[0]}")
+        self.errors = errors
+
+
+class Statement(msgspec.Struct, frozen=True, kw_only=True):
+    """One statement to run, or to leave out; `index` and `line` count from 1."""
+
+    index: int
+    line: int
+    kind: str
+    object: str | None
+    text: str
+    """For the engine alone: it may hold secret values. Empty when the statement is left out."""
+    log_text: str
+    """For people: shortened, and with `***` for secret values."""
+    left_out: str | None
+    """Why this statement is not to be run; None for those that are."""
+
+
+def prepare(
+    sql: str, dialect: Engine, definitions: Mapping[str, Any] | None, values: Mapping[str, Any] | None
+) -> list[Statement]:
+    """The statements of a script in order, for a session with the engine's usual reading of strings: PostgreSQL's
+    `standard_conforming_strings` on, MySQL's `sql_mode` without ANSI_QUOTES and NO_BACKSLASH_ESCAPES.
+
+    Raises `VariableError`, `ScriptError` and `DefinitionError`.
+    """
+    declared = check_definitions(definitions)
+    chosen = check_values(declared, values)
+    reading = read(sql, dialect, declared)
+    lines = Lines(sql)
+    if not reading.analysis.valid or not reading.analysis.statements:
+        raise ScriptError(dialect, _errors(reading, lines))
+    filler = _Filler(sql, reading, declared, chosen, dialect)
+    return [
+        Statement(
+            index=index,
+            line=lines.line(found.start),
+            kind=found.kind,
+            object=found.object and filler.name(found.object),
+            text="" if found.left_out else filler.text(found),
+            log_text=filler.log_text(found),
+            left_out=found.left_out,
+        )
+        for index, found in enumerate(reading.analysis.statements, start=1)
+    ]
+
+
+def hide_secrets(text: str, definitions: Mapping[str, Any] | None, values: Mapping[str, Any] | None) -> str:
+    """An engine's message without the secret values that it may quote."""
+    for name, definition in check_definitions(definitions).items():
+        value = (values or {}).get(name, definition.default)
+        if definition.secret and value is not None and not isinstance(value, bool) and str(value):
+            for form in (str(value), str(value).replace("'", "''"), str(value).replace("\\", "\\\\")):
+                text = text.replace(form, "***")
+    return text
+
+
+def _errors(reading: Reading, lines: Lines) -> list[str]:
+    names = {item.name for item in reading.placeholders.found}
+    errors = [
+        f"{lines.place(fault.offset)}: {placeholders.as_written(fault.message, names)}"
+        for fault in reading.analysis.faults
+    ]
+    return errors or ["line 1, column 1: the script holds no statement"]
+
+
+class _Filler:
+    """Puts values where placeholders stand."""
+
+    def __init__(
+        self,
+        script: str,
+        reading: Reading,
+        definitions: Mapping[str, Definition],
+        values: Mapping[str, Value],
+        dialect: Engine,
+    ) -> None:
+        self._script = script
+        self._reading = reading
+        self._definitions = definitions
+        self._dialect = dialect
+        self._values = values
+        self._quoted = {name: quote(value, definitions[name].type, dialect) for name, value in values.items()}
+        shown = {name: HIDDEN for name, definition in definitions.items() if definition.secret}
+        self._shown = self._quoted | shown
+        self._used = {item.name for item in reading.placeholders.found}
+
+    def text(self, found: FoundStatement) -> str:
+        """Raises `VariableError` if a value would make it another statement."""
+        used = self._reading.placeholders.between(found.start, found.end)
+        text, spans = self._put(found, used, lambda item: self._quoted[item.name])
+        if not used:
+            return text
+        sampled = self._reading.sampled
+        sample, sample_spans = self._put(found, used, lambda item: sampled[item.start : item.end])
+        if not same_shape(sample, sample_spans, text, spans, self._dialect):
+            raise VariableError(used[0].name, "has a value that can't stand where the blueprint uses it")
+        analysis = analyze(text, self._dialect, single=True)
+        if analysis.faults or [statement.kind for statement in analysis.statements] != [found.kind]:
+            reason = analysis.faults[0].message if analysis.faults else "it would be another kind of statement"
+            raise VariableError(used[0].name, f"has a value that can't stand where the blueprint uses it: {reason}")
+        return text
+
+    def log_text(self, found: FoundStatement) -> str:
+        used = self._reading.placeholders.between(found.start, found.end)
+        text = " ".join(self._put(found, used, lambda item: self._shown[item.name])[0].split())
+        return text if len(text) <= MAX_LOG_TEXT else text[: MAX_LOG_TEXT - 1] + "…"
+
+    def name(self, name: str) -> str:
+        """An object's name with its values, as people read it."""
+        shown = {name: str(self._values[name]) for name in self._used if not self._definitions[name].secret}
+        return placeholders.as_written(name, self._used, shown)
+
+    def _put(
+        self, found: FoundStatement, used: list[Placeholder], value_of: Callable[[Placeholder], str]
+    ) -> tuple[str, list[Span]]:
+        """The statement with values in it, and where they are."""
+        changes = [(cut.start, cut.end, "", False) for cut in found.cuts]
+        changes += [(item.start, item.end, value_of(item), True) for item in used]
+        text = ""
+        spans: list[Span] = []
+        at = found.start
+        for start, end, value, counts in sorted(changes):
+            text += self._script[at:start]
+            if counts:
+                spans.append((len(text), len(text) + len(value)))
+            text += value
+            at = end
+        return text + self._script[at : found.end], spans

@@ -1,0 +1,40 @@
+"""Proof that values changed nothing but themselves: the same tokens around them, and one token for each."""
+
+from app.contracts.base import Engine
+from app.sql.errors import SqlError
+from app.sql.mysql import lexer as mysql
+from app.sql.postgres import lexer as postgres
+
+Span = tuple[int, int]
+
+
+def same_shape(sample: str, sample_spans: list[Span], filled: str, filled_spans: list[Span], dialect: Engine) -> bool:
+    """Whether two forms of one statement differ in the values between the spans only. A negative number counts as one
+    token."""
+    expected = _skeleton(sample, sample_spans, dialect)
+    return expected is not None and expected == _skeleton(filled, filled_spans, dialect)
+
+
+def _skeleton(text: str, spans: list[Span], dialect: Engine) -> list[str] | None:
+    """The tokens with an empty text for each value; None if a value is no token of its own."""
+    lexer = postgres if dialect is Engine.POSTGRES else mysql
+    skeleton: list[str] = []
+    counts = [0] * len(spans)
+    index = 0
+    try:
+        for token in lexer.tokens(text):
+            while index < len(spans) and spans[index][1] <= token.start:
+                index += 1
+            if index == len(spans) or token.end <= spans[index][0]:
+                skeleton.append(text[token.start : token.end])
+                continue
+            start, end = spans[index]
+            if token.start < start or token.end > end:
+                return None
+            if text[token.start : token.end] == "-" and not counts[index]:
+                continue
+            counts[index] += 1
+            skeleton.append("")
+    except SqlError:
+        return None
+    return skeleton if all(count == 1 for count in counts) else None

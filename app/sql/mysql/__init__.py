@@ -1,0 +1,1 @@
+"""MySQL's and MariaDB's SQL: its lexical structure, and where its statements end."""

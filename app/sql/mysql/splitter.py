@@ -1,0 +1,133 @@
+"""Where each statement of a MySQL script begins and ends, as the mysql client and its DELIMITER lines have it.
+
+Two things go beyond the client. The body of a routine may hold semicolons without a DELIMITER around it. And under
+another delimiter semicolons still end plain statements, as the server itself has it.
+"""
+
+import re
+from dataclasses import dataclass, field
+
+from app.sql.errors import SqlError
+from app.sql.mysql.blocks import Blocks
+from app.sql.mysql.lexer import Kind, Lexer, Token
+
+_DELIMITER = re.compile(r"delimiter(?:[ \t]+([^\s]+))?[^\n]*", re.IGNORECASE)
+_ROUTINES = frozenset({"procedure", "function", "trigger", "event"})
+# Words between CREATE and what is created.
+_HEADER_WORDS = 24
+
+
+@dataclass(slots=True)
+class Statement:
+    """`tokens` are without comments; `start` and `end` are of the first and last of them."""
+
+    tokens: list[Token] = field(default_factory=list)
+
+    @property
+    def start(self) -> int:
+        return self.tokens[0].start
+
+    @property
+    def end(self) -> int:
+        return self.tokens[-1].end
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """The statements up to `error`, if the script can't be read further."""
+
+    statements: list[Statement]
+    error: SqlError | None = None
+
+
+def split(text: str, *, single: bool = False) -> Split:
+    """`single`: the text was cut out of a script as one statement, so a routine in it ends where the text does."""
+    splitter = _Splitter(text, single)
+    try:
+        splitter.run()
+    except SqlError as error:
+        return Split(splitter.statements, error)
+    return Split(splitter.statements)
+
+
+class _Splitter:
+    def __init__(self, text: str, single: bool) -> None:
+        self.statements: list[Statement] = []
+        self._text = text
+        self._lexer = Lexer(text, delimiter=";")
+        self._single = single
+        self._begin()
+
+    def _begin(self) -> None:
+        self._current = Statement()
+        self._routine: bool | None = None
+        self._blocks = Blocks()
+
+    def run(self) -> None:
+        while (token := self._lexer.next()) is not None:
+            if token.kind is Kind.COMMENT:
+                continue
+            if token.kind is Kind.DELIMITER:
+                if not self._goes_on(token):
+                    self._end()
+                continue
+            if not self._current.tokens and self._is_delimiter_line(token):
+                continue
+            self._current.tokens.append(token)
+            self._look(token)
+            if self._lexer.delimiter != ";" and self._is_semicolon(token) and not self._is_routine():
+                self._current.tokens.pop()
+                self._end()
+        self._end()
+
+    def _goes_on(self, token: Token) -> bool:
+        """Whether the semicolon is part of a routine's body; it is kept then."""
+        if self._lexer.delimiter != ";" or not self._is_routine():
+            return False
+        if not self._single and not self._blocks.open:
+            return False
+        semicolon = Token(Kind.SYMBOL, token.start, token.end)
+        self._current.tokens.append(semicolon)
+        self._look(semicolon)
+        return True
+
+    def _end(self) -> None:
+        # A comment may open before a statement and close after its delimiter: `/*!50003 CREATE … */;;`
+        if any(token.kind not in (Kind.OPEN, Kind.CLOSE) for token in self._current.tokens):
+            self.statements.append(self._current)
+        self._begin()
+
+    def _is_semicolon(self, token: Token) -> bool:
+        return token.kind is Kind.SYMBOL and self._text[token.start] == ";"
+
+    def _is_delimiter_line(self, token: Token) -> bool:
+        if token.kind is not Kind.WORD or self._text[token.start : token.end].lower() != "delimiter":
+            return False
+        match = _DELIMITER.match(self._text, token.start)
+        assert match is not None
+        if not match.group(1):
+            raise SqlError(token.start, "DELIMITER needs the new delimiter after it")
+        if "\\" in match.group(1):
+            raise SqlError(token.start, "a delimiter can't hold a backslash")
+        self._lexer.delimiter = match.group(1)
+        self._lexer.at = match.end()
+        return True
+
+    def _look(self, token: Token) -> None:
+        if self._is_routine():
+            self._blocks.see(self._text[token.start : token.end].lower() if token.kind is not Kind.STRING else "''")
+
+    def _is_routine(self) -> bool:
+        """Whether the current statement creates something with a body."""
+        if self._routine is None:
+            words = [item for item in self._current.tokens if item.kind is Kind.WORD]
+            if words and self._text[words[0].start : words[0].end].lower() != "create":
+                self._routine = False
+            elif words and self._text[words[-1].start : words[-1].end].lower() in _ROUTINES:
+                self._routine = True
+            elif len(words) > _HEADER_WORDS or (words and self._opens(self._current.tokens[-1])):
+                self._routine = False
+        return bool(self._routine)
+
+    def _opens(self, token: Token) -> bool:
+        return token.kind is Kind.SYMBOL and self._text[token.start] == "("

@@ -1,0 +1,1 @@
+"""PostgreSQL's SQL: its lexical structure, and its own parser behind guards."""

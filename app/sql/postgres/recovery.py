@@ -1,0 +1,31 @@
+"""More than the first syntax error: the parser stops there, so the statements after it are tried one by one."""
+
+from postgast import PgQueryError, split
+
+from app.sql.errors import SqlError
+from app.sql.postgres.parser import parse_statements
+
+
+def all_errors(text: str, first: SqlError, limit: int) -> list[SqlError]:
+    """Up to `limit` errors in the order of the script, `first` among them. Call it on a deep stack."""
+    errors = [first]
+    try:
+        pieces = split(text, method="scanner")
+    except PgQueryError:
+        return errors
+    at = 0
+    for piece in pieces:
+        start = text.find(piece, at)
+        if start == -1:
+            break
+        at = start + len(piece)
+        if at <= first.offset:
+            continue
+        try:
+            parse_statements(piece)
+        except SqlError as error:
+            if start + error.offset > first.offset:
+                errors.append(SqlError(start + error.offset, error.message))
+        if len(errors) >= limit:
+            break
+    return errors
