@@ -1,6 +1,7 @@
 """What a worker does for each task queue: which workflows and activities, and how many at once."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import msgspec
@@ -8,6 +9,7 @@ import msgspec
 from activities.control import ControlActivitiesOnStore
 from activities.engine import EngineActivitiesOnHosts
 from activities.pool import PoolActivitiesOnHosts, PoolActivitiesOnStore
+from activities.reconcile import HostReconcileActivitiesOnHosts, ReconcileActivitiesOnStore
 from activities.sweep import SweepActivitiesOnStore
 from app.contracts.queues import CONTROL_QUEUE
 from app.core.secrets import SecretBox
@@ -39,6 +41,7 @@ _CONTROL = Serving(
         lambda _: ControlActivitiesOnStore(),
         lambda tools: PoolActivitiesOnStore(tools.box, tools.settings),
         lambda _: SweepActivitiesOnStore(),
+        lambda _: ReconcileActivitiesOnStore(),
     ),
     workflows=WORKFLOWS,
     steps=20,
@@ -48,6 +51,9 @@ _ENGINE = Serving(
     parts=(
         lambda tools: EngineActivitiesOnHosts(tools.box, tools.adapters),
         lambda tools: PoolActivitiesOnHosts(tools.box, tools.adapters),
+        lambda tools: HostReconcileActivitiesOnHosts(
+            tools.box, tools.adapters, timedelta(seconds=tools.settings.orphan_age_seconds)
+        ),
     ),
     # An engine host has fewer administrator's connections than that.
     steps=12,

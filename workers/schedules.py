@@ -26,6 +26,7 @@ from temporalio.service import RPCError
 from app.contracts.base import Contract
 from app.contracts.pool import RefillPool
 from app.contracts.queues import CONTROL_QUEUE
+from app.contracts.reconcile import Reconcile
 from app.contracts.upkeep import Sweep
 from app.core.settings import Settings
 from app.dispatch.starts import TASK_TIMEOUT, UPKEEP, UPKEEP_FAIRNESS
@@ -67,6 +68,12 @@ UPKEEP_SCHEDULES: tuple[Upkeep, ...] = (
         workflow=RefillPool,
         every=lambda settings: settings.refill_interval_seconds,
         summary="All pools, on schedule",
+    ),
+    Upkeep(
+        id="reconcile",
+        workflow=Reconcile,
+        every=lambda settings: settings.reconcile_interval_seconds,
+        summary="Hold our records against themselves and against every engine host",
     ),
 )
 

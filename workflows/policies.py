@@ -59,6 +59,20 @@ def upkeep(summary: str) -> ActivityConfig:
     )
 
 
+def host_upkeep(region: str, summary: str) -> ActivityConfig:
+    """A scheduled look at one engine host. A host on which it takes longer, and a region that no worker serves, are
+    left to the next run: meanwhile that one can't begin."""
+    return ActivityConfig(
+        task_queue=engine_queue(region),
+        summary=summary,
+        priority=_NOBODY_WAITS,
+        schedule_to_start_timeout=timedelta(seconds=60),
+        start_to_close_timeout=timedelta(minutes=5),
+        heartbeat_timeout=_HEARTBEAT,
+        retry_policy=RetryPolicy(initial_interval=timedelta(seconds=0.5), maximum_attempts=2),
+    )
+
+
 def engine(region: str, round_: int, summary: str, *, waited_for: bool) -> ActivityConfig:
     """Work on a tenant engine, a bounded number of attempts, so that the workflow can say in between what it
     waits for. Later rounds have more attempts: retries within an activity leave no trace in the history, rounds do.

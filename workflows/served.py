@@ -6,6 +6,7 @@ Not in the package itself: the sandbox loads that anew, with all that it imports
 from workflows.apply_limits import ApplyLimitsWorkflow
 from workflows.delete_database import DeleteDatabaseWorkflow
 from workflows.provision_database import ProvisionDatabaseWorkflow
+from workflows.reconcile import ReconcileWorkflow
 from workflows.refill_pool import RefillPoolWorkflow
 from workflows.remove_remnant import RemoveRemnantWorkflow
 from workflows.sweep import SweepWorkflow
@@ -17,4 +18,5 @@ WORKFLOWS = (
     RemoveRemnantWorkflow,
     RefillPoolWorkflow,
     SweepWorkflow,
+    ReconcileWorkflow,
 )

@@ -72,6 +72,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     refill_interval_seconds: float = 30
     reconcile_interval_seconds: float = 300
     sweep_interval_seconds: float = 600
+    orphan_age_seconds: float = 3_600
+    """How long what a deleted or moved database left behind is only reported before it is removed."""
 
     # Natural-language queries
     nl_model: str | None = None
@@ -136,7 +138,7 @@ _POSITIVE = {
     "nl_timeout_seconds",
     "query_timeout_seconds",
 }
-_NOT_NEGATIVE = {"pool_size", "deletion_grace_seconds"}
+_NOT_NEGATIVE = {"pool_size", "deletion_grace_seconds", "orphan_age_seconds"}
 _RULES: tuple[tuple[set[str], Callable[[Any], bool], str], ...] = (
     (_PORTS, lambda port: not 1 <= port <= 65_535, "expected a port from 1 to 65535"),
     # Written so that "nan" is refused too, and "inf": no wait is for ever.

@@ -75,6 +75,16 @@ _GAUGES = (
         sql="SELECT engine, region, host, draining AS value FROM hosts",
     ),
     _Gauge(
+        name="headwater_findings",
+        help="What consistency checks found and is not over, by rule.",
+        sql="SELECT rule, count(*) AS value FROM findings GROUP BY rule",
+    ),
+    _Gauge(
+        name="headwater_findings_oldest_age_seconds",
+        help="How long ago the first of them was seen; 0 when there are none.",
+        sql="SELECT coalesce(extract(epoch FROM now() - min(first_seen_at)), 0) AS value FROM findings",
+    ),
+    _Gauge(
         name="headwater_workflow_starts_pending",
         help="Promised workflows that Temporal has not accepted yet.",
         sql="SELECT count(*) AS value FROM workflow_starts",

@@ -1,93 +1,54 @@
-"""Rules between our records and the hosts, in both directions."""
+"""The rules of every host, held against what it says twice."""
 
 import asyncio
-from uuid import UUID
 
 import msgspec
 
-from app.contracts.base import DatabaseStatus
-from app.core.ids import marker
 from app.core.secrets import SecretBox
-from app.engines.base import EngineAdapter, EngineError, Tenant
-from app.hosts.adapters import Adapters, password_place
+from app.engines.base import EngineAdapter, EngineError
+from app.hosts.adapters import Adapters
+from app.reconcile.host_rules import Fault, faults
+from app.reconcile.logins import active, try_logins
+from app.reconcile.look import Host, Look, hosts, look_at
 from app.reconcile.report import Violation
-from app.store.session import fetch, fetch_all
 
-_LOGINS_AT_ONCE = 8
-_TENANT_FULL = frozenset({"53300", "1203", "1226"})
-"""The tenant itself holds all its connections: its database answers."""
-
-
-class _Host(msgspec.Struct, frozen=True):
-    id: int
-    address: str
+UNREACHABLE = "host_unreachable"
+_AGAIN_SECONDS = 1.0
+"""Between the two looks: what was on its way at the first is there at the second, or gone."""
 
 
-class _Expected(msgspec.Struct, frozen=True):
-    """A database that may have left traces on its host."""
-
-    uuid: UUID
-    status: DatabaseStatus
-    engine_name: str
-    password_sealed: bytes | None
+class Seen(msgspec.Struct, frozen=True):
+    look: Look
+    faults: list[Fault]
+    """Those that two looks saw."""
 
 
 async def check_hosts(box: SecretBox, adapters: Adapters) -> list[Violation]:
-    """Orphans on hosts, databases that are missing there, active ones that don't answer."""
-    hosts = await fetch_all(_Host, "SELECT id, host || ':' || port AS address FROM engine_hosts ORDER BY id")
-    found: list[Violation] = []
-    for host in hosts:
-        found += await _check_host(box, adapters, host)
-    return found
+    """Every rule on every host, with a login to every active database."""
+    found = await asyncio.gather(*(_check_host(box, adapters, host) for host in await hosts()))
+    return [violation for violations in found for violation in violations]
 
 
-async def _check_host(box: SecretBox, adapters: Adapters, host: _Host) -> list[Violation]:
+async def see(host: Host, adapter: EngineAdapter) -> Seen:
+    """Raises `EngineError`."""
+    look = await look_at(host, adapter)
+    suspicions = {fault.key for fault in faults(look)}
+    if not suspicions:
+        return Seen(look, [])
+    await asyncio.sleep(_AGAIN_SECONDS)
+    again = await look_at(host, adapter)
+    return Seen(again, [fault for fault in faults(again) if fault.key in suspicions])
+
+
+def unreachable(host: Host, error: EngineError) -> Violation:
+    return Violation(rule=UNREACHABLE, subject=host.address, detail=str(error))
+
+
+async def _check_host(box: SecretBox, adapters: Adapters, host: Host) -> list[Violation]:
     adapter = await adapters.of_host(host.id)
     try:
-        # The host is looked at first: what is created after that look is no orphan, and what is recorded after it
-        # is not called missing.
-        on_host = [tenant.name for tenant in await adapter.list_tenants()]
+        seen = await see(host, adapter)
     except EngineError as error:
-        return [Violation(rule="host_unreachable", subject=host.address, detail=str(error))]
-    recorded = await fetch_all(
-        _Expected,
-        "SELECT uuid, status, engine_name, password_sealed FROM databases WHERE host_id = $1 AND destroyed_at IS NULL",
-        host.id,
-    )
-    active = [one for one in recorded if one.status is DatabaseStatus.ACTIVE and one.password_sealed is not None]
-    slots = asyncio.Semaphore(_LOGINS_AT_ONCE)
-
-    async def log_in(one: _Expected) -> Violation | None:
-        assert one.password_sealed is not None
-        password = box.open(one.password_sealed, password_place(one.uuid))
-        try:
-            async with slots:
-                await adapter.log_in(Tenant(name=one.engine_name, password=password, marker=marker(one.uuid)))
-        except EngineError as error:
-            if error.code in _TENANT_FULL or not await _is_active(one.uuid):
-                return None
-            return Violation(rule="active_unreachable", subject=str(one.uuid), detail=str(error))
-        return None
-
-    answers = await asyncio.gather(*map(log_in, active))
-    known = {one.engine_name for one in recorded}
-    orphans = await _still_there(adapter, [name for name in on_host if name not in known])
-    return [*(_orphan(host, name) for name in orphans), *(answer for answer in answers if answer is not None)]
-
-
-async def _is_active(database: UUID) -> bool:
-    """Whether it still is; it may have been deleted while it was tried."""
-    return bool(await fetch("SELECT 1 FROM databases WHERE uuid = $1 AND status = 'active'", database))
-
-
-async def _still_there(adapter: EngineAdapter, names: list[str]) -> list[str]:
-    """Those that a second look finds too: a database destroyed between the two looks had lost its record only."""
-    if not names:
-        return []
-    present = {tenant.name for tenant in await adapter.list_tenants()}
-    return [name for name in names if name in present]
-
-
-def _orphan(host: _Host, name: str) -> Violation:
-    detail = f"carries our marker on {host.address}, and no record names it"
-    return Violation(rule="orphan_on_host", subject=name, detail=detail)
+        return [unreachable(host, error)]
+    logins = await try_logins(box, adapter, active(seen.look.recorded.values()))
+    return [*(fault.violation for fault in seen.faults), *logins]

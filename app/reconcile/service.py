@@ -1,15 +1,27 @@
-"""The consistency check as a whole."""
+"""The consistency check as a whole, and the runs that also put right what they can."""
 
+import random
+from collections import Counter
+from collections.abc import Sequence
 from datetime import timedelta
 
+from app.contracts.reconcile import HostRef, Reconciled
 from app.core.secrets import SecretBox
+from app.engines.base import EngineError
 from app.hosts.adapters import Adapters
-from app.reconcile.hosts import check_hosts
+from app.reconcile import findings
+from app.reconcile.host_rules import ORPHAN
+from app.reconcile.hosts import check_hosts, see, unreachable
+from app.reconcile.logins import active, try_logins
+from app.reconcile.look import PATIENCE, Host, hosts
+from app.reconcile.mending import mend
 from app.reconcile.records import check_records
-from app.reconcile.report import Report
+from app.reconcile.report import Report, Violation
 
-PATIENCE = timedelta(seconds=60)
-"""How long anything may be on its way before it counts as stuck."""
+_LOGINS = 25
+"""In one run on one host: each takes one of its tenant's connections for a moment."""
+_TOLD = 20
+"""Sentences of each kind that a run tells; it counts them all."""
 
 
 async def check(box: SecretBox) -> Report:
@@ -20,3 +32,43 @@ async def check(box: SecretBox) -> Report:
     finally:
         await adapters.close()
     return Report(ok=not violations, violations=violations)
+
+
+async def list_hosts() -> list[HostRef]:
+    return [
+        HostRef(host_id=host.id, engine=host.engine, region=host.region, address=host.address) for host in await hosts()
+    ]
+
+
+async def reconcile_records() -> Reconciled:
+    """The rules over our own records."""
+    violations = await check_records(PATIENCE)
+    await findings.write(None, violations, {})
+    return _told(violations, [])
+
+
+async def reconcile_host(box: SecretBox, adapters: Adapters, ref: HostRef, orphan_age: timedelta) -> Reconciled:
+    """The rules of one host, with a login to a few of its active databases, drawn anew each time; then what can be put
+    right."""
+    host = Host(ref.host_id, ref.engine, ref.region, ref.address)
+    adapter = await adapters.of_host(host.id)
+    try:
+        seen = await see(host, adapter)
+    except EngineError as error:
+        violation = unreachable(host, error)
+        await findings.write(host.id, [violation], {}, complete=False)
+        return _told([violation], [])
+    some = active(seen.look.recorded.values())
+    logins = await try_logins(box, adapter, random.sample(some, min(_LOGINS, len(some))))
+    violations = [*(fault.violation for fault in seen.faults), *logins]
+    orphans = [fault.found for fault in seen.faults if fault.violation.rule == ORPHAN and fault.found is not None]
+    await findings.write(host.id, violations, {orphan.name: orphan.marker for orphan in orphans})
+    return _told(violations, await mend(seen, adapter, orphan_age))
+
+
+def _told(violations: Sequence[Violation], deeds: list[str]) -> Reconciled:
+    return Reconciled(
+        findings=dict(Counter(violation.rule for violation in violations)),
+        told=[f"{one.rule}: {one.subject} {one.detail}" for one in violations[:_TOLD]],
+        deeds=deeds[:_TOLD],
+    )

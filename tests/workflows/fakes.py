@@ -14,8 +14,10 @@ from app.contracts.control import ControlActivities, HostFailure, LimitsApplied
 from app.contracts.databases import Placement
 from app.contracts.engine import EngineActivities, RemnantRef
 from app.contracts.pool import PoolActivities, PoolHostActivities, PoolLook, VerifyMembers
+from app.contracts.reconcile import HostReconcileActivities, HostRef, ReconcileActivities, Reconciled
 from app.contracts.upkeep import SweepActivities, Swept
 
+CLEAN = Reconciled(findings={}, told=[], deeds=[])
 Play = Callable[[], Any]
 
 
@@ -142,3 +144,38 @@ class FakePoolHosts(PoolHostActivities):
     @activity.defn(name="verify_members")
     async def verify_members(self, request: VerifyMembers) -> None:
         await self._script.perform(request)
+
+
+class FakeReconcile(ReconcileActivities):
+    def __init__(self, script: Script) -> None:
+        self._script = script
+
+    @activity.defn(name="list_hosts")
+    async def list_hosts(self) -> list[HostRef]:
+        hosts: list[HostRef] = await self._script.perform(None, [])
+        return hosts
+
+    @activity.defn(name="reconcile_records")
+    async def reconcile_records(self) -> Reconciled:
+        reconciled: Reconciled = await self._script.perform(None, CLEAN)
+        return reconciled
+
+
+class FakeHostReconcile(HostReconcileActivities):
+    def __init__(self, script: Script) -> None:
+        self._script = script
+
+    @activity.defn(name="reconcile_host")
+    async def reconcile_host(self, host: HostRef) -> Reconciled:
+        reconciled: Reconciled = await self._script.perform(host, CLEAN)
+        return reconciled
+
+
+def control_fakes(script: Script) -> list[object]:
+    """Everything that runs on the control queue."""
+    return [fake(script) for fake in (FakeControl, FakePool, FakeSweep, FakeReconcile)]
+
+
+def engine_fakes(script: Script) -> list[object]:
+    """Everything that runs on an engine queue."""
+    return [fake(script) for fake in (FakeEngine, FakePoolHosts, FakeHostReconcile)]

@@ -25,6 +25,7 @@ from app.contracts.databases import (
 )
 from app.contracts.engine import ENGINE_REFUSED, HOST_UNAVAILABLE, NAME_TAKEN, NOT_WANTED, STORE_UNAVAILABLE
 from app.contracts.pool import PoolLook, RefillPool, VerifyMembers
+from app.contracts.reconcile import HostRef, Reconcile, Reconciled
 from app.contracts.upkeep import Sweep, Swept
 from tests.workflows.fakes import Script, fails
 
@@ -92,6 +93,14 @@ def _short() -> PoolLook:
     return PoolLook(missing=2, waits=True, told="1 of 3 ready")
 
 
+def _hosts(*regions: str) -> Callable[[], list[HostRef]]:
+    return lambda: [
+        HostRef(host_id=number, engine=Engine.POSTGRES, region=region, address=f"db-{number}.example.com:5432")
+        for number, region in enumerate(regions, 1)
+    ]
+
+
+MESSY = Reconciled(findings={"some_rule": 1}, told=["some_rule: something is wrong"], deeds=["Put right."])
 MADE = ["create_database"]
 LOOKED = ["find_unverified", "refill_pool"]
 DELETED = ["revoke_access", "record_revoked", "destroy_database", "record_destroyed"]
@@ -215,6 +224,40 @@ SCENARIOS = {
         _once("sweep", STORE_UNAVAILABLE, times=UPKEEP_ATTEMPTS),
         ["list_sweeps", *["sweep"] * UPKEEP_ATTEMPTS, "sweep"],
         details="then failed: as the script says.\n\nRemoved 3 older things.",
+    ),
+    "reconcile-clean": Scenario(
+        Reconcile,
+        None,
+        lambda: Script({"list_hosts": [_hosts(REGION)]}),
+        ["list_hosts", "reconcile_records", "reconcile_host"],
+        details="Everything is as it must be",
+    ),
+    "reconcile-findings": Scenario(
+        Reconcile,
+        None,
+        lambda: Script(
+            {
+                "list_hosts": [_hosts(REGION, REGION)],
+                "reconcile_records": [lambda: MESSY],
+                "reconcile_host": [lambda: MESSY],
+            }
+        ),
+        ["list_hosts", "reconcile_records", *["reconcile_host"] * 2],
+        details="Done.\n\nPut right.\n\nPut right.\n\nsome_rule: something is wrong",
+    ),
+    "reconcile-host-failing": Scenario(
+        Reconcile,
+        None,
+        lambda: Script({"list_hosts": [_hosts(REGION)]}, forever={"reconcile_host": fails(STORE_UNAVAILABLE)}),
+        ["list_hosts", "reconcile_records", *["reconcile_host"] * 2],
+        details="Couldn't look at db-1.example.com:5432: as the script says.",
+    ),
+    "reconcile-records-failing": Scenario(
+        Reconcile,
+        None,
+        lambda: Script({"list_hosts": [_hosts(REGION)]}, forever={"reconcile_records": fails(STORE_UNAVAILABLE)}),
+        ["list_hosts", *["reconcile_records"] * UPKEEP_ATTEMPTS, "reconcile_host"],
+        details="Couldn't look at our own records: as the script says.",
     ),
 }
 

@@ -14,7 +14,7 @@ from temporalio.worker import Worker
 
 from app.contracts.queues import CONTROL_QUEUE, engine_queue
 from tests.support.waiting import until
-from tests.workflows.fakes import FakeControl, FakeEngine, FakePool, FakePoolHosts, FakeSweep, Script
+from tests.workflows.fakes import Script, control_fakes, engine_fakes
 from tests.workflows.scenarios import REGION, Scenario
 from workers.runner import activity_methods, sandbox
 from workflows.served import WORKFLOWS
@@ -29,8 +29,8 @@ async def workers(client: Client, script: Script) -> AsyncIterator[None]:
     """One for the workflows and the control activities, one for the engines of the test's region."""
     async with AsyncExitStack() as stack:
         for queue, fakes, workflows in (
-            (CONTROL_QUEUE, (FakeControl(script), FakePool(script), FakeSweep(script)), WORKFLOWS),
-            (engine_queue(REGION), (FakeEngine(script), FakePoolHosts(script)), ()),
+            (CONTROL_QUEUE, control_fakes(script), WORKFLOWS),
+            (engine_queue(REGION), engine_fakes(script), ()),
         ):
             await stack.enter_async_context(
                 Worker(

@@ -2,6 +2,7 @@
 
 from app.store.tables.accounts import ApiKey, ApiKeyUsage, Membership, Team, User
 from app.store.tables.databases import Database
+from app.store.tables.findings import Finding
 from app.store.tables.hosts import EngineHost
 from app.store.tables.pool import PoolTarget
 from app.store.tables.queries import QueryExecution, QueryReader
@@ -21,4 +22,5 @@ TABLES = (
     QueryReader,
     QueryExecution,
     PoolTarget,
+    Finding,
 )

@@ -1,0 +1,39 @@
+"""Activities that hold our records against themselves and against the engine hosts."""
+
+from datetime import timedelta
+
+from temporalio import activity
+
+from activities.errors import as_failures
+from app.contracts.reconcile import HostReconcileActivities, HostRef, ReconcileActivities, Reconciled
+from app.core.secrets import SecretBox
+from app.hosts.adapters import Adapters
+from app.reconcile import service
+
+
+class ReconcileActivitiesOnStore(ReconcileActivities):
+    """Through `app.reconcile`."""
+
+    @activity.defn(name="list_hosts")
+    async def list_hosts(self) -> list[HostRef]:
+        with as_failures():
+            return await service.list_hosts()
+
+    @activity.defn(name="reconcile_records")
+    async def reconcile_records(self) -> Reconciled:
+        with as_failures():
+            return await service.reconcile_records()
+
+
+class HostReconcileActivitiesOnHosts(HostReconcileActivities):
+    """On the registered hosts, through their adapters. `orphan_age` is how long an orphan is only reported."""
+
+    def __init__(self, box: SecretBox, adapters: Adapters, orphan_age: timedelta) -> None:
+        self._box = box
+        self._adapters = adapters
+        self._orphan_age = orphan_age
+
+    @activity.defn(name="reconcile_host")
+    async def reconcile_host(self, host: HostRef) -> Reconciled:
+        with as_failures():
+            return await service.reconcile_host(self._box, self._adapters, host, self._orphan_age)

@@ -1,0 +1,71 @@
+"""One host as it is and as our records have it, side by side."""
+
+from datetime import timedelta
+from uuid import UUID
+
+import msgspec
+
+from app.contracts.base import DatabaseStatus, Engine
+from app.core.ids import marker
+from app.engines.base import EngineAdapter, FoundTenant
+from app.store.session import fetch_all
+
+PATIENCE = timedelta(seconds=60)
+"""How long anything may be on its way before it counts as stuck."""
+
+
+class Host(msgspec.Struct, frozen=True):
+    id: int
+    engine: Engine
+    region: str
+    address: str
+    """`host:port`, for people."""
+
+
+class Recorded(msgspec.Struct, frozen=True):
+    """A database that may have left traces on its host."""
+
+    uuid: UUID
+    status: DatabaseStatus
+    engine_name: str
+    password_sealed: bytes | None
+    provisioned: bool
+    revoked: bool
+    settled: bool
+    """Nothing of it has changed for a while, so no step is under way."""
+    leaving: bool
+    """Its destruction is due."""
+
+    @property
+    def marker(self) -> str:
+        return marker(self.uuid)
+
+
+class Look(msgspec.Struct, frozen=True):
+    host: Host
+    found: dict[str, FoundTenant]
+    """By name."""
+    recorded: dict[str, Recorded]
+    """By the name on the host."""
+
+
+_RECORDED = """
+SELECT uuid, status, engine_name, password_sealed, provisioned_at IS NOT NULL AS provisioned,
+       revoked_at IS NOT NULL AS revoked, updated_at < now() - $2::interval AS settled,
+       coalesce(destroy_at <= now(), false) AS leaving
+FROM databases WHERE host_id = $1 AND destroyed_at IS NULL
+"""
+
+
+async def hosts() -> list[Host]:
+    """Every registered one."""
+    return await fetch_all(
+        Host, "SELECT id, engine, region, host || ':' || port AS address FROM engine_hosts ORDER BY id"
+    )
+
+
+async def look_at(host: Host, adapter: EngineAdapter) -> Look:
+    """Raises `EngineError`. The host is looked at first: what is created after that look is no orphan."""
+    found = {tenant.name: tenant for tenant in await adapter.list_tenants()}
+    recorded = await fetch_all(Recorded, _RECORDED, host.id, PATIENCE)
+    return Look(host, found, {one.engine_name: one for one in recorded})

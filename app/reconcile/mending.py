@@ -1,0 +1,97 @@
+"""What a run puts right by itself, one database at a time, under that database's lock."""
+
+from collections.abc import Coroutine
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import structlog
+
+from app.contracts.base import DatabaseStatus
+from app.engines.base import EngineAdapter, EngineError, FoundTenant, Tenant
+from app.reconcile import findings
+from app.reconcile.host_rules import MISSING, ORPHAN, Fault
+from app.reconcile.hosts import Seen
+from app.store.locks import LockBusy, LockLost, database_lock
+from app.store.session import fetch
+
+_MOST = 20
+"""Repairs, and removals, on one host in one run."""
+log = structlog.get_logger(__name__)
+
+# As `app.core.ids.marker` makes them.
+_OF_MARKER = """
+SELECT uuid FROM databases
+WHERE 'headwater:' || left(encode(sha256('headwater marker '::bytea || uuid_send(uuid)), 'hex'), 32) = $1
+"""
+
+
+async def mend(seen: Seen, adapter: EngineAdapter, orphan_age: timedelta) -> list[str]:
+    """Gives tenants back what they lack, and removes orphans that were first seen `orphan_age` ago. A sentence for
+    each deed, and for each that failed."""
+    return [*await _repair_all(seen, adapter), *await _remove_orphans(seen, adapter, orphan_age)]
+
+
+async def _repair_all(seen: Seen, adapter: EngineAdapter) -> list[str]:
+    lacking = [fault for fault in seen.faults if fault.violation.rule == MISSING and _is_repairable(fault)]
+    return [
+        await _attempt(_repair(seen, adapter, fault), f"repair {fault.violation.subject}") for fault in lacking[:_MOST]
+    ]
+
+
+def _is_repairable(fault: Fault) -> bool:
+    row, found = fault.recorded, fault.found
+    return row is not None and row.status is DatabaseStatus.ACTIVE and found is not None and found.marker == row.marker
+
+
+async def _repair(seen: Seen, adapter: EngineAdapter, fault: Fault) -> str:
+    row = fault.recorded
+    assert row is not None
+    async with database_lock(row.uuid):
+        if not await _lives_here(seen, row.uuid, row.engine_name, DatabaseStatus.ACTIVE):
+            return f"Left database {row.uuid} as it is: it is not active here any more."
+        await adapter.repair(Tenant(name=row.engine_name, password="", marker=row.marker))
+    return f"Repaired database {row.uuid}, which {fault.violation.detail.replace('lacks', 'lacked', 1)}."
+
+
+async def _remove_orphans(seen: Seen, adapter: EngineAdapter, age: timedelta) -> list[str]:
+    old = await findings.old(seen.look.host.id, ORPHAN, age)
+    orphans = [fault.found for fault in seen.faults if fault.violation.rule == ORPHAN and fault.found is not None]
+    due = [found for found in orphans if (found.name, found.marker) in old]
+    return [await _attempt(_remove(seen, adapter, found), f"remove {found.name}") for found in due[:_MOST]]
+
+
+async def _remove(seen: Seen, adapter: EngineAdapter, found: FoundTenant) -> str:
+    """Only what a database of our records left behind, wherever that lives now. What no record ever had the marker of
+    may be another installation's, or all that is left where records were lost."""
+    owners = await fetch(_OF_MARKER, found.marker)
+    if not owners:
+        return f"Left {found.name} to the operator: no record of ours ever had its marker."
+    owner: UUID = owners[0]["uuid"]
+    async with database_lock(owner):
+        if await _lives_here(seen, owner, found.name):
+            return f"Left {found.name} as it is: database {owner} lives there by now."
+        await adapter.destroy(Tenant(name=found.name, password="", marker=found.marker))
+    return f"Removed {found.name}, which database {owner} had left behind."
+
+
+async def _lives_here(seen: Seen, database: UUID, name: str, status: DatabaseStatus | None = None) -> bool:
+    return bool(
+        await fetch(
+            "SELECT 1 FROM databases WHERE uuid = $1 AND host_id = $2 AND engine_name = $3 AND destroyed_at IS NULL"
+            " AND ($4::text IS NULL OR status = $4)",
+            database,
+            seen.look.host.id,
+            name,
+            status,
+        )
+    )
+
+
+async def _attempt(deed: Coroutine[Any, Any, str], what: str) -> str:
+    try:
+        done = await deed
+    except (EngineError, LockBusy, LockLost) as fault:
+        done = f"Couldn't {what}: {fault}."
+    log.info("mended", deed=done)
+    return done
