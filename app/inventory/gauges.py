@@ -75,6 +75,20 @@ _GAUGES = (
         sql="SELECT engine, region, host, draining AS value FROM hosts",
     ),
     _Gauge(
+        name="headwater_pool_ready",
+        help="Databases that wait in a warm pool and may be claimed.",
+        # An empty pool is told as 0.
+        sql="SELECT s.engine, s.region, count(d.id) AS value FROM (SELECT DISTINCT engine, region FROM engine_hosts) s"
+        " LEFT JOIN (databases d JOIN engine_hosts h ON h.id = d.host_id AND NOT h.draining"
+        " AND coalesce(h.sick_until <= now(), true)) ON d.engine = s.engine AND d.region = s.region"
+        " AND d.team_id IS NULL AND d.status = 'active' AND d.destroyed_at IS NULL GROUP BY s.engine, s.region",
+    ),
+    _Gauge(
+        name="headwater_pool_size",
+        help="How many there are to be.",
+        sql="SELECT engine, region, size AS value FROM pool_targets",
+    ),
+    _Gauge(
         name="headwater_findings",
         help="What consistency checks found and is not over, by rule.",
         sql="SELECT rule, count(*) AS value FROM findings GROUP BY rule",

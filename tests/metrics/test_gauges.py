@@ -61,3 +61,30 @@ async def test_the_age_of_what_waits(lone: LoneApi) -> None:
     page = await _page(lone.control_dsn)
     assert page.value("headwater_workflow_starts_pending") == 2
     assert 90 <= page.value("headwater_workflow_starts_oldest_age_seconds") < 600
+
+
+async def test_the_depth_of_the_pools(lone: LoneApi) -> None:
+    await fetch("INSERT INTO pool_targets (region, engine, size) VALUES ($1, 'postgres', 7)", US)
+    caller = await lone.caller()
+    assert (await _page(lone.control_dsn)).labels("headwater_pool_ready", "region") == {US}
+    for ready in (True, False):
+        uuid = await _created(caller)
+        await make_active(uuid)
+        await fetch("UPDATE databases SET team_id = NULL WHERE uuid = $1 AND $2", UUID(uuid), ready)
+    page = await _page(lone.control_dsn)
+    assert page.value("headwater_pool_ready", engine="postgres", region=US) == 1
+    assert page.value("headwater_pool_size", engine="postgres", region=US) == 7
+    assert page.value("headwater_databases", status="active") == 1
+    await fetch("UPDATE engine_hosts SET draining = true")
+    assert (await _page(lone.control_dsn)).value("headwater_pool_ready") == 0
+
+
+async def test_findings_by_rule(lone: LoneApi) -> None:
+    assert (await _page(lone.control_dsn)).value("headwater_findings_oldest_age_seconds") == 0
+    await fetch(
+        "INSERT INTO findings (rule, subject, detail, first_seen_at)"
+        " SELECT 'a_rule', n::text, '', now() - interval '1 hour' FROM generate_series(1, 3) n"
+    )
+    page = await _page(lone.control_dsn)
+    assert page.value("headwater_findings", rule="a_rule") == 3
+    assert 3600 <= page.value("headwater_findings_oldest_age_seconds") < 4000

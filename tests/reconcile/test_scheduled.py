@@ -1,0 +1,55 @@
+"""Reconcile as the running service does it: found by the workflow, kept in our records, told to the metrics."""
+
+from uuid import UUID, uuid4
+
+import httpx
+
+from app.contracts.reconcile import ReconcileOutcome
+from app.core.ids import engine_name, engine_password, marker
+from app.core.temporal import connect
+from app.engines.base import EngineLimits, Tenant
+from app.local.ports import LOOPBACK
+from app.reconcile.service import reconcile_records
+from app.store.session import fetch
+from tests.reconcile.conftest import Bench
+from tests.support.client import Caller
+from tests.support.metrics import scrape
+from tests.support.waiting import until
+
+
+async def test_a_scheduled_run_finds_and_tells(bench: Bench) -> None:
+    adapter = await bench.adapter()
+    stray = Tenant(name=engine_name(), password=engine_password(), marker=marker(uuid4()))
+    client = await connect(bench.running.temporal.address, "default")
+    try:
+        await adapter.create(stray, EngineLimits(connections=1))
+
+        async def found() -> list[str]:
+            await client.get_schedule_handle("reconcile").trigger()
+            return await bench.findings(stray.name)
+
+        assert await until(found, timeout=60) == ["orphan_on_host"]
+        async with httpx.AsyncClient() as http:
+            page = await scrape(http, f"http://{LOOPBACK}:{bench.running.worker.port}/metrics")
+        assert page.value("headwater_findings", rule="orphan_on_host") >= 1
+        description = await client.get_schedule_handle("reconcile").describe()
+        run = description.info.recent_actions[0].action
+        handle = client.get_workflow_handle(run.workflow_id, result_type=ReconcileOutcome)
+        outcome: ReconcileOutcome = await handle.result()
+        assert "our own records" not in outcome.not_looked_at
+    finally:
+        await adapter.destroy(stray)
+
+
+async def test_findings_about_our_own_records_come_and_go(records: None, caller: Caller) -> None:
+    made = await caller.created()
+    stuck = "status = 'provisioning', created_at = now() - interval '1 hour'"
+    try:
+        for change, rules in ((stuck, ["provisioning_stuck"]), ("status = 'active'", [])):
+            await fetch(f"UPDATE databases SET {change} WHERE uuid = $1", UUID(made["uuid"]))
+            ran = await reconcile_records()
+            assert bool(ran.findings.get("provisioning_stuck")) is bool(rules)
+            rows = await fetch("SELECT rule FROM findings WHERE subject = $1 AND host_id IS NULL", made["uuid"])
+            assert [row["rule"] for row in rows] == rules
+    finally:
+        await fetch("UPDATE databases SET status = 'active' WHERE uuid = $1", UUID(made["uuid"]))
