@@ -67,10 +67,10 @@ async def test_the_depth_of_the_pools(lone: LoneApi) -> None:
     await fetch("INSERT INTO pool_targets (region, engine, size) VALUES ($1, 'postgres', 7)", US)
     caller = await lone.caller()
     assert (await _page(lone.control_dsn)).labels("headwater_pool_ready", "region") == {US}
-    for ready in (True, False):
-        uuid = await _created(caller)
+    made = [await _created(caller) for _ in range(2)]
+    for uuid in made:
         await make_active(uuid)
-        await fetch("UPDATE databases SET team_id = NULL WHERE uuid = $1 AND $2", UUID(uuid), ready)
+    await fetch("UPDATE databases SET team_id = NULL WHERE uuid = $1", UUID(made[0]))
     page = await _page(lone.control_dsn)
     assert page.value("headwater_pool_ready", engine="postgres", region=US) == 1
     assert page.value("headwater_pool_size", engine="postgres", region=US) == 7

@@ -3,6 +3,7 @@
 from uuid import UUID, uuid4
 
 import httpx
+from temporalio.client import ScheduleActionExecutionStartWorkflow
 
 from app.contracts.reconcile import ReconcileOutcome
 from app.core.ids import engine_name, engine_password, marker
@@ -34,6 +35,7 @@ async def test_a_scheduled_run_finds_and_tells(bench: Bench) -> None:
         assert page.value("headwater_findings", rule="orphan_on_host") >= 1
         description = await client.get_schedule_handle("reconcile").describe()
         run = description.info.recent_actions[0].action
+        assert isinstance(run, ScheduleActionExecutionStartWorkflow)
         handle = client.get_workflow_handle(run.workflow_id, result_type=ReconcileOutcome)
         outcome: ReconcileOutcome = await handle.result()
         assert "our own records" not in outcome.not_looked_at
