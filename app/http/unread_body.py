@@ -49,8 +49,10 @@ class UnreadBodies:
 
 
 def _has_body(scope: Scope) -> bool:
-    headers = dict(scope["headers"])
-    if headers.get(b"expect", b"").lower() == b"100-continue":
-        # Whoever asks first sends nothing to a refusal.
-        return False
-    return b"transfer-encoding" in headers or headers.get(b"content-length", b"0") != b"0"
+    sent = False
+    for name, value in scope["headers"]:
+        if name == b"expect" and value.lower() == b"100-continue":
+            # Whoever asks first sends nothing to a refusal.
+            return False
+        sent = sent or name == b"transfer-encoding" or (name == b"content-length" and value != b"0")
+    return sent
