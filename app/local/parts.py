@@ -118,11 +118,11 @@ class Parts:
             )
             self._add_host(Engine.MYSQL, region, server)
 
-    def metrics_urls(self) -> dict[str, str]:
+    def metrics_urls(self) -> list[str]:
         """Where our own processes tell their metrics. The API does so on its own port, while that is open to this
         machine alone."""
-        urls = {"worker": f"http://{LOOPBACK}:{self.worker.port}{PATH}"}
-        return ({"api": f"{self.api.url}{PATH}"} if self._settings.api_host == LOOPBACK else {}) | urls
+        of_api = [f"{self.api.url}{PATH}"] if self._settings.api_host == LOOPBACK else []
+        return [*of_api, f"http://{LOOPBACK}:{self.worker.port}{PATH}"]
 
     def environ(self, metrics_port: int | None) -> dict[str, str]:
         """Of our own processes: what the operator set, and where the parts of this stack are."""

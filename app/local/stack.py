@@ -84,7 +84,7 @@ class Stack:
             await self._start(parts)
             self._ready = True
             self._write(parts)
-            self._screen.say(welcome(self._stack_file(parts), self._home.folder))
+            self._screen.say(welcome(self._stack_file(parts), parts.metrics_urls(), self._home.folder))
             await all_of(self._supervisor.run_forever(), self._bound_logs())
         finally:
             stack_file.withdraw(self._home.folder)
@@ -145,5 +145,4 @@ class Stack:
             control_dsn=parts.control.dsn(),
             hosts=[host.entry() for host in parts.hosts],
             processes=self._supervisor.processes,
-            metrics_urls=parts.metrics_urls(),
         )

@@ -24,8 +24,8 @@ class StackHost(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StackFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A stack that is ready. `processes` maps each part's name to the ids of its processes, `metrics_urls` those that
-    have a metrics page to its address."""
+    """A stack that is ready. `processes` maps each part's name to the ids of its processes. Others' scripts read this
+    file: its fields are a contract."""
 
     api_url: str
     api_key: str
@@ -35,7 +35,6 @@ class StackFile(msgspec.Struct, frozen=True, kw_only=True):
     control_dsn: str
     hosts: list[StackHost]
     processes: dict[str, list[int]]
-    metrics_urls: dict[str, str] = {}
 
 
 def write(home: Path, stack: StackFile) -> None:

@@ -5,16 +5,15 @@ from pathlib import Path
 from app.local.stack_file import NAME, StackFile
 
 
-def welcome(stack: StackFile, home: Path) -> str:
+def welcome(stack: StackFile, metrics_urls: list[str], home: Path) -> str:
     """The addresses, the key, and a first request to paste."""
     engines = ", ".join(f"{host.flavour or host.engine} in {host.region}" for host in stack.hosts)
-    metrics = ", ".join(stack.metrics_urls.values())
     return f"""
 Headwater is ready.
 
   API           {stack.api_url}
   Temporal UI   {stack.temporal_ui_url}
-  metrics       {metrics}
+  metrics       {", ".join(metrics_urls)}
   engines       {engines}
   API key       {stack.api_key}
   all of it     {home / NAME}
