@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from app.contracts.queues import CONTROL_QUEUE, engine_queue
+from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, engine_queue
 from app.local.processes import Command
 from app.local.services import Service
 
@@ -58,7 +58,7 @@ class WorkerService(Service):
     ) -> None:
         super().__init__(name, metrics_port, log)
         self._environ = environ
-        self._queues = (CONTROL_QUEUE, *map(engine_queue, regions))
+        self._queues = (CONTROL_QUEUE, WEBHOOK_QUEUE, *map(engine_queue, regions))
         self._log_start = 0
 
     def command(self) -> Command:

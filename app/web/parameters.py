@@ -1,11 +1,15 @@
 """Path and query parameters that several resources share."""
 
+import re
 from typing import Annotated
 from uuid import UUID
 
 from litestar.params import QueryParameter
 
 from app.core.errors import InvalidField, NotFound
+
+_LARGEST = 2**63 - 1
+"""What a bigint holds."""
 
 Limit = Annotated[int, QueryParameter(name="limit", ge=1, le=100, description="Items on the page.")]
 StartingAfter = Annotated[
@@ -14,6 +18,12 @@ StartingAfter = Annotated[
         name="starting_after",
         description="Identifier of the previous page's last item.",
         schema_extra={"format": "uuid"},
+    ),
+]
+StartingAfterId = Annotated[
+    int | None,
+    QueryParameter(
+        name="starting_after", ge=1, le=_LARGEST, description="Identifier of the previous page's last item."
     ),
 ]
 Wait = Annotated[bool, QueryParameter(name="wait", description="Answer when the work is done, or at the timeout.")]
@@ -26,6 +36,13 @@ def path_uuid(text: str, what: str) -> UUID:
     if uuid is None:
         raise NotFound(what)
     return uuid
+
+
+def path_id(text: str, what: str) -> int:
+    """The same for an identifier that is a number."""
+    if not re.fullmatch(r"[1-9][0-9]{0,18}", text, re.ASCII) or int(text) > _LARGEST:
+        raise NotFound(what)
+    return int(text)
 
 
 def cursor_uuid(text: str | None) -> UUID | None:

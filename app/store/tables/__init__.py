@@ -7,6 +7,7 @@ from app.store.tables.hosts import EngineHost
 from app.store.tables.pool import PoolTarget
 from app.store.tables.queries import QueryExecution, QueryReader
 from app.store.tables.requests import Event, IdempotencyKey, WorkflowStart
+from app.store.tables.webhooks import WebhookAttempt, WebhookDelivery, WebhookEndpoint, WebhookSecret
 
 TABLES = (
     User,
@@ -23,4 +24,8 @@ TABLES = (
     QueryExecution,
     PoolTarget,
     Finding,
+    WebhookEndpoint,
+    WebhookSecret,
+    WebhookDelivery,
+    WebhookAttempt,
 )
