@@ -11,7 +11,7 @@ CHANNEL = "headwater_events"
 """Notices that an event was committed."""
 
 
-async def append(kind: EventType, *, team_id: int, database_id: int, data: msgspec.Struct) -> None:
+async def append(kind: EventType, *, team_id: int, database_id: int | None, data: msgspec.Struct) -> None:
     """Call it inside the transaction of the change. `data` is the resource as clients see it, without secrets;
     the payload has the shape of interface specification section 6."""
     payload = {"event": kind.value, "timestamp": utc_now().isoformat(), "data": data}

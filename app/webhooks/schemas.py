@@ -18,6 +18,8 @@ URL = Annotated[
         min_length=9, max_length=MAX_LENGTH, extra_json_schema={"format": "uri", "pattern": "^[Hh][Tt][Tt][Pp][Ss]://"}
     ),
 ]
+EventName = Annotated[str, Meta(extra_json_schema={"enum": [event.value for event in EventType]})]
+"""Checked by the service, whose refusal names the events that there are."""
 Timestamp = Annotated[str, Meta(pattern=r"\A[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}\Z")]
 """`YYYY-MM-DD HH:MM:SS` in UTC: the form that interface specification section 2.2 shows."""
 
@@ -26,7 +28,7 @@ class CreateEndpoint(Struct, kw_only=True, forbid_unknown_fields=True):
     """An empty list of events means all of them."""
 
     url: URL
-    events: list[EventType] = field(default_factory=list)
+    events: list[EventName] = field(default_factory=list)
     team_id: Annotated[int, Meta(ge=1, le=2**63 - 1)] | UnsetType = UNSET
 
 

@@ -13,6 +13,7 @@ from app.core.secrets import SecretBox
 from app.dispatch.starts import NORMAL, Accepted, WorkflowStart, request_start
 from app.egress.guard import AddressRefused, Guard
 from app.egress.targets import UnusableURL, parse_target
+from app.events.types import EventType
 from app.store.session import fetch, transaction
 from app.webhooks import records, revocation
 from app.webhooks.dispatch import summary_of
@@ -44,7 +45,7 @@ async def create(box: SecretBox, principal: Principal, request: CreateEndpoint, 
         _team_for_create(principal, request),
         principal.user_id,
         request.url,
-        [event.value for event in dict.fromkeys(request.events)],
+        _known(request.events),
     )
     return Accepted(subject=str(await _add_secret(box, rows[0]["id"])), settled=True)
 
@@ -180,6 +181,14 @@ async def _add_secret(box: SecretBox, endpoint: int) -> UUID:
         box.seal(new_secret(), records.secret_place(uuid)),
     )
     return uuid
+
+
+def _known(names: list[str]) -> list[str]:
+    """Each once."""
+    for name in names:
+        if name not in set(EventType):
+            raise InvalidField("events", f"There is no event {name!r}. There are {', '.join(EventType)}.")
+    return list(dict.fromkeys(names))
 
 
 def _team_for_create(principal: Principal, request: CreateEndpoint) -> int:

@@ -6,6 +6,7 @@ from uuid import uuid4
 
 import pytest
 
+from app.events.types import EventType
 from app.store.session import fetch
 from tests.support.answers import body_of, data_of
 from tests.support.client import Caller
@@ -105,6 +106,7 @@ async def test_an_unknown_event_is_answered_with_those_that_there_are(lone: Lone
     answer = await (await lone.caller()).post("/webhook_endpoints", {"url": URL, "events": ["database.exploded"]})
     message = body_of(answer, 422)["error"]["message"]
     assert "database.exploded" in message
+    assert all(event in message for event in EventType)
 
 
 async def test_nobody_elses(lone: LoneApi) -> None:
