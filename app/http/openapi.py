@@ -127,12 +127,13 @@ def _parameters(path: str, handler: HTTPRouteHandler, declared: Operation) -> It
         schema = {"type": "string", "format": "uuid"} if name == "uuid" else {"type": "integer", "minimum": 1}
         yield {"name": name, "in": "path", "required": True, "schema": schema} | _example(name)
     for field, parameter in _query_parameters(handler):
+        schema = _query_schema(field, parameter)
         yield {
             "name": parameter.name,
             "in": "query",
             "description": parameter.description,
-            "schema": _query_schema(field, parameter),
-        } | ({} if field.annotation == int | None else _example(parameter.name))
+            "schema": schema,
+        } | _query_example(parameter.name, schema)
     if declared.idempotent:
         yield {
             "name": IDEMPOTENCY_HEADER,
@@ -147,6 +148,11 @@ def _parameters(path: str, handler: HTTPRouteHandler, declared: Operation) -> It
 
 def _example(name: str | None) -> dict[str, Any]:
     return {"example": _EXAMPLES[name]} if name in _EXAMPLES else {}
+
+
+def _query_example(name: str | None, schema: dict[str, Any]) -> dict[str, Any]:
+    """None for a cursor that is a number: nobody has one that was never given out."""
+    return {} if name == "starting_after" and schema["type"] == "integer" else _example(name)
 
 
 def _query_parameters(handler: HTTPRouteHandler) -> list[tuple[FieldDefinition, QueryParameter]]:

@@ -13,7 +13,7 @@ from app.dispatch.starts import Accepted
 from app.web.envelope import Change, Item, Page
 from app.web.idempotency import Answer
 from app.web.operation import operation
-from app.web.parameters import Limit, StartingAfterId, path_id
+from app.web.parameters import Limit, StartingAfterId, cursor_id, path_id
 from app.web.services import Injected, Services
 from app.webhooks import service
 from app.webhooks.examples import (
@@ -87,7 +87,7 @@ class WebhookController(Controller):
     async def list_endpoints(
         self, request: Call, limit: Limit = 25, starting_after: StartingAfterId = None
     ) -> Page[EndpointView]:
-        page, has_more = await service.list_page(request.user, starting_after=starting_after, limit=limit)
+        page, has_more = await service.list_page(request.user, starting_after=cursor_id(starting_after), limit=limit)
         return Page(data=[endpoint_view(record) for record in page], has_more=has_more)
 
     @delete(
@@ -158,7 +158,7 @@ class WebhookController(Controller):
         self, request: Call, id: FromPath[str], limit: Limit = 25, starting_after: StartingAfterId = None
     ) -> Page[DeliveryView]:
         page, has_more = await service.list_deliveries(
-            request.user, path_id(id, service.ENDPOINT), starting_after=starting_after, limit=limit
+            request.user, path_id(id, service.ENDPOINT), starting_after=cursor_id(starting_after), limit=limit
         )
         return Page(data=[delivery_view(record) for record in page], has_more=has_more)
 
