@@ -1,13 +1,13 @@
 """Every table of our own state. Times are UTC; durations are computed from them, never stored beside them."""
 
 from app.store.tables.accounts import ApiKey, ApiKeyUsage, Membership, Team, User
+from app.store.tables.blueprints import Blueprint, BlueprintApplication, BlueprintStatement, BlueprintVersion
 from app.store.tables.databases import Database
 from app.store.tables.findings import Finding
 from app.store.tables.hosts import EngineHost
 from app.store.tables.pool import PoolTarget
 from app.store.tables.queries import QueryExecution, QueryReader
 from app.store.tables.requests import Event, IdempotencyKey, WorkflowStart
-from app.store.tables.webhooks import WebhookAttempt, WebhookDelivery, WebhookEndpoint, WebhookSecret
 
 TABLES = (
     User,
@@ -24,8 +24,8 @@ TABLES = (
     QueryExecution,
     PoolTarget,
     Finding,
-    WebhookEndpoint,
-    WebhookSecret,
-    WebhookDelivery,
-    WebhookAttempt,
+    Blueprint,
+    BlueprintVersion,
+    BlueprintApplication,
+    BlueprintStatement,
 )

@@ -1,11 +1,13 @@
 from piccolo.apps.migrations.auto.migration_manager import MigrationManager
 from piccolo.columns.base import OnDelete
 from piccolo.columns.base import OnUpdate
-from piccolo.columns.column_types import Array
+from piccolo.columns.column_types import BigInt
 from piccolo.columns.column_types import BigSerial
+from piccolo.columns.column_types import Boolean
 from piccolo.columns.column_types import Bytea
 from piccolo.columns.column_types import ForeignKey
 from piccolo.columns.column_types import Integer
+from piccolo.columns.column_types import JSONB
 from piccolo.columns.column_types import Text
 from piccolo.columns.column_types import Timestamptz
 from piccolo.columns.column_types import UUID
@@ -16,7 +18,35 @@ from piccolo.constraints import Unique
 from piccolo.table import Table
 
 
-class Event(Table, tablename="events", schema=None):
+class Blueprint(Table, tablename="blueprints", schema=None):
+    id = BigSerial(
+        null=False,
+        primary_key=True,
+        unique=False,
+        index=False,
+        index_method=IndexMethod.btree,
+        choices=None,
+        db_column_name=None,
+        secret=False,
+    )
+
+
+class BlueprintApplication(
+    Table, tablename="blueprint_applications", schema=None
+):
+    id = BigSerial(
+        null=False,
+        primary_key=True,
+        unique=False,
+        index=False,
+        index_method=IndexMethod.btree,
+        choices=None,
+        db_column_name=None,
+        secret=False,
+    )
+
+
+class Database(Table, tablename="databases", schema=None):
     id = BigSerial(
         null=False,
         primary_key=True,
@@ -55,35 +85,9 @@ class User(Table, tablename="users", schema=None):
     )
 
 
-class WebhookDelivery(Table, tablename="webhook_deliveries", schema=None):
-    id = BigSerial(
-        null=False,
-        primary_key=True,
-        unique=False,
-        index=False,
-        index_method=IndexMethod.btree,
-        choices=None,
-        db_column_name=None,
-        secret=False,
-    )
-
-
-class WebhookEndpoint(Table, tablename="webhook_endpoints", schema=None):
-    id = BigSerial(
-        null=False,
-        primary_key=True,
-        unique=False,
-        index=False,
-        index_method=IndexMethod.btree,
-        choices=None,
-        db_column_name=None,
-        secret=False,
-    )
-
-
-ID = "2026-11-20T10:09:34:838798"
+ID = "2026-11-20T10:06:57:788807"
 VERSION = "1.38.0"
-DESCRIPTION = "webhooks"
+DESCRIPTION = "blueprints, their versions and applications"
 
 
 async def forwards():
@@ -92,36 +96,33 @@ async def forwards():
     )
 
     manager.add_table(
-        class_name="WebhookAttempt",
-        tablename="webhook_attempts",
+        class_name="BlueprintStatement",
+        tablename="blueprint_statements",
         schema=None,
         columns=None,
     )
 
     manager.add_table(
-        class_name="WebhookEndpoint",
-        tablename="webhook_endpoints",
+        class_name="Blueprint", tablename="blueprints", schema=None, columns=None
+    )
+
+    manager.add_table(
+        class_name="BlueprintVersion",
+        tablename="blueprint_versions",
         schema=None,
         columns=None,
     )
 
     manager.add_table(
-        class_name="WebhookSecret",
-        tablename="webhook_secrets",
-        schema=None,
-        columns=None,
-    )
-
-    manager.add_table(
-        class_name="WebhookDelivery",
-        tablename="webhook_deliveries",
+        class_name="BlueprintApplication",
+        tablename="blueprint_applications",
         schema=None,
         columns=None,
     )
 
     manager.add_column(
-        table_class_name="WebhookAttempt",
-        tablename="webhook_attempts",
+        table_class_name="BlueprintStatement",
+        tablename="blueprint_statements",
         column_name="id",
         db_column_name="id",
         column_class_name="BigSerial",
@@ -140,21 +141,21 @@ async def forwards():
     )
 
     manager.add_column(
-        table_class_name="WebhookAttempt",
-        tablename="webhook_attempts",
-        column_name="delivery_id",
-        db_column_name="delivery_id",
+        table_class_name="BlueprintStatement",
+        tablename="blueprint_statements",
+        column_name="application_id",
+        db_column_name="application_id",
         column_class_name="ForeignKey",
         column_class=ForeignKey,
         params={
-            "references": WebhookDelivery,
+            "references": BlueprintApplication,
             "on_delete": OnDelete.cascade,
             "on_update": OnUpdate.cascade,
             "target_column": None,
             "null": False,
             "primary_key": False,
             "unique": False,
-            "index": True,
+            "index": False,
             "index_method": IndexMethod.btree,
             "choices": None,
             "db_column_name": None,
@@ -164,10 +165,136 @@ async def forwards():
     )
 
     manager.add_column(
-        table_class_name="WebhookAttempt",
-        tablename="webhook_attempts",
-        column_name="response_code",
-        db_column_name="response_code",
+        table_class_name="BlueprintStatement",
+        tablename="blueprint_statements",
+        column_name="index",
+        db_column_name="index",
+        column_class_name="Integer",
+        column_class=Integer,
+        params={
+            "default": 0,
+            "null": False,
+            "primary_key": False,
+            "unique": False,
+            "index": False,
+            "index_method": IndexMethod.btree,
+            "choices": None,
+            "db_column_name": None,
+            "secret": False,
+        },
+        schema=None,
+    )
+
+    manager.add_column(
+        table_class_name="BlueprintStatement",
+        tablename="blueprint_statements",
+        column_name="line",
+        db_column_name="line",
+        column_class_name="Integer",
+        column_class=Integer,
+        params={
+            "default": 0,
+            "null": False,
+            "primary_key": False,
+            "unique": False,
+            "index": False,
+            "index_method": IndexMethod.btree,
+            "choices": None,
+            "db_column_name": None,
+            "secret": False,
+        },
+        schema=None,
+    )
+
+    manager.add_column(
+        table_class_name="BlueprintStatement",
+        tablename="blueprint_statements",
+        column_name="kind",
+        db_column_name="kind",
+        column_class_name="Text",
+        column_class=Text,
+        params={
+            "default": "",
+            "null": False,
+            "primary_key": False,
+            "unique": False,
+            "index": False,
+            "index_method": IndexMethod.btree,
+            "choices": None,
+            "db_column_name": None,
+            "secret": False,
+        },
+        schema=None,
+    )
+
+    manager.add_column(
+        table_class_name="BlueprintStatement",
+        tablename="blueprint_statements",
+        column_name="sql",
+        db_column_name="sql",
+        column_class_name="Text",
+        column_class=Text,
+        params={
+            "default": "",
+            "null": False,
+            "primary_key": False,
+            "unique": False,
+            "index": False,
+            "index_method": IndexMethod.btree,
+            "choices": None,
+            "db_column_name": None,
+            "secret": False,
+        },
+        schema=None,
+    )
+
+    manager.add_column(
+        table_class_name="BlueprintStatement",
+        tablename="blueprint_statements",
+        column_name="status",
+        db_column_name="status",
+        column_class_name="Text",
+        column_class=Text,
+        params={
+            "default": "pending",
+            "null": False,
+            "primary_key": False,
+            "unique": False,
+            "index": False,
+            "index_method": IndexMethod.btree,
+            "choices": None,
+            "db_column_name": None,
+            "secret": False,
+        },
+        schema=None,
+    )
+
+    manager.add_column(
+        table_class_name="BlueprintStatement",
+        tablename="blueprint_statements",
+        column_name="rows",
+        db_column_name="rows",
+        column_class_name="BigInt",
+        column_class=BigInt,
+        params={
+            "default": None,
+            "null": True,
+            "primary_key": False,
+            "unique": False,
+            "index": False,
+            "index_method": IndexMethod.btree,
+            "choices": None,
+            "db_column_name": None,
+            "secret": False,
+        },
+        schema=None,
+    )
+
+    manager.add_column(
+        table_class_name="BlueprintStatement",
+        tablename="blueprint_statements",
+        column_name="duration_ms",
+        db_column_name="duration_ms",
         column_class_name="Integer",
         column_class=Integer,
         params={
@@ -185,8 +312,29 @@ async def forwards():
     )
 
     manager.add_column(
-        table_class_name="WebhookAttempt",
-        tablename="webhook_attempts",
+        table_class_name="BlueprintStatement",
+        tablename="blueprint_statements",
+        column_name="error_code",
+        db_column_name="error_code",
+        column_class_name="Text",
+        column_class=Text,
+        params={
+            "default": None,
+            "null": True,
+            "primary_key": False,
+            "unique": False,
+            "index": False,
+            "index_method": IndexMethod.btree,
+            "choices": None,
+            "db_column_name": None,
+            "secret": False,
+        },
+        schema=None,
+    )
+
+    manager.add_column(
+        table_class_name="BlueprintStatement",
+        tablename="blueprint_statements",
         column_name="error_message",
         db_column_name="error_message",
         column_class_name="Text",
@@ -206,10 +354,10 @@ async def forwards():
     )
 
     manager.add_column(
-        table_class_name="WebhookAttempt",
-        tablename="webhook_attempts",
-        column_name="response_body",
-        db_column_name="response_body",
+        table_class_name="BlueprintStatement",
+        tablename="blueprint_statements",
+        column_name="note",
+        db_column_name="note",
         column_class_name="Text",
         column_class=Text,
         params={
@@ -227,50 +375,8 @@ async def forwards():
     )
 
     manager.add_column(
-        table_class_name="WebhookAttempt",
-        tablename="webhook_attempts",
-        column_name="duration_ms",
-        db_column_name="duration_ms",
-        column_class_name="Integer",
-        column_class=Integer,
-        params={
-            "default": 0,
-            "null": False,
-            "primary_key": False,
-            "unique": False,
-            "index": False,
-            "index_method": IndexMethod.btree,
-            "choices": None,
-            "db_column_name": None,
-            "secret": False,
-        },
-        schema=None,
-    )
-
-    manager.add_column(
-        table_class_name="WebhookAttempt",
-        tablename="webhook_attempts",
-        column_name="created_at",
-        db_column_name="created_at",
-        column_class_name="Timestamptz",
-        column_class=Timestamptz,
-        params={
-            "default": TimestamptzNow(),
-            "null": False,
-            "primary_key": False,
-            "unique": False,
-            "index": False,
-            "index_method": IndexMethod.btree,
-            "choices": None,
-            "db_column_name": None,
-            "secret": False,
-        },
-        schema=None,
-    )
-
-    manager.add_column(
-        table_class_name="WebhookEndpoint",
-        tablename="webhook_endpoints",
+        table_class_name="Blueprint",
+        tablename="blueprints",
         column_name="id",
         db_column_name="id",
         column_class_name="BigSerial",
@@ -289,8 +395,29 @@ async def forwards():
     )
 
     manager.add_column(
-        table_class_name="WebhookEndpoint",
-        tablename="webhook_endpoints",
+        table_class_name="Blueprint",
+        tablename="blueprints",
+        column_name="uuid",
+        db_column_name="uuid",
+        column_class_name="UUID",
+        column_class=UUID,
+        params={
+            "default": UUID4(),
+            "null": False,
+            "primary_key": False,
+            "unique": True,
+            "index": False,
+            "index_method": IndexMethod.btree,
+            "choices": None,
+            "db_column_name": None,
+            "secret": False,
+        },
+        schema=None,
+    )
+
+    manager.add_column(
+        table_class_name="Blueprint",
+        tablename="blueprints",
         column_name="team_id",
         db_column_name="team_id",
         column_class_name="ForeignKey",
@@ -300,7 +427,7 @@ async def forwards():
             "on_delete": OnDelete.restrict,
             "on_update": OnUpdate.cascade,
             "target_column": None,
-            "null": False,
+            "null": True,
             "primary_key": False,
             "unique": False,
             "index": False,
@@ -313,8 +440,8 @@ async def forwards():
     )
 
     manager.add_column(
-        table_class_name="WebhookEndpoint",
-        tablename="webhook_endpoints",
+        table_class_name="Blueprint",
+        tablename="blueprints",
         column_name="created_by_id",
         db_column_name="created_by_id",
         column_class_name="ForeignKey",
@@ -337,10 +464,31 @@ async def forwards():
     )
 
     manager.add_column(
-        table_class_name="WebhookEndpoint",
-        tablename="webhook_endpoints",
-        column_name="url",
-        db_column_name="url",
+        table_class_name="Blueprint",
+        tablename="blueprints",
+        column_name="is_system",
+        db_column_name="is_system",
+        column_class_name="Boolean",
+        column_class=Boolean,
+        params={
+            "default": False,
+            "null": False,
+            "primary_key": False,
+            "unique": False,
+            "index": False,
+            "index_method": IndexMethod.btree,
+            "choices": None,
+            "db_column_name": None,
+            "secret": False,
+        },
+        schema=None,
+    )
+
+    manager.add_column(
+        table_class_name="Blueprint",
+        tablename="blueprints",
+        column_name="name",
+        db_column_name="name",
         column_class_name="Text",
         column_class=Text,
         params={
@@ -358,25 +506,14 @@ async def forwards():
     )
 
     manager.add_column(
-        table_class_name="WebhookEndpoint",
-        tablename="webhook_endpoints",
-        column_name="events",
-        db_column_name="events",
-        column_class_name="Array",
-        column_class=Array,
+        table_class_name="Blueprint",
+        tablename="blueprints",
+        column_name="slug",
+        db_column_name="slug",
+        column_class_name="Text",
+        column_class=Text,
         params={
-            "default": list,
-            "base_column": Text(
-                default="",
-                null=False,
-                primary_key=False,
-                unique=False,
-                index=False,
-                index_method=IndexMethod.btree,
-                choices=None,
-                db_column_name=None,
-                secret=False,
-            ),
+            "default": "",
             "null": False,
             "primary_key": False,
             "unique": False,
@@ -390,10 +527,52 @@ async def forwards():
     )
 
     manager.add_column(
-        table_class_name="WebhookEndpoint",
-        tablename="webhook_endpoints",
-        column_name="last_success_at",
-        db_column_name="last_success_at",
+        table_class_name="Blueprint",
+        tablename="blueprints",
+        column_name="description",
+        db_column_name="description",
+        column_class_name="Text",
+        column_class=Text,
+        params={
+            "default": None,
+            "null": True,
+            "primary_key": False,
+            "unique": False,
+            "index": False,
+            "index_method": IndexMethod.btree,
+            "choices": None,
+            "db_column_name": None,
+            "secret": False,
+        },
+        schema=None,
+    )
+
+    manager.add_column(
+        table_class_name="Blueprint",
+        tablename="blueprints",
+        column_name="version",
+        db_column_name="version",
+        column_class_name="Integer",
+        column_class=Integer,
+        params={
+            "default": 1,
+            "null": False,
+            "primary_key": False,
+            "unique": False,
+            "index": False,
+            "index_method": IndexMethod.btree,
+            "choices": None,
+            "db_column_name": None,
+            "secret": False,
+        },
+        schema=None,
+    )
+
+    manager.add_column(
+        table_class_name="Blueprint",
+        tablename="blueprints",
+        column_name="deleted_at",
+        db_column_name="deleted_at",
         column_class_name="Timestamptz",
         column_class=Timestamptz,
         params={
@@ -411,15 +590,15 @@ async def forwards():
     )
 
     manager.add_column(
-        table_class_name="WebhookEndpoint",
-        tablename="webhook_endpoints",
-        column_name="last_failure_at",
-        db_column_name="last_failure_at",
+        table_class_name="Blueprint",
+        tablename="blueprints",
+        column_name="created_at",
+        db_column_name="created_at",
         column_class_name="Timestamptz",
         column_class=Timestamptz,
         params={
-            "default": None,
-            "null": True,
+            "default": TimestamptzNow(),
+            "null": False,
             "primary_key": False,
             "unique": False,
             "index": False,
@@ -432,10 +611,75 @@ async def forwards():
     )
 
     manager.add_column(
-        table_class_name="WebhookEndpoint",
-        tablename="webhook_endpoints",
-        column_name="slow_failures",
-        db_column_name="slow_failures",
+        table_class_name="Blueprint",
+        tablename="blueprints",
+        column_name="updated_at",
+        db_column_name="updated_at",
+        column_class_name="Timestamptz",
+        column_class=Timestamptz,
+        params={
+            "default": TimestamptzNow(),
+            "null": False,
+            "primary_key": False,
+            "unique": False,
+            "index": False,
+            "index_method": IndexMethod.btree,
+            "choices": None,
+            "db_column_name": None,
+            "secret": False,
+        },
+        schema=None,
+    )
+
+    manager.add_column(
+        table_class_name="BlueprintVersion",
+        tablename="blueprint_versions",
+        column_name="id",
+        db_column_name="id",
+        column_class_name="BigSerial",
+        column_class=BigSerial,
+        params={
+            "null": False,
+            "primary_key": True,
+            "unique": False,
+            "index": False,
+            "index_method": IndexMethod.btree,
+            "choices": None,
+            "db_column_name": None,
+            "secret": False,
+        },
+        schema=None,
+    )
+
+    manager.add_column(
+        table_class_name="BlueprintVersion",
+        tablename="blueprint_versions",
+        column_name="blueprint_id",
+        db_column_name="blueprint_id",
+        column_class_name="ForeignKey",
+        column_class=ForeignKey,
+        params={
+            "references": Blueprint,
+            "on_delete": OnDelete.cascade,
+            "on_update": OnUpdate.cascade,
+            "target_column": None,
+            "null": False,
+            "primary_key": False,
+            "unique": False,
+            "index": False,
+            "index_method": IndexMethod.btree,
+            "choices": None,
+            "db_column_name": None,
+            "secret": False,
+        },
+        schema=None,
+    )
+
+    manager.add_column(
+        table_class_name="BlueprintVersion",
+        tablename="blueprint_versions",
+        column_name="version",
+        db_column_name="version",
         column_class_name="Integer",
         column_class=Integer,
         params={
@@ -453,12 +697,54 @@ async def forwards():
     )
 
     manager.add_column(
-        table_class_name="WebhookEndpoint",
-        tablename="webhook_endpoints",
-        column_name="circuit_until",
-        db_column_name="circuit_until",
-        column_class_name="Timestamptz",
-        column_class=Timestamptz,
+        table_class_name="BlueprintVersion",
+        tablename="blueprint_versions",
+        column_name="sql_content",
+        db_column_name="sql_content",
+        column_class_name="Text",
+        column_class=Text,
+        params={
+            "default": "",
+            "null": False,
+            "primary_key": False,
+            "unique": False,
+            "index": False,
+            "index_method": IndexMethod.btree,
+            "choices": None,
+            "db_column_name": None,
+            "secret": False,
+        },
+        schema=None,
+    )
+
+    manager.add_column(
+        table_class_name="BlueprintVersion",
+        tablename="blueprint_versions",
+        column_name="size_bytes",
+        db_column_name="size_bytes",
+        column_class_name="Integer",
+        column_class=Integer,
+        params={
+            "default": 0,
+            "null": False,
+            "primary_key": False,
+            "unique": False,
+            "index": False,
+            "index_method": IndexMethod.btree,
+            "choices": None,
+            "db_column_name": None,
+            "secret": False,
+        },
+        schema=None,
+    )
+
+    manager.add_column(
+        table_class_name="BlueprintVersion",
+        tablename="blueprint_versions",
+        column_name="variables",
+        db_column_name="variables",
+        column_class_name="JSONB",
+        column_class=JSONB,
         params={
             "default": None,
             "null": True,
@@ -474,12 +760,12 @@ async def forwards():
     )
 
     manager.add_column(
-        table_class_name="WebhookEndpoint",
-        tablename="webhook_endpoints",
-        column_name="revoked_at",
-        db_column_name="revoked_at",
-        column_class_name="Timestamptz",
-        column_class=Timestamptz,
+        table_class_name="BlueprintVersion",
+        tablename="blueprint_versions",
+        column_name="metadata",
+        db_column_name="metadata",
+        column_class_name="JSONB",
+        column_class=JSONB,
         params={
             "default": None,
             "null": True,
@@ -495,8 +781,8 @@ async def forwards():
     )
 
     manager.add_column(
-        table_class_name="WebhookEndpoint",
-        tablename="webhook_endpoints",
+        table_class_name="BlueprintVersion",
+        tablename="blueprint_versions",
         column_name="created_at",
         db_column_name="created_at",
         column_class_name="Timestamptz",
@@ -516,8 +802,8 @@ async def forwards():
     )
 
     manager.add_column(
-        table_class_name="WebhookSecret",
-        tablename="webhook_secrets",
+        table_class_name="BlueprintApplication",
+        tablename="blueprint_applications",
         column_name="id",
         db_column_name="id",
         column_class_name="BigSerial",
@@ -536,164 +822,15 @@ async def forwards():
     )
 
     manager.add_column(
-        table_class_name="WebhookSecret",
-        tablename="webhook_secrets",
-        column_name="uuid",
-        db_column_name="uuid",
-        column_class_name="UUID",
-        column_class=UUID,
-        params={
-            "default": UUID4(),
-            "null": False,
-            "primary_key": False,
-            "unique": True,
-            "index": False,
-            "index_method": IndexMethod.btree,
-            "choices": None,
-            "db_column_name": None,
-            "secret": False,
-        },
-        schema=None,
-    )
-
-    manager.add_column(
-        table_class_name="WebhookSecret",
-        tablename="webhook_secrets",
-        column_name="endpoint_id",
-        db_column_name="endpoint_id",
+        table_class_name="BlueprintApplication",
+        tablename="blueprint_applications",
+        column_name="blueprint_id",
+        db_column_name="blueprint_id",
         column_class_name="ForeignKey",
         column_class=ForeignKey,
         params={
-            "references": WebhookEndpoint,
-            "on_delete": OnDelete.cascade,
-            "on_update": OnUpdate.cascade,
-            "target_column": None,
-            "null": False,
-            "primary_key": False,
-            "unique": False,
-            "index": True,
-            "index_method": IndexMethod.btree,
-            "choices": None,
-            "db_column_name": None,
-            "secret": False,
-        },
-        schema=None,
-    )
-
-    manager.add_column(
-        table_class_name="WebhookSecret",
-        tablename="webhook_secrets",
-        column_name="secret_sealed",
-        db_column_name="secret_sealed",
-        column_class_name="Bytea",
-        column_class=Bytea,
-        params={
-            "default": b"",
-            "null": False,
-            "primary_key": False,
-            "unique": False,
-            "index": False,
-            "index_method": IndexMethod.btree,
-            "choices": None,
-            "db_column_name": None,
-            "secret": False,
-        },
-        schema=None,
-    )
-
-    manager.add_column(
-        table_class_name="WebhookSecret",
-        tablename="webhook_secrets",
-        column_name="expires_at",
-        db_column_name="expires_at",
-        column_class_name="Timestamptz",
-        column_class=Timestamptz,
-        params={
-            "default": None,
-            "null": True,
-            "primary_key": False,
-            "unique": False,
-            "index": False,
-            "index_method": IndexMethod.btree,
-            "choices": None,
-            "db_column_name": None,
-            "secret": False,
-        },
-        schema=None,
-    )
-
-    manager.add_column(
-        table_class_name="WebhookSecret",
-        tablename="webhook_secrets",
-        column_name="created_at",
-        db_column_name="created_at",
-        column_class_name="Timestamptz",
-        column_class=Timestamptz,
-        params={
-            "default": TimestamptzNow(),
-            "null": False,
-            "primary_key": False,
-            "unique": False,
-            "index": False,
-            "index_method": IndexMethod.btree,
-            "choices": None,
-            "db_column_name": None,
-            "secret": False,
-        },
-        schema=None,
-    )
-
-    manager.add_column(
-        table_class_name="WebhookDelivery",
-        tablename="webhook_deliveries",
-        column_name="id",
-        db_column_name="id",
-        column_class_name="BigSerial",
-        column_class=BigSerial,
-        params={
-            "null": False,
-            "primary_key": True,
-            "unique": False,
-            "index": False,
-            "index_method": IndexMethod.btree,
-            "choices": None,
-            "db_column_name": None,
-            "secret": False,
-        },
-        schema=None,
-    )
-
-    manager.add_column(
-        table_class_name="WebhookDelivery",
-        tablename="webhook_deliveries",
-        column_name="webhook_id",
-        db_column_name="webhook_id",
-        column_class_name="Text",
-        column_class=Text,
-        params={
-            "default": "",
-            "null": False,
-            "primary_key": False,
-            "unique": False,
-            "index": False,
-            "index_method": IndexMethod.btree,
-            "choices": None,
-            "db_column_name": None,
-            "secret": False,
-        },
-        schema=None,
-    )
-
-    manager.add_column(
-        table_class_name="WebhookDelivery",
-        tablename="webhook_deliveries",
-        column_name="endpoint_id",
-        db_column_name="endpoint_id",
-        column_class_name="ForeignKey",
-        column_class=ForeignKey,
-        params={
-            "references": WebhookEndpoint,
-            "on_delete": OnDelete.cascade,
+            "references": Blueprint,
+            "on_delete": OnDelete.restrict,
             "on_update": OnUpdate.cascade,
             "target_column": None,
             "null": False,
@@ -709,15 +846,60 @@ async def forwards():
     )
 
     manager.add_column(
-        table_class_name="WebhookDelivery",
-        tablename="webhook_deliveries",
-        column_name="event_id",
-        db_column_name="event_id",
+        table_class_name="BlueprintApplication",
+        tablename="blueprint_applications",
+        column_name="blueprint_version",
+        db_column_name="blueprint_version",
+        column_class_name="Integer",
+        column_class=Integer,
+        params={
+            "default": 0,
+            "null": False,
+            "primary_key": False,
+            "unique": False,
+            "index": False,
+            "index_method": IndexMethod.btree,
+            "choices": None,
+            "db_column_name": None,
+            "secret": False,
+        },
+        schema=None,
+    )
+
+    manager.add_column(
+        table_class_name="BlueprintApplication",
+        tablename="blueprint_applications",
+        column_name="database_id",
+        db_column_name="database_id",
         column_class_name="ForeignKey",
         column_class=ForeignKey,
         params={
-            "references": Event,
-            "on_delete": OnDelete.cascade,
+            "references": Database,
+            "on_delete": OnDelete.restrict,
+            "on_update": OnUpdate.cascade,
+            "target_column": None,
+            "null": False,
+            "primary_key": False,
+            "unique": False,
+            "index": False,
+            "index_method": IndexMethod.btree,
+            "choices": None,
+            "db_column_name": None,
+            "secret": False,
+        },
+        schema=None,
+    )
+
+    manager.add_column(
+        table_class_name="BlueprintApplication",
+        tablename="blueprint_applications",
+        column_name="requested_by_id",
+        db_column_name="requested_by_id",
+        column_class_name="ForeignKey",
+        column_class=ForeignKey,
+        params={
+            "references": User,
+            "on_delete": OnDelete.set_null,
             "on_update": OnUpdate.cascade,
             "target_column": None,
             "null": True,
@@ -733,50 +915,8 @@ async def forwards():
     )
 
     manager.add_column(
-        table_class_name="WebhookDelivery",
-        tablename="webhook_deliveries",
-        column_name="event_type",
-        db_column_name="event_type",
-        column_class_name="Text",
-        column_class=Text,
-        params={
-            "default": "",
-            "null": False,
-            "primary_key": False,
-            "unique": False,
-            "index": False,
-            "index_method": IndexMethod.btree,
-            "choices": None,
-            "db_column_name": None,
-            "secret": False,
-        },
-        schema=None,
-    )
-
-    manager.add_column(
-        table_class_name="WebhookDelivery",
-        tablename="webhook_deliveries",
-        column_name="payload",
-        db_column_name="payload",
-        column_class_name="Text",
-        column_class=Text,
-        params={
-            "default": None,
-            "null": True,
-            "primary_key": False,
-            "unique": False,
-            "index": False,
-            "index_method": IndexMethod.btree,
-            "choices": None,
-            "db_column_name": None,
-            "secret": False,
-        },
-        schema=None,
-    )
-
-    manager.add_column(
-        table_class_name="WebhookDelivery",
-        tablename="webhook_deliveries",
+        table_class_name="BlueprintApplication",
+        tablename="blueprint_applications",
         column_name="status",
         db_column_name="status",
         column_class_name="Text",
@@ -796,12 +936,54 @@ async def forwards():
     )
 
     manager.add_column(
-        table_class_name="WebhookDelivery",
-        tablename="webhook_deliveries",
-        column_name="response_code",
-        db_column_name="response_code",
-        column_class_name="Integer",
-        column_class=Integer,
+        table_class_name="BlueprintApplication",
+        tablename="blueprint_applications",
+        column_name="is_dry_run",
+        db_column_name="is_dry_run",
+        column_class_name="Boolean",
+        column_class=Boolean,
+        params={
+            "default": False,
+            "null": False,
+            "primary_key": False,
+            "unique": False,
+            "index": False,
+            "index_method": IndexMethod.btree,
+            "choices": None,
+            "db_column_name": None,
+            "secret": False,
+        },
+        schema=None,
+    )
+
+    manager.add_column(
+        table_class_name="BlueprintApplication",
+        tablename="blueprint_applications",
+        column_name="at_creation",
+        db_column_name="at_creation",
+        column_class_name="Boolean",
+        column_class=Boolean,
+        params={
+            "default": False,
+            "null": False,
+            "primary_key": False,
+            "unique": False,
+            "index": False,
+            "index_method": IndexMethod.btree,
+            "choices": None,
+            "db_column_name": None,
+            "secret": False,
+        },
+        schema=None,
+    )
+
+    manager.add_column(
+        table_class_name="BlueprintApplication",
+        tablename="blueprint_applications",
+        column_name="definitions",
+        db_column_name="definitions",
+        column_class_name="JSONB",
+        column_class=JSONB,
         params={
             "default": None,
             "null": True,
@@ -817,8 +999,155 @@ async def forwards():
     )
 
     manager.add_column(
-        table_class_name="WebhookDelivery",
-        tablename="webhook_deliveries",
+        table_class_name="BlueprintApplication",
+        tablename="blueprint_applications",
+        column_name="shown_values",
+        db_column_name="shown_values",
+        column_class_name="JSONB",
+        column_class=JSONB,
+        params={
+            "default": None,
+            "null": True,
+            "primary_key": False,
+            "unique": False,
+            "index": False,
+            "index_method": IndexMethod.btree,
+            "choices": None,
+            "db_column_name": None,
+            "secret": False,
+        },
+        schema=None,
+    )
+
+    manager.add_column(
+        table_class_name="BlueprintApplication",
+        tablename="blueprint_applications",
+        column_name="values_sealed",
+        db_column_name="values_sealed",
+        column_class_name="Bytea",
+        column_class=Bytea,
+        params={
+            "default": None,
+            "null": True,
+            "primary_key": False,
+            "unique": False,
+            "index": False,
+            "index_method": IndexMethod.btree,
+            "choices": None,
+            "db_column_name": None,
+            "secret": False,
+        },
+        schema=None,
+    )
+
+    manager.add_column(
+        table_class_name="BlueprintApplication",
+        tablename="blueprint_applications",
+        column_name="statements_total",
+        db_column_name="statements_total",
+        column_class_name="Integer",
+        column_class=Integer,
+        params={
+            "default": 0,
+            "null": False,
+            "primary_key": False,
+            "unique": False,
+            "index": False,
+            "index_method": IndexMethod.btree,
+            "choices": None,
+            "db_column_name": None,
+            "secret": False,
+        },
+        schema=None,
+    )
+
+    manager.add_column(
+        table_class_name="BlueprintApplication",
+        tablename="blueprint_applications",
+        column_name="attempt",
+        db_column_name="attempt",
+        column_class_name="Integer",
+        column_class=Integer,
+        params={
+            "default": 0,
+            "null": False,
+            "primary_key": False,
+            "unique": False,
+            "index": False,
+            "index_method": IndexMethod.btree,
+            "choices": None,
+            "db_column_name": None,
+            "secret": False,
+        },
+        schema=None,
+    )
+
+    manager.add_column(
+        table_class_name="BlueprintApplication",
+        tablename="blueprint_applications",
+        column_name="losses",
+        db_column_name="losses",
+        column_class_name="Integer",
+        column_class=Integer,
+        params={
+            "default": 0,
+            "null": False,
+            "primary_key": False,
+            "unique": False,
+            "index": False,
+            "index_method": IndexMethod.btree,
+            "choices": None,
+            "db_column_name": None,
+            "secret": False,
+        },
+        schema=None,
+    )
+
+    manager.add_column(
+        table_class_name="BlueprintApplication",
+        tablename="blueprint_applications",
+        column_name="session_reference",
+        db_column_name="session_reference",
+        column_class_name="Text",
+        column_class=Text,
+        params={
+            "default": None,
+            "null": True,
+            "primary_key": False,
+            "unique": False,
+            "index": False,
+            "index_method": IndexMethod.btree,
+            "choices": None,
+            "db_column_name": None,
+            "secret": False,
+        },
+        schema=None,
+    )
+
+    manager.add_column(
+        table_class_name="BlueprintApplication",
+        tablename="blueprint_applications",
+        column_name="scratch_name",
+        db_column_name="scratch_name",
+        column_class_name="Text",
+        column_class=Text,
+        params={
+            "default": None,
+            "null": True,
+            "primary_key": False,
+            "unique": False,
+            "index": False,
+            "index_method": IndexMethod.btree,
+            "choices": None,
+            "db_column_name": None,
+            "secret": False,
+        },
+        schema=None,
+    )
+
+    manager.add_column(
+        table_class_name="BlueprintApplication",
+        tablename="blueprint_applications",
         column_name="error_message",
         db_column_name="error_message",
         column_class_name="Text",
@@ -838,15 +1167,15 @@ async def forwards():
     )
 
     manager.add_column(
-        table_class_name="WebhookDelivery",
-        tablename="webhook_deliveries",
-        column_name="attempt_count",
-        db_column_name="attempt_count",
+        table_class_name="BlueprintApplication",
+        tablename="blueprint_applications",
+        column_name="total_duration_ms",
+        db_column_name="total_duration_ms",
         column_class_name="Integer",
         column_class=Integer,
         params={
-            "default": 0,
-            "null": False,
+            "default": None,
+            "null": True,
             "primary_key": False,
             "unique": False,
             "index": False,
@@ -859,52 +1188,10 @@ async def forwards():
     )
 
     manager.add_column(
-        table_class_name="WebhookDelivery",
-        tablename="webhook_deliveries",
-        column_name="round",
-        db_column_name="round",
-        column_class_name="Integer",
-        column_class=Integer,
-        params={
-            "default": 0,
-            "null": False,
-            "primary_key": False,
-            "unique": False,
-            "index": False,
-            "index_method": IndexMethod.btree,
-            "choices": None,
-            "db_column_name": None,
-            "secret": False,
-        },
-        schema=None,
-    )
-
-    manager.add_column(
-        table_class_name="WebhookDelivery",
-        tablename="webhook_deliveries",
-        column_name="spent",
-        db_column_name="spent",
-        column_class_name="Integer",
-        column_class=Integer,
-        params={
-            "default": 0,
-            "null": False,
-            "primary_key": False,
-            "unique": False,
-            "index": False,
-            "index_method": IndexMethod.btree,
-            "choices": None,
-            "db_column_name": None,
-            "secret": False,
-        },
-        schema=None,
-    )
-
-    manager.add_column(
-        table_class_name="WebhookDelivery",
-        tablename="webhook_deliveries",
-        column_name="next_attempt_at",
-        db_column_name="next_attempt_at",
+        table_class_name="BlueprintApplication",
+        tablename="blueprint_applications",
+        column_name="started_at",
+        db_column_name="started_at",
         column_class_name="Timestamptz",
         column_class=Timestamptz,
         params={
@@ -922,31 +1209,10 @@ async def forwards():
     )
 
     manager.add_column(
-        table_class_name="WebhookDelivery",
-        tablename="webhook_deliveries",
-        column_name="round_started_at",
-        db_column_name="round_started_at",
-        column_class_name="Timestamptz",
-        column_class=Timestamptz,
-        params={
-            "default": TimestamptzNow(),
-            "null": False,
-            "primary_key": False,
-            "unique": False,
-            "index": False,
-            "index_method": IndexMethod.btree,
-            "choices": None,
-            "db_column_name": None,
-            "secret": False,
-        },
-        schema=None,
-    )
-
-    manager.add_column(
-        table_class_name="WebhookDelivery",
-        tablename="webhook_deliveries",
-        column_name="finished_at",
-        db_column_name="finished_at",
+        table_class_name="BlueprintApplication",
+        tablename="blueprint_applications",
+        column_name="completed_at",
+        db_column_name="completed_at",
         column_class_name="Timestamptz",
         column_class=Timestamptz,
         params={
@@ -964,8 +1230,8 @@ async def forwards():
     )
 
     manager.add_column(
-        table_class_name="WebhookDelivery",
-        tablename="webhook_deliveries",
+        table_class_name="BlueprintApplication",
+        tablename="blueprint_applications",
         column_name="created_at",
         db_column_name="created_at",
         column_class_name="Timestamptz",
@@ -985,11 +1251,20 @@ async def forwards():
     )
 
     manager.add_constraint(
-        table_class_name="WebhookDelivery",
-        tablename="webhook_deliveries",
-        constraint_name="one_per_endpoint",
+        table_class_name="BlueprintStatement",
+        tablename="blueprint_statements",
+        constraint_name="one_per_index",
         constraint_class=Unique,
-        params={"columns": ["event_id", "endpoint_id"], "nulls_distinct": True},
+        params={"columns": ["application_id", "index"], "nulls_distinct": True},
+        schema=None,
+    )
+
+    manager.add_constraint(
+        table_class_name="BlueprintVersion",
+        tablename="blueprint_versions",
+        constraint_name="one_per_version",
+        constraint_class=Unique,
+        params={"columns": ["blueprint_id", "version"], "nulls_distinct": True},
         schema=None,
     )
 
