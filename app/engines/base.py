@@ -18,6 +18,7 @@ from app.engines.errors import HostUnavailable as HostUnavailable
 from app.engines.errors import LoginRefused as LoginRefused
 from app.engines.errors import NameTaken as NameTaken
 from app.engines.querying import QueryLimits, ReadSession, WriteSession
+from app.engines.scripts import ScriptEnd, ScriptSession
 
 
 class AdminAddress(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,6 +106,9 @@ class EngineAdapter(ABC):
     uri_scheme: ClassVar[str]
     """Of a connection string to it, such as `postgresql`."""
     default_port: ClassVar[int]
+    transactional_scripts: ClassVar[bool]
+    """Whether a script is one transaction, which can be rolled back. Otherwise each statement lasts at once, and
+    `copy_schema` makes the place to try them."""
 
     def __init__(self, address: AdminAddress) -> None:
         self.address = address
@@ -186,6 +190,20 @@ class EngineAdapter(ABC):
     async def destroy(self, tenant: Tenant) -> None:
         """Removes database, role and marker, with the sessions that hold them. What is gone already is success;
         what carries a stranger's marker is left alone, with `NameTaken`."""
+
+    @abstractmethod
+    def script_session(self, tenant: Tenant, seconds: float) -> AbstractAsyncContextManager[ScriptSession]:
+        """The tenant's own session for one script, of whose statements none takes longer than that. Raises
+        `LoginRefused`."""
+
+    @abstractmethod
+    async def end_script(self, reference: str) -> ScriptEnd:
+        """Ends the session that `ScriptSession.begin` named, and tells what became of its script."""
+
+    async def copy_schema(self, source: Tenant, target: Tenant) -> list[str]:
+        """Copies the schema of one tenant, without its data, into another's empty database, by sessions of the two.
+        Returns what couldn't be copied, a sentence each."""
+        raise NotImplementedError("scripts are transactions here: nothing needs a copy")
 
     @abstractmethod
     async def measure(self, names: Sequence[str]) -> dict[str, Usage]:

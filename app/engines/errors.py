@@ -7,7 +7,9 @@ class EngineError(Exception):
     EngineError             the engine answered with an error that another try may mend
     ├── HostUnavailable     nobody answers, or the host takes no connection: another host may serve
     ├── NameTaken           the name exists and is not ours: never touch it, take another name
-    └── LoginRefused        the tenant's own credentials were refused
+    ├── LoginRefused        the tenant's own credentials were refused
+    ├── StatementFailed     the server refused one statement of a tenant's script
+    └── StatementUncertain  nobody can tell whether one took effect
     """
 
     def __init__(self, message: str, *, code: str | None = None) -> None:
@@ -26,3 +28,21 @@ class NameTaken(EngineError):
 
 class LoginRefused(EngineError):
     """The tenant's credentials don't log in."""
+
+
+class StatementFailed(EngineError):
+    """The server refused one statement of a script. The message is the server's own, for whoever wrote the statement:
+    it may quote what is in it."""
+
+    def __init__(
+        self, message: str, *, code: str | None = None, position: int | None = None, wants_data: bool = False
+    ) -> None:
+        super().__init__(message, code=code)
+        self.position = position
+        """Of the fault, in characters from the statement's beginning, where the server tells."""
+        self.wants_data = wants_data
+        """It may be for want of data that it failed, such as a row that another refers to."""
+
+
+class StatementUncertain(EngineError):
+    """A statement was stopped, or its session was lost, and nobody can tell whether it took effect."""

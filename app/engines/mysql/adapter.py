@@ -19,7 +19,7 @@ from app.engines.base import (
     Tenant,
     Usage,
 )
-from app.engines.mysql import bookkeeping, host, queries, readers, reclaiming, removal, usage
+from app.engines.mysql import bookkeeping, copying, host, queries, readers, reclaiming, removal, scripts, usage
 from app.engines.mysql.bookkeeping import Frost
 from app.engines.mysql.connections import Connection, Connections
 from app.engines.mysql.errors import NO_SUCH_GRANT, ignored, translated
@@ -28,6 +28,7 @@ from app.engines.mysql.removal import account_name
 from app.engines.mysql.sessions import end_present_sessions
 from app.engines.naming import check_name, check_tenant
 from app.engines.querying import QueryLimits, ReadSession, WriteSession
+from app.engines.scripts import ScriptEnd, ScriptSession
 
 BUSY_SECONDS = 10
 
@@ -37,6 +38,7 @@ class MySQLAdapter(EngineAdapter):
     label = "MySQL"
     uri_scheme = "mysql"
     default_port = 3306
+    transactional_scripts = False
 
     def __init__(self, address: AdminAddress) -> None:
         super().__init__(address)
@@ -155,6 +157,25 @@ class MySQLAdapter(EngineAdapter):
                 await bookkeeping.mark_revoked(connection, tenant.name, True)
                 await removal.remove(connection, self._connections, tenant.name)
                 await bookkeeping.forget(connection, tenant.name)
+
+    @asynccontextmanager
+    async def script_session(self, tenant: Tenant, seconds: float) -> AsyncIterator[ScriptSession]:
+        check_tenant(tenant)
+        async with self._connections.tenant(tenant.name, tenant.password) as connection:
+            yield scripts.MySQLScript(connection)
+
+    async def end_script(self, reference: str) -> ScriptEnd:
+        async with self._connections.admin() as connection:
+            return await scripts.end_script(connection, reference)
+
+    async def copy_schema(self, source: Tenant, target: Tenant) -> list[str]:
+        check_tenant(source)
+        check_tenant(target)
+        async with (
+            self._connections.tenant(source.name, source.password) as reading,
+            self._connections.tenant(target.name, target.password) as writing,
+        ):
+            return await copying.copy_schema(reading, writing, source.name, target.name)
 
     async def measure(self, names: Sequence[str]) -> dict[str, Usage]:
         for name in names:

@@ -28,12 +28,13 @@ from app.engines.base import (
     Usage,
 )
 from app.engines.naming import check_name, check_tenant
-from app.engines.postgres import catalog, freezing, host, prepared, queries, readers, statements
+from app.engines.postgres import catalog, freezing, host, prepared, queries, readers, scripts, statements
 from app.engines.postgres.connections import Connections
 from app.engines.postgres.errors import LOCK_NOT_AVAILABLE, UNRECOGNIZED_PARAMETER
 from app.engines.postgres.guard import make_template
 from app.engines.postgres.sessions import end_present_sessions, end_sessions
 from app.engines.querying import QueryLimits, ReadSession, WriteSession
+from app.engines.scripts import ScriptEnd, ScriptSession
 
 
 class PostgresAdapter(EngineAdapter):
@@ -41,6 +42,7 @@ class PostgresAdapter(EngineAdapter):
     label = "PostgreSQL"
     uri_scheme = "postgresql"
     default_port = 5432
+    transactional_scripts = True
 
     def __init__(self, address: AdminAddress) -> None:
         super().__init__(address)
@@ -170,6 +172,24 @@ class PostgresAdapter(EngineAdapter):
             # The role goes last: its comment is what proves an unfinished removal to be ours.
             for role in reversed(found.roles(tenant)):
                 await connection.execute(statements.drop_role(role))
+
+    @asynccontextmanager
+    async def script_session(self, tenant: Tenant, seconds: float) -> AsyncIterator[ScriptSession]:
+        check_tenant(tenant)
+        connection = await self._connections.unprivileged(
+            tenant.name,
+            tenant.password,
+            database=tenant.name,
+            server_settings=scripts.session_settings(seconds),
+        )
+        try:
+            yield scripts.PostgresScript(connection, self._connections.admin)
+        finally:
+            await scripts.close(connection)
+
+    async def end_script(self, reference: str) -> ScriptEnd:
+        async with self._connections.admin() as connection:
+            return await scripts.end_script(connection, reference)
 
     async def measure(self, names: Sequence[str]) -> dict[str, Usage]:
         for name in names:

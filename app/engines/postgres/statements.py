@@ -35,9 +35,7 @@ def create_database(name: str, found: Found) -> str:
 
 
 def drop_database(name: str) -> str:
-    """Of one whose sessions were ended. Not WITH (FORCE): that fails for anyone but a superuser while autovacuum is in
-    the database; without it the server sends autovacuum away and waits."""
-    return f'DROP DATABASE IF EXISTS "{name}"'
+    return f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)'
 
 
 def open_database(tenant: Tenant, *, frozen: bool = False) -> str:

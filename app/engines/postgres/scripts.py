@@ -1,0 +1,131 @@
+"""A script as one transaction of the tenant's."""
+
+import asyncio
+import contextlib
+import re
+import time
+from typing import Any
+
+import asyncpg
+
+from app.engines.errors import EngineError, HostUnavailable, StatementFailed
+from app.engines.scripts import ScriptEnd, ScriptSession
+
+LOCK_SECONDS = 10
+END_SECONDS = 20
+CLOSE_SECONDS = 1
+POLL_SECONDS = 0.05
+
+_SETTINGS = {
+    # Every tenant sees it in pg_stat_activity.
+    "application_name": "headwater",
+    # Variables are quoted for this reading of literals.
+    "standard_conforming_strings": "on",
+    "client_encoding": "UTF8",
+    "lock_timeout": f"{LOCK_SECONDS}s",
+    "idle_in_transaction_session_timeout": "60s",
+}
+_QUERY_CANCELED = "57014"
+_INVALID_PARAMETER = "22023"
+_COUNTED = re.compile(r"(?:INSERT \d+|[A-Z]+) (\d+)")
+# Qualified throughout: the tenant may set a search path of its own for its role.
+_BEGIN = "SELECT pg_catalog.pg_current_xact_id()::text, pg_catalog.pg_logical_emit_message(true, 'headwater', '')"
+_FLUSH = """
+SELECT pg_catalog.set_config('synchronous_commit', 'on', true),
+       pg_catalog.pg_logical_emit_message(true, 'headwater', '')
+"""
+_TERMINATE = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_xid = $1::text::xid8::xid"
+
+
+def session_settings(seconds: float) -> dict[str, str]:
+    """Of a script's session. They win over what the tenant has set for its role; a script may change them."""
+    return {**_SETTINGS, "statement_timeout": f"{seconds:.0f}s"}
+
+
+class PostgresScript(ScriptSession):
+    """`connection` is the tenant's, `admin` opens one of the administrator's."""
+
+    def __init__(self, connection: Any, admin: Any) -> None:
+        self._connection = connection
+        self._admin = admin
+        self._transaction = ""
+
+    async def begin(self) -> str:
+        await self._connection.execute("BEGIN")
+        row = await self._connection.fetchrow(_BEGIN)
+        self._transaction = row[0]
+        # A number that no log on disk knows may be given out again after a crash of the server, and then it would be
+        # another's commit that is found. Any commit writes the log up to its own place, ours with it.
+        async with self._admin() as connection:
+            await connection.execute(_FLUSH)
+        return self._transaction
+
+    async def run(self, statement: str, seconds: float) -> int | None:
+        counted = _COUNTED.fullmatch(await self._execute(statement, seconds))
+        if not self._connection.is_in_transaction():
+            raise StatementFailed("the statement ended the transaction that the script runs in")
+        return int(counted[1]) if counted else None
+
+    async def commit(self) -> None:
+        await self._check_transaction()
+        await self._execute("COMMIT", END_SECONDS)
+
+    async def roll_back(self, *, checked: bool) -> None:
+        if checked:
+            await self._execute("SET CONSTRAINTS ALL IMMEDIATE", END_SECONDS)
+            await self._check_transaction()
+        await self._execute("ROLLBACK", END_SECONDS)
+
+    async def _check_transaction(self) -> None:
+        """That nothing in the script ended the transaction and began another."""
+        row = await self._connection.fetchrow("SELECT pg_catalog.pg_current_xact_id_if_assigned()::text")
+        if row[0] != self._transaction:
+            raise StatementFailed("the script ended the transaction that it runs in")
+
+    async def _execute(self, statement: str, seconds: float) -> str:
+        try:
+            status: str = await self._connection.execute(statement, timeout=seconds)
+        except asyncpg.PostgresError as error:
+            raise self._refusal(error) from error
+        except TimeoutError as error:
+            raise StatementFailed(f"the statement took longer than {seconds:.0f} s", code=_QUERY_CANCELED) from error
+        except (OSError, asyncpg.InterfaceError) as error:
+            raise HostUnavailable("the session was lost") from error
+        return status
+
+    def _refusal(self, error: asyncpg.PostgresError) -> EngineError:
+        code: str | None = getattr(error, "sqlstate", None)
+        lost = isinstance(error, asyncpg.PostgresConnectionError) or (code or "").startswith("57P")
+        if lost or self._connection.is_closed():
+            return HostUnavailable("the session was lost", code=code)
+        position = getattr(error, "position", None)
+        return StatementFailed(
+            str(error.args[0]) if error.args else type(error).__name__,
+            code=code,
+            position=int(position) - 1 if position else None,
+        )
+
+
+async def close(connection: Any) -> None:
+    """Says goodbye, and doesn't wait for a server that is away."""
+    with contextlib.suppress(OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError):
+        await connection.close(timeout=CLOSE_SECONDS)
+
+
+async def end_script(connection: Any, transaction: str) -> ScriptEnd:
+    """Ends the transaction's session if it is still there, and tells what became of it. Raises `EngineError` when it
+    doesn't end."""
+    deadline = time.monotonic() + END_SECONDS
+    while True:
+        try:
+            status = await connection.fetchval("SELECT pg_xact_status($1::text::xid8)", transaction)
+        except asyncpg.PostgresError as error:
+            if getattr(error, "sqlstate", None) == _INVALID_PARAMETER:  # a number that the server never gave out
+                return ScriptEnd.UNDONE
+            raise
+        if status != "in progress":
+            return {"committed": ScriptEnd.COMMITTED, "aborted": ScriptEnd.UNDONE}.get(status, ScriptEnd.UNKNOWN)
+        await connection.execute(_TERMINATE, transaction)
+        if time.monotonic() > deadline:
+            raise EngineError("the session of an earlier attempt doesn't end")
+        await asyncio.sleep(POLL_SECONDS)

@@ -1,0 +1,140 @@
+"""A tenant's script leaves no doubt about what became of it, whenever its worker dies."""
+
+import asyncio
+
+import pytest
+
+from app.engines.base import HostUnavailable
+from app.engines.errors import StatementFailed, StatementUncertain
+from app.engines.scripts import ScriptEnd
+from tests.engines.harness import EngineHost, session_of, tenants
+
+SECONDS = 30.0
+
+
+async def tables(host: EngineHost, tenant: object) -> list[str]:
+    async with session_of(host, tenant) as session:  # type: ignore[arg-type]
+        rows = await session.run(
+            "SELECT table_name FROM information_schema.tables WHERE table_schema NOT IN"
+            " ('information_schema', 'pg_catalog', 'mysql', 'performance_schema', 'sys') ORDER BY 1"
+        )
+    return [str(row[0]) for row in rows]
+
+
+async def test_a_script_that_is_committed(host: EngineHost) -> None:
+    async with tenants(host) as [tenant]:
+        async with host.adapter.script_session(tenant, SECONDS) as session:
+            reference = await session.begin()
+            assert await session.run("CREATE TABLE pets (name varchar(20))", SECONDS) in (None, 0)
+            assert await session.run("INSERT INTO pets VALUES ('Rex'), ('Tom')", SECONDS) == 2
+            assert await session.run("SELECT '%s', name FROM pets", SECONDS) == 2
+            await session.commit()
+        assert await tables(host, tenant) == ["pets"]
+        transactional = host.adapter.transactional_scripts
+        assert await host.adapter.end_script(reference) is (ScriptEnd.COMMITTED if transactional else ScriptEnd.UNKNOWN)
+
+
+async def test_a_script_whose_worker_dies(host: EngineHost) -> None:
+    async with tenants(host) as [tenant]:
+        async with host.adapter.script_session(tenant, SECONDS) as session:
+            reference = await session.begin()
+            await session.run("CREATE TABLE pets (name varchar(20))", SECONDS)
+        transactional = host.adapter.transactional_scripts
+        assert await host.adapter.end_script(reference) is (ScriptEnd.UNDONE if transactional else ScriptEnd.UNKNOWN)
+        assert await tables(host, tenant) == ([] if transactional else ["pets"])
+
+
+async def test_the_session_of_a_worker_that_was_given_up_on_is_ended(host: EngineHost) -> None:
+    async with tenants(host) as [tenant]:
+        async with host.adapter.script_session(tenant, SECONDS) as session:
+            reference = await session.begin()
+            await session.run("CREATE TABLE pets (name varchar(20))", SECONDS)
+            end = await host.adapter.end_script(reference)
+            assert end is not ScriptEnd.COMMITTED
+            with pytest.raises(HostUnavailable):
+                await session.run("INSERT INTO pets VALUES ('Rex')", SECONDS)
+        # Another session of the tenant's is none of its business.
+        async with session_of(host, tenant) as bystander:
+            await host.adapter.end_script(reference)
+            await bystander.run("SELECT 1")
+
+
+async def test_a_refused_statement_says_why(host: EngineHost) -> None:
+    async with tenants(host) as [tenant], host.adapter.script_session(tenant, SECONDS) as session:
+        await session.begin()
+        with pytest.raises(StatementFailed, match="nowhere") as refused:
+            await session.run("INSERT INTO nowhere VALUES (1)", SECONDS)
+        assert refused.value.code in ("42P01", "1146")
+
+
+async def test_one_statement_a_call(host: EngineHost) -> None:
+    async with tenants(host) as [tenant], host.adapter.script_session(tenant, SECONDS) as session:
+        await session.begin()
+        with pytest.raises(StatementFailed):
+            await session.run("CREATE TABLE a (n integer); COMMIT; CREATE TABLE b (n integer)", SECONDS)
+
+
+async def test_a_statement_that_takes_too_long(host: EngineHost) -> None:
+    slow = "SELECT pg_sleep(20)" if host.adapter.transactional_scripts else "SELECT SLEEP(20)"
+    async with tenants(host) as [tenant], host.adapter.script_session(tenant, SECONDS) as session:
+        reference = await session.begin()
+        with pytest.raises((StatementFailed, StatementUncertain), match="took longer than 1 s"):
+            await session.run(slow, 1)
+        await host.adapter.end_script(reference)
+
+
+async def test_a_dry_run_meets_what_a_commit_would(host: EngineHost) -> None:
+    if not host.adapter.transactional_scripts:
+        pytest.skip("scripts are no transactions here")
+    async with tenants(host) as [tenant]:
+        async with host.adapter.script_session(tenant, SECONDS) as session:
+            await session.begin()
+            await session.run(
+                "CREATE TABLE pets (id int PRIMARY KEY, of int REFERENCES pets DEFERRABLE INITIALLY DEFERRED)", SECONDS
+            )
+            await session.run("INSERT INTO pets VALUES (1, 2)", SECONDS)
+            with pytest.raises(StatementFailed, match="foreign key"):
+                await session.roll_back(checked=True)
+            await session.roll_back(checked=False)
+        assert await tables(host, tenant) == []
+
+
+async def test_a_session_that_the_script_ends(host: EngineHost) -> None:
+    suicide = "SELECT pg_terminate_backend(pg_backend_pid())" if host.adapter.transactional_scripts else "DO 0"
+    async with tenants(host) as [tenant], host.adapter.script_session(tenant, SECONDS) as session:
+        await session.begin()
+        if not host.adapter.transactional_scripts:
+            async with session_of(host, tenant) as other:
+                [(number,)] = await other.run(
+                    "SELECT id FROM information_schema.processlist WHERE id <> CONNECTION_ID()"
+                )
+                await other.run(f"KILL {number}")
+            await asyncio.sleep(0.2)
+        with pytest.raises(HostUnavailable):
+            await session.run(suicide, SECONDS)
+
+
+async def test_a_schema_is_copied_without_its_data(host: EngineHost) -> None:
+    if host.adapter.transactional_scripts:
+        pytest.skip("nothing needs a copy here")
+    schema = (
+        "CREATE TABLE owners (id int PRIMARY KEY AUTO_INCREMENT, name varchar(20) DEFAULT 'it''s %s')",
+        "CREATE TABLE pets (id int PRIMARY KEY, owner_id int, FOREIGN KEY (owner_id) REFERENCES owners (id))",
+        "CREATE VIEW zz_named AS SELECT name FROM owners",
+        "CREATE VIEW aa_named AS SELECT * FROM zz_named",
+        "CREATE FUNCTION twice (n int) RETURNS int DETERMINISTIC RETURN n * 2",
+        "CREATE PROCEDURE fill () BEGIN INSERT INTO owners (name) VALUES ('Ann'); END",
+        "CREATE TRIGGER named BEFORE INSERT ON owners FOR EACH ROW SET NEW.name = CONCAT(NEW.name, '!')",
+        "INSERT INTO owners (name) VALUES ('Bea')",
+    )
+    async with tenants(host, 2) as [source, target]:
+        async with session_of(host, source) as session:
+            for statement in schema:
+                await session.run(statement)
+        assert await host.adapter.copy_schema(source, target) == []
+        assert await tables(host, target) == ["aa_named", "owners", "pets", "zz_named"]
+        async with session_of(host, target) as session:
+            assert await session.run("SELECT count(*) FROM owners") == [(0,)]
+            await session.run("CALL fill()")
+            assert await session.run("SELECT name FROM aa_named") == [("Ann!",)]
+            assert await session.run("SELECT twice(4)") == [(8,)]
