@@ -5,6 +5,7 @@ import sys
 import rich_click as click
 
 from app.cli.accounts import keys, teams, users
+from app.cli.blueprints import blueprints
 from app.cli.check import check
 from app.cli.databases import databases
 from app.cli.hosts import hosts
@@ -25,5 +26,5 @@ def up() -> None:
     sys.exit(run_stack())
 
 
-for command in (users, keys, teams, databases, hosts, pool, workflows, check):
+for command in (users, keys, teams, databases, hosts, pool, blueprints, workflows, check):
     main.add_command(command)

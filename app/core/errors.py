@@ -17,6 +17,8 @@
     ├── PlanLimitExceeded        422 plan_limit_exceeded
     ├── CapacityExhausted        422 capacity_exhausted
     ├── DatabaseNotActive        422 database_not_active
+    ├── BlueprintInvalid         422 blueprint_invalid
+    ├── SystemBlueprint          422 system_blueprint
     ├── RateLimitExceeded        429 rate_limit_exceeded
     ├── MonthlyQuotaExceeded     429 monthly_quota_exceeded
     ├── InternalError            500 internal_error
@@ -26,7 +28,7 @@
 The envelope of interface specification section 2.10 is derived from it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -188,6 +190,26 @@ class DatabaseNotActive(AppError):
     def __init__(self, status: str) -> None:
         """`status` is the database's."""
         super().__init__(f"The database is {status}, not active.", details={"status": status})
+
+
+class BlueprintInvalid(AppError):
+    """The SQL is not what a blueprint may hold; `details.errors` says where and why, with line and column."""
+
+    code, status = "blueprint_invalid", 422
+    example_details = MappingProxyType(
+        {"field": "sql_content", "errors": ["line 3, column 1: COMMIT: a blueprint runs in one transaction"]}
+    )
+
+    def __init__(self, errors: Sequence[str]) -> None:
+        super().__init__(
+            "The SQL can't be used as a blueprint.", details={"field": "sql_content", "errors": list(errors)}
+        )
+
+
+class SystemBlueprint(AppError):
+    """System blueprints are everyone's: only the operator changes or deletes them."""
+
+    code, status = "system_blueprint", 422
 
 
 class RateLimitExceeded(AppError):

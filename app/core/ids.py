@@ -36,3 +36,9 @@ def marker(database_uuid: uuid.UUID) -> str:
     PostgreSQL shows such comments to every tenant."""
     digest = hashlib.sha256(b"headwater marker " + database_uuid.bytes).hexdigest()
     return f"headwater:{digest[:32]}"
+
+
+def scratch_marker(application: int) -> str:
+    """The same for the throw-away copy that an application of a blueprint is tried on."""
+    digest = hashlib.sha256(f"headwater scratch {application}".encode()).hexdigest()
+    return f"headwater:{digest[:32]}"

@@ -1,4 +1,5 @@
-"""What a stack's own database holds before the first request: an operator, a key, and the engine hosts."""
+"""What a stack's own database holds before the first request: an operator, a key, the engine hosts, and the system
+blueprints."""
 
 from collections.abc import Sequence
 
@@ -7,6 +8,7 @@ import msgspec
 from app.auth.keys import KeyControls, create_key, hash_key
 from app.auth.scopes import Scope
 from app.auth.users import create_user
+from app.blueprints.shipped import publish_shipped
 from app.contracts.base import Engine
 from app.core.secrets import SecretBox
 from app.engines.base import AdminAddress
@@ -36,6 +38,7 @@ async def seed(dsn: str, box: SecretBox, hosts: Sequence[LocalHost], last_key: s
         await migrate()
         for host in hosts:
             await _register(box, host)
+        await publish_shipped()
         return await _api_key(last_key)
 
 

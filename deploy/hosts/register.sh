@@ -1,6 +1,6 @@
 #!/bin/sh
-# Registers this installation's engine hosts, each once. One that is registered is left as it is: adding it again
-# would end the draining that an operator has asked for.
+# Registers this installation's engine hosts, each once, and publishes the blueprints that come with Headwater. A host
+# that is registered is left as it is: adding it again would end the draining that an operator has asked for.
 set -eu
 
 known=$(headwater hosts list --json)
@@ -21,3 +21,4 @@ sys.exit(0 if found else 1)
 
 register postgres "$POSTGRES_PUBLIC_PORT" "$POSTGRES_ADMIN_DSN"
 register mysql "$MYSQL_PUBLIC_PORT" "$MYSQL_ADMIN_DSN"
+headwater blueprints ship

@@ -1,0 +1,61 @@
+"""Validation and variables in the API's words: errors that name a field."""
+
+import asyncio
+from typing import Any
+
+import msgspec
+
+from app.blueprints.preparation import ScriptError, Statement, prepare
+from app.blueprints.schemas import ValidationView
+from app.blueprints.validation import validate
+from app.blueprints.variables import DefinitionError, VariableError
+from app.contracts.base import Engine
+from app.core.errors import BlueprintInvalid, InvalidField
+
+
+class Checked(msgspec.Struct, frozen=True, kw_only=True):
+    """What is kept of a validation."""
+
+    metadata: dict[str, Any]
+
+
+def check(sql: str, definitions: dict[str, Any] | None) -> Checked:
+    """For SQL that is to be saved; without definitions no variable may be in it. Raises `BlueprintInvalid`, or
+    `InvalidField` naming a variable."""
+    result = validated(sql, definitions or {})
+    if not result.valid:
+        raise BlueprintInvalid(result.errors)
+    return Checked(
+        metadata={
+            "dialects": result.manifest["dialects"],
+            "statement_count": result.statement_count,
+            "extensions": result.manifest["extensions"],
+        }
+    )
+
+
+def validated(sql: str, definitions: dict[str, Any] | None) -> ValidationView:
+    """Without definitions any variable may be there. Raises `InvalidField` for a definition that can't be used."""
+    try:
+        return msgspec.convert(msgspec.to_builtins(validate(sql, definitions)), ValidationView)
+    except DefinitionError as error:
+        raise InvalidField(error.place, str(error)) from None
+
+
+async def prepared(
+    sql: str, engine: Engine, definitions: dict[str, Any] | None, values: dict[str, Any], *, field: str
+) -> list[Statement]:
+    """Statements to run. Raises `InvalidField` naming the variable beneath `field`, or `BlueprintInvalid`."""
+    try:
+        # In a thread of its own: a megabyte takes the parsers a while.
+        return await asyncio.to_thread(prepare, sql, engine, definitions, values)
+    except VariableError as error:
+        raise InvalidField(f"{field}.{error.name}", str(error)) from None
+    except DefinitionError as error:
+        raise InvalidField(error.place, str(error)) from None
+    except ScriptError as error:
+        raise BlueprintInvalid(error.errors) from None
+
+
+def secret_names(definitions: dict[str, Any] | None) -> set[str]:
+    return {name for name, definition in (definitions or {}).items() if definition.get("secret")}

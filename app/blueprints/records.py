@@ -1,0 +1,118 @@
+"""A blueprint's row with its present version, as everything above the tables reads it."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from app.store.session import fetch, fetch_all, fetch_one
+
+
+class BlueprintRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """Columns of `blueprints`, joined with `blueprint_versions`; not the SQL itself, which may be large."""
+
+    id: int
+    uuid: UUID
+    team_id: int | None
+    is_system: bool
+    name: str
+    slug: str
+    description: str | None
+    version: int
+    size_bytes: int
+    variables_json: str | None
+    metadata_json: str | None
+    created_at: datetime
+    updated_at: datetime
+
+    @property
+    def variables(self) -> dict[str, Any] | None:
+        return decoded(self.variables_json)
+
+    @property
+    def metadata(self) -> dict[str, Any] | None:
+        return decoded(self.metadata_json)
+
+
+def decoded(text: str | None) -> dict[str, Any] | None:
+    """A nullable JSON column."""
+    return None if text is None else msgspec.json.decode(text, type=dict[str, Any])
+
+
+def encoded(value: Any) -> str | None:
+    return None if value is None else msgspec.json.encode(value).decode()
+
+
+_COLUMNS = "b.*, v.size_bytes, v.variables::text AS variables_json, v.metadata::text AS metadata_json"
+_JOIN = "JOIN blueprint_versions v ON v.blueprint_id = b.id AND v.version = b.version"
+_SELECT = f"SELECT {_COLUMNS} FROM blueprints b {_JOIN}"  # noqa: S608 - our own words
+_VISIBLE = "(b.team_id = any($2::bigint[]) OR b.is_system)"
+
+
+async def find_visible(blueprint: UUID, team_ids: list[int], *, lock: bool = False) -> BlueprintRecord | None:
+    """One of these teams' or everyone's, unless it is deleted."""
+    locking = "FOR NO KEY UPDATE OF b" if lock else ""
+    return await fetch_one(
+        BlueprintRecord,
+        f"{_SELECT} WHERE b.uuid = $1 AND {_VISIBLE} AND b.deleted_at IS NULL {locking}",
+        blueprint,
+        team_ids,
+    )
+
+
+async def find(blueprint: UUID) -> BlueprintRecord | None:
+    """Whosever it is, deleted or not."""
+    return await fetch_one(BlueprintRecord, f"{_SELECT} WHERE b.uuid = $1", blueprint)
+
+
+async def find_system(slug: str) -> BlueprintRecord | None:
+    return await fetch_one(
+        BlueprintRecord,
+        f"{_SELECT} WHERE b.is_system AND b.slug = $1 AND b.deleted_at IS NULL",
+        slug,
+    )
+
+
+async def sql_of(blueprint_id: int, version: int) -> str:
+    """Of any of its versions."""
+    rows = await fetch(
+        "SELECT sql_content FROM blueprint_versions WHERE blueprint_id = $1 AND version = $2", blueprint_id, version
+    )
+    content: str = rows[0]["sql_content"]
+    return content
+
+
+async def list_visible(team_ids: list[int], *, after: UUID | None, limit: int) -> list[BlueprintRecord]:
+    """These teams' and everyone's, newest first, from the one that follows `after` on; none when that is not theirs."""
+    return await fetch_all(BlueprintRecord, _PAGE, team_ids, after, limit)
+
+
+async def was_visible(blueprint: UUID, team_ids: list[int]) -> bool:
+    """Whether it is, or was until it was deleted, one that these teams saw."""
+    return bool(
+        await fetch(
+            "SELECT 1 FROM blueprints WHERE uuid = $1 AND (team_id = any($2::bigint[]) OR is_system)",
+            blueprint,
+            team_ids,
+        )
+    )
+
+
+# Each branch is read off an index of its own: see `app.databases.records.PAGE`.
+_PAGE = f"""
+WITH cursor AS (
+    SELECT CASE WHEN $2::uuid IS NULL THEN -9223372036854775807
+                ELSE (SELECT -id FROM blueprints WHERE uuid = $2 AND (team_id = any($1) OR is_system)) END AS place
+)
+SELECT {_COLUMNS} FROM (
+    (SELECT own.* FROM unnest($1::bigint[]) AS mine (team_id) CROSS JOIN LATERAL (
+        SELECT * FROM blueprints
+        WHERE team_id = mine.team_id AND deleted_at IS NULL AND -id > (SELECT place FROM cursor)
+        ORDER BY -id LIMIT $3) own)
+    UNION ALL
+    (SELECT * FROM blueprints
+     WHERE is_system AND deleted_at IS NULL AND -id > (SELECT place FROM cursor) ORDER BY -id LIMIT $3)
+) b {_JOIN}
+ORDER BY b.id DESC LIMIT $3
+"""  # noqa: S608 - our own words

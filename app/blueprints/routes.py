@@ -1,0 +1,159 @@
+"""`/api/v1/blueprints` and `/api/v1/blueprint_validations`. Interface specification, section 4.12."""
+
+import asyncio
+from typing import Any
+from uuid import UUID
+
+from litestar import Controller, Request, Response, delete, get, params, patch, post
+from litestar.params import FromPath
+
+from app.auth.principal import Principal
+from app.auth.scopes import Scope
+from app.blueprints import records, service
+from app.blueprints.checking import validated
+from app.blueprints.examples import (
+    EXAMPLE_BLUEPRINT,
+    EXAMPLE_DELETED_BLUEPRINT,
+    EXAMPLE_REQUEST,
+    EXAMPLE_SQL,
+    EXAMPLE_VALIDATION,
+    EXAMPLE_WHOLE_BLUEPRINT,
+)
+from app.blueprints.schemas import (
+    BlueprintView,
+    CreateBlueprint,
+    DeletedBlueprint,
+    UpdateBlueprint,
+    ValidateBlueprint,
+    ValidationView,
+)
+from app.blueprints.views import view
+from app.core.errors import BlueprintInvalid, InvalidField, SystemBlueprint
+from app.dispatch.starts import Accepted
+from app.store.session import transaction
+from app.web.envelope import Change, Item, Page
+from app.web.idempotency import Answer
+from app.web.operation import operation
+from app.web.parameters import Limit, StartingAfter, cursor_uuid, path_uuid
+from app.web.services import Injected
+
+Call = Request[Principal, Any, Any]
+
+
+class BlueprintController(Controller):
+    path = "/blueprints"
+
+    @post(
+        "",
+        **operation(
+            "createBlueprint",
+            "Save a blueprint",
+            scopes=(Scope.BLUEPRINTS_WRITE,),
+            answers={201: Change[BlueprintView]},
+            examples={201: Change(message="Blueprint created.", data=EXAMPLE_BLUEPRINT)},
+            errors=(BlueprintInvalid,),
+            body=CreateBlueprint,
+            example=EXAMPLE_REQUEST,
+            idempotent=True,
+            links=("getBlueprint", "updateBlueprint", "deleteBlueprint"),
+        ),
+    )
+    async def create(
+        self, request: Call, services: Injected, data: params.JSONBody[CreateBlueprint]
+    ) -> Response[bytes]:
+        async def begin() -> Accepted:
+            return await service.create(request.user, data)
+
+        async def finish(subject: str) -> Answer:
+            record = await records.find(UUID(subject))
+            assert record is not None, "the subject was written with it"
+            return Answer(201, Change(message="Blueprint created.", data=view(record)))
+
+        return await services.idempotency.run(request, begin=begin, finish=finish)
+
+    @get(
+        "",
+        **operation(
+            "listBlueprints",
+            "List blueprints, newest first",
+            scopes=(Scope.BLUEPRINTS_READ,),
+            answers={200: Page[BlueprintView]},
+            examples={200: Page(data=[EXAMPLE_BLUEPRINT], has_more=False)},
+            errors=(InvalidField,),
+        ),
+    )
+    async def list_blueprints(
+        self, request: Call, limit: Limit = 25, starting_after: StartingAfter = None
+    ) -> Page[BlueprintView]:
+        page, has_more = await service.list_page(request.user, starting_after=cursor_uuid(starting_after), limit=limit)
+        return Page(data=[view(record) for record in page], has_more=has_more)
+
+    @get(
+        "/{uuid:str}",
+        **operation(
+            "getBlueprint",
+            "Get a blueprint, with its SQL",
+            scopes=(Scope.BLUEPRINTS_READ,),
+            answers={200: Item[BlueprintView]},
+            examples={200: Item(data=EXAMPLE_WHOLE_BLUEPRINT)},
+        ),
+    )
+    async def get_blueprint(self, request: Call, uuid: FromPath[str]) -> Item[BlueprintView]:
+        record = await service.get(request.user, path_uuid(uuid, "blueprint"))
+        return Item(data=view(record, await records.sql_of(record.id, record.version)))
+
+    @patch(
+        "/{uuid:str}",
+        **operation(
+            "updateBlueprint",
+            "Change a blueprint",
+            scopes=(Scope.BLUEPRINTS_WRITE,),
+            answers={200: Item[BlueprintView]},
+            examples={200: Item(message="Blueprint updated.", data=EXAMPLE_BLUEPRINT)},
+            errors=(BlueprintInvalid, SystemBlueprint),
+            body=UpdateBlueprint,
+            example={"description": "Notes of the team."},
+        ),
+    )
+    async def update(
+        self, request: Call, uuid: FromPath[str], data: params.JSONBody[UpdateBlueprint]
+    ) -> Item[BlueprintView]:
+        blueprint = path_uuid(uuid, "blueprint")
+        async with transaction():
+            await service.update(request.user, blueprint, data)
+            record = await service.get(request.user, blueprint)
+        return Item(message="Blueprint updated.", data=view(record))
+
+    @delete(
+        "/{uuid:str}",
+        **operation(
+            "deleteBlueprint",
+            "Delete a blueprint",
+            scopes=(Scope.BLUEPRINTS_WRITE,),
+            answers={200: Item[DeletedBlueprint]},
+            examples={200: Item(message="Blueprint deleted.", data=EXAMPLE_DELETED_BLUEPRINT)},
+            errors=(SystemBlueprint,),
+        ),
+    )
+    async def delete_blueprint(self, request: Call, uuid: FromPath[str]) -> Item[DeletedBlueprint]:
+        blueprint = path_uuid(uuid, "blueprint")
+        async with transaction():
+            await service.delete(request.user, blueprint)
+        return Item(message="Blueprint deleted.", data=DeletedBlueprint(uuid=blueprint))
+
+
+@post(
+    "/blueprint_validations",
+    **operation(
+        "validateBlueprint",
+        "Validate SQL without saving it",
+        scopes=(Scope.BLUEPRINTS_READ,),
+        answers={200: Item[ValidationView]},
+        examples={200: Item(data=EXAMPLE_VALIDATION)},
+        body=ValidateBlueprint,
+        example={"sql_content": EXAMPLE_SQL},
+    ),
+)
+async def validate_blueprint(data: params.JSONBody[ValidateBlueprint]) -> Item[ValidationView]:
+    # In a thread of its own: a megabyte takes the parsers a while, and other requests must not wait for it.
+    return Item(data=await asyncio.to_thread(validated, data.sql_content, data.variables))

@@ -1,0 +1,75 @@
+"""The shapes of blueprints on the wire. Interface specification, sections 2.4, 2.9 and 4.12."""
+
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from app.web.envelope import Moment
+
+BlueprintName = Annotated[
+    str, Meta(pattern=r"\A[^\x00-\x20\x7f]([^\x00-\x1f\x7f]*[^\x00-\x20\x7f])?\Z", min_length=1, max_length=255)
+]
+"""One line of text, without blanks at its ends."""
+Description = Annotated[str, Meta(pattern=r"\A[^\x00]*\Z", max_length=10_000)]
+SqlContent = Annotated[str, Meta(pattern=r"\A[^\x00]*\Z", min_length=1, max_length=1024 * 1024)]
+Variables = dict[str, dict[str, Any]]
+"""Definitions of variables by their names: `{"type", "default"?, "required"?, "pattern"?, "min"?, "max"?,
+"max_length"?, "values"?, "secret"?}`."""
+
+
+class CreateBlueprint(Struct, kw_only=True, forbid_unknown_fields=True):
+    name: BlueprintName
+    sql_content: SqlContent
+    description: Description | None = None
+    variables: Variables | None = None
+
+
+class UpdateBlueprint(Struct, kw_only=True, forbid_unknown_fields=True):
+    """A field left out stays as it is."""
+
+    name: BlueprintName | UnsetType = UNSET
+    sql_content: SqlContent | UnsetType = UNSET
+    description: Description | UnsetType | None = UNSET
+    variables: Variables | UnsetType | None = UNSET
+
+
+class ValidateBlueprint(Struct, kw_only=True, forbid_unknown_fields=True):
+    sql_content: SqlContent
+    variables: Variables | None = None
+    """Definitions to check the SQL with. Without them every placeholder counts as declared."""
+
+
+class BlueprintView(Struct, kw_only=True):
+    object: Literal["blueprint"] = "blueprint"
+    uuid: UUID
+    name: str
+    slug: str
+    description: str | None
+    content_type: Literal["sql"] = "sql"
+    version: int
+    size_bytes: int
+    is_system_blueprint: bool
+    variables: dict[str, Any] | None
+    metadata: dict[str, Any] | None
+    """What validation told: `dialects`, `statement_count`, `extensions`."""
+    sql_content: str | UnsetType = UNSET
+    """On single get only."""
+    created_at: Moment
+    updated_at: Moment
+
+
+class DeletedBlueprint(Struct, kw_only=True):
+    uuid: UUID
+    deleted: bool = True
+
+
+class ValidationView(Struct, kw_only=True):
+    """`errors` and `warnings` name line and column. `manifest` has `dialects`, `statements`, `objects`, `extensions`
+    and `variables`."""
+
+    valid: bool
+    statement_count: int
+    errors: list[str]
+    warnings: list[str]
+    manifest: dict[str, Any]

@@ -1,0 +1,185 @@
+"""What clients and the operator do to blueprints. Every function that changes something belongs in a transaction of
+the caller's."""
+
+import asyncio
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from msgspec import UNSET
+
+from app.auth.principal import Principal
+from app.blueprints import records
+from app.blueprints.checking import Checked, check
+from app.blueprints.naming import free_slug, slug_of
+from app.blueprints.records import BlueprintRecord, encoded
+from app.blueprints.schemas import CreateBlueprint, UpdateBlueprint
+from app.core.errors import InvalidField, NotFound, SystemBlueprint
+from app.core.ids import new_uuid
+from app.dispatch.starts import Accepted
+from app.store.session import fetch
+
+
+async def create(principal: Principal, request: CreateBlueprint) -> Accepted:
+    """Raises `BlueprintInvalid`, or `InvalidField` naming a variable."""
+    if not principal.team_ids:
+        raise InvalidField("team_id", "You are in no team that could own the blueprint.")
+    checked = await asyncio.to_thread(check, request.sql_content, request.variables)
+    team_id = principal.team_ids[0]
+    slug = await _free_slug(request.name, team_id)
+    uuid = new_uuid()
+    rows = await fetch(
+        """
+        INSERT INTO blueprints (uuid, team_id, created_by_id, is_system, name, slug, description, version)
+        VALUES ($1, $2, $3, false, $4, $5, $6, 1) RETURNING id
+        """,
+        uuid,
+        team_id,
+        principal.user_id,
+        request.name,
+        slug,
+        request.description,
+    )
+    await _add_version(rows[0]["id"], 1, request.sql_content, request.variables, checked)
+    return Accepted(subject=str(uuid))
+
+
+async def get(principal: Principal, blueprint: UUID) -> BlueprintRecord:
+    """Raises `NotFound`."""
+    record = await records.find_visible(blueprint, principal.team_ids)
+    if record is None:
+        raise NotFound("blueprint")
+    return record
+
+
+async def list_page(
+    principal: Principal, *, starting_after: UUID | None, limit: int
+) -> tuple[list[BlueprintRecord], bool]:
+    """A page, newest first, and whether more follows. Raises `InvalidField` for a cursor that is unknown or not the
+    caller's; that of a blueprint deleted since still works."""
+    page = await records.list_visible(principal.team_ids, after=starting_after, limit=limit + 1)
+    if not page and starting_after is not None and not await records.was_visible(starting_after, principal.team_ids):
+        raise InvalidField("starting_after", "This is not the uuid of a blueprint that you can see.")
+    return page[:limit], len(page) > limit
+
+
+async def update(principal: Principal, blueprint: UUID, change: UpdateBlueprint) -> None:
+    """New SQL makes a new version; the earlier ones stay. Raises `NotFound`, `SystemBlueprint`, `BlueprintInvalid` or
+    `InvalidField`."""
+    record = await _own_for_update(principal, blueprint)
+    await _change_content(record, change.sql_content, change.variables)
+    name = record.name if change.name is UNSET else change.name
+    assert record.team_id is not None, "a blueprint without a team is a system blueprint"
+    slug = record.slug if name == record.name else await _free_slug(name, record.team_id, but=record.id)
+    await fetch(
+        "UPDATE blueprints SET name = $2, slug = $3, description = $4, updated_at = now() WHERE id = $1",
+        record.id,
+        name,
+        slug,
+        record.description if change.description is UNSET else change.description,
+    )
+
+
+async def delete(principal: Principal, blueprint: UUID) -> None:
+    """Out of sight; applications of it keep what they ran. Raises `NotFound` or `SystemBlueprint`."""
+    record = await _own_for_update(principal, blueprint)
+    await fetch("UPDATE blueprints SET deleted_at = now(), updated_at = now() WHERE id = $1", record.id)
+
+
+async def publish(name: str, sql: str, *, description: str | None, variables: dict[str, Any] | None) -> BlueprintRecord:
+    """A system blueprint of that name: made, or brought up to date, with a new version where its SQL is another.
+    Raises `BlueprintInvalid` or `InvalidField`."""
+    # Two that publish at once: the second finds what the first has made.
+    await fetch("SELECT pg_advisory_xact_lock(hashtextextended('headwater system blueprints', 0))")
+    record = await records.find_system(slug_of(name))
+    if record is None:
+        checked = await asyncio.to_thread(check, sql, variables)
+        rows = await fetch(
+            "INSERT INTO blueprints (uuid, is_system, name, slug, description, version)"
+            " VALUES ($1, true, $2, $3, $4, 1) RETURNING id",
+            new_uuid(),
+            name,
+            slug_of(name),
+            description,
+        )
+        await _add_version(rows[0]["id"], 1, sql, variables, checked)
+    elif (await records.sql_of(record.id, record.version), record.variables, record.name, record.description) != (
+        sql,
+        variables,
+        name,
+        description,
+    ):
+        await _change_content(record, sql, variables)
+        await fetch(
+            "UPDATE blueprints SET name = $2, description = $3, updated_at = now() WHERE id = $1",
+            record.id,
+            name,
+            description,
+        )
+    published = await records.find_system(slug_of(name))
+    assert published is not None, "it was written in this transaction"
+    return published
+
+
+async def _own_for_update(principal: Principal, blueprint: UUID) -> BlueprintRecord:
+    record = await records.find_visible(blueprint, principal.team_ids, lock=True)
+    if record is None:
+        raise NotFound("blueprint")
+    if record.is_system:
+        raise SystemBlueprint("System blueprints can't be changed or deleted.")
+    return record
+
+
+async def _change_content(
+    record: BlueprintRecord,
+    sql: str | msgspec.UnsetType,
+    variables: dict[str, dict[str, Any]] | msgspec.UnsetType | None,
+) -> None:
+    if sql is UNSET and variables is UNSET:
+        return
+    present = await records.sql_of(record.id, record.version)
+    new_sql = present if sql is UNSET else sql
+    new_variables = record.variables if variables is UNSET else variables
+    checked = await asyncio.to_thread(check, new_sql, new_variables)
+    if new_sql != present:
+        await _add_version(record.id, record.version + 1, new_sql, new_variables, checked)
+        await fetch("UPDATE blueprints SET version = version + 1 WHERE id = $1", record.id)
+        return
+    await fetch(
+        "UPDATE blueprint_versions SET variables = $3::jsonb, metadata = $4::jsonb"
+        " WHERE blueprint_id = $1 AND version = $2",
+        record.id,
+        record.version,
+        encoded(new_variables),
+        encoded(checked.metadata),
+    )
+
+
+async def _add_version(
+    blueprint_id: int, version: int, sql: str, variables: dict[str, Any] | None, checked: Checked
+) -> None:
+    await fetch(
+        """
+        INSERT INTO blueprint_versions (blueprint_id, version, sql_content, size_bytes, variables, metadata)
+        VALUES ($1, $2, $3, $4, $5::jsonb, $6::jsonb)
+        """,
+        blueprint_id,
+        version,
+        sql,
+        len(sql.encode()),
+        encoded(variables),
+        encoded(checked.metadata),
+    )
+
+
+async def _free_slug(name: str, team_id: int, *, but: int | None = None) -> str:
+    """Locks the team, so that two at once don't take the same."""
+    await fetch("SELECT 1 FROM teams WHERE id = $1 FOR NO KEY UPDATE", team_id)
+    rows = await fetch(
+        "SELECT slug FROM blueprints WHERE team_id = $1 AND deleted_at IS NULL AND id IS DISTINCT FROM $2"
+        " AND starts_with(slug, $3)",
+        team_id,
+        but,
+        slug_of(name),
+    )
+    return free_slug(name, {row["slug"] for row in rows})

@@ -1,0 +1,89 @@
+"""`headwater blueprints`: those that are everyone's."""
+
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import msgspec
+import rich_click as click
+
+from app.blueprints import service
+from app.blueprints.records import BlueprintRecord
+from app.blueprints.schemas import CreateBlueprint
+from app.blueprints.shipped import publish_shipped
+from app.cli.output import shown
+from app.cli.running import store
+from app.core.errors import InvalidField
+from app.store.session import transaction
+
+_File = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+class PublishedBlueprint(msgspec.Struct, kw_only=True):
+    uuid: UUID
+    name: str
+    slug: str
+    version: int
+    size_bytes: int
+    dialects: list[str]
+
+
+@click.group()
+def blueprints() -> None:
+    """System blueprints: seen by everyone, changed here only."""
+
+
+@blueprints.command("publish")
+@click.argument("file", type=_File)
+@click.option("--name", required=True, help="Publishing a name again makes a new version where the SQL is another.")
+@click.option("--description", help="A sentence for those who choose.")
+@click.option("--variables", "variables_file", type=_File, help="A JSON file with the definitions of its variables.")
+@shown
+async def publish(file: Path, name: str, description: str | None, variables_file: Path | None) -> PublishedBlueprint:
+    """Publish the SQL in FILE as a system blueprint."""
+    given = _request(file, name, description, variables_file)
+    async with store(), transaction():
+        record = await service.publish(
+            given.name, given.sql_content, description=given.description, variables=given.variables
+        )
+    return _published(record)
+
+
+@blueprints.command("ship")
+@shown
+async def ship() -> list[PublishedBlueprint]:
+    """Publish the system blueprints that come with Headwater."""
+    async with store():
+        return [_published(record) for record in await publish_shipped()]
+
+
+def _request(file: Path, name: str, description: str | None, variables_file: Path | None) -> CreateBlueprint:
+    """With the rules that a client's request meets. Raises `InvalidField`."""
+    fields: dict[str, Any] = {"name": name, "sql_content": _text(file), "description": description}
+    if variables_file is not None:
+        try:
+            fields["variables"] = msgspec.json.decode(variables_file.read_bytes())
+        except msgspec.DecodeError as fault:
+            raise InvalidField("variables", f"{variables_file} is not JSON: {fault}") from None
+    try:
+        return msgspec.convert(fields, CreateBlueprint)
+    except msgspec.ValidationError as fault:
+        raise InvalidField("blueprint", f"It can't be published: {fault}") from None
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise InvalidField("sql_content", f"{file} is not UTF-8.") from None
+
+
+def _published(record: BlueprintRecord) -> PublishedBlueprint:
+    return PublishedBlueprint(
+        uuid=record.uuid,
+        name=record.name,
+        slug=record.slug,
+        version=record.version,
+        size_bytes=record.size_bytes,
+        dialects=(record.metadata or {}).get("dialects", []),
+    )
