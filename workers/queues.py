@@ -6,18 +6,16 @@ from typing import Any
 
 import msgspec
 
+from activities.applications import ApplicationActivitiesOnHosts
 from activities.control import ControlActivitiesOnStore
 from activities.engine import EngineActivitiesOnHosts
 from activities.pool import PoolActivitiesOnHosts, PoolActivitiesOnStore
 from activities.reconcile import HostReconcileActivitiesOnHosts, ReconcileActivitiesOnStore
 from activities.sweep import SweepActivitiesOnStore
-from activities.webhooks import DeliveryRecordsOnStore, WebhookActivitiesOverHTTP
-from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE
+from app.contracts.queues import CONTROL_QUEUE
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
-from app.egress.sender import Sender
 from app.hosts.adapters import Adapters
-from app.webhooks.attempts import Attempts
 from workflows.served import WORKFLOWS
 
 
@@ -27,7 +25,6 @@ class Tools(msgspec.Struct, frozen=True, kw_only=True):
     settings: Settings
     box: SecretBox
     adapters: Adapters
-    sender: Sender
 
 
 class Serving(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,7 +43,6 @@ _CONTROL = Serving(
         lambda tools: PoolActivitiesOnStore(tools.box, tools.settings),
         lambda _: SweepActivitiesOnStore(),
         lambda _: ReconcileActivitiesOnStore(),
-        lambda _: DeliveryRecordsOnStore(),
     ),
     workflows=WORKFLOWS,
     steps=20,
@@ -59,22 +55,15 @@ _ENGINE = Serving(
         lambda tools: HostReconcileActivitiesOnHosts(
             tools.box, tools.adapters, timedelta(seconds=tools.settings.orphan_age_seconds)
         ),
+        lambda tools: ApplicationActivitiesOnHosts(tools.box, tools.adapters),
     ),
     # An engine host has fewer administrator's connections than that.
-    steps=12,
+    steps=16,
     # A step holds one for its lock and works on a second.
-    connections=2 * 12,
-)
-_WEBHOOKS = Serving(
-    parts=(lambda tools: WebhookActivitiesOverHTTP(Attempts(tools.box, tools.sender, tools.settings)),),
-    # Far more than one endpoint may take, so that many that hang at once leave room for the others.
-    steps=200,
-    # Held for single statements, before and after the request.
-    connections=20,
+    connections=2 * 16,
 )
 
 
 def serving(queue: str) -> Serving:
-    """All workflows and the activities on our own database on the control queue, outgoing HTTP on the webhook queue,
-    work on engines on any other."""
-    return {CONTROL_QUEUE: _CONTROL, WEBHOOK_QUEUE: _WEBHOOKS}.get(queue, _ENGINE)
+    """All workflows and the activities on our own database on the control queue; work on engines on any other."""
+    return _CONTROL if queue == CONTROL_QUEUE else _ENGINE

@@ -1,6 +1,7 @@
 """Steps on a tenant engine, done however long it takes, with words for the operator while they wait."""
 
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
 from typing import Any, TypeVar
 
 from temporalio import workflow
@@ -30,9 +31,10 @@ async def on_engine(
     doing: str,
     *,
     waited_for: bool = True,
+    time_limit: timedelta = policies.ENGINE_STEP,
 ) -> Result:
     """Runs one engine activity until it succeeds. `doing` completes the sentence "Waiting to …"; `waited_for` tells
-    whether somebody waits for the outcome.
+    whether somebody waits for the outcome, `time_limit` is for each attempt.
 
     Raises `ActivityError` when the step is cancelled, or no longer wanted.
     """
@@ -40,7 +42,9 @@ async def on_engine(
     round_ = 0
     while True:
         try:
-            return await engine_attempts(request, step, argument, doing, round_, waited_for=waited_for)
+            return await engine_attempts(
+                request, step, argument, doing, round_, waited_for=waited_for, time_limit=time_limit
+            )
         except ActivityError as failure:
             if is_cancelled_exception(failure) or failure_type(failure) == NOT_WANTED:
                 raise
@@ -56,9 +60,10 @@ async def engine_attempts(
     round_: int,
     *,
     waited_for: bool = True,
+    time_limit: timedelta = policies.ENGINE_STEP,
 ) -> Result:
     """One round of attempts. Raises `ActivityError` when all fail."""
-    policy = policies.engine(request.region, round_, doing, waited_for=waited_for)
+    policy = policies.engine(request.region, round_, doing, waited_for=waited_for, time_limit=time_limit)
     return await workflow.execute_activity_method(step, argument, **policy)
 
 

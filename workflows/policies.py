@@ -9,9 +9,10 @@ from datetime import timedelta
 from temporalio.common import Priority, RetryPolicy
 from temporalio.workflow import ActivityConfig, LocalActivityConfig
 
-from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, engine_queue
+from app.contracts.queues import CONTROL_QUEUE, engine_queue
 
 _HEARTBEAT = timedelta(seconds=3)
+ENGINE_STEP = timedelta(seconds=60)
 _MOST_ATTEMPTS = 60
 _UPKEEP_ATTEMPTS = 5
 _NOBODY_WAITS = Priority(priority_key=5)
@@ -73,7 +74,9 @@ def host_upkeep(region: str, summary: str) -> ActivityConfig:
     )
 
 
-def engine(region: str, round_: int, summary: str, *, waited_for: bool) -> ActivityConfig:
+def engine(
+    region: str, round_: int, summary: str, *, waited_for: bool, time_limit: timedelta = ENGINE_STEP
+) -> ActivityConfig:
     """Work on a tenant engine, a bounded number of attempts, so that the workflow can say in between what it
     waits for. Later rounds have more attempts: retries within an activity leave no trace in the history, rounds do.
     What nobody waits for goes behind what somebody does, so that removals never hold up a revocation.
@@ -82,7 +85,7 @@ def engine(region: str, round_: int, summary: str, *, waited_for: bool) -> Activ
         task_queue=engine_queue(region),
         summary=summary,
         priority=Priority.default if waited_for else _NOBODY_WAITS,
-        start_to_close_timeout=timedelta(seconds=60),
+        start_to_close_timeout=time_limit,
         heartbeat_timeout=_HEARTBEAT,
         retry_policy=RetryPolicy(
             initial_interval=timedelta(seconds=0.2),
@@ -103,22 +106,4 @@ def attempt(region: str, summary: str) -> ActivityConfig:
         start_to_close_timeout=timedelta(seconds=60),
         heartbeat_timeout=_HEARTBEAT,
         retry_policy=RetryPolicy(maximum_attempts=1),
-    )
-
-
-def webhook(endpoint: int, spent: int, round_: int) -> ActivityConfig:
-    """One attempt to deliver. First attempts go before retries, and each endpoint has its turn, so that one with a
-    thousand retries doesn't delay another's first attempt. Retried are failures of our own side alone."""
-    return ActivityConfig(
-        task_queue=WEBHOOK_QUEUE,
-        summary=f"attempt {spent + 1} to deliver to endpoint {endpoint}",
-        priority=Priority(priority_key=2 if spent == 0 else 4, fairness_key=f"endpoint-{endpoint}"),
-        start_to_close_timeout=timedelta(seconds=120),
-        heartbeat_timeout=_HEARTBEAT,
-        retry_policy=RetryPolicy(
-            initial_interval=timedelta(seconds=0.2),
-            backoff_coefficient=2,
-            maximum_interval=timedelta(seconds=30),
-            maximum_attempts=min(3 * 2**round_, _MOST_ATTEMPTS),
-        ),
     )

@@ -3,10 +3,9 @@
 Not in the package itself: the sandbox loads that anew, with all that it imports, for each run of a workflow.
 """
 
+from workflows.apply_blueprint import ApplyBlueprintWorkflow
 from workflows.apply_limits import ApplyLimitsWorkflow
 from workflows.delete_database import DeleteDatabaseWorkflow
-from workflows.deliver_webhook import DeliverWebhookWorkflow
-from workflows.end_deliveries import EndDeliveriesWorkflow
 from workflows.provision_database import ProvisionDatabaseWorkflow
 from workflows.reconcile import ReconcileWorkflow
 from workflows.refill_pool import RefillPoolWorkflow
@@ -21,6 +20,5 @@ WORKFLOWS = (
     RefillPoolWorkflow,
     SweepWorkflow,
     ReconcileWorkflow,
-    DeliverWebhookWorkflow,
-    EndDeliveriesWorkflow,
+    ApplyBlueprintWorkflow,
 )

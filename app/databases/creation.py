@@ -5,6 +5,8 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET
 
+from app.applications.queue import start_next
+from app.applications.service import Plan, add, plan_at_creation
 from app.auth.principal import Principal
 from app.contracts.base import Engine
 from app.contracts.databases import ProvisionDatabase, ProvisionDatabaseInput
@@ -37,7 +39,8 @@ class Created(msgspec.Struct, frozen=True):
 
 async def create(box: SecretBox, principal: Principal, request: CreateDatabase) -> Created:
     """From the warm pool, or else one that is to be made. Raises `InvalidField`, `PlanLimitExceeded` or
-    `CapacityExhausted`."""
+    `CapacityExhausted`; nothing is made then."""
+    planned = await _plan(principal, request)
     team = await team_for_create(principal, request)
     check_quotas(team.tier, request.plan, request.quotas)
     connections = limits_in_force(request.plan, request.quotas).connection_hard_limit
@@ -57,7 +60,28 @@ async def create(box: SecretBox, principal: Principal, request: CreateDatabase) 
         accepted = await _provision(box, principal, request, team, connections)
     else:
         accepted = await _hand_over(claimed, team)
+    if planned is not None:
+        accepted = await _add_application(box, principal, accepted, planned)
     return Created(accepted, from_pool=claimed is not None)
+
+
+async def _plan(principal: Principal, request: CreateDatabase) -> Plan | None:
+    """What is to be applied when the database is there."""
+    if request.blueprint_uuid is not UNSET:
+        return await plan_at_creation(principal, request.blueprint_uuid, request.db_type, request.blueprint_variables)
+    if request.blueprint_variables:
+        raise InvalidField("blueprint_variables", "There is no blueprint_uuid that they could be for.")
+    return None
+
+
+async def _add_application(box: SecretBox, principal: Principal, accepted: Accepted, planned: Plan) -> Accepted:
+    """It is begun by the step that makes the database active; here, where it is that already."""
+    record = await records.find(UUID(accepted.subject))
+    assert record is not None, "it was written a moment ago"
+    await add(box, principal, record.id, planned, at_creation=True)
+    # A request starts one workflow by itself.
+    start = await start_next(record.id, relayed=accepted.start is not None)
+    return msgspec.structs.replace(accepted, start=accepted.start or start, settled=False)
 
 
 async def _hand_over(claimed: Claimed, team: Team) -> Accepted:

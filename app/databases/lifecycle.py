@@ -6,6 +6,7 @@ Each is safe to repeat, because activities are: a move that was made is made.
 from datetime import datetime
 from uuid import UUID
 
+from app.applications.queue import end_waiting, start_next
 from app.contracts.base import DatabaseStatus
 from app.contracts.control import HostFailure
 from app.contracts.databases import Placement, RemoveRemnant, RemoveRemnantInput
@@ -64,6 +65,7 @@ async def activate(database: UUID) -> None:
         )
         await mark_well(record.host_id)
         await _tell(EventType.DATABASE_PROVISIONED, database)
+        await start_next(record.id, relayed=True)
         await announce(database)
     _observe(record, "active")
 
@@ -80,6 +82,7 @@ async def note_deleted(record: DatabaseRecord, *, destroy_at: datetime, cancelle
         destroy_at,
         cancelled_jobs,
     )
+    await end_waiting(record.uuid, "The database was deleted before its turn came. Nothing was changed.")
     await _tell(EventType.DATABASE_DELETED, record.uuid)
     await announce(record.uuid)
     if record.status is DatabaseStatus.PROVISIONING:

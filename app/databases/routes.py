@@ -7,13 +7,14 @@ from uuid import UUID
 
 from litestar import Controller, Request, Response, delete, get, params, patch, post
 from litestar.params import FromPath
-from msgspec import UNSET, Struct, UnsetType, field
+from msgspec import UNSET
 
 from app.auth.principal import Principal
 from app.auth.scopes import Scope
 from app.contracts.base import DatabaseStatus
 from app.core.errors import CapacityExhausted, InvalidField, NotFound, PlanLimitExceeded, RevocationPending
 from app.databases import creation, service
+from app.databases.created import CreatedDatabase, add_application, created
 from app.databases.examples import (
     EXAMPLE_ACTIVE,
     EXAMPLE_DATABASE,
@@ -27,7 +28,6 @@ from app.databases.schemas import (
     CreateDatabase,
     DatabaseView,
     DeletedDatabase,
-    Provisioning,
     RenameDatabase,
 )
 from app.databases.views import full_view, masked_view
@@ -36,22 +36,12 @@ from app.web.envelope import Change, Item, Page
 from app.web.idempotency import Answer
 from app.web.operation import operation
 from app.web.parameters import Limit, StartingAfter, Timeout, Wait, cursor_uuid, path_uuid
-from app.web.request_id import current_request_id
 from app.web.services import Injected, Services
 
 _LIMITS_SECONDS = 5.0
 """How long a change of quotas waits for the engine before it answers that the limits will follow."""
 
 Call = Request[Principal, Any, Any]
-
-
-class CreatedDatabase(Struct, kw_only=True):
-    message: str
-    data: DatabaseView
-    provisioning: Provisioning | UnsetType = UNSET
-    request_id: str = field(default_factory=current_request_id)
-    idempotency_replay: bool | UnsetType = UNSET
-    """True when an earlier request with this key did it, and this is the answer that it got."""
 
 
 class DatabaseController(Controller):
@@ -75,7 +65,7 @@ class DatabaseController(Controller):
             body=CreateDatabase,
             example={"name": "orders", "db_type": "postgres", "region": "us-east-1", "plan": "free"},
             idempotent=True,
-            links=("getDatabase", "renameDatabase", "changeQuotas", "deleteDatabase"),
+            links=("getDatabase", "renameDatabase", "changeQuotas", "deleteDatabase", "applyBlueprint"),
         ),
     )
     async def create(
@@ -90,15 +80,18 @@ class DatabaseController(Controller):
 
         async def begin() -> Accepted:
             nonlocal from_pool
-            created = await creation.create(services.box, request.user, data)
-            from_pool = created.from_pool
-            return created.accepted
+            made = await creation.create(services.box, request.user, data)
+            from_pool = made.from_pool
+            return made.accepted
 
         async def finish(subject: str) -> Answer:
             record = await _await_active(services, UUID(subject), timeout if wait else 0)
             if record.status is DatabaseStatus.ACTIVE and record.limits_applied < record.limits_revision:
                 _, record = await _await_limits(services, record.uuid)
-            return _created(services, record, waited=int(monotonic() - started))
+            answer = created(record, services.box, waited=int(monotonic() - started))
+            if data.blueprint_uuid is not UNSET:
+                await add_application(answer, services.watch, timeout - (monotonic() - started) if wait else 0)
+            return Answer(201 if record.status is DatabaseStatus.ACTIVE else 202, answer)
 
         answer = await services.idempotency.run(request, begin=begin, finish=finish)
         if from_pool:
@@ -224,16 +217,6 @@ async def _await_active(services: Services, database: UUID, timeout: float) -> D
     if record.status is DatabaseStatus.DELETED:
         raise NotFound("database")
     return record
-
-
-def _created(services: Services, record: DatabaseRecord, *, waited: int) -> Answer:
-    view = full_view(record, services.box)
-    if record.status is DatabaseStatus.ACTIVE:
-        limited = record.limits_applied >= record.limits_revision
-        message = "Database created." if limited else "Database created; its limits follow in a moment."
-        return Answer(201, CreatedDatabase(message=message, data=view))
-    progress = Provisioning(completed=False, waited_seconds=waited, poll_url=f"/api/v1/databases/{record.uuid}")
-    return Answer(202, CreatedDatabase(message="Database is being provisioned.", data=view, provisioning=progress))
 
 
 async def _await_limits(services: Services, database: UUID) -> tuple[bool, DatabaseRecord]:

@@ -1,6 +1,6 @@
 """The shapes of databases on the wire. Interface specification, sections 2.1 and 4.4 to 4.9."""
 
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -27,6 +27,8 @@ class CreateDatabase(Struct, kw_only=True, forbid_unknown_fields=True):
     storage_hard_limit_gb: StorageGB | None = None
     connection_hard_limit: Connections | None = None
     warning_threshold_pct: Percent | None = None
+    blueprint_uuid: UUID | UnsetType = UNSET
+    blueprint_variables: dict[str, Any] | None = None
 
     @property
     def quotas(self) -> Quotas:

@@ -11,15 +11,16 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.routes import HTTPRoute
 from litestar.types import ASGIApp
 
+from app.applications.routes import apply_blueprint, get_application
 from app.auth.admission import admission
 from app.auth.client_address import parse_networks
+from app.blueprints.routes import BlueprintController, validate_blueprint
 from app.catalog.routes import list_database_types
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
 from app.core.temporal import connect
 from app.databases.routes import DatabaseController
 from app.dispatch.starter import Starter
-from app.egress.sender import Sender
 from app.http.authenticate import Authenticate
 from app.http.documentation import documentation
 from app.http.errors import EXCEPTION_HANDLERS
@@ -39,7 +40,6 @@ from app.store.session import connected
 from app.web.idempotency import Idempotency
 from app.web.request_id import RequestIds
 from app.web.services import Services
-from app.webhooks.routes import WebhookController
 
 _BODY_LIMIT = 1024 * 1024
 
@@ -88,7 +88,15 @@ def api_handlers() -> list[tuple[str, HTTPRouteHandler]]:
 def _api() -> Router:
     return Router(
         "/api/v1",
-        route_handlers=[get_me, list_database_types, DatabaseController, WebhookController],
+        route_handlers=[
+            get_me,
+            list_database_types,
+            DatabaseController,
+            BlueprintController,
+            validate_blueprint,
+            apply_blueprint,
+            get_application,
+        ],
         middleware=[Authenticate],
     )
 
@@ -110,8 +118,6 @@ async def _open_services(stack: AsyncExitStack, settings: Settings, box: SecretB
     watch = await stack.enter_async_context(RowWatch(settings.control_dsn).running())
     admitting = await stack.enter_async_context(admission(settings.control_dsn))
     client = await connect(settings.temporal_address, settings.temporal_namespace, lazy=True)
-    sender = Sender(settings)
-    stack.push_async_callback(sender.close)
     starter = Starter(client)
     stack.push_async_callback(starter.close)
     nudger = Nudger(client)
@@ -128,5 +134,4 @@ async def _open_services(stack: AsyncExitStack, settings: Settings, box: SecretB
         nudger=nudger,
         watch=watch,
         idempotency=idempotency,
-        sender=sender,
     )

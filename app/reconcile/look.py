@@ -8,7 +8,7 @@ import msgspec
 from app.contracts.base import DatabaseStatus, Engine
 from app.core.ids import marker
 from app.engines.base import EngineAdapter, FoundTenant
-from app.store.session import fetch_all
+from app.store.session import fetch, fetch_all
 
 PATIENCE = timedelta(seconds=60)
 """How long anything may be on its way before it counts as stuck."""
@@ -68,4 +68,7 @@ async def look_at(host: Host, adapter: EngineAdapter) -> Look:
     """Raises `EngineError`. The host is looked at first: what is created after that look is no orphan."""
     found = {tenant.name: tenant for tenant in await adapter.list_tenants()}
     recorded = await fetch_all(Recorded, _RECORDED, host.id, PATIENCE)
+    # Copies that blueprints are tried on: whoever tries one removes it, be it after a crash.
+    for row in await fetch("SELECT scratch_name FROM blueprint_applications WHERE scratch_name IS NOT NULL"):
+        found.pop(row["scratch_name"], None)
     return Look(host, found, {one.engine_name: one for one in recorded})

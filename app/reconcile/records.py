@@ -30,6 +30,13 @@ _RULES = (
     WHERE status = 'active' AND limits_applied < limits_revision AND updated_at < now() - $1::interval
     """,
     """
+    SELECT 'application_stuck' AS rule, a.id::text AS subject,
+           a.status || ' since ' || coalesce(a.started_at, a.created_at) || ' on database ' || d.uuid AS detail
+    FROM blueprint_applications a JOIN databases d ON d.id = a.database_id
+    WHERE a.completed_at IS NULL AND d.status <> 'provisioning'
+      AND coalesce(a.started_at, a.created_at) < now() - greatest($1::interval, interval '1 hour')
+    """,
+    """
     SELECT 'workflow_start_stuck' AS rule, workflow_id AS subject,
            'asked for at ' || created_at || coalesce(': ' || last_error, '') AS detail
     FROM workflow_starts WHERE created_at < now() - $1::interval

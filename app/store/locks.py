@@ -10,6 +10,7 @@ from asyncpg import Connection, InterfaceError
 from app.store.session import raw_connection
 
 _NAMESPACE = b"headwater database lock"
+_APPLICATIONS = b"headwater applications lock"
 LOCK_WAIT_SECONDS = 20.0
 
 
@@ -29,7 +30,21 @@ async def database_lock(database: UUID) -> AsyncIterator[None]:
     It belongs to a session of our own PostgreSQL: a worker that dies loses it at once, while one that only hangs
     keeps it, so that a second attempt never works beside the first.
     """
-    key = int.from_bytes(hashlib.sha256(_NAMESPACE + database.bytes).digest()[:8], "big", signed=True)
+    async with _locked(_NAMESPACE + database.bytes):
+        yield
+
+
+@asynccontextmanager
+async def applications_lock(database: UUID) -> AsyncIterator[None]:
+    """The same for work inside the database, which takes minutes: beside the other, so that it never holds up a
+    deletion."""
+    async with _locked(_APPLICATIONS + database.bytes):
+        yield
+
+
+@asynccontextmanager
+async def _locked(name: bytes) -> AsyncIterator[None]:
+    key = int.from_bytes(hashlib.sha256(name).digest()[:8], "big", signed=True)
     async with raw_connection() as connection:
         try:
             await _lock(connection, key)

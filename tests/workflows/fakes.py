@@ -10,6 +10,7 @@ from uuid import UUID
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
+from app.contracts.applications import ApplicationActivities, ApplicationStatus, Applied
 from app.contracts.control import ControlActivities, HostFailure, LimitsApplied
 from app.contracts.databases import Placement
 from app.contracts.engine import EngineActivities, RemnantRef
@@ -178,4 +179,23 @@ def control_fakes(script: Script) -> list[object]:
 
 def engine_fakes(script: Script) -> list[object]:
     """Everything that runs on an engine queue."""
-    return [fake(script) for fake in (FakeEngine, FakePoolHosts, FakeHostReconcile)]
+    return [fake(script) for fake in (FakeEngine, FakePoolHosts, FakeHostReconcile, FakeApplications)]
+
+
+class FakeApplications(ApplicationActivities):
+    def __init__(self, script: Script) -> None:
+        self._script = script
+
+    @activity.defn(name="apply_blueprint")
+    async def apply_blueprint(self, application: int) -> Applied:
+        applied: Applied = await self._script.perform(application, _applied(ApplicationStatus.COMPLETED))
+        return applied
+
+    @activity.defn(name="abandon_application")
+    async def abandon_application(self, application: int) -> Applied:
+        applied: Applied = await self._script.perform(application, _applied(ApplicationStatus.FAILED))
+        return applied
+
+
+def _applied(status: ApplicationStatus) -> Applied:
+    return Applied(status=status, statements_succeeded=3, statements_total=3)

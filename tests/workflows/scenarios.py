@@ -4,13 +4,15 @@ The tests play them; `tests.workflows.record` plays them too, and keeps their hi
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from temporalio.client import WorkflowExecutionStatus
 
-from app.contracts.base import Engine
+from app.contracts.applications import ApplicationStatus, Applied, ApplyBlueprint, ApplyBlueprintInput
+from app.contracts.base import Contract, Engine
 from app.contracts.databases import (
     ApplyLimits,
     ApplyLimitsInput,
@@ -27,8 +29,6 @@ from app.contracts.pool import PoolLook, RefillPool, VerifyMembers
 from app.contracts.reconcile import HostRef, Reconcile, Reconciled
 from app.contracts.upkeep import Sweep, Swept
 from tests.workflows.fakes import Script, fails
-from tests.workflows.scenario import Scenario
-from tests.workflows.webhook_scenarios import WEBHOOK_SCENARIOS
 
 DATABASE = UUID("6f1f3a52-5f0c-4a55-9f0e-0d6b8f6f2a11")
 REGION = "test-1"
@@ -44,12 +44,32 @@ CANCELLING_DELETE = DeleteDatabaseInput(**SUBJECT, destroy_at=PAST, cancel_provi
 LIMITS = ApplyLimitsInput(**SUBJECT, revision=1)
 UNVERIFIED = VerifyMembers(region=REGION, before=PAST)
 REMNANT = RemoveRemnantInput(**SUBJECT, host_id=1, name="tfirst")
+APPLICATION = ApplyBlueprintInput(**SUBJECT, application=12)
 
 ROUND = 3
 """Attempts in the first round of an engine's step."""
 UPKEEP_ATTEMPTS = 5
 """Of a step of a scheduled run."""
+COMPLETED = WorkflowExecutionStatus.COMPLETED
 CANCELED = WorkflowExecutionStatus.CANCELED
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """`script` makes a fresh one. `cancel` cancels the workflow once an activity of its hangs."""
+
+    workflow: Any
+    request: Contract | None
+    script: Callable[[], Script]
+    calls: list[str]
+    ends: WorkflowExecutionStatus = COMPLETED
+    details: str = ""
+    """Part of what the workflow says of itself at its end."""
+    cancel: bool = False
+
+    @property
+    def arguments(self) -> list[Contract]:
+        return [] if self.request is None else [self.request]
 
 
 def _moved_to(placement: Placement) -> Callable[[], Placement]:
@@ -83,6 +103,12 @@ def _hosts(*regions: str) -> Callable[[], list[HostRef]]:
 
 
 MESSY = Reconciled(findings={"some_rule": 1}, told=["some_rule: something is wrong"], deeds=["Put right."])
+
+
+def _applied(status: ApplicationStatus, succeeded: int) -> Applied:
+    return Applied(status=status, statements_succeeded=succeeded, statements_total=3)
+
+
 MADE = ["create_database"]
 LOOKED = ["find_unverified", "refill_pool"]
 DELETED = ["revoke_access", "record_revoked", "destroy_database", "record_destroyed"]
@@ -241,7 +267,45 @@ SCENARIOS = {
         ["list_hosts", *["reconcile_records"] * UPKEEP_ATTEMPTS, "reconcile_host"],
         details="Couldn't look at our own records: as the script says.",
     ),
-    **WEBHOOK_SCENARIOS,
+    "apply-completed": Scenario(
+        ApplyBlueprint, APPLICATION, Script, ["apply_blueprint"], details="Completed: 3 of 3 statements"
+    ),
+    "apply-rolled-back": Scenario(
+        ApplyBlueprint,
+        APPLICATION,
+        lambda: Script({"apply_blueprint": [lambda: _applied(ApplicationStatus.ROLLED_BACK, 3)]}),
+        ["apply_blueprint"],
+        details="nothing of them is left",
+    ),
+    "apply-failed": Scenario(
+        ApplyBlueprint,
+        APPLICATION,
+        lambda: Script({"apply_blueprint": [lambda: _applied(ApplicationStatus.FAILED, 1)]}),
+        ["apply_blueprint"],
+        details="Failed: 1 of 3 statements",
+    ),
+    "apply-host-away": Scenario(
+        ApplyBlueprint,
+        APPLICATION,
+        _once("apply_blueprint", HOST_UNAVAILABLE, times=ROUND),
+        ["apply_blueprint"] * (ROUND + 1),
+    ),
+    "apply-unknown": Scenario(
+        ApplyBlueprint,
+        APPLICATION,
+        _once("apply_blueprint", NOT_WANTED, final=True),
+        ["apply_blueprint"],
+        details="no such application",
+    ),
+    "apply-cancelled": Scenario(
+        ApplyBlueprint,
+        APPLICATION,
+        lambda: Script(hangs=frozenset({"apply_blueprint"})),
+        ["apply_blueprint", "abandon_application"],
+        ends=CANCELED,
+        details="Cancelled. Failed",
+        cancel=True,
+    ),
 }
 
 GRACE = timedelta(hours=24)

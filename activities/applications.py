@@ -1,0 +1,76 @@
+"""Applying blueprints, as the tenants of the databases."""
+
+from temporalio import activity
+
+from activities.errors import as_failures
+from app.applications import records, running
+from app.applications.records import ApplicationRecord
+from app.contracts.applications import ApplicationActivities, Applied
+from app.core.ids import marker
+from app.core.secrets import SecretBox
+from app.databases import records as databases
+from app.databases.lifecycle import NotWanted
+from app.engines.base import EngineError, Tenant
+from app.hosts.adapters import Adapters, password_place
+from app.store.locks import applications_lock
+
+MOST_AT_ONCE = 6
+"""In one worker: scripts take minutes, and must leave room for steps that take a moment."""
+
+
+class ApplicationActivitiesOnHosts(ApplicationActivities):
+    """On the registered hosts, through their adapters."""
+
+    def __init__(self, box: SecretBox, adapters: Adapters) -> None:
+        self._box = box
+        self._adapters = adapters
+        self._running = 0
+
+    @activity.defn(name="apply_blueprint")
+    async def apply_blueprint(self, application: int) -> Applied:
+        with as_failures():
+            if self._running >= MOST_AT_ONCE:
+                raise EngineError("this worker is busy with other applications")
+            self._running += 1
+            try:
+                return await self._end(application, may_run=True)
+            finally:
+                self._running -= 1
+
+    @activity.defn(name="abandon_application")
+    async def abandon_application(self, application: int) -> Applied:
+        with as_failures():
+            return await self._end(application, may_run=False)
+
+    async def _end(self, application: int, *, may_run: bool) -> Applied:
+        record = await _known(application)
+        async with applications_lock(record.database):
+            record = await _known(application)
+            if record.completed_at is None:
+                await self._carry_out(record, may_run=may_run)
+        ended = await _known(application)
+        return Applied(
+            status=ended.status,
+            statements_succeeded=ended.statements_succeeded,
+            statements_total=ended.statements_total,
+        )
+
+    async def _carry_out(self, record: ApplicationRecord, *, may_run: bool) -> None:
+        database = await databases.find(record.database)
+        assert database is not None, "an application names a database that exists"
+        sealed = database.password_sealed
+        tenant = Tenant(
+            name=database.engine_name,
+            # Forgotten once the database is destroyed, and then nothing is run in it.
+            password=self._box.open(sealed, password_place(database.uuid)) if sealed is not None else "",
+            marker=marker(database.uuid),
+        )
+        adapter = await self._adapters.of_host(database.host_id)
+        await running.carry_out(self._box, adapter, tenant, record, may_run=may_run)
+
+
+async def _known(application: int) -> ApplicationRecord:
+    record = await records.find(application)
+    if record is None:
+        raise NotWanted(f"there is no blueprint application {application}")
+    return record

@@ -1,0 +1,153 @@
+"""What an attempt at an application writes down, so that the next one, and whoever asks, knows how far it came.
+
+Every write names the attempt that makes it: a worker that was given up on, and works on all the same, writes nothing
+more and stops at its next write.
+"""
+
+import msgspec
+
+from app.applications.queue import start_next
+from app.applications.records import ApplicationRecord
+from app.applications.schemas import StatementStatus
+from app.contracts.applications import ApplicationStatus
+from app.store.locks import LockLost
+from app.store.notify import announce
+from app.store.session import fetch, transaction
+
+
+class Entry(msgspec.Struct, kw_only=True):
+    """One statement of the script, and what became of it so far."""
+
+    index: int
+    line: int
+    kind: str
+    sql: str
+    status: StatementStatus = StatementStatus.PENDING
+    rows: int | None = None
+    duration_ms: int | None = None
+    error_code: str | None = None
+    error_message: str | None = None
+    note: str | None = None
+
+
+async def claim(record: ApplicationRecord) -> int:
+    """This attempt's number. Raises `LockLost` when the application has ended."""
+    rows = await fetch(
+        "UPDATE blueprint_applications SET attempt = attempt + 1 WHERE id = $1 AND completed_at IS NULL"
+        " RETURNING attempt",
+        record.id,
+    )
+    if not rows:
+        raise LockLost("the application has ended meanwhile")
+    attempt: int = rows[0]["attempt"]
+    return attempt
+
+
+class Journal:
+    """One attempt's writes."""
+
+    def __init__(self, record: ApplicationRecord, attempt: int) -> None:
+        self._record = record
+        self._attempt = attempt
+
+    async def open(self, entries: list[Entry]) -> None:
+        """Running, with every statement still to come."""
+        async with transaction():
+            await self._update(
+                "status = 'running', started_at = coalesce(started_at, now()), statements_total = $3",
+                sum(entry.status is StatementStatus.PENDING for entry in entries),
+            )
+            await fetch("DELETE FROM blueprint_statements WHERE application_id = $1", self._record.id)
+            await fetch(
+                """
+                INSERT INTO blueprint_statements (application_id, index, line, kind, sql, status, note)
+                SELECT $1, n.index, n.line, n.kind, n.sql, n.status, n.note
+                FROM unnest($2::int[], $3::int[], $4::text[], $5::text[], $6::text[], $7::text[])
+                     AS n (index, line, kind, sql, status, note)
+                """,
+                self._record.id,
+                [entry.index for entry in entries],
+                [entry.line for entry in entries],
+                [entry.kind for entry in entries],
+                [entry.sql for entry in entries],
+                [entry.status.value for entry in entries],
+                [entry.note for entry in entries],
+            )
+
+    async def note_session(self, reference: str | None) -> None:
+        """The session that may change the database from now on."""
+        await self._update("session_reference = $3", reference)
+
+    async def note_loss(self) -> None:
+        """A session was lost, and nothing of it is left."""
+        await self._update("session_reference = NULL, losses = losses + $3", 1)
+
+    async def note_scratch(self, name: str | None) -> None:
+        """The throw-away copy that may be on the host from now on, or that is gone."""
+        await self._update("scratch_name = $3", name)
+
+    async def write(self, entries: list[Entry]) -> None:
+        """What became of these statements."""
+        async with transaction():
+            await self._check()
+            await _write(self._record.id, entries)
+
+    async def end(self, status: ApplicationStatus, error: str | None, entries: list[Entry]) -> None:
+        """Forgets the values, starts the next application, and tells whoever waits."""
+        async with transaction():
+            await fetch("SELECT 1 FROM databases WHERE id = $1 FOR NO KEY UPDATE", self._record.database_id)
+            await self._update(
+                "status = $3, error_message = $4, completed_at = now(), values_sealed = NULL,"
+                " total_duration_ms = round(1000 * extract(epoch FROM clock_timestamp() - started_at)),"
+                " session_reference = NULL",
+                status.value,
+                error,
+            )
+            await _write(self._record.id, entries)
+            await start_next(self._record.database_id, relayed=True)
+            await announce(self._record.database)
+
+    async def _check(self) -> None:
+        await self._update("attempt = $3", self._attempt)
+
+    async def _update(self, changes: str, *values: object) -> None:
+        """Raises `LockLost` for an attempt that was superseded, or an application that has ended."""
+        rows = await fetch(
+            f"UPDATE blueprint_applications SET {changes}"  # noqa: S608 - our own words
+            " WHERE id = $1 AND attempt = $2 AND completed_at IS NULL RETURNING 1",
+            self._record.id,
+            self._attempt,
+            *values,
+        )
+        if not rows:
+            raise LockLost("another attempt at this application has begun")
+
+
+async def _write(application: int, entries: list[Entry]) -> None:
+    await fetch(
+        """
+        UPDATE blueprint_statements s SET status = n.status, rows = n.rows, duration_ms = n.duration_ms,
+               error_code = n.error_code, error_message = n.error_message, note = n.note
+        FROM unnest($2::int[], $3::text[], $4::bigint[], $5::int[], $6::text[], $7::text[], $8::text[])
+             AS n (index, status, rows, duration_ms, error_code, error_message, note)
+        WHERE s.application_id = $1 AND s.index = n.index
+        """,
+        application,
+        [entry.index for entry in entries],
+        [entry.status.value for entry in entries],
+        [entry.rows for entry in entries],
+        [entry.duration_ms for entry in entries],
+        [entry.error_code for entry in entries],
+        [entry.error_message for entry in entries],
+        [entry.note for entry in entries],
+    )
+
+
+async def entries_of(application: int) -> list[Entry]:
+    """As an earlier attempt left them."""
+    rows = await fetch(
+        "SELECT index, line, kind, sql, status, rows, duration_ms, error_code, error_message, note"
+        " FROM blueprint_statements WHERE application_id = $1 ORDER BY index",
+        application,
+    )
+    return [msgspec.convert(dict(row), Entry) for row in rows]

@@ -1,0 +1,103 @@
+"""The execution log of one attempt, as it grows."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+
+import structlog
+
+from app.applications.journal import Entry, Journal
+from app.applications.schemas import StatementStatus
+from app.blueprints.preparation import Statement
+from app.engines.errors import StatementFailed
+
+_SHOWN_EVERY_SECONDS = 0.5
+_COUNTS_ROWS = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE", "REPLACE", "SELECT", "VALUES", "WITH", "CALL"})
+
+Hide = Callable[[str], str]
+"""Takes secret values, and names that are nobody's business, out of a message."""
+
+log = structlog.get_logger(__name__)
+
+
+class Log:
+    """`hide` goes over every message of the engine's, which may quote what must not be shown."""
+
+    def __init__(self, journal: Journal, statements: Sequence[Statement], hide: Hide) -> None:
+        self._journal = journal
+        self.hide = hide
+        self._changed: set[int] = set()
+        self.entries = [_entry(statement) for statement in statements]
+
+    def begin(self, position: int) -> None:
+        self._note(position, status=StatementStatus.RUNNING)
+
+    def succeed(self, position: int, rows: int | None, duration_ms: int) -> None:
+        counted = self.entries[position].kind.split(" ")[0].upper() in _COUNTS_ROWS
+        self._note(position, status=StatementStatus.SUCCEEDED, rows=rows if counted else None, duration_ms=duration_ms)
+
+    def fail(self, position: int, error: StatementFailed, duration_ms: int, *, at_line: int | None) -> str:
+        """The message as it may be shown."""
+        message = self.hide(str(error)) + (f" (line {at_line})" if at_line is not None else "")
+        self._note(
+            position,
+            status=StatementStatus.FAILED,
+            duration_ms=duration_ms,
+            error_code=error.code,
+            error_message=message,
+        )
+        return message
+
+    def doubt(self, position: int) -> None:
+        """It failed where there is no data, and may succeed where there is."""
+        self._note(
+            position,
+            status=StatementStatus.UNKNOWN,
+            note="it needs data, and the copy on which it was tried has none",
+        )
+
+    def annotate(self, note: str, *statuses: StatementStatus, status: StatementStatus | None = None) -> None:
+        """Adds a note to all entries of these statuses, and gives them another one if that is said."""
+        for entry in self.entries:
+            if entry.status in statuses:
+                entry.note = note
+                entry.status = status or entry.status
+
+    async def flush(self) -> None:
+        """Writes what has changed since the last time."""
+        changed, self._changed = sorted(self._changed), set()
+        if changed:
+            await self._journal.write([self.entries[position] for position in changed])
+
+    @asynccontextmanager
+    async def shown(self) -> AsyncIterator[None]:
+        """For the block, the progress is there to be read. Nothing depends on it: the end is written with all."""
+        showing = asyncio.create_task(self._show())
+        try:
+            yield
+        finally:
+            showing.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await showing
+
+    async def _show(self) -> None:
+        while True:
+            await asyncio.sleep(_SHOWN_EVERY_SECONDS)
+            try:
+                await self.flush()
+            except Exception as fault:
+                log.info("progress_not_shown", reason=str(fault) or type(fault).__name__)
+
+    def _note(self, position: int, **changes: object) -> None:
+        entry = self.entries[position]
+        for name, value in changes.items():
+            setattr(entry, name, value)
+        self._changed.add(position)
+
+
+def _entry(statement: Statement) -> Entry:
+    entry = Entry(index=statement.index, line=statement.line, kind=statement.kind, sql=statement.log_text)
+    if statement.left_out is not None:
+        entry.status, entry.note = StatementStatus.SKIPPED, statement.left_out
+    return entry

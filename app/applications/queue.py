@@ -1,0 +1,53 @@
+"""The applications to one database, one after the other.
+
+Only the first that has not ended has its workflow started; whoever ends one starts the next, in the same transaction.
+The database's row is locked by all who add to the queue or take from it.
+"""
+
+from uuid import UUID
+
+from app.applications import records
+from app.contracts.applications import ApplicationStatus, ApplyBlueprint, ApplyBlueprintInput
+from app.contracts.base import DatabaseStatus
+from app.contracts.queues import apply_workflow_id
+from app.dispatch.starts import INTERACTIVE, WorkflowStart, request_start
+from app.store.session import fetch
+
+_WAITING = (DatabaseStatus.ACTIVE, DatabaseStatus.PAUSED, DatabaseStatus.DELETED)
+"""In these the next one's turn has come, be it to fail; before them the database is still being made."""
+
+
+async def start_next(database_id: int, *, relayed: bool = False) -> WorkflowStart | None:
+    """Promises the workflow of the one whose turn it is, if there is one that waits. Call it in the transaction that
+    locked the database's row; `relayed` where nobody starts it after the commit."""
+    record = await records.find_next(database_id)
+    if record is None or record.status is not ApplicationStatus.PENDING or record.database_status not in _WAITING:
+        return None
+    assert record.team_id is not None, "nothing is applied to a database that is nobody's"
+    return await request_start(
+        ApplyBlueprint,
+        apply_workflow_id(record.id),
+        ApplyBlueprintInput(
+            database=record.database,
+            engine=record.engine,
+            region=record.region,
+            team_id=record.team_id,
+            application=record.id,
+        ),
+        priority=INTERACTIVE,
+        summary=f"Blueprint application {record.id} to {record.engine.value} database {record.database}",
+        relayed=relayed,
+    )
+
+
+async def end_waiting(database: UUID, reason: str) -> None:
+    """Ends all that have not begun, in the transaction that makes them pointless."""
+    await fetch(
+        """
+        UPDATE blueprint_applications a SET status = 'failed', error_message = $2, completed_at = now(),
+               values_sealed = NULL
+        FROM databases d WHERE d.id = a.database_id AND d.uuid = $1 AND a.status = 'pending'
+        """,
+        database,
+        reason,
+    )

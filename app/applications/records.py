@@ -1,0 +1,152 @@
+"""An application's row, with its database and its statements, as everything above the tables reads it."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from app.applications.schemas import LogEntry, StatementError, StatementStatus
+from app.blueprints.records import decoded
+from app.contracts.applications import ApplicationStatus
+from app.contracts.base import DatabaseStatus, Engine
+from app.core.secrets import Place
+from app.store.session import fetch_all, fetch_one
+
+
+class ApplicationRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """Columns of `blueprint_applications`, joined with its blueprint and database, and its statements counted."""
+
+    id: int
+    blueprint_id: int
+    blueprint_uuid: UUID
+    blueprint_version: int
+    database_id: int
+    database: UUID
+    database_status: DatabaseStatus
+    engine: Engine
+    region: str
+    team_id: int | None
+    status: ApplicationStatus
+    is_dry_run: bool
+    at_creation: bool
+    definitions_json: str | None
+    shown_json: str | None
+    values_sealed: bytes | None
+    statements_total: int
+    statements_succeeded: int
+    statements_failed: int
+    attempt: int
+    losses: int
+    session_reference: str | None
+    scratch_name: str | None
+    error_message: str | None
+    total_duration_ms: int | None
+    started_at: datetime | None
+    completed_at: datetime | None
+    created_at: datetime
+
+    @property
+    def definitions(self) -> dict[str, Any] | None:
+        return decoded(self.definitions_json)
+
+
+class Target(msgspec.Struct, frozen=True, kw_only=True):
+    """The database that something is to be applied to."""
+
+    id: int
+    uuid: UUID
+    status: DatabaseStatus
+    engine: Engine
+
+
+class _EntryRow(msgspec.Struct, frozen=True, kw_only=True):
+    index: int
+    line: int
+    kind: str
+    sql: str
+    status: StatementStatus
+    rows: int | None
+    duration_ms: int | None
+    error_code: str | None
+    error_message: str | None
+    note: str | None
+
+
+_SELECT = """
+SELECT a.*, a.definitions::text AS definitions_json, a.shown_values::text AS shown_json, b.uuid AS blueprint_uuid,
+       d.uuid AS database, d.status AS database_status, d.engine, d.region, d.team_id, s.*
+FROM blueprint_applications a
+JOIN blueprints b ON b.id = a.blueprint_id
+JOIN databases d ON d.id = a.database_id
+CROSS JOIN LATERAL (
+    SELECT count(*) FILTER (WHERE status = 'succeeded') AS statements_succeeded,
+           count(*) FILTER (WHERE status = 'failed') AS statements_failed
+    FROM blueprint_statements WHERE application_id = a.id
+) s
+"""
+
+
+async def find(application: int) -> ApplicationRecord | None:
+    """Whosever it is."""
+    return await fetch_one(ApplicationRecord, f"{_SELECT} WHERE a.id = $1", application)
+
+
+async def find_owned(application: int, team_ids: list[int]) -> ApplicationRecord | None:
+    """One to a database of these teams', deleted or not."""
+    return await fetch_one(
+        ApplicationRecord, f"{_SELECT} WHERE a.id = $1 AND d.team_id = any($2::bigint[])", application, team_ids
+    )
+
+
+async def find_at_creation(database: UUID) -> ApplicationRecord | None:
+    """The one that the database was created with."""
+    return await fetch_one(ApplicationRecord, f"{_SELECT} WHERE d.uuid = $1 AND a.at_creation", database)
+
+
+async def find_next(database_id: int) -> ApplicationRecord | None:
+    """The oldest that has not ended: the one whose turn it is."""
+    return await fetch_one(
+        ApplicationRecord,
+        f"{_SELECT} WHERE a.database_id = $1 AND a.completed_at IS NULL ORDER BY a.id LIMIT 1",
+        database_id,
+    )
+
+
+async def find_target(database: UUID, team_ids: list[int]) -> Target | None:
+    """A database of these teams', unless it is deleted; locked, so that what is asked of it has an order."""
+    return await fetch_one(
+        Target,
+        "SELECT id, uuid, status, engine FROM databases WHERE uuid = $1 AND team_id = any($2::bigint[])"
+        " AND status <> 'deleted' FOR NO KEY UPDATE",
+        database,
+        team_ids,
+    )
+
+
+async def log_of(application: int) -> list[LogEntry]:
+    """Every statement, in order; none before it was begun."""
+    rows = await fetch_all(
+        _EntryRow, "SELECT * FROM blueprint_statements WHERE application_id = $1 ORDER BY index", application
+    )
+    return [_entry(row) for row in rows]
+
+
+def _entry(row: _EntryRow) -> LogEntry:
+    error = None if row.error_message is None else StatementError(code=row.error_code, message=row.error_message)
+    return LogEntry(
+        index=row.index,
+        line=row.line,
+        kind=row.kind,
+        sql=row.sql,
+        status=row.status,
+        rows=row.rows,
+        duration_ms=row.duration_ms,
+        error=error,
+        note=row.note,
+    )
+
+
+def values_place(application: int) -> Place:
+    """Where an application's variable values lie sealed."""
+    return Place("blueprint_applications", "values_sealed", str(application))

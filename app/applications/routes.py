@@ -1,0 +1,81 @@
+"""`/api/v1/databases/{uuid}/blueprint_applications` and `/api/v1/blueprint_applications`. Interface specification,
+sections 4.10 and 4.11."""
+
+from typing import Any
+
+from litestar import Request, Response, get, params, post
+from litestar.params import FromPath
+
+from app.applications import service
+from app.applications.examples import EXAMPLE_APPLICATION, EXAMPLE_UNDER_WAY, EXAMPLE_WHOLE_APPLICATION
+from app.applications.schemas import ApplicationView, ApplyToDatabase
+from app.applications.views import view
+from app.applications.waiting import await_end
+from app.auth.principal import Principal
+from app.auth.scopes import Scope
+from app.blueprints.examples import EXAMPLE_BLUEPRINT_UUID
+from app.contracts.applications import ApplicationStatus
+from app.core.errors import DatabaseNotActive, InvalidField
+from app.dispatch.starts import Accepted
+from app.web.envelope import Change, Item
+from app.web.idempotency import Answer
+from app.web.operation import operation
+from app.web.parameters import path_id, path_uuid
+from app.web.services import Injected
+
+Call = Request[Principal, Any, Any]
+
+_MESSAGES = {
+    ApplicationStatus.COMPLETED: "Blueprint applied.",
+    ApplicationStatus.ROLLED_BACK: "Dry run done; nothing was changed.",
+    ApplicationStatus.FAILED: "The blueprint could not be applied.",
+    ApplicationStatus.PENDING: "The blueprint will be applied.",
+    ApplicationStatus.RUNNING: "The blueprint is being applied.",
+}
+
+
+@post(
+    "/databases/{uuid:str}/blueprint_applications",
+    **operation(
+        "applyBlueprint",
+        "Apply a blueprint to a database",
+        scopes=(Scope.DATABASES_WRITE, Scope.BLUEPRINTS_READ),
+        answers={200: Change[ApplicationView], 202: Change[ApplicationView]},
+        examples={
+            200: Change(message=_MESSAGES[ApplicationStatus.COMPLETED], data=EXAMPLE_APPLICATION),
+            202: Change(message=_MESSAGES[ApplicationStatus.PENDING], data=EXAMPLE_UNDER_WAY),
+        },
+        errors=(DatabaseNotActive, InvalidField),
+        body=ApplyToDatabase,
+        example={"blueprint_uuid": EXAMPLE_BLUEPRINT_UUID, "variables": {"table": "notes"}, "dry_run": False},
+        idempotent=True,
+    ),
+)
+async def apply_blueprint(
+    request: Call, services: Injected, uuid: FromPath[str], data: params.JSONBody[ApplyToDatabase]
+) -> Response[bytes]:
+    async def begin() -> Accepted:
+        return await service.apply(services.box, request.user, path_uuid(uuid, "database"), data)
+
+    async def finish(subject: str) -> Answer:
+        record = await service.get_any(int(subject))
+        record = await await_end(services.watch, record, data.timeout if data.wait else 0)
+        ended = record.completed_at is not None
+        return Answer(200 if ended else 202, Change(message=_MESSAGES[record.status], data=await view(record)))
+
+    return await services.idempotency.run(request, begin=begin, finish=finish)
+
+
+@get(
+    "/blueprint_applications/{id:str}",
+    **operation(
+        "getBlueprintApplication",
+        "Get an application of a blueprint, with its log and its SQL",
+        scopes=(Scope.BLUEPRINTS_READ,),
+        answers={200: Item[ApplicationView]},
+        examples={200: Item(data=EXAMPLE_WHOLE_APPLICATION)},
+    ),
+)
+async def get_application(request: Call, id: FromPath[str]) -> Item[ApplicationView]:
+    record = await service.get(request.user, path_id(id, "blueprint application"))
+    return Item(data=await view(record, with_sql=True))

@@ -1,0 +1,124 @@
+"""What clients ask of applications. Every function that changes something belongs in the request's transaction."""
+
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from app.applications import records
+from app.applications.queue import start_next
+from app.applications.records import ApplicationRecord, values_place
+from app.applications.schemas import ApplyToDatabase, Values
+from app.auth.principal import Principal
+from app.blueprints import records as blueprints
+from app.blueprints.checking import prepared, secret_names
+from app.blueprints.records import BlueprintRecord, encoded
+from app.contracts.base import DatabaseStatus, Engine
+from app.core.errors import DatabaseNotActive, InvalidField, NotFound
+from app.core.secrets import SecretBox
+from app.dispatch.starts import Accepted
+from app.store.session import fetch
+
+MASK = "********"
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """A blueprint that is known to work out with these values."""
+
+    blueprint: BlueprintRecord
+    values: Values
+    statements: int
+
+
+async def plan(blueprint: BlueprintRecord, engine: Engine, values: Values | None, *, field: str) -> Plan:
+    """Raises `InvalidField`: naming `blueprint_uuid` when the blueprint isn't SQL for that engine, or the variable
+    beneath `field`."""
+    dialects = (blueprint.metadata or {}).get("dialects", [])
+    if engine.value not in dialects:
+        raise InvalidField(
+            "blueprint_uuid",
+            f"This blueprint is SQL for {' and '.join(dialects)}; the database's engine is {engine.value}.",
+        )
+    sql = await blueprints.sql_of(blueprint.id, blueprint.version)
+    statements = await prepared(sql, engine, blueprint.variables, values or {}, field=field)
+    to_run = [statement for statement in statements if statement.left_out is None]
+    return Plan(blueprint=blueprint, values=values or {}, statements=len(to_run))
+
+
+async def plan_at_creation(principal: Principal, blueprint: UUID, engine: Engine, values: Values | None) -> Plan:
+    """For a database that is to be made. Raises `InvalidField`."""
+    record = await blueprints.find_visible(blueprint, principal.team_ids)
+    if record is None:
+        raise InvalidField("blueprint_uuid", "This is not the uuid of a blueprint that you can see.")
+    return await plan(record, engine, values, field="blueprint_variables")
+
+
+async def apply(box: SecretBox, principal: Principal, database: UUID, request: ApplyToDatabase) -> Accepted:
+    """Raises `NotFound`, `DatabaseNotActive`, or `InvalidField`."""
+    target = await records.find_target(database, principal.team_ids)
+    if target is None:
+        raise NotFound("database")
+    blueprint = await blueprints.find_visible(request.blueprint_uuid, principal.team_ids)
+    if blueprint is None:
+        raise NotFound("blueprint")
+    if target.status is not DatabaseStatus.ACTIVE:
+        raise DatabaseNotActive(target.status.value)
+    planned = await plan(blueprint, target.engine, request.variables, field="variables")
+    application = await add(box, principal, target.id, planned, dry_run=request.dry_run)
+    return Accepted(subject=str(application), start=await start_next(target.id))
+
+
+async def add(
+    box: SecretBox,
+    principal: Principal,
+    database_id: int,
+    planned: Plan,
+    *,
+    dry_run: bool = False,
+    at_creation: bool = False,
+) -> int:
+    """Writes a pending application; its turn comes with `start_next`."""
+    rows = await fetch(
+        """
+        INSERT INTO blueprint_applications (blueprint_id, blueprint_version, database_id, requested_by_id, status,
+                                            is_dry_run, at_creation, definitions, shown_values, statements_total)
+        VALUES ($1, $2, $3, $4, 'pending', $5, $6, $7::jsonb, $8::jsonb, $9) RETURNING id
+        """,
+        planned.blueprint.id,
+        planned.blueprint.version,
+        database_id,
+        principal.user_id,
+        dry_run,
+        at_creation,
+        planned.blueprint.variables_json,
+        encoded(_shown(planned.blueprint.variables, planned.values)),
+        planned.statements,
+    )
+    application: int = rows[0]["id"]
+    await fetch(
+        "UPDATE blueprint_applications SET values_sealed = $2 WHERE id = $1",
+        application,
+        box.seal(msgspec.json.encode(planned.values).decode(), values_place(application)),
+    )
+    return application
+
+
+async def get(principal: Principal, application: int) -> ApplicationRecord:
+    """Raises `NotFound`."""
+    record = await records.find_owned(application, principal.team_ids)
+    if record is None:
+        raise NotFound("blueprint application")
+    return record
+
+
+async def get_any(application: int) -> ApplicationRecord:
+    """Whosever it is. Raises `NotFound` when there never was one."""
+    record = await records.find(application)
+    if record is None:
+        raise NotFound("blueprint application")
+    return record
+
+
+def _shown(definitions: dict[str, Any] | None, values: Values) -> Values | None:
+    secret = secret_names(definitions)
+    return {name: MASK if name in secret else value for name, value in values.items()} or None

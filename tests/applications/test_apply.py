@@ -1,0 +1,154 @@
+"""Applying blueprints through the whole service, on every engine."""
+
+import pytest
+
+from tests.applications.support import ENGINES, TWO_TABLES, applied, ask, catalogs, ended, saved, seen, tables
+from tests.support.answers import data_of, error_of, field_of
+from tests.support.client import Caller
+from tests.support.service import RunningService
+
+each_engine = pytest.mark.parametrize("engine", ENGINES)
+BROKEN = f"{TWO_TABLES}\nINSERT INTO nowhere VALUES (1);\nCREATE TABLE c (id integer);\n"
+TITLED = "CREATE TABLE {{name}} (title varchar(100) NOT NULL);\nINSERT INTO {{name}} VALUES ({{title}});\n"
+TITLE = {"name": {"type": "identifier"}, "title": {"type": "string", "secret": True}}
+
+
+@each_engine
+async def test_all_statements_are_applied(caller: Caller, engine: str) -> None:
+    database = await caller.created(db_type=engine)
+    application = await applied(caller, database, f"{TWO_TABLES}INSERT INTO b VALUES (1), (2);")
+    assert application["status"] == "completed", application
+    assert application["statements_total"] == application["statements_succeeded"] == 3
+    assert application["statements_failed"] == 0
+    assert application["error_message"] is None
+    log = application["execution_log"]
+    assert [entry["status"] for entry in log] == ["succeeded"] * 3
+    assert [entry["index"] for entry in log] == [1, 2, 3]
+    assert [entry["rows"] for entry in log] == [None, None, 2]
+    assert await tables(database) == ["a", "b"]
+
+
+@each_engine
+async def test_a_dry_run_leaves_nothing(service: RunningService, caller: Caller, engine: str) -> None:
+    database = await caller.created(db_type=engine)
+    await applied(caller, database, "CREATE TABLE kept (id integer PRIMARY KEY)")
+    before = await catalogs(service, database)
+    script = f"{TWO_TABLES}INSERT INTO b VALUES (1);\nALTER TABLE kept ADD note varchar(10);\nDROP TABLE a;"
+    application = await applied(caller, database, script, dry_run=True)
+    assert application["status"] == "rolled_back", application
+    assert application["is_dry_run"] is True
+    assert application["statements_succeeded"] == 5
+    expected = "rolled back" if engine == "postgres" else "throw-away copy"
+    assert all(expected in entry["note"] for entry in application["execution_log"])
+    assert await catalogs(service, database) == before
+
+
+@each_engine
+@pytest.mark.parametrize("dry_run", [False, True])
+async def test_a_failure_that_leaves_nothing(
+    service: RunningService, caller: Caller, engine: str, dry_run: bool
+) -> None:
+    database = await caller.created(db_type=engine)
+    before = await catalogs(service, database)
+    application = await applied(caller, database, BROKEN, dry_run=dry_run)
+    assert application["status"] == "failed"
+    assert application["statements_failed"] == 1
+    failed = application["execution_log"][2]
+    assert failed["error"]["code"] in ("42P01", "1146")
+    assert "nowhere" in failed["error"]["message"]
+    assert application["execution_log"][3]["status"] == "skipped"
+    assert "Statement 3 (line 4) failed" in application["error_message"]
+    assert await catalogs(service, database) == before
+
+
+async def test_what_stays_of_a_script_that_fails_on_data(caller: Caller) -> None:
+    """The rehearsal has no data, so this is found out in the database itself."""
+    database = await caller.created(db_type="mysql")
+    await applied(caller, database, "CREATE TABLE a (id integer PRIMARY KEY); INSERT INTO a VALUES (1);")
+    script = "CREATE TABLE b (id integer);\nINSERT INTO a VALUES (1);\nCREATE TABLE c (id integer);\n"
+    application = await applied(caller, database, script)
+    assert application["status"] == "failed"
+    assert [entry["status"] for entry in application["execution_log"]] == ["succeeded", "failed", "skipped"]
+    assert "stays" in application["execution_log"][0]["note"]
+    assert "Statement 1 stays" in application["error_message"]
+    assert await tables(database) == ["a", "b"]
+
+
+async def test_a_row_that_only_the_database_has(caller: Caller) -> None:
+    """What fails on the copy for want of data is tried in the database all the same."""
+    database = await caller.created(db_type="mysql")
+    await applied(
+        caller,
+        database,
+        "CREATE TABLE a (id integer PRIMARY KEY); INSERT INTO a VALUES (1);"
+        "CREATE TABLE b (a_id integer, FOREIGN KEY (a_id) REFERENCES a (id));",
+    )
+    assert (await applied(caller, database, "INSERT INTO b VALUES (1)"))["status"] == "completed"
+    tried = await applied(caller, database, "INSERT INTO b VALUES (1)", dry_run=True)
+    assert tried["status"] == "rolled_back"
+    assert tried["execution_log"][0]["status"] == "unknown"
+
+
+@each_engine
+async def test_variables_and_secrets(caller: Caller, engine: str) -> None:
+    database = await caller.created(db_type=engine)
+    values = {"name": "pages", "title": 'It\'s \\ "hidden"'}
+    application = await applied(caller, database, TITLED, definitions=TITLE, variables=values)
+    assert application["status"] == "completed", application
+    assert application["variable_values"]["name"] == "pages"
+    assert "hidden" not in str(application)
+    assert "hidden" not in str(await seen(caller, application))
+    assert await tables(database) == ["pages"]
+
+
+async def test_an_application_shows_the_sql_that_it_ran(caller: Caller) -> None:
+    database = await caller.created()
+    blueprint = await saved(caller, "CREATE TABLE a (id integer)")
+    path = f"/databases/{database['uuid']}/blueprint_applications"
+    application = data_of(await caller.post(path, {"blueprint_uuid": blueprint}))
+    await caller.request("PATCH", f"/blueprints/{blueprint}", json={"sql_content": "CREATE TABLE b (id integer)"})
+    await caller.request("DELETE", f"/blueprints/{blueprint}")
+    shown = await seen(caller, application)
+    assert shown["blueprint_version"] == 1
+    assert shown["sql_content"] == "CREATE TABLE a (id integer)"
+
+
+async def test_an_answer_before_the_end(service: RunningService, caller: Caller) -> None:
+    database = await caller.created()
+    with service.frozen("worker"):
+        for fields in ({"wait": False}, {"timeout": 1}):
+            application = await ask(caller, database, "SELECT 1", **fields)
+            assert application["status"] == "pending"
+            assert application["execution_log"] is None
+    assert (await ended(caller, application))["status"] == "completed"
+
+
+async def test_a_replay_applies_nothing_again(caller: Caller) -> None:
+    database = await caller.created()
+    body = {"blueprint_uuid": await saved(caller, "CREATE TABLE a (id integer)")}
+    path = f"/databases/{database['uuid']}/blueprint_applications"
+    first = await caller.post(path, body, key="k")
+    again = await caller.post(path, body, key="k")
+    assert again.json()["idempotency_replay"] is True
+    assert data_of(again) == data_of(first)
+
+
+async def test_refusals(caller: Caller) -> None:
+    database = await caller.created()
+    path = f"/databases/{database['uuid']}/blueprint_applications"
+    blueprint = await saved(caller, TITLED, variables=TITLE)
+    other = "7f6c2b1e-4d0a-4c8e-9b57-3a1f2e6d8c90"
+    error_of(await caller.post(path, {"blueprint_uuid": other}), 404, "not_found")
+    unknown = await caller.post(f"/databases/{other}/blueprint_applications", {"blueprint_uuid": blueprint})
+    error_of(unknown, 404, "not_found")
+    assert field_of(await caller.post(path, {}), "missing_required_field") == "blueprint_uuid"
+    missing = await caller.post(path, {"blueprint_uuid": blueprint, "variables": {"name": "a"}})
+    assert field_of(missing) == "variables.title"
+    undeclared = {"name": "a", "title": "b", "color": "red"}
+    assert (
+        field_of(await caller.post(path, {"blueprint_uuid": blueprint, "variables": undeclared})) == "variables.color"
+    )
+    assert field_of(await caller.post(path, {"blueprint_uuid": blueprint, "timeout": 121})) == "timeout"
+    for number in ("0", "999999999999999999999", "x", "1"):
+        answer = await caller.get(f"/blueprint_applications/{number}")
+        error_of(answer, 404, "not_found")

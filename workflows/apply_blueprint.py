@@ -1,0 +1,57 @@
+"""Applies a blueprint to a database."""
+
+import asyncio
+
+from temporalio import workflow
+from temporalio.exceptions import ActivityError, FailureError, is_cancelled_exception
+
+from app.contracts.applications import (
+    APPLY_LIMIT,
+    ApplicationActivities,
+    ApplicationStatus,
+    Applied,
+    ApplyBlueprint,
+    ApplyBlueprintInput,
+)
+from app.contracts.engine import NOT_WANTED
+from workflows.engine_steps import failure_type, on_engine
+
+
+@workflow.defn(name="ApplyBlueprint")
+class ApplyBlueprintWorkflow(ApplyBlueprint):
+    """Waits for the host for as long as it takes. Cancelling it ends the application truthfully: what has been
+    committed by then counts."""
+
+    @workflow.run
+    async def run(self, request: ApplyBlueprintInput) -> None:
+        doing = f"apply blueprint application {request.application} to database {request.database}"
+        try:
+            applied = await on_engine(
+                request,
+                ApplicationActivities.apply_blueprint,
+                request.application,
+                doing,
+                time_limit=APPLY_LIMIT,
+            )
+        except (asyncio.CancelledError, FailureError) as failure:
+            if isinstance(failure, ActivityError) and failure_type(failure) == NOT_WANTED:
+                workflow.set_current_details("There is no such application; nothing was done.")
+                return
+            if not is_cancelled_exception(failure):
+                raise
+            await asyncio.shield(self._abandon(request))
+            raise
+        workflow.set_current_details(_told(applied))
+
+    async def _abandon(self, request: ApplyBlueprintInput) -> None:
+        doing = f"find out how far blueprint application {request.application} came"
+        applied = await on_engine(request, ApplicationActivities.abandon_application, request.application, doing)
+        workflow.set_current_details(f"Cancelled. {_told(applied)}")
+
+
+def _told(applied: Applied) -> str:
+    counted = f"{applied.statements_succeeded} of {applied.statements_total} statements succeeded"
+    return {
+        ApplicationStatus.COMPLETED: f"Completed: {counted}.",
+        ApplicationStatus.ROLLED_BACK: f"Dry run: {counted}, and nothing of them is left.",
+    }.get(applied.status, f"Failed: {counted}. The application's record says why, and what stays.")
