@@ -16,6 +16,8 @@ from tests.support.client import new_caller
 from tests.support.store import store
 
 DESCRIPTION = Description(describe())
+_PLACES = ("uuid", "id")
+"""Parameters in paths."""
 
 
 class World:
@@ -37,12 +39,14 @@ class World:
     ) -> httpx.Response:
         """`given` are the path and query parameters."""
         described = DESCRIPTION.operations[operation]
-        path = described.path.replace("{uuid}", str(given.get("uuid")))
+        path = described.path
+        for name in _PLACES:
+            path = path.replace(f"{{{name}}}", str(given.get(name)))
         headers = {"Authorization": f"Bearer {user.api_key}"} | ({"Idempotency-Key": key} if key else {})
         answer = self.http.request(
             described.method,
             path,
-            params={name: value for name, value in given.items() if name != "uuid"},
+            params={name: value for name, value in given.items() if name not in _PLACES},
             content=None if body is None else json.dumps(body),
             headers=headers,
         )

@@ -45,6 +45,16 @@ class Database:
         return PLANS[self.plan] | {name: value for name, value in self.quotas.items() if value is not None}
 
 
+@dataclass
+class Endpoint:
+    id: int
+    team: Team
+    url: str
+    events: list[str]
+    revoked: bool = False
+    pings: list[int] = field(default_factory=list)
+
+
 @dataclass(frozen=True)
 class Refusal:
     status: int
@@ -72,10 +82,11 @@ class Sent:
 
 
 class Model:
-    """All of it starts empty; databases are kept in the order of their making."""
+    """All of it starts empty; things are kept in the order of their making."""
 
     def __init__(self) -> None:
         self.databases: list[Database] = []
+        self.endpoints: list[Endpoint] = []
         self.sent: list[Sent] = []
 
     def visible(self, user: User) -> list[Database]:

@@ -4,13 +4,12 @@ from typing import Any
 from uuid import uuid4
 
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+from hypothesis.stateful import precondition, rule
 
-from tests.model.calls import World
-from tests.model.expected import NO_QUOTAS, PLANS, Database, Model, Refusal, Sent, User
+from tests.model.expected import NO_QUOTAS, PLANS, Database, Refusal, Sent, User
+from tests.model.steps import PLACES
+from tests.model.webhooks import WebhookSteps
 
-PLACES = st.integers(0, 1_000)
-"""Which of the things at hand: taken modulo their number."""
 NAMES = st.from_regex(r"[a-z0-9][a-z0-9-]{0,62}", fullmatch=True)
 QUOTAS = st.fixed_dictionaries(
     {},
@@ -44,16 +43,8 @@ BAD_BODIES = st.sampled_from(
 )
 
 
-class ApiMachine(RuleBasedStateMachine):
-    """Subclass it with a `world`."""
-
-    world: World
-    engines: frozenset[str]
-
-    @initialize()
-    def begin(self) -> None:
-        self.model = Model()
-        self.users = self.world.users()
+class ApiMachine(WebhookSteps):
+    """Databases, and with them all the rest."""
 
     @rule(
         who=PLACES,
@@ -168,24 +159,6 @@ class ApiMachine(RuleBasedStateMachine):
         expected = [item.uuid for item in reversed(older) if self.model.sees(user, item)]
         assert [item["uuid"] for item in answer.json()["data"]] == expected
 
-    @precondition(lambda self: self.model.sent)
-    @rule(which=PLACES)
-    def send_again(self, which: int) -> None:
-        sent = self._sent(which)
-        answer = self.world.again(sent)
-        assert answer.status_code == sent.status
-        assert answer.json() == {
-            **sent.answer,
-            "request_id": answer.headers["X-Request-Id"],
-            "idempotency_replay": True,
-        }
-
-    @precondition(lambda self: self.model.sent)
-    @rule(which=PLACES)
-    def send_another_with_the_same_key(self, which: int) -> None:
-        answer = self.world.again(self._sent(which).changed())
-        assert (answer.status_code, answer.json()["error"]["code"]) == (409, "idempotency_key_conflict")
-
     @rule(who=PLACES, bad=BAD_BODIES, which=PLACES)
     def send_nonsense(self, who: int, bad: tuple[str, Any, Refusal], which: int) -> None:
         operation, body, refusal = bad
@@ -213,19 +186,8 @@ class ApiMachine(RuleBasedStateMachine):
                 self.world.change(user, "deleteDatabase", uuid=database.uuid)
                 database.deleted = True
 
-    def _user(self, place: int) -> User:
-        return self.users[place % len(self.users)]
-
     def _database(self, place: int) -> Database:
         return self.model.databases[place % len(self.model.databases)]
-
-    def _sent(self, place: int) -> Sent:
-        return self.model.sent[place % len(self.model.sent)]
-
-    def _change(self, user: User, operation: str, body: Any = None, **given: Any) -> Sent:
-        sent = self.world.change(user, operation, body, **given)
-        self.model.sent.append(sent)
-        return sent
 
     def _found(self, sent: Sent, user: User, database: Database) -> bool:
         """Whether the user has the database; the answer has to say the same."""
@@ -234,16 +196,6 @@ class ApiMachine(RuleBasedStateMachine):
             return True
         self._refused(sent, Refusal(404, "not_found"))
         return False
-
-    @staticmethod
-    def _refused(sent: Sent, refusal: Refusal) -> None:
-        assert "error" in sent.answer, sent
-        error = sent.answer["error"]
-        assert (sent.status, error["code"], error.get("details", {}).get("field")) == (
-            refusal.status,
-            refusal.code,
-            refusal.field,
-        ), sent
 
     @staticmethod
     def _shows(data: dict[str, Any], database: Database, *, with_password: bool = False) -> None:
