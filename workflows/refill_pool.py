@@ -10,9 +10,9 @@ from app.contracts.pool import PoolActivities, PoolHostActivities, RefillPool
 from workflows import policies
 from workflows.engine_steps import about_to, reason
 
-_LOOKS = 60
+_LOOKS = 120
 """So that a run ends, and its history with it; the next scheduled one goes on."""
-_PAUSE = timedelta(seconds=1)
+_PAUSE = timedelta(seconds=0.5)
 
 
 @workflow.defn(name="RefillPool")

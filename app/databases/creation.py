@@ -28,13 +28,14 @@ from app.events.types import EventType
 from app.hosts.adapters import password_place
 from app.hosts.loads import place
 from app.plans.plans import check_quotas, limits_in_force
-from app.pool.claim import Claimed, Wish, claim
+from app.pool.claim import Wish, claim
 from app.store.session import fetch
 
 
 class Created(msgspec.Struct, frozen=True):
     accepted: Accepted
-    from_pool: bool
+    claimed: DatabaseRecord | None
+    """From the pool, as it is by now; None where it is to be made."""
 
 
 async def create(box: SecretBox, principal: Principal, request: CreateDatabase) -> Created:
@@ -54,7 +55,8 @@ async def create(box: SecretBox, principal: Principal, request: CreateDatabase) 
             connections=connections,
             team_id=team.id,
             user_id=principal.user_id,
-        )
+        ),
+        DatabaseRecord,
     )
     if claimed is None:
         accepted = await _provision(box, principal, request, team, connections)
@@ -62,7 +64,7 @@ async def create(box: SecretBox, principal: Principal, request: CreateDatabase) 
         accepted = await _hand_over(claimed, team)
     if planned is not None:
         accepted = await _add_application(box, principal, accepted, planned)
-    return Created(accepted, from_pool=claimed is not None)
+    return Created(accepted, claimed)
 
 
 async def _plan(principal: Principal, request: CreateDatabase) -> Plan | None:
@@ -84,15 +86,14 @@ async def _add_application(box: SecretBox, principal: Principal, accepted: Accep
     return msgspec.structs.replace(accepted, start=accepted.start or start, settled=False)
 
 
-async def _hand_over(claimed: Claimed, team: Team) -> Accepted:
+async def _hand_over(record: DatabaseRecord, team: Team) -> Accepted:
     """It is active already, so that is all there is to tell. Only other limits than it was made with are waited for."""
-    record = await records.find(claimed.uuid)
-    assert record is not None, "it was claimed a moment ago"
     await outbox.append(
         EventType.DATABASE_PROVISIONED, team_id=team.id, database_id=record.id, data=masked_view(record)
     )
-    start = None if claimed.revision is None else await request_limits(record, claimed.revision)
-    return Accepted(subject=str(claimed.uuid), start=start, settled=start is None)
+    limited = record.limits_applied >= record.limits_revision
+    start = None if limited else await request_limits(record, record.limits_revision)
+    return Accepted(subject=str(record.uuid), start=start, settled=limited)
 
 
 async def _provision(

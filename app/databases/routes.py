@@ -76,16 +76,17 @@ class DatabaseController(Controller):
         wait: Wait = False,
         timeout: Timeout = 30,
     ) -> Response[bytes]:
-        started, from_pool = monotonic(), False
+        started = monotonic()
+        claimed: DatabaseRecord | None = None
 
         async def begin() -> Accepted:
-            nonlocal from_pool
+            nonlocal claimed
             made = await creation.create(services.box, request.user, data)
-            from_pool = made.from_pool
+            claimed = made.claimed
             return made.accepted
 
         async def finish(subject: str) -> Answer:
-            record = await _await_active(services, UUID(subject), timeout if wait else 0)
+            record = claimed or await _await_active(services, UUID(subject), timeout if wait else 0)
             if record.status is DatabaseStatus.ACTIVE and record.limits_applied < record.limits_revision:
                 _, record = await _await_limits(services, record.uuid)
             answer = created(record, services.box, waited=int(monotonic() - started))
@@ -94,7 +95,7 @@ class DatabaseController(Controller):
             return Answer(201 if record.status is DatabaseStatus.ACTIVE else 202, answer)
 
         answer = await services.idempotency.run(request, begin=begin, finish=finish)
-        if from_pool:
+        if claimed:
             services.nudger.nudge_soon()
         return answer
 

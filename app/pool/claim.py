@@ -1,7 +1,7 @@
 """Giving a database of the pool to a team, in the transaction of its create. The engine is not asked."""
 
 from time import perf_counter
-from uuid import UUID
+from typing import TypeVar
 
 import msgspec
 
@@ -9,7 +9,9 @@ from app.contracts.base import Engine
 from app.hosts.loads import rooms
 from app.metrics.counters import POOL_CLAIM_SECONDS, POOL_CLAIMS
 from app.plans.plans import Quotas
-from app.store.session import fetch
+from app.store.session import fetch, fetch_one
+
+Row = TypeVar("Row", bound=msgspec.Struct)
 
 
 class Wish(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,21 +28,10 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
     user_id: int
 
 
-class Claimed(msgspec.Struct, frozen=True, kw_only=True):
-    uuid: UUID
-    revision: int | None
-    """Of its limits, where the engine has to be told of others than it was made with."""
-
-
 # The oldest first, so that few get too old. A member that another create is about to take is passed over, without
 # waiting for what becomes of it.
 _CLAIM = """
-UPDATE databases SET
-    team_id = $3, created_by_id = $4, name = $5, plan = $6, storage_hard_limit_gb = $7, connection_hard_limit = $8,
-    warning_threshold_pct = $9, connections = $10, limits_revision = limits_revision + (connections <> $10)::int,
-    position = nextval(pg_get_serial_sequence('databases', 'position')),
-    created_at = now(), updated_at = now(), provisioned_at = now()
-WHERE id = (
+WITH chosen AS (
     SELECT m.id FROM databases m JOIN engine_hosts h ON h.id = m.host_id
     WHERE m.team_id IS NULL AND m.destroyed_at IS NULL AND m.status = 'active'
       AND m.engine = $1 AND ($2::text IS NULL OR m.region = $2)
@@ -50,24 +41,33 @@ WHERE id = (
           WHERE r.host_id = m.host_id AND m.connections + r.room >= $10))
     ORDER BY m.id LIMIT 1 FOR NO KEY UPDATE OF m SKIP LOCKED
 )
-RETURNING uuid, CASE WHEN limits_revision > limits_applied THEN limits_revision END AS revision
+UPDATE databases d SET
+    team_id = $3, created_by_id = $4, name = $5, plan = $6, storage_hard_limit_gb = $7, connection_hard_limit = $8,
+    warning_threshold_pct = $9, connections = $10, limits_revision = limits_revision + (connections <> $10)::int,
+    position = nextval(pg_get_serial_sequence('databases', 'position')),
+    created_at = now(), updated_at = now(), provisioned_at = now()
+FROM chosen, engine_hosts h, teams t WHERE d.id = chosen.id AND h.id = d.host_id AND t.id = $3
+RETURNING d.*, t.name AS team_name, h.host, h.port
 """
 
 
-async def claim(wish: Wish) -> Claimed | None:
-    """A ready member that becomes the team's, on a host with room for its connections; None when there is none."""
+async def claim(wish: Wish, kind: type[Row]) -> Row | None:
+    """A ready member that becomes the team's, on a host with room for its connections; None when there is none. Where
+    the engine has to be told of another number of them, `limits_revision` is ahead of `limits_applied`. `kind` has the
+    columns of `databases` that it wants, and may have `team_name`, `host` and `port`."""
     started = perf_counter()
-    claimed = await _claim(wish, {})
+    claimed = await _claim(wish, kind, {})
     if claimed is None and await _is_ready(wish):
-        claimed = await _claim(wish, await rooms(wish.engine, wish.region))
+        claimed = await _claim(wish, kind, await rooms(wish.engine, wish.region))
     outcome = "miss" if claimed is None else "hit"
     POOL_CLAIMS.labels(wish.engine.value, wish.region or "any", outcome).inc()
     POOL_CLAIM_SECONDS.labels(wish.engine.value, outcome).observe(perf_counter() - started)
     return claimed
 
 
-async def _claim(wish: Wish, room: dict[int, int]) -> Claimed | None:
-    rows = await fetch(
+async def _claim(wish: Wish, kind: type[Row], room: dict[int, int]) -> Row | None:
+    return await fetch_one(
+        kind,
         _CLAIM,
         wish.engine,
         wish.region,
@@ -82,7 +82,6 @@ async def _claim(wish: Wish, room: dict[int, int]) -> Claimed | None:
         list(room),
         list(room.values()),
     )
-    return msgspec.convert(dict(rows[0]), Claimed) if rows else None
 
 
 async def _is_ready(wish: Wish) -> bool:

@@ -43,6 +43,11 @@ class _Row(msgspec.Struct, frozen=True, kw_only=True):
     response_sealed: bytes | None
 
 
+class _Taken(msgspec.Struct, frozen=True):
+    resource: str | None
+    """What an owner that died has committed."""
+
+
 class _Claim(msgspec.Struct, frozen=True, kw_only=True):
     """A key that this request owns for now."""
 
@@ -82,12 +87,15 @@ class Idempotency:
         claim = await _claim_for(request)
         try:
             async with transaction():
-                if not await self._take(claim):
+                taken = await self._take(claim)
+                if taken is None:
                     return await self._answer_to_repeat(claim)
-                accepted = await self._resume(claim) or await self._begin(claim, begin)
+                accepted = Accepted(subject=taken.resource) if taken.resource else await begin()
                 answer = await finish(accepted.subject) if accepted.settled else None
                 if answer is not None:
-                    await self._store(claim, answer)
+                    await self._store(claim, answer, accepted.subject)
+                elif not taken.resource:
+                    await self._note_subject(claim, accepted.subject)
         except AppError as error:
             if error.status in _DECIDED and not error.transient:
                 repeat = await self._store_refusal(claim, error)
@@ -102,9 +110,10 @@ class Idempotency:
                 await self._store(claim, answer)
         return _respond(answer.status, encode(answer.body))
 
-    async def _take(self, claim: _Claim) -> bool:
-        """Whether the key is ours to work on: new, expired, or of an equal request whose owner died."""
-        rows = await fetch(
+    async def _take(self, claim: _Claim) -> _Taken | None:
+        """None unless the key is ours to work on: new, expired, or of an equal request whose owner died."""
+        return await fetch_one(
+            _Taken,
             """
             INSERT INTO idempotency_keys AS k (user_id, key, fingerprint, owner, locked_until, expires_at)
             VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5), now() + make_interval(secs => $6))
@@ -117,7 +126,7 @@ class Idempotency:
             WHERE k.expires_at <= now()
                OR (k.fingerprint = excluded.fingerprint AND k.response_status IS NULL
                    AND coalesce(k.locked_until <= now(), true))
-            RETURNING id
+            RETURNING resource
             """,
             claim.user_id,
             claim.key,
@@ -126,24 +135,15 @@ class Idempotency:
             self._lease,
             self._ttl,
         )
-        return bool(rows)
 
-    async def _resume(self, claim: _Claim) -> Accepted | None:
-        """What an owner that died has committed."""
-        rows = await fetch(
-            "SELECT resource FROM idempotency_keys WHERE user_id = $1 AND key = $2", claim.user_id, claim.key
-        )
-        return Accepted(subject=rows[0]["resource"]) if rows[0]["resource"] else None
-
-    async def _begin(self, claim: _Claim, begin: Callable[[], Awaitable[Accepted]]) -> Accepted:
-        accepted = await begin()
+    async def _note_subject(self, claim: _Claim, subject: str) -> None:
+        """From which a retry goes on, should this process die."""
         await fetch(
             "UPDATE idempotency_keys SET resource = $3 WHERE user_id = $1 AND key = $2",
             claim.user_id,
             claim.key,
-            accepted.subject,
+            subject,
         )
-        return accepted
 
     async def _answer_to_repeat(self, claim: _Claim) -> Response[bytes]:
         row = await fetch_one(
@@ -168,16 +168,17 @@ class Idempotency:
             error=ErrorBody(code=error.code, message=error.message, details=error.details or msgspec.UNSET)
         )
         async with transaction():
-            if not await self._take(claim):
+            if await self._take(claim) is None:
                 return await self._answer_to_repeat(claim)
             await self._store(claim, Answer(error.status, body))
         return None
 
-    async def _store(self, claim: _Claim, answer: Answer) -> None:
+    async def _store(self, claim: _Claim, answer: Answer, subject: str | None = None) -> None:
         """Nothing happens when another request has taken the key over in the meantime."""
         await fetch(
             """
-            UPDATE idempotency_keys SET response_status = $4, response_sealed = $5, owner = NULL, locked_until = NULL
+            UPDATE idempotency_keys SET response_status = $4, response_sealed = $5, owner = NULL, locked_until = NULL,
+                   resource = coalesce($6, resource)
             WHERE user_id = $1 AND key = $2 AND owner = $3
             """,
             claim.user_id,
@@ -185,6 +186,7 @@ class Idempotency:
             claim.owner,
             answer.status,
             self._box.seal(encode(answer.body).decode(), claim.place),
+            subject,
         )
 
     @asynccontextmanager
