@@ -114,7 +114,9 @@ SELECT a.hash, a.user_id, a.user_name, a.user_email, a.id AS key_id, a.name AS k
        a.revoked_at IS NOT NULL AS revoked, a.expired, a.allowed,
        counted.window_count, counted.window_left, counted.month_count, counted.month_added,
        extract(epoch FROM a.this_month + interval '1 month' - a.at AT TIME ZONE 'UTC')::float8 AS month_left,
-       array(SELECT m.team_id FROM memberships m WHERE m.user_id = a.user_id ORDER BY m.id) AS team_ids
+       array(SELECT m.team_id FROM memberships m WHERE m.user_id = a.user_id ORDER BY m.id) AS team_ids,
+       array(SELECT t.tier FROM memberships m JOIN teams t ON t.id = m.team_id
+             WHERE m.user_id = a.user_id ORDER BY m.id) AS team_tiers
 FROM asking a LEFT JOIN counted ON counted.key_id = a.id
 """
 

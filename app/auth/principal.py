@@ -22,3 +22,5 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
     last_used_at: datetime | None
     team_ids: list[int]
     """The caller's teams, the primary one first."""
+    team_tiers: list[str]
+    """Theirs, in the same order, as they were when the request was let in."""

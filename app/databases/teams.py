@@ -11,13 +11,12 @@ from app.store.session import fetch, fetch_one
 
 class Team(msgspec.Struct, frozen=True):
     id: int
-    name: str
     tier: str
 
 
 async def get_team(team_id: int, *, lock: bool = False) -> Team:
     """One that a membership or a database names, so it exists."""
-    query = "SELECT id, name, tier FROM teams WHERE id = $1"
+    query = "SELECT id, tier FROM teams WHERE id = $1"
     team = await fetch_one(Team, f"{query} FOR NO KEY UPDATE" if lock else query, team_id)
     assert team is not None, "a membership or a database names a team that exists"
     return team
@@ -30,8 +29,8 @@ async def team_for_create(principal: Principal, request: CreateDatabase) -> Team
         raise InvalidField("team_id", "This is not a team of yours.")
     if not principal.team_ids:
         raise InvalidField("team_id", "You are in no team that could own the database.")
-    team = await get_team(asked if isinstance(asked, int) else principal.team_ids[0])
-    owned = 0
+    place = principal.team_ids.index(asked) if isinstance(asked, int) else 0
+    team, owned = Team(principal.team_ids[place], principal.team_tiers[place]), 0
     if team.tier == "free":
         # Locked, so that two creates at once don't both find room for the one database.
         team = await get_team(team.id, lock=True)

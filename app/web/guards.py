@@ -4,6 +4,7 @@ Asynchronous though they wait for nothing: Litestar runs synchronous guards in a
 """
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from litestar.connection import ASGIConnection
@@ -18,18 +19,21 @@ IDEMPOTENCY_KEY_PATTERN = r"^[!-~]([ -~]{0,253}[!-~])?$"
 """1 to 255 printable ASCII characters, no blank at either end."""
 
 
-def requires(*scopes: Scope) -> Guard:
-    """The key needs all of these scopes."""
+def demands(scopes: Sequence[Scope], *, needs_key: bool) -> Guard:
+    """The key needs all of these scopes, and the request perhaps an Idempotency-Key. One guard for both, since
+    Litestar copies the whole route for each."""
 
     async def check(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
         for scope in scopes:
             if not grants(connection.user.scopes, scope):
                 raise InsufficientScope(scope.value)
+        if needs_key:
+            _check_idempotency_key(connection)
 
     return check
 
 
-async def requires_idempotency_key(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
+def _check_idempotency_key(connection: ASGIConnection[Any, Any, Any, Any]) -> None:
     key = idempotency_key(connection)
     if not key:
         raise MissingRequiredField(IDEMPOTENCY_HEADER)

@@ -7,7 +7,7 @@ import msgspec
 from app.auth.scopes import Scope
 from app.core.errors import AppError
 from app.web.body import JSONBody
-from app.web.guards import requires, requires_idempotency_key
+from app.web.guards import demands
 
 OPT = "operation"
 
@@ -56,7 +56,7 @@ def operation(
         "operation_id": operation_id,
         "summary": summary,
         "status_code": min(answers),
-        "guards": [*([requires(*scopes)] if scopes else []), *([requires_idempotency_key] if idempotent else [])],
+        "guards": [demands(scopes, needs_key=idempotent)] if scopes or idempotent else [],
         "opt": {OPT: declared},
     }
     if body is not None:

@@ -104,4 +104,5 @@ def principal_of(caller: Caller) -> Principal:
         inactive_ttl_days=None,
         last_used_at=None,
         team_ids=[caller.team_id],
+        team_tiers=["pro"],
     )
