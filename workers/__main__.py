@@ -9,7 +9,7 @@ import sys
 
 import uvloop
 
-from app.contracts.queues import CONTROL_QUEUE
+from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE
 from app.core import logging
 from app.core.settings import InvalidSettings, Settings
 from workers.runner import run
@@ -40,9 +40,11 @@ async def _serve(settings: Settings, queues: list[str]) -> None:
 
 
 def _queue(name: str) -> str:
-    if name == CONTROL_QUEUE or _ENGINE_QUEUE.fullmatch(name):
+    if name in (CONTROL_QUEUE, WEBHOOK_QUEUE) or _ENGINE_QUEUE.fullmatch(name):
         return name
-    raise argparse.ArgumentTypeError(f"{name!r} is no queue; expected {CONTROL_QUEUE} or engine:<region>")
+    raise argparse.ArgumentTypeError(
+        f"{name!r} is no queue; expected {CONTROL_QUEUE}, {WEBHOOK_QUEUE} or engine:<region>"
+    )
 
 
 if __name__ == "__main__":

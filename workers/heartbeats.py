@@ -28,6 +28,7 @@ class _Beating(ActivityInboundInterceptor):
 
 
 async def _beat(interval: float) -> None:
+    # A short step ends before its first beat, which would be one more call for Temporal to keep.
     while True:
-        activity.heartbeat()
         await asyncio.sleep(interval)
+        activity.heartbeat()

@@ -12,10 +12,13 @@ from activities.engine import EngineActivitiesOnHosts
 from activities.pool import PoolActivitiesOnHosts, PoolActivitiesOnStore
 from activities.reconcile import HostReconcileActivitiesOnHosts, ReconcileActivitiesOnStore
 from activities.sweep import SweepActivitiesOnStore
-from app.contracts.queues import CONTROL_QUEUE
+from activities.webhooks import DeliveryRecordsOnStore, WebhookActivitiesOverHTTP
+from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
+from app.egress.sender import Sender
 from app.hosts.adapters import Adapters
+from app.webhooks.attempts import Attempts
 from workflows.served import WORKFLOWS
 
 
@@ -25,6 +28,7 @@ class Tools(msgspec.Struct, frozen=True, kw_only=True):
     settings: Settings
     box: SecretBox
     adapters: Adapters
+    sender: Sender
 
 
 class Serving(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,6 +47,7 @@ _CONTROL = Serving(
         lambda tools: PoolActivitiesOnStore(tools.box, tools.settings),
         lambda _: SweepActivitiesOnStore(),
         lambda _: ReconcileActivitiesOnStore(),
+        lambda _: DeliveryRecordsOnStore(),
     ),
     workflows=WORKFLOWS,
     steps=20,
@@ -62,8 +67,16 @@ _ENGINE = Serving(
     # A step holds one for its lock and works on a second.
     connections=2 * 16,
 )
+_WEBHOOKS = Serving(
+    parts=(lambda tools: WebhookActivitiesOverHTTP(Attempts(tools.box, tools.sender, tools.settings)),),
+    # Far more than one endpoint may take, so that many that hang at once leave room for the others.
+    steps=200,
+    # Held for single statements, before and after the request.
+    connections=20,
+)
 
 
 def serving(queue: str) -> Serving:
-    """All workflows and the activities on our own database on the control queue; work on engines on any other."""
-    return _CONTROL if queue == CONTROL_QUEUE else _ENGINE
+    """All workflows and the activities on our own database on the control queue, outgoing HTTP on the webhook queue,
+    work on engines on any other."""
+    return {CONTROL_QUEUE: _CONTROL, WEBHOOK_QUEUE: _WEBHOOKS}.get(queue, _ENGINE)

@@ -7,9 +7,8 @@ import asyncio
 
 import structlog
 from temporalio.client import Client
-from temporalio.service import RPCError
 
-from app.dispatch.starts import claim_due, note_failure, start
+from app.dispatch.starts import claim_due, note_failure, start_all
 
 _INTERVAL_SECONDS = 0.25
 
@@ -31,13 +30,10 @@ async def relay(client: Client) -> None:
 async def _relay_once(client: Client) -> bool:
     """Whether there was anything to do and all of it worked."""
     pending = await claim_due()
-    worked = bool(pending)
-    for one in pending:
-        try:
-            await start(client, one)
-            log.info("workflow_started_by_relay", workflow_id=one.workflow_id)
-        except (RPCError, RuntimeError, OSError) as fault:
-            worked = False
-            log.warning("workflow_start_failed", workflow_id=one.workflow_id, reason=str(fault))
-            await note_failure(one, str(fault))
-    return worked
+    failed = await start_all(client, pending) if pending else []
+    for one, fault in failed:
+        log.warning("workflow_start_failed", workflow_id=one.workflow_id, reason=str(fault))
+        await note_failure(one, str(fault))
+    if started := len(pending) - len(failed):
+        log.info("workflows_started_by_relay", count=started)
+    return bool(pending) and not failed

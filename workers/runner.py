@@ -17,12 +17,14 @@ from app.contracts.queues import CONTROL_QUEUE
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
 from app.core.temporal import connect
+from app.egress.sender import Sender
 from app.hosts.adapters import Adapters
 from app.store.migrate import migrate
 from app.store.session import connected
 from workers.counting import Counting
 from workers.heartbeats import Heartbeats
 from workers.metrics import WorkerMetrics
+from workers.outbox import tell
 from workers.queues import Tools, serving
 from workers.relay import relay
 from workers.schedules import keep_schedules
@@ -54,12 +56,14 @@ async def run(settings: Settings, queues: Sequence[str], stop: asyncio.Event) ->
         await migrate()
         client = await _connected_client(settings, metrics.runtime)
         await register_search_attributes(client)
-        tools = Tools(settings=settings, box=box, adapters=Adapters(box))
+        tools = Tools(settings=settings, box=box, adapters=Adapters(box), sender=Sender(settings))
         stack.push_async_callback(tools.adapters.close)
+        stack.push_async_callback(tools.sender.close)
         for queue in queues:
             await stack.enter_async_context(build_worker(client, queue, tools))
         background = await metrics.serve(client, stack)
-        background += [relay(client), keep_schedules(client, settings)] if CONTROL_QUEUE in queues else []
+        if CONTROL_QUEUE in queues:
+            background += [relay(client), tell(client, settings), keep_schedules(client, settings)]
         log.info("worker_ready", queues=list(queues))
         await _until(stop, [asyncio.create_task(task) for task in background])
 

@@ -9,7 +9,7 @@ from datetime import timedelta
 from temporalio.common import Priority, RetryPolicy
 from temporalio.workflow import ActivityConfig, LocalActivityConfig
 
-from app.contracts.queues import CONTROL_QUEUE, engine_queue
+from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, engine_queue
 
 _HEARTBEAT = timedelta(seconds=3)
 ENGINE_STEP = timedelta(seconds=60)
@@ -106,4 +106,22 @@ def attempt(region: str, summary: str) -> ActivityConfig:
         start_to_close_timeout=timedelta(seconds=60),
         heartbeat_timeout=_HEARTBEAT,
         retry_policy=RetryPolicy(maximum_attempts=1),
+    )
+
+
+def webhook(endpoint: int, spent: int, round_: int) -> ActivityConfig:
+    """One attempt to deliver. First attempts go before retries, and each endpoint has its turn, so that one with a
+    thousand retries doesn't delay another's first attempt. Retried are failures of our own side alone."""
+    return ActivityConfig(
+        task_queue=WEBHOOK_QUEUE,
+        summary=f"attempt {spent + 1} to deliver to endpoint {endpoint}",
+        priority=Priority(priority_key=2 if spent == 0 else 4, fairness_key=f"endpoint-{endpoint}"),
+        start_to_close_timeout=timedelta(seconds=120),
+        heartbeat_timeout=_HEARTBEAT,
+        retry_policy=RetryPolicy(
+            initial_interval=timedelta(seconds=0.2),
+            backoff_coefficient=2,
+            maximum_interval=timedelta(seconds=30),
+            maximum_attempts=min(3 * 2**round_, _MOST_ATTEMPTS),
+        ),
     )

@@ -6,6 +6,8 @@ Not in the package itself: the sandbox loads that anew, with all that it imports
 from workflows.apply_blueprint import ApplyBlueprintWorkflow
 from workflows.apply_limits import ApplyLimitsWorkflow
 from workflows.delete_database import DeleteDatabaseWorkflow
+from workflows.deliver_webhook import DeliverWebhookWorkflow
+from workflows.end_deliveries import EndDeliveriesWorkflow
 from workflows.provision_database import ProvisionDatabaseWorkflow
 from workflows.reconcile import ReconcileWorkflow
 from workflows.refill_pool import RefillPoolWorkflow
@@ -20,5 +22,7 @@ WORKFLOWS = (
     RefillPoolWorkflow,
     SweepWorkflow,
     ReconcileWorkflow,
+    DeliverWebhookWorkflow,
+    EndDeliveriesWorkflow,
     ApplyBlueprintWorkflow,
 )

@@ -37,6 +37,15 @@ def remnant_workflow_id(database: UUID, host_id: int, move: UUID) -> str:
     return f"remove-remnant/{database}/{host_id}/{move}"
 
 
+def delivery_workflow_id(event: UUID | str, endpoint: int, round_: int = 0) -> str:
+    """`event` is the uuid of an event, or the id of a ping. `round_` counts how often it was asked for again."""
+    return f"deliver-webhook/{event}/{endpoint}" + (f"/{round_}" if round_ else "")
+
+
+def end_deliveries_workflow_id(endpoint: int) -> str:
+    return f"end-deliveries/{endpoint}"
+
+
 DATABASE_ATTRIBUTE = SearchAttributeKey.for_keyword("HeadwaterDatabase")
 TEAM_ATTRIBUTE = SearchAttributeKey.for_int("HeadwaterTeam")
 ENGINE_ATTRIBUTE = SearchAttributeKey.for_keyword("HeadwaterEngine")

@@ -66,8 +66,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """How often one is tried again while it waits."""
     deletion_grace_seconds: float = 86_400
     webhook_retry_schedule: tuple[float, ...] = (0, 5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400)
+    """Seconds to wait before each attempt to deliver a webhook."""
     webhook_allow_cidrs: tuple[str, ...] = ()
+    """Networks that webhooks may be sent to although they are not public."""
     webhook_ca_file: Path | None = None
+    """Authorities that sign receivers' certificates, beside those that this machine trusts."""
+    webhook_timeout_seconds: float = 15
+    """Of an attempt to deliver a webhook, from looking up the name to the answer."""
+    webhook_concurrency: int = 8
+    """Attempts at once for one endpoint, in one worker."""
+    webhook_secret_overlap_seconds: float = 86_400
+    """How long a signing secret that was replaced signs beside the new one."""
     quota_interval_seconds: float = 60
     refill_interval_seconds: float = 30
     reconcile_interval_seconds: float = 300
@@ -128,6 +137,8 @@ _POSITIVE = {
     "idempotency_ttl_seconds",
     "idempotency_lease_seconds",
     "revocation_timeout_seconds",
+    "webhook_timeout_seconds",
+    "webhook_concurrency",
     "quota_interval_seconds",
     "refill_interval_seconds",
     "pool_max_age_seconds",
@@ -138,7 +149,7 @@ _POSITIVE = {
     "nl_timeout_seconds",
     "query_timeout_seconds",
 }
-_NOT_NEGATIVE = {"pool_size", "deletion_grace_seconds", "orphan_age_seconds"}
+_NOT_NEGATIVE = {"pool_size", "deletion_grace_seconds", "orphan_age_seconds", "webhook_secret_overlap_seconds"}
 _RULES: tuple[tuple[set[str], Callable[[Any], bool], str], ...] = (
     (_PORTS, lambda port: not 1 <= port <= 65_535, "expected a port from 1 to 65535"),
     # Written so that "nan" is refused too, and "inf": no wait is for ever.

@@ -5,7 +5,9 @@ first, or Temporal is away, the relay does. Starting twice is harmless: the work
 it works on.
 """
 
+import asyncio
 import contextlib
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -20,6 +22,7 @@ from temporalio.common import (
     WorkflowIDReusePolicy,
 )
 from temporalio.exceptions import WorkflowAlreadyStartedError
+from temporalio.service import RPCError
 
 from app.contracts.base import Contract
 from app.contracts.queues import (
@@ -42,6 +45,7 @@ _HEAD_START_SECONDS = 2.0
 _BACKOFF_LIMIT_SECONDS = 3.0
 """What an end of Temporal's absence may go unnoticed."""
 _RPC_TIMEOUT = timedelta(seconds=3)
+_STARTS_AT_ONCE = 16
 TASK_TIMEOUT = timedelta(seconds=2)
 """A worker that dies in a workflow task costs this long, in place of Temporal's 10 s."""
 
@@ -101,6 +105,34 @@ async def request_start(
     )
 
 
+class Wish(msgspec.Struct, frozen=True, kw_only=True):
+    """One of many workflows to be promised at once."""
+
+    workflow_id: str
+    request: Contract
+    summary: str
+
+
+async def request_starts(workflow: Any, wishes: Sequence[Wish], *, priority: int) -> list[WorkflowStart]:
+    """The same as `request_start` for many, in one statement."""
+    return await fetch_all(
+        WorkflowStart,
+        """
+        INSERT INTO workflow_starts (workflow, workflow_id, input, priority, summary, next_attempt_at)
+        SELECT $1, wish.workflow_id, wish.input::jsonb, $5, wish.summary, now() + make_interval(secs => $6)
+        FROM unnest($2::text[], $3::text[], $4::text[]) AS wish (workflow_id, input, summary)
+        ON CONFLICT (workflow_id) DO UPDATE SET workflow_id = excluded.workflow_id
+        RETURNING id, workflow, workflow_id, input::text AS input, priority, summary
+        """,
+        workflow.__temporal_workflow_definition.name,
+        [wish.workflow_id for wish in wishes],
+        [msgspec.json.encode(wish.request).decode() for wish in wishes],
+        [wish.summary for wish in wishes],
+        priority,
+        _HEAD_START_SECONDS,
+    )
+
+
 async def claim_due(limit: int = 50) -> list[WorkflowStart]:
     """Rows that nobody has started in time, for the relay. Each is left alone for a growing while, so that
     several relays share the work."""
@@ -121,6 +153,30 @@ async def claim_due(limit: int = 50) -> list[WorkflowStart]:
 async def start(client: Client, pending: WorkflowStart) -> None:
     """Starts the workflow and strikes the promise. Safe to repeat. Raises what Temporal's client raises when
     it can't be reached."""
+    await _start(client, pending)
+    await fetch("DELETE FROM workflow_starts WHERE id = $1", pending.id)
+
+
+async def start_all(client: Client, pending: Sequence[WorkflowStart]) -> list[tuple[WorkflowStart, Exception]]:
+    """Starts them side by side, strikes the promises of all that it could, and returns the others with the reason.
+    Where the client's process serves workflows too, each begins there without a detour through its queue."""
+    slots = asyncio.Semaphore(_STARTS_AT_ONCE)
+
+    async def attempt(one: WorkflowStart) -> Exception | None:
+        async with slots:
+            try:
+                await _start(client, one, eager=True)
+            except (RPCError, RuntimeError, OSError) as fault:
+                return fault
+        return None
+
+    faults = await asyncio.gather(*map(attempt, pending))
+    started = [one.id for one, fault in zip(pending, faults, strict=True) if fault is None]
+    await fetch("DELETE FROM workflow_starts WHERE id = any($1::bigint[])", started)
+    return [(one, fault) for one, fault in zip(pending, faults, strict=True) if fault is not None]
+
+
+async def _start(client: Client, pending: WorkflowStart, *, eager: bool = False) -> None:
     request = msgspec.json.decode(pending.input, type=_Subject)
     # An earlier start may have succeeded with its answer lost, and the workflow ended since.
     with contextlib.suppress(WorkflowAlreadyStartedError):
@@ -136,9 +192,9 @@ async def start(client: Client, pending: WorkflowStart) -> None:
             priority=Priority(priority_key=pending.priority, fairness_key=_fairness_key(request)),
             task_timeout=TASK_TIMEOUT,
             rpc_timeout=_RPC_TIMEOUT,
+            request_eager_start=eager,
         )
     WORKFLOW_STARTS.labels(pending.workflow, "started").inc()
-    await fetch("DELETE FROM workflow_starts WHERE id = $1", pending.id)
 
 
 async def note_failure(pending: WorkflowStart, reason: str) -> None:
@@ -164,6 +220,7 @@ class _Subject(msgspec.Struct, frozen=True):
     engine: str | None = None
     region: str | None = None
     team_id: int | None = None
+    endpoint: int | None = None
 
 
 def _summary(subject: _Subject) -> str:
@@ -172,7 +229,9 @@ def _summary(subject: _Subject) -> str:
 
 
 def _fairness_key(subject: _Subject) -> str:
-    """So that one team's thousand requests don't delay another's one."""
+    """So that one team's thousand requests don't delay another's one, nor a receiver's thousand retries another's."""
+    if subject.endpoint is not None:
+        return f"endpoint-{subject.endpoint}"
     return UPKEEP_FAIRNESS if subject.team_id is None else f"team-{subject.team_id}"
 
 

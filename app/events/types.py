@@ -1,4 +1,7 @@
-"""Every kind of event, declared once. Interface specification, section 6."""
+"""Every kind of event, declared once. Interface specification, section 6.
+
+What may be subscribed to, the catalogue in docs/webhooks.md and the API's description all derive from it.
+"""
 
 from enum import StrEnum
 
@@ -17,3 +20,4 @@ class EventType(StrEnum):
     DATABASE_PROVISIONING_STARTED = "database.provisioning_started", "A new database is queued for provisioning."
     DATABASE_PROVISIONED = "database.provisioned", "A database is active and ready for connections."
     DATABASE_DELETED = "database.deleted", "A database is deleted."
+    PING = "ping", "The test-delivery operation is used."

@@ -70,7 +70,10 @@ def _answer(declared: Operation, status: int) -> dict[str, Any]:
     }
     if declared.links:
         described["links"] = {
-            operation_id: {"operationId": operation_id, "parameters": {"uuid": "$response.body#/data/uuid"}}
+            operation_id: {
+                "operationId": operation_id,
+                "parameters": {declared.link_by: f"$response.body#/data/{declared.link_by}"},
+            }
             for operation_id in declared.links
         }
     return described

@@ -21,6 +21,7 @@ from app.core.settings import Settings
 from app.core.temporal import connect
 from app.databases.routes import DatabaseController
 from app.dispatch.starter import Starter
+from app.egress.sender import Sender
 from app.http.authenticate import Authenticate
 from app.http.documentation import documentation
 from app.http.errors import EXCEPTION_HANDLERS
@@ -40,6 +41,7 @@ from app.store.session import connected
 from app.web.idempotency import Idempotency
 from app.web.request_id import RequestIds
 from app.web.services import Services
+from app.webhooks.routes import WebhookController
 
 _BODY_LIMIT = 1024 * 1024
 
@@ -96,6 +98,7 @@ def _api() -> Router:
             validate_blueprint,
             apply_blueprint,
             get_application,
+            WebhookController,
         ],
         middleware=[Authenticate],
     )
@@ -118,6 +121,8 @@ async def _open_services(stack: AsyncExitStack, settings: Settings, box: SecretB
     watch = await stack.enter_async_context(RowWatch(settings.control_dsn).running())
     admitting = await stack.enter_async_context(admission(settings.control_dsn))
     client = await connect(settings.temporal_address, settings.temporal_namespace, lazy=True)
+    sender = Sender(settings)
+    stack.push_async_callback(sender.close)
     starter = Starter(client)
     stack.push_async_callback(starter.close)
     nudger = Nudger(client)
@@ -134,4 +139,5 @@ async def _open_services(stack: AsyncExitStack, settings: Settings, box: SecretB
         nudger=nudger,
         watch=watch,
         idempotency=idempotency,
+        sender=sender,
     )

@@ -21,6 +21,8 @@ from app.http.json_schemas import components, reference
 from app.web.envelope import ErrorAnswer
 from app.web.guards import IDEMPOTENCY_HEADER, IDEMPOTENCY_KEY_PATTERN
 from app.web.operation import OPT, Operation
+from app.webhooks.examples import EXAMPLE_ENDPOINT
+from app.webhooks.schemas import EndpointView
 
 _EVERY = (
     errors.Unauthorized,
@@ -49,6 +51,15 @@ _DESCRIPTION = (
     "with `Allow`. New fields and operations may be added at any time: tolerate fields that you don't know."
 )
 _EXAMPLES: dict[str, Any] = {"uuid": EXAMPLE_UUID, "starting_after": EXAMPLE_UUID, "limit": 25}
+_WEBHOOK_HEADERS = {
+    "X-Service-Signature": ("`sha256=` and the hex HMAC-SHA256 of the raw body under the endpoint's secret.", True),
+    "X-Service-Event": ("The event's name.", True),
+    "webhook-id": ("The same for every attempt: what arrives twice can be told by it.", True),
+    "webhook-timestamp": ("When this attempt was signed, in seconds since 1970.", True),
+    "webhook-signature": ("Signatures of Standard Webhooks, divided by blanks, of every secret in force.", True),
+    "X-Service-Signature-Previous": ("The same as `X-Service-Signature` under the secret lately replaced.", False),
+}
+"""What it says, and whether it is on every delivery."""
 _TYPES: dict[Any, str] = {int: "integer", bool: "boolean", str: "string"}
 
 
@@ -116,12 +127,13 @@ def _parameters(path: str, handler: HTTPRouteHandler, declared: Operation) -> It
         schema = {"type": "string", "format": "uuid"} if name == "uuid" else {"type": "integer", "minimum": 1}
         yield {"name": name, "in": "path", "required": True, "schema": schema} | _example(name)
     for field, parameter in _query_parameters(handler):
+        schema = _query_schema(field, parameter)
         yield {
             "name": parameter.name,
             "in": "query",
             "description": parameter.description,
-            "schema": _query_schema(field, parameter),
-        } | _example(parameter.name)
+            "schema": schema,
+        } | _query_example(parameter.name, schema)
     if declared.idempotent:
         yield {
             "name": IDEMPOTENCY_HEADER,
@@ -136,6 +148,11 @@ def _parameters(path: str, handler: HTTPRouteHandler, declared: Operation) -> It
 
 def _example(name: str | None) -> dict[str, Any]:
     return {"example": _EXAMPLES[name]} if name in _EXAMPLES else {}
+
+
+def _query_example(name: str | None, schema: dict[str, Any]) -> dict[str, Any]:
+    """None for a cursor that is a number: nobody has one that was never given out."""
+    return {} if name == "starting_after" and schema["type"] == "integer" else _example(name)
 
 
 def _query_parameters(handler: HTTPRouteHandler) -> list[tuple[FieldDefinition, QueryParameter]]:
@@ -168,44 +185,36 @@ def _errors(path: str, declared: Operation, handler: HTTPRouteHandler) -> Sequen
 
 
 def _webhook(event: EventType) -> dict[str, Any]:
+    subject, example = (EndpointView, EXAMPLE_ENDPOINT) if event is EventType.PING else (DatabaseView, EXAMPLE_DATABASE)
     payload = {
         "type": "object",
         "required": ["event", "timestamp", "data"],
         "properties": {
             "event": {"const": event.value},
             "timestamp": {"type": "string", "format": "date-time"},
-            "data": reference(DatabaseView),
+            "data": reference(subject),
         },
     }
-    example = {
+    body = {
         "event": event.value,
         "timestamp": "2026-11-20T08:00:00.000000+00:00",
-        "data": msgspec.to_builtins(EXAMPLE_DATABASE),
-    }
-    signature = {
-        "name": "X-Service-Signature",
-        "in": "header",
-        "required": True,
-        "description": "`sha256=` and the hex HMAC-SHA256 of the raw body under the endpoint's secret.",
-        "schema": {"type": "string"},
-    }
-    name = {
-        "name": "X-Service-Event",
-        "in": "header",
-        "required": True,
-        "description": "The event's name.",
-        "schema": {"const": event.value},
+        "data": msgspec.to_builtins(example),
     }
     return {
         "post": {
             "operationId": "on" + "".join(part.title() for part in re.split(r"[._]", event.value)),
             "summary": event.description,
             "security": [],
-            "parameters": [signature, name],
-            "requestBody": {"required": True, "content": {"application/json": {"schema": payload, "example": example}}},
+            "parameters": [_webhook_header(event, name, *described) for name, described in _WEBHOOK_HEADERS.items()],
+            "requestBody": {"required": True, "content": {"application/json": {"schema": payload, "example": body}}},
             "responses": {"2XX": {"description": "Any such answer counts as delivered."}},
         }
     }
+
+
+def _webhook_header(event: EventType, name: str, description: str, required: bool) -> dict[str, Any]:
+    schema = {"const": event.value} if name == "X-Service-Event" else {"type": "string"}
+    return {"name": name, "in": "header", "required": required, "description": description, "schema": schema}
 
 
 def formatted(description: dict[str, Any]) -> bytes:

@@ -17,7 +17,7 @@ from app.local.mysql import MysqlService
 from app.local.mysql_install import detect_flavour
 from app.local.ports import LOOPBACK, PortAllocator
 from app.local.postgres import PostgresService
-from app.local.python_services import ApiService, WorkerService
+from app.local.python_services import ApiService, WorkerService, every_queue
 from app.local.screen import Screen
 from app.local.stack_file import StackFile, StackHost
 from app.local.temporal import TemporalService
@@ -94,7 +94,7 @@ class Parts:
             metrics_port=self._port("the worker's metrics page", settings.metrics_port or _METRICS_PORT),
             log=home.log("worker"),
             environ=lambda: self.environ(self.worker.port),
-            regions=settings.regions,
+            queues=every_queue(settings.regions),
         )
         self._secret_keys = settings.secret_keys or home.secret_keys()
         try:

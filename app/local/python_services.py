@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from app.contracts.queues import CONTROL_QUEUE, engine_queue
+from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, engine_queue
 from app.local.processes import Command
 from app.local.services import Service
 
@@ -49,16 +49,21 @@ class ApiService(Service):
         return int(status[1]) if len(status) > 1 else 0
 
 
+def every_queue(regions: tuple[str, ...]) -> tuple[str, ...]:
+    """What a worker serves that is the only one."""
+    return (CONTROL_QUEUE, WEBHOOK_QUEUE, *map(engine_queue, regions))
+
+
 class WorkerService(Service):
-    """One worker process on every queue. It listens for nothing but its metrics, on `metrics_port`, if at all; its log
+    """One worker process on these queues. It listens for nothing but its metrics, on `metrics_port`, if at all; its log
     tells when it has begun to poll."""
 
     def __init__(
-        self, name: str, *, log: Path, environ: Environ, regions: tuple[str, ...], metrics_port: int = 0
+        self, name: str, *, log: Path, environ: Environ, queues: tuple[str, ...], metrics_port: int = 0
     ) -> None:
         super().__init__(name, metrics_port, log)
         self._environ = environ
-        self._queues = (CONTROL_QUEUE, *map(engine_queue, regions))
+        self._queues = queues
         self._log_start = 0
 
     def command(self) -> Command:

@@ -5,7 +5,7 @@ import contextlib
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from typing import TypeVar
 from uuid import UUID
 
 import asyncpg
@@ -27,6 +27,30 @@ async def announce(database: UUID) -> None:
     await fetch("SELECT pg_notify($1, $2)", _CHANNEL, str(database))
 
 
+async def listen(dsn: str, channel: str, heard: Callable[[str], None]) -> None:
+    """Calls `heard` with each notice's text until it is cancelled, and connects again whenever the connection is lost:
+    what was sent meanwhile is lost, so whoever listens also looks by itself from time to time."""
+    while True:
+        try:
+            await _listen_once(dsn, channel, heard)
+        except Exception as fault:
+            # Whatever it was: a process without its listener would answer late for ever.
+            log.warning("listener_lost", reason=str(fault) or type(fault).__name__)
+        await asyncio.sleep(0.5)
+
+
+async def _listen_once(dsn: str, channel: str, heard: Callable[[str], None]) -> None:
+    settings = {"application_name": f"{APPLICATION_NAME} listener"}
+    connection = await asyncpg.connect(dsn, timeout=5, server_settings=settings)
+    try:
+        closed = asyncio.Event()
+        connection.add_termination_listener(lambda _: closed.set())
+        await connection.add_listener(channel, lambda *notice: heard(notice[3]))
+        await closed.wait()
+    finally:
+        connection.terminate()
+
+
 class RowWatch:
     """One listening connection a process, and the waiters behind it."""
 
@@ -37,7 +61,7 @@ class RowWatch:
     @asynccontextmanager
     async def running(self) -> AsyncIterator["RowWatch"]:
         """Listens for the block, and connects again whenever the connection is lost."""
-        listener = asyncio.create_task(self._listen())
+        listener = asyncio.create_task(listen(self._dsn, _CHANNEL, self._on_notice))
         try:
             yield self
         finally:
@@ -65,26 +89,6 @@ class RowWatch:
             if not self._waiters[key]:
                 del self._waiters[key]
 
-    async def _listen(self) -> None:
-        while True:
-            try:
-                await self._listen_once()
-            except Exception as fault:
-                # Whatever it was: a process without its listener would answer late for ever.
-                log.warning("listener_lost", reason=str(fault) or type(fault).__name__)
-            await asyncio.sleep(0.5)
-
-    async def _listen_once(self) -> None:
-        settings = {"application_name": f"{APPLICATION_NAME} listener"}
-        connection = await asyncpg.connect(self._dsn, timeout=5, server_settings=settings)
-        try:
-            closed = asyncio.Event()
-            connection.add_termination_listener(lambda _: closed.set())
-            await connection.add_listener(_CHANNEL, self._on_notice)
-            await closed.wait()
-        finally:
-            connection.terminate()
-
-    def _on_notice(self, *notice: Any) -> None:
-        for changed in self._waiters.get(notice[3], ()):
+    def _on_notice(self, database: str) -> None:
+        for changed in self._waiters.get(database, ()):
             changed.set()

@@ -15,7 +15,7 @@ OPT = "operation"
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
     """For the API's description. `answers` maps a status to the struct that is the body, `examples` to one such
     body; `errors` are those that the operation itself may meet, beyond those that its parts bring along; `links` are
-    the operations that take the `data.uuid` of the answers."""
+    the operations that take an identifier of the answers, `data.uuid` or what `link_by` names."""
 
     scopes: tuple[Scope, ...]
     answers: dict[int, Any]
@@ -25,6 +25,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     example: dict[str, Any] | None
     idempotent: bool
     links: tuple[str, ...]
+    link_by: str
 
 
 def operation(
@@ -39,6 +40,7 @@ def operation(
     example: dict[str, Any] | None = None,
     idempotent: bool = False,
     links: tuple[str, ...] = (),
+    link_by: str = "uuid",
 ) -> dict[str, Any]:
     """The keyword arguments of a route's decorator. `body` is the struct that `data` is read as, `example` one such
     body; `idempotent` operations demand an Idempotency-Key."""
@@ -51,6 +53,7 @@ def operation(
         example=example,
         idempotent=idempotent,
         links=links,
+        link_by=link_by,
     )
     arguments: dict[str, Any] = {
         "operation_id": operation_id,

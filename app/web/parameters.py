@@ -20,6 +20,15 @@ StartingAfter = Annotated[
         schema_extra={"format": "uuid"},
     ),
 ]
+StartingAfterId = Annotated[
+    str | None,
+    QueryParameter(
+        name="starting_after",
+        description="Identifier of the previous page's last item.",
+        schema_extra={"type": "integer", "minimum": 1, "maximum": _LARGEST},
+    ),
+]
+"""Text, which `cursor_id` reads: Litestar would take `null` for none given."""
 Wait = Annotated[bool, QueryParameter(name="wait", description="Answer when the work is done, or at the timeout.")]
 Timeout = Annotated[int, QueryParameter(name="timeout", ge=1, le=120, description="Seconds to wait at most.")]
 
@@ -34,9 +43,20 @@ def path_uuid(text: str, what: str) -> UUID:
 
 def path_id(text: str, what: str) -> int:
     """The same for an identifier that is a number."""
-    if not re.fullmatch(r"[1-9][0-9]{0,18}", text, re.ASCII) or int(text) > _LARGEST:
+    number = parse_id(text)
+    if number is None:
         raise NotFound(what)
-    return int(text)
+    return number
+
+
+def cursor_id(text: str | None) -> int | None:
+    """Raises `InvalidField` for what is no identifier."""
+    if text is None:
+        return None
+    number = parse_id(text)
+    if number is None:
+        raise InvalidField("starting_after", "Expected a number from 1 on.")
+    return number
 
 
 def cursor_uuid(text: str | None) -> UUID | None:
@@ -56,3 +76,9 @@ def parse_uuid(text: str) -> UUID | None:
     except ValueError:
         return None
     return uuid if str(uuid) == text.lower() else None
+
+
+def parse_id(text: str) -> int | None:
+    """Digits alone; Python's own parser takes signs, blanks and underscores too."""
+    number = int(text) if re.fullmatch(r"[1-9][0-9]{0,18}", text, re.ASCII) else 0
+    return number if 1 <= number <= _LARGEST else None

@@ -9,6 +9,7 @@ from app.auth.client_address import Network
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
 from app.dispatch.starter import Starter
+from app.egress.sender import Sender
 from app.pool.nudge import Nudger
 from app.store.notify import RowWatch
 from app.web.idempotency import Idempotency
@@ -23,6 +24,7 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     nudger: Nudger
     watch: RowWatch
     idempotency: Idempotency
+    sender: Sender
 
 
 Injected = NamedDependency[SkipValidation[Services]]

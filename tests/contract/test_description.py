@@ -41,9 +41,24 @@ SPECIFIED = {
     ("PATCH", "/api/v1/blueprints/{uuid}"): {"blueprints:write"},
     ("DELETE", "/api/v1/blueprints/{uuid}"): {"blueprints:write"},
     ("POST", "/api/v1/blueprint_validations"): {"blueprints:read"},
+    ("POST", "/api/v1/webhook_endpoints"): {"webhooks:write"},
+    ("GET", "/api/v1/webhook_endpoints"): {"webhooks:read"},
+    ("DELETE", "/api/v1/webhook_endpoints/{id}"): {"webhooks:write"},
+    ("POST", "/api/v1/webhook_endpoints/{id}/test_deliveries"): {"webhooks:write"},
+    ("GET", "/api/v1/webhook_endpoints/{id}/deliveries"): {"webhooks:read"},
+    # Ours.
+    ("POST", "/api/v1/webhook_endpoints/{id}/secret_rotations"): {"webhooks:write"},
+    ("GET", "/api/v1/webhook_endpoints/{id}/deliveries/{delivery_id}"): {"webhooks:read"},
+    ("POST", "/api/v1/webhook_endpoints/{id}/deliveries/{delivery_id}/retries"): {"webhooks:write"},
 }
-"""Interface specification, sections 4.2 to 4.12."""
-UNKEYED = {"updateBlueprint", "deleteBlueprint", "validateBlueprint"}
+"""Interface specification, section 4."""
+UNKEYED = {
+    "updateBlueprint",
+    "deleteBlueprint",
+    "validateBlueprint",
+    "testWebhookEndpoint",
+    "retryWebhookDelivery",
+}
 """Operations that change something, or read a body, and take no Idempotency-Key: section 4.13."""
 
 
@@ -145,7 +160,13 @@ def test_every_event_is_described() -> None:
         assert media["example"]["event"] == name
         DESCRIPTION.validate(media["schema"], media["example"])
         headers = {parameter["name"] for parameter in item["post"]["parameters"] if parameter["required"]}
-        assert headers == {"X-Service-Signature", "X-Service-Event"}
+        assert headers == {
+            "X-Service-Signature",
+            "X-Service-Event",
+            "webhook-id",
+            "webhook-timestamp",
+            "webhook-signature",
+        }
 
 
 def test_links_lead_to_operations() -> None:

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from app.cli.main import main
-from app.contracts.queues import CONTROL_QUEUE, engine_queue
+from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, engine_queue
 from app.core.secrets import new_key_setting
 from app.core.settings import PREFIX, Settings
 from app.http.health import ready
@@ -40,7 +40,7 @@ def test_modules_exist() -> None:
     commands = [compose.command(service) for service in OURS.values()]
     commands += [service["healthcheck"]["test"][1:] for service in OURS.values() if "healthcheck" in service]
     modules = [command[2] for command in commands if command[:2] == ["python", "-m"]]
-    assert len(modules) == 5
+    assert len(modules) == 7
     for module in modules:
         spec = importlib.util.find_spec(module)
         assert spec, module
@@ -56,7 +56,7 @@ def test_every_queue_has_a_worker_that_is_asked_for_its_own() -> None:
             assert service["healthcheck"]["test"][3:] == ["workers.health", "--queue", *queues], name
             served += [_queue(queue) for queue in queues]
     region = SERVICES["hosts"]["environment"]["ENGINE_REGION"]
-    assert served == [CONTROL_QUEUE, engine_queue(region)]
+    assert served == [CONTROL_QUEUE, WEBHOOK_QUEUE, engine_queue(region)]
     assert "engines" in SERVICES[f"worker-{region}"]["networks"]
 
 

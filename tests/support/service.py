@@ -19,7 +19,7 @@ from app.core.secrets import SecretBox, new_key_setting
 from app.hosts.service import NewHost, add_host
 from app.local.ports import LOOPBACK, free_port
 from app.local.processes import ChildProcess
-from app.local.python_services import ApiService, WorkerService
+from app.local.python_services import ApiService, WorkerService, every_queue
 from app.local.services import server_environ, start
 from app.local.temporal import TemporalService
 from app.store.migrate import migrate
@@ -145,7 +145,7 @@ async def running_service(
             metrics_port=metrics_port,
             log=folder / "worker.log",
             environ=lambda: service.environ(METRICS_PORT=str(metrics_port)),
-            regions=(REGION,),
+            queues=every_queue((REGION,)),
         )
         service = RunningService(
             folder,

@@ -4,7 +4,6 @@ The tests play them; `tests.workflows.record` plays them too, and keeps their hi
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -12,7 +11,7 @@ from uuid import UUID
 from temporalio.client import WorkflowExecutionStatus
 
 from app.contracts.applications import ApplicationStatus, Applied, ApplyBlueprint, ApplyBlueprintInput
-from app.contracts.base import Contract, Engine
+from app.contracts.base import Engine
 from app.contracts.databases import (
     ApplyLimits,
     ApplyLimitsInput,
@@ -29,6 +28,8 @@ from app.contracts.pool import PoolLook, RefillPool, VerifyMembers
 from app.contracts.reconcile import HostRef, Reconcile, Reconciled
 from app.contracts.upkeep import Sweep, Swept
 from tests.workflows.fakes import Script, fails
+from tests.workflows.scenario import Scenario
+from tests.workflows.webhook_scenarios import WEBHOOK_SCENARIOS
 
 DATABASE = UUID("6f1f3a52-5f0c-4a55-9f0e-0d6b8f6f2a11")
 REGION = "test-1"
@@ -50,26 +51,7 @@ ROUND = 3
 """Attempts in the first round of an engine's step."""
 UPKEEP_ATTEMPTS = 5
 """Of a step of a scheduled run."""
-COMPLETED = WorkflowExecutionStatus.COMPLETED
 CANCELED = WorkflowExecutionStatus.CANCELED
-
-
-@dataclass(frozen=True)
-class Scenario:
-    """`script` makes a fresh one. `cancel` cancels the workflow once an activity of its hangs."""
-
-    workflow: Any
-    request: Contract | None
-    script: Callable[[], Script]
-    calls: list[str]
-    ends: WorkflowExecutionStatus = COMPLETED
-    details: str = ""
-    """Part of what the workflow says of itself at its end."""
-    cancel: bool = False
-
-    @property
-    def arguments(self) -> list[Contract]:
-        return [] if self.request is None else [self.request]
 
 
 def _moved_to(placement: Placement) -> Callable[[], Placement]:
@@ -267,6 +249,7 @@ SCENARIOS = {
         ["list_hosts", *["reconcile_records"] * UPKEEP_ATTEMPTS, "reconcile_host"],
         details="Couldn't look at our own records: as the script says.",
     ),
+    **WEBHOOK_SCENARIOS,
     "apply-completed": Scenario(
         ApplyBlueprint, APPLICATION, Script, ["apply_blueprint"], details="Completed: 3 of 3 statements"
     ),

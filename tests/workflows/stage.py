@@ -12,10 +12,12 @@ from temporalio.api.sdk.v1 import WorkflowMetadata
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 from temporalio.worker import Worker
 
-from app.contracts.queues import CONTROL_QUEUE, engine_queue
+from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, engine_queue
 from tests.support.waiting import until
 from tests.workflows.fakes import Script, control_fakes, engine_fakes
-from tests.workflows.scenarios import REGION, Scenario
+from tests.workflows.scenario import Scenario
+from tests.workflows.scenarios import REGION
+from tests.workflows.webhook_fakes import FakeDeliveryRecords, FakeWebhooks
 from workers.runner import activity_methods, sandbox
 from workflows.served import WORKFLOWS
 
@@ -26,11 +28,12 @@ Handle = WorkflowHandle[Any, Any]
 
 @asynccontextmanager
 async def workers(client: Client, script: Script) -> AsyncIterator[None]:
-    """One for the workflows and the control activities, one for the engines of the test's region."""
+    """One for the workflows and the control activities, one for the engines of the test's region, one for webhooks."""
     async with AsyncExitStack() as stack:
         for queue, fakes, workflows in (
-            (CONTROL_QUEUE, control_fakes(script), WORKFLOWS),
+            (CONTROL_QUEUE, [*control_fakes(script), FakeDeliveryRecords(script)], WORKFLOWS),
             (engine_queue(REGION), engine_fakes(script), ()),
+            (WEBHOOK_QUEUE, [FakeWebhooks(script)], ()),
         ):
             await stack.enter_async_context(
                 Worker(

@@ -11,7 +11,7 @@ from typing import Any
 from temporalio.client import Client
 
 from app import contracts
-from app.contracts.queues import CONTROL_QUEUE, engine_queue
+from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, engine_queue
 from app.core.temporal import connect
 from tests.support.tools import tools
 from tests.workflows.record import FOLDER
@@ -19,7 +19,7 @@ from workers.queues import serving
 from workers.runner import build_worker
 from workflows.served import WORKFLOWS
 
-_QUEUES = (CONTROL_QUEUE, engine_queue("test-1"))
+_QUEUES = (CONTROL_QUEUE, WEBHOOK_QUEUE, engine_queue("test-1"))
 _ACTIVITY, _WORKFLOW = "__temporal_activity_definition", "__temporal_workflow_definition"
 
 

@@ -10,7 +10,8 @@ from app.contracts.databases import DeleteDatabaseInput
 from app.core.temporal import DATA_CONVERTER
 from app.local.temporal import find_program
 from tests.workflows.fakes import Script
-from tests.workflows.scenarios import DELETED, GRACE, SCENARIOS, SUBJECT, Scenario
+from tests.workflows.scenario import Scenario
+from tests.workflows.scenarios import DELETED, GRACE, SCENARIOS, SUBJECT
 from tests.workflows.stage import Handle, begin, says, workers
 
 PUNCTUAL = timedelta(seconds=2)

@@ -8,6 +8,7 @@ from app.store.tables.hosts import EngineHost
 from app.store.tables.pool import PoolTarget
 from app.store.tables.queries import QueryExecution, QueryReader
 from app.store.tables.requests import Event, IdempotencyKey, WorkflowStart
+from app.store.tables.webhooks import WebhookAttempt, WebhookDelivery, WebhookEndpoint, WebhookSecret
 
 TABLES = (
     User,
@@ -24,6 +25,10 @@ TABLES = (
     QueryExecution,
     PoolTarget,
     Finding,
+    WebhookEndpoint,
+    WebhookSecret,
+    WebhookDelivery,
+    WebhookAttempt,
     Blueprint,
     BlueprintVersion,
     BlueprintApplication,

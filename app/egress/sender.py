@@ -1,0 +1,167 @@
+"""One request to a receiver, and what came back of it: bounded in time and in bytes, through the guard."""
+
+import asyncio
+import ssl
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from importlib.metadata import version
+from time import monotonic
+
+import httpcore
+import msgspec
+
+from app.core.clock import utc_now
+from app.core.settings import Settings
+from app.egress.addresses import AddressRule
+from app.egress.guard import AddressRefused, Guard, GuardedBackend, Resolve, resolve_by_system
+from app.egress.targets import Target, UnusableURL, parse_target
+
+CONNECT_SECONDS = 5.0
+_USER_AGENT = f"Headwater-Webhooks/{version('headwater')}"
+_READ_BYTES = 16 * 1024
+"""So much of an answer is read, so that the connection of a usual one can serve again."""
+_KEPT_BYTES = 2 * 1024
+_BODY_SECONDS = 2.0
+"""How long the answer's body may take; the status alone decides."""
+_IDLE_CONNECTIONS, _IDLE_SECONDS = 100, 5.0
+_MOST_WAIT = 86_400.0
+_MAY_DEFER = (429, 503)
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """What an attempt brought. `error` is None when it was delivered."""
+
+    code: int | None = None
+    error: str | None = None
+    body: str | None = None
+    """The first bytes of the answer."""
+    duration: float = 0
+    """Seconds."""
+    retry_after: float | None = None
+    """Seconds that the receiver asked to be left alone for."""
+
+    @property
+    def delivered(self) -> bool:
+        return self.error is None
+
+
+class Sender:
+    """Keeps connections of its own: no proxies from the environment, no redirects, no cookies."""
+
+    def __init__(self, settings: Settings, *, resolve: Resolve = resolve_by_system) -> None:
+        """Raises `OSError` or `ValueError` for settings that can't be used."""
+        context = ssl.create_default_context()
+        if settings.webhook_ca_file is not None:
+            context.load_verify_locations(settings.webhook_ca_file)
+        self.guard = Guard(AddressRule(settings.webhook_allow_cidrs), resolve)
+        self._timeout = settings.webhook_timeout_seconds
+        self._pool = httpcore.AsyncConnectionPool(
+            ssl_context=context,
+            network_backend=GuardedBackend(self.guard),
+            max_connections=None,
+            max_keepalive_connections=_IDLE_CONNECTIONS,
+            keepalive_expiry=_IDLE_SECONDS,
+        )
+
+    async def close(self) -> None:
+        await self._pool.aclose()
+
+    async def send(self, url: str, headers: dict[str, str], body: bytes) -> Answer:
+        """One POST. Whatever goes wrong is in the answer."""
+        started = monotonic()
+        seen = _Seen()
+        error: str | None = None
+        try:
+            async with asyncio.timeout(self._timeout):
+                await self._exchange(parse_target(url), headers, body, seen)
+        except (UnusableURL, AddressRefused) as fault:
+            error = str(fault)
+        except (TimeoutError, httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError) as fault:
+            error = self._words(fault) if seen.code is None else None
+        if seen.code is not None:
+            error = _judgement(seen.code)
+        return Answer(
+            code=seen.code,
+            error=error,
+            body=bytes(seen.body[:_KEPT_BYTES]).decode(errors="replace").replace("\x00", "\ufffd")
+            if seen.code is not None
+            else None,
+            duration=monotonic() - started,
+            retry_after=seen.retry_after if seen.code in _MAY_DEFER else None,
+        )
+
+    async def _exchange(self, target: Target, headers: dict[str, str], body: bytes, seen: "_Seen") -> None:
+        limits = dict.fromkeys(("read", "write", "pool"), self._timeout)
+        limits["connect"] = min(CONNECT_SECONDS, self._timeout)
+        url = httpcore.URL(scheme=b"https", host=target.host, port=target.port, target=target.path)
+        async with self._pool.stream(
+            "POST", url, headers=_head(target, headers, body), content=body, extensions={"timeout": limits}
+        ) as response:
+            seen.code = response.status
+            seen.retry_after = _retry_after(response.headers)
+            async with asyncio.timeout(_BODY_SECONDS):
+                async for chunk in response.aiter_stream():
+                    seen.body += chunk
+                    if len(seen.body) >= _READ_BYTES:
+                        break
+
+    def _words(self, fault: Exception) -> str:
+        if isinstance(fault, httpcore.ConnectTimeout):
+            return f"No connection within {min(CONNECT_SECONDS, self._timeout):g} s."
+        if isinstance(fault, TimeoutError | httpcore.TimeoutException):
+            return f"No answer within {self._timeout:g} s."
+        if isinstance(fault, httpcore.ConnectError):
+            return f"No connection: {_reason(fault)}."
+        return f"The connection was lost before an answer: {_reason(fault)}."
+
+
+class _Seen:
+    """What has arrived of an answer so far."""
+
+    def __init__(self) -> None:
+        self.code: int | None = None
+        self.retry_after: float | None = None
+        self.body = bytearray()
+
+
+def _head(target: Target, headers: dict[str, str], body: bytes) -> list[tuple[bytes, bytes]]:
+    ours = {
+        "Host": target.authority,
+        "Content-Type": "application/json",
+        "Content-Length": str(len(body)),
+        "User-Agent": _USER_AGENT,
+        "Accept": "*/*",
+        "Accept-Encoding": "identity",
+    }
+    return [(name.encode(), value.encode()) for name, value in {**ours, **headers}.items()]
+
+
+def _judgement(code: int) -> str | None:
+    if 200 <= code < 300:
+        return None
+    suffix = "; redirects are not followed" if 300 <= code < 400 else ""
+    return f"The receiver answered {code}{suffix}."
+
+
+def _reason(fault: Exception) -> str:
+    """The innermost words that there are: of a refused certificate, or of the operating system."""
+    words = str(fault)
+    cause: BaseException | None = fault
+    while cause is not None:
+        words = getattr(cause, "verify_message", "") or getattr(cause, "strerror", "") or words
+        cause = cause.__cause__ or cause.__context__
+    return (words or type(fault).__name__).rstrip(".")[:500]
+
+
+def _retry_after(headers: list[tuple[bytes, bytes]]) -> float | None:
+    """Seconds, from either form of the header; None for what is neither."""
+    text = next((value.decode("latin-1").strip() for name, value in headers if name.lower() == b"retry-after"), "")
+    if text.isdigit():
+        return min(float(text[:9]), _MOST_WAIT)
+    try:
+        moment = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return min(max((moment - utc_now()).total_seconds(), 0), _MOST_WAIT)

@@ -1,0 +1,87 @@
+"""From committed events to deliveries: one for each endpoint that wants it, and the workflow that makes it."""
+
+from uuid import UUID
+
+import msgspec
+
+from app.contracts.queues import delivery_workflow_id
+from app.contracts.webhooks import DeliverWebhook, DeliverWebhookInput
+from app.dispatch.starts import NORMAL, Wish, WorkflowStart, request_starts
+from app.store.session import fetch_all, transaction
+from app.webhooks.attempts import jittered
+
+
+class _Event(msgspec.Struct, frozen=True):
+    id: int
+    uuid: UUID
+    type: str
+    team_id: int
+    database: UUID | None
+
+
+class _Delivery(msgspec.Struct, frozen=True):
+    id: int
+    endpoint_id: int
+    event_id: int
+
+
+class Batch(msgspec.Struct, frozen=True, kw_only=True):
+    """So many events were taken off the outbox, and these workflows are to be started for them."""
+
+    events: int
+    starts: list[WorkflowStart]
+
+
+async def dispatch(limit: int, *, first_wait: float) -> Batch:
+    """One transaction: an event is dispatched when its deliveries and the promises of their workflows are written.
+    `first_wait` is the schedule's first entry, in seconds. Any number of processes may do so side by side."""
+    async with transaction():
+        events = {event.id: event for event in await fetch_all(_Event, _TAKE, limit)}
+        if not events:
+            return Batch(events=0, starts=[])
+        deliveries = await fetch_all(_Delivery, _INSERT, list(events), first_wait)
+        wishes = [_wish(delivery, events[delivery.event_id], first_wait) for delivery in deliveries]
+        starts = await request_starts(DeliverWebhook, wishes, priority=NORMAL) if wishes else []
+    return Batch(events=len(events), starts=starts)
+
+
+def _wish(delivery: _Delivery, event: _Event, first_wait: float) -> Wish:
+    request = DeliverWebhookInput(
+        delivery=delivery.id,
+        endpoint=delivery.endpoint_id,
+        team_id=event.team_id,
+        event=event.type,
+        database=event.database,
+        wait_seconds=jittered(first_wait),
+    )
+    return Wish(
+        workflow_id=delivery_workflow_id(event.uuid, delivery.endpoint_id),
+        request=request,
+        summary=summary_of(request),
+    )
+
+
+def summary_of(request: DeliverWebhookInput) -> str:
+    """One line for Temporal's list."""
+    about = f" about database {request.database}" if request.database else ""
+    return f"{request.event}{about} to endpoint {request.endpoint}, team {request.team_id}"
+
+
+_TAKE = """
+WITH taken AS (
+    UPDATE events SET dispatched_at = now()
+    WHERE id IN (SELECT id FROM events WHERE dispatched_at IS NULL ORDER BY id LIMIT $1 FOR UPDATE SKIP LOCKED)
+    RETURNING id, uuid, type, team_id, database_id
+)
+SELECT t.id, t.uuid, t.type, t.team_id, d.uuid AS database
+FROM taken t LEFT JOIN databases d ON d.id = t.database_id ORDER BY t.id
+"""
+_INSERT = """
+INSERT INTO webhook_deliveries (webhook_id, endpoint_id, event_id, event_type, next_attempt_at)
+SELECT 'msg_' || replace(e.uuid::text, '-', '') || '_' || w.id, w.id, e.id, e.type, now() + make_interval(secs => $2)
+FROM events e JOIN webhook_endpoints w ON w.team_id = e.team_id
+WHERE e.id = any($1::bigint[]) AND w.revoked_at IS NULL AND (w.events = '{}' OR e.type = any(w.events))
+ORDER BY e.id, w.id
+ON CONFLICT (event_id, endpoint_id) DO NOTHING
+RETURNING id, endpoint_id, event_id
+"""

@@ -1,0 +1,163 @@
+"""Rows of endpoints, their deliveries and attempts, as everything above the tables reads and writes them."""
+
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+
+from app.contracts.webhooks import DeliveryStatus
+from app.core.secrets import Place, SecretBox
+from app.egress.sender import Answer
+from app.store.session import fetch, fetch_all, fetch_one
+
+
+class EndpointRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """Columns of `webhook_endpoints`."""
+
+    id: int
+    team_id: int
+    url: str
+    events: list[str]
+    last_success_at: datetime | None
+    last_failure_at: datetime | None
+    revoked_at: datetime | None
+    created_at: datetime
+
+
+class DeliveryRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """Columns of `webhook_deliveries`."""
+
+    id: int
+    webhook_id: str
+    endpoint_id: int
+    event_id: int | None
+    event_type: str
+    status: DeliveryStatus
+    response_code: int | None
+    error_message: str | None
+    attempt_count: int
+    round: int
+    next_attempt_at: datetime | None
+    created_at: datetime
+
+
+class AttemptRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """Columns of `webhook_attempts`."""
+
+    id: int
+    response_code: int | None
+    error_message: str | None
+    response_body: str | None
+    duration_ms: int
+    created_at: datetime
+
+
+_ENDPOINT = "SELECT id, team_id, url, events, last_success_at, last_failure_at, revoked_at, created_at"
+_DELIVERY = (
+    "SELECT id, webhook_id, endpoint_id, event_id, event_type, status, response_code, error_message, attempt_count,"
+    " round, next_attempt_at, created_at"
+)
+
+
+def secret_place(uuid: UUID) -> Place:
+    return Place("webhook_secrets", "secret_sealed", str(uuid))
+
+
+async def find_endpoint(endpoint: int) -> EndpointRecord | None:
+    """Whosever it is, revoked or not."""
+    return await fetch_one(EndpointRecord, f"{_ENDPOINT} FROM webhook_endpoints WHERE id = $1", endpoint)
+
+
+async def find_owned(
+    endpoint: int, team_ids: list[int], *, active: bool = False, lock: bool = False
+) -> EndpointRecord | None:
+    """One of these teams' endpoints; with `active` only if it is not revoked."""
+    where = "WHERE id = $1 AND team_id = any($2::bigint[])" + (" AND revoked_at IS NULL" if active else "")
+    locking = "FOR NO KEY UPDATE" if lock else ""
+    return await fetch_one(EndpointRecord, f"{_ENDPOINT} FROM webhook_endpoints {where} {locking}", endpoint, team_ids)
+
+
+async def list_owned(team_ids: list[int], *, after: int | None, limit: int) -> list[EndpointRecord]:
+    """These teams' endpoints, revoked ones too, newest first, from the one that follows `after` on."""
+    return await fetch_all(
+        EndpointRecord,
+        f"{_ENDPOINT} FROM webhook_endpoints WHERE team_id = any($1::bigint[])"
+        " AND ($2::bigint IS NULL OR id < $2) ORDER BY id DESC LIMIT $3",
+        team_ids,
+        after,
+        limit,
+    )
+
+
+async def find_delivery(delivery: int, endpoint: int, *, lock: bool = False) -> DeliveryRecord | None:
+    locking = "FOR NO KEY UPDATE" if lock else ""
+    return await fetch_one(
+        DeliveryRecord,
+        f"{_DELIVERY} FROM webhook_deliveries WHERE id = $1 AND endpoint_id = $2 {locking}",
+        delivery,
+        endpoint,
+    )
+
+
+async def list_deliveries(endpoint: int, *, after: int | None, limit: int) -> list[DeliveryRecord]:
+    """An endpoint's deliveries, newest first, from the one that follows `after` on."""
+    return await fetch_all(
+        DeliveryRecord,
+        f"{_DELIVERY} FROM webhook_deliveries WHERE endpoint_id = $1 AND ($2::bigint IS NULL OR id < $2)"
+        " ORDER BY id DESC LIMIT $3",
+        endpoint,
+        after,
+        limit,
+    )
+
+
+async def list_attempts(delivery: int) -> list[AttemptRecord]:
+    """In the order in which they were made."""
+    return await fetch_all(
+        AttemptRecord,
+        "SELECT id, response_code, error_message, response_body, duration_ms, created_at"
+        " FROM webhook_attempts WHERE delivery_id = $1 ORDER BY id",
+        delivery,
+    )
+
+
+class _SealedSecret(msgspec.Struct, frozen=True):
+    uuid: UUID
+    secret_sealed: bytes
+
+
+async def signing_secrets(box: SecretBox, endpoint: int) -> list[str]:
+    """Those in force, the newest first. Raises `InvalidSecret`."""
+    sealed = await fetch_all(
+        _SealedSecret,
+        "SELECT uuid, secret_sealed FROM webhook_secrets"
+        " WHERE endpoint_id = $1 AND (expires_at IS NULL OR expires_at > now()) ORDER BY id DESC",
+        endpoint,
+    )
+    return [box.open(one.secret_sealed, secret_place(one.uuid)) for one in sealed]
+
+
+async def insert_ping(webhook_id: str, endpoint: int, payload: str, answer: Answer) -> int:
+    """A ping that was sent, with its one attempt. Call it inside a transaction."""
+    rows = await fetch(
+        """
+        INSERT INTO webhook_deliveries (webhook_id, endpoint_id, event_type, payload, status, response_code,
+                                        error_message, attempt_count, spent, finished_at)
+        VALUES ($1, $2, 'ping', $3, $4, $5, $6, 1, 1, now()) RETURNING id
+        """,
+        webhook_id,
+        endpoint,
+        payload,
+        DeliveryStatus.DELIVERED if answer.delivered else DeliveryStatus.FAILED,
+        answer.code,
+        answer.error,
+    )
+    delivery: int = rows[0]["id"]
+    await fetch(INSERT_ATTEMPT, delivery, answer.code, answer.error, answer.body, round(answer.duration * 1000))
+    return delivery
+
+
+INSERT_ATTEMPT = """
+INSERT INTO webhook_attempts (delivery_id, response_code, error_message, response_body, duration_ms)
+VALUES ($1, $2, $3, $4, $5)
+"""

@@ -1,0 +1,208 @@
+"""`/api/v1/webhook_endpoints`. Interface specification, section 4.14."""
+
+from datetime import timedelta
+from typing import Any
+
+from litestar import Controller, Request, Response, delete, get, params, post
+from litestar.params import FromPath
+
+from app.auth.principal import Principal
+from app.auth.scopes import Scope
+from app.core.errors import InvalidField
+from app.dispatch.starts import Accepted
+from app.web.envelope import Change, Item, Page
+from app.web.idempotency import Answer
+from app.web.operation import operation
+from app.web.parameters import Limit, StartingAfterId, cursor_id, path_id
+from app.web.services import Injected, Services
+from app.webhooks import service
+from app.webhooks.examples import (
+    EXAMPLE_ATTEMPTS,
+    EXAMPLE_DELIVERY,
+    EXAMPLE_ENDPOINT,
+    EXAMPLE_PING,
+    EXAMPLE_RETRIED,
+    EXAMPLE_SECRET,
+)
+from app.webhooks.ping import ping
+from app.webhooks.schemas import (
+    CreateEndpoint,
+    DeliveryView,
+    DeliveryWithAttempts,
+    EndpointView,
+    EndpointWithSecret,
+    RevokedEndpoint,
+    delivery_view,
+    delivery_with_attempts,
+    endpoint_view,
+)
+
+_CREATED = "Webhook endpoint created. Keep the secret: it is not shown again."
+_ROTATED = "Signing secret replaced. Keep the new one: it is not shown again."
+
+Call = Request[Principal, Any, Any]
+
+
+class WebhookController(Controller):
+    path = "/webhook_endpoints"
+
+    @post(
+        "",
+        **operation(
+            "createWebhookEndpoint",
+            "Create a webhook endpoint",
+            scopes=(Scope.WEBHOOKS_WRITE,),
+            answers={201: EndpointWithSecret},
+            examples={201: EndpointWithSecret(message=_CREATED, data=EXAMPLE_ENDPOINT, secret=EXAMPLE_SECRET)},
+            body=CreateEndpoint,
+            example={
+                "url": "https://hooks.example.com/headwater",
+                "events": ["database.provisioned", "database.deleted"],
+            },
+            idempotent=True,
+            links=("revokeWebhookEndpoint", "testWebhookEndpoint", "listWebhookDeliveries", "rotateWebhookSecret"),
+            link_by="id",
+        ),
+    )
+    async def create(self, request: Call, services: Injected, data: params.JSONBody[CreateEndpoint]) -> Response[bytes]:
+        # Looked up before the transaction: a name server that hangs must not hold one open.
+        fault = await service.url_fault(services.sender.guard, data.url)
+
+        async def begin() -> Accepted:
+            return await service.create(services.box, request.user, data, fault)
+
+        return await services.idempotency.run(request, begin=begin, finish=_with_secret(services, 201, _CREATED))
+
+    @get(
+        "",
+        **operation(
+            "listWebhookEndpoints",
+            "List webhook endpoints, newest first, revoked ones too",
+            scopes=(Scope.WEBHOOKS_READ,),
+            answers={200: Page[EndpointView]},
+            examples={200: Page(data=[EXAMPLE_ENDPOINT], has_more=False)},
+            errors=(InvalidField,),
+        ),
+    )
+    async def list_endpoints(
+        self, request: Call, limit: Limit = 25, starting_after: StartingAfterId = None
+    ) -> Page[EndpointView]:
+        page, has_more = await service.list_page(request.user, starting_after=cursor_id(starting_after), limit=limit)
+        return Page(data=[endpoint_view(record) for record in page], has_more=has_more)
+
+    @delete(
+        "/{id:str}",
+        **operation(
+            "revokeWebhookEndpoint",
+            "Revoke a webhook endpoint; nothing more is delivered to it",
+            scopes=(Scope.WEBHOOKS_WRITE,),
+            answers={200: Change[RevokedEndpoint]},
+            examples={200: Change(message="Webhook endpoint revoked.", data=RevokedEndpoint(id=3))},
+            idempotent=True,
+        ),
+    )
+    async def revoke(self, request: Call, services: Injected, id: FromPath[str]) -> Response[bytes]:
+        async def begin() -> Accepted:
+            return await service.revoke(request.user, path_id(id, service.ENDPOINT))
+
+        async def finish(subject: str) -> Answer:
+            return Answer(200, Change(message="Webhook endpoint revoked.", data=RevokedEndpoint(id=int(subject))))
+
+        return await services.idempotency.run(request, begin=begin, finish=finish)
+
+    @post(
+        "/{id:str}/secret_rotations",
+        **operation(
+            "rotateWebhookSecret",
+            "Replace a webhook endpoint's signing secret; the old one signs beside it for a while",
+            scopes=(Scope.WEBHOOKS_WRITE,),
+            answers={201: EndpointWithSecret},
+            examples={201: EndpointWithSecret(message=_ROTATED, data=EXAMPLE_ENDPOINT, secret=EXAMPLE_SECRET)},
+            idempotent=True,
+        ),
+    )
+    async def rotate_secret(self, request: Call, services: Injected, id: FromPath[str]) -> Response[bytes]:
+        async def begin() -> Accepted:
+            overlap = timedelta(seconds=services.settings.webhook_secret_overlap_seconds)
+            endpoint = path_id(id, service.ENDPOINT)
+            return await service.rotate_secret(services.box, request.user, endpoint, overlap)
+
+        return await services.idempotency.run(request, begin=begin, finish=_with_secret(services, 201, _ROTATED))
+
+    @post(
+        "/{id:str}/test_deliveries",
+        **operation(
+            "testWebhookEndpoint",
+            "Send a ping and tell how it went",
+            scopes=(Scope.WEBHOOKS_WRITE,),
+            answers={200: Item[DeliveryView]},
+            examples={200: Item(data=EXAMPLE_PING)},
+        ),
+    )
+    async def test_endpoint(self, request: Call, services: Injected, id: FromPath[str]) -> Item[DeliveryView]:
+        endpoint = await service.get(request.user, path_id(id, service.ENDPOINT), active=True)
+        return Item(data=delivery_view(await ping(services.box, services.sender, endpoint)))
+
+    @get(
+        "/{id:str}/deliveries",
+        **operation(
+            "listWebhookDeliveries",
+            "List an endpoint's deliveries, newest first",
+            scopes=(Scope.WEBHOOKS_READ,),
+            answers={200: Page[DeliveryView]},
+            examples={200: Page(data=[EXAMPLE_DELIVERY], has_more=False)},
+            errors=(InvalidField,),
+        ),
+    )
+    async def list_deliveries(
+        self, request: Call, id: FromPath[str], limit: Limit = 25, starting_after: StartingAfterId = None
+    ) -> Page[DeliveryView]:
+        page, has_more = await service.list_deliveries(
+            request.user, path_id(id, service.ENDPOINT), starting_after=cursor_id(starting_after), limit=limit
+        )
+        return Page(data=[delivery_view(record) for record in page], has_more=has_more)
+
+    @get(
+        "/{id:str}/deliveries/{delivery_id:str}",
+        **operation(
+            "getWebhookDelivery",
+            "Get a delivery with its attempts",
+            scopes=(Scope.WEBHOOKS_READ,),
+            answers={200: Item[DeliveryWithAttempts]},
+            examples={200: Item(data=EXAMPLE_ATTEMPTS)},
+        ),
+    )
+    async def get_delivery(
+        self, request: Call, id: FromPath[str], delivery_id: FromPath[str]
+    ) -> Item[DeliveryWithAttempts]:
+        record, attempts = await service.get_delivery(
+            request.user, path_id(id, service.ENDPOINT), path_id(delivery_id, service.DELIVERY)
+        )
+        return Item(data=delivery_with_attempts(record, attempts))
+
+    @post(
+        "/{id:str}/deliveries/{delivery_id:str}/retries",
+        **operation(
+            "retryWebhookDelivery",
+            "Send a delivery again, whatever became of it, from the start of the schedule",
+            scopes=(Scope.WEBHOOKS_WRITE,),
+            answers={202: Item[DeliveryView]},
+            examples={202: Item(message="The delivery is sent again.", data=EXAMPLE_RETRIED)},
+        ),
+    )
+    async def retry_delivery(
+        self, request: Call, services: Injected, id: FromPath[str], delivery_id: FromPath[str]
+    ) -> Item[DeliveryView]:
+        record, start = await service.send_again(
+            request.user, path_id(id, service.ENDPOINT), path_id(delivery_id, service.DELIVERY)
+        )
+        services.starter.start_soon(start)
+        return Item(message="The delivery is sent again.", data=delivery_view(record))
+
+
+def _with_secret(services: Services, status: int, message: str) -> Any:
+    async def finish(subject: str) -> Answer:
+        record, secret = await service.with_secret(services.box, subject)
+        return Answer(status, EndpointWithSecret(message=message, data=endpoint_view(record), secret=secret))
+
+    return finish

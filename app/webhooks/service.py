@@ -1,0 +1,201 @@
+"""What clients do to webhook endpoints. Every function that changes something belongs in the request's transaction, and
+returns the workflow that the change asks for, to be started after the commit."""
+
+from datetime import timedelta
+from uuid import UUID
+
+from app.auth.principal import Principal
+from app.contracts.queues import delivery_workflow_id
+from app.contracts.webhooks import DeliverWebhook, DeliverWebhookInput
+from app.core.errors import InvalidField, NotFound
+from app.core.ids import new_uuid
+from app.core.secrets import SecretBox
+from app.dispatch.starts import NORMAL, Accepted, WorkflowStart, request_start
+from app.egress.guard import AddressRefused, Guard
+from app.egress.targets import UnusableURL, parse_target
+from app.events.types import EventType
+from app.store.session import fetch, transaction
+from app.webhooks import records, revocation
+from app.webhooks.dispatch import summary_of
+from app.webhooks.records import AttemptRecord, DeliveryRecord, EndpointRecord
+from app.webhooks.schemas import CreateEndpoint
+from app.webhooks.signing import new_secret
+
+ENDPOINT, DELIVERY = "webhook endpoint", "webhook delivery"
+
+
+async def url_fault(guard: Guard, url: str) -> str | None:
+    """Why this URL can't be an endpoint's, in a sentence. A host that can't be resolved now is no fault: it is judged
+    again whenever something is sent."""
+    try:
+        await guard.addresses(parse_target(url).host)
+    except (UnusableURL, AddressRefused) as fault:
+        return str(fault)
+    except (OSError, UnicodeError):
+        return None
+    return None
+
+
+async def create(box: SecretBox, principal: Principal, request: CreateEndpoint, fault: str | None) -> Accepted:
+    """`fault` is what is wrong with the URL. The subject is the secret's row. Raises `InvalidField`."""
+    if fault is not None:
+        raise InvalidField("url", fault)
+    rows = await fetch(
+        "INSERT INTO webhook_endpoints (team_id, created_by_id, url, events) VALUES ($1, $2, $3, $4) RETURNING id",
+        _team_for_create(principal, request),
+        principal.user_id,
+        request.url,
+        _known(request.events),
+    )
+    return Accepted(subject=str(await _add_secret(box, rows[0]["id"])), settled=True)
+
+
+async def get(principal: Principal, endpoint: int, *, active: bool = False) -> EndpointRecord:
+    """Raises `NotFound`."""
+    record = await records.find_owned(endpoint, principal.team_ids, active=active)
+    if record is None:
+        raise NotFound(ENDPOINT)
+    return record
+
+
+async def list_page(
+    principal: Principal, *, starting_after: int | None, limit: int
+) -> tuple[list[EndpointRecord], bool]:
+    """A page, newest first, and whether more follows. Raises `InvalidField` for a cursor that is unknown or not the
+    caller's."""
+    if starting_after is not None and await records.find_owned(starting_after, principal.team_ids) is None:
+        raise InvalidField("starting_after", "This is not the id of a webhook endpoint of yours.")
+    page = await records.list_owned(principal.team_ids, after=starting_after, limit=limit + 1)
+    return page[:limit], len(page) > limit
+
+
+async def revoke(principal: Principal, endpoint: int) -> Accepted:
+    """Raises `NotFound`, also for one that is revoked."""
+    record = await records.find_owned(endpoint, principal.team_ids, active=True, lock=True)
+    if record is None:
+        raise NotFound(ENDPOINT)
+    return Accepted(subject=str(endpoint), start=await revocation.revoke(record), settled=True)
+
+
+async def rotate_secret(box: SecretBox, principal: Principal, endpoint: int, overlap: timedelta) -> Accepted:
+    """A new secret; the old one signs beside it for the time of `overlap`. The subject is the new one's row. Raises
+    `NotFound`."""
+    record = await records.find_owned(endpoint, principal.team_ids, active=True, lock=True)
+    if record is None:
+        raise NotFound(ENDPOINT)
+    await fetch(
+        "UPDATE webhook_secrets SET expires_at = now() + $2::interval WHERE endpoint_id = $1 AND expires_at IS NULL",
+        endpoint,
+        overlap,
+    )
+    return Accepted(subject=str(await _add_secret(box, endpoint)), settled=True)
+
+
+async def with_secret(box: SecretBox, subject: str) -> tuple[EndpointRecord, str]:
+    """The endpoint and the secret that this request made. Raises `NotFound` when it has expired since."""
+    rows = await fetch("SELECT endpoint_id, secret_sealed FROM webhook_secrets WHERE uuid = $1", UUID(subject))
+    record = await records.find_endpoint(rows[0]["endpoint_id"]) if rows else None
+    if record is None:
+        raise NotFound(ENDPOINT)
+    return record, box.open(rows[0]["secret_sealed"], records.secret_place(UUID(subject)))
+
+
+async def list_deliveries(
+    principal: Principal, endpoint: int, *, starting_after: int | None, limit: int
+) -> tuple[list[DeliveryRecord], bool]:
+    """A page, newest first, and whether more follows. Raises `NotFound`, and `InvalidField` for a cursor that is none
+    of this endpoint's deliveries."""
+    await get(principal, endpoint)
+    if starting_after is not None and await records.find_delivery(starting_after, endpoint) is None:
+        raise InvalidField("starting_after", "This is not the id of a delivery of this endpoint.")
+    page = await records.list_deliveries(endpoint, after=starting_after, limit=limit + 1)
+    return page[:limit], len(page) > limit
+
+
+async def get_delivery(
+    principal: Principal, endpoint: int, delivery: int
+) -> tuple[DeliveryRecord, list[AttemptRecord]]:
+    """A delivery with its attempts. Raises `NotFound`."""
+    await get(principal, endpoint)
+    record = await records.find_delivery(delivery, endpoint)
+    if record is None:
+        raise NotFound(DELIVERY)
+    return record, await records.list_attempts(delivery)
+
+
+async def send_again(principal: Principal, endpoint: int, delivery: int) -> tuple[DeliveryRecord, WorkflowStart]:
+    """A new round of the whole schedule, beginning at once, in a transaction of its own. Raises `NotFound`, also for a
+    revoked endpoint."""
+    async with transaction():
+        owner = await records.find_owned(endpoint, principal.team_ids, active=True, lock=True)
+        if owner is None:
+            raise NotFound(ENDPOINT)
+        old = await records.find_delivery(delivery, endpoint, lock=True)
+        if old is None:
+            raise NotFound(DELIVERY)
+        await fetch(
+            """
+            UPDATE webhook_deliveries SET round = round + 1, spent = 0, status = 'pending', round_started_at = now(),
+                   next_attempt_at = now(), finished_at = NULL
+            WHERE id = $1
+            """,
+            delivery,
+        )
+        start = await _start_round(owner, old)
+        again = await records.find_delivery(delivery, endpoint)
+        assert again is not None, "its row is locked"
+        return again, start
+
+
+async def _start_round(owner: EndpointRecord, old: DeliveryRecord) -> WorkflowStart:
+    rows = await fetch(
+        "SELECT e.uuid AS event, d.uuid AS database FROM events e LEFT JOIN databases d ON d.id = e.database_id"
+        " WHERE e.id = $1",
+        old.event_id,
+    )
+    about: UUID | str = rows[0]["event"] if rows else old.webhook_id
+    request = DeliverWebhookInput(
+        delivery=old.id,
+        endpoint=owner.id,
+        team_id=owner.team_id,
+        event=old.event_type,
+        database=rows[0]["database"] if rows else None,
+        round=old.round + 1,
+        supersedes=delivery_workflow_id(about, owner.id, old.round),
+    )
+    return await request_start(
+        DeliverWebhook,
+        delivery_workflow_id(about, owner.id, request.round),
+        request,
+        priority=NORMAL,
+        summary=summary_of(request),
+    )
+
+
+async def _add_secret(box: SecretBox, endpoint: int) -> UUID:
+    uuid = new_uuid()
+    await fetch(
+        "INSERT INTO webhook_secrets (uuid, endpoint_id, secret_sealed) VALUES ($1, $2, $3)",
+        uuid,
+        endpoint,
+        box.seal(new_secret(), records.secret_place(uuid)),
+    )
+    return uuid
+
+
+def _known(names: list[str]) -> list[str]:
+    """Each once."""
+    for name in names:
+        if name not in set(EventType):
+            raise InvalidField("events", f"There is no event {name!r}. There are {', '.join(EventType)}.")
+    return list(dict.fromkeys(names))
+
+
+def _team_for_create(principal: Principal, request: CreateEndpoint) -> int:
+    if isinstance(request.team_id, int):
+        if request.team_id not in principal.team_ids:
+            raise InvalidField("team_id", "This is not a team of yours.")
+        return request.team_id
+    if not principal.team_ids:
+        raise InvalidField("team_id", "You are in no team that could own the endpoint.")
+    return principal.team_ids[0]

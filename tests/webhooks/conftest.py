@@ -1,0 +1,63 @@
+"""Receivers, an API that may send to them, and workers that deliver."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from app.local.temporal import TemporalService
+from tests import servers
+from tests.servers import RunningServer
+from tests.support.in_process import LoneApi, lone_api
+from tests.support.receiver import Receiver, receiver
+from tests.support.store import database_name, new_database
+from tests.support.webhooks import ALLOWED, Delivering, delivering
+
+SCHEDULE = "0,0.3,0.3,0.3"
+
+
+@pytest_asyncio.fixture
+async def receiving(tmp_path: Path) -> AsyncIterator[Receiver]:
+    async with receiver(tmp_path) as made:
+        yield made
+
+
+@pytest_asyncio.fixture
+async def sending(control_dsn: str, receiving: Receiver) -> AsyncIterator[LoneApi]:
+    """The API in this process, which trusts the receiver and may reach this machine. Nothing delivers."""
+    async with lone_api(control_dsn, webhook_allow_cidrs=(ALLOWED,), webhook_ca_file=receiving.ca_file) as api:
+        await api.add_host()
+        yield api
+
+
+@pytest_asyncio.fixture(scope="module")
+async def target(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Receiver]:
+    """The receiver of `running`."""
+    async with receiver(tmp_path_factory.mktemp("receiver")) as made:
+        yield made
+
+
+@pytest_asyncio.fixture(scope="module")
+async def own_temporal(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[TemporalService]:
+    """No other worker takes the tasks of these tests."""
+    async with servers.temporal(tmp_path_factory.mktemp("temporal")) as server:
+        yield server
+
+
+@pytest_asyncio.fixture(scope="module")
+async def running(
+    tmp_path_factory: pytest.TempPathFactory,
+    control_server: RunningServer,
+    migrated_dsn: str,
+    own_temporal: TemporalService,
+    target: Receiver,
+) -> AsyncIterator[Delivering]:
+    """API and workers of a module. Attempts have 1.5 s, retries follow each other by 0.3 s."""
+    dsn = await new_database(control_server.admin_dsn, template=database_name(migrated_dsn))
+    folder = tmp_path_factory.mktemp("delivering")
+    async with delivering(
+        folder, dsn, own_temporal, target, WEBHOOK_RETRY_SCHEDULE=SCHEDULE, WEBHOOK_TIMEOUT_SECONDS="1.5"
+    ) as made:
+        await made.api.add_host()
+        yield made
