@@ -23,8 +23,8 @@ from tests.support.store import store
 from tests.support.waiting import until
 
 SLOW = {
-    "postgres": "CREATE TABLE a (id integer);\nSELECT pg_sleep(3);\nCREATE TABLE b (id integer);\n",
-    "mysql": "CREATE TABLE a (id integer);\nDO SLEEP(3);\nCREATE TABLE b (id integer);\n",
+    "postgres": "CREATE TABLE a (id integer);\nSELECT pg_sleep(2);\nCREATE TABLE b (id integer);\n",
+    "mysql": "CREATE TABLE a (id integer);\nDO SLEEP(2);\nCREATE TABLE b (id integer);\n",
 }
 
 
