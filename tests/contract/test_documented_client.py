@@ -28,6 +28,32 @@ async def test_a_databases_life(service: RunningService) -> None:
     assert (await client.call("deleteDatabase", uuid=uuid)).status_code == 404
 
 
+async def test_a_blueprints_life(service: RunningService) -> None:
+    caller = await service.caller()
+    client = DocumentedClient(service.http, caller.api_key)
+    sql = {"sql_content": "CREATE TABLE {{table}} (id integer)", "variables": {"table": {"type": "identifier"}}}
+    assert (await client.call("validateBlueprint", {"sql_content": "SELEC"})).json()["data"]["valid"] is False
+    saved = (await client.call("createBlueprint", {"name": "Notes", **sql})).json()["data"]["uuid"]
+    wish = {"name": "orders", "blueprint_uuid": saved, "blueprint_variables": {"table": "a"}}
+    made = (await client.call("createDatabase", wish, wait="true", timeout=60)).json()
+    assert made["blueprint_application"]["status"] == "completed"
+    for number, (dry_run, status) in enumerate(((True, "rolled_back"), (False, "completed"), (False, "failed"))):
+        body = {"blueprint_uuid": saved, "variables": {"table": "b"}, "dry_run": dry_run, "timeout": 60}
+        answer = await client.call("applyBlueprint", body, uuid=made["data"]["uuid"])
+        assert (number, answer.json()["data"]["status"]) == (number, status)
+        shown = await client.call("getBlueprintApplication", id=answer.json()["data"]["id"])
+        assert shown.json()["data"]["execution_log"] == answer.json()["data"]["execution_log"]
+    later = await client.call("applyBlueprint", {**body, "wait": False}, uuid=made["data"]["uuid"])
+    assert later.status_code == 202
+    assert (await client.call("applyBlueprint", {**body, "timeout": 0}, uuid=made["data"]["uuid"])).status_code == 422
+    assert (await client.call("updateBlueprint", {"description": "Short ones."}, uuid=saved)).status_code == 200
+    assert (await client.call("updateBlueprint", {"sql_content": "SELEC"}, uuid=saved)).status_code == 422
+    assert (await client.call("getBlueprint", uuid=saved)).json()["data"]["description"] == "Short ones."
+    assert len((await client.call("listBlueprints", limit=1)).json()["data"]) == 1
+    assert (await client.call("deleteBlueprint", uuid=saved)).status_code == 200
+    assert (await client.call("deleteBlueprint", uuid=saved)).status_code == 404
+
+
 async def test_its_refusals(service: RunningService) -> None:
     caller = await service.caller(tier="free")
     client = DocumentedClient(service.http, caller.api_key)
