@@ -1,5 +1,7 @@
 """Activities that remove what has had its time from our own database."""
 
+from datetime import timedelta
+
 from temporalio import activity
 
 from activities.errors import as_failures
@@ -8,7 +10,10 @@ from app.sweep import service
 
 
 class SweepActivitiesOnStore(SweepActivities):
-    """Through `app.sweep`."""
+    """Through `app.sweep`. `retention` is how long history is kept."""
+
+    def __init__(self, retention: timedelta) -> None:
+        self._retention = retention
 
     @activity.defn(name="list_sweeps")
     async def list_sweeps(self) -> list[str]:
@@ -17,4 +22,4 @@ class SweepActivitiesOnStore(SweepActivities):
     @activity.defn(name="sweep")
     async def sweep(self, what: str) -> Swept:
         with as_failures():
-            return await service.sweep(what)
+            return await service.sweep(what, self._retention)

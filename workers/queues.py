@@ -45,7 +45,7 @@ _CONTROL = Serving(
     parts=(
         lambda _: ControlActivitiesOnStore(),
         lambda tools: PoolActivitiesOnStore(tools.box, tools.settings),
-        lambda _: SweepActivitiesOnStore(),
+        lambda tools: SweepActivitiesOnStore(timedelta(seconds=tools.settings.retention_seconds)),
         lambda _: ReconcileActivitiesOnStore(),
         lambda _: DeliveryRecordsOnStore(),
     ),

@@ -3,7 +3,7 @@
 import asyncio
 
 from temporalio import workflow
-from temporalio.exceptions import ActivityError, is_cancelled_exception
+from temporalio.exceptions import ActivityError, TimeoutError, TimeoutType, is_cancelled_exception
 
 from app.contracts.reconcile import (
     HostReconcileActivities,
@@ -68,10 +68,15 @@ class ReconcileWorkflow(Reconcile):
         if is_cancelled_exception(failure):
             raise failure
         self._not_looked_at.append(what)
-        self._found.append(f"Couldn't look at {what}: {reason(failure)}.")
+        why = "no worker took the step in time" if _was_not_begun(failure) else reason(failure)
+        self._found.append(f"Couldn't look at {what}: {why}.")
         self._tell("Under way.")
         return {}
 
     def _tell(self, state: str) -> None:
         found = self._found or ["Everything is as it must be, as far as was looked."]
         workflow.set_current_details("\n\n".join([state, *self._done, *found]))
+
+
+def _was_not_begun(failure: ActivityError) -> bool:
+    return isinstance(failure.cause, TimeoutError) and failure.cause.type is TimeoutType.SCHEDULE_TO_START

@@ -81,6 +81,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     refill_interval_seconds: float = 30
     reconcile_interval_seconds: float = 300
     sweep_interval_seconds: float = 600
+    retention_seconds: float = 2_592_000
+    """How long what is over is kept: events, deliveries, questions."""
     orphan_age_seconds: float = 3_600
     """How long what a deleted or moved database left behind is only reported before it is removed."""
 
@@ -145,6 +147,7 @@ _POSITIVE = {
     "pool_verify_seconds",
     "reconcile_interval_seconds",
     "sweep_interval_seconds",
+    "retention_seconds",
     "nl_max_rows",
     "nl_timeout_seconds",
     "query_timeout_seconds",

@@ -108,6 +108,22 @@ _GAUGES = (
         help="How long the oldest of them has waited; 0 when none does.",
         sql="SELECT coalesce(extract(epoch FROM now() - min(created_at)), 0) AS value FROM workflow_starts",
     ),
+    _Gauge(
+        name="headwater_events_pending",
+        help="Events that have not been made into deliveries.",
+        sql="SELECT count(*) AS value FROM events WHERE dispatched_at IS NULL",
+    ),
+    _Gauge(
+        name="headwater_events_oldest_age_seconds",
+        help="How long the oldest of them has waited; 0 when none does.",
+        sql="SELECT coalesce(extract(epoch FROM now() - min(created_at)), 0) AS value FROM events"
+        " WHERE dispatched_at IS NULL",
+    ),
+    _Gauge(
+        name="headwater_webhook_deliveries_pending",
+        help="Deliveries that are not over.",
+        sql="SELECT count(*) AS value FROM webhook_deliveries WHERE status = 'pending'",
+    ),
 )
 
 _QUERY = _HOSTS + "\nUNION ALL\n".join(

@@ -1,6 +1,7 @@
 """Whether active databases let their tenants in, with the credentials that their users were given."""
 
 import asyncio
+import random
 from collections.abc import Iterable
 from uuid import UUID
 
@@ -14,6 +15,8 @@ from app.store.session import fetch
 
 RULE = "active_unreachable"
 _AT_ONCE = 8
+_SOME = 25
+"""In one scheduled run on one host: a login takes one of its tenant's connections for a moment."""
 _TENANT_FULL = frozenset({"53300", "1203", "1226"})
 """The tenant itself holds all its connections: its database answers."""
 
@@ -41,6 +44,14 @@ async def try_logins(box: SecretBox, adapter: EngineAdapter, databases: Iterable
 def active(recorded: Iterable[Recorded]) -> list[Recorded]:
     """Those that must let their tenants in."""
     return [one for one in recorded if one.status is DatabaseStatus.ACTIVE and one.password_sealed is not None]
+
+
+async def some_idle(adapter: EngineAdapter, databases: list[Recorded]) -> list[Recorded]:
+    """A few of them, drawn anew each time. Those with a session open let their tenants in, as one sees, and may be
+    about to need their last connection. Raises `EngineError`."""
+    drawn = random.sample(databases, min(_SOME, len(databases)))
+    busy = await adapter.sessions([one.engine_name for one in drawn])
+    return [one for one in drawn if one.engine_name not in busy]
 
 
 async def _is_active(database: UUID) -> bool:

@@ -42,6 +42,21 @@ _RULES = (
     FROM workflow_starts WHERE created_at < now() - $1::interval
     """,
     """
+    SELECT 'event_stuck' AS rule, uuid::text AS subject,
+           type || ' of ' || created_at || ' has not been made into deliveries' AS detail
+    FROM events WHERE dispatched_at IS NULL AND created_at < now() - $1::interval
+    """,
+    # An endpoint that was made in the same moment may have come after the event.
+    """
+    SELECT 'event_without_delivery' AS rule, e.uuid::text AS subject,
+           e.type || ' of ' || e.created_at || ' has no delivery for endpoint ' || w.id AS detail
+    FROM events e
+    JOIN webhook_endpoints w ON w.team_id = e.team_id AND w.revoked_at IS NULL
+     AND (w.events = '{}' OR e.type = any(w.events)) AND w.created_at < e.created_at - interval '1 minute'
+    WHERE e.dispatched_at < now() - $1::interval AND e.created_at > now() - interval '1 day'
+      AND NOT EXISTS (SELECT FROM webhook_deliveries d WHERE d.event_id = e.id AND d.endpoint_id = w.id)
+    """,
+    """
     SELECT 'idempotency_key_stuck' AS rule, user_id || '/' || key AS subject,
            'in flight since ' || created_at || ' and still held: no retry can take it over' AS detail
     FROM idempotency_keys

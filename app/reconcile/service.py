@@ -1,6 +1,5 @@
 """The consistency check as a whole, and the runs that also put right what they can."""
 
-import random
 from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
@@ -12,14 +11,12 @@ from app.hosts.adapters import Adapters
 from app.reconcile import findings
 from app.reconcile.host_rules import ORPHAN
 from app.reconcile.hosts import check_hosts, see, unreachable
-from app.reconcile.logins import active, try_logins
+from app.reconcile.logins import active, some_idle, try_logins
 from app.reconcile.look import PATIENCE, Host, hosts
 from app.reconcile.mending import mend
 from app.reconcile.records import check_records
 from app.reconcile.report import Report, Violation
 
-_LOGINS = 25
-"""In one run on one host: each takes one of its tenant's connections for a moment."""
 _TOLD = 20
 """Sentences of each kind that a run tells; it counts them all."""
 
@@ -48,19 +45,18 @@ async def reconcile_records() -> Reconciled:
 
 
 async def reconcile_host(box: SecretBox, adapters: Adapters, ref: HostRef, orphan_age: timedelta) -> Reconciled:
-    """The rules of one host, with a login to a few of its active databases, drawn anew each time; then what can be put
-    right."""
+    """The rules of one host, with a login to a few of its active databases; then what can be put right."""
     host = Host(ref.host_id, ref.engine, ref.region, ref.address)
     adapter = await adapters.of_host(host.id)
     try:
         seen = await see(host, adapter)
+        idle = await some_idle(adapter, active(seen.look.recorded.values()))
     except EngineError as error:
         violation = unreachable(host, error)
         await findings.write(host.id, [violation], {}, complete=False)
         return _told([violation], [])
-    some = active(seen.look.recorded.values())
-    logins = await try_logins(box, adapter, random.sample(some, min(_LOGINS, len(some))))
-    violations = [*(fault.violation for fault in seen.faults), *logins]
+    violations = [fault.violation for fault in seen.faults]
+    violations += await try_logins(box, adapter, idle)
     orphans = [fault.found for fault in seen.faults if fault.violation.rule == ORPHAN and fault.found is not None]
     await findings.write(host.id, violations, {orphan.name: orphan.marker for orphan in orphans})
     return _told(violations, await mend(seen, adapter, orphan_age))

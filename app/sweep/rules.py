@@ -8,6 +8,8 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True):
     """In words, for the operator."""
     sql: str
     """Deletes at most `$1` rows, the oldest first, and passes over those that somebody else holds."""
+    kept: bool = False
+    """They stay for a while after they are over: `$2` is how long, an interval."""
 
 
 SWEEPS = (
@@ -21,5 +23,40 @@ SWEEPS = (
             ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED
         ) RETURNING 1
         """,
+    ),
+    Sweep(
+        what="old webhook deliveries",
+        # With their attempts.
+        sql="""
+        DELETE FROM webhook_deliveries WHERE id IN (
+            SELECT id FROM webhook_deliveries WHERE status <> 'pending' AND finished_at < now() - $2::interval
+            ORDER BY finished_at LIMIT $1 FOR UPDATE SKIP LOCKED
+        ) RETURNING 1
+        """,
+        kept=True,
+    ),
+    Sweep(
+        what="old events",
+        # After their deliveries: one that is pending still sends the event.
+        sql="""
+        DELETE FROM events WHERE id IN (
+            SELECT id FROM events e WHERE dispatched_at IS NOT NULL AND created_at < now() - $2::interval
+              AND NOT EXISTS (SELECT FROM webhook_deliveries d WHERE d.event_id = e.id)
+            ORDER BY created_at LIMIT $1 FOR UPDATE SKIP LOCKED
+        ) RETURNING 1
+        """,
+        kept=True,
+    ),
+    Sweep(
+        what="old questions",
+        # Today's count against the allowance, however short the others are kept.
+        sql="""
+        DELETE FROM query_executions WHERE id IN (
+            SELECT id FROM query_executions
+            WHERE created_at < least(now() - $2::interval, date_trunc('day', now(), 'UTC')) AND reserved_until <= now()
+            ORDER BY created_at LIMIT $1 FOR UPDATE SKIP LOCKED
+        ) RETURNING 1
+        """,
+        kept=True,
     ),
 )

@@ -18,6 +18,7 @@ from app.engines.base import AdminAddress, EngineAdapter, FoundTenant, Tenant
 from app.hosts.adapters import Adapters, admin_place
 from app.local.ports import LOOPBACK, free_port
 from app.reconcile import service as reconcile
+from app.reconcile.look import Host
 from app.store.session import fetch
 from tests.e2e.hosts import mysql, postgres
 from tests.support.service import RunningService
@@ -62,13 +63,20 @@ class Bench:
         """As if the finding had first been seen that much earlier."""
         await fetch("UPDATE findings SET first_seen_at = first_seen_at - $2::interval WHERE subject = $1", subject, by)
 
+    @property
+    def known(self) -> Host:
+        return Host(self.host.host_id, self.host.engine, self.host.region, self.host.address)
+
+    @asynccontextmanager
+    async def session(self, made: dict[str, Any]) -> AsyncIterator[Any]:
+        """A plain client's, with an `execute`."""
+        open_session = postgres if self.host.engine is Engine.POSTGRES else mysql
+        async with open_session(made["connection_string"]) as session:
+            yield session
+
     async def as_tenant(self, made: dict[str, Any], statement: str) -> None:
-        if self.host.engine is Engine.POSTGRES:
-            async with postgres(made["connection_string"]) as connection:
-                await connection.execute(statement)
-            return
-        async with mysql(made["connection_string"]) as cursor:
-            await cursor.execute(statement)
+        async with self.session(made) as session:
+            await session.execute(statement)
 
     @asynccontextmanager
     async def dead_host(self) -> AsyncIterator[HostRef]:

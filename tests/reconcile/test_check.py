@@ -21,6 +21,7 @@ from app.store.session import fetch
 from tests.support.client import Caller
 from tests.support.service import RunningService
 from tests.support.store import store
+from tests.support.waiting import until
 
 _AGO = timedelta(hours=1)
 
@@ -119,3 +120,36 @@ async def test_promises_and_keys_that_nobody_keeps(caller: Caller) -> None:
     assert key not in later, "a retry can take it over"
     await fetch("DELETE FROM workflow_starts WHERE workflow_id = $1", workflow_id)
     await fetch("DELETE FROM idempotency_keys WHERE key = $1", key)
+
+
+async def test_events_that_nobody_was_told_of(caller: Caller) -> None:
+    rows = await fetch(
+        "INSERT INTO webhook_endpoints (team_id, url, events) VALUES ($1, 'https://[::1]/', '{database.deleted}')"
+        " RETURNING id",
+        caller.team_id,
+    )
+    endpoint = rows[0]["id"]
+    made = await caller.created()
+    await caller.delete(f"/databases/{made['uuid']}")
+    rows = await fetch("SELECT id, uuid FROM events WHERE team_id = $1 AND type = 'database.deleted'", caller.team_id)
+    event, subject = rows[0]["id"], str(rows[0]["uuid"])
+
+    async def found() -> list[str]:
+        return [one.rule for one in await check_records(timedelta(minutes=1)) if one.subject == subject]
+
+    await fetch("UPDATE webhook_endpoints SET created_at = now() - 2 * $2::interval WHERE id = $1", endpoint, _AGO)
+    await fetch(
+        "UPDATE events SET created_at = now() - $2::interval, dispatched_at = now() - $2::interval WHERE id = $1",
+        event,
+        _AGO,
+    )
+
+    async def delivered() -> bool:
+        return bool(await fetch("SELECT 1 FROM webhook_deliveries WHERE event_id = $1", event))
+
+    await until(delivered)
+    assert await found() == []
+    await fetch("DELETE FROM webhook_deliveries WHERE event_id = $1", event)
+    assert await found() == ["event_without_delivery"]
+    await fetch("UPDATE webhook_endpoints SET events = '{database.provisioned}' WHERE id = $1", endpoint)
+    assert await found() == []

@@ -9,6 +9,7 @@ from app.store.session import fetch, raw_connection
 from app.sweep import service
 
 KEYS = "expired idempotency keys"
+KEPT = timedelta(days=30)
 _AGO, _AHEAD = timedelta(hours=-1), timedelta(hours=1)
 
 pytestmark = pytest.mark.usefixtures("own_store")
@@ -40,29 +41,29 @@ async def test_expired_keys_go_and_others_stay() -> None:
     }
     await _key(expires=_AGO)
     await _key(expires=_AGO, answered=False, locked=_AGO)
-    swept = await service.sweep(KEYS)
+    swept = await service.sweep(KEYS, KEPT)
     assert (swept.removed, swept.more) == (2, False)
     assert await _kept() == kept
-    assert (await service.sweep(KEYS)).removed == 0
+    assert (await service.sweep(KEYS, KEPT)).removed == 0
 
 
 async def test_one_step_removes_so_many_and_says_that_there_is_more() -> None:
     for _ in range(41):
         await _key(expires=_AGO)
-    first = await service.sweep(KEYS, batch=2)
+    first = await service.sweep(KEYS, KEPT, batch=2)
     assert (first.removed, first.more) == (40, True)
-    assert (await service.sweep(KEYS, batch=2)).removed == 1
+    assert (await service.sweep(KEYS, KEPT, batch=2)).removed == 1
 
 
 async def test_what_somebody_holds_is_passed_over() -> None:
     held, free = await _key(expires=_AGO), await _key(expires=_AGO)
     async with raw_connection() as connection, connection.transaction():
         await connection.execute("SELECT 1 FROM idempotency_keys WHERE key = $1 FOR UPDATE", held)
-        assert (await service.sweep(KEYS)).removed == 1
+        assert (await service.sweep(KEYS, KEPT)).removed == 1
         assert free not in await _kept()
-    assert (await service.sweep(KEYS)).removed == 1
+    assert (await service.sweep(KEYS, KEPT)).removed == 1
 
 
 async def test_an_unknown_kind_is_refused() -> None:
     with pytest.raises(LookupError):
-        await service.sweep("everything")
+        await service.sweep("everything", KEPT)
