@@ -46,6 +46,17 @@ class Database:
 
 
 @dataclass
+class Blueprint:
+    uuid: str
+    team: Team
+    name: str
+    description: str | None
+    sql: str
+    version: int = 1
+    deleted: bool = False
+
+
+@dataclass
 class Endpoint:
     id: int
     team: Team
@@ -87,6 +98,7 @@ class Model:
     def __init__(self) -> None:
         self.databases: list[Database] = []
         self.endpoints: list[Endpoint] = []
+        self.blueprints: list[Blueprint] = []
         self.sent: list[Sent] = []
 
     def visible(self, user: User) -> list[Database]:

@@ -6,9 +6,9 @@ from uuid import uuid4
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
+from tests.model.blueprints import BlueprintSteps
 from tests.model.expected import NO_QUOTAS, PLANS, Database, Refusal, Sent, User
 from tests.model.steps import PLACES
-from tests.model.webhooks import WebhookSteps
 
 NAMES = st.from_regex(r"[a-z0-9][a-z0-9-]{0,62}", fullmatch=True)
 QUOTAS = st.fixed_dictionaries(
@@ -43,7 +43,7 @@ BAD_BODIES = st.sampled_from(
 )
 
 
-class ApiMachine(WebhookSteps):
+class ApiMachine(BlueprintSteps):
     """Databases, and with them all the rest."""
 
     @rule(
@@ -185,9 +185,6 @@ class ApiMachine(WebhookSteps):
             for database in self.model.visible(user):
                 self.world.change(user, "deleteDatabase", uuid=database.uuid)
                 database.deleted = True
-
-    def _database(self, place: int) -> Database:
-        return self.model.databases[place % len(self.model.databases)]
 
     def _found(self, sent: Sent, user: User, database: Database) -> bool:
         """Whether the user has the database; the answer has to say the same."""
