@@ -32,7 +32,8 @@ class BlueprintSteps(WebhookSteps):
         made = Blueprint(sent.answer["data"]["uuid"], user.teams[0], name, None, sql)
         self.model.blueprints.append(made)
         _shows(sent.answer["data"], made)
-        slugs = [item["slug"] for item in self._own_blueprints(user, 100)]
+        of_team = {blueprint.uuid for blueprint in self.model.blueprints if blueprint.team is made.team}
+        slugs = [item["slug"] for item in self._own_blueprints(user, 100) if item["uuid"] in of_team]
         assert len(set(slugs)) == len(slugs)
 
     @rule(who=PLACES, sql=INVALID)
