@@ -9,11 +9,12 @@ from app.contracts.base import DatabaseStatus
 from app.contracts.engine import EngineActivities, RemnantRef
 from app.core.ids import marker
 from app.core.secrets import SecretBox
-from app.databases import records
+from app.databases import access, records
 from app.databases.lifecycle import NotWanted, activate, begin_remote, expect
 from app.databases.records import DatabaseRecord
-from app.engines.base import EngineLimits, NameTaken, Tenant
-from app.hosts.adapters import Adapters, password_place
+from app.databases.tenants import tenant_of
+from app.engines.base import EngineAdapter, EngineLimits, NameTaken, Tenant
+from app.hosts.adapters import Adapters
 from app.store.locks import database_lock
 
 
@@ -36,7 +37,7 @@ class EngineActivitiesOnHosts(EngineActivities):
                 if record.status is DatabaseStatus.ACTIVE:  # an earlier attempt's answer was lost
                     return
                 adapter = await self._adapters.of_host(record.host_id)
-                await adapter.create_verified(self._tenant(record), _limits(record))
+                await adapter.create_verified(tenant_of(record, self._box), _limits(record))
                 await activate(database)
 
     @activity.defn(name="apply_limits")
@@ -52,8 +53,18 @@ class EngineActivitiesOnHosts(EngineActivities):
                 # Where nothing was made yet, it is made with these limits.
                 if record.remote_since is not None:
                     adapter = await self._adapters.of_host(record.host_id)
-                    await adapter.set_limits(self._tenant(record), _limits(record))
+                    await adapter.set_limits(tenant_of(record, self._box), _limits(record))
                 return record.limits_revision
+
+    @activity.defn(name="apply_access")
+    async def apply_access(self, database: UUID) -> str:
+        with as_failures():
+            async with database_lock(database):
+                record = expect(await records.find(database), DatabaseStatus.ACTIVE, DatabaseStatus.PAUSED)
+                adapter = await self._adapters.of_host(record.host_id)
+                state = await _bring(adapter, tenant_of(record, self._box), record)
+                await access.record_applied(database, record.access_revision)
+                return state
 
     @activity.defn(name="revoke_access")
     async def revoke_access(self, database: UUID) -> None:
@@ -63,7 +74,7 @@ class EngineActivitiesOnHosts(EngineActivities):
                 if record.remote_since is None or record.destroyed_at is not None:
                     return
                 adapter = await self._adapters.of_host(record.host_id)
-                await adapter.revoke(self._tenant(record))
+                await adapter.revoke(tenant_of(record, self._box))
 
     @activity.defn(name="destroy_database")
     async def destroy_database(self, database: UUID) -> None:
@@ -73,7 +84,7 @@ class EngineActivitiesOnHosts(EngineActivities):
                 if record.remote_since is None or record.destroyed_at is not None:
                     return
                 adapter = await self._adapters.of_host(record.host_id)
-                await adapter.destroy(self._tenant(record))
+                await adapter.destroy(tenant_of(record, self._box))
 
     @activity.defn(name="remove_remnant")
     async def remove_remnant(self, remnant: RemnantRef) -> None:
@@ -94,13 +105,20 @@ class EngineActivitiesOnHosts(EngineActivities):
         record = await records.find(database)
         if record is not None and record.remote_since is not None and record.destroyed_at is not None:
             adapter = await self._adapters.of_host(record.host_id)
-            await adapter.destroy(self._tenant(record))
+            await adapter.destroy(tenant_of(record, self._box))
 
-    def _tenant(self, record: DatabaseRecord) -> Tenant:
-        """Without its password once that is forgotten; nothing that still happens then needs it."""
-        sealed = record.password_sealed
-        password = self._box.open(sealed, password_place(record.uuid)) if sealed is not None else ""
-        return Tenant(name=record.engine_name, password=password, marker=marker(record.uuid))
+
+async def _bring(adapter: EngineAdapter, tenant: Tenant, record: DatabaseRecord) -> str:
+    """Brings the engine to what the row says of the tenant's access; returns that in words."""
+    frozen = record.frozen_at is not None
+    if record.status is DatabaseStatus.ACTIVE:
+        await (adapter.freeze(tenant) if frozen else adapter.thaw(tenant))
+    elif record.paused_reason is not None:
+        await adapter.revoke(tenant)
+        return f"paused ({record.paused_reason.value})"
+    else:
+        await adapter.restore(tenant, frozen=frozen)
+    return "open, and frozen: it reads, deletes and drops, and writes nothing" if frozen else "open"
 
 
 def _limits(record: DatabaseRecord) -> EngineLimits:

@@ -10,6 +10,7 @@ from activities.applications import ApplicationActivitiesOnHosts
 from activities.control import ControlActivitiesOnStore
 from activities.engine import EngineActivitiesOnHosts
 from activities.pool import PoolActivitiesOnHosts, PoolActivitiesOnStore
+from activities.quotas import QuotaActivitiesOnHosts, QuotaActivitiesOnStore
 from activities.reconcile import HostReconcileActivitiesOnHosts, ReconcileActivitiesOnStore
 from activities.sweep import SweepActivitiesOnStore
 from activities.webhooks import DeliveryRecordsOnStore, WebhookActivitiesOverHTTP
@@ -48,6 +49,7 @@ _CONTROL = Serving(
         lambda tools: SweepActivitiesOnStore(timedelta(seconds=tools.settings.retention_seconds)),
         lambda _: ReconcileActivitiesOnStore(),
         lambda _: DeliveryRecordsOnStore(),
+        lambda _: QuotaActivitiesOnStore(),
     ),
     workflows=WORKFLOWS,
     steps=20,
@@ -61,6 +63,7 @@ _ENGINE = Serving(
             tools.box, tools.adapters, timedelta(seconds=tools.settings.orphan_age_seconds)
         ),
         lambda tools: ApplicationActivitiesOnHosts(tools.box, tools.adapters),
+        lambda tools: QuotaActivitiesOnHosts(tools.box, tools.adapters, tools.settings),
     ),
     # An engine host has fewer administrator's connections than that.
     steps=16,

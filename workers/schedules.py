@@ -26,6 +26,7 @@ from temporalio.service import RPCError
 from app.contracts.base import Contract
 from app.contracts.pool import RefillPool
 from app.contracts.queues import CONTROL_QUEUE
+from app.contracts.quotas import EnforceQuotas
 from app.contracts.reconcile import Reconcile
 from app.contracts.upkeep import Sweep
 from app.core.settings import Settings
@@ -74,6 +75,12 @@ UPKEEP_SCHEDULES: tuple[Upkeep, ...] = (
         workflow=Reconcile,
         every=lambda settings: settings.reconcile_interval_seconds,
         summary="Hold our records against themselves and against every engine host",
+    ),
+    Upkeep(
+        id="enforce-quotas",
+        workflow=EnforceQuotas,
+        every=lambda settings: settings.quota_interval_seconds,
+        summary="Hold every database to its plan",
     ),
 )
 

@@ -3,11 +3,13 @@
 Not in the package itself: the sandbox loads that anew, with all that it imports, for each run of a workflow.
 """
 
+from workflows.apply_access import ApplyAccessWorkflow
 from workflows.apply_blueprint import ApplyBlueprintWorkflow
 from workflows.apply_limits import ApplyLimitsWorkflow
 from workflows.delete_database import DeleteDatabaseWorkflow
 from workflows.deliver_webhook import DeliverWebhookWorkflow
 from workflows.end_deliveries import EndDeliveriesWorkflow
+from workflows.enforce_quotas import EnforceQuotasWorkflow
 from workflows.provision_database import ProvisionDatabaseWorkflow
 from workflows.reconcile import ReconcileWorkflow
 from workflows.refill_pool import RefillPoolWorkflow
@@ -18,6 +20,7 @@ WORKFLOWS = (
     ProvisionDatabaseWorkflow,
     DeleteDatabaseWorkflow,
     ApplyLimitsWorkflow,
+    ApplyAccessWorkflow,
     RemoveRemnantWorkflow,
     RefillPoolWorkflow,
     SweepWorkflow,
@@ -25,4 +28,5 @@ WORKFLOWS = (
     DeliverWebhookWorkflow,
     EndDeliveriesWorkflow,
     ApplyBlueprintWorkflow,
+    EnforceQuotasWorkflow,
 )

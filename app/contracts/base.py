@@ -1,4 +1,4 @@
-"""What every contract is made of: the struct base and the two vocabularies that all layers share."""
+"""What every contract is made of: the struct base and the vocabularies that all layers share."""
 
 from enum import StrEnum
 
@@ -23,3 +23,13 @@ class DatabaseStatus(StrEnum):
     ACTIVE = "active"
     PAUSED = "paused"
     DELETED = "deleted"
+
+
+class PauseReason(StrEnum):
+    """Why a database is paused. What an operator paused, only an operator resumes."""
+
+    OPERATOR = "operator"
+    RUNTIME = "runtime"
+    """Its plan's hours of this month are used up."""
+    STORAGE = "storage"
+    """It grew although its writes were frozen."""

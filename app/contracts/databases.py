@@ -51,6 +51,11 @@ class ApplyLimitsInput(DatabaseWorkflowInput, frozen=True, kw_only=True):
     """The change of limits that asked for this run. What is applied is the newest."""
 
 
+class ApplyAccessInput(DatabaseWorkflowInput, frozen=True, kw_only=True):
+    revision: int
+    """The change of access that asked for this run. What is applied is the newest."""
+
+
 class RemoveRemnantInput(DatabaseWorkflowInput, frozen=True, kw_only=True):
     host_id: int
     """The host that provisioning gave up on, and where parts of the database may lie."""
@@ -83,6 +88,15 @@ class ApplyLimits(ABC):
     @workflow.run
     @abstractmethod
     async def run(self, request: ApplyLimitsInput) -> None: ...
+
+
+@workflow.defn(name="ApplyAccess")
+class ApplyAccess(ABC):
+    """Brings a pause, a resumption, a freeze or a thaw to the engine."""
+
+    @workflow.run
+    @abstractmethod
+    async def run(self, request: ApplyAccessInput) -> None: ...
 
 
 @workflow.defn(name="RemoveRemnant")

@@ -43,6 +43,12 @@ class EngineActivities(ABC):
     async def apply_limits(self, database: UUID) -> int:
         """Puts the row's present limits in force; returns the revision that it applied."""
 
+    @activity.defn(name="apply_access")
+    @abstractmethod
+    async def apply_access(self, database: UUID) -> str:
+        """Lets the tenant in, ends its access, or ends its writing, as the row has it now, and records that it is so: a
+        database that resumes is active from then on, with `database.resumed`. Returns the state in words."""
+
     @activity.defn(name="revoke_access")
     @abstractmethod
     async def revoke_access(self, database: UUID) -> None:

@@ -32,6 +32,10 @@ def apply_workflow_id(application: int) -> str:
     return f"apply-blueprint/{application}"
 
 
+def access_workflow_id(database: UUID, revision: int) -> str:
+    return f"apply-access/{database}/{revision}"
+
+
 def remnant_workflow_id(database: UUID, host_id: int, move: UUID) -> str:
     """`move` tells apart the times that provisioning gave up on the same host."""
     return f"remove-remnant/{database}/{host_id}/{move}"

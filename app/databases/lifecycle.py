@@ -64,7 +64,7 @@ async def activate(database: UUID) -> None:
             record.id,
         )
         await mark_well(record.host_id)
-        await _tell(EventType.DATABASE_PROVISIONED, database)
+        await tell(EventType.DATABASE_PROVISIONED, database)
         await start_next(record.id, relayed=True)
         await announce(database)
     _observe(record, "active")
@@ -83,7 +83,7 @@ async def note_deleted(record: DatabaseRecord, *, destroy_at: datetime, cancelle
         cancelled_jobs,
     )
     await end_waiting(record.uuid, "The database was deleted before its turn came. Nothing was changed.")
-    await _tell(EventType.DATABASE_DELETED, record.uuid)
+    await tell(EventType.DATABASE_DELETED, record.uuid)
     await announce(record.uuid)
     if record.status is DatabaseStatus.PROVISIONING:
         _observe(record, "cancelled")
@@ -185,7 +185,8 @@ def _observe(record: DatabaseRecord, outcome: str) -> None:
     PROVISIONING_SECONDS.labels(record.engine.value, record.region, outcome).observe(max(0, took.total_seconds()))
 
 
-async def _tell(kind: EventType, database: UUID) -> None:
+async def tell(kind: EventType, database: UUID) -> None:
+    """Writes an event of this kind with the database as it is now, in the transaction of the change."""
     record = await records.find(database)
     assert record is not None, "the row was locked a moment ago"
     if record.team_id is None:

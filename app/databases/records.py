@@ -5,7 +5,7 @@ from uuid import UUID
 
 import msgspec
 
-from app.contracts.base import DatabaseStatus, Engine
+from app.contracts.base import DatabaseStatus, Engine, PauseReason
 from app.core.errors import DatabaseNotActive
 from app.plans.plans import Quotas
 from app.store.session import fetch, fetch_all, fetch_one
@@ -35,6 +35,10 @@ class DatabaseRecord(msgspec.Struct, frozen=True, kw_only=True):
     connections: int
     limits_revision: int
     limits_applied: int
+    paused_reason: PauseReason | None
+    frozen_at: datetime | None
+    access_revision: int
+    access_applied: int
     remote_since: datetime | None
     provisioned_at: datetime | None
     deleted_at: datetime | None

@@ -19,5 +19,8 @@ class EventType(StrEnum):
 
     DATABASE_PROVISIONING_STARTED = "database.provisioning_started", "A new database is queued for provisioning."
     DATABASE_PROVISIONED = "database.provisioned", "A database is active and ready for connections."
+    DATABASE_QUOTA_WARNING = "database.quota_warning", "A database's storage has reached its warning threshold."
+    DATABASE_PAUSED = "database.paused", "A database is paused: nobody can connect to it, and its data is kept."
+    DATABASE_RESUMED = "database.resumed", "A paused database is active again, with the same credentials."
     DATABASE_DELETED = "database.deleted", "A database is deleted."
     PING = "ping", "The test-delivery operation is used."

@@ -15,6 +15,7 @@ from app.contracts.control import ControlActivities, HostFailure, LimitsApplied
 from app.contracts.databases import Placement
 from app.contracts.engine import EngineActivities, RemnantRef
 from app.contracts.pool import PoolActivities, PoolHostActivities, PoolLook, VerifyMembers
+from app.contracts.quotas import MeasureRegion, QuotaActivities, QuotaHostActivities, RegionMeasured
 from app.contracts.reconcile import HostReconcileActivities, HostRef, ReconcileActivities, Reconciled
 from app.contracts.upkeep import SweepActivities, Swept
 
@@ -68,6 +69,10 @@ class FakeEngine(EngineActivities):
     @activity.defn(name="apply_limits")
     async def apply_limits(self, database: UUID) -> int:
         return int(await self._script.perform(database, 1))
+
+    @activity.defn(name="apply_access")
+    async def apply_access(self, database: UUID) -> str:
+        return str(await self._script.perform(database, "paused (operator)"))
 
     @activity.defn(name="revoke_access")
     async def revoke_access(self, database: UUID) -> None:
@@ -172,14 +177,38 @@ class FakeHostReconcile(HostReconcileActivities):
         return reconciled
 
 
+class FakeQuotas(QuotaActivities):
+    def __init__(self, script: Script) -> None:
+        self._script = script
+
+    @activity.defn(name="list_regions")
+    async def list_regions(self) -> list[str]:
+        return list(await self._script.perform(None, ["test-1"]))
+
+
+class FakeQuotaHosts(QuotaHostActivities):
+    def __init__(self, script: Script) -> None:
+        self._script = script
+
+    @activity.defn(name="measure_region")
+    async def measure_region(self, request: MeasureRegion) -> RegionMeasured:
+        nothing = RegionMeasured(databases=3, moves={}, unreachable=(), frozen=())
+        measured: RegionMeasured = await self._script.perform(request, nothing)
+        return measured
+
+    @activity.defn(name="reclaim_space")
+    async def reclaim_space(self, database: UUID) -> None:
+        await self._script.perform(database)
+
+
 def control_fakes(script: Script) -> list[object]:
     """Everything that runs on the control queue."""
-    return [fake(script) for fake in (FakeControl, FakePool, FakeSweep, FakeReconcile)]
+    return [fake(script) for fake in (FakeControl, FakePool, FakeSweep, FakeReconcile, FakeQuotas)]
 
 
 def engine_fakes(script: Script) -> list[object]:
     """Everything that runs on an engine queue."""
-    return [fake(script) for fake in (FakeEngine, FakePoolHosts, FakeHostReconcile, FakeApplications)]
+    return [fake(script) for fake in (FakeEngine, FakePoolHosts, FakeHostReconcile, FakeApplications, FakeQuotaHosts)]
 
 
 class FakeApplications(ApplicationActivities):

@@ -13,6 +13,8 @@ from temporalio.client import WorkflowExecutionStatus
 from app.contracts.applications import ApplicationStatus, Applied, ApplyBlueprint, ApplyBlueprintInput
 from app.contracts.base import Engine
 from app.contracts.databases import (
+    ApplyAccess,
+    ApplyAccessInput,
     ApplyLimits,
     ApplyLimitsInput,
     DeleteDatabase,
@@ -25,6 +27,7 @@ from app.contracts.databases import (
 )
 from app.contracts.engine import ENGINE_REFUSED, HOST_UNAVAILABLE, NAME_TAKEN, NOT_WANTED, STORE_UNAVAILABLE
 from app.contracts.pool import PoolLook, RefillPool, VerifyMembers
+from app.contracts.quotas import EnforceQuotas, RegionMeasured
 from app.contracts.reconcile import HostRef, Reconcile, Reconciled
 from app.contracts.upkeep import Sweep, Swept
 from tests.workflows.fakes import Script, fails
@@ -43,6 +46,10 @@ PROVISION = ProvisionDatabaseInput(**SUBJECT, placement=FIRST)
 DELETE = DeleteDatabaseInput(**SUBJECT, destroy_at=PAST, cancel_provisioning=False)
 CANCELLING_DELETE = DeleteDatabaseInput(**SUBJECT, destroy_at=PAST, cancel_provisioning=True)
 LIMITS = ApplyLimitsInput(**SUBJECT, revision=1)
+ACCESS = ApplyAccessInput(**SUBJECT, revision=1)
+MEASURED = RegionMeasured(
+    databases=3, moves={"frozen": 1, "paused_runtime": 2}, unreachable=("db-2.example.com:5432",), frozen=(DATABASE,)
+)
 UNVERIFIED = VerifyMembers(region=REGION, before=PAST)
 REMNANT = RemoveRemnantInput(**SUBJECT, host_id=1, name="tfirst")
 APPLICATION = ApplyBlueprintInput(**SUBJECT, application=12)
@@ -164,6 +171,37 @@ SCENARIOS = {
         _once("apply_limits", NOT_WANTED, final=True),
         ["apply_limits"],
         details="nothing to limit",
+    ),
+    "access-in-force": Scenario(ApplyAccess, ACCESS, Script, ["apply_access"], details="In force: paused (operator)"),
+    "access-host-away": Scenario(
+        ApplyAccess,
+        ACCESS,
+        _once("apply_access", HOST_UNAVAILABLE, times=ROUND),
+        ["apply_access"] * (ROUND + 1),
+    ),
+    "access-to-a-deleted-one": Scenario(
+        ApplyAccess,
+        ACCESS,
+        _once("apply_access", NOT_WANTED, final=True),
+        ["apply_access"],
+        details="its deletion ends all access",
+    ),
+    "quotas-kept": Scenario(
+        EnforceQuotas, None, Script, ["list_regions", "measure_region"], details="test-1: 3 databases measured"
+    ),
+    "quotas-broken": Scenario(
+        EnforceQuotas,
+        None,
+        lambda: Script({"measure_region": [lambda: MEASURED]}),
+        ["list_regions", "measure_region", "reclaim_space"],
+        details="3 databases measured; 1 frozen; 2 paused for runtime; not measured: db-2.example.com:5432",
+    ),
+    "quotas-store-away": Scenario(
+        EnforceQuotas,
+        None,
+        _once("measure_region", STORE_UNAVAILABLE),
+        ["list_regions", "measure_region"],
+        details="test-1: left to the next run: as the script says",
     ),
     "remnant-removed": Scenario(RemoveRemnant, REMNANT, Script, ["remove_remnant"], details="Removed"),
     "remnant-host-away": Scenario(

@@ -59,6 +59,7 @@ STUCK = {
     "revoke_access": ("delete-at-once", ENGINE_REFUSED, "sessions of tfirst don't end"),
     "destroy_database": ("delete-at-once", HOST_UNAVAILABLE, "db-1: no answer in time"),
     "apply_limits": ("limits-in-force", HOST_UNAVAILABLE, "db-1: no answer in time"),
+    "apply_access": ("access-in-force", HOST_UNAVAILABLE, "db-1: no answer in time"),
     "remove_remnant": ("remnant-removed", HOST_UNAVAILABLE, "db-1: no answer in time"),
 }
 

@@ -8,6 +8,7 @@ from app.store.tables.hosts import EngineHost
 from app.store.tables.pool import PoolTarget
 from app.store.tables.queries import QueryExecution, QueryReader
 from app.store.tables.requests import Event, IdempotencyKey, WorkflowStart
+from app.store.tables.usage import DatabaseUsage
 from app.store.tables.webhooks import WebhookAttempt, WebhookDelivery, WebhookEndpoint, WebhookSecret
 
 TABLES = (
@@ -33,4 +34,5 @@ TABLES = (
     BlueprintVersion,
     BlueprintApplication,
     BlueprintStatement,
+    DatabaseUsage,
 )

@@ -15,7 +15,8 @@ class Database(Table, tablename="databases", db=DB):
 
     `position` gives the order of lists: whoever claims a database of the pool gets it with a new one. `engine_name` is
     database and role on the host. `remote_since` is set before the first statement on a host, so that its absence
-    proves that nothing was ever made there. `verified_at` is when one in the pool last let its tenant in.
+    proves that nothing was ever made there. `verified_at` is when one in the pool last let its tenant in. A paused one
+    without `paused_reason` is on its way back; `frozen_at` is set while it may not write.
     """
 
     id = BigSerial(primary_key=True)
@@ -37,6 +38,11 @@ class Database(Table, tablename="databases", db=DB):
     connections = Integer()
     limits_revision = Integer(default=0)
     limits_applied = Integer(default=0)
+    paused_reason = Text(null=True, default=None)
+    frozen_at = columns.moment()
+    access_revision = Integer(default=0)
+    access_applied = Integer(default=0)
+    access_changed_at = columns.moment()
     remote_since = columns.moment()
     provisioned_at = columns.moment()
     verified_at = columns.moment()

@@ -1,0 +1,54 @@
+"""Activities that hold databases to their plans."""
+
+from uuid import UUID
+
+from temporalio import activity
+
+from activities.errors import as_failures
+from app.contracts.base import DatabaseStatus
+from app.contracts.quotas import MeasureRegion, QuotaActivities, QuotaHostActivities, RegionMeasured
+from app.core.secrets import SecretBox
+from app.core.settings import Settings
+from app.databases import records
+from app.databases.tenants import tenant_of
+from app.hosts.adapters import Adapters
+from app.quotas import enforcement
+from app.store.locks import database_lock
+from app.store.session import fetch
+
+_GAP_INTERVALS = 2.0
+"""Intervals that one sample may answer for: after a run was missed the next one still counts its time, and a long
+absence of ours is on nobody's account."""
+
+
+class QuotaActivitiesOnStore(QuotaActivities):
+    @activity.defn(name="list_regions")
+    async def list_regions(self) -> list[str]:
+        with as_failures():
+            return [row["region"] for row in await fetch("SELECT DISTINCT region FROM engine_hosts ORDER BY region")]
+
+
+class QuotaActivitiesOnHosts(QuotaHostActivities):
+    """Through `app.quotas`."""
+
+    def __init__(self, box: SecretBox, adapters: Adapters, settings: Settings) -> None:
+        self._box = box
+        self._adapters = adapters
+        self._longest_gap = _GAP_INTERVALS * settings.quota_interval_seconds
+
+    @activity.defn(name="measure_region")
+    async def measure_region(self, request: MeasureRegion) -> RegionMeasured:
+        with as_failures():
+            return await enforcement.measure_region(
+                self._adapters, request.region, request.at, longest_gap=self._longest_gap
+            )
+
+    @activity.defn(name="reclaim_space")
+    async def reclaim_space(self, database: UUID) -> None:
+        with as_failures():
+            async with database_lock(database):
+                record = await records.find(database)
+                if record is None or record.status is not DatabaseStatus.ACTIVE or record.frozen_at is None:
+                    return
+                adapter = await self._adapters.of_host(record.host_id)
+                await adapter.reclaim(tenant_of(record, self._box))

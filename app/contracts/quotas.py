@@ -1,0 +1,60 @@
+"""Measuring what databases use, and enforcing what their plans allow."""
+
+from abc import ABC, abstractmethod
+from datetime import datetime
+from uuid import UUID
+
+from temporalio import activity, workflow
+
+from app.contracts.base import Contract
+
+
+class MeasureRegion(Contract, frozen=True, kw_only=True):
+    region: str
+    at: datetime
+    """The moment that the samples count as taken at, in UTC. The same again for a repeated attempt, which then counts
+    no time twice."""
+
+
+class RegionMeasured(Contract, frozen=True, kw_only=True):
+    databases: int
+    moves: dict[str, int]
+    """How many were `warned`, `frozen`, `thawed`, `resumed`, `paused_runtime` and `paused_storage`."""
+    unreachable: tuple[str, ...]
+    """Hosts that were not measured, as `host:port`."""
+    frozen: tuple[UUID, ...]
+    """Some of the region's frozen databases: those whose deletions may have left space to give back."""
+
+
+class QuotaActivities(ABC):
+    """On our own database."""
+
+    @activity.defn(name="list_regions")
+    @abstractmethod
+    async def list_regions(self) -> list[str]:
+        """Those that have engine hosts."""
+
+
+class QuotaHostActivities(ABC):
+    """On the engine hosts of one region."""
+
+    @activity.defn(name="measure_region")
+    @abstractmethod
+    async def measure_region(self, request: MeasureRegion) -> RegionMeasured:
+        """Measures storage and use of every database, records it, and makes the moves that follow: each in one
+        transaction with its event and the workflow that brings it to the engine. A host that doesn't answer in time
+        costs the others nothing."""
+
+    @activity.defn(name="reclaim_space")
+    @abstractmethod
+    async def reclaim_space(self, database: UUID) -> None:
+        """Gives back what deletions left inside a frozen database's tables. Does nothing to one that isn't frozen."""
+
+
+@workflow.defn(name="EnforceQuotas")
+class EnforceQuotas(ABC):
+    """Holds every database to its plan: storage, and hours of use."""
+
+    @workflow.run
+    @abstractmethod
+    async def run(self) -> None: ...

@@ -1,0 +1,100 @@
+"""Who may do what in a database: its pauses and freezes, as its row has them, with the workflow that brings them to the
+engine.
+
+Each change belongs in a transaction that holds the row locked; it counts `access_revision` up, and whoever waits for it
+watches `access_applied`.
+"""
+
+from uuid import UUID
+
+from app.contracts.base import DatabaseStatus, PauseReason
+from app.contracts.databases import ApplyAccess, ApplyAccessInput
+from app.contracts.queues import access_workflow_id
+from app.core.errors import DatabaseNotActive
+from app.databases import records
+from app.databases.lifecycle import expect, tell
+from app.databases.records import DatabaseRecord
+from app.dispatch.starts import INTERACTIVE, WorkflowStart, request_start
+from app.events.types import EventType
+from app.store.notify import announce
+from app.store.session import fetch, transaction
+
+
+async def pause(record: DatabaseRecord, reason: PauseReason) -> WorkflowStart | None:
+    """`active` to `paused`: from now on it counts as closed, and is when the workflow has ended. One that is paused
+    stays so; an operator's reason takes the place of the others. Raises `DatabaseNotActive` for any other status."""
+    if record.status is DatabaseStatus.PAUSED and record.paused_reason is not None:
+        if reason is PauseReason.OPERATOR:
+            await fetch("UPDATE databases SET paused_reason = $2 WHERE id = $1", record.id, reason.value)
+        return None
+    if record.status not in (DatabaseStatus.ACTIVE, DatabaseStatus.PAUSED):
+        raise DatabaseNotActive(record.status.value)
+    start = await _change(record, "status = 'paused', paused_reason = $2, updated_at = now()", reason.value)
+    if record.status is DatabaseStatus.ACTIVE:
+        await tell(EventType.DATABASE_PAUSED, record.uuid)
+    return start
+
+
+async def resume(record: DatabaseRecord) -> WorkflowStart | None:
+    """Takes the reason of a pause away. It is `active` again, with `database.resumed`, when the engine lets its tenant
+    in. Nothing happens to one that is active, or on its way back. Raises `DatabaseNotActive` for any other status."""
+    if record.status is DatabaseStatus.ACTIVE:
+        return None
+    if record.status is not DatabaseStatus.PAUSED:
+        raise DatabaseNotActive(record.status.value)
+    if record.paused_reason is None:
+        return None
+    return await _change(record, "paused_reason = NULL")
+
+
+async def freeze(record: DatabaseRecord) -> WorkflowStart | None:
+    """Ends its writing, whether it is paused meanwhile or not. Nothing happens to one that is frozen."""
+    if record.frozen_at is not None:
+        return None
+    return await _change(record, "frozen_at = now()")
+
+
+async def thaw(record: DatabaseRecord) -> WorkflowStart | None:
+    """Undoes `freeze`."""
+    if record.frozen_at is None:
+        return None
+    return await _change(record, "frozen_at = NULL")
+
+
+async def record_applied(database: UUID, revision: int) -> None:
+    """The engine is as the row was at this revision. Raises `NotWanted` for a database that is deleted."""
+    async with transaction():
+        record = expect(await records.find_for_update(database), DatabaseStatus.ACTIVE, DatabaseStatus.PAUSED)
+        await fetch(
+            "UPDATE databases SET access_applied = greatest(access_applied, $2) WHERE id = $1", record.id, revision
+        )
+        resuming = record.status is DatabaseStatus.PAUSED and record.paused_reason is None
+        # Paused anew meanwhile, it has a later revision, which closes it again.
+        if resuming and record.access_revision == revision:
+            await fetch("UPDATE databases SET status = 'active', updated_at = now() WHERE id = $1", record.id)
+            await tell(EventType.DATABASE_RESUMED, database)
+        await announce(database)
+
+
+async def _change(record: DatabaseRecord, assignments: str, *values: str) -> WorkflowStart:
+    rows = await fetch(
+        f"UPDATE databases SET {assignments}, access_revision = access_revision + 1, "  # noqa: S608  ours
+        "access_changed_at = now() WHERE id = $1 RETURNING access_revision",
+        record.id,
+        *values,
+    )
+    revision: int = rows[0]["access_revision"]
+    await announce(record.uuid)
+    return await request_start(
+        ApplyAccess,
+        access_workflow_id(record.uuid, revision),
+        ApplyAccessInput(
+            database=record.uuid,
+            engine=record.engine,
+            region=record.region,
+            team_id=record.team_id,
+            revision=revision,
+        ),
+        priority=INTERACTIVE,
+        relayed=True,
+    )

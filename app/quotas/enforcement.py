@@ -1,0 +1,162 @@
+"""Measuring the databases of a region, host by host, and acting on what was found."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+import structlog
+
+from app.contracts.quotas import RegionMeasured
+from app.databases import access, records
+from app.databases.lifecycle import tell
+from app.engines.base import EngineAdapter, EngineError
+from app.events.types import EventType
+from app.hosts.adapters import Adapters
+from app.quotas import usage
+from app.quotas.decision import Standing, Verdict, judge
+from app.quotas.usage import Sample
+from app.store.session import fetch, fetch_all, transaction
+
+HOST_SECONDS = 25.0
+"""What one host may take, so that one that hangs costs the others nothing."""
+LASTING_SECONDS = 2.0
+"""How long a session must have been open to count as the tenant's use. The service's own proofs of a login are far
+shorter, and they come with the tenant's credentials."""
+
+MOST_RECLAIMED = 20
+"""Frozen databases whose space one run gives back."""
+
+log = structlog.get_logger(__name__)
+
+
+class _Host(msgspec.Struct, frozen=True):
+    id: int
+    address: str
+
+
+class _Measured(msgspec.Struct, frozen=True):
+    id: int
+    uuid: UUID
+    engine_name: str
+    settled: bool
+
+
+async def measure_region(adapters: Adapters, region: str, at: datetime, *, longest_gap: float) -> RegionMeasured:
+    """Measures all hosts of the region side by side. `at` is the moment that the samples count as taken at."""
+    hosts = await fetch_all(
+        _Host, "SELECT id, host || ':' || port AS address FROM engine_hosts WHERE region = $1 ORDER BY id", region
+    )
+    counts: Counter[str] = Counter()
+    unreachable: list[str] = []
+
+    async def one(host: _Host) -> None:
+        try:
+            async with asyncio.timeout(HOST_SECONDS):
+                counts.update(await _measure_host(adapters, host, at, longest_gap))
+        except (EngineError, TimeoutError) as error:
+            log.warning("host_not_measured", host=host.address, reason=str(error) or "no answer in time")
+            unreachable.append(host.address)
+
+    await asyncio.gather(*map(one, hosts))
+    return RegionMeasured(
+        databases=counts.pop("databases", 0),
+        moves=dict(sorted(counts.items())),
+        unreachable=tuple(sorted(unreachable)),
+        frozen=await _frozen(region),
+    )
+
+
+async def _measure_host(adapters: Adapters, host: _Host, at: datetime, longest_gap: float) -> Counter[str]:
+    measured = await fetch_all(
+        _Measured,
+        """
+        SELECT id, uuid, engine_name, access_applied >= access_revision AS settled FROM databases
+        WHERE host_id = $1 AND team_id IS NOT NULL AND status IN ('active', 'paused') ORDER BY id
+        """,
+        host.id,
+    )
+    if not measured:
+        return Counter()
+    samples = await _samples(await adapters.of_host(host.id), measured)
+    await usage.record(samples, at, longest_gap=longest_gap)
+    found = await usage.standings([sample.database_id for sample in samples])
+    counts = Counter(databases=len(samples))
+    for one in measured:
+        standing = found.get(one.id)
+        if standing is not None and _changes(standing, settled=one.settled):
+            counts.update(await _act(one))
+    return counts
+
+
+async def _samples(adapter: EngineAdapter, measured: Sequence[_Measured]) -> list[Sample]:
+    names = [one.engine_name for one in measured]
+    before = await adapter.sessions(names)
+    sizes, _ = await asyncio.gather(adapter.measure(names), asyncio.sleep(LASTING_SECONDS if before else 0))
+    after = await adapter.sessions(list(before))
+    lasting = {name for name, sessions in before.items() if sessions & after.get(name, frozenset())}
+    return [
+        Sample(
+            database_id=one.id,
+            # Tenants of MySQL may drop their own database.
+            storage_bytes=sizes[one.engine_name].storage_bytes if one.engine_name in sizes else 0,
+            connected=one.engine_name in lasting,
+        )
+        for one in measured
+    ]
+
+
+async def _act(one: _Measured) -> Counter[str]:
+    """What the measurement asks for, in one transaction with what is remembered of it."""
+    async with transaction():
+        record = await records.find_for_update(one.uuid)
+        standing = (await usage.standings([one.id], lock=True)).get(one.id)
+        if record is None or standing is None or not _changes(standing, settled=one.settled):
+            return Counter()
+        verdict = judge(_as_seen(standing, settled=one.settled))
+        if verdict.warn:
+            await tell(EventType.DATABASE_QUOTA_WARNING, one.uuid)
+        if verdict.freeze:
+            await access.freeze(record)
+        if verdict.thaw:
+            await access.thaw(record)
+        if verdict.pause is not None:
+            await access.pause(record, verdict.pause)
+        if verdict.resume:
+            await access.resume(record)
+        await usage.remember(one.id, verdict)
+    counts = Counter(_moves(verdict))
+    if counts:
+        log.info("quota_enforced", database=str(one.uuid), moves=sorted(counts))
+    return counts
+
+
+def _as_seen(standing: Standing, *, settled: bool) -> Standing:
+    """What was settled only after the measurement began says nothing of what it found."""
+    return msgspec.structs.replace(standing, access_settled=standing.access_settled and settled)
+
+
+def _changes(standing: Standing, *, settled: bool) -> bool:
+    verdict = judge(_as_seen(standing, settled=settled))
+    remembered = (standing.warned, standing.frozen_bytes, standing.growing)
+    return bool(_moves(verdict)) or remembered != (verdict.warned, verdict.frozen_bytes, verdict.growing)
+
+
+def _moves(verdict: Verdict) -> list[str]:
+    moves = {"warned": verdict.warn, "frozen": verdict.freeze, "thawed": verdict.thaw, "resumed": verdict.resume}
+    paused = [] if verdict.pause is None else [f"paused_{verdict.pause.value}"]
+    return [name for name, made in moves.items() if made] + paused
+
+
+async def _frozen(region: str) -> tuple[UUID, ...]:
+    rows = await fetch(
+        """
+        SELECT uuid FROM databases WHERE region = $1 AND status = 'active'
+          AND frozen_at IS NOT NULL AND access_applied >= access_revision ORDER BY frozen_at LIMIT $2
+        """,
+        region,
+        MOST_RECLAIMED,
+    )
+    return tuple(row["uuid"] for row in rows)

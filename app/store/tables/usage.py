@@ -1,0 +1,32 @@
+"""What databases use, as it was last measured."""
+
+from piccolo.columns import BigInt, BigSerial, Boolean, Date, DoublePrecision, ForeignKey, Integer, Timestamptz
+from piccolo.columns.base import OnDelete
+from piccolo.table import Table
+
+from app.store.engine import DB
+from app.store.tables import columns
+from app.store.tables.databases import Database
+
+
+class DatabaseUsage(Table, tablename="database_usage", db=DB):
+    """Apart from `databases`, because every measurement writes it.
+
+    `runtime_seconds` are those of `runtime_month`, the first day of a month in UTC; in `runtime_excused` an operator
+    lets the database run beyond its hours. `warned_at` is set from a warning until the storage is below its threshold.
+    `frozen_bytes` is the least that was measured since it was frozen, `growing` the number of measurements in a row
+    that found more, and `judged_at` the measurement that these were last brought up to date by.
+    """
+
+    id = BigSerial(primary_key=True)
+    database_id = ForeignKey(Database, null=False, unique=True, on_delete=OnDelete.cascade)
+    measured_at = Timestamptz()
+    storage_bytes = BigInt()
+    connected = Boolean()
+    runtime_month = Date()
+    runtime_seconds = DoublePrecision(default=0.0)
+    runtime_excused = Date(null=True, default=None)
+    warned_at = columns.moment()
+    frozen_bytes = BigInt(null=True, default=None)
+    growing = Integer(default=0)
+    judged_at = columns.moment()

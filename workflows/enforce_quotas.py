@@ -1,0 +1,57 @@
+"""Holds every database to its plan: storage, and hours of use."""
+
+import asyncio
+
+from temporalio import workflow
+from temporalio.exceptions import ActivityError, is_cancelled_exception
+
+from app.contracts.quotas import EnforceQuotas, MeasureRegion, QuotaActivities, QuotaHostActivities, RegionMeasured
+from workflows import policies
+from workflows.engine_steps import about_to, reason
+
+
+@workflow.defn(name="EnforceQuotas")
+class EnforceQuotasWorkflow(EnforceQuotas):
+    """Region by region side by side: one that no worker serves is left to the next run, and delays no other."""
+
+    def __init__(self) -> None:
+        self._told: dict[str, str] = {}
+
+    @workflow.run
+    async def run(self) -> None:
+        regions = await workflow.execute_activity_method(
+            QuotaActivities.list_regions, **policies.upkeep("look which regions there are")
+        )
+        at = workflow.now()
+        await asyncio.gather(*(self._enforce(MeasureRegion(region=region, at=at)) for region in regions))
+
+    async def _enforce(self, request: MeasureRegion) -> None:
+        doing = f"measure the databases in {request.region}"
+        self._tell(request.region, about_to(doing, request.region))
+        try:
+            measured = await workflow.execute_activity_method(
+                QuotaHostActivities.measure_region, request, **policies.attempt(request.region, doing)
+            )
+            self._tell(request.region, _words(measured))
+            await self._reclaim(request.region, measured)
+        except ActivityError as failure:
+            if is_cancelled_exception(failure):
+                raise
+            self._tell(request.region, f"left to the next run: {reason(failure)}")
+
+    async def _reclaim(self, region: str, measured: RegionMeasured) -> None:
+        for database in measured.frozen:
+            doing = f"give back the space that deletions left in database {database}"
+            await workflow.execute_activity_method(
+                QuotaHostActivities.reclaim_space, database, **policies.attempt(region, doing)
+            )
+
+    def _tell(self, region: str, sentence: str) -> None:
+        self._told[region] = f"{region}: {sentence}"
+        workflow.set_current_details("\n\n".join(self._told[name] for name in sorted(self._told)))
+
+
+def _words(measured: RegionMeasured) -> str:
+    moves = [f"{count} {name.replace('_', ' for ')}" for name, count in measured.moves.items()]
+    unreachable = [f"not measured: {', '.join(measured.unreachable)}"] if measured.unreachable else []
+    return "; ".join([f"{measured.databases} databases measured", *moves, *unreachable])
