@@ -1,0 +1,98 @@
+"""The command beside the running service, and a way to have its quotas enforced now."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from app.core.temporal import connect
+from app.databases import records
+from app.databases.records import DatabaseRecord
+from app.store.session import fetch
+from tests.cli.command import Headwater
+from tests.support.service import RunningService
+from tests.support.store import store
+from tests.support.waiting import until
+
+
+@dataclass(frozen=True)
+class Operator:
+    """What an operator can do and see."""
+
+    service: RunningService
+    headwater: Headwater
+
+    async def inspect(self, made: dict[str, Any]) -> dict[str, Any]:
+        details: dict[str, Any] = await self.headwater.json("databases", "inspect", made["uuid"])
+        return details
+
+    async def pause(self, made: dict[str, Any]) -> dict[str, Any]:
+        details: dict[str, Any] = await self.headwater.json("databases", "pause", made["uuid"])
+        return details
+
+    async def resume(self, made: dict[str, Any]) -> dict[str, Any]:
+        details: dict[str, Any] = await self.headwater.json("databases", "resume", made["uuid"])
+        return details
+
+    async def enforce(self) -> None:
+        """One run of what the Schedule starts, from its beginning to its end."""
+        from_schedule = (await connect(self.service.temporal.address, "default")).get_schedule_handle("enforce-quotas")
+        runs = (await from_schedule.describe()).info.num_actions
+
+        async def ran() -> bool:
+            info = (await from_schedule.describe()).info
+            if info.num_actions == runs and not info.running_actions:
+                await from_schedule.trigger()
+            return info.num_actions > runs and not info.running_actions
+
+        await until(ran, timeout=60)
+
+    async def until_enforced(self, made: dict[str, Any], holds: Callable[[DatabaseRecord], Any]) -> DatabaseRecord:
+        """Enforces quotas again and again, until the database's row is so and its engine has followed."""
+
+        async def look() -> DatabaseRecord | None:
+            await self.enforce()
+            return await self.settled(made, holds)
+
+        found = await until(look, timeout=90)
+        assert found is not None
+        return found
+
+    async def settled(self, made: dict[str, Any], holds: Callable[[DatabaseRecord], Any]) -> DatabaseRecord | None:
+        async def applied() -> DatabaseRecord | None:
+            record = await records.find(UUID(made["uuid"]))
+            assert record is not None
+            return record if record.access_applied >= record.access_revision else None
+
+        async with store(self.service.control_dsn):
+            record = await until(applied, timeout=60)
+        return record if record is not None and holds(record) else None
+
+    async def sql(self, statement: str, *values: Any) -> list[Any]:
+        """On our own database."""
+        async with store(self.service.control_dsn):
+            return await fetch(statement, *values)
+
+    async def events(self, made: dict[str, Any]) -> list[str]:
+        rows = await self.sql(
+            "SELECT e.type FROM events e JOIN databases d ON d.id = e.database_id WHERE d.uuid = $1 ORDER BY e.id",
+            UUID(made["uuid"]),
+        )
+        return [row["type"] for row in rows]
+
+
+@pytest.fixture
+def operator(service: RunningService) -> Operator:
+    return Operator(
+        service,
+        Headwater(
+            {
+                "CONTROL_DSN": service.control_dsn,
+                "TEMPORAL_ADDRESS": service.temporal.address,
+                "SECRET_KEYS": service.secret_keys,
+                "HOME": str(service.folder),
+            }
+        ),
+    )

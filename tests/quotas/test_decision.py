@@ -1,0 +1,192 @@
+"""What follows from a measurement, case by case."""
+
+from datetime import UTC, date, datetime, timedelta
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.contracts.base import DatabaseStatus, PauseReason
+from app.quotas.decision import GROWTH_LOOKS, Standing, Verdict, judge
+
+MIB = 2**20
+LIMIT = 100 * MIB
+NOW = datetime(2026, 11, 20, tzinfo=UTC)
+CALM = Standing(
+    status=DatabaseStatus.ACTIVE,
+    paused_reason=None,
+    frozen=False,
+    access_settled=True,
+    limit_bytes=LIMIT,
+    warning_pct=80,
+    runtime_limit_seconds=None,
+    measured_at=NOW,
+    judged_at=None,
+    storage_bytes=10 * MIB,
+    runtime_month=date(2026, 11, 1),
+    runtime_seconds=0.0,
+    runtime_excused=None,
+    warned=False,
+    frozen_bytes=None,
+    growing=0,
+)
+
+
+def with_(**changes: object) -> Standing:
+    return msgspec.structs.replace(CALM, **changes)
+
+
+def moves(verdict: Verdict) -> set[str]:
+    made = {name for name in ("warn", "freeze", "thaw", "resume") if getattr(verdict, name)}
+    return made | ({verdict.pause.value} if verdict.pause else set())
+
+
+@pytest.mark.parametrize(
+    ("standing", "expected"),
+    [
+        (CALM, set()),
+        (with_(storage_bytes=80 * MIB - 1), set()),
+        (with_(storage_bytes=80 * MIB), {"warn"}),
+        (with_(storage_bytes=81 * MIB, warned=True), set()),
+        (with_(storage_bytes=50 * MIB, warning_pct=50), {"warn"}),
+        (with_(storage_bytes=100 * MIB - 1, warned=True), set()),
+        (with_(storage_bytes=100 * MIB, warned=True), {"freeze"}),
+        (with_(storage_bytes=300 * MIB), {"warn", "freeze"}),
+        (with_(storage_bytes=100 * MIB, warned=True, frozen=True), set()),
+        (with_(storage_bytes=90 * MIB, warned=True, frozen=True), set()),
+        (with_(storage_bytes=90 * MIB - 1, warned=True, frozen=True), {"thaw"}),
+        (with_(storage_bytes=120 * MIB, warned=True, status=DatabaseStatus.PAUSED), {"freeze"}),
+    ],
+)
+def test_storage(standing: Standing, expected: set[str]) -> None:
+    assert moves(judge(standing)) == expected
+
+
+def test_a_warning_is_given_again_only_after_the_storage_was_clearly_below() -> None:
+    standing, warnings = CALM, 0
+    for megabytes in (85, 79, 81, 76, 82, 74, 85, 99):
+        verdict = judge(msgspec.structs.replace(standing, storage_bytes=megabytes * MIB))
+        warnings += verdict.warn
+        standing = msgspec.structs.replace(standing, warned=verdict.warned)
+    assert warnings == 2, "at the first crossing, and after the 74"
+
+
+def _look(standing: Standing, megabytes: float, minute: int) -> tuple[Standing, Verdict]:
+    """The next measurement, with what the last one left to remember."""
+    seen = msgspec.structs.replace(
+        standing, storage_bytes=int(megabytes * MIB), measured_at=NOW + timedelta(minutes=minute)
+    )
+    verdict = judge(seen)
+    remembered = msgspec.structs.replace(
+        seen, frozen_bytes=verdict.frozen_bytes, growing=verdict.growing, judged_at=seen.measured_at
+    )
+    return remembered, verdict
+
+
+FROZEN = with_(frozen=True, warned=True)
+
+
+def test_growth_after_a_freeze_pauses_at_the_second_look() -> None:
+    standing = FROZEN
+    for minute, (megabytes, expected) in enumerate([(110, set()), (111.5, set()), (113, set()), (116, {"storage"})]):
+        standing, verdict = _look(standing, megabytes, minute)
+        assert moves(verdict) == expected, megabytes
+
+
+def test_a_table_that_is_rebuilt_is_no_growth() -> None:
+    standing = FROZEN
+    for minute, megabytes in enumerate([110, 160, 109, 158, 104, 102]):
+        standing, verdict = _look(standing, megabytes, minute)
+        assert moves(verdict) == set()
+
+
+def test_growth_counts_from_the_least_that_was_measured() -> None:
+    standing = FROZEN
+    for minute, megabytes in enumerate([120, 101, 110, 110]):
+        standing, verdict = _look(standing, megabytes, minute)
+    assert moves(verdict) == {"storage"}
+
+
+def test_what_was_measured_before_the_freeze_took_hold_is_no_growth() -> None:
+    standing = msgspec.structs.replace(FROZEN, access_settled=False)
+    for minute, megabytes in enumerate([101, 120, 140]):
+        standing, verdict = _look(standing, megabytes, minute)
+        assert verdict.frozen_bytes is None
+    standing = msgspec.structs.replace(standing, access_settled=True)
+    for minute, megabytes in enumerate([141, 141, 141]):
+        standing, verdict = _look(standing, megabytes, 10 + minute)
+        assert moves(verdict) == set()
+
+
+def test_one_measurement_judged_twice_counts_once() -> None:
+    standing, _ = _look(FROZEN, 110, 1)
+    standing, first = _look(standing, 120, 2)
+    again = judge(standing)
+    assert (first.growing, again.growing, again.pause) == (1, 1, None)
+    assert GROWTH_LOOKS == 2
+
+
+HOURS = {"runtime_limit_seconds": 360_000.0}
+RUNTIME = {"status": DatabaseStatus.PAUSED, "paused_reason": PauseReason.RUNTIME}
+
+
+@pytest.mark.parametrize(
+    ("standing", "expected"),
+    [
+        (with_(**HOURS, runtime_seconds=359_999.0), set()),
+        (with_(**HOURS, runtime_seconds=360_000.0), {"runtime"}),
+        (with_(runtime_seconds=1e9), set()),
+        (with_(**HOURS, runtime_seconds=1e9, runtime_excused=date(2026, 11, 1)), set()),
+        (with_(**HOURS, runtime_seconds=1e9, runtime_excused=date(2026, 10, 1)), {"runtime"}),
+        (with_(**HOURS, **RUNTIME, runtime_seconds=360_000.0), set()),
+        (with_(**HOURS, **RUNTIME, runtime_seconds=0.0, runtime_month=date(2026, 12, 1)), {"resume"}),
+        (with_(**RUNTIME, runtime_seconds=360_000.0), {"resume"}),
+        (with_(runtime_limit_seconds=720_000.0, **RUNTIME, runtime_seconds=360_000.0), {"resume"}),
+        (with_(status=DatabaseStatus.PAUSED, paused_reason=PauseReason.OPERATOR), set()),
+        (with_(status=DatabaseStatus.PAUSED, paused_reason=PauseReason.OPERATOR, frozen=True), {"thaw"}),
+        (with_(status=DatabaseStatus.PAUSED), set()),
+    ],
+)
+def test_runtime_and_operators(standing: Standing, expected: set[str]) -> None:
+    assert moves(judge(standing)) == expected
+
+
+STORAGE = {"status": DatabaseStatus.PAUSED, "paused_reason": PauseReason.STORAGE, "frozen": True, "warned": True}
+
+
+def test_what_storage_paused_comes_back_when_there_is_room() -> None:
+    assert moves(judge(with_(**STORAGE, storage_bytes=95 * MIB))) == set()
+    assert moves(judge(with_(**STORAGE, storage_bytes=95 * MIB, limit_bytes=200 * MIB))) == {"thaw", "resume"}
+
+
+@given(
+    standing=st.builds(
+        Standing,
+        status=st.sampled_from([DatabaseStatus.ACTIVE, DatabaseStatus.PAUSED]),
+        paused_reason=st.sampled_from([None, *PauseReason]),
+        frozen=st.booleans(),
+        access_settled=st.booleans(),
+        limit_bytes=st.floats(1, 1e12),
+        warning_pct=st.integers(1, 100),
+        runtime_limit_seconds=st.none() | st.floats(0, 1e7),
+        measured_at=st.just(NOW),
+        judged_at=st.sampled_from([None, NOW]),
+        storage_bytes=st.integers(0, 10**12),
+        runtime_month=st.just(date(2026, 11, 1)),
+        runtime_seconds=st.floats(0, 1e7),
+        runtime_excused=st.sampled_from([None, date(2026, 11, 1)]),
+        warned=st.booleans(),
+        frozen_bytes=st.none() | st.integers(0, 10**12),
+        growing=st.integers(0, 3),
+    )
+)
+def test_no_verdict_contradicts_itself(standing: Standing) -> None:
+    verdict = judge(standing)
+    assert not (verdict.freeze and verdict.thaw)
+    assert not (verdict.pause and verdict.resume)
+    assert not (verdict.thaw and verdict.pause is PauseReason.STORAGE)
+    if verdict.resume:
+        assert standing.paused_reason in (PauseReason.RUNTIME, PauseReason.STORAGE), "an operator's pause stays"
+    if verdict.pause is PauseReason.STORAGE:
+        assert standing.frozen, "writes are frozen before anything is paused"
