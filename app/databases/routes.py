@@ -226,7 +226,8 @@ async def _await_limits(services: Services, database: UUID) -> tuple[bool, Datab
     async def look() -> DatabaseRecord | None:
         record = await service.get_any(database)
         # A database that is still being made gets its limits when it is made.
-        done = record.limits_applied >= wanted or record.status is not DatabaseStatus.ACTIVE
+        waits = record.status in (DatabaseStatus.ACTIVE, DatabaseStatus.PAUSED)
+        done = record.limits_applied >= wanted or not waits
         return record if done else None
 
     record = await services.watch.wait_for(database, look, _LIMITS_SECONDS)
