@@ -1,0 +1,49 @@
+"""What a look at a statement comes to."""
+
+from enum import StrEnum
+
+import msgspec
+
+MOST_CHARACTERS = 16 * 1024
+"""The parser of PostgreSQL recurses in C: some 50,000 characters of nested terms would end the process."""
+
+
+class SqlClass(StrEnum):
+    """Of the statements of one answer, from the parse alone. Interface specification, section 2.8."""
+
+    SELECT = "select"
+    WRITE = "write"
+    DDL_BATCH = "ddl_batch"
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """Allowed: these very texts are executed, in this order; more than one only where all change the schema."""
+
+    sql_class: SqlClass
+    statements: tuple[str, ...]
+
+
+class Refused(Exception):
+    """Not to be executed. `reason` is a sentence for whoever asked."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class Unreadable(Refused):
+    """The parser doesn't understand it, so nobody knows what it would do."""
+
+
+def check_text(sql: str) -> None:
+    """Raises `Refused` for what no parser and no server should be given."""
+    if not sql.strip():
+        raise Unreadable("There is no statement.")
+    if len(sql) > MOST_CHARACTERS:
+        raise Refused(f"The SQL is longer than {MOST_CHARACTERS} characters.")
+    if "\x00" in sql:
+        raise Refused("The SQL contains a NUL character.")
+    try:
+        sql.encode()
+    except UnicodeEncodeError:
+        raise Refused("The SQL contains characters that are no Unicode text.") from None
