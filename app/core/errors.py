@@ -19,10 +19,16 @@
     ├── DatabaseNotActive        422 database_not_active
     ├── BlueprintInvalid         422 blueprint_invalid
     ├── SystemBlueprint          422 system_blueprint
+    ├── UnsafeSQL                422 unsafe_sql
+    ├── QueryNotTranslated       422 query_not_translated
     ├── RateLimitExceeded        429 rate_limit_exceeded
     ├── MonthlyQuotaExceeded     429 monthly_quota_exceeded
+    ├── QueryAllowanceExceeded   429 query_allowance_exceeded
     ├── InternalError            500 internal_error
+    ├── QueryExecutionFailed     500 query_execution_failed
     ├── RevocationPending        503 revocation_pending
+    ├── LanguageModelUnavailable 503 language_model_unavailable
+    ├── DatabaseUnreachable      503 database_unreachable
     └── ServiceUnavailable       503 service_unavailable
 
 The envelope of interface specification section 2.10 is derived from it.
@@ -212,6 +218,30 @@ class SystemBlueprint(AppError):
     code, status = "system_blueprint", 422
 
 
+class UnsafeSQL(AppError):
+    """The question became SQL that is not executed: `reason` says why, `sql` is that SQL."""
+
+    code, status = "unsafe_sql", 422
+    example_details = MappingProxyType(
+        {"reason": "Drop is not a statement that a question may become.", "sql": "DROP TABLE orders", "query_id": 7}
+    )
+
+    def __init__(self, reason: str, *, sql: str, query_id: int) -> None:
+        super().__init__(
+            f"The SQL is not executed: {reason}", details={"reason": reason, "sql": sql, "query_id": query_id}
+        )
+
+
+class QueryNotTranslated(AppError):
+    """The language model made no SQL of the question; `reason` is its own, where it gave one."""
+
+    code, status = "query_not_translated", 422
+    example_details = MappingProxyType({"reason": "There is no table of invoices.", "query_id": 7})
+
+    def __init__(self, reason: str, *, query_id: int) -> None:
+        super().__init__(f"The question was not translated: {reason}", details={"reason": reason, "query_id": query_id})
+
+
 class RateLimitExceeded(AppError):
     """The key's requests of this minute are used up."""
 
@@ -242,16 +272,65 @@ class MonthlyQuotaExceeded(AppError):
         )
 
 
+class QueryAllowanceExceeded(AppError):
+    """The team's questions of this day (UTC) are used up."""
+
+    code, status = "query_allowance_exceeded", 429
+    example_details = MappingProxyType({"allowance": 10})
+
+    def __init__(self, allowance: int, resets_in: int) -> None:
+        """`resets_in`, in seconds, is the time to midnight."""
+        super().__init__(
+            f"Your team's {allowance} questions of today are used up.",
+            details={"allowance": allowance},
+            headers={"Retry-After": str(resets_in)},
+        )
+
+
 class InternalError(AppError):
     """Something unexpected; the log line carries the request id."""
 
     code, status = "internal_error", 500
 
 
+class QueryExecutionFailed(AppError):
+    """The engine refused the SQL or broke it off. The message is the engine's; `outcome_known` is false when the
+    connection was lost and it may have taken effect, `statements_executed` counts those before it that did."""
+
+    code, status = "query_execution_failed", 500
+    example_details = MappingProxyType(
+        {
+            "sql": "SELECT total / 0 FROM orders",
+            "query_id": 7,
+            "engine_code": "22012",
+            "statements_executed": 0,
+            "outcome_known": True,
+        }
+    )
+
+
 class RevocationPending(AppError):
     """A deletion was accepted and goes on, but the engine has not ended all access yet."""
 
     code, status = "revocation_pending", 503
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, headers={"Retry-After": "5"})
+
+
+class LanguageModelUnavailable(AppError):
+    """No language model is set, or it can't be reached. The message says what an operator has to set."""
+
+    code, status = "language_model_unavailable", 503
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, headers={"Retry-After": "30"})
+
+
+class DatabaseUnreachable(AppError):
+    """The database's engine host doesn't answer, or takes no more connections at the moment."""
+
+    code, status = "database_unreachable", 503
 
     def __init__(self, message: str) -> None:
         super().__init__(message, headers={"Retry-After": "5"})

@@ -104,13 +104,20 @@ async def record_revoked(database: UUID) -> None:
 
 
 async def record_destroyed(database: UUID) -> None:
-    """Forgets the password too: nothing is left that it opens."""
+    """Forgets the passwords too: nothing is left that they open."""
     async with transaction():
         await fetch(
             """
             UPDATE databases SET destroyed_at = coalesce(destroyed_at, now()),
                    revoked_at = coalesce(revoked_at, now()), password_sealed = NULL
             WHERE uuid = $1 AND status = 'deleted'
+            """,
+            database,
+        )
+        await fetch(
+            """
+            DELETE FROM query_readers r USING databases d
+            WHERE d.id = r.database_id AND d.uuid = $1 AND d.status = 'deleted'
             """,
             database,
         )

@@ -22,6 +22,7 @@ from app.core.temporal import connect
 from app.databases.routes import DatabaseController
 from app.dispatch.starter import Starter
 from app.egress.sender import Sender
+from app.hosts.adapters import Adapters
 from app.http.authenticate import Authenticate
 from app.http.documentation import documentation
 from app.http.errors import EXCEPTION_HANDLERS
@@ -35,6 +36,8 @@ from app.inventory.gauges import installation
 from app.me.routes import get_me
 from app.metrics.page import MetricsPage
 from app.pool.nudge import Nudger
+from app.queries.routes import execute_query
+from app.queries.service import Questions
 from app.store.migrate import migrate
 from app.store.notify import RowWatch
 from app.store.session import connected
@@ -57,6 +60,7 @@ def create_app(settings: Settings) -> ASGIApp:
     async def lifespan(app: Litestar) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
             app.state.services = await _open_services(stack, settings, box)
+            app.state.questions = _open_questions(stack, settings, box)
             app.state.metrics = MetricsPage(installation)
             if settings.metrics_port and not on_own_port:
                 await stack.enter_async_context(app.state.metrics.served(settings.metrics_host, settings.metrics_port))
@@ -64,7 +68,7 @@ def create_app(settings: Settings) -> ASGIApp:
 
     litestar = Litestar(
         route_handlers=[_api(), live, ready, *([read_metrics] if on_own_port else [])],
-        dependencies={"services": Provide(_services, sync_to_thread=False)},
+        dependencies=_DEPENDENCIES,
         exception_handlers=EXCEPTION_HANDLERS,
         request_max_body_size=_BODY_LIMIT,
         openapi_config=None,
@@ -83,7 +87,7 @@ def describe() -> dict[str, Any]:
 
 def api_handlers() -> list[tuple[str, HTTPRouteHandler]]:
     """Every handler under `/api/v1` with its path."""
-    app = Litestar([_api()], dependencies={"services": Provide(_services, sync_to_thread=False)}, openapi_config=None)
+    app = Litestar([_api()], dependencies=_DEPENDENCIES, openapi_config=None)
     return _handlers(app)
 
 
@@ -99,6 +103,7 @@ def _api() -> Router:
             apply_blueprint,
             get_application,
             WebhookController,
+            execute_query,
         ],
         middleware=[Authenticate],
     )
@@ -112,6 +117,17 @@ def _handlers(app: Litestar) -> list[tuple[str, HTTPRouteHandler]]:
 def _services(state: State) -> Services:
     services: Services = state.services
     return services
+
+
+def _questions(state: State) -> Questions:
+    questions: Questions = state.questions
+    return questions
+
+
+_DEPENDENCIES = {
+    "services": Provide(_services, sync_to_thread=False),
+    "questions": Provide(_questions, sync_to_thread=False),
+}
 
 
 async def _open_services(stack: AsyncExitStack, settings: Settings, box: SecretBox) -> Services:
@@ -141,3 +157,11 @@ async def _open_services(stack: AsyncExitStack, settings: Settings, box: SecretB
         idempotency=idempotency,
         sender=sender,
     )
+
+
+def _open_questions(stack: AsyncExitStack, settings: Settings, box: SecretBox) -> Questions:
+    adapters = Adapters(box)
+    stack.push_async_callback(adapters.close)
+    questions = Questions(settings, box, adapters)
+    stack.push_async_callback(questions.model.close)
+    return questions

@@ -50,6 +50,7 @@ SPECIFIED = {
     ("POST", "/api/v1/webhook_endpoints/{id}/secret_rotations"): {"webhooks:write"},
     ("GET", "/api/v1/webhook_endpoints/{id}/deliveries/{delivery_id}"): {"webhooks:read"},
     ("POST", "/api/v1/webhook_endpoints/{id}/deliveries/{delivery_id}/retries"): {"webhooks:write"},
+    ("POST", "/api/v1/query_executions"): {"queries:write"},
 }
 """Interface specification, section 4."""
 UNKEYED = {
@@ -58,6 +59,7 @@ UNKEYED = {
     "validateBlueprint",
     "testWebhookEndpoint",
     "retryWebhookDelivery",
+    "executeQuery",
 }
 """Operations that change something, or read a body, and take no Idempotency-Key: section 4.13."""
 

@@ -25,6 +25,7 @@ from app.local.temporal import TemporalService
 from app.store.migrate import migrate
 from tests.servers import RunningServer
 from tests.support.client import ALL_SCOPES, UNHURRIED, Caller, new_caller
+from tests.support.model_server import MODEL, ModelServer, model_server
 from tests.support.provisioners import mysql_provisioner, postgres_provisioner
 from tests.support.store import new_database, store
 
@@ -46,6 +47,7 @@ class RunningService:
     http: httpx.AsyncClient
     api: ApiService
     worker: WorkerService
+    model: ModelServer
     settings: dict[str, str] = field(default_factory=dict)
     """Of every process."""
     processes: dict[str, ChildProcess] = field(default_factory=dict)
@@ -64,9 +66,11 @@ class RunningService:
             "HOME": str(self.folder),
             "POOL_SIZE": "0",
             **self.settings,
+            "NL_MODEL": MODEL,
             **settings,
         }
-        return server_environ() | {f"HEADWATER_{name}": value for name, value in given.items()}
+        ours = {f"HEADWATER_{name}": value for name, value in given.items()}
+        return server_environ() | self.model.environ | ours
 
     async def start(self, name: str) -> None:
         """Starts `api` or `worker` (again), and waits until it serves."""
@@ -132,6 +136,7 @@ async def running_service(
     port = free_port()
     async with AsyncExitStack() as stack:
         http = await stack.enter_async_context(http_client(f"http://{LOOPBACK}:{port}"))
+        model = await stack.enter_async_context(model_server())
         api = ApiService(
             "api",
             port=port,
@@ -157,6 +162,7 @@ async def running_service(
             http=http,
             api=api,
             worker=worker,
+            model=model,
             settings=settings,
         )
         stack.push_async_callback(service.stop)

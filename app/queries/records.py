@@ -1,0 +1,123 @@
+"""The record of each question, and the day's allowance that is counted from it.
+
+A question takes a place before the model is asked, and the place is given back when no SQL comes of it. A place whose
+process died frees itself at `reserved_until`: there is no counter that could be left wrong.
+"""
+
+import time
+
+import msgspec
+
+from app.auth.principal import Principal
+from app.core.errors import QueryAllowanceExceeded
+from app.queries.targets import Target
+from app.store.session import fetch, fetch_one, transaction
+
+ALLOWANCES: dict[str, int | None] = {"free": 10, "pro": 500, "enterprise": None}
+"""Questions a day (UTC) of a team, by its tier; None means no limit."""
+
+_TODAY = "date_trunc('day', now() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC'"
+_RESERVE = f"""
+WITH closed AS (
+    UPDATE query_executions SET finished_at = now(), counts = coalesce(counts, false),
+           outcome = CASE WHEN verdict = 'allowed' THEN 'unknown' ELSE 'abandoned' END
+    WHERE team_id = $1 AND outcome IS NULL AND created_at < now() - make_interval(secs => $6)
+)
+INSERT INTO query_executions (team_id, user_id, database_id, question, model, reserved_until)
+SELECT $1, $2, $3, $4, $5, now() + make_interval(secs => $7)
+WHERE $8::int IS NULL OR $8 > (
+    SELECT count(*) FROM query_executions
+    WHERE team_id = $1 AND created_at >= {_TODAY} AND counts IS NOT FALSE AND (counts OR reserved_until > now())
+)
+RETURNING id
+"""  # noqa: S608 - an expression of ours
+_RESETS_IN = f"SELECT ceil(extract(epoch FROM {_TODAY} + interval '1 day' - now()))::int AS seconds"  # noqa: S608
+_JUDGED = """
+UPDATE query_executions SET counts = true, sql = $2, declared_kind = $3, sql_class = $4, verdict = $5, reason = $6
+WHERE id = $1 AND outcome IS NULL AND (counts OR reserved_until > now()) RETURNING id
+"""
+_FINISHED = """
+UPDATE query_executions SET counts = $2, sql = $3, declared_kind = $4, sql_class = $5, verdict = $6, reason = $7,
+       outcome = $8, error_code = $9, turns = $10, prompt_tokens = $11, completion_tokens = $12, row_count = $13,
+       truncated = $14, model_ms = $15, duration_ms = $16, finished_at = now()
+WHERE id = $1 AND outcome IS NULL
+"""
+
+
+class _Id(msgspec.Struct, frozen=True):
+    id: int
+
+
+class Execution(msgspec.Struct, kw_only=True):
+    """One question under way, as far as it has come."""
+
+    id: int
+    started: float
+    counts: bool = False
+    sql: str | None = None
+    declared_kind: str | None = None
+    sql_class: str | None = None
+    verdict: str | None = None
+    reason: str | None = None
+    turns: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    row_count: int | None = None
+    truncated: bool = False
+    model_seconds: float = 0.0
+
+    async def note_judged(self) -> bool:
+        """Before anything is executed. False when this came too late: the place was given away."""
+        rows = await fetch(_JUDGED, self.id, self.sql, self.declared_kind, self.sql_class, self.verdict, self.reason)
+        self.counts = bool(rows)
+        return self.counts
+
+    async def finish(self, outcome: str, error_code: str | None = None) -> None:
+        await fetch(
+            _FINISHED,
+            self.id,
+            self.counts,
+            self.sql,
+            self.declared_kind,
+            self.sql_class,
+            self.verdict,
+            self.reason,
+            outcome,
+            error_code,
+            self.turns,
+            self.prompt_tokens,
+            self.completion_tokens,
+            self.row_count,
+            self.truncated,
+            round(1000 * self.model_seconds),
+            round(1000 * (time.monotonic() - self.started)),
+        )
+
+
+async def begin(
+    principal: Principal, target: Target, question: str, model: str, *, place_seconds: float, most_seconds: float
+) -> Execution:
+    """Takes a place in the day's allowance for `place_seconds`; nothing takes longer than `most_seconds` in all.
+    Raises `QueryAllowanceExceeded`."""
+    started, allowance = time.monotonic(), ALLOWANCES[target.tier]
+    async with transaction():
+        if allowance is not None:
+            # Counting and taking, as one: the statement after this one sees every place taken before.
+            key = f"headwater questions {target.team_id}"
+            await fetch("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", key)
+        row = await fetch_one(
+            _Id,
+            _RESERVE,
+            target.team_id,
+            principal.user_id,
+            target.id,
+            question,
+            model,
+            most_seconds,
+            place_seconds,
+            allowance,
+        )
+    if row is None:
+        assert allowance is not None
+        raise QueryAllowanceExceeded(allowance, max(1, int((await fetch(_RESETS_IN))[0]["seconds"])))
+    return Execution(id=row.id, started=started)

@@ -1,0 +1,132 @@
+"""Sessions on a question's database: opened for one question, with the least rights that do."""
+
+import asyncio
+import time
+import weakref
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from typing import TypeVar
+from uuid import UUID
+
+import structlog
+
+from app.contracts.base import DatabaseStatus
+from app.core.errors import DatabaseNotActive, DatabaseUnreachable, NotFound
+from app.core.ids import engine_password
+from app.core.secrets import SecretBox
+from app.databases import records as databases
+from app.engines.base import EngineError, LoginRefused
+from app.engines.querying import READER_SESSIONS, QueryLimits, ReadSession, WriteSession
+from app.hosts.adapters import Adapters
+from app.queries.targets import Target, reader_place
+from app.store.locks import LockBusy, LockLost, database_lock
+from app.store.session import fetch
+
+log = structlog.get_logger(__name__)
+Session = TypeVar("Session")
+
+_FULL = frozenset({"53300", "1203", "1226", "1040"})
+_FULL_SECONDS = 5.0
+"""How long a question waits for a place among the database's sessions."""
+_AT_ONCE = READER_SESSIONS - 1
+
+
+class Gate:
+    """How many sessions of one database this process holds at once, and whether one of them may be kept idle."""
+
+    def __init__(self) -> None:
+        self.room = asyncio.Semaphore(_AT_ONCE)
+        self.keeping = False
+
+
+class Sessions:
+    def __init__(self, box: SecretBox, adapters: Adapters, limits: QueryLimits) -> None:
+        self._box = box
+        self._adapters = adapters
+        self._limits = limits
+        self._gates: weakref.WeakValueDictionary[UUID, Gate] = weakref.WeakValueDictionary()
+
+    def gate(self, target: Target) -> Gate:
+        gate = self._gates.get(target.uuid)
+        if gate is None:
+            gate = self._gates[target.uuid] = Gate()
+        return gate
+
+    @asynccontextmanager
+    async def reading(self, target: Target) -> AsyncIterator[ReadSession]:
+        """Of the SELECT-only account, which is made where there is none yet. Raises `DatabaseUnreachable`,
+        `DatabaseNotActive` or `NotFound`."""
+        gate = self.gate(target)
+        async with gate.room, AsyncExitStack() as stack:
+            password = target.reader_password(self._box) or await self.make_reader(target)
+            adapter, tenant = await self._adapters.of_host(target.host_id), target.tenant(self._box)
+            try:
+                session = await _entered(stack, lambda: adapter.reading(tenant, password, self._limits))
+            except LoginRefused:
+                renewed = await self.make_reader(target)
+                try:
+                    session = await _entered(stack, lambda: adapter.reading(tenant, renewed, self._limits))
+                except LoginRefused as error:
+                    raise _unreachable(error) from None
+            yield session
+
+    @asynccontextmanager
+    async def writing(self, target: Target) -> AsyncIterator[WriteSession]:
+        """Of the tenant's own account. Raises `DatabaseUnreachable`."""
+        adapter, tenant = await self._adapters.of_host(target.host_id), target.tenant(self._box)
+        async with AsyncExitStack() as stack:
+            try:
+                session = await _entered(stack, lambda: adapter.writing(tenant, self._limits))
+            except LoginRefused as error:
+                raise _unreachable(error) from None
+            yield session
+
+    async def make_reader(self, target: Target) -> str:
+        """Makes the account or puts it right, and returns its password. The password is kept before the account
+        exists: whoever comes after a crash finishes the work."""
+        try:
+            async with database_lock(target.uuid):
+                record = await databases.find(target.uuid)
+                if record is None or record.status is DatabaseStatus.DELETED:
+                    raise NotFound("database")
+                if record.status is not DatabaseStatus.ACTIVE:
+                    raise DatabaseNotActive(record.status.value)
+                password = await self._kept_password(target)
+                await (await self._adapters.of_host(target.host_id)).make_reader(target.tenant(self._box), password)
+                return password
+        except (LockBusy, LockLost):
+            raise DatabaseUnreachable("Another step is at work on the database.") from None
+        except EngineError as error:
+            raise _unreachable(error) from None
+
+    async def _kept_password(self, target: Target) -> str:
+        place = reader_place(target.uuid)
+        sealed = self._box.seal(engine_password(), place)
+        rows = await fetch(
+            "INSERT INTO query_readers (database_id, password_sealed) VALUES ($1, $2)"
+            " ON CONFLICT (database_id) DO UPDATE SET database_id = excluded.database_id RETURNING password_sealed",
+            target.id,
+            sealed,
+        )
+        return self._box.open(rows[0]["password_sealed"], place)
+
+
+async def _entered(stack: AsyncExitStack, opening: Callable[[], AbstractAsyncContextManager[Session]]) -> Session:
+    """Waits a little where all places are taken. Raises `LoginRefused` or `DatabaseUnreachable`."""
+    deadline = time.monotonic() + _FULL_SECONDS
+    while True:
+        try:
+            return await stack.enter_async_context(opening())
+        except LoginRefused:
+            raise
+        except EngineError as error:
+            if error.code not in _FULL or time.monotonic() > deadline:
+                raise _unreachable(error) from None
+        await asyncio.sleep(0.1)
+
+
+def _unreachable(error: EngineError) -> DatabaseUnreachable:
+    """The reason goes to our log: it names the host as only we know it."""
+    log.warning("database_unreachable", reason=str(error), code=error.code)
+    full = "All connections of the database are taken." if error.code in _FULL else "The database can't be reached."
+    return DatabaseUnreachable(full)

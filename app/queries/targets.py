@@ -1,0 +1,62 @@
+"""The database that a question is about, and all that answering it needs, in one look."""
+
+from uuid import UUID
+
+import msgspec
+
+from app.auth.principal import Principal
+from app.contracts.base import DatabaseStatus, Engine
+from app.core.errors import DatabaseNotActive, NotFound
+from app.core.ids import marker
+from app.core.secrets import Place, SecretBox
+from app.engines.base import Tenant
+from app.hosts.adapters import password_place
+from app.store.session import fetch_one
+
+
+class Target(msgspec.Struct, frozen=True, kw_only=True):
+    """`tier` and `queries` are its team's."""
+
+    id: int
+    uuid: UUID
+    team_id: int
+    engine: Engine
+    status: DatabaseStatus
+    host_id: int
+    engine_name: str
+    password_sealed: bytes | None
+    reader_sealed: bytes | None
+    tier: str
+    queries: str
+
+    def tenant(self, box: SecretBox) -> Tenant:
+        assert self.password_sealed is not None, "a database that is not deleted has a password"
+        password = box.open(self.password_sealed, password_place(self.uuid))
+        return Tenant(name=self.engine_name, password=password, marker=marker(self.uuid))
+
+    def reader_password(self, box: SecretBox) -> str | None:
+        """None before the first question."""
+        return box.open(self.reader_sealed, reader_place(self.uuid)) if self.reader_sealed else None
+
+
+_FIND = """
+SELECT d.id, d.uuid, d.team_id, d.engine, d.status, d.host_id, d.engine_name, d.password_sealed,
+       r.password_sealed AS reader_sealed, t.tier, t.queries
+FROM databases d JOIN teams t ON t.id = d.team_id LEFT JOIN query_readers r ON r.database_id = d.id
+WHERE d.uuid = $1 AND d.team_id = any($2::bigint[]) AND d.status <> 'deleted'
+"""
+
+
+async def find(principal: Principal, database: UUID) -> Target:
+    """Raises `NotFound` or `DatabaseNotActive`."""
+    target = await fetch_one(Target, _FIND, database, principal.team_ids)
+    if target is None:
+        raise NotFound("database")
+    if target.status is not DatabaseStatus.ACTIVE:
+        raise DatabaseNotActive(target.status.value)
+    return target
+
+
+def reader_place(database: UUID) -> Place:
+    """Where the password of a database's SELECT-only account lies sealed."""
+    return Place("query_readers", "password_sealed", str(database))

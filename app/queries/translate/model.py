@@ -1,0 +1,125 @@
+"""The language model: any server that speaks OpenAI's chat completions. The package's own `OPENAI_API_KEY` and
+`OPENAI_BASE_URL` say which."""
+
+import asyncio
+import os
+from typing import Any
+
+import msgspec
+import openai
+import structlog
+from openai import AsyncOpenAI, OpenAIError
+
+from app.core.errors import LanguageModelUnavailable
+from app.core.settings import Settings
+from app.queries.translate.reply import SCHEMA, Reply, parse
+
+log = structlog.get_logger(__name__)
+
+_FORMATS: tuple[dict[str, Any], ...] = (
+    {
+        "response_format": {
+            "type": "json_schema",
+            "json_schema": {"name": "translation", "strict": True, "schema": SCHEMA},
+        },
+        "temperature": 0,
+    },
+    {"response_format": {"type": "json_object"}, "temperature": 0},
+    {"temperature": 0},
+    {},
+)
+"""From the strictest form on; a server that refuses one is asked in the next."""
+_UNSUPPORTED = (400, 422)
+_ADVICE = {
+    401: "The language model's server refused the key: set OPENAI_API_KEY.",
+    403: "The language model's server refused the key: set OPENAI_API_KEY.",
+    404: "The language model's server doesn't know the model: set HEADWATER_NL_MODEL, or OPENAI_BASE_URL.",
+}
+_RETRIES = 1
+
+
+class Answered(msgspec.Struct, frozen=True, kw_only=True):
+    reply: Reply
+    prompt_tokens: int
+    completion_tokens: int
+
+
+class LanguageModel:
+    """One for a process; `name` is empty where none is set."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.name = settings.nl_model or ""
+        self._seconds = settings.nl_timeout_seconds
+        self._form = 0
+        self._client: AsyncOpenAI | None = None
+        if os.environ.get("OPENAI_API_KEY"):  # the package takes an empty one for a key
+            self._client = AsyncOpenAI(timeout=self._seconds, max_retries=_RETRIES)
+
+    async def close(self) -> None:
+        if self._client is not None:
+            await self._client.close()
+
+    def require(self) -> AsyncOpenAI:
+        """Raises `LanguageModelUnavailable` when a setting is missing."""
+        missing = [
+            variable
+            for variable, there in (("HEADWATER_NL_MODEL", bool(self.name)), ("OPENAI_API_KEY", bool(self._client)))
+            if not there
+        ]
+        if missing or self._client is None:
+            raise LanguageModelUnavailable(
+                f"No language model is configured: set {' and '.join(missing)}, and OPENAI_BASE_URL for a server of "
+                "your own (which may take any key)."
+            )
+        return self._client
+
+    async def ask(self, messages: list[dict[str, str]]) -> Answered:
+        """Raises `LanguageModelUnavailable`."""
+        client = self.require()
+        try:
+            async with asyncio.timeout(self._seconds):
+                return await self._ask_in_some_form(client, messages)
+        except (TimeoutError, openai.APITimeoutError):
+            reason = f"no answer within HEADWATER_NL_TIMEOUT_SECONDS ({self._seconds:g} s)"
+            raise _unavailable(f"The language model gave {reason}.") from None
+        except openai.APIStatusError as error:
+            advice = _ADVICE.get(error.status_code, f"The language model's server answered {error.status_code}.")
+            raise _unavailable(advice) from None
+        except openai.APIConnectionError:
+            raise _unavailable(
+                f"The language model's server at {client.base_url.host} can't be reached: set OPENAI_BASE_URL."
+            ) from None
+        except (OpenAIError, msgspec.MsgspecError, ValueError):
+            raise _unavailable("The language model's server answered with something else than a completion.") from None
+
+    async def _ask_in_some_form(self, client: AsyncOpenAI, messages: list[dict[str, str]]) -> Answered:
+        for form in range(self._form, len(_FORMATS)):
+            try:
+                answered = await self._ask_once(client, messages, _FORMATS[form])
+            except openai.APIStatusError as error:
+                if error.status_code not in _UNSUPPORTED or form + 1 == len(_FORMATS):
+                    raise
+                continue
+            self._form = form
+            return answered
+        raise AssertionError("the last form either answers or raises")
+
+    async def _ask_once(self, client: AsyncOpenAI, messages: list[dict[str, str]], form: dict[str, Any]) -> Answered:
+        given: dict[str, Any] = {"messages": messages, **form}
+        completion: Any = await client.chat.completions.create(model=self.name, **given)
+        choices = getattr(completion, "choices", None)
+        if not choices or getattr(choices[0], "message", None) is None:
+            raise ValueError("no choice")
+        message, usage = choices[0].message, completion.usage
+        refusal = getattr(message, "refusal", None)
+        reply = Reply(refusal=refusal) if refusal else parse(message.content)
+        return Answered(
+            reply=reply,
+            prompt_tokens=getattr(usage, "prompt_tokens", None) or 0,
+            completion_tokens=getattr(usage, "completion_tokens", None) or 0,
+        )
+
+
+def _unavailable(message: str) -> LanguageModelUnavailable:
+    log.warning("language_model_unavailable", reason=message)
+    return LanguageModelUnavailable(message)

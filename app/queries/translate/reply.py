@@ -1,0 +1,69 @@
+"""What a model answered, however well it keeps to the form."""
+
+import re
+from typing import Any
+
+import msgspec
+
+KINDS = ("read", "write", "ddl")
+SCHEMA = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["kind", "sql", "refusal"],
+    "properties": {
+        "kind": {"enum": [*KINDS, "none"]},
+        "sql": {"type": ["string", "null"]},
+        "refusal": {"type": ["string", "null"]},
+    },
+}
+"""JSON Schema of a good answer."""
+
+_FENCE = re.compile(r"```[ \t]*(\w*)[^\n]*\n(.*?)```", re.DOTALL)
+_BEGINS_LIKE_SQL = re.compile(
+    r"\s*(SELECT|WITH|VALUES|TABLE|EXPLAIN|INSERT|UPDATE|DELETE|MERGE|REPLACE|CREATE|ALTER)\b", re.IGNORECASE
+)
+_MOST_REASON = 500
+
+
+class Reply(msgspec.Struct, frozen=True, kw_only=True):
+    """`kind` is None where the model declared none. Without `sql`, `refusal` says why."""
+
+    sql: str | None = None
+    kind: str | None = None
+    refusal: str = "The language model gave no SQL."
+
+
+def parse(text: str | None) -> Reply:
+    """From JSON, JSON among words, a fenced block, or bare SQL, whichever comes first."""
+    text = (text or "").strip()
+    for candidate in _candidates(text):
+        found = _from_json(candidate)
+        if found is not None:
+            return found
+    fenced = _FENCE.search(text)
+    if fenced and fenced[2].strip():
+        return Reply(sql=fenced[2].strip())
+    if _BEGINS_LIKE_SQL.match(text):
+        return Reply(sql=text)
+    return Reply(refusal="The language model's answer holds no SQL.") if text else Reply()
+
+
+def _candidates(text: str) -> list[str]:
+    inner = text[text.find("{") : text.rfind("}") + 1]
+    return [text, *(block for language, block in _FENCE.findall(text) if language in ("", "json")), inner]
+
+
+def _from_json(text: str) -> Reply | None:
+    try:
+        value: Any = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return None
+    if not isinstance(value, dict) or not value.keys() & {"sql", "refusal", "kind"}:
+        return None
+    kind = value.get("kind")
+    sql, refusal = value.get("sql"), value.get("refusal")
+    if isinstance(sql, str) and sql.strip() and kind != "none":
+        return Reply(sql=sql.strip(), kind=kind if isinstance(kind, str) and kind in KINDS else None)
+    if isinstance(refusal, str) and refusal.strip():
+        return Reply(refusal=refusal.strip()[:_MOST_REASON])
+    return Reply()
