@@ -8,6 +8,8 @@ import pytest
 import pytest_asyncio
 
 from tests.e2e.hosts import mysql, postgres
+from tests.engines.conftest import engine_server as engine_server
+from tests.engines.conftest import host as host
 from tests.support.client import Caller
 from tests.support.model_server import script
 from tests.support.service import RunningService

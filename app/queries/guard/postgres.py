@@ -14,6 +14,7 @@ from app.queries.guard import postgres_functions as functions
 from app.queries.guard import postgres_nodes as nodes
 from app.queries.guard.verdict import Refused, SqlClass, Unreadable, Verdict, check_text
 
+_COMMENTS = (tree.SQL_COMMENT, tree.C_COMMENT)
 _MODIFYING = ("InsertStmt", "UpdateStmt", "DeleteStmt", "MergeStmt")
 
 
@@ -21,6 +22,7 @@ def judge(sql: str) -> Verdict:
     """Raises `Refused`; `Unreadable` for what the parser doesn't take."""
     check_text(sql)
     try:
+        sql = _without_comments(sql)
         parsed = postgast.parse(sql)
     except postgast.PgQueryError as error:
         raise Unreadable(f"It can't be parsed: {error}.") from None
@@ -37,6 +39,16 @@ def judge(sql: str) -> Verdict:
     if len(texts) > 1 and set(classes) != {SqlClass.DDL_BATCH}:
         raise Refused("Only statements that change the schema may come together; this has several others.")
     return Verdict(sql_class=classes[0], statements=tuple(texts))
+
+
+def _without_comments(sql: str) -> str:
+    """The parser's library stumbles over a comment between two words that belong together, such as NULLS LAST."""
+    octets, kept, end = sql.encode(), [], 0
+    for token in postgast.scan(sql).tokens:
+        if token.token in _COMMENTS:
+            kept.append(octets[end : token.start])
+            end = token.end
+    return b" ".join([*kept, octets[end:]]).decode()
 
 
 def _judge_one(root: Message) -> SqlClass:

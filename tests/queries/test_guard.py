@@ -1,0 +1,165 @@
+"""The first wall by itself: what is refused, what is allowed and as what, in whatever clothes."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.contracts.base import Engine
+from app.queries.guard.judge import check_kind, check_policy, judge
+from app.queries.guard.verdict import MOST_CHARACTERS, Refused, SqlClass, Unreadable, Verdict
+from tests.queries.corpus import mysql, postgres
+from tests.queries.corpus.mutations import in_any_clothes, mutations
+
+CORPORA: dict[Engine, Any] = {Engine.POSTGRES: postgres, Engine.MYSQL: mysql}
+DATABASE = "tenantsown"
+CLASSES = {"READS": SqlClass.SELECT, "WRITES": SqlClass.WRITE, "CHANGES": SqlClass.DDL_BATCH}
+each_engine = pytest.mark.parametrize("engine", Engine)
+
+
+def allowed(engine: Engine) -> list[tuple[SqlClass, str]]:
+    return [(kind, sql) for name, kind in CLASSES.items() for sql in getattr(CORPORA[engine], name)]
+
+
+@each_engine
+def test_what_is_allowed_and_as_what(engine: Engine) -> None:
+    wrong = {sql: found for kind, sql in allowed(engine) if (found := verdict(engine, sql)) != kind}
+    assert wrong == {}
+
+
+@each_engine
+def test_what_is_refused(engine: Engine) -> None:
+    assert [sql for sql in CORPORA[engine].REFUSED if isinstance(verdict(engine, sql), SqlClass)] == []
+
+
+@each_engine
+def test_clothes_change_nothing(engine: Engine) -> None:
+    wrong = []
+    for name, mutate in mutations(engine.value).items():
+        wrong += [(name, sql) for kind, sql in allowed(engine) if verdict(engine, mutate(sql)) != kind]
+        wrong += [(name, sql) for sql in CORPORA[engine].REFUSED if isinstance(verdict(engine, mutate(sql)), SqlClass)]
+    assert wrong == []
+
+
+def verdict(engine: Engine, sql: str) -> SqlClass | str:
+    try:
+        return judge(engine, sql, DATABASE).sql_class
+    except Refused as refused:
+        return refused.reason
+
+
+@each_engine
+def test_the_judged_text_is_the_whole_of_it(engine: Engine) -> None:
+    for sql in CORPORA[engine].READS:
+        [text] = judge(engine, sql, DATABASE).statements
+        assert text == sql.rstrip(";")
+
+
+def test_comments_are_gone_before_mysql_sees_them() -> None:
+    sql = "SELECT 1 -- first\n, /* second */ 2 # third\n, '-- # /* kept */', \"#\", `a#b` FROM t"
+    [text] = judge(Engine.MYSQL, sql, DATABASE).statements
+    assert text.split() == [
+        "SELECT",
+        "1",
+        ",",
+        "2",
+        ",",
+        "'--",
+        "#",
+        "/*",
+        "kept",
+        "*/',",
+        '"#",',
+        "`a#b`",
+        "FROM",
+        "t",
+    ]
+
+
+def test_statements_are_told_apart_where_the_server_does() -> None:
+    made = judge(Engine.MYSQL, "CREATE TABLE a (n INT COMMENT ';--;'); CREATE INDEX i ON a (n);;", DATABASE)
+    assert made.statements == ("CREATE TABLE a (n INT COMMENT ';--;')", "CREATE INDEX i ON a (n)")
+    made = judge(Engine.POSTGRES, "CREATE TABLE ü (n int DEFAULT ';'::int); /* ; */ CREATE INDEX ON ü (n) ;;", DATABASE)
+    assert len(made.statements) == 2
+    assert made.statements[0] == "CREATE TABLE ü (n int DEFAULT ';'::int)"
+
+
+@each_engine
+def test_the_tenants_own_database_may_be_named(engine: Engine) -> None:
+    sql = f"SELECT * FROM {DATABASE}.orders" if engine is Engine.MYSQL else "SELECT * FROM public.orders"
+    assert verdict(engine, sql) is SqlClass.SELECT
+
+
+@each_engine
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT " + "(" * 7000 + "1" + ")" * 7000,
+        "SELECT 1" + "+1" * 7000,
+        "SELECT " + "NOT " * 3500 + "1",
+        "SELECT " + "- " * 7000 + "1",
+        "SELECT 1" + " UNION SELECT 1" * 1000,
+        "SELECT '" + "x" * MOST_CHARACTERS,
+        "SELECT 1 -- \ud800",
+    ],
+    ids=["parentheses", "sums", "nots", "minuses", "unions", "length", "surrogates"],
+)
+def test_what_would_break_a_parser(engine: Engine, sql: str) -> None:
+    """One parser takes what the other refuses; neither ends the process, nor raises anything else."""
+    assert verdict(engine, sql)
+
+
+def test_the_kind_that_was_declared() -> None:
+    read, write = (Verdict(sql_class=kind, statements=("x",)) for kind in (SqlClass.SELECT, SqlClass.WRITE))
+    check_kind(read, "read")
+    check_kind(read, None)
+    check_kind(write, "write")
+    for verdict_, declared in ((read, "write"), (write, "read"), (write, None), (write, "ddl"), (read, "nonsense!")):
+        if (verdict_, declared) == (read, "nonsense!"):
+            check_kind(verdict_, declared)
+            continue
+        with pytest.raises(Refused):
+            check_kind(verdict_, declared)
+
+
+def test_policies_include_what_is_less() -> None:
+    for most, names in (("read", "s"), ("write", "sw"), ("ddl", "swd")):
+        for kind in SqlClass:
+            made = Verdict(sql_class=kind, statements=("x",))
+            if kind.value[0] in names:
+                check_policy(made, most)
+            else:
+                with pytest.raises(Refused):
+                    check_policy(made, most)
+
+
+def test_unreadable_is_told_from_refused() -> None:
+    for engine in Engine:
+        for sql in ("SELEKT 1 FROM", "SELECT 1 /* unfinished", "SELECT 'unfinished"):
+            with pytest.raises(Unreadable):
+                judge(engine, sql, DATABASE)
+        with pytest.raises(Refused) as caught:
+            judge(engine, "DROP TABLE a", DATABASE)
+        assert not isinstance(caught.value, Unreadable)
+
+
+def labelled() -> list[dict[str, Any]]:
+    """Labelled statements of somebody else's, in REDTEAM_FILE: JSON lines with `dialect`, `label`, `class`, `sql`."""
+    given = os.environ.get("REDTEAM_FILE")
+    return [json.loads(line) for line in Path(given).read_text().splitlines()] if given else []
+
+
+@pytest.mark.skipif(not os.environ.get("REDTEAM_FILE"), reason="REDTEAM_FILE names no file of labelled statements")
+def test_labelled_statements_in_any_clothes() -> None:
+    kinds = {"read": SqlClass.SELECT, "write": SqlClass.WRITE, "ddl": SqlClass.DDL_BATCH}
+    wrong = []
+    for line in labelled():
+        engine = Engine(line["dialect"])
+        for name, mutate in in_any_clothes(engine.value).items():
+            found = verdict(engine, mutate(line["sql"]))
+            expected = kinds[line["class"]] if line["label"] == "allow" else None
+            if found != expected if expected else isinstance(found, SqlClass):
+                wrong.append((line["id"], name, found, mutate(line["sql"])))
+    assert wrong == []
