@@ -1,6 +1,7 @@
 """One request to a receiver, and what came back of it: bounded in time and in bytes, through the guard."""
 
 import asyncio
+import os
 import ssl
 from datetime import UTC
 from email.utils import parsedate_to_datetime
@@ -148,7 +149,12 @@ def _reason(fault: Exception) -> str:
     words = str(fault)
     cause: BaseException | None = fault
     while cause is not None:
-        words = getattr(cause, "verify_message", "") or getattr(cause, "strerror", "") or words
+        if isinstance(cause, ssl.SSLError):
+            words = getattr(cause, "verify_message", "") or (cause.reason or words).replace("_", " ").lower()
+        elif isinstance(cause, OSError):
+            number = cause.errno or 0
+            # One above 0 is the system's own, whose words name no address.
+            words = (os.strerror(number) if number > 0 else cause.strerror) or words
         cause = cause.__cause__ or cause.__context__
     return (words or type(fault).__name__).rstrip(".")[:500]
 

@@ -75,9 +75,12 @@ def _ascii(text: str) -> str:
     if text.isascii():
         return text.lower()
     try:
-        return idna.encode(text.lower()).decode()
+        name = idna.encode(text.lower()).decode()
     except idna.IDNAError:
         raise UnusableURL("The host is no valid international name.") from None
+    if _NUMBER.fullmatch(name.removesuffix(".").rpartition(".")[2]):
+        raise UnusableURL("An IPv4 address is written in ASCII.")
+    return name
 
 
 def _ipv4(text: str) -> str:

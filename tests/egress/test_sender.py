@@ -1,0 +1,161 @@
+"""One request, bounded in time and in bytes, whatever the other side does."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import pytest
+import pytest_asyncio
+
+from app.core.settings import Settings
+from app.egress.sender import Answer, Sender
+from tests.support.receiver import Received, Receiver, answer, hang, reset
+
+
+@pytest_asyncio.fixture
+async def by(outside: Receiver) -> AsyncIterator[Sender]:
+    made = Sender(
+        Settings(webhook_allow_cidrs=("127.0.0.0/8",), webhook_ca_file=outside.ca_file, webhook_timeout_seconds=2)
+    )
+    try:
+        yield made
+    finally:
+        await made.close()
+
+
+async def send(by: Sender, outside: Receiver) -> Answer:
+    return await by.send(outside.url("/hook?a=b"), {"X-Test": "1"}, b'{"a":1}')
+
+
+async def test_what_is_sent(by: Sender, outside: Receiver) -> None:
+    sent = await send(by, outside)
+    assert (sent.delivered, sent.code, sent.body, sent.retry_after) == (True, 200, "thanks", None)
+    (received,) = outside.received
+    assert (received.path, received.body) == ("/hook?a=b", b'{"a":1}')
+    headers = received.headers
+    assert headers.pop("user-agent").startswith("Headwater-Webhooks/")
+    assert headers == {
+        "host": f"127.0.0.1:{outside.port}",
+        "content-type": "application/json",
+        "content-length": "7",
+        "accept": "*/*",
+        "accept-encoding": "identity",
+        "x-test": "1",
+    }
+
+
+async def test_a_connection_serves_again(by: Sender, outside: Receiver) -> None:
+    for _ in range(5):
+        assert (await send(by, outside)).delivered
+    assert (outside.connections, len(outside.received)) == (1, 5)
+
+
+@pytest.mark.parametrize("status", [200, 201, 202, 204, 299])
+async def test_any_2xx_delivers(by: Sender, outside: Receiver, status: int) -> None:
+    outside.replies["/hook?a=b"] = answer(status)
+    assert (await send(by, outside)).delivered
+
+
+@pytest.mark.parametrize("status", [300, 308, 400, 401, 404, 410, 429, 500, 503, 599])
+async def test_nothing_else_does(by: Sender, outside: Receiver, status: int) -> None:
+    outside.replies["/hook?a=b"] = answer(status, body=b"no")
+    refused = await send(by, outside)
+    assert not refused.delivered
+    assert (refused.code, refused.body) == (status, "no")
+    assert str(status) in (refused.error or "")
+
+
+async def test_one_that_hangs(by: Sender, outside: Receiver) -> None:
+    outside.replies["/hook?a=b"] = hang
+    hung = await send(by, outside)
+    assert (hung.code, hung.error) == (None, "No answer within 2 s.")
+    assert 1.9 < hung.duration < 6
+
+
+async def test_one_that_resets(by: Sender, outside: Receiver) -> None:
+    outside.replies["/hook?a=b"] = reset
+    lost = await send(by, outside)
+    assert lost.code is None
+    assert "connection was lost" in (lost.error or "")
+    outside.replies.clear()
+    assert (await send(by, outside)).delivered
+
+
+async def test_one_that_is_not_there(by: Sender, outside: Receiver) -> None:
+    gone = await by.send("https://127.0.0.1:1/", {}, b"")
+    assert gone.code is None
+    assert "refused" in (gone.error or "").lower()
+
+
+async def test_one_that_drips_its_head(by: Sender, outside: Receiver) -> None:
+    async def drip(_: Received, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\n")
+        for number in range(1000):
+            writer.write(f"X-{number}: a\r\n".encode())
+            await asyncio.sleep(0.05)
+
+    outside.replies["/hook?a=b"] = drip
+    dripping = await send(by, outside)
+    assert dripping.error == "No answer within 2 s."
+    assert dripping.duration < 6
+
+
+async def test_one_whose_body_never_ends(by: Sender, outside: Receiver) -> None:
+    async def pour(_: Received, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        while True:
+            writer.write(b"1000\r\n" + b"x" * 4096 + b"\r\n")
+            await writer.drain()
+
+    outside.replies["/hook?a=b"] = pour
+    started = time.monotonic()
+    poured = await send(by, outside)
+    assert poured.delivered
+    assert poured.body == "x" * 2048
+    assert time.monotonic() - started < 5
+
+
+async def test_one_whose_body_stalls_has_answered(by: Sender, outside: Receiver) -> None:
+    async def stall(_: Received, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc")
+        await asyncio.sleep(3600)
+
+    outside.replies["/hook?a=b"] = stall
+    stalled = await send(by, outside)
+    assert (stalled.delivered, stalled.body) == (True, "abc")
+
+
+async def test_bytes_that_are_no_text(by: Sender, outside: Receiver) -> None:
+    outside.replies["/hook?a=b"] = answer(500, body=b"\xff\x00caf\xc3\xa9")
+    assert (await send(by, outside)).body == "\ufffd\ufffdcafé"
+
+
+RETRY_AFTER = {
+    "7": 7.0,
+    "0": 0.0,
+    "99999999999999999999": 86_400.0,
+    "-5": None,
+    "soon": None,
+    "": None,
+    "1.5": None,
+    "Wed, 21 Oct 2015 07:28:00 GMT": 0.0,
+}
+
+
+@pytest.mark.parametrize("value", RETRY_AFTER)
+@pytest.mark.parametrize("status", [429, 503])
+async def test_retry_after(by: Sender, outside: Receiver, status: int, value: str) -> None:
+    outside.replies["/hook?a=b"] = answer(status, Retry_After=value)
+    assert (await send(by, outside)).retry_after == RETRY_AFTER[value]
+
+
+async def test_retry_after_as_a_date_and_of_other_answers(by: Sender, outside: Receiver) -> None:
+    moment = format_datetime(datetime.now(UTC) + timedelta(seconds=90), usegmt=True)
+    outside.replies["/hook?a=b"] = answer(429, Retry_After=moment)
+    wait = (await send(by, outside)).retry_after
+    assert wait is not None
+    assert 80 < wait <= 90
+    outside.replies["/hook?a=b"] = answer(500, Retry_After="7")
+    assert (await send(by, outside)).retry_after is None

@@ -1,0 +1,102 @@
+"""URLs of endpoints: one strict reading, and a sentence for what it doesn't take."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.egress.targets import Target, UnusableURL, parse_target
+
+GOOD = {
+    "https://example.com": Target("example.com", 443, "/"),
+    "HTTPS://Example.COM/Hook?a=b&c": Target("example.com", 443, "/Hook?a=b&c"),
+    "https://example.com?x=1": Target("example.com", 443, "/?x=1"),
+    "https://example.com.:8443/": Target("example.com", 8443, "/"),
+    "https://a_b.example.com/%7Bid%7D": Target("a_b.example.com", 443, "/%7Bid%7D"),
+    "https://bücher.example/": Target("xn--bcher-kva.example", 443, "/"),
+    "https://192.0.2.1:65535/": Target("192.0.2.1", 65535, "/"),
+    "https://[2001:DB8::1]/": Target("2001:db8::1", 443, "/"),
+    "https://[2001:db8::1]:1/": Target("2001:db8::1", 1, "/"),
+    "https://3com.example/": Target("3com.example", 443, "/"),
+    "https://localhost/": Target("localhost", 443, "/"),
+}
+BAD = [
+    "",
+    "https://",
+    "https:///path",
+    "https:example.com",
+    "http://example.com/",
+    "ftp://example.com/",
+    "//example.com/",
+    " https://example.com/",
+    "https://user@example.com/",
+    "https://user:secret@example.com/",
+    "https://example.com@127.0.0.1/",
+    "https://example.com\\@127.0.0.1/",
+    "https://example.com/#fragment",
+    "https://example.com:0/",
+    "https://example.com:65536/",
+    "https://example.com:/",
+    "https://example.com:80:80/",
+    "https://example.com:٤٤٣/",
+    "https://2130706433/",
+    "https://0x7f000001/",
+    "https://0x7f.1/",
+    "https://0177.0.0.1/",
+    "https://127.1/",
+    "https://0/",
+    "https://127.0.0.1.:1:2/",
+    "https://1.2.3.4.5/",
+    "https://example.0x10/",
+    "https://\uff11\uff12\uff17.0.0.1/",
+    "https://127。0。0。1/",
+    "https://①②⑦.⓪.⓪.①/",
+    "https://[::1/",
+    "https://::1/",
+    "https://[fe80::1%25eth0]/",
+    "https://[fe80::1%eth0]/",
+    "https://[v1.fe80]/",
+    "https://[]/",
+    "https://exa mple.com/",
+    "https://exam\tple.com/",
+    "https://exam\r\nple.com/",
+    "https://example.com/a b",
+    "https://example.com/\r\nHost: inside",
+    "https://example.com/\u2028",
+    "https://-example.com/",
+    "https://example..com/",
+    "https://" + "a" * 64 + ".example/",
+    "https://example.com/" + "a" * 2048,
+    "https://%6c%6f%63%61%6c%68%6f%73%74/",
+    "https://example.com%00.evil/",
+]
+
+
+@pytest.mark.parametrize("url", GOOD)
+def test_what_is_taken(url: str) -> None:
+    assert parse_target(url) == GOOD[url]
+
+
+@pytest.mark.parametrize("url", BAD)
+def test_what_is_not(url: str) -> None:
+    with pytest.raises(UnusableURL) as refused:
+        parse_target(url)
+    assert str(refused.value).endswith(".")
+
+
+def test_the_host_header() -> None:
+    assert parse_target("https://example.com/").authority == "example.com"
+    assert parse_target("https://example.com:8443/").authority == "example.com:8443"
+    assert parse_target("https://[2001:db8::1]:8443/").authority == "[2001:db8::1]:8443"
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(max_size=40))
+def test_any_text_is_taken_apart_or_refused(rest: str) -> None:
+    try:
+        target = parse_target(f"https://{rest}")
+    except UnusableURL:
+        return
+    assert 1 <= target.port <= 65_535
+    assert target.path.startswith("/")
+    assert (target.host + target.path).isascii()
+    assert not set(target.host + target.path) & set(" \r\n\t#@\\") - set("@")

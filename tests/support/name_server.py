@@ -1,0 +1,77 @@
+"""A name server on this machine, and a resolver that asks it: real queries over UDP, with answers that may change."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from typing import Any
+
+import dns.asyncresolver
+import dns.message
+import dns.rdatatype
+import dns.resolver
+import dns.rrset
+
+from app.local.ports import LOOPBACK
+
+
+@dataclass
+class NameServer(asyncio.DatagramProtocol):
+    """`answers` maps a name to rounds of addresses: each lookup gets the next round, the last one for ever."""
+
+    answers: dict[str, list[list[str]]] = field(default_factory=dict)
+    silent: set[str] = field(default_factory=set)
+    """Names about which it says nothing at all."""
+    asked: list[str] = field(default_factory=list)
+    """The names of the lookups for IPv4 addresses."""
+    port: int = 0
+    _transport: Any = None
+
+    def connection_made(self, transport: Any) -> None:
+        self._transport = transport
+
+    def datagram_received(self, data: bytes, addr: Any) -> None:
+        query = dns.message.from_wire(data)
+        (question,) = query.question
+        name = question.name.to_text().rstrip(".")
+        if name in self.silent:
+            return
+        if question.rdtype == dns.rdatatype.A:
+            self.asked.append(name)
+        rounds = self.answers[name]
+        # IPv4 is asked for first, and a round ends with the question for IPv6.
+        addresses = rounds[0]
+        if question.rdtype == dns.rdatatype.AAAA and len(rounds) > 1:
+            rounds.pop(0)
+        version = 4 if question.rdtype == dns.rdatatype.A else 6
+        fitting = [address for address in addresses if ip_address(address).version == version]
+        response = dns.message.make_response(query)
+        if fitting:
+            response.answer.append(dns.rrset.from_text_list(question.name, 0, "IN", question.rdtype, fitting))
+        self._transport.sendto(response.to_wire(), addr)
+
+    async def resolve(self, host: str) -> list[str]:
+        """What a program's resolver does: an address stands for itself, a name is asked for in both kinds."""
+        try:
+            return [str(ip_address(host))]
+        except ValueError:
+            pass
+        resolver = dns.asyncresolver.Resolver(configure=False)
+        resolver.nameservers, resolver.port, resolver.lifetime = [LOOPBACK], self.port, 20
+        found: list[str] = []
+        for kind in ("A", "AAAA"):
+            answer = await resolver.resolve(host, kind, raise_on_no_answer=False)
+            found += [record.to_text() for record in answer.rrset or ()]
+        return found
+
+
+@asynccontextmanager
+async def name_server() -> AsyncIterator[NameServer]:
+    loop = asyncio.get_running_loop()
+    transport, server = await loop.create_datagram_endpoint(NameServer, local_addr=(LOOPBACK, 0))
+    server.port = transport.get_extra_info("sockname")[1]
+    try:
+        yield server
+    finally:
+        transport.close()
