@@ -70,7 +70,7 @@ async def _measure(caller: Caller, target: Receiver, rate: int, seconds: int, en
     await asyncio.gather(*tasks)
     wanted = rate * seconds * endpoints
     deadline = time.time() + _DRAIN_SECONDS
-    while len({got.headers["webhook-id"] for got in target.received}) < wanted and time.time() < deadline:
+    while len({got.headers["webhook-id"] for got in target.received}) < wanted and time.time() < deadline:  # noqa: ASYNC110
         await asyncio.sleep(0.1)
     arrived: dict[str, float] = {}
     for got in target.received:

@@ -20,7 +20,7 @@ from app.core.settings import Settings
 from app.egress.sender import Sender
 from app.hosts.adapters import Adapters
 from app.webhooks.attempts import Attempts
-from workflows.served import WORKFLOWS
+from workflows.served import WEBHOOK_WORKFLOWS, WORKFLOWS
 
 
 class Tools(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,6 +72,7 @@ _ENGINE = Serving(
 )
 _WEBHOOKS = Serving(
     parts=(lambda tools: WebhookActivitiesOverHTTP(Attempts(tools.box, tools.sender, tools.settings)),),
+    workflows=WEBHOOK_WORKFLOWS,
     # Far more than one endpoint may take, so that many that hang at once leave room for the others.
     steps=200,
     # Held for single statements, before and after the request.
@@ -80,6 +81,6 @@ _WEBHOOKS = Serving(
 
 
 def serving(queue: str) -> Serving:
-    """All workflows and the activities on our own database on the control queue, outgoing HTTP on the webhook queue,
+    """Deliveries on the webhook queue, all other workflows and the activities on our own database on the control queue,
     work on engines on any other."""
     return {CONTROL_QUEUE: _CONTROL, WEBHOOK_QUEUE: _WEBHOOKS}.get(queue, _ENGINE)

@@ -13,7 +13,7 @@ from temporalio.service import RPCError
 from temporalio.worker import Worker
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
-from app.contracts.queues import CONTROL_QUEUE
+from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
 from app.core.temporal import connect
@@ -63,7 +63,9 @@ async def run(settings: Settings, queues: Sequence[str], stop: asyncio.Event) ->
             await stack.enter_async_context(build_worker(client, queue, tools))
         background = await metrics.serve(client, stack)
         if CONTROL_QUEUE in queues:
-            background += [relay(client), tell(client, settings), keep_schedules(client, settings)]
+            background += [relay(client), keep_schedules(client, settings)]
+        if WEBHOOK_QUEUE in queues:
+            background.append(tell(client, settings))
         log.info("worker_ready", queues=list(queues))
         await _until(stop, [asyncio.create_task(task) for task in background])
 

@@ -29,15 +29,18 @@ class DeliverWebhookWorkflow(DeliverWebhook):
         if request.supersedes is not None:
             await self._end(request.supersedes)
         spent, wait = request.spent, request.wait_seconds
+        at_hand = wait == 0 and spent == 0
         while True:
             if wait > 0:
                 await self._wait(wait, spent)
-            outcome = await self._attempt(request, spent)
+            outcome = await (self._attempt_at_hand(request) if at_hand else self._attempt(request, spent))
+            at_hand = False
             spent, wait = outcome.spent, outcome.wait_seconds
             if outcome.status is not DeliveryStatus.PENDING:
                 workflow.set_current_details(_ending(outcome))
                 return
-            workflow.set_current_details(f"{outcome.words} Attempt {spent + 1} follows in {wait:.0f} s.")
+            if wait > 0:
+                workflow.set_current_details(f"{outcome.words} Attempt {spent + 1} follows in {wait:.0f} s.")
             if workflow.info().is_continue_as_new_suggested():
                 _continue(request, spent, wait)
 
@@ -61,6 +64,17 @@ class DeliverWebhookWorkflow(DeliverWebhook):
             return
         # Heard once: should it be wanted all the same, it waits again.
         self._unwanted = False
+
+    async def _attempt_at_hand(self, request: DeliverWebhookInput) -> AttemptOutcome:
+        attempt = AttemptRef(delivery=request.delivery, round=request.round, spent=0, at_hand=True)
+        try:
+            return await workflow.execute_local_activity_method(
+                WebhookActivities.attempt_delivery, attempt, **policies.webhook_at_hand(request.endpoint)
+            )
+        except FailureError as failure:
+            if is_cancelled_exception(failure):
+                raise
+            return AttemptOutcome(status=DeliveryStatus.PENDING, spent=0)
 
     async def _attempt(self, request: DeliverWebhookInput, spent: int) -> AttemptOutcome:
         attempt = AttemptRef(delivery=request.delivery, round=request.round, spent=spent)

@@ -1,4 +1,4 @@
-"""Every workflow that a control worker serves.
+"""Every workflow, by the worker that serves it.
 
 Not in the package itself: the sandbox loads that anew, with all that it imports, for each run of a workflow.
 """
@@ -25,8 +25,10 @@ WORKFLOWS = (
     RefillPoolWorkflow,
     SweepWorkflow,
     ReconcileWorkflow,
-    DeliverWebhookWorkflow,
     EndDeliveriesWorkflow,
     ApplyBlueprintWorkflow,
     EnforceQuotasWorkflow,
 )
+"""On the control queue."""
+WEBHOOK_WORKFLOWS = (DeliverWebhookWorkflow,)
+"""On the webhook queue."""

@@ -5,15 +5,20 @@ from uuid import UUID
 from temporalio.common import SearchAttributeKey
 
 CONTROL_QUEUE = "control"
-"""All workflows, and the activities on our own database."""
+"""All workflows but deliveries, and the activities on our own database."""
 
 WEBHOOK_QUEUE = "webhooks"
-"""Outgoing HTTP, and nothing else."""
+"""Deliveries: their workflows, and outgoing HTTP. So many of them as there may be, they never hold up another."""
 
 
 def engine_queue(region: str) -> str:
     """Activities that touch the engines of one region."""
     return f"engine:{region}"
+
+
+def workflow_queue(workflow: str) -> str:
+    """The queue of the workflow of that name."""
+    return WEBHOOK_QUEUE if workflow == "DeliverWebhook" else CONTROL_QUEUE
 
 
 def provision_workflow_id(database: UUID) -> str:

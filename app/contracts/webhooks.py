@@ -41,6 +41,8 @@ class AttemptRef(Contract, frozen=True, kw_only=True):
     delivery: int
     round: int
     spent: int
+    at_hand: bool = False
+    """Made within the workflow's own task, which is only for endpoints that don't keep one waiting."""
 
 
 class AttemptOutcome(Contract, frozen=True, kw_only=True):
@@ -50,7 +52,7 @@ class AttemptOutcome(Contract, frozen=True, kw_only=True):
     spent: int
     """Attempts of this round by now."""
     wait_seconds: float = 0
-    """Until the next attempt, where one is to follow."""
+    """Until the next attempt, where one is to follow; 0 where it was not made at hand."""
     words: str = ""
     """What happened, for people."""
 

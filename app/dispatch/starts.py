@@ -26,11 +26,11 @@ from temporalio.service import RPCError
 
 from app.contracts.base import Contract
 from app.contracts.queues import (
-    CONTROL_QUEUE,
     DATABASE_ATTRIBUTE,
     ENGINE_ATTRIBUTE,
     REGION_ATTRIBUTE,
     TEAM_ATTRIBUTE,
+    workflow_queue,
 )
 from app.metrics.counters import WORKFLOW_STARTS
 from app.store.session import fetch, fetch_all
@@ -184,7 +184,7 @@ async def _start(client: Client, pending: WorkflowStart, *, eager: bool = False)
             pending.workflow,
             msgspec.Raw(pending.input.encode()),
             id=pending.workflow_id,
-            task_queue=CONTROL_QUEUE,
+            task_queue=workflow_queue(pending.workflow),
             id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
             id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
             search_attributes=_search_attributes(request),

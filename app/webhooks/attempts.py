@@ -82,6 +82,8 @@ class Attempts:
             return AttemptOutcome(status=DeliveryStatus.FAILED, spent=due.spent, words=REVOKED)
         if due.spent > attempt.spent:
             return self._recorded_before(due)
+        if attempt.at_hand and due.slow_failures:
+            return AttemptOutcome(status=DeliveryStatus.PENDING, spent=due.spent)
         try:
             return await self._send(due)
         except NoRoom as full:

@@ -19,7 +19,7 @@ from tests.workflows.scenario import Scenario
 from tests.workflows.scenarios import REGION
 from tests.workflows.webhook_fakes import FakeDeliveryRecords, FakeWebhooks
 from workers.runner import activity_methods, sandbox
-from workflows.served import WORKFLOWS
+from workflows.served import WEBHOOK_WORKFLOWS, WORKFLOWS
 
 _IDENTITY = "stage"
 """In place of this machine's name, which histories would keep."""
@@ -31,7 +31,12 @@ async def workers(client: Client, script: Script) -> AsyncIterator[None]:
     """One for the workflows and the control activities, one for the engines of the test's region, one for webhooks."""
     async with AsyncExitStack() as stack:
         for queue, fakes, workflows in (
-            (CONTROL_QUEUE, [*control_fakes(script), FakeDeliveryRecords(script)], WORKFLOWS),
+            (
+                CONTROL_QUEUE,
+                # Deliveries too, though they have a queue of their own: scenarios begin on this one.
+                [*control_fakes(script), FakeDeliveryRecords(script), FakeWebhooks(script)],
+                (*WORKFLOWS, *WEBHOOK_WORKFLOWS),
+            ),
             (engine_queue(REGION), engine_fakes(script), ()),
             (WEBHOOK_QUEUE, [FakeWebhooks(script)], ()),
         ):

@@ -17,9 +17,10 @@ from tests.support.tools import tools
 from tests.workflows.record import FOLDER
 from workers.queues import serving
 from workers.runner import build_worker
-from workflows.served import WORKFLOWS
+from workflows.served import WEBHOOK_WORKFLOWS, WORKFLOWS
 
 _QUEUES = (CONTROL_QUEUE, WEBHOOK_QUEUE, engine_queue("test-1"))
+_ALL = (*WORKFLOWS, *WEBHOOK_WORKFLOWS)
 _ACTIVITY, _WORKFLOW = "__temporal_activity_definition", "__temporal_workflow_definition"
 
 
@@ -76,9 +77,9 @@ def _local_activity(event: Any) -> list[Any]:
 
 def test_every_workflow_of_the_contract_has_one_implementation() -> None:
     promised = _promised_workflows()
-    assert sorted(map(_workflow_name, promised)) == sorted(map(_workflow_name, WORKFLOWS))
+    assert sorted(map(_workflow_name, promised)) == sorted(map(_workflow_name, _ALL))
     for interface in promised:
-        assert any(issubclass(kind, interface) for kind in WORKFLOWS)
+        assert any(issubclass(kind, interface) for kind in _ALL)
 
 
 async def test_every_activity_of_the_contract_is_served_on_one_queue(client: Client) -> None:
@@ -94,5 +95,5 @@ async def test_every_activity_of_the_contract_is_served_on_one_queue(client: Cli
 
 def test_every_workflow_and_every_activity_is_in_a_recorded_history() -> None:
     workflows, activities = _recorded()
-    assert workflows == set(map(_workflow_name, WORKFLOWS))
+    assert workflows == set(map(_workflow_name, _ALL))
     assert activities == _promised_activities()

@@ -16,7 +16,7 @@ from tests.workflows.fakes import Script, fails
 from tests.workflows.scenario import Scenario
 
 ROUND = 3
-"""Tries of the first round, when our own side fails."""
+"""Tries of the first round, when our own side fails; before it comes the one at hand."""
 DELIVER = DeliverWebhookInput(delivery=41, endpoint=3, team_id=7, event="database.provisioned")
 LATER = DeliverWebhookInput(delivery=41, endpoint=3, team_id=7, event="database.provisioned", wait_seconds=0.1)
 AGAIN = DeliverWebhookInput(
@@ -42,6 +42,13 @@ def _page(last: int | None) -> Callable[[], WaitingDeliveries]:
 ATTEMPT = "attempt_delivery"
 WEBHOOK_SCENARIOS = {
     "webhook-delivered": Scenario(DeliverWebhook, DELIVER, Script, [ATTEMPT], details="Delivered with attempt 1."),
+    "webhook-not-at-hand": Scenario(
+        DeliverWebhook,
+        DELIVER,
+        lambda: Script({ATTEMPT: [lambda: AttemptOutcome(status=DeliveryStatus.PENDING, spent=0)]}),
+        [ATTEMPT] * 2,
+        details="Delivered with attempt 1.",
+    ),
     "webhook-delivered-later": Scenario(
         DeliverWebhook,
         LATER,
@@ -60,8 +67,8 @@ WEBHOOK_SCENARIOS = {
     "webhook-store-away": Scenario(
         DeliverWebhook,
         DELIVER,
-        lambda: Script({ATTEMPT: [fails(STORE_UNAVAILABLE)] * ROUND}),
-        [ATTEMPT] * (ROUND + 1),
+        lambda: Script({ATTEMPT: [fails(STORE_UNAVAILABLE)] * (1 + ROUND)}),
+        [ATTEMPT] * (1 + ROUND + 1),
         details="Delivered with attempt 1.",
     ),
     "endpoint-revoked": Scenario(
