@@ -56,6 +56,13 @@ _RULES = (
     WHERE e.dispatched_at < now() - $1::interval AND e.created_at > now() - interval '1 day'
       AND NOT EXISTS (SELECT FROM webhook_deliveries d WHERE d.event_id = e.id AND d.endpoint_id = w.id)
     """,
+    # What waits behind others for its turn is put off from minute to minute, and none of that is a standstill.
+    """
+    SELECT 'delivery_stuck' AS rule, webhook_id AS subject,
+           event_type || ' to endpoint ' || endpoint_id || ' was due at ' || next_attempt_at AS detail
+    FROM webhook_deliveries
+    WHERE status = 'pending' AND next_attempt_at < now() - greatest($1::interval, interval '10 minutes')
+    """,
     """
     SELECT 'idempotency_key_stuck' AS rule, user_id || '/' || key AS subject,
            'in flight since ' || created_at || ' and still held: no retry can take it over' AS detail

@@ -36,6 +36,16 @@ SWEEPS = (
         kept=True,
     ),
     Sweep(
+        what="webhook secrets that were replaced",
+        # An answer that was lost, and with it a new secret, is asked for within the lifetime of its idempotency key.
+        sql="""
+        DELETE FROM webhook_secrets WHERE id IN (
+            SELECT id FROM webhook_secrets WHERE expires_at < now() - interval '2 days'
+            ORDER BY id LIMIT $1 FOR UPDATE SKIP LOCKED
+        ) RETURNING 1
+        """,
+    ),
+    Sweep(
         what="old events",
         # After their deliveries: one that is pending still sends the event.
         sql="""

@@ -153,3 +153,24 @@ async def test_events_that_nobody_was_told_of(caller: Caller) -> None:
     assert await found() == ["event_without_delivery"]
     await fetch("UPDATE webhook_endpoints SET events = '{database.provisioned}' WHERE id = $1", endpoint)
     assert await found() == []
+
+
+async def test_deliveries_that_nobody_makes(caller: Caller) -> None:
+    rows = await fetch(
+        "INSERT INTO webhook_endpoints (team_id, url) VALUES ($1, 'https://[::1]/') RETURNING id", caller.team_id
+    )
+    webhook_id = f"msg_{uuid4().hex}"
+    await fetch(
+        "INSERT INTO webhook_deliveries (webhook_id, endpoint_id, event_type, payload, next_attempt_at)"
+        " VALUES ($1, $2, 'ping', '{}', now() - interval '1 hour')",
+        webhook_id,
+        rows[0]["id"],
+    )
+
+    async def found() -> list[str]:
+        return [one.rule for one in await check_records(timedelta(minutes=1)) if one.subject == webhook_id]
+
+    assert await found() == ["delivery_stuck"]
+    await fetch("UPDATE webhook_deliveries SET next_attempt_at = now() + interval '1 hour'")
+    assert await found() == []
+    await fetch("DELETE FROM webhook_endpoints WHERE id = $1", rows[0]["id"])

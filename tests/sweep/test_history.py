@@ -101,3 +101,14 @@ async def test_questions_go_but_for_todays() -> None:
     today = await _question(team, timedelta(0))
     await _sweep_all(timedelta(seconds=0))
     assert await _ids("query_executions") == {today}
+
+
+async def test_replaced_secrets_go_when_nobody_can_still_ask_for_them() -> None:
+    endpoint = await _insert("webhook_endpoints", team_id=await _team(), url="https://example.com")
+    kept = set()
+    for expires in ("NULL", "now() + interval '1 hour'", "now() - interval '1 day'", "now() - interval '3 days'"):
+        secret = await _insert("webhook_secrets", uuid=uuid4(), endpoint_id=endpoint, secret_sealed=b"")
+        await fetch(f"UPDATE webhook_secrets SET expires_at = {expires} WHERE id = $1", secret)
+        kept.add(secret)
+    await _sweep_all()
+    assert await _ids("webhook_secrets") == kept - {secret}
