@@ -34,7 +34,8 @@ def fails(kind: str, message: str = "as the script says", *, final: bool = False
 class Script:
     """What the activities do: for each name, one play a call; after the last, success at once.
 
-    `until` names activities that hang until they are cancelled. `calls` tells what was called, in order.
+    `hangs` names activities that hang until they are cancelled, or no longer named. `calls` tells what was called, in
+    order.
     """
 
     plays: dict[str, list[Play]] = field(default_factory=dict)
@@ -50,7 +51,7 @@ class Script:
         self.arguments.append(argument)
         if name in self.hangs:
             self.hanging.set()
-            while True:
+            while name in self.hangs:
                 activity.heartbeat()
                 await asyncio.sleep(0.05)
         if self.plays.get(name):

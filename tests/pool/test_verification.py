@@ -1,0 +1,81 @@
+"""Members that stop working while they wait, on real servers."""
+
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import asyncpg
+import msgspec
+
+from app.contracts.base import Engine
+from app.engines.registry import open_adapter
+from app.hosts.adapters import Adapters
+from app.local.ports import free_port
+from app.pool.verification import verify
+from app.store.session import fetch
+from tests.pool.conftest import POOL_SIZE
+from tests.support.pools import full, ready
+from tests.support.service import REGION, RunningService
+from tests.support.waiting import until
+
+
+async def verify_all(service: RunningService) -> None:
+    adapters = Adapters(service.box)
+    try:
+        await verify(service.box, adapters, REGION, datetime.now(UTC) + timedelta(hours=1))
+    finally:
+        await adapters.close()
+
+
+async def names() -> dict[UUID, str]:
+    rows = await fetch("SELECT uuid, engine_name FROM databases WHERE uuid = any($1)", await ready())
+    return {row["uuid"]: row["engine_name"] for row in rows}
+
+
+async def test_those_that_refuse_their_tenant_are_thrown_away(pooled: RunningService) -> None:
+    whole, locked, dropped, *_ = await full(POOL_SIZE)
+    known = await names()
+    server = await asyncpg.connect(pooled.postgres.admin_dsn)
+    try:
+        await server.execute(f"ALTER ROLE {known[locked]} PASSWORD 'another'")
+        await server.execute(f"DROP DATABASE {known[dropped]}")
+    finally:
+        await server.close()
+    await verify_all(pooled)
+    rows = await fetch("SELECT uuid, status FROM databases WHERE uuid = any($1)", [whole, locked, dropped])
+    assert {row["uuid"]: row["status"] for row in rows} == {whole: "active", locked: "deleted", dropped: "deleted"}
+    (tried,) = await fetch("SELECT verified_at > provisioned_at AS later FROM databases WHERE uuid = $1", whole)
+    assert tried["later"]
+    assert whole in await full(POOL_SIZE), "others came in their place"
+    left = "SELECT 1 FROM databases WHERE uuid = any($1) AND destroyed_at IS NULL"
+    await until(lambda: _none(left, [locked, dropped]), timeout=60)
+
+
+async def test_a_host_that_is_away_loses_none_of_them(pooled: RunningService) -> None:
+    members = await full(POOL_SIZE)
+    adapters = Adapters(pooled.box)
+    (host,) = await fetch("SELECT id FROM engine_hosts WHERE engine = $1", Engine.POSTGRES)
+    adapter = await adapters.of_host(host["id"])
+    away = open_adapter(Engine.POSTGRES, msgspec.structs.replace(adapter.address, port=free_port()))
+    adapters._open[host["id"]] = (adapters._open[host["id"]][0], away)
+    try:
+        await verify(pooled.box, adapters, REGION, datetime.now(UTC) + timedelta(hours=1))
+    finally:
+        await adapters.close()
+        await adapter.close()
+    (row,) = await fetch("SELECT sick_until > now() AS sick FROM engine_hosts WHERE id = $1", host["id"])
+    await fetch("UPDATE engine_hosts SET sick_until = NULL")
+    assert row["sick"]
+    assert set(members) <= set(await ready())
+
+
+async def test_the_schedule_has_them_tried(pooled: RunningService) -> None:
+    member, *_ = await full(POOL_SIZE)
+    await fetch(
+        "UPDATE databases SET provisioned_at = now() - interval '1 hour', verified_at = NULL WHERE uuid = $1", member
+    )
+    tried = "SELECT 1 FROM databases WHERE uuid = $1 AND verified_at IS NOT NULL"
+    await until(lambda: fetch(tried, member), timeout=60)
+
+
+async def _none(sql: str, *arguments: object) -> bool:
+    return not await fetch(sql, *arguments)
