@@ -12,6 +12,7 @@ from tests import servers
 from tests.servers import RunningServer
 from tests.support.client import Caller
 from tests.support.in_process import LoneApi, lone_api
+from tests.support.lone_pool import LonePool, lone_pool
 from tests.support.service import RunningService, running_service
 from tests.support.store import database_name, new_database, store
 
@@ -108,3 +109,10 @@ async def own_store(control_dsn: str) -> AsyncIterator[None]:
     """This process's store, connected to a fresh database."""
     async with store(control_dsn):
         yield
+
+
+@pytest_asyncio.fixture
+async def pool(control_dsn: str) -> AsyncIterator[LonePool]:
+    """The API in this process, on a fresh database, with the means to fill a pool of rows."""
+    async with lone_pool(control_dsn) as made:
+        yield made

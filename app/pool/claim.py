@@ -28,9 +28,10 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
     user_id: int
 
 
-# The oldest first, so that few get too old. A member that another create is about to take is passed over, without
-# waiting for what becomes of it.
-_CLAIM = """
+# The oldest first, so that few get too old. By position, which only the index of the pools sorts by: by id, a plan may
+# walk the primary key through all that was ever claimed. A member that another create is about to take is passed over,
+# without waiting for what becomes of it.
+CLAIM = """
 WITH chosen AS (
     SELECT m.id FROM databases m JOIN engine_hosts h ON h.id = m.host_id
     WHERE m.team_id IS NULL AND m.destroyed_at IS NULL AND m.status = 'active'
@@ -39,7 +40,7 @@ WITH chosen AS (
       AND (m.connections >= $10 OR EXISTS (
           SELECT FROM unnest($11::bigint[], $12::bigint[]) AS r (host_id, room)
           WHERE r.host_id = m.host_id AND m.connections + r.room >= $10))
-    ORDER BY m.id LIMIT 1 FOR NO KEY UPDATE OF m SKIP LOCKED
+    ORDER BY m.position LIMIT 1 FOR NO KEY UPDATE OF m SKIP LOCKED
 )
 UPDATE databases d SET
     team_id = $3, created_by_id = $4, name = $5, plan = $6, storage_hard_limit_gb = $7, connection_hard_limit = $8,
@@ -68,7 +69,7 @@ async def claim(wish: Wish, kind: type[Row]) -> Row | None:
 async def _claim(wish: Wish, kind: type[Row], room: dict[int, int]) -> Row | None:
     return await fetch_one(
         kind,
-        _CLAIM,
+        CLAIM,
         wish.engine,
         wish.region,
         wish.team_id,

@@ -1,5 +1,6 @@
 """Connections and transactions on our own PostgreSQL."""
 
+import asyncio
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -76,8 +77,13 @@ async def raw_connection() -> AsyncIterator[Connection]:
     """A pooled connection outside any transaction, for what is bound to a session. Raises `TimeoutError` when all
     stay taken."""
     assert DB.pool is not None, "the store is not connected"
-    async with DB.pool.acquire(timeout=_ACQUIRE_SECONDS) as connection:
+    # The pool's own timeout costs a task for each query.
+    async with asyncio.timeout(_ACQUIRE_SECONDS):
+        connection = await DB.pool.acquire()
+    try:
         yield connection
+    finally:
+        await DB.pool.release(connection)
 
 
 async def fetch(sql: str, *arguments: Any) -> list[Any]:

@@ -1,15 +1,11 @@
-"""What a route demands before its body is read: a scope, and an idempotency key.
-
-Asynchronous though they wait for nothing: Litestar runs synchronous guards in a thread, which costs more than they.
-"""
+"""What a route demands before its body is read: a scope, and an idempotency key."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+from litestar import Request
 from litestar.connection import ASGIConnection
-from litestar.handlers.base import BaseRouteHandler
-from litestar.types import Guard
 
 from app.auth.scopes import Scope, grants
 from app.core.errors import InsufficientScope, InvalidField, MissingRequiredField
@@ -19,16 +15,19 @@ IDEMPOTENCY_KEY_PATTERN = r"^[!-~]([ -~]{0,253}[!-~])?$"
 """1 to 255 printable ASCII characters, no blank at either end."""
 
 
-def demands(scopes: Sequence[Scope], *, needs_key: bool) -> Guard:
-    """The key needs all of these scopes, and the request perhaps an Idempotency-Key. One guard for both, since
-    Litestar copies the whole route for each."""
+def demands(scopes: Sequence[Scope], *, needs_key: bool) -> Callable[[Request[Any, Any, Any]], Awaitable[None]]:
+    """The key needs all of these scopes, and the request perhaps an Idempotency-Key.
 
-    async def check(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
+    To be called before a request is handled, not as one of Litestar's guards: for each of those it copies the whole
+    route. Asynchronous though it waits for nothing: what is synchronous would run in a thread.
+    """
+
+    async def check(request: Request[Any, Any, Any]) -> None:
         for scope in scopes:
-            if not grants(connection.user.scopes, scope):
+            if not grants(request.user.scopes, scope):
                 raise InsufficientScope(scope.value)
         if needs_key:
-            _check_idempotency_key(connection)
+            _check_idempotency_key(request)
 
     return check
 

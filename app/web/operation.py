@@ -59,7 +59,7 @@ def operation(
         "operation_id": operation_id,
         "summary": summary,
         "status_code": min(answers),
-        "guards": [demands(scopes, needs_key=idempotent)] if scopes or idempotent else [],
+        "before_request": demands(scopes, needs_key=idempotent),
         "opt": {OPT: declared},
     }
     if body is not None:

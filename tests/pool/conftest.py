@@ -6,7 +6,6 @@ import pytest
 import pytest_asyncio
 
 from tests import servers
-from tests.pool.lone_pool import LonePool, lone_pool
 from tests.servers import RunningServer
 from tests.support.client import Caller
 from tests.support.service import RunningService, running_service
@@ -45,10 +44,3 @@ async def pooled(
 async def caller(pooled: RunningService) -> Caller:
     """A user of their own, of a `pro` team, with every scope."""
     return await pooled.caller()
-
-
-@pytest_asyncio.fixture
-async def pool(control_dsn: str) -> AsyncIterator[LonePool]:
-    """Rows alone, without hosts."""
-    async with lone_pool(control_dsn) as made:
-        yield made

@@ -11,8 +11,8 @@ from app.databases import routes
 from app.hosts.loads import loads_of, mark_sick
 from app.hosts.service import drain_host
 from app.store.session import fetch
-from tests.pool.lone_pool import LonePool
 from tests.support.answers import body_of, data_of, error_of
+from tests.support.lone_pool import LonePool
 from tests.support.meeting import meet
 from tests.support.moves import events_of
 from tests.support.promises import promised

@@ -14,7 +14,7 @@ from app.core.settings import Settings
 from app.core.temporal import DATA_CONVERTER
 from app.local.temporal import find_program
 from app.store.session import fetch
-from tests.pool.lone_pool import LonePool
+from tests.support.lone_pool import LonePool
 from tests.workflows.fakes import FakePoolHosts, Script
 from workers.runner import activity_methods
 from workflows.refill_pool import RefillPoolWorkflow

@@ -13,8 +13,8 @@ from app.pool.members import discard_member
 from app.pool.refill import find_unverified, refill
 from app.pool.targets import pool_status, set_target
 from app.store.session import fetch
-from tests.pool.lone_pool import LonePool
 from tests.support.answers import data_of
+from tests.support.lone_pool import LonePool
 
 SIZE = 3
 SETTINGS = Settings(pool_size=SIZE)
