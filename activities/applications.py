@@ -1,5 +1,7 @@
 """Applying blueprints, as the tenants of the databases."""
 
+from collections import Counter
+
 from temporalio import activity
 
 from activities.errors import as_failures
@@ -16,6 +18,7 @@ from app.store.locks import applications_lock
 
 MOST_AT_ONCE = 6
 """In one worker: scripts take minutes, and must leave room for steps that take a moment."""
+MOST_OF_A_TEAM = 3
 
 
 class ApplicationActivitiesOnHosts(ApplicationActivities):
@@ -24,18 +27,20 @@ class ApplicationActivitiesOnHosts(ApplicationActivities):
     def __init__(self, box: SecretBox, adapters: Adapters) -> None:
         self._box = box
         self._adapters = adapters
-        self._running = 0
+        self._running: Counter[int | None] = Counter()
+        """By team."""
 
     @activity.defn(name="apply_blueprint")
     async def apply_blueprint(self, application: int) -> Applied:
         with as_failures():
-            if self._running >= MOST_AT_ONCE:
+            team = (await _known(application)).team_id
+            if self._running.total() >= MOST_AT_ONCE or self._running[team] >= MOST_OF_A_TEAM:
                 raise EngineError("this worker is busy with other applications")
-            self._running += 1
+            self._running[team] += 1
             try:
                 return await self._end(application, may_run=True)
             finally:
-                self._running -= 1
+                self._running[team] -= 1
 
     @activity.defn(name="abandon_application")
     async def abandon_application(self, application: int) -> Applied:

@@ -4,6 +4,11 @@ Every write names the attempt that makes it: a worker that was given up on, and 
 more and stops at its next write.
 """
 
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+
+import asyncpg
 import msgspec
 
 from app.applications.queue import start_next
@@ -13,6 +18,9 @@ from app.contracts.applications import ApplicationStatus
 from app.store.locks import LockLost
 from app.store.notify import announce
 from app.store.session import fetch, transaction
+
+_PATIENCE_SECONDS = 20.0
+_RETRY_SECONDS = 0.5
 
 
 class Entry(msgspec.Struct, kw_only=True):
@@ -87,13 +95,21 @@ class Journal:
         await self._update("scratch_name = $3", name)
 
     async def write(self, entries: list[Entry]) -> None:
-        """What became of these statements."""
-        async with transaction():
-            await self._check()
-            await _write(self._record.id, entries)
+        """What became of these statements. Waits a while for our own database: what was done on the engine would be
+        in doubt without it."""
+
+        async def once() -> None:
+            async with transaction():
+                await self._check()
+                await _write(self._record.id, entries)
+
+        await _patiently(once)
 
     async def end(self, status: ApplicationStatus, error: str | None, entries: list[Entry]) -> None:
-        """Forgets the values, starts the next application, and tells whoever waits."""
+        """Forgets the values, starts the next application, and tells whoever waits. Waits as `write` does."""
+        await _patiently(lambda: self._end(status, error, entries))
+
+    async def _end(self, status: ApplicationStatus, error: str | None, entries: list[Entry]) -> None:
         async with transaction():
             await fetch("SELECT 1 FROM databases WHERE id = $1 FOR NO KEY UPDATE", self._record.database_id)
             await self._update(
@@ -121,6 +137,17 @@ class Journal:
         )
         if not rows:
             raise LockLost("another attempt at this application has begun")
+
+
+async def _patiently(write: Callable[[], Awaitable[None]]) -> None:
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while True:
+        try:
+            return await write()
+        except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError):
+            if time.monotonic() > deadline:
+                raise
+            await asyncio.sleep(_RETRY_SECONDS)
 
 
 async def _write(application: int, entries: list[Entry]) -> None:

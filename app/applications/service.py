@@ -11,7 +11,7 @@ from app.applications.records import ApplicationRecord, values_place
 from app.applications.schemas import ApplyToDatabase, Values
 from app.auth.principal import Principal
 from app.blueprints import records as blueprints
-from app.blueprints.checking import prepared, secret_names
+from app.blueprints.checking import check_no_values, prepared, secret_names
 from app.blueprints.records import BlueprintRecord, encoded
 from app.contracts.base import DatabaseStatus, Engine
 from app.core.errors import DatabaseNotActive, InvalidField, NotFound
@@ -33,16 +33,27 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 async def plan(blueprint: BlueprintRecord, engine: Engine, values: Values | None, *, field: str) -> Plan:
     """Raises `InvalidField`: naming `blueprint_uuid` when the blueprint isn't SQL for that engine, or the variable
     beneath `field`."""
-    dialects = (blueprint.metadata or {}).get("dialects", [])
+    metadata = blueprint.metadata
+    assert metadata is not None, "it was validated when it was saved"
+    dialects = metadata["dialects"]
     if engine.value not in dialects:
         raise InvalidField(
             "blueprint_uuid",
             f"This blueprint is SQL for {' and '.join(dialects)}; the database's engine is {engine.value}.",
         )
+    values = values or {}
+    if not blueprint.variables:
+        # Nothing can make it another script than the one that was validated.
+        check_no_values(values, field=field)
+        return Plan(
+            blueprint=blueprint,
+            values=values,
+            statements=metadata["statement_count"] - metadata.get("statements_left_out", 0),
+        )
     sql = await blueprints.sql_of(blueprint.id, blueprint.version)
-    statements = await prepared(sql, engine, blueprint.variables, values or {}, field=field)
+    statements = await prepared(sql, engine, blueprint.variables, values, field=field)
     to_run = [statement for statement in statements if statement.left_out is None]
-    return Plan(blueprint=blueprint, values=values or {}, statements=len(to_run))
+    return Plan(blueprint=blueprint, values=values, statements=len(to_run))
 
 
 async def plan_at_creation(principal: Principal, blueprint: UUID, engine: Engine, values: Values | None) -> Plan:

@@ -8,7 +8,7 @@ import msgspec
 from app.blueprints.preparation import ScriptError, Statement, prepare
 from app.blueprints.schemas import ValidationView
 from app.blueprints.validation import validate
-from app.blueprints.variables import DefinitionError, VariableError
+from app.blueprints.variables import DefinitionError, VariableError, check_values
 from app.contracts.base import Engine
 from app.core.errors import BlueprintInvalid, InvalidField
 
@@ -30,6 +30,7 @@ def check(sql: str, definitions: dict[str, Any] | None) -> Checked:
             "dialects": result.manifest["dialects"],
             "statement_count": result.statement_count,
             "extensions": result.manifest["extensions"],
+            "statements_left_out": sum(one["left_out"] is not None for one in result.manifest["statements"]),
         }
     )
 
@@ -55,6 +56,14 @@ async def prepared(
         raise InvalidField(error.place, str(error)) from None
     except ScriptError as error:
         raise BlueprintInvalid(error.errors) from None
+
+
+def check_no_values(values: dict[str, Any], *, field: str) -> None:
+    """For a blueprint without variables, whose SQL was checked as it is. Raises `InvalidField` naming the first."""
+    try:
+        check_values({}, values)
+    except VariableError as error:
+        raise InvalidField(f"{field}.{error.name}", str(error)) from None
 
 
 def secret_names(definitions: dict[str, Any] | None) -> set[str]:

@@ -22,7 +22,7 @@ EXAMPLE_BLUEPRINT = BlueprintView(
     size_bytes=len(EXAMPLE_SQL),
     is_system_blueprint=False,
     variables=EXAMPLE_VARIABLES,
-    metadata={"dialects": ["postgres", "mysql"], "statement_count": 1, "extensions": []},
+    metadata={"dialects": ["postgres", "mysql"], "statement_count": 1, "extensions": [], "statements_left_out": 0},
     created_at=_MADE_AT,
     updated_at=_MADE_AT,
 )

@@ -52,7 +52,8 @@ class BlueprintView(Struct, kw_only=True):
     is_system_blueprint: bool
     variables: dict[str, Any] | None
     metadata: dict[str, Any] | None
-    """What validation told: `dialects`, `statement_count`, `extensions`."""
+    """What validation told: `dialects`, `statement_count`, `extensions`, and `statements_left_out`, those that applying
+    doesn't run."""
     sql_content: str | UnsetType = UNSET
     """On single get only."""
     created_at: Moment

@@ -13,7 +13,7 @@ from app.blueprints.schemas import CreateBlueprint
 from app.blueprints.shipped import publish_shipped
 from app.cli.output import shown
 from app.cli.running import store
-from app.core.errors import InvalidField
+from app.core.errors import BlueprintInvalid, InvalidField
 from app.store.session import transaction
 
 _File = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -42,10 +42,13 @@ def blueprints() -> None:
 async def publish(file: Path, name: str, description: str | None, variables_file: Path | None) -> PublishedBlueprint:
     """Publish the SQL in FILE as a system blueprint."""
     given = _request(file, name, description, variables_file)
-    async with store(), transaction():
-        record = await service.publish(
-            given.name, given.sql_content, description=given.description, variables=given.variables
-        )
+    try:
+        async with store(), transaction():
+            record = await service.publish(
+                given.name, given.sql_content, description=given.description, variables=given.variables
+            )
+    except BlueprintInvalid as error:
+        raise click.ClickException("\n".join([error.message, *error.errors])) from None
     return _published(record)
 
 

@@ -210,6 +210,7 @@ class BlueprintInvalid(AppError):
         super().__init__(
             "The SQL can't be used as a blueprint.", details={"field": "sql_content", "errors": list(errors)}
         )
+        self.errors = errors
 
 
 class SystemBlueprint(AppError):

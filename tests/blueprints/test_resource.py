@@ -44,7 +44,12 @@ async def test_a_blueprint_as_it_is_specified(lone: LoneApi) -> None:
         "size_bytes": len(SQL),
         "is_system_blueprint": False,
         "variables": TABLE,
-        "metadata": {"dialects": ["postgres", "mysql"], "statement_count": 1, "extensions": []},
+        "metadata": {
+            "dialects": ["postgres", "mysql"],
+            "statement_count": 1,
+            "extensions": [],
+            "statements_left_out": 0,
+        },
         "created_at": blueprint["created_at"],
         "updated_at": blueprint["updated_at"],
     }
