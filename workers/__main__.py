@@ -11,6 +11,7 @@ import uvloop
 
 from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE
 from app.core import logging
+from app.core.leaving import run_and_leave
 from app.core.settings import InvalidSettings, Settings
 from workers.runner import run
 
@@ -48,4 +49,4 @@ def _queue(name: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_and_leave(main)

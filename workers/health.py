@@ -18,6 +18,7 @@ from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
 from temporalio.client import Client
 from temporalio.service import RPCError
 
+from app.core.leaving import run_and_leave
 from app.core.settings import InvalidSettings, Settings
 from app.core.temporal import connect
 
@@ -65,4 +66,4 @@ async def _is_polled(client: Client, queue: str) -> bool:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_and_leave(main)

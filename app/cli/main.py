@@ -11,6 +11,7 @@ from app.cli.databases import databases
 from app.cli.hosts import hosts
 from app.cli.pool import pool
 from app.cli.workflows import workflows
+from app.core.leaving import run_and_leave
 from app.local.__main__ import main as run_stack
 
 
@@ -28,3 +29,7 @@ def up() -> None:
 
 for command in (users, keys, teams, databases, hosts, pool, blueprints, workflows, check):
     main.add_command(command)
+
+
+def run() -> None:
+    run_and_leave(main)

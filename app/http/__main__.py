@@ -10,6 +10,7 @@ from granian.constants import Interfaces
 from granian.server.embed import Server
 
 from app.core import logging
+from app.core.leaving import run_and_leave
 from app.core.settings import InvalidSettings, Settings
 from app.http.app import create_app
 
@@ -46,4 +47,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_and_leave(main)
