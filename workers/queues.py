@@ -74,7 +74,7 @@ _WEBHOOKS = Serving(
     parts=(lambda tools: WebhookActivitiesOverHTTP(Attempts(tools.box, tools.sender, tools.settings)),),
     workflows=WEBHOOK_WORKFLOWS,
     # Far more than one endpoint may take, so that many that hang at once leave room for the others.
-    steps=200,
+    steps=400,
     # Held for single statements, before and after the request.
     connections=20,
 )

@@ -26,6 +26,8 @@ from app.webhooks.signing import signed_headers
 _JITTER = 0.2
 _SLACK = timedelta(hours=1)
 """By how much a broken circuit may lengthen the schedule, beyond its own length."""
+_MOST_AT_HAND = 40
+"""Within workflows' own tasks, of which a worker has a hundred. So many are only under way where receivers hang."""
 REVOKED = "The endpoint is revoked."
 
 
@@ -68,6 +70,7 @@ class Attempts:
         self._schedule = settings.webhook_retry_schedule
         self._lifetime = timedelta(seconds=sum(self._schedule) * (1 + _JITTER)) + _SLACK
         self._gate = Gate(settings.webhook_concurrency)
+        self._at_hand = 0
 
     async def make(self, attempt: AttemptRef) -> AttemptOutcome:
         """Sends and records, or tells why not and when to come again."""
@@ -82,8 +85,17 @@ class Attempts:
             return AttemptOutcome(status=DeliveryStatus.FAILED, spent=due.spent, words=REVOKED)
         if due.spent > attempt.spent:
             return self._recorded_before(due)
-        if attempt.at_hand and due.slow_failures:
+        if not attempt.at_hand:
+            return await self._send_in_turn(due)
+        if due.slow_failures or self._at_hand >= _MOST_AT_HAND:
             return AttemptOutcome(status=DeliveryStatus.PENDING, spent=due.spent)
+        self._at_hand += 1
+        try:
+            return await self._send_in_turn(due)
+        finally:
+            self._at_hand -= 1
+
+    async def _send_in_turn(self, due: _Due) -> AttemptOutcome:
         try:
             return await self._send(due)
         except NoRoom as full:
@@ -164,7 +176,7 @@ class Attempts:
 
     def _is_overdue(self, due: _Due) -> bool:
         """Kept so long by a broken circuit that its schedule would have ended by now: it gets one last attempt."""
-        return utc_now() - due.round_started_at > self._lifetime
+        return circuit.is_broken(due.slow_failures) and utc_now() - due.round_started_at > self._lifetime
 
 
 def jittered(seconds: float) -> float:

@@ -58,6 +58,8 @@ class Gate:
         finally:
             del lane.running[ticket]
             lane.left.set()
+            if not lane.running and lane.next_return <= monotonic():
+                self._lanes.pop(endpoint, None)
 
     def book(self, endpoint: int, *, after: float = _FIRST_RETURN_SECONDS) -> float:
         """Seconds, at least `after`, after which to come again: each caller gets another time."""
@@ -72,7 +74,8 @@ class Gate:
 
     def reopen(self, endpoint: int) -> None:
         """The receiver answers again: who comes now needn't queue behind those that were sent away."""
-        self._lanes[endpoint].next_return = 0.0
+        if endpoint in self._lanes:
+            self._lanes[endpoint].next_return = 0.0
 
     async def _wait(self, endpoint: int, lane: _Lane, deadline: float) -> None:
         now = monotonic()

@@ -236,6 +236,14 @@ async def test_a_broken_circuit_doesnt_keep_a_delivery_for_ever(made: Made) -> N
     assert (last.status, last.spent, len(made.receiving.received)) == (FAILED, 1, 1)
 
 
+async def test_a_delivery_that_waited_for_another_reason_keeps_its_schedule(made: Made) -> None:
+    """Such as for a worker that was away for days."""
+    made.receiving.replies["/hook"] = answer(500)
+    await fetch("UPDATE webhook_deliveries SET round_started_at = now() - interval '30 days'")
+    outcome = await made.attempts().make(made.ref())
+    assert (outcome.status, outcome.spent) == (PENDING, 1)
+
+
 async def test_at_hand_only_where_nobody_is_kept_waiting(made: Made) -> None:
     await fetch("UPDATE webhook_endpoints SET slow_failures = 1")
     put_off = await made.attempts().make(made.ref(at_hand=True))
@@ -244,6 +252,18 @@ async def test_at_hand_only_where_nobody_is_kept_waiting(made: Made) -> None:
     assert (await made.attempts().make(made.ref())).status is DELIVERED
     await made.emitted()
     assert (await made.attempts().make(made.ref(at_hand=True))).status is DELIVERED
+
+
+async def test_at_hand_no_more_than_a_worker_can_spare(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attempts_module, "_MOST_AT_HAND", 2)
+    made.receiving.replies["/hook"] = hang
+    worker = made.attempts()
+    numbers = [made.delivery, *[await made.emitted() for _ in range(3)]]
+    refs = [AttemptRef(delivery=number, round=0, spent=0, at_hand=True) for number in numbers]
+    outcomes = await asyncio.gather(*map(worker.make, refs))
+    assert sorted(one.spent for one in outcomes) == [0, 0, 1, 1]
+    assert all(one.wait_seconds == 0 for one in outcomes if one.spent == 0)
+    assert len(made.receiving.received) == 2
 
 
 async def test_an_event_is_dispatched_once_however_many_do_so(made: Made) -> None:
