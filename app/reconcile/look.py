@@ -33,6 +33,9 @@ class Recorded(msgspec.Struct, frozen=True):
     revoked: bool
     settled: bool
     """Nothing of it has changed for a while, so no step is under way."""
+    access_applied: bool
+    """No pause, resumption, freeze or thaw of it is on its way."""
+    frozen: bool
     leaving: bool
     """Its destruction is due."""
 
@@ -52,6 +55,7 @@ class Look(msgspec.Struct, frozen=True):
 _RECORDED = """
 SELECT uuid, status, engine_name, password_sealed, provisioned_at IS NOT NULL AS provisioned,
        revoked_at IS NOT NULL AS revoked, updated_at < now() - $2::interval AS settled,
+       access_applied >= access_revision AS access_applied, frozen_at IS NOT NULL AS frozen,
        coalesce(destroy_at <= now(), false) AS leaving
 FROM databases WHERE host_id = $1 AND destroyed_at IS NULL
 """

@@ -10,7 +10,7 @@ import structlog
 from app.contracts.base import DatabaseStatus
 from app.engines.base import EngineAdapter, EngineError, FoundTenant, Tenant
 from app.reconcile import findings
-from app.reconcile.host_rules import MISSING, ORPHAN, Fault
+from app.reconcile.host_rules import MISSING, ORPHAN, THAWED, Fault
 from app.reconcile.hosts import Seen
 from app.store.locks import LockBusy, LockLost, database_lock
 from app.store.session import fetch
@@ -33,7 +33,7 @@ async def mend(seen: Seen, adapter: EngineAdapter, orphan_age: timedelta) -> lis
 
 
 async def _repair_all(seen: Seen, adapter: EngineAdapter) -> list[str]:
-    lacking = [fault for fault in seen.faults if fault.violation.rule == MISSING and _is_repairable(fault)]
+    lacking = [fault for fault in seen.faults if fault.violation.rule in (MISSING, THAWED) and _is_repairable(fault)]
     return [
         await _attempt(_repair(seen, adapter, fault), f"repair {fault.violation.subject}") for fault in lacking[:_MOST]
     ]
@@ -50,7 +50,11 @@ async def _repair(seen: Seen, adapter: EngineAdapter, fault: Fault) -> str:
     async with database_lock(row.uuid):
         if not await _lives_here(seen, row.uuid, row.engine_name, DatabaseStatus.ACTIVE):
             return f"Left database {row.uuid} as it is: it is not active here any more."
-        await adapter.repair(Tenant(name=row.engine_name, password="", marker=row.marker))
+        tenant = Tenant(name=row.engine_name, password="", marker=row.marker)
+        if fault.violation.rule == MISSING:
+            await adapter.repair(tenant)
+        elif await _is_frozen(row.uuid):
+            await adapter.freeze(tenant)
     return f"Repaired database {row.uuid}, which {fault.violation.detail.replace('lacks', 'lacked', 1)}."
 
 
@@ -86,6 +90,10 @@ async def _lives_here(seen: Seen, database: UUID, name: str, status: DatabaseSta
             status,
         )
     )
+
+
+async def _is_frozen(database: UUID) -> bool:
+    return bool(await fetch("SELECT 1 FROM databases WHERE uuid = $1 AND frozen_at IS NOT NULL", database))
 
 
 async def _attempt(deed: Coroutine[Any, Any, str], what: str) -> str:

@@ -30,6 +30,13 @@ _RULES = (
     WHERE status = 'active' AND limits_applied < limits_revision AND updated_at < now() - $1::interval
     """,
     """
+    SELECT 'access_stuck' AS rule, uuid::text AS subject,
+           'its access, changed at ' || access_changed_at || ', is not in force' AS detail
+    FROM databases
+    WHERE status IN ('active', 'paused') AND access_applied < access_revision
+      AND access_changed_at < now() - $1::interval
+    """,
+    """
     SELECT 'application_stuck' AS rule, a.id::text AS subject,
            a.status || ' since ' || coalesce(a.started_at, a.created_at) || ' on database ' || d.uuid AS detail
     FROM blueprint_applications a JOIN databases d ON d.id = a.database_id

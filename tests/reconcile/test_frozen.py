@@ -1,0 +1,57 @@
+"""A run meets frozen databases, and changes that are on their way: it neither thaws nor reports them."""
+
+from app.contracts.base import Engine
+from tests.reconcile.conftest import Bench
+from tests.reconcile.test_hosts import WRECK
+from tests.support.client import Caller
+
+ON_ITS_WAY = "access_revision = access_revision + 1"
+
+
+async def test_a_frozen_one_is_well(bench: Bench, caller: Caller) -> None:
+    made = await caller.created(db_type=bench.host.engine)
+    await (await bench.adapter()).freeze(bench.tenant(made))
+    await bench.set_row(made["uuid"], "frozen_at = now()")
+    ran = await bench.run()
+    assert await bench.findings(made["uuid"]) == []
+    assert not any(made["uuid"] in deed for deed in ran.deeds)
+
+
+async def test_one_that_wrecked_itself_is_mended_and_stays_frozen(bench: Bench, caller: Caller) -> None:
+    made = await caller.created(db_type=bench.host.engine)
+    adapter = await bench.adapter()
+    await adapter.freeze(bench.tenant(made))
+    await bench.set_row(made["uuid"], "frozen_at = now()")
+    await bench.as_tenant(made, WRECK[bench.host.engine].format(name=made["db_name"]))
+    await bench.run()
+    assert "missing_on_host" in await bench.findings(made["uuid"])
+    async with bench.session(made) as session:
+        refused = False
+        try:
+            await session.execute("CREATE TABLE more (n int)")
+        except Exception:
+            refused = True
+    assert refused
+    await bench.run()
+    assert await bench.findings(made["uuid"]) == []
+
+
+async def test_one_that_may_write_is_frozen_again(bench: Bench, caller: Caller) -> None:
+    made = await caller.created(db_type=bench.host.engine)
+    await bench.set_row(made["uuid"], "frozen_at = now()")
+    await bench.run()
+    expected = ["writes_open"] if bench.host.engine is Engine.POSTGRES else []  # MySQL tells less by its rights
+    assert await bench.findings(made["uuid"]) == expected
+    await bench.run()
+    assert await bench.findings(made["uuid"]) == []
+
+
+async def test_what_is_on_its_way_is_no_fault(bench: Bench, caller: Caller) -> None:
+    made = await caller.created(db_type=bench.host.engine)
+    await bench.set_row(made["uuid"], f"status = 'paused', {ON_ITS_WAY}")
+    await bench.run()
+    assert await bench.findings(made["uuid"]) == [], "it is on its way back, or to its pause"
+    await (await bench.adapter()).freeze(bench.tenant(made))
+    await bench.set_row(made["uuid"], "status = 'active'")
+    await bench.run()
+    assert await bench.findings(made["uuid"]) == [], "its thaw is on its way"
