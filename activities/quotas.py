@@ -13,6 +13,7 @@ from app.databases import records
 from app.databases.tenants import tenant_of
 from app.hosts.adapters import Adapters
 from app.quotas import enforcement
+from app.quotas.plan_changes import follow_plans
 from app.store.locks import database_lock
 from app.store.session import fetch
 
@@ -26,6 +27,11 @@ class QuotaActivitiesOnStore(QuotaActivities):
     async def list_regions(self) -> list[str]:
         with as_failures():
             return [row["region"] for row in await fetch("SELECT DISTINCT region FROM engine_hosts ORDER BY region")]
+
+    @activity.defn(name="follow_plans")
+    async def follow_plans(self) -> int:
+        with as_failures():
+            return await follow_plans()
 
 
 class QuotaActivitiesOnHosts(QuotaHostActivities):

@@ -13,6 +13,7 @@ from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE
 from app.core import logging
 from app.core.leaving import run_and_leave
 from app.core.settings import InvalidSettings, Settings
+from app.plans.file import use_plans
 from workers.runner import run
 
 _ENGINE_QUEUE = re.compile(r"engine:[a-z0-9-]+")
@@ -25,6 +26,7 @@ def main() -> int:
     try:
         settings = Settings.load(os.environ)
         logging.configure(settings.log_format)
+        use_plans(settings.plans_file)
         uvloop.run(_serve(settings, queues))
     except (InvalidSettings, ValueError) as fault:
         sys.stderr.write(f"{fault}\n")

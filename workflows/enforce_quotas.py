@@ -19,6 +19,11 @@ class EnforceQuotasWorkflow(EnforceQuotas):
 
     @workflow.run
     async def run(self) -> None:
+        followed = await workflow.execute_activity_method(
+            QuotaActivities.follow_plans, **policies.upkeep("bring databases to plans that were changed")
+        )
+        if followed:
+            self._tell("plans", f"{followed} databases get another connection limit")
         regions = await workflow.execute_activity_method(
             QuotaActivities.list_regions, **policies.upkeep("look which regions there are")
         )

@@ -11,6 +11,7 @@ from app.core.secrets import SecretBox
 from app.core.settings import InvalidSettings, Settings
 from app.local import stack_file
 from app.local.home import Home
+from app.plans.file import use_plans
 from app.store.migrate import migrate
 from app.store.session import connected
 
@@ -19,6 +20,7 @@ def settings() -> Settings:
     """As the processes read them; what the environment leaves out is taken from the running stack."""
     try:
         given = Settings.load(os.environ)
+        use_plans(given.plans_file)
     except InvalidSettings as error:
         raise click.ClickException(str(error)) from None
     if given.control_dsn is not None:

@@ -34,6 +34,11 @@ class QuotaActivities(ABC):
     async def list_regions(self) -> list[str]:
         """Those that have engine hosts."""
 
+    @activity.defn(name="follow_plans")
+    @abstractmethod
+    async def follow_plans(self) -> int:
+        """Asks for the connection limits of databases whose plan was changed; returns how many there were."""
+
 
 class QuotaHostActivities(ABC):
     """On the engine hosts of one region."""

@@ -44,6 +44,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """`id:base64` pairs of 32-byte keys, comma-separated; the first seals, all of them open."""
     log_format: str = "json"
     """`json`, or `console` for a person."""
+    plans_file: Path | None = None
+    """Plans that are otherwise than the built-in ones, in TOML. The same for every process."""
     metrics_host: str = "127.0.0.1"
     metrics_port: int | None = None
     """Where the process serves its metrics; nowhere unless given. The API takes its own port too."""
@@ -78,6 +80,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     webhook_secret_overlap_seconds: float = 86_400
     """How long a signing secret that was replaced signs beside the new one."""
     quota_interval_seconds: float = 60
+    """How often storage and use are measured, and so what a tenant can overshoot by."""
     refill_interval_seconds: float = 30
     reconcile_interval_seconds: float = 300
     sweep_interval_seconds: float = 600

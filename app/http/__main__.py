@@ -13,6 +13,7 @@ from app.core import logging
 from app.core.leaving import run_and_leave
 from app.core.settings import InvalidSettings, Settings
 from app.http.app import create_app
+from app.plans.file import use_plans
 
 _MOST_CONNECTIONS = 4096
 
@@ -39,6 +40,7 @@ def main() -> int:
     try:
         settings = Settings.load(os.environ)
         logging.configure(settings.log_format)
+        use_plans(settings.plans_file)
         uvloop.run(serve(settings))
     except (InvalidSettings, ValueError) as fault:
         sys.stderr.write(f"{fault}\n")

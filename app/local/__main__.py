@@ -6,11 +6,13 @@ import sys
 from app.core.settings import InvalidSettings, Settings
 from app.local.screen import Screen
 from app.local.stack import run
+from app.plans.file import use_plans
 
 
 def main() -> int:
     try:
         settings = Settings.load(os.environ)
+        use_plans(settings.plans_file)
     except InvalidSettings as error:
         Screen().fail(str(error))
         return 1

@@ -21,6 +21,7 @@ EXAMPLES: dict[str, tuple[str, Any]] = {
     "temporal_namespace": ("prod", "prod"),
     "secret_keys": ("k1:AAAA", "k1:AAAA"),
     "log_format": ("console", "console"),
+    "plans_file": ("/etc/headwater/plans.toml", Path("/etc/headwater/plans.toml")),
     "metrics_host": ("0.0.0.0", "0.0.0.0"),
     "metrics_port": ("9464", 9464),
     "api_host": ("0.0.0.0", "0.0.0.0"),

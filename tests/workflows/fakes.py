@@ -186,6 +186,10 @@ class FakeQuotas(QuotaActivities):
     async def list_regions(self) -> list[str]:
         return list(await self._script.perform(None, ["test-1"]))
 
+    @activity.defn(name="follow_plans")
+    async def follow_plans(self) -> int:
+        return int(await self._script.perform(None, 0))
+
 
 class FakeQuotaHosts(QuotaHostActivities):
     def __init__(self, script: Script) -> None:

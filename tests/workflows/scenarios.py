@@ -100,6 +100,7 @@ def _applied(status: ApplicationStatus, succeeded: int) -> Applied:
 
 MADE = ["create_database"]
 LOOKED = ["find_unverified", "refill_pool"]
+LISTED = ["follow_plans", "list_regions"]
 DELETED = ["revoke_access", "record_revoked", "destroy_database", "record_destroyed"]
 
 SCENARIOS = {
@@ -187,20 +188,20 @@ SCENARIOS = {
         details="its deletion ends all access",
     ),
     "quotas-kept": Scenario(
-        EnforceQuotas, None, Script, ["list_regions", "measure_region"], details="test-1: 3 databases measured"
+        EnforceQuotas, None, Script, [*LISTED, "measure_region"], details="test-1: 3 databases measured"
     ),
     "quotas-broken": Scenario(
         EnforceQuotas,
         None,
-        lambda: Script({"measure_region": [lambda: MEASURED]}),
-        ["list_regions", "measure_region", "reclaim_space"],
+        lambda: Script({"follow_plans": [lambda: 4], "measure_region": [lambda: MEASURED]}),
+        [*LISTED, "measure_region", "reclaim_space"],
         details="3 databases measured; 1 frozen; 2 paused for runtime; not measured: db-2.example.com:5432",
     ),
     "quotas-store-away": Scenario(
         EnforceQuotas,
         None,
         _once("measure_region", STORE_UNAVAILABLE),
-        ["list_regions", "measure_region"],
+        [*LISTED, "measure_region"],
         details="test-1: left to the next run: as the script says",
     ),
     "remnant-removed": Scenario(RemoveRemnant, REMNANT, Script, ["remove_remnant"], details="Removed"),
