@@ -1,0 +1,218 @@
+"""Enforcement step by step on real hosts: the month turns, hosts fall ill, and processes die between two steps."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import msgspec
+import pytest
+import pytest_asyncio
+from temporalio.exceptions import ApplicationError
+
+from app.contracts.base import DatabaseStatus, Engine, PauseReason
+from app.core.ids import marker
+from app.databases import access
+from app.engines.base import AdminAddress, Tenant
+from app.hosts.adapters import admin_place
+from app.local.ports import LOOPBACK, free_port
+from app.plans.plans import PLANS
+from app.quotas import enforcement, operator
+from app.store.session import fetch
+from tests.quotas.bench import REGION, Bench, bench
+from tests.quotas.tenant_session import refused, session_of
+from tests.servers import RunningServer
+from tests.support.moves import events_of
+from tests.support.promises import promised
+
+START = datetime(2026, 11, 3, tzinfo=UTC)
+DECEMBER = datetime(2026, 12, 1, 0, 0, 5, tzinfo=UTC)
+HOUR = 3600.0
+
+
+@pytest_asyncio.fixture
+async def on_bench(
+    control_dsn: str, postgres_server: RunningServer, mysql_server: RunningServer, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Bench]:
+    monkeypatch.setattr(enforcement, "LASTING_SECONDS", 0.3)
+    async with bench(control_dsn, postgres_server, mysql_server) as made:
+        yield made
+
+
+@pytest.mark.parametrize("engine", ["postgres", "mysql"])
+async def test_a_free_database_runs_its_hours_and_comes_back_when_the_month_turns(on_bench: Bench, engine: str) -> None:
+    on_bench.gap = 60 * HOUR
+    made = await on_bench.create(tier="free", db_type=engine)
+    async with session_of(made) as session:
+        await on_bench.enforce(START)
+        await on_bench.enforce(START + timedelta(hours=50))
+        assert (await on_bench.record(made)).status is DatabaseStatus.ACTIVE
+        measured = await on_bench.enforce(START + timedelta(hours=100))
+        assert measured.moves == {"paused_runtime": 1}
+        record = await on_bench.follow(made)
+        assert (record.status, record.paused_reason) == (DatabaseStatus.PAUSED, PauseReason.RUNTIME)
+        with pytest.raises(Exception, match=r".*"):
+            await session.run("SELECT 1")
+    assert await refused(made)
+    assert (await on_bench.enforce(START + timedelta(hours=200))).moves == {}
+    assert (await on_bench.enforce(DECEMBER)).moves == {"resumed": 1}
+    assert (await on_bench.record(made)).status is DatabaseStatus.PAUSED, "until its tenant can come in"
+    assert (await on_bench.follow(made)).status is DatabaseStatus.ACTIVE
+    assert not await refused(made)
+    assert (await events_of(made["uuid"]))[-2:] == ["database.paused", "database.resumed"]
+
+
+async def test_other_plans_run_as_long_as_they_like(on_bench: Bench) -> None:
+    on_bench.gap = 1000 * HOUR
+    made = await on_bench.create(plan="launch")
+    async with session_of(made):
+        for hours in (0, 300, 600):
+            assert (await on_bench.enforce(START + timedelta(hours=hours))).moves == {}
+    assert (await on_bench.usage(made))["runtime_seconds"] == 600 * HOUR
+
+
+async def test_more_hours_bring_it_back_and_an_operator_may_excuse_it(
+    on_bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on_bench.gap = 200 * HOUR
+    made, excused = await on_bench.create(tier="free"), await on_bench.create(tier="free")
+    async with session_of(made), session_of(excused):
+        for hours in (0, 110):
+            await on_bench.enforce(START + timedelta(hours=hours))
+        for one in (made, excused):
+            assert (await on_bench.follow(one)).paused_reason is PauseReason.RUNTIME
+    monkeypatch.setattr(operator, "utc_now", lambda: START)
+    await operator.resume((await on_bench.record(excused)).uuid)
+    assert (await on_bench.follow(excused)).status is DatabaseStatus.ACTIVE
+    assert (await on_bench.enforce(START + timedelta(hours=111))).moves == {}
+    monkeypatch.setitem(PLANS, "free", PLANS["launch"])
+    assert (await on_bench.enforce(START + timedelta(hours=112))).moves == {"resumed": 1}
+
+
+@pytest.mark.parametrize("engine", ["postgres", "mysql"])
+async def test_our_own_logins_are_nobodys_use(on_bench: Bench, engine: str) -> None:
+    made = await on_bench.create(db_type=engine)
+    record = await on_bench.record(made)
+    adapter = await on_bench.adapters.of_host(record.host_id)
+    tenant = Tenant(name=record.engine_name, password=made["db_password"], marker=marker(record.uuid))
+    logins = 0
+
+    async def verify_for_ever() -> None:
+        nonlocal logins
+        while True:
+            await adapter.log_in(tenant)
+            logins += 1
+
+    verifying = asyncio.create_task(verify_for_ever())
+    try:
+        for seconds in (0, 60, 120):
+            await on_bench.enforce(START + timedelta(seconds=seconds))
+    finally:
+        verifying.cancel()
+        await asyncio.gather(verifying, return_exceptions=True)
+    assert logins > 20
+    assert (await on_bench.usage(made))["runtime_seconds"] == 0
+    async with session_of(made):
+        await on_bench.enforce(START + timedelta(seconds=180))
+    assert (await on_bench.usage(made))["runtime_seconds"] == 60
+
+
+async def _database_on_a_host_at(on_bench: Bench, port: int) -> None:
+    """As if it had been made there while the host was well."""
+    address = AdminAddress(host=LOOPBACK, port=port, user="nobody", password="nothing")
+    sealed = on_bench.box.seal(msgspec.json.encode(address).decode(), admin_place(Engine.POSTGRES, LOOPBACK, port))
+    host = await on_bench.api.add_host(region=REGION, host=LOOPBACK, port=port, admin_sealed=sealed)
+    made = (await (await on_bench.api.caller()).create(region=REGION)).json()["data"]
+    await fetch(
+        "UPDATE databases SET status = 'active', host_id = $2, remote_since = NULL WHERE uuid = $1",
+        UUID(made["uuid"]),
+        host,
+    )
+
+
+async def test_a_host_that_is_down_or_hangs_holds_up_nobody(on_bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(enforcement, "HOST_SECONDS", 2.0)
+    made = await on_bench.create()
+    down = free_port()
+    async with silent_server() as hanging:
+        for port in (down, hanging):
+            await _database_on_a_host_at(on_bench, port)
+        async with asyncio.timeout(10):
+            measured = await on_bench.enforce(START)
+    assert measured.databases == 1
+    assert set(measured.unreachable) == {f"{LOOPBACK}:{down}", f"{LOOPBACK}:{hanging}"}
+    assert (await on_bench.usage(made))["storage_bytes"] > 0
+
+
+@asynccontextmanager
+async def silent_server() -> AsyncIterator[int]:
+    """A port on which connections are taken and nothing is ever said."""
+    over = asyncio.Event()
+
+    async def say_nothing(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await over.wait()
+        writer.close()
+
+    server = await asyncio.start_server(say_nothing, LOOPBACK, 0)
+    try:
+        yield int(server.sockets[0].getsockname()[1])
+    finally:
+        over.set()
+        server.close()
+        await server.wait_closed()
+
+
+@pytest.mark.parametrize("engine", ["postgres", "mysql"])
+async def test_a_step_that_died_between_the_engine_and_the_record_is_made_again(
+    on_bench: Bench, engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = await on_bench.create(db_type=engine)
+    uuid = (await on_bench.record(made)).uuid
+
+    async def die(*_: Any) -> None:
+        raise ConnectionResetError
+
+    for verb, closed in ((operator.pause, True), (operator.resume, False)):
+        await verb(uuid)
+        with monkeypatch.context() as patch:
+            patch.setattr(access, "record_applied", die)
+            with pytest.raises(ApplicationError):
+                await on_bench.steps.apply_access(uuid)
+        before = await on_bench.record(made)
+        assert before.access_applied < before.access_revision
+        assert before.status is DatabaseStatus.PAUSED
+        after = await on_bench.follow(made)
+        assert after.access_applied == after.access_revision
+        assert await refused(made) is closed
+    assert (await on_bench.record(made)).status is DatabaseStatus.ACTIVE
+    assert (await events_of(made["uuid"])).count("database.resumed") == 1
+
+
+async def test_a_decision_is_promised_with_what_it_changes_and_made_once(on_bench: Bench) -> None:
+    made = await on_bench.create(storage_hard_limit_gb=0.001)
+    first = await on_bench.enforce(START)
+    assert first.moves == {"frozen": 1, "warned": 1}
+    assert f"apply-access/{made['uuid']}/1" in await promised()
+    for seconds in (0, 60, 120):
+        assert (await on_bench.enforce(START + timedelta(seconds=seconds))).moves == {}
+    assert (await events_of(made["uuid"])).count("database.quota_warning") == 1
+    assert (await on_bench.follow(made)).frozen_at is not None
+    assert await refused(made, "CREATE TABLE more (n int)")
+
+
+async def test_a_resumption_that_is_overtaken_by_a_pause_stays_closed(on_bench: Bench) -> None:
+    made = await on_bench.create()
+    uuid = (await on_bench.record(made)).uuid
+    await operator.pause(uuid)
+    await on_bench.follow(made)
+    await operator.resume(uuid)
+    # The step has read the row, and opened the engine; now it is paused anew.
+    revision = (await on_bench.record(made)).access_revision
+    await operator.pause(uuid)
+    await access.record_applied(uuid, revision)
+    assert (await on_bench.record(made)).status is DatabaseStatus.PAUSED
+    assert (await on_bench.follow(made)).status is DatabaseStatus.PAUSED
+    assert await refused(made)
+    assert (await events_of(made["uuid"])).count("database.resumed") == 0
