@@ -38,22 +38,28 @@ class Reading:
     sampled: str
 
 
-def read(script: str, dialect: Engine, definitions: Mapping[str, Definition] | None) -> Reading:
-    """`definitions` None: any placeholder may be there, and stands for whatever fits."""
+def read(
+    script: str, dialect: Engine, definitions: Mapping[str, Definition] | None, *, thorough: bool = True
+) -> Reading:
+    """`definitions` None: any placeholder may be there, and stands for whatever fits. Unless `thorough`, the first
+    fault ends it."""
     found = placeholders.find(script, dialect)
     types = {name: definition.type for name, definition in (definitions or {}).items()}
-    reading = _read(script, dialect, found, types)
+    reading = _read(script, dialect, found, types, thorough)
     if definitions is None:
-        return _guess(script, reading, types)
+        return _guess(script, reading, types, thorough)
     for item in found.found:
         if item.name not in definitions:
             reading.analysis.refuse(item.start, f"{{{{{item.name}}}}} is not declared among the variables")
     return reading
 
 
-def analyze(script: str, dialect: Engine, *, single: bool = False) -> Analysis:
-    """`script` holds no placeholders. `single`: it was cut out of a script as one statement."""
-    return postgres.analyze(script) if dialect is Engine.POSTGRES else mysql.analyze(script, single=single)
+def analyze(script: str, dialect: Engine, *, single: bool = False, thorough: bool = True) -> Analysis:
+    """`script` holds no placeholders. `single`: it was cut out of a script as one statement. Unless `thorough`, the
+    first fault ends it."""
+    if dialect is Engine.POSTGRES:
+        return postgres.analyze(script, thorough=thorough)
+    return mysql.analyze(script, single=single, thorough=thorough)
 
 
 def likelier(script: str) -> Engine | None:
@@ -65,16 +71,18 @@ def likelier(script: str) -> Engine | None:
     return max(counts, key=lambda engine: counts[engine])
 
 
-def _read(script: str, dialect: Engine, found: Placeholders, types: Mapping[str, VariableType]) -> Reading:
+def _read(
+    script: str, dialect: Engine, found: Placeholders, types: Mapping[str, VariableType], thorough: bool
+) -> Reading:
     sampled = placeholders.with_samples(script, found.found, types, dialect)
-    analysis = analyze(sampled, dialect)
+    analysis = analyze(sampled, dialect, thorough=thorough)
     for fault in found.faults:
         analysis.refuse(fault.offset, fault.message)
     analysis.faults.sort(key=lambda fault: fault.offset)
     return Reading(analysis, found, sampled)
 
 
-def _guess(script: str, reading: Reading, types: dict[str, VariableType]) -> Reading:
+def _guess(script: str, reading: Reading, types: dict[str, VariableType], thorough: bool) -> Reading:
     """Tries other kinds of values where the sample is what doesn't parse."""
     for _ in range(MAX_GUESSES):
         at = {item.start: item for item in reading.placeholders.found}
@@ -85,5 +93,5 @@ def _guess(script: str, reading: Reading, types: dict[str, VariableType]) -> Rea
         if tried + 1 == len(_GUESSES):
             break
         types[blamed.name] = _GUESSES[tried + 1]
-        reading = _read(script, reading.analysis.dialect, reading.placeholders, types)
+        reading = _read(script, reading.analysis.dialect, reading.placeholders, types, thorough)
     return reading

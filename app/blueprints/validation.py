@@ -62,18 +62,21 @@ def validate(sql: str, definitions: Mapping[str, Any] | None) -> Validation:
     about a second of one core: call it in a thread. Raises `DefinitionError`.
     """
     declared = None if definitions is None else check_definitions(definitions)
-    readings = [read(sql, dialect, declared) for dialect in (Engine.POSTGRES, Engine.MYSQL)]
+    likely = likelier(sql)
+    readings = [
+        read(sql, dialect, declared, thorough=likely in (None, dialect)) for dialect in (Engine.POSTGRES, Engine.MYSQL)
+    ]
     lines = Lines(sql)
     accepted = [reading for reading in readings if reading.analysis.valid]
     if not any(reading.analysis.statements for reading in accepted):
         accepted = []
-    best = _best(accepted or readings, likelier(sql))
+    best = _best(accepted or readings, likely)
     used = {item.name for item in best.placeholders.found}
     types = {name: str(definition.type) for name, definition in (declared or {}).items()}
     return Validation(
         valid=bool(accepted),
         statement_count=len(best.analysis.statements),
-        errors=[] if accepted else _errors(readings, best, likelier(sql), lines),
+        errors=[] if accepted else _errors(readings, best, likely, lines),
         warnings=_warnings(best, used, set(types), lines),
         manifest=Manifest(
             dialects=[reading.analysis.dialect for reading in accepted],

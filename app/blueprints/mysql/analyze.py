@@ -13,15 +13,17 @@ _LOCKS_LEFT_OUT = "LOCK and UNLOCK TABLES are left out: nobody else uses what a 
 _DEFINER_LEFT_OUT = "DEFINER is left out: views and routines belong to the database's own user"
 
 
-def analyze(script: str, *, single: bool = False) -> Analysis:
-    """`script` holds no placeholders any more. `single`: it was cut out of a script as one statement."""
-    return _Analyzer(script, single).run()
+def analyze(script: str, *, single: bool = False, thorough: bool = True) -> Analysis:
+    """`script` holds no placeholders any more. `single`: it was cut out of a script as one statement. Unless
+    `thorough`, the first fault ends it."""
+    return _Analyzer(script, single, thorough).run()
 
 
 class _Analyzer:
-    def __init__(self, script: str, single: bool) -> None:
+    def __init__(self, script: str, single: bool, thorough: bool) -> None:
         self._script = script
         self._single = single
+        self._thorough = thorough
         self._analysis = Analysis(Engine.MYSQL)
         self._watch = Watch(self._analysis)
         self._opinion = grammar.SecondOpinion()
@@ -29,6 +31,8 @@ class _Analyzer:
     def run(self) -> Analysis:
         result = split(self._script, single=self._single)
         for statement in result.statements:
+            if self._analysis.faults and not self._thorough:
+                break
             self._statement(statement)
         if result.error is not None:
             self._analysis.refuse(result.error.offset, result.error.message)
@@ -46,7 +50,7 @@ class _Analyzer:
             return
         if skipped := _left_out(reader):
             self._analysis.notice("left-out", start, skipped)
-            self._found(statement, kinds.Description(reader.items[0].text.upper()), left_out=skipped)
+            self._found(statement, kinds.Description(reader.item(0).text.upper()), left_out=skipped)
             return
         if reason := refusals.refusal(reader):
             self._analysis.refuse(start, reason)
@@ -90,9 +94,14 @@ class _Analyzer:
 
 
 def _whole(statement: Statement) -> bool:
+    if not statement.has_marks:
+        return True
     depth = 0
     for token in statement.tokens:
-        depth += {Kind.OPEN: 1, Kind.CLOSE: -1}.get(token.kind, 0)
+        if token.kind is Kind.OPEN:
+            depth += 1
+        elif token.kind is Kind.CLOSE:
+            depth -= 1
         if depth < 0:
             return False
     return depth == 0

@@ -10,6 +10,15 @@ from app.sql.mysql.lexer import Kind
 
 OUTSIDE_ENGINES = frozenset({"federated", "federatedx", "connect", "spider", "s3", "example", "ndb", "ndbcluster"})
 _TABLES = frozenset({"CREATE TABLE", "CREATE TEMPORARY TABLE", "ALTER TABLE"})
+_FILE_PHRASES = (("into", "outfile"), ("into", "dumpfile"), ("load_file", "("), ("load", "data"), ("load", "xml"))
+_TABLE_PHRASES = (
+    ("data", "directory"),
+    ("index", "directory"),
+    ("discard", "tablespace"),
+    ("import", "tablespace"),
+    ("discard", "partition"),
+    ("import", "partition"),
+)
 Found = tuple[int, str]
 
 
@@ -23,31 +32,29 @@ def refusals(reader: Reader, what: Description) -> Iterator[Found]:
     if what.kind in _TABLES:
         yield from _table_options(reader)
     if what.kind == "CREATE FUNCTION" and (index := reader.find("soname")) is not None:
-        yield reader.items[index].start, SERVER.format(kind="CREATE FUNCTION … SONAME")
+        yield reader.item(index).start, SERVER.format(kind="CREATE FUNCTION … SONAME")
     yield from _files(reader)
 
 
 def _files(reader: Reader) -> Iterator[Found]:
-    for index, item in enumerate(reader.items):
-        after = reader.items[index + 1].word if index + 1 < len(reader.items) else ""
-        if item.word == "into" and after in ("outfile", "dumpfile"):
-            yield item.start, FILES.format(kind=f"INTO {after.upper()}")
-        elif after == "(" and item.is_name and item.name.lower() == "load_file":
-            yield item.start, FILES.format(kind="LOAD_FILE")
-        elif item.word == "load" and after in ("data", "xml"):
-            yield item.start, FILES.format(kind=f"LOAD {after.upper()}")
+    for words in _FILE_PHRASES:
+        if (index := reader.find(*words)) is not None:
+            yield reader.item(index).start, FILES.format(kind=" ".join(words).removesuffix(" (").upper())
 
 
 def _table_options(reader: Reader) -> Iterator[Found]:
-    items = reader.items
-    for index in range(len(items) - 1):
-        word, after = items[index].word, items[index + 1]
-        if word in ("data", "index") and after.word == "directory":
-            yield items[index].start, FILES.format(kind=f"{word.upper()} DIRECTORY")
-        elif word in ("discard", "import") and after.word in ("tablespace", "partition"):
-            yield items[index].start, FILES.format(kind=f"{word.upper()} TABLESPACE")
-        elif word == "engine":
-            value = items[index + 2] if after.word == "=" and index + 2 < len(items) else after
-            name = value.text.strip("'\"`").lower() if value.kind is not Kind.SYMBOL else ""
-            if name in OUTSIDE_ENGINES:
-                yield items[index].start, f"the engine {name} keeps rows outside this database; use InnoDB"
+    for words in _TABLE_PHRASES:
+        if (index := reader.find(*words)) is not None:
+            yield reader.item(index).start, FILES.format(kind=" ".join(words).upper())
+    if (found := engine(reader)) is not None and found[1].lower() in OUTSIDE_ENGINES:
+        yield found[0], f"the engine {found[1]} keeps rows outside this database; use InnoDB"
+
+
+def engine(reader: Reader) -> Found | None:
+    """The storage engine that a table is given, and where."""
+    for index, word in enumerate(reader.words):
+        if word == "engine":
+            value = reader.item(min(index + 1 + (reader.word_at(index + 1) == "="), len(reader.tokens) - 1))
+            if value.kind is not Kind.SYMBOL and value.text.lower() != "engine":
+                return reader.item(index).start, value.text.strip("'\"`")
+    return None

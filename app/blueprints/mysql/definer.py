@@ -4,6 +4,7 @@ from app.blueprints.analysis import Cut
 from app.blueprints.mysql.reader import Reader
 from app.sql.mysql.lexer import Kind
 
+_HEADER = 12
 _WHO = (Kind.WORD, Kind.QUOTED_NAME, Kind.STRING)
 
 
@@ -11,7 +12,7 @@ def skip_definer(reader: Reader) -> Cut | None:
     """Steps over a clause that comes next. What to cut; None where it is the one who runs the statement."""
     if not reader.take("definer", "="):
         return None
-    start = reader.items[reader.at - 2].start
+    start = reader.item(reader.at - 2).start
     if reader.word() in ("current_user", "current_role"):
         reader.at += 1
         reader.take("(", ")")
@@ -21,20 +22,18 @@ def skip_definer(reader: Reader) -> Cut | None:
         _take_part(reader)
         while reader.take("."):
             _take_part(reader)
-    return Cut(start, reader.items[reader.at - 1].end)
+    return Cut(start, reader.item(reader.at - 1).end)
 
 
 def find_definer(reader: Reader) -> Cut | None:
     """The clause among the first words of a CREATE or ALTER."""
-    for index in range(1, min(len(reader.items), 12)):
-        if reader.items[index].word == "definer" and index + 1 < len(reader.items):
-            if reader.items[index + 1].word != "=":
-                return None
-            before, reader.at = reader.at, index
-            cut = skip_definer(reader)
-            reader.at = before
-            return cut
-    return None
+    index = reader.find("definer", "=")
+    if index is None or index > _HEADER:
+        return None
+    before, reader.at = reader.at, index
+    cut = skip_definer(reader)
+    reader.at = before
+    return cut
 
 
 def _take_part(reader: Reader) -> None:

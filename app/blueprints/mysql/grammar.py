@@ -11,7 +11,7 @@ from sqlglot.errors import ErrorLevel, ParseError, TokenError
 
 from app.blueprints.mysql import tables
 from app.blueprints.mysql.kinds import Description
-from app.blueprints.mysql.reader import Item, Reader
+from app.blueprints.mysql.reader import Reader
 from app.sql.mysql.lexer import Kind
 from app.sql.mysql.splitter import Statement
 
@@ -21,7 +21,7 @@ logging.getLogger("sqlglot").setLevel(logging.ERROR)
 MAX_PARENTHESES = 500
 # What sqlglot reads in all is bounded: it takes about a second for 600 kB.
 MAX_STATEMENT = 20_000
-MAX_SCRIPT = 300_000
+MAX_SCRIPT = 100_000
 _KNOWN_WELL = frozenset(
     {"CREATE TABLE", "CREATE TEMPORARY TABLE", "CREATE VIEW", "SELECT", "INSERT", "UPDATE", "DELETE"}
 )
@@ -55,13 +55,16 @@ _POSTGRES_SETTINGS = frozenset(
         "xmloption",
     }
 )
+_MEANINGLESS = frozenset("[]{}\\")
+_NAMING = frozenset({"join", "into", "references", "from"})
+_OPEN_ENDED = frozenset(",(")
 _EMPTY = frozenset({(",", ","), (",", ")"), ("(", ",")})
 Found = tuple[int, str]
 
 
 def unknown(reader: Reader) -> str:
     """The message about a statement that is of no kind that blueprints may hold."""
-    words = " ".join(item.text for item in reader.items[:2])[:60]
+    words = " ".join(reader.item(index).text for index in range(min(2, len(reader.tokens))))[:60]
     return f"`{words}` begins no statement that a blueprint for MySQL may hold"
 
 
@@ -80,68 +83,66 @@ def errors(reader: Reader, what: Description) -> Iterator[Found]:
 
 
 def _symbols(reader: Reader) -> Iterator[Found]:
-    for index, item in enumerate(reader.items):
-        if item.kind is Kind.WORD and item.text.startswith("$$"):
-            yield item.start, "dollar quoting is PostgreSQL's; write the body between BEGIN and END"
-            return
-        if item.kind is not Kind.SYMBOL:
-            continue
-        if item.word in "[]{}\\" and item.word:
-            yield item.start, f"`{item.word}` means nothing to MySQL outside literals"
-            return
-        after = reader.items[index + 1] if index + 1 < len(reader.items) else None
-        if item.word == ":" and after is not None and after.word == ":" and after.start == item.end:
-            yield item.start, "`::` is PostgreSQL's; write CAST(… AS …)"
-            return
+    for symbol in sorted(_MEANINGLESS & reader.vocabulary):
+        yield reader.item(reader.words.index(symbol)).start, f"`{symbol}` means nothing to MySQL outside literals"
+    for word in reader.vocabulary:
+        if word.startswith("$$"):
+            message = "dollar quoting is PostgreSQL's; write the body between BEGIN and END"
+            yield reader.item(reader.words.index(word)).start, message
+    if ":" in reader.vocabulary and (index := reader.find(":", ":")) is not None:
+        yield reader.item(index).start, "`::` is PostgreSQL's; write CAST(… AS …)"
 
 
 def _lists(reader: Reader) -> Iterator[Found]:
-    opened: list[Item] = []
-    before: Item | None = None
-    for item in reader.items:
-        if item.word == "(":
-            opened.append(item)
-            if len(opened) > MAX_PARENTHESES:
-                yield item.start, f"parentheses are nested more than {MAX_PARENTHESES} deep"
-                return
-        if before is not None and (before.word, item.word) in _EMPTY:
-            yield item.start, f"there is nothing between `{before.word}` and `{item.word}`"
+    opened: list[int] = []
+    before = ""
+    for index, word in enumerate(reader.words):
+        if before in _OPEN_ENDED and (before, word) in _EMPTY:
+            yield reader.item(index).start, f"there is nothing between `{before}` and `{word}`"
             return
-        if item.word == ")":
+        before = word
+        if word == "(":
+            opened.append(index)
+            if len(opened) > MAX_PARENTHESES:
+                yield reader.item(index).start, f"parentheses are nested more than {MAX_PARENTHESES} deep"
+                return
+        elif word == ")":
             if not opened:
-                yield item.start, "this `)` closes nothing"
+                yield reader.item(index).start, "this `)` closes nothing"
                 return
             opened.pop()
-        before = item
     if opened:
-        yield opened[-1].start, "this `(` is never closed"
-    elif before is not None and before.word == ",":
-        yield before.start, "nothing follows this `,`"
+        yield reader.item(opened[-1]).start, "this `(` is never closed"
+    elif before == ",":
+        yield reader.item(-1).start, "nothing follows this `,`"
 
 
 def _names(reader: Reader, what: Description) -> Iterator[Found]:
     if what.kind.startswith(_NEEDS_NAME) and not what.object:
-        item = reader.peek() or reader.items[-1]
+        item = reader.here()
         hint = ": names stand in backticks, not in quotes" if item.kind is Kind.STRING else ""
         yield item.start, f"{what.kind} needs a name here{hint}"
+    if what.kind in ("SHOW", "SET") or not _NAMING & reader.vocabulary:
+        return
     depth = 0
-    for item, after in zip(reader.items, reader.items[1:], strict=False):
-        depth += {"(": 1, ")": -1}.get(item.word, 0)
-        named = item.word in ("join", "into", "references") or (item.word == "from" and depth == 0)
-        if named and after.kind is Kind.STRING and what.kind not in ("SHOW", "SET"):
-            yield after.start, f"a name is expected after {item.text}: names stand in backticks, not in quotes"
-            return
+    for index, word in enumerate(reader.words):
+        if word == "(":
+            depth += 1
+        elif word == ")":
+            depth -= 1
+        elif word in _NAMING and index + 1 < len(reader.tokens) and (word != "from" or depth == 0):
+            after = reader.item(index + 1)
+            if after.kind is Kind.STRING:
+                yield after.start, f"a name is expected after {word}: names stand in backticks, not in quotes"
+                return
 
 
 def _other_dialects(reader: Reader) -> Iterator[Found]:
-    words = [item.word for item in reader.items]
-    for start, word in enumerate(words):
-        for phrase, name in _POSTGRES_ONLY.items():
-            if word == phrase[0] and tuple(words[start : start + len(phrase)]) == phrase:
-                yield reader.items[start].start, f"{name} is PostgreSQL's"
-                return
-    if words[0] == "set" and len(words) > 1 and words[1] in _POSTGRES_SETTINGS:
-        yield reader.items[1].start, f"{words[1]} is a setting of PostgreSQL"
+    for phrase, name in _POSTGRES_ONLY.items():
+        if (index := reader.find(*phrase)) is not None:
+            yield reader.item(index).start, f"{name} is PostgreSQL's"
+    if reader.word_at(0) == "set" and reader.word_at(1) in _POSTGRES_SETTINGS:
+        yield reader.item(1).start, f"{reader.word_at(1)} is a setting of PostgreSQL"
 
 
 class SecondOpinion:

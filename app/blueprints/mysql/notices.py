@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from app.blueprints.analysis import Analysis
-from app.blueprints.mysql import settings
+from app.blueprints.mysql import contents, settings
 from app.blueprints.mysql.kinds import Description
 from app.blueprints.mysql.reader import Reader
 
@@ -67,29 +67,25 @@ def _rename(reader: Reader, what: Description, made: set[str]) -> Iterator[Found
 
 
 def _engine(reader: Reader, what: Description, made: set[str]) -> Iterator[Found]:
-    index = reader.find("engine")
-    if index is None or index + 1 >= len(reader.items):
-        return
-    value = reader.items[
-        index + 2 if reader.items[index + 1].word == "=" and index + 2 < len(reader.items) else index + 1
-    ]
-    name = value.text.strip("'\"`")
-    if name.lower() != "innodb":
+    found = contents.engine(reader)
+    if found is not None and found[1].lower() != "innodb":
+        name = found[1]
         yield "use-innodb", f"{name} has no transactions, survives no crash, and hosts may not offer it; InnoDB does"
 
 
 def _alter_table(reader: Reader, what: Description, made: set[str]) -> Iterator[Found]:
     table = what.object or ""
     depth = 0
-    for index, item in enumerate(reader.items):
-        depth += {"(": 1, ")": -1}.get(item.word, 0)
-        if depth or (index and reader.items[index - 1].word not in (",", "") and index != reader.at):
-            continue
-        yield from _change(reader, index, table, table in made)
+    first = reader.at
+    for index in range(first, len(reader.words)):
+        word = reader.words[index]
+        depth += (word == "(") - (word == ")")
+        if depth == 0 and (index == first or reader.words[index - 1] == ","):
+            yield from _change(reader, index, table, table in made)
 
 
 def _change(reader: Reader, index: int, table: str, is_new: bool) -> Iterator[Found]:
-    words = [entry.word for entry in reader.items[index : index + 3]] + ["", "", ""]
+    words = [*reader.words[index : index + 3], "", ""]
     if words[0] == "drop" and words[1] not in _DROPPED_PARTS:
         reader.at = index + 1 + (words[1] == "column")
         if reader.take("if"):
@@ -118,7 +114,7 @@ def _change(reader: Reader, index: int, table: str, is_new: bool) -> Iterator[Fo
             yield "disallowed-unique-constraint", f"an index on {table} is built, and fails on duplicates"
         case "add", "foreign":
             yield "adding-foreign-key-constraint", f"all rows of {table} are checked while writes wait"
-        case "add", "constraint" if "foreign" in [entry.word for entry in reader.items[index : index + 4]]:
+        case "add", "constraint" if "foreign" in reader.words[index : index + 4]:
             yield "adding-foreign-key-constraint", f"all rows of {table} are checked while writes wait"
 
 

@@ -2,19 +2,25 @@
 
 from dataclasses import dataclass
 
-from app.sql.mysql.lexer import Kind, Token
+from app.sql.mysql.lexer import Kind
 from app.sql.mysql.splitter import Statement
+
+_MARKS = (Kind.OPEN, Kind.CLOSE)
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """`word` is in lower case for keywords and names without quotes, and empty for quoted names and literals."""
+    """A word, symbol, quoted name or literal, and where it stands in the script."""
 
     kind: Kind
-    word: str
     text: str
     start: int
     end: int
+
+    @property
+    def word(self) -> str:
+        """In lower case for keywords, names without quotes and symbols; empty for what is quoted."""
+        return self.text.lower() if self.kind is Kind.WORD or self.kind is Kind.SYMBOL else ""
 
     @property
     def is_name(self) -> bool:
@@ -27,24 +33,44 @@ class Item:
 
 
 class Reader:
-    """The items of a statement, without the marks of executable comments, and a place among them."""
+    """A statement without the marks of executable comments, and a place in it."""
 
     def __init__(self, script: str, statement: Statement) -> None:
-        self.items = [_item(script, token) for token in statement.tokens if token.kind not in (Kind.OPEN, Kind.CLOSE)]
+        self._script = script
+        self.tokens = statement.tokens
+        if statement.has_marks:
+            self.tokens = [token for token in self.tokens if token.kind not in _MARKS]
+        self.words = [
+            script[start:end].lower() if kind is Kind.WORD or kind is Kind.SYMBOL else ""
+            for kind, start, end in self.tokens
+        ]
+        """Keywords, names without quotes and symbols in lower case; empty for what is quoted."""
+        self.vocabulary = frozenset(self.words)
         self.at = 0
 
     @property
     def start(self) -> int:
-        return self.items[0].start
+        return self.tokens[0].start
+
+    def item(self, index: int) -> Item:
+        """A negative index counts from the end."""
+        kind, start, end = self.tokens[index]
+        return Item(kind, self._script[start:end], start, end)
 
     def peek(self, ahead: int = 0) -> Item | None:
         index = self.at + ahead
-        return self.items[index] if index < len(self.items) else None
+        return self.item(index) if index < len(self.tokens) else None
+
+    def here(self) -> Item:
+        """What comes next, or the last item at the end."""
+        return self.item(min(self.at, len(self.tokens) - 1))
 
     def word(self, ahead: int = 0) -> str:
-        """The keyword or symbol there; empty at the end, and for names and literals in quotes."""
-        item = self.peek(ahead)
-        return item.word if item else ""
+        """The word that comes next; empty at the end too."""
+        return self.word_at(self.at + ahead)
+
+    def word_at(self, index: int) -> str:
+        return self.words[index] if 0 <= index < len(self.words) else ""
 
     def take(self, *words: str) -> bool:
         """Steps over these words if they come next."""
@@ -71,15 +97,18 @@ class Reader:
             return f"{first.name}.{second.name}"
         return first.name
 
-    def find(self, *words: str, start: int = 0) -> int | None:
+    def find(self, *words: str) -> int | None:
         """The index of the first place where these words follow each other."""
-        for index in range(start, len(self.items) - len(words) + 1):
-            if all(self.items[index + offset].word == word for offset, word in enumerate(words)):
-                return index
-        return None
-
-
-def _item(script: str, token: Token) -> Item:
-    text = script[token.start : token.end]
-    word = text.lower() if token.kind in (Kind.WORD, Kind.SYMBOL) else ""
-    return Item(token.kind, word, text, token.start, token.end)
+        if not self.vocabulary.issuperset(words):
+            return None
+        last = len(self.words) - len(words)
+        at = -1
+        while True:
+            try:
+                at = self.words.index(words[0], at + 1)
+            except ValueError:
+                return None
+            if at > last:
+                return None
+            if tuple(self.words[at : at + len(words)]) == words:
+                return at

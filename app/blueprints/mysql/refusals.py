@@ -90,8 +90,7 @@ def refusal(reader: Reader) -> str | None:
 
 
 def _object(reader: Reader) -> str:
-    for index in range(1, min(len(reader.items), 12)):
-        word = reader.items[index].word
+    for word in reader.words[1:12]:
         if word in _BY_OBJECT:
             return word
         if word in ("table", "view", "procedure", "function", "trigger", "index", "sequence"):
@@ -102,4 +101,4 @@ def _object(reader: Reader) -> str:
 def _leading(reader: Reader) -> str:
     if reader.word() == "load":
         return f"LOAD {reader.word(1).upper()}"
-    return reader.items[0].text.upper() if reader.word() != "\\" else "\\" + reader.word(1)
+    return reader.item(0).text.upper() if reader.word() != "\\" else "\\" + reader.word(1)

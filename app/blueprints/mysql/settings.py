@@ -58,7 +58,7 @@ def surprise(reader: Reader) -> str | None:
 def assignments(reader: Reader) -> list[Assignment]:
     """What a SET statement sets, from left to right; scopes and `@@` are taken off the names."""
     found = []
-    items = reader.items[1:]
+    items = [reader.item(index) for index in range(1, len(reader.tokens))]
     for part in _parts(items):
         scope, name, index = _target(part)
         found.append(Assignment(scope, name, part[index:], part[0].start))

@@ -13,7 +13,7 @@ def create_table_errors(reader: Reader) -> Iterator[Found]:
     """The reader stands after the table's name."""
     first = reader.peek()
     if first is None:
-        yield reader.items[-1].start, "the table's columns are missing"
+        yield reader.item(-1).start, "the table's columns are missing"
         return
     if first.word in ("like", "as", "select") or (first.word == "(" and reader.word(1) in ("like", "select", "with")):
         return
@@ -21,7 +21,7 @@ def create_table_errors(reader: Reader) -> Iterator[Found]:
         if first.word not in AFTER_COLUMNS or (first.word == "partition" and reader.word(1) == "of"):
             yield first.start, f"\"{first.text}\" can't follow the table's name; its columns stand in parentheses"
         return
-    parts, rest = _parts(reader.items[reader.at :])
+    parts, rest = _parts(reader)
     for part in parts:
         yield from _column(part)
     if rest and rest[0].word not in AFTER_COLUMNS:
@@ -32,17 +32,17 @@ def create_index_errors(reader: Reader) -> Iterator[Found]:
     """The reader stands after the index's name."""
     if reader.take("using") or reader.take("type"):
         if reader.word() not in INDEX_TYPES:
-            yield reader.items[reader.at - 1].start, "MySQL has indexes of the kinds BTREE, HASH and RTREE"
+            yield reader.item(reader.at - 1).start, "MySQL has indexes of the kinds BTREE, HASH and RTREE"
             return
         reader.at += 1
-    item = reader.peek() or reader.items[-1]
+    item = reader.here()
     if not reader.take("on"):
         yield item.start, "CREATE INDEX name ON table (columns) is expected"
         return
     if reader.take_name() is None or reader.word() != "(":
-        yield (reader.peek() or reader.items[-1]).start, "a table's name and its columns in parentheses are expected"
+        yield reader.here().start, "a table's name and its columns in parentheses are expected"
         return
-    _, rest = _parts(reader.items[reader.at :])
+    _, rest = _parts(reader)
     if rest and rest[0].word not in AFTER_INDEX:
         yield rest[0].start, f'"{rest[0].text}" is no option of an index'
 
@@ -51,24 +51,17 @@ def alter_table_errors(reader: Reader) -> Iterator[Found]:
     """The reader stands after the table's name."""
     item = reader.peek()
     if item is None:
-        yield reader.items[-1].start, "ALTER TABLE says nothing to change"
+        yield reader.item(-1).start, "ALTER TABLE says nothing to change"
         return
-    if item.is_name and reader.items[reader.at - 1].word == "only":
-        yield reader.items[reader.at - 1].start, "ALTER TABLE ONLY is PostgreSQL's"
+    if item.is_name and reader.word_at(reader.at - 1) == "only":
+        yield reader.item(reader.at - 1).start, "ALTER TABLE ONLY is PostgreSQL's"
         return
-    for index in range(reader.at, len(reader.items) - 3):
-        words = [entry.word for entry in reader.items[index : index + 2]]
-        if (
-            words == ["alter", "column"]
-            and reader.items[index + 3].word in ("type", "set")
-            and (reader.items[index + 3].word == "type" or _word(reader, index + 4) in ("data", "not"))
-        ):
-            yield reader.items[index].start, "MySQL changes a column's type with MODIFY COLUMN"
-            return
-
-
-def _word(reader: Reader, index: int) -> str:
-    return reader.items[index].word if index < len(reader.items) else ""
+    for index in range(reader.at, len(reader.words) - 3):
+        if reader.words[index : index + 2] == ["alter", "column"]:
+            change = reader.words[index + 3 : index + 5]
+            if change[:1] == ["type"] or change in (["set", "data"], ["set", "not"]):
+                yield reader.item(index).start, "MySQL changes a column's type with MODIFY COLUMN"
+                return
 
 
 def _column(part: list[Item]) -> Iterator[Found]:
@@ -90,16 +83,18 @@ def _is_column_name(part: list[Item]) -> bool:
     return part[0].word == "period" and len(part) > 1 and part[1].word in TYPES
 
 
-def _parts(items: list[Item]) -> tuple[list[list[Item]], list[Item]]:
-    """What stands between the commas of the parentheses that begin here, and what follows them."""
+def _parts(reader: Reader) -> tuple[list[list[Item]], list[Item]]:
+    """What stands between the commas of the parentheses that begin here, and the item that follows them."""
     parts: list[list[Item]] = [[]]
     depth = 0
-    for index, item in enumerate(items):
-        if item.word == ")" and depth == 1:
-            return [part for part in parts if part], items[index + 1 :]
-        depth += {"(": 1, ")": -1}.get(item.word, 0)
-        if item.word == "," and depth == 1:
+    for index in range(reader.at, len(reader.words)):
+        word = reader.words[index]
+        if word == ")" and depth == 1:
+            rest = [reader.item(index + 1)] if index + 1 < len(reader.words) else []
+            return [part for part in parts if part], rest
+        if depth and not (word == "," and depth == 1):
+            parts[-1].append(reader.item(index))
+        depth += (word == "(") - (word == ")")
+        if word == "," and depth == 1:
             parts.append([])
-        elif index:
-            parts[-1].append(item)
     return [part for part in parts if part], []

@@ -13,20 +13,25 @@ from app.sql.postgres.recovery import all_errors
 
 # psql's own guards around a dump, which mean nothing without psql.
 _HARMLESS_META_COMMANDS = frozenset({"\\restrict", "\\unrestrict"})
-_SERVER_FUNCTION = re.compile("|".join(contents.SERVER_FUNCTIONS), re.IGNORECASE)
+_WHITE_SPACE = re.compile(r"\s*")
+_SERVER_FUNCTION = re.compile(r"(?i)\b(?:" + "|".join(contents.SERVER_FUNCTIONS) + r")\b")
 
 
-def analyze(script: str) -> Analysis:
-    """`script` holds no placeholders any more."""
-    return on_deep_stack(lambda: _Analyzer(script).run())
+def analyze(script: str, *, thorough: bool = True) -> Analysis:
+    """`script` holds no placeholders any more. Unless `thorough`, the first fault ends it."""
+    return on_deep_stack(lambda: _Analyzer(script, thorough).run())
 
 
 class _Analyzer:
-    def __init__(self, script: str) -> None:
+    def __init__(self, script: str, thorough: bool) -> None:
         self._script = script
+        self._limit = MAX_FAULTS if thorough else 1
+        self._thorough = thorough
         self._analysis = Analysis(Engine.POSTGRES)
         self._watch = Watch(self._analysis)
         self._committing: set[str] = set()
+        self._server_functions = list(_SERVER_FUNCTION.finditer(script))[:MAX_FAULTS]
+        self._sets_config = "set_config" in script.lower()
 
     def run(self) -> Analysis:
         try:
@@ -38,6 +43,8 @@ class _Analyzer:
             self._unreadable(error)
             return self._analysis
         for statement in parsed:
+            if self._analysis.faults and not self._thorough:
+                break
             self._statement(statement)
         self._analysis.faults.sort(key=lambda fault: fault.offset)
         return self._analysis
@@ -47,7 +54,7 @@ class _Analyzer:
             readable, _ = psql.set_aside(self._script)
         except SqlError:
             readable = ""
-        for error in all_errors(readable, first, MAX_FAULTS):
+        for error in all_errors(readable, first, self._limit):
             self._analysis.refuse(error.offset, error.message)
         self._analysis.faults.sort(key=lambda fault: fault.offset)
 
@@ -92,10 +99,11 @@ class _Analyzer:
         )
 
     def _first_token(self, parsed: ParsedStatement) -> int:
-        for token in tokens(self._script, parsed.start):
-            if token.kind is not Kind.COMMENT:
-                return token.start
-        return parsed.start
+        match = _WHITE_SPACE.match(self._script, parsed.start)
+        assert match is not None
+        if not self._script.startswith(("--", "/*"), match.end()):
+            return match.end()
+        return next(token.start for token in tokens(self._script, parsed.start) if token.kind is not Kind.COMMENT)
 
     def _nested(self, parsed: ParsedStatement, start: int) -> None:
         """CREATE SCHEMA may hold other statements."""
@@ -134,11 +142,11 @@ class _Analyzer:
             self._needs(name)
 
     def _functions(self, parsed: ParsedStatement, start: int) -> None:
-        for match in _SERVER_FUNCTION.finditer(self._script, start, parsed.end):
-            if self._is_code(match.start(), start, parsed.end):
+        for match in self._server_functions:
+            if start <= match.start() < parsed.end and self._is_code(match.start(), start, parsed.end):
                 name = match.group().lower()
                 self._analysis.refuse(match.start(), f"{name} reaches files of the server, which blueprints may not")
-        if "set_config" in self._script[start : parsed.end].lower():
+        if self._sets_config and "set_config" in self._script[start : parsed.end].lower():
             for name, value in settings.set_config_calls(parsed.node):
                 if reason := settings.refusal(name, value):
                     self._analysis.refuse(start, reason)

@@ -5,8 +5,8 @@ Comments that are code for some versions (`/*!40101 … */`, `/*M! … */`) are 
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from app.sql.errors import SqlError
 
@@ -22,8 +22,7 @@ class Kind(Enum):
     DELIMITER = "delimiter"
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     kind: Kind
     start: int
     end: int
@@ -34,7 +33,7 @@ _TOKENS = re.compile(
       (?P<word>[0-9A-Za-z_$\u0080-\U0010ffff]+)
     | (?P<string>'[^'\\]*(?:(?:''|\\.)[^'\\]*)*'|"[^"\\]*(?:(?:""|\\.)[^"\\]*)*")
     | (?P<name>`[^`]*(?:``[^`]*)*`)
-    | (?P<line_comment>\#[^\n]*|--(?=[\s\x00-\x1f]|\Z)[^\n]*)
+    | (?P<line_comment>\#[^\n]*|--(?=[\x20\x00-\x1f\x7f]|\Z)[^\n]*)
     | (?P<open>/\*M?!(?:[0-9]{5,6})?)
     | (?P<comment>/\*.*?\*/)
     | (?P<close>\*/)

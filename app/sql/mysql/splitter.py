@@ -22,6 +22,8 @@ class Statement:
     """`tokens` are without comments; `start` and `end` are of the first and last of them."""
 
     tokens: list[Token] = field(default_factory=list)
+    has_marks: bool = False
+    """Whether parts are in executable comments."""
 
     @property
     def start(self) -> int:
@@ -65,20 +67,29 @@ class _Splitter:
 
     def run(self) -> None:
         while (token := self._lexer.next()) is not None:
-            if token.kind is Kind.COMMENT:
+            kind = token.kind
+            if kind is Kind.COMMENT:
                 continue
-            if token.kind is Kind.DELIMITER:
+            if kind is Kind.DELIMITER:
                 if not self._goes_on(token):
                     self._end()
                 continue
             if not self._current.tokens and self._is_delimiter_line(token):
                 continue
             self._current.tokens.append(token)
-            self._look(token)
-            if self._lexer.delimiter != ";" and self._is_semicolon(token) and not self._is_routine():
-                self._current.tokens.pop()
-                self._end()
+            if kind is Kind.OPEN or kind is Kind.CLOSE:
+                self._current.has_marks = True
+            elif self._routine is not False:
+                self._look(token)
+            if kind is Kind.SYMBOL and self._lexer.delimiter != ";" and self._is_semicolon(token):
+                self._end_at_semicolon()
         self._end()
+
+    def _end_at_semicolon(self) -> None:
+        """The server itself splits at it, except in routines."""
+        if not self._is_routine():
+            self._current.tokens.pop()
+            self._end()
 
     def _goes_on(self, token: Token) -> bool:
         """Whether the semicolon is part of a routine's body; it is kept then."""

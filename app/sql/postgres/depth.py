@@ -4,6 +4,8 @@ from app.sql.errors import SqlError
 from app.sql.postgres.lexer import Kind, tokens
 
 MAX_DEPTH = 10_000
+_OPENING = frozenset("([")
+_CLOSING = frozenset(")]")
 _SET_OPERATIONS = frozenset({"union", "except", "intersect"})
 
 
@@ -13,29 +15,30 @@ def check_depth(text: str) -> None:
     Items of a list are side by side, so a comma begins anew. Terms of a chain (`1 + 1 + 1`, joins, unions) each
     enclose the one before.
     """
-    here = unions = 0
-    outside: list[tuple[int, int]] = []
-    total = 0
-    for token in tokens(text):
-        if token.kind is Kind.COMMENT:
-            continue
-        symbol = text[token.start] if token.kind is Kind.SYMBOL else ""
-        if symbol in "([" and symbol:
-            outside.append((here, unions))
-            total += here + unions + 1
-            here = unions = 0
-        elif symbol and symbol in ")]" and outside:
-            here, unions = outside.pop()
-            total -= here + unions + 1
+    here = total = 0
+    outside: list[int] = []
+    unions: list[int] = [0]
+    for kind, start, end in tokens(text):
+        symbol = text[start] if kind is Kind.SYMBOL else ""
+        if symbol == ",":
+            here = 0
+        elif symbol in _OPENING:
+            outside.append(here)
+            unions.append(0)
+            total += here + 1
+            here = 0
+        elif symbol in _CLOSING and outside:
+            here = outside.pop()
+            total -= here + unions.pop() + 1
             here += 1
         elif symbol == ";":
-            here = unions = total = 0
+            here = total = 0
             outside.clear()
-        elif symbol == ",":
-            here = 0
-        else:
+            unions = [0]
+        elif kind is not Kind.COMMENT:
             here += 1
-            if token.kind is Kind.WORD and text[token.start : token.end].lower() in _SET_OPERATIONS:
-                unions += 1
-        if total + here + unions > MAX_DEPTH:
-            raise SqlError(token.start, f"the statement is nested or chained more than {MAX_DEPTH} deep here")
+            if kind is Kind.WORD and text[start:end].lower() in _SET_OPERATIONS:
+                unions[-1] += 1
+                total += 1
+            if total + here > MAX_DEPTH:
+                raise SqlError(start, f"the statement is nested or chained more than {MAX_DEPTH} deep here")

@@ -6,8 +6,8 @@ psql) or would be brought down by (deeply nested comments).
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from app.sql.errors import SqlError
 
@@ -24,8 +24,7 @@ class Kind(Enum):
     NUMBER = "number"
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     kind: Kind
     start: int
     end: int

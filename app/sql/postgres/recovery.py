@@ -9,6 +9,8 @@ from app.sql.postgres.parser import parse_statements
 def all_errors(text: str, first: SqlError, limit: int) -> list[SqlError]:
     """Up to `limit` errors in the order of the script, `first` among them. Call it on a deep stack."""
     errors = [first]
+    if limit <= 1:
+        return errors
     try:
         pieces = split(text, method="scanner")
     except PgQueryError:
