@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import sqlglot
 from sqlglot.errors import ErrorLevel, ParseError, TokenError
 
-from app.blueprints.mysql import tables
+from app.blueprints.mysql import forms, tables
 from app.blueprints.mysql.kinds import Description
 from app.blueprints.mysql.reader import Reader
 from app.sql.mysql.lexer import Kind
@@ -55,7 +55,55 @@ _POSTGRES_SETTINGS = frozenset(
         "xmloption",
     }
 )
-_MEANINGLESS = frozenset("[]{}\\")
+_MEANINGLESS = frozenset("[]\\")
+# Valid SQL that sqlglot doesn't know, each told by one of these words.
+_UNKNOWN_TO_SQLGLOT = frozenset(
+    {
+        "analyse",
+        "ascii",
+        "byte",
+        "clob",
+        "column_format",
+        "columns",
+        "compressed",
+        "dec",
+        "delayed",
+        "enforced",
+        "fixed",
+        "geomcollection",
+        "geometry",
+        "geometrycollection",
+        "high_priority",
+        "inet4",
+        "inet6",
+        "invisible",
+        "linestring",
+        "long",
+        "low_priority",
+        "middleint",
+        "multilinestring",
+        "multipoint",
+        "multipolygon",
+        "national",
+        "nchar",
+        "next",
+        "nulls",
+        "number",
+        "period",
+        "persistent",
+        "point",
+        "polygon",
+        "quick",
+        "raw",
+        "srid",
+        "stored",
+        "unicode",
+        "varchar2",
+        "vector",
+        "visible",
+        "{",
+    }
+)
 _NAMING = frozenset({"join", "into", "references", "from"})
 _OPEN_ENDED = frozenset(",(")
 _EMPTY = frozenset({(",", ","), (",", ")"), ("(", ",")})
@@ -80,6 +128,8 @@ def errors(reader: Reader, what: Description) -> Iterator[Found]:
         yield from tables.create_index_errors(reader)
     elif what.kind == "ALTER TABLE":
         yield from tables.alter_table_errors(reader)
+    elif what.object or not what.kind.startswith(_NEEDS_NAME):
+        yield from forms.errors(reader, what)
 
 
 def _symbols(reader: Reader) -> Iterator[Found]:
@@ -155,6 +205,11 @@ class SecondOpinion:
         """Where a statement is wrong; None when it is well formed, or of a kind that sqlglot doesn't know well."""
         length = statement.end - statement.start
         if what.kind not in _KNOWN_WELL or length > min(MAX_STATEMENT, self._left):
+            return None
+        words = Reader(script, statement).words
+        if not _UNKNOWN_TO_SQLGLOT.isdisjoint(words) or (what.kind == "SELECT" and "into" in words):
+            return None
+        if what.kind == "DELETE" and "*" in words:
             return None
         self._left -= length
         text = _without_marks(script, statement)

@@ -28,6 +28,10 @@ class Watch:
         for rule in _RULES.get(what.kind, ()):
             for name, message in rule(reader, what, self._made):
                 self.analysis.notice(name, offset, message)
+        if reader.find("-", ">") is not None:
+            self.analysis.notice(
+                "mysql-only", offset, "-> is MySQL's, and MariaDB refuses it; JSON_EXTRACT serves both"
+            )
         if what.makes and what.object:
             if what.object_type == "table":
                 self._made.add(what.object)

@@ -3,9 +3,23 @@
 from collections.abc import Iterator
 
 from app.blueprints.mysql.reader import Item, Reader
-from app.blueprints.mysql.words import AFTER_COLUMNS, AFTER_INDEX, CONSTRAINTS, INDEX_TYPES, TYPES
+from app.blueprints.mysql.words import (
+    AFTER_COLUMNS,
+    AFTER_INDEX,
+    ATTRIBUTES,
+    CHANGES,
+    CONSTRAINTS,
+    INDEX_TYPES,
+    RESERVED,
+    TYPES,
+)
 from app.sql.mysql.lexer import Kind
 
+_NEEDS_MORE = frozenset({"add", "drop", "modify", "change", "rename", "alter"})
+_NEEDS_LENGTH = frozenset({"varchar", "varbinary", "varcharacter", "nvarchar", "varchar2"})
+_ADDED = CONSTRAINTS | {"partition", "system"}
+_RETYPES = (["set", "data"], ["set", "not"], ["drop", "not"])
+_LOOKED_AT = 4
 Found = tuple[int, str]
 
 
@@ -24,7 +38,12 @@ def create_table_errors(reader: Reader) -> Iterator[Found]:
     parts, rest = _parts(reader)
     for part in parts:
         yield from _column(part)
-    if rest and rest[0].word not in AFTER_COLUMNS:
+    if not parts:
+        yield first.start, "the table has no columns"
+    after = [item.word for item in rest]
+    if rest and (
+        rest[0].word not in AFTER_COLUMNS or (after[0] == "with" and after[1:] not in (["system"], ["parser"]))
+    ):
         yield rest[0].start, f'"{rest[0].text}" is no option of a table'
 
 
@@ -56,26 +75,85 @@ def alter_table_errors(reader: Reader) -> Iterator[Found]:
     if item.is_name and reader.word_at(reader.at - 1) == "only":
         yield reader.item(reader.at - 1).start, "ALTER TABLE ONLY is PostgreSQL's"
         return
-    for index in range(reader.at, len(reader.words) - 3):
-        if reader.words[index : index + 2] == ["alter", "column"]:
-            change = reader.words[index + 3 : index + 5]
-            if change[:1] == ["type"] or change in (["set", "data"], ["set", "not"]):
-                yield reader.item(index).start, "MySQL changes a column's type with MODIFY COLUMN"
-                return
+    start = True
+    depth = 0
+    for index in range(reader.at, len(reader.words)):
+        if start:
+            reader.at = index
+            yield from _change(reader)
+        word = reader.words[index]
+        depth += (word == "(") - (word == ")")
+        start = word == "," and depth == 0
+
+
+def _change(reader: Reader) -> Iterator[Found]:
+    first = reader.here()
+    if first.word not in CHANGES:
+        if first.word not in AFTER_COLUMNS:
+            yield first.start, f'"{first.text}" is no change of a table'
+        return
+    words = reader.words[reader.at + 1 : reader.at + 5]
+    if first.word == "alter" and words[:1] == ["column"] and (words[2:3] == ["type"] or words[2:] in _RETYPES):
+        yield first.start, "MySQL changes a column's type with MODIFY COLUMN"
+    elif first.word in _NEEDS_MORE and (not words or words[0] == ","):
+        yield first.start, f"{first.text} says nothing to {first.text.lower()}"
+    elif first.word == "add" and words[0] not in _ADDED:
+        yield from _added_column(reader)
+
+
+def _added_column(reader: Reader) -> Iterator[Found]:
+    reader.at += 1
+    reader.take("column")
+    if reader.take("if"):
+        reader.take("not")
+        reader.take("exists")
+    items: list[Item] = []
+    while (item := reader.peek()) is not None and item.word not in (",", "(") and len(items) < _LOOKED_AT:
+        items.append(item)
+        reader.at += 1
+    if items:
+        yield from _column(items)
+    elif item is None or item.word != "(":
+        yield reader.item(-1).start, "a column's name and type are expected"
 
 
 def _column(part: list[Item]) -> Iterator[Found]:
     first = part[0]
     if first.kind is Kind.WORD and first.word in CONSTRAINTS and not _is_column_name(part):
-        return
-    if first.kind is Kind.STRING:
+        yield from _constraint(part)
+    elif first.kind is Kind.STRING:
         yield first.start, "a column's name stands in backticks, not in quotes"
     elif not first.is_name:
         yield first.start, f'a column\'s name is expected, not "{first.text}"'
+    elif first.word in RESERVED:
+        yield first.start, f"{first.text} is a reserved word; as a name it stands in backticks"
     elif len(part) == 1:
         yield first.start, f"the column {first.name} has no type"
     elif part[1].kind is not Kind.WORD or part[1].word not in TYPES:
         yield part[1].start, f'"{part[1].text}" is no type of MySQL'
+    else:
+        yield from _attributes(part)
+
+
+def _attributes(part: list[Item]) -> Iterator[Found]:
+    index = 2
+    if len(part) > 2 and part[2].word == "(":
+        while index < len(part) and part[index].word != ")":
+            index += 1
+        index += 1
+    elif part[1].word in _NEEDS_LENGTH and (len(part) == 2 or part[2].word not in ("char", "character")):
+        yield part[1].start, f"{part[1].text} needs a length in parentheses"
+        return
+    if index < len(part) and part[index].word not in ATTRIBUTES:
+        yield part[index].start, f"\"{part[index].text}\" can't follow a column's type"
+
+
+def _constraint(part: list[Item]) -> Iterator[Found]:
+    words = [item.word for item in part]
+    for word in ("foreign", "primary"):
+        if word in words and words[words.index(word) + 1 : words.index(word) + 2] != ["key"]:
+            yield part[words.index(word)].start, f"{word.upper()} KEY is expected"
+            return
 
 
 def _is_column_name(part: list[Item]) -> bool:
@@ -84,13 +162,13 @@ def _is_column_name(part: list[Item]) -> bool:
 
 
 def _parts(reader: Reader) -> tuple[list[list[Item]], list[Item]]:
-    """What stands between the commas of the parentheses that begin here, and the item that follows them."""
+    """What stands between the commas of the parentheses that begin here, and the two items that follow them."""
     parts: list[list[Item]] = [[]]
     depth = 0
     for index in range(reader.at, len(reader.words)):
         word = reader.words[index]
         if word == ")" and depth == 1:
-            rest = [reader.item(index + 1)] if index + 1 < len(reader.words) else []
+            rest = [reader.item(after) for after in range(index + 1, min(index + 3, len(reader.words)))]
             return [part for part in parts if part], rest
         if depth and not (word == "," and depth == 1):
             parts[-1].append(reader.item(index))
