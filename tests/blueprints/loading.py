@@ -4,6 +4,7 @@ import asyncio
 import os
 import re
 import shutil
+import warnings
 from typing import Any
 
 import aiomysql
@@ -90,9 +91,13 @@ async def _send_whole(server: RunningServer, tenant: Tenant, script: str) -> Non
         autocommit=True,
     )
     try:
-        await connection.query(script)
-        while await connection.next_result():
-            pass
+        with warnings.catch_warnings():
+            # What the server only advises, such as against `INT(11)`.
+            warnings.simplefilter("ignore")
+            async with connection.cursor() as cursor:
+                await cursor.execute(script)
+                while await cursor.nextset():
+                    pass
     finally:
         connection.close()
 

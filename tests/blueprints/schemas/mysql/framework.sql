@@ -10,13 +10,13 @@ alter table `users` rename index `users_email_unique` to `users_mail`;
 CREATE TABLE `django_content_type` (`id` integer AUTO_INCREMENT NOT NULL PRIMARY KEY, `app_label` varchar(100) NOT NULL, `model` varchar(100) NOT NULL, `when` datetime(6) NOT NULL, `yes` bool NOT NULL, `price` numeric(10, 2) NULL);
 ALTER TABLE `django_content_type` ADD CONSTRAINT `django_content_type_uniq` UNIQUE (`app_label`, `model`);
 CREATE TABLE visits (
-    id INT NOT NULL, at DATE NOT NULL, place POINT NOT NULL, path VARCHAR(200) CHARACTER SET latin1,
+    id INT NOT NULL, at DATE NOT NULL, path VARCHAR(200) CHARACTER SET latin1,
     path_hash CHAR(32) AS (LEFT(path, 32)) STORED, ratio FLOAT CHECK (ratio BETWEEN 0 AND 1),
     day_of DATE GENERATED ALWAYS AS (at) VIRTUAL,
     PRIMARY KEY (id, at), KEY by_path (path(20) DESC), INDEX USING BTREE (at), KEY prefix_key (path_hash(8))
 ) ROW_FORMAT=DYNAMIC COMMENT='who; came'
 PARTITION BY RANGE (YEAR(at)) (PARTITION p2025 VALUES LESS THAN (2026), PARTITION pmax VALUES LESS THAN MAXVALUE);
-CREATE TABLE places (id INT PRIMARY KEY, spot GEOMETRY NOT NULL, SPATIAL INDEX (spot), note TEXT, FULLTEXT INDEX note_words (note));
+CREATE TABLE places (id INT PRIMARY KEY, spot GEOMETRY NOT NULL, corner POINT NOT NULL, SPATIAL INDEX (spot), note TEXT, FULLTEXT INDEX note_words (note));
 CREATE TABLE users_copy LIKE users;
 CREATE TABLE recent AS SELECT id, name FROM users WHERE id > 0;
 CREATE TEMPORARY TABLE scratch (n INT) ENGINE=InnoDB;
