@@ -38,12 +38,12 @@ _TOKENS = re.compile(
       (?P<line_comment>--[^\n\r]*)
     | (?P<block_comment>/\*)
     | (?P<escaped>[eE]{_ESCAPED}(?:{_CONTINUED}{_ESCAPED})*)
-    | (?P<string>(?:[uU]&|[nNbBxX])?'[^']*(?:''[^']*)*')
+    | (?P<string>(?:[uU]&|[bBxX])?'[^']*(?:''[^']*)*')
     | (?P<name>(?:[uU]&)?"[^"]*(?:""[^"]*)*")
     | (?P<dollar>\$(?:[A-Za-z_\u0080-\U0010ffff][A-Za-z0-9_\u0080-\U0010ffff]*)?\$)
+    | (?P<open>[eEbBxX]'|[uU]&['"]|['"])
     | (?P<word>[A-Za-z_\u0080-\U0010ffff][A-Za-z0-9_$\u0080-\U0010ffff]*)
-    | (?P<number>\$?[0-9][0-9A-Za-z_\u0080-\U0010ffff]*(?:\.(?!\.)[0-9A-Za-z_]*)?)
-    | (?P<open>['"])
+    | (?P<number>\$[0-9]+|0[xXoObB][0-9A-Fa-f_]+|[0-9][0-9_]*(?:\.(?!\.)[0-9_]*)?(?:[eE][+-]?[0-9]+)?)
     | (?P<symbol>[^\s])
     """,
     re.VERBOSE | re.DOTALL,
@@ -76,7 +76,7 @@ def tokens(text: str, start: int = 0) -> Iterator[Token]:
             at += len(match.group())
             yield Token(Kind.DOLLAR, begin, at)
         elif group == "open":
-            what = "string" if match.group() == "'" else "quoted name"
+            what = "string" if match.group().endswith("'") else "quoted name"
             raise SqlError(begin, f"the {what} that begins here is never closed")
         else:
             assert group is not None
