@@ -14,6 +14,8 @@ class Fault:
 
     offset: int
     message: str
+    forbidden: bool = False
+    """Whether the engine would read it, and we don't let it: no other reading makes such a script harmless."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +67,17 @@ class Analysis:
     def valid(self) -> bool:
         return not self.faults
 
-    def refuse(self, offset: int, message: str) -> None:
+    @property
+    def forbidden(self) -> bool:
+        """Whether the script is this engine's SQL, and holds what no blueprint may hold."""
+        return bool(self.faults) and all(fault.forbidden for fault in self.faults)
+
+    def reject(self, offset: int, message: str) -> None:
+        """What isn't this engine's SQL, or can't be told."""
         self.faults.append(Fault(offset, message))
+
+    def forbid(self, offset: int, message: str) -> None:
+        self.faults.append(Fault(offset, message, forbidden=True))
 
     def notice(self, rule: str, offset: int, message: str) -> None:
         self.notices.append(Notice(rule, offset, message))

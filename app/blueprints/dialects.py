@@ -50,7 +50,7 @@ def read(
         return _guess(script, reading, types, thorough)
     for item in found.found:
         if item.name not in definitions:
-            reading.analysis.refuse(item.start, f"{{{{{item.name}}}}} is not declared among the variables")
+            reading.analysis.reject(item.start, f"{{{{{item.name}}}}} is not declared among the variables")
     return reading
 
 
@@ -77,7 +77,7 @@ def _read(
     sampled = placeholders.with_samples(script, found.found, types, dialect)
     analysis = analyze(sampled, dialect, thorough=thorough)
     for fault in found.faults:
-        analysis.refuse(fault.offset, fault.message)
+        analysis.reject(fault.offset, fault.message)
     analysis.faults.sort(key=lambda fault: fault.offset)
     return Reading(analysis, found, sampled)
 

@@ -70,7 +70,13 @@ def validate(sql: str, definitions: Mapping[str, Any] | None) -> Validation:
     accepted = [reading for reading in readings if reading.analysis.valid]
     if not any(reading.analysis.statements for reading in accepted):
         accepted = []
-    best = _best(accepted or readings, likely)
+    # The engines' grammars overlap: what is forbidden for the one may be nonsense that parses for the other.
+    forbidden = [
+        reading for reading in readings if reading.analysis.forbidden and likely in (None, reading.analysis.dialect)
+    ]
+    if forbidden:
+        accepted = []
+    best = _best(accepted or forbidden or readings, likely)
     used = {item.name for item in best.placeholders.found}
     types = {name: str(definition.type) for name, definition in (declared or {}).items()}
     return Validation(
@@ -103,7 +109,7 @@ def _best(readings: list[Reading], likely: Engine | None) -> Reading:
 
 
 def _errors(readings: list[Reading], best: Reading, likely: Engine | None, lines: Lines) -> list[str]:
-    told = [best] if likely is not None else readings
+    told = [best] if likely is not None or best.analysis.forbidden else readings
     errors = []
     for reading in told:
         analysis = reading.analysis

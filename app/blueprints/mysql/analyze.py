@@ -35,9 +35,9 @@ class _Analyzer:
                 break
             self._statement(statement)
         if result.error is not None:
-            self._analysis.refuse(result.error.offset, result.error.message)
+            self._analysis.reject(result.error.offset, result.error.message)
         if (nul := self._script.find("\0")) != -1:
-            self._analysis.refuse(nul, "there is a NUL character here")
+            self._analysis.reject(nul, "there is a NUL character here")
         self._analysis.faults.sort(key=lambda fault: fault.offset)
         return self._analysis
 
@@ -46,26 +46,29 @@ class _Analyzer:
         start = reader.start
         if not _whole(statement):
             message = "a statement ends within an executable comment; put the whole statement into it, or none"
-            self._analysis.refuse(start, message)
+            self._analysis.reject(start, message)
             return
         if skipped := _left_out(reader):
             self._analysis.notice("left-out", start, skipped)
             self._found(statement, kinds.Description(reader.item(0).text.upper()), left_out=skipped)
             return
         if reason := refusals.refusal(reader):
-            self._analysis.refuse(start, reason)
+            known_elsewhere = reader.word(1) == "schema" or reason.startswith(refusals.KNOWN_ELSEWHERE)
+            (self._analysis.reject if known_elsewhere else self._analysis.forbid)(start, reason)
             return
         what = kinds.describe(reader)
         if what is None:
-            self._analysis.refuse(start, grammar.unknown(reader))
+            self._analysis.reject(start, grammar.unknown(reader))
             return
         for offset, message in contents.refusals(reader, what):
-            self._analysis.refuse(offset, message)
+            self._analysis.forbid(offset, message)
+        for offset, message in contents.foreign_names(reader, what):
+            self._analysis.reject(offset, message)
         known = len(self._analysis.faults)
         for offset, message in grammar.errors(reader, what):
-            self._analysis.refuse(offset, message)
+            self._analysis.reject(offset, message)
         if len(self._analysis.faults) == known and (error := self._opinion.error(self._script, statement, what)):
-            self._analysis.refuse(*error)
+            self._analysis.reject(*error)
         cut = find_definer(reader) if what.kind.startswith(("CREATE", "ALTER")) else None
         if cut is not None:
             self._analysis.notice("left-out", cut.start, _DEFINER_LEFT_OUT)

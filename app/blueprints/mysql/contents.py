@@ -26,14 +26,18 @@ def refusals(reader: Reader, what: Description) -> Iterator[Found]:
     """Each with its place."""
     if what.kind == "SET" and (reason := settings.refusal(reader)):
         yield reader.start, reason
-    if what.object and "." in what.object and what.object_type != "index":
-        database = what.object.split(".", maxsplit=1)[0]
-        yield reader.start, DATABASES.format(kind=f"The name {what.object}") + f": write it without {database}"
     if what.kind in _TABLES:
         yield from _table_options(reader)
     if what.kind == "CREATE FUNCTION" and (index := reader.find("soname")) is not None:
         yield reader.item(index).start, SERVER.format(kind="CREATE FUNCTION … SONAME")
     yield from _files(reader)
+
+
+def foreign_names(reader: Reader, what: Description) -> Iterator[Found]:
+    """Names with another database's before them. What is a database to MySQL may be a schema elsewhere."""
+    if what.object and "." in what.object and what.object_type != "index":
+        database = what.object.split(".", maxsplit=1)[0]
+        yield reader.start, DATABASES.format(kind=f"The name {what.object}") + f": write it without {database}"
 
 
 def _files(reader: Reader) -> Iterator[Found]:

@@ -56,6 +56,8 @@ _BY_VERB = {
     "pager": CLIENT,
     "handler": "{kind} keeps a table open in the session, which ends with the blueprint; use SELECT",
 }
+KNOWN_ELSEWHERE = ("EXECUTE ", "DEALLOCATE ")
+"""Statements that PostgreSQL has too, and where they can be judged."""
 _BY_OBJECT = {
     "database": DATABASES,
     "schema": DATABASES,

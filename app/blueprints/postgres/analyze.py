@@ -55,7 +55,7 @@ class _Analyzer:
         except SqlError:
             readable = ""
         for error in all_errors(readable, first, self._limit):
-            self._analysis.refuse(error.offset, error.message)
+            self._analysis.reject(error.offset, error.message)
         self._analysis.faults.sort(key=lambda fault: fault.offset)
 
     def _meta_commands(self, found: list[psql.MetaCommand]) -> None:
@@ -65,14 +65,14 @@ class _Analyzer:
                 self._analysis.notice("left-out", command.offset, message)
             else:
                 message = f"{command.name} is a command of psql, not SQL; remove the line"
-                self._analysis.refuse(command.offset, message)
+                self._analysis.reject(command.offset, message)
 
     def _executable_comments(self, text: str) -> None:
         if "/*!" in text or "/*M!" in text:
             for token in tokens(text):
                 if token.kind is Kind.COMMENT and text.startswith(("/*!", "/*M!"), token.start):
                     message = "this comment is code for MySQL, and PostgreSQL would skip it; remove it"
-                    self._analysis.refuse(token.start, message)
+                    self._analysis.reject(token.start, message)
 
     def _statement(self, parsed: ParsedStatement) -> None:
         start = self._first_token(parsed)
@@ -83,7 +83,7 @@ class _Analyzer:
             self._found(parsed, start, what, skipped)
             return
         if reason or what is None:
-            self._analysis.refuse(start, reason or "a blueprint may not hold this kind of statement")
+            self._analysis.forbid(start, reason or "a blueprint may not hold this kind of statement")
             return
         self._nested(parsed, start)
         self._routines(parsed, start)
@@ -110,13 +110,13 @@ class _Analyzer:
         if parsed.name == "create_schema_stmt":
             for element in parsed.node.create_schema_stmt.schema_elts:
                 if reason := refusals.refusal(element) or contents.refusal(element):
-                    self._analysis.refuse(start, reason)
+                    self._analysis.forbid(start, reason)
 
     def _routines(self, parsed: ParsedStatement, start: int) -> None:
         if parsed.name == "call_stmt":
             called = parsed.node.call_stmt.funccall.funcname[-1].string.sval
             if called in self._committing:
-                self._analysis.refuse(start, f"{called} commits or rolls back, which it can't inside a blueprint")
+                self._analysis.forbid(start, f"{called} commits or rolls back, which it can't inside a blueprint")
         if parsed.name not in ("do_stmt", "create_function_stmt"):
             return
         is_block = parsed.name == "do_stmt"
@@ -126,30 +126,30 @@ class _Analyzer:
             return
         body, at = bodies.read(text), bodies.place(self._script, start, parsed.end, text)
         if is_block and (language := bodies.language(options, "plpgsql")) not in bodies.LANGUAGES:
-            self._analysis.refuse(start, f"DO in the language {language} isn't offered; write it in plpgsql")
+            self._analysis.forbid(start, f"DO in the language {language} isn't offered; write it in plpgsql")
         if (control := body.transaction_control()) is not None:
             if is_block:
-                self._analysis.refuse(
+                self._analysis.forbid(
                     at + control, refusals.TRANSACTION.format(kind="COMMIT or ROLLBACK in a DO block")
                 )
             else:
                 self._committing.add(parsed.node.create_function_stmt.funcname[-1].string.sval)
         if is_block and (found := body.first(contents.SERVER_FUNCTIONS)):
-            self._analysis.refuse(at + found[0], f"{found[1]} reaches files of the server, which blueprints may not")
+            self._analysis.forbid(at + found[0], f"{found[1]} reaches files of the server, which blueprints may not")
         for offset, name in body.extensions() if is_block else ():
             if reason := extensions.refusal(name):
-                self._analysis.refuse(at + offset, reason)
+                self._analysis.forbid(at + offset, reason)
             self._needs(name)
 
     def _functions(self, parsed: ParsedStatement, start: int) -> None:
         for match in self._server_functions:
             if start <= match.start() < parsed.end and self._is_code(match.start(), start, parsed.end):
                 name = match.group().lower()
-                self._analysis.refuse(match.start(), f"{name} reaches files of the server, which blueprints may not")
+                self._analysis.forbid(match.start(), f"{name} reaches files of the server, which blueprints may not")
         if self._sets_config and "set_config" in self._script[start : parsed.end].lower():
             for name, value in settings.set_config_calls(parsed.node):
                 if reason := settings.refusal(name, value):
-                    self._analysis.refuse(start, reason)
+                    self._analysis.forbid(start, reason)
 
     def _is_code(self, offset: int, start: int, end: int) -> bool:
         for token in tokens(self._script[:end], start):
