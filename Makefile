@@ -28,6 +28,7 @@ check: $(STAMP) ## Formatting, lint, types and import direction, in under a minu
 
 bench: $(STAMP) ## Measure creates against the engine's own statements, and the API against a bare handler
 	@$(BIN)/python -m benchmarks
+	@$(BIN)/python -m benchmarks.pool
 	@$(BIN)/python -m benchmarks.api
 
 openapi: $(STAMP) ## Write the API's description to docs/openapi.json

@@ -18,12 +18,12 @@ _ROOT = Path(__file__).parents[1]
 
 
 @contextmanager
-def running_stack() -> Iterator[StackFile]:
-    """A stack with its default settings, but no warm pool. Raises `RuntimeError` with what it
+def running_stack(pool_size: int = 0) -> Iterator[StackFile]:
+    """A stack with its default settings, and warm pools of that size. Raises `RuntimeError` with what it
     said when it doesn't start."""
     with tempfile.TemporaryDirectory(prefix="headwater-bench-") as folder:
         home, output = Path(folder) / "home", Path(folder) / "output"
-        settings = {"HEADWATER_HOME": str(home), "HEADWATER_POOL_SIZE": "0"}
+        settings = {"HEADWATER_HOME": str(home), "HEADWATER_POOL_SIZE": str(pool_size)}
         with output.open("wb") as said:
             stack = subprocess.Popen(
                 [sys.executable, "-m", "app.local"], cwd=_ROOT, env=os.environ | settings, stdout=said, stderr=said

@@ -33,7 +33,7 @@ async def test_a_storm_of_kills_loses_nothing(tmp_path: Path, caplog: pytest.Log
     seconds = float(os.environ["SOAK_SECONDS"])
     seed = int(os.environ.get("SOAK_SEED", time.time_ns() % 1_000_000))
     log.info("seed %s", seed)
-    settings = {"DELETION_GRACE_SECONDS": "3", "MYSQLD": os.environ.get("SOAK_MYSQLD", "")}
+    settings = {"DELETION_GRACE_SECONDS": "3", "POOL_SIZE": "2", "MYSQLD": os.environ.get("SOAK_MYSQLD", "")}
     async with live_stack(tmp_path / "home", **settings) as stack:
         hand, ledger = Hand(stack, seed), Ledger()
         async with client_of(stack, patience=CALM_SECONDS) as client:

@@ -1,0 +1,100 @@
+"""`python -m benchmarks.pool`: creates from the warm pool beside a transaction of our own database, and a burst of
+creates that finds no pool beside the engine's own statements."""
+
+import argparse
+import asyncio
+import http.client
+import json
+import os
+import time
+import uuid
+from urllib.parse import urlsplit
+
+import asyncpg
+
+from app.contracts.base import Engine
+from app.local.stack_file import StackFile, StackHost
+from benchmarks.burst import raw_burst, service_burst
+from benchmarks.cold_create import quantile
+from benchmarks.stack import running_stack
+
+_CREATES = 150
+_POOL = 30
+_PAUSE_SECONDS = 0.25
+"""Between two creates, so that the refill keeps up: it works while the next one is measured."""
+_BURST = 60
+_READY = "SELECT count(*) FROM databases WHERE team_id IS NULL AND status = 'active' AND engine = 'postgres'"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.pool", description=__doc__)
+    parser.add_argument("--creates", type=int, default=_CREATES, help="from the pool (default: %(default)s)")
+    parser.add_argument("--burst", type=int, default=_BURST, help="creates at once (default: %(default)s)")
+    arguments = parser.parse_args()
+    print(f"load average {os.getloadavg()[0]:.1f}, {os.cpu_count()} CPUs\n")
+    with running_stack(_POOL) as stack:
+        asyncio.run(_from_pool(stack, arguments.creates))
+    with running_stack() as stack:
+        asyncio.run(_burst(stack, arguments.burst))
+    print(f"\nload average {os.getloadavg()[0]:.1f}")
+
+
+async def _from_pool(stack: StackFile, creates: int) -> None:
+    control = await asyncpg.connect(stack.control_dsn)
+    await control.execute("CREATE TABLE benchmark (id bigserial PRIMARY KEY, name text, state text)")
+    while await control.fetchval(_READY) < _POOL:  # noqa: ASYNC110 - another process fills it
+        await asyncio.sleep(0.2)
+    address = urlsplit(stack.api_url)
+    assert address.hostname is not None
+    api = http.client.HTTPConnection(address.hostname, address.port)
+    ours, raw = [], []
+    for _ in range(creates):
+        ours.append(_time_create(api, stack.api_key))
+        raw.append(await _time_transaction(control))
+        await asyncio.sleep(_PAUSE_SECONDS)
+    await control.close()
+    print("| from the pool | p50 | p95 | p99 | most |\n|---|---|---|---|---|")
+    for name, times in (("a create", ours), ("three statements and their commit", raw)):
+        print(f"| {name} | {' | '.join(f'{1000 * quantile(times, at):.1f} ms' for at in (0.5, 0.95, 0.99, 1))} |")
+    ratio = quantile(ours, 0.5) / quantile(raw, 0.5)
+    print(f"\nratio of p50 {ratio:.2f}, at most 3 is wanted; p99 under 50 ms is wanted\n")
+
+
+def _time_create(api: http.client.HTTPConnection, key: str) -> float:
+    """Seconds. Raises `RuntimeError` when the pool didn't serve it."""
+    headers = {
+        "Authorization": f"Bearer {key}",
+        "Idempotency-Key": str(uuid.uuid4()),
+        "Content-Type": "application/json",
+    }
+    started = time.perf_counter()
+    api.request("POST", "/api/v1/databases", json.dumps({"name": "benchmark"}), headers)
+    answer = api.getresponse()
+    body = answer.read()
+    took = time.perf_counter() - started
+    if answer.status != 201:
+        raise RuntimeError(f"the create was answered with {answer.status}: {body.decode()}")
+    return took
+
+
+async def _time_transaction(control: asyncpg.Connection) -> float:
+    started = time.perf_counter()
+    async with control.transaction():
+        row = await control.fetchval("INSERT INTO benchmark (name, state) VALUES ($1, 'new') RETURNING id", "benchmark")
+        await control.execute("UPDATE benchmark SET state = 'made' WHERE id = $1", row)
+        await control.execute("INSERT INTO benchmark (name, state) VALUES ($1, 'event')", "benchmark")
+    return time.perf_counter() - started
+
+
+async def _burst(stack: StackFile, count: int) -> None:
+    host: StackHost = next(host for host in stack.hosts if host.engine == Engine.POSTGRES)
+    ours = await service_burst(stack, count)
+    concurrency, raw = await raw_burst(host, count)
+    print("| a burst without a pool | until the last is there |\n|---|---|")
+    print(f"| {count} creates at once, until the last is active | {ours:.2f} s |")
+    print(f"| {count} bare databases, {concurrency} at a time | {raw:.2f} s |")
+    print(f"\nratio {ours / raw:.2f}, at most 1.5 is wanted")
+
+
+if __name__ == "__main__":
+    main()
