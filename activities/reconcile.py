@@ -22,7 +22,7 @@ class ReconcileActivitiesOnStore(ReconcileActivities):
     @activity.defn(name="reconcile_records")
     async def reconcile_records(self) -> Reconciled:
         with as_failures():
-            return await service.reconcile_records()
+            return await service.reconcile_records(activity.client())
 
 
 class HostReconcileActivitiesOnHosts(HostReconcileActivities):

@@ -55,6 +55,11 @@ def end_deliveries_workflow_id(endpoint: int) -> str:
     return f"end-deliveries/{endpoint}"
 
 
+def revived_workflow_id(workflow_id: str, revival: UUID) -> str:
+    """Of a workflow that is begun anew because nothing works on the first any more."""
+    return f"{workflow_id}/again/{revival}"
+
+
 DATABASE_ATTRIBUTE = SearchAttributeKey.for_keyword("HeadwaterDatabase")
 TEAM_ATTRIBUTE = SearchAttributeKey.for_int("HeadwaterTeam")
 ENGINE_ATTRIBUTE = SearchAttributeKey.for_keyword("HeadwaterEngine")

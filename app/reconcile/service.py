@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
 
+from temporalio.client import Client
+
 from app.contracts.reconcile import HostRef, Reconciled
 from app.core.secrets import SecretBox
 from app.engines.base import EngineError
@@ -16,6 +18,7 @@ from app.reconcile.look import PATIENCE, Host, hosts
 from app.reconcile.mending import mend
 from app.reconcile.records import check_records
 from app.reconcile.report import Report, Violation
+from app.reconcile.reviving import revive
 
 _TOLD = 20
 """Sentences of each kind that a run tells; it counts them all."""
@@ -37,11 +40,11 @@ async def list_hosts() -> list[HostRef]:
     ]
 
 
-async def reconcile_records() -> Reconciled:
-    """The rules over our own records."""
+async def reconcile_records(client: Client) -> Reconciled:
+    """The rules over our own records; then new workflows for what nothing works on any more."""
     violations = await check_records(PATIENCE)
     await findings.write(None, violations, {})
-    return _told(violations, [])
+    return _told(violations, await revive(client))
 
 
 async def reconcile_host(box: SecretBox, adapters: Adapters, ref: HostRef, orphan_age: timedelta) -> Reconciled:

@@ -15,6 +15,7 @@ from app.store.session import fetch
 from tests.reconcile.conftest import Bench
 from tests.support.client import Caller
 from tests.support.metrics import scrape
+from tests.support.service import RunningService
 from tests.support.waiting import until
 
 
@@ -43,13 +44,16 @@ async def test_a_scheduled_run_finds_and_tells(bench: Bench) -> None:
         await adapter.destroy(stray)
 
 
-async def test_findings_about_our_own_records_come_and_go(records: None, caller: Caller) -> None:
+async def test_findings_about_our_own_records_come_and_go(
+    service: RunningService, records: None, caller: Caller
+) -> None:
+    client = await connect(service.temporal.address, "default")
     made = await caller.created()
-    stuck = "status = 'provisioning', created_at = now() - interval '1 hour'"
+    stuck = "status = 'provisioning', created_at = now() - interval '2 minutes'"
     try:
         for change, rules in ((stuck, ["provisioning_stuck"]), ("status = 'active'", [])):
             await fetch(f"UPDATE databases SET {change} WHERE uuid = $1", UUID(made["uuid"]))
-            ran = await reconcile_records()
+            ran = await reconcile_records(client)
             assert bool(ran.findings.get("provisioning_stuck")) is bool(rules)
             rows = await fetch("SELECT rule FROM findings WHERE subject = $1 AND host_id IS NULL", made["uuid"])
             assert [row["rule"] for row in rows] == rules
