@@ -92,7 +92,8 @@ class FoundTenant(msgspec.Struct, frozen=True, kw_only=True):
     may_connect: bool
     """Its role holds the right to connect to its database."""
     may_create: bool
-    """Its role holds the right to create in its database. MySQL tells no more than `may_connect` does."""
+    """Its role holds the right to create in its database, which a frozen one doesn't. On MySQL, as our own table on the
+    host has it."""
     has_schema: bool
     """It owns a schema in its database. On MySQL the two are one."""
 

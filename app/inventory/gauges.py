@@ -45,6 +45,18 @@ _GAUGES = (
         " WHERE destroyed_at IS NULL AND team_id IS NOT NULL GROUP BY engine, region, status",
     ),
     _Gauge(
+        name="headwater_databases_paused",
+        help="Databases that let nobody in, by why; `resuming` ones are on their way back.",
+        sql="SELECT engine, region, coalesce(paused_reason, 'resuming') AS reason, count(*) AS value FROM databases"
+        " WHERE destroyed_at IS NULL AND status = 'paused' GROUP BY 1, 2, 3",
+    ),
+    _Gauge(
+        name="headwater_databases_frozen",
+        help="Databases over their storage limit, which may not write.",
+        sql="SELECT engine, region, count(*) AS value FROM databases"
+        " WHERE destroyed_at IS NULL AND status <> 'deleted' AND frozen_at IS NOT NULL GROUP BY engine, region",
+    ),
+    _Gauge(
         name="headwater_host_databases",
         help="Databases on an engine host.",
         sql="SELECT engine, region, host, databases AS value FROM hosts",

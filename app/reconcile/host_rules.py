@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from app.contracts.base import DatabaseStatus, Engine
+from app.contracts.base import DatabaseStatus
 from app.engines.base import FoundTenant
 from app.reconcile.look import Look, Recorded
 from app.reconcile.report import Violation
@@ -13,7 +13,7 @@ ORPHAN = "orphan_on_host"
 MISSING = "missing_on_host"
 CLOSED = "access_closed"
 OPEN = "access_open"
-THAWED = "writes_open"
+WRITABLE = "writes_open"
 
 
 class Fault(msgspec.Struct, frozen=True):
@@ -51,19 +51,19 @@ def _of_row(look: Look, row: Recorded, found: FoundTenant | None) -> Iterator[Fa
     ended = row.status is DatabaseStatus.PAUSED or (row.status is DatabaseStatus.DELETED and row.revoked)
     if ended and found.admits:
         yield _fault(OPEN, row, found, f"is {row.status.value}, and {where} still lets its tenant log in")
-    # Only PostgreSQL tells by its rights whether a tenant may create.
-    if row.status is DatabaseStatus.ACTIVE and row.frozen and look.host.engine is Engine.POSTGRES and found.may_create:
-        yield _fault(THAWED, row, found, f"is over its storage limit, and {where} still lets it create")
+    if row.status is DatabaseStatus.ACTIVE and row.frozen and found.may_create:
+        yield _fault(WRITABLE, row, found, f"is frozen, and {where} still lets its tenant create")
 
 
 def _lacks(row: Recorded, found: FoundTenant | None) -> list[str]:
     if found is None or found.marker != row.marker:
         return ["everything"]
     parts = [("its database", found.has_database), ("its login", found.has_role)]
-    if row.status is DatabaseStatus.ACTIVE and found.has_database and found.has_role and found.admits:
+    whole = found.has_database and found.has_role and found.admits
+    if whole and row.status is DatabaseStatus.ACTIVE and not row.changing:
         parts += [
             ("the right to connect", found.may_connect),
-            ("the right to create", found.may_create or row.frozen or not row.access_applied),
+            ("the right to create", found.may_create or row.frozen),
             ("a schema of its own", found.has_schema),
         ]
     return [what for what, there in parts if not there]

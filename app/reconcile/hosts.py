@@ -13,7 +13,7 @@ from app.reconcile.look import Host, Look, hosts, look_at
 from app.reconcile.report import Violation
 
 UNREACHABLE = "host_unreachable"
-_AGAIN_SECONDS = 1.0
+AGAIN_SECONDS = 1.0
 """Between the two looks: what was on its way at the first is there at the second, or gone."""
 
 
@@ -35,7 +35,7 @@ async def see(host: Host, adapter: EngineAdapter) -> Seen:
     suspicions = {fault.key for fault in faults(look)}
     if not suspicions:
         return Seen(look, [])
-    await asyncio.sleep(_AGAIN_SECONDS)
+    await asyncio.sleep(AGAIN_SECONDS)
     again = await look_at(host, adapter)
     return Seen(again, [fault for fault in faults(again) if fault.key in suspicions])
 

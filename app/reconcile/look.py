@@ -31,11 +31,12 @@ class Recorded(msgspec.Struct, frozen=True):
     password_sealed: bytes | None
     provisioned: bool
     revoked: bool
+    frozen: bool
+    """It may not write."""
+    changing: bool
+    """A pause, a freeze or its end has not come to the engine yet."""
     settled: bool
     """Nothing of it has changed for a while, so no step is under way."""
-    access_applied: bool
-    """No pause, resumption, freeze or thaw of it is on its way."""
-    frozen: bool
     leaving: bool
     """Its destruction is due."""
 
@@ -54,8 +55,10 @@ class Look(msgspec.Struct, frozen=True):
 
 _RECORDED = """
 SELECT uuid, status, engine_name, password_sealed, provisioned_at IS NOT NULL AS provisioned,
-       revoked_at IS NOT NULL AS revoked, updated_at < now() - $2::interval AS settled,
-       access_applied >= access_revision AS access_applied, frozen_at IS NOT NULL AS frozen,
+       revoked_at IS NOT NULL AS revoked, frozen_at IS NOT NULL AS frozen,
+       access_applied < access_revision AS changing,
+       access_applied >= access_revision
+           AND greatest(updated_at, access_changed_at) < now() - $2::interval AS settled,
        coalesce(destroy_at <= now(), false) AS leaving
 FROM databases WHERE host_id = $1 AND destroyed_at IS NULL
 """

@@ -5,20 +5,30 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
+import msgspec
 import structlog
 
 from app.contracts.base import DatabaseStatus
 from app.engines.base import EngineAdapter, EngineError, FoundTenant, Tenant
 from app.reconcile import findings
-from app.reconcile.host_rules import MISSING, ORPHAN, THAWED, Fault
+from app.reconcile.host_rules import MISSING, ORPHAN, WRITABLE, Fault
 from app.reconcile.hosts import Seen
 from app.store.locks import LockBusy, LockLost, database_lock
-from app.store.session import fetch
+from app.store.session import fetch, fetch_one
 
 _MOST = 20
 """Repairs, and removals, on one host in one run."""
 log = structlog.get_logger(__name__)
 
+
+class _State(msgspec.Struct, frozen=True):
+    frozen: bool
+
+
+_STATE = """
+SELECT frozen_at IS NOT NULL AS frozen FROM databases
+WHERE uuid = $1 AND host_id = $2 AND engine_name = $3 AND status = 'active' AND access_applied >= access_revision
+"""
 # As `app.core.ids.marker` makes them.
 _OF_MARKER = """
 SELECT uuid FROM databases
@@ -33,7 +43,7 @@ async def mend(seen: Seen, adapter: EngineAdapter, orphan_age: timedelta) -> lis
 
 
 async def _repair_all(seen: Seen, adapter: EngineAdapter) -> list[str]:
-    lacking = [fault for fault in seen.faults if fault.violation.rule in (MISSING, THAWED) and _is_repairable(fault)]
+    lacking = [fault for fault in seen.faults if fault.violation.rule in (MISSING, WRITABLE) and _is_repairable(fault)]
     return [
         await _attempt(_repair(seen, adapter, fault), f"repair {fault.violation.subject}") for fault in lacking[:_MOST]
     ]
@@ -48,14 +58,17 @@ async def _repair(seen: Seen, adapter: EngineAdapter, fault: Fault) -> str:
     row = fault.recorded
     assert row is not None
     async with database_lock(row.uuid):
-        if not await _lives_here(seen, row.uuid, row.engine_name, DatabaseStatus.ACTIVE):
-            return f"Left database {row.uuid} as it is: it is not active here any more."
+        state = await fetch_one(_State, _STATE, row.uuid, seen.look.host.id, row.engine_name)
+        if state is None:
+            return f"Left database {row.uuid} as it is: it is not active here any more, or changing."
         tenant = Tenant(name=row.engine_name, password="", marker=row.marker)
-        if fault.violation.rule == MISSING:
-            await adapter.repair(tenant)
-        elif await _is_frozen(row.uuid):
+        await adapter.repair(tenant)
+        # The engine knows by itself whether it is frozen, and repairs it as such. The record decides.
+        if state.frozen:
             await adapter.freeze(tenant)
-    return f"Repaired database {row.uuid}, which {fault.violation.detail.replace('lacks', 'lacked', 1)}."
+        elif fault.found is not None and not fault.found.may_create:
+            await adapter.thaw(tenant)
+    return f"Repaired database {row.uuid}, which {fault.violation.detail}."
 
 
 async def _remove_orphans(seen: Seen, adapter: EngineAdapter, age: timedelta) -> list[str]:
@@ -79,21 +92,15 @@ async def _remove(seen: Seen, adapter: EngineAdapter, found: FoundTenant) -> str
     return f"Removed {found.name}, which database {owner} had left behind."
 
 
-async def _lives_here(seen: Seen, database: UUID, name: str, status: DatabaseStatus | None = None) -> bool:
+async def _lives_here(seen: Seen, database: UUID, name: str) -> bool:
     return bool(
         await fetch(
-            "SELECT 1 FROM databases WHERE uuid = $1 AND host_id = $2 AND engine_name = $3 AND destroyed_at IS NULL"
-            " AND ($4::text IS NULL OR status = $4)",
+            "SELECT 1 FROM databases WHERE uuid = $1 AND host_id = $2 AND engine_name = $3 AND destroyed_at IS NULL",
             database,
             seen.look.host.id,
             name,
-            status,
         )
     )
-
-
-async def _is_frozen(database: UUID) -> bool:
-    return bool(await fetch("SELECT 1 FROM databases WHERE uuid = $1 AND frozen_at IS NOT NULL", database))
 
 
 async def _attempt(deed: Coroutine[Any, Any, str], what: str) -> str:

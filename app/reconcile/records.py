@@ -27,7 +27,8 @@ _RULES = (
     SELECT 'limits_stuck' AS rule, uuid::text AS subject,
            'its limits, changed at ' || updated_at || ', are not in force' AS detail
     FROM databases
-    WHERE status = 'active' AND limits_applied < limits_revision AND updated_at < now() - $1::interval
+    WHERE status IN ('active', 'paused') AND limits_applied < limits_revision
+      AND updated_at < now() - $1::interval
     """,
     """
     SELECT 'access_stuck' AS rule, uuid::text AS subject,

@@ -10,8 +10,10 @@ from uuid import UUID
 import msgspec
 from temporalio.client import Client
 
-from app.contracts.base import DatabaseStatus, Engine
+from app.contracts.base import Engine
 from app.contracts.databases import (
+    ApplyAccess,
+    ApplyAccessInput,
     ApplyLimits,
     ApplyLimitsInput,
     DatabaseWorkflowInput,
@@ -23,6 +25,7 @@ from app.contracts.databases import (
 )
 from app.contracts.queues import (
     DATABASE_ATTRIBUTE,
+    access_workflow_id,
     delete_workflow_id,
     limits_workflow_id,
     provision_workflow_id,
@@ -39,29 +42,43 @@ _MOST = 50
 
 
 class _Stuck(msgspec.Struct, frozen=True, kw_only=True):
+    workflow: str
+    """The name of the one that is to get it out of there."""
     uuid: UUID
     engine: Engine
     region: str
     team_id: int | None
-    status: DatabaseStatus
     host_id: int
     address: str
     engine_name: str
     destroy_at: datetime | None
     limits_revision: int
+    access_revision: int
 
 
 _STUCK = """
-SELECT d.uuid, d.engine, d.region, d.team_id, d.status, d.host_id, h.host || ':' || h.port AS address, d.engine_name,
-       d.destroy_at, d.limits_revision
-FROM databases d JOIN engine_hosts h ON h.id = d.host_id
-WHERE d.destroyed_at IS NULL AND (
-    d.status = 'provisioning' AND d.created_at < now() - $1::interval
-    OR d.status = 'deleted' AND d.deleted_at < now() - $1::interval
-       AND (d.remote_since IS NOT NULL AND d.revoked_at IS NULL OR d.destroy_at < now() - $1::interval)
-    OR d.status = 'active' AND d.limits_applied < d.limits_revision AND d.updated_at < now() - $1::interval
-) AND NOT EXISTS (SELECT FROM workflow_starts s WHERE s.input ->> 'database' = d.uuid::text)
-ORDER BY d.id LIMIT $2
+WITH stuck AS (
+    SELECT 'ProvisionDatabase' AS workflow, id FROM databases
+    WHERE status = 'provisioning' AND created_at < now() - $1::interval
+    UNION ALL
+    SELECT 'DeleteDatabase', id FROM databases
+    WHERE status = 'deleted' AND destroyed_at IS NULL AND deleted_at < now() - $1::interval
+      AND (remote_since IS NOT NULL AND revoked_at IS NULL OR destroy_at < now() - $1::interval)
+    UNION ALL
+    SELECT 'ApplyLimits', id FROM databases
+    WHERE status IN ('active', 'paused') AND limits_applied < limits_revision AND updated_at < now() - $1::interval
+    UNION ALL
+    SELECT 'ApplyAccess', id FROM databases
+    WHERE status IN ('active', 'paused') AND access_applied < access_revision
+      AND access_changed_at < now() - $1::interval
+)
+SELECT s.workflow, d.uuid, d.engine, d.region, d.team_id, d.host_id, h.host || ':' || h.port AS address, d.engine_name,
+       d.destroy_at, d.limits_revision, d.access_revision
+FROM stuck s JOIN databases d ON d.id = s.id JOIN engine_hosts h ON h.id = d.host_id
+WHERE NOT EXISTS (
+    SELECT FROM workflow_starts p WHERE p.workflow = s.workflow AND p.input ->> 'database' = d.uuid::text
+)
+ORDER BY d.id, s.workflow LIMIT $2
 """
 
 
@@ -72,7 +89,7 @@ async def revive(client: Client, patience: timedelta = LONG_STUCK) -> list[str]:
     if not stuck:
         return []
     at_work = await _at_work(client, stuck)
-    return [await _begin(one) for one in stuck if (str(one.uuid), _name(_workflow(one))) not in at_work]
+    return [await _begin(one) for one in stuck if (str(one.uuid), one.workflow) not in at_work]
 
 
 async def _at_work(client: Client, stuck: list[_Stuck]) -> set[tuple[str, str]]:
@@ -86,39 +103,36 @@ async def _at_work(client: Client, stuck: list[_Stuck]) -> set[tuple[str, str]]:
 
 
 async def _begin(stuck: _Stuck) -> str:
-    workflow = _workflow(stuck)
-    workflow_id, request = _request(stuck)
+    workflow, workflow_id, request = _wanted(stuck)
     async with transaction():
         # Under an id of its own: Temporal doesn't take that of a closed one again.
         await request_start(
             workflow, revived_workflow_id(workflow_id, new_uuid()), request, priority=NORMAL, relayed=True
         )
-    return f"Began {_name(workflow)} anew for database {stuck.uuid}: nothing was at it any more."
+    return f"Began {stuck.workflow} anew for database {stuck.uuid}: nothing was at it any more."
 
 
-def _workflow(stuck: _Stuck) -> Any:
-    by_status = {DatabaseStatus.PROVISIONING: ProvisionDatabase, DatabaseStatus.DELETED: DeleteDatabase}
-    return by_status.get(stuck.status, ApplyLimits)
-
-
-def _name(workflow: Any) -> str:
-    return str(workflow.__temporal_workflow_definition.name)
-
-
-def _request(stuck: _Stuck) -> tuple[str, DatabaseWorkflowInput]:
-    """The id that it was first begun under, and its input."""
+def _wanted(stuck: _Stuck) -> tuple[Any, str, DatabaseWorkflowInput]:
+    """The workflow, the id that it was first begun under, and its input."""
+    uuid = stuck.uuid
     about: dict[str, Any] = {
-        "database": stuck.uuid,
+        "database": uuid,
         "engine": stuck.engine,
         "region": stuck.region,
         "team_id": stuck.team_id,
     }
-    if stuck.status is DatabaseStatus.PROVISIONING:
-        placement = Placement(host_id=stuck.host_id, address=stuck.address, name=stuck.engine_name)
-        return provision_workflow_id(stuck.uuid), ProvisionDatabaseInput(**about, placement=placement)
-    if stuck.status is DatabaseStatus.DELETED:
-        assert stuck.destroy_at is not None, "a deletion says when"
-        request = DeleteDatabaseInput(**about, destroy_at=stuck.destroy_at, cancel_provisioning=False)
-        return delete_workflow_id(stuck.uuid), request
-    revision = stuck.limits_revision
-    return limits_workflow_id(stuck.uuid, revision), ApplyLimitsInput(**about, revision=revision)
+    match stuck.workflow:
+        case "ProvisionDatabase":
+            placement = Placement(host_id=stuck.host_id, address=stuck.address, name=stuck.engine_name)
+            request = ProvisionDatabaseInput(**about, placement=placement)
+            return ProvisionDatabase, provision_workflow_id(uuid), request
+        case "DeleteDatabase":
+            assert stuck.destroy_at is not None, "a deletion says when"
+            deletion = DeleteDatabaseInput(**about, destroy_at=stuck.destroy_at, cancel_provisioning=False)
+            return DeleteDatabase, delete_workflow_id(uuid), deletion
+        case "ApplyLimits":
+            revision = stuck.limits_revision
+            return ApplyLimits, limits_workflow_id(uuid, revision), ApplyLimitsInput(**about, revision=revision)
+        case _:
+            revision = stuck.access_revision
+            return ApplyAccess, access_workflow_id(uuid, revision), ApplyAccessInput(**about, revision=revision)

@@ -34,6 +34,23 @@ async def test_databases_by_what_they_are(lone: LoneApi) -> None:
     assert page.value("headwater_databases", status="deleted") == 0
 
 
+async def test_paused_and_frozen_ones(lone: LoneApi) -> None:
+    caller = await lone.caller()
+    changes = (
+        "status = 'paused', paused_reason = 'runtime'",
+        "status = 'paused', frozen_at = now()",
+        "status = 'active', frozen_at = now()",
+        "status = 'deleted', frozen_at = now()",
+    )
+    for change in changes:
+        uuid = await _created(caller)
+        await fetch(f"UPDATE databases SET {change} WHERE uuid = $1", UUID(uuid))
+    page = await _page(lone.control_dsn)
+    assert page.value("headwater_databases_paused", engine="postgres", region=US, reason="runtime") == 1
+    assert page.value("headwater_databases_paused", reason="resuming") == 1
+    assert page.value("headwater_databases_frozen", engine="postgres", region=US) == 2
+
+
 async def test_the_load_of_each_host(lone: LoneApi) -> None:
     await lone.add_host(host="full", port=1, region=EU, capacity=2, connection_capacity=30, draining=True)
     caller = await lone.caller()

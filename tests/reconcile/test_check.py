@@ -85,6 +85,8 @@ async def test_rows_between_two_states(caller: Caller) -> None:
     wrong = {
         "provisioning_stuck": "status = 'provisioning', created_at = now() - $2::interval",
         "limits_stuck": "status = 'active', limits_revision = 9, updated_at = now() - $2::interval",
+        "access_stuck": "status = 'paused', limits_revision = 0, access_revision = 9, access_changed_at = now()"
+        " - $2::interval",
         "revocation_stuck": "status = 'deleted', revoked_at = NULL, deleted_at = now() - $2::interval",
         "destruction_stuck": "status = 'deleted', revoked_at = now(), destroy_at = now() - $2::interval",
     }

@@ -69,8 +69,8 @@ async def test_a_provisioning_whose_workflow_was_terminated_goes_on(
     await until(active, timeout=60)
 
 
-async def test_a_deletion_and_a_change_of_limits_go_on(caller: Caller, client: Client) -> None:
-    kept, gone = await caller.created(), await caller.created()
+async def test_deletions_and_changes_go_on(caller: Caller, client: Client) -> None:
+    kept, gone, paused = [await caller.created() for _ in range(3)]
     await fetch(
         "UPDATE databases SET limits_revision = limits_revision + 1, connections = 3,"
         f" updated_at = {AGO} WHERE uuid = $1",
@@ -80,12 +80,19 @@ async def test_a_deletion_and_a_change_of_limits_go_on(caller: Caller, client: C
         f"UPDATE databases SET status = 'deleted', deleted_at = {AGO}, destroy_at = {AGO} WHERE uuid = $1",
         UUID(gone["uuid"]),
     )
-    deeds = [deed.split()[1] for deed in await revive(client) if kept["uuid"] in deed or gone["uuid"] in deed]
-    assert deeds == ["ApplyLimits", "DeleteDatabase"]
+    await fetch(
+        f"UPDATE databases SET status = 'paused', access_revision = access_revision + 1, access_changed_at = {AGO}"
+        " WHERE uuid = $1",
+        UUID(paused["uuid"]),
+    )
+    mine = (kept["uuid"], gone["uuid"], paused["uuid"])
+    deeds = [deed.split()[1] for deed in await revive(client) if any(uuid in deed for uuid in mine)]
+    assert deeds == ["ApplyLimits", "DeleteDatabase", "ApplyAccess"]
 
     async def done() -> bool:
-        limited, deleted = await _row(kept["uuid"]), await _row(gone["uuid"])
-        return limited["limits_applied"] == limited["limits_revision"] and deleted["destroyed_at"] is not None
+        limited, deleted, resumed = [await _row(uuid) for uuid in mine]
+        applied = limited["limits_applied"] == limited["limits_revision"]
+        return applied and deleted["destroyed_at"] is not None and resumed["status"] == "active"
 
     await until(done, timeout=60)
 

@@ -129,8 +129,8 @@ async def list_rows(connection: Connection) -> list[FoundTenant]:
     rows = await connection.run(
         "SELECT t.name, t.marker, s.schema_name IS NOT NULL, t.revoked, "
         "EXISTS (SELECT 1 FROM mysql.user u WHERE u.user = t.name), "
-        "EXISTS (SELECT 1 FROM mysql.db d WHERE d.user = t.name AND d.db = t.name) "
-        "FROM headwater.tenants t "
+        "EXISTS (SELECT 1 FROM mysql.db d WHERE d.user = t.name AND d.db = t.name), f.name IS NOT NULL "
+        "FROM headwater.tenants t LEFT JOIN headwater.frozen f ON f.name = t.name "
         "LEFT JOIN information_schema.schemata s ON s.schema_name = CONVERT(t.name USING utf8mb4) ORDER BY t.name"
     )
     return [
@@ -141,8 +141,8 @@ async def list_rows(connection: Connection) -> list[FoundTenant]:
             has_role=bool(role),
             admits=bool(role and not revoked),
             may_connect=bool(granted),
-            may_create=bool(granted),
+            may_create=bool(granted and not frozen),
             has_schema=bool(database),
         )
-        for name, marker, database, revoked, role, granted in rows
+        for name, marker, database, revoked, role, granted, frozen in rows
     ]
