@@ -68,7 +68,7 @@ async def _repair(seen: Seen, adapter: EngineAdapter, fault: Fault) -> str:
             await adapter.freeze(tenant)
         elif fault.found is not None and not fault.found.may_create:
             await adapter.thaw(tenant)
-    return f"Repaired database {row.uuid}, which {fault.violation.detail}."
+    return f"Repaired database {row.uuid}, found as one that {fault.violation.detail}."
 
 
 async def _remove_orphans(seen: Seen, adapter: EngineAdapter, age: timedelta) -> list[str]:
