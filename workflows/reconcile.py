@@ -28,15 +28,22 @@ class ReconcileWorkflow(Reconcile):
 
     @workflow.run
     async def run(self) -> ReconcileOutcome:
-        hosts = await workflow.execute_activity_method(
-            ReconcileActivities.list_hosts, **policies.upkeep("list the engine hosts")
-        )
+        hosts = await self._hosts()
         counts: dict[str, int] = {}
         for found in [await self._records(), *await asyncio.gather(*(self._host(host) for host in hosts))]:
             for rule in sorted(found):
                 counts[rule] = counts.get(rule, 0) + found[rule]
         self._tell("Done.")
         return ReconcileOutcome(findings=counts, deeds=len(self._done), not_looked_at=self._not_looked_at)
+
+    async def _hosts(self) -> list[HostRef]:
+        try:
+            return await workflow.execute_activity_method(
+                ReconcileActivities.list_hosts, **policies.upkeep("list the engine hosts")
+            )
+        except ActivityError as failure:
+            self._give_up("the list of hosts", failure)
+            return []
 
     async def _records(self) -> dict[str, int]:
         try:

@@ -20,11 +20,19 @@ class SweepWorkflow(Sweep):
 
     @workflow.run
     async def run(self) -> None:
-        kinds = await workflow.execute_activity_method(
-            SweepActivities.list_sweeps, **policies.upkeep("look what can be swept")
-        )
-        for what in kinds:
+        for what in await self._kinds():
             await self._sweep(what)
+
+    async def _kinds(self) -> list[str]:
+        try:
+            return await workflow.execute_activity_method(
+                SweepActivities.list_sweeps, **policies.upkeep("look what can be swept")
+            )
+        except ActivityError as failure:
+            if is_cancelled_exception(failure):
+                raise
+            self._tell(f"Couldn't look what can be swept: {reason(failure)}.")
+            return []
 
     async def _sweep(self, what: str) -> None:
         removed, more, steps = 0, True, 0

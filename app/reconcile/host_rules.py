@@ -44,7 +44,7 @@ def _of_row(look: Look, row: Recorded, found: FoundTenant | None) -> Iterator[Fa
     where = look.host.address
     if row.provisioned and not row.leaving and (lacks := _lacks(row, found)):
         yield _fault(MISSING, row, found, f"lacks {', '.join(lacks)} on {where}")
-    if found is None or not row.settled or not row.access_applied:
+    if found is None or not row.settled:
         return
     if row.status is DatabaseStatus.ACTIVE and not found.admits:
         yield _fault(CLOSED, row, found, f"is active, and {where} lets nobody log in to it")

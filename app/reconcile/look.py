@@ -56,8 +56,8 @@ class Look(msgspec.Struct, frozen=True):
 _RECORDED = """
 SELECT uuid, status, engine_name, password_sealed, provisioned_at IS NOT NULL AS provisioned,
        revoked_at IS NOT NULL AS revoked, frozen_at IS NOT NULL AS frozen,
-       access_applied < access_revision AS changing,
-       access_applied >= access_revision
+       status <> 'deleted' AND access_applied < access_revision AS changing,
+       (status = 'deleted' OR access_applied >= access_revision)
            AND greatest(updated_at, access_changed_at) < now() - $2::interval AS settled,
        coalesce(destroy_at <= now(), false) AS leaving
 FROM databases WHERE host_id = $1 AND destroyed_at IS NULL

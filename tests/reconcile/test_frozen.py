@@ -1,6 +1,5 @@
 """A run meets frozen databases, and changes that are on their way: it neither thaws nor reports them."""
 
-from app.contracts.base import Engine
 from tests.reconcile.conftest import Bench
 from tests.reconcile.test_hosts import WRECK
 from tests.support.client import Caller
@@ -36,14 +35,17 @@ async def test_one_that_wrecked_itself_is_mended_and_stays_frozen(bench: Bench, 
     assert await bench.findings(made["uuid"]) == []
 
 
-async def test_one_that_may_write_is_frozen_again(bench: Bench, caller: Caller) -> None:
+async def test_the_record_says_who_is_frozen(bench: Bench, caller: Caller) -> None:
     made = await caller.created(db_type=bench.host.engine)
-    await bench.set_row(made["uuid"], "frozen_at = now()")
-    await bench.run()
-    expected = ["writes_open"] if bench.host.engine is Engine.POSTGRES else []  # MySQL tells less by its rights
-    assert await bench.findings(made["uuid"]) == expected
-    await bench.run()
-    assert await bench.findings(made["uuid"]) == []
+    adapter = await bench.adapter()
+    for frozen, rule in (("now()", "writes_open"), ("NULL", "missing_on_host")):
+        await bench.set_row(made["uuid"], f"frozen_at = {frozen}")
+        await bench.run()
+        assert await bench.findings(made["uuid"]) == [rule]
+        found = await bench.on_host(made["db_name"])
+        assert found is not None
+        assert found.may_create is (frozen == "NULL")
+    await adapter.verify_login(bench.tenant(made))
 
 
 async def test_what_is_on_its_way_is_no_fault(bench: Bench, caller: Caller) -> None:

@@ -43,45 +43,6 @@ async def test_what_a_tenant_took_from_itself_is_given_back(bench: Bench, caller
     assert await bench.findings(made["uuid"]) == []
 
 
-async def test_a_frozen_database_is_repaired_and_stays_frozen(bench: Bench, caller: Caller) -> None:
-    made = await caller.created(db_type=bench.host.engine)
-    adapter = await bench.adapter()
-    await adapter.freeze(bench.tenant(made))
-    await bench.set_row(made["uuid"], "frozen_at = now()")
-    await bench.run()
-    assert await bench.findings(made["uuid"]) == []
-    await bench.as_tenant(made, WRECK[bench.host.engine].format(name=made["db_name"]))
-    ran = await bench.run()
-    assert any(deed.startswith(f"Repaired database {made['uuid']}") for deed in ran.deeds)
-    found = await bench.on_host(made["db_name"])
-    assert found is not None
-    assert (found.has_schema, found.may_connect, found.may_create) == (True, True, False)
-
-
-async def test_the_record_says_who_is_frozen(bench: Bench, caller: Caller) -> None:
-    made = await caller.created(db_type=bench.host.engine)
-    adapter = await bench.adapter()
-    for frozen, rule in (("now()", "writes_open"), ("NULL", "missing_on_host")):
-        await bench.set_row(made["uuid"], f"frozen_at = {frozen}")
-        await bench.run()
-        assert await bench.findings(made["uuid"]) == [rule]
-        found = await bench.on_host(made["db_name"])
-        assert found is not None
-        assert found.may_create is (frozen == "NULL")
-    await adapter.verify_login(bench.tenant(made))
-
-
-async def test_what_is_about_to_change_is_left_to_its_workflow(bench: Bench, caller: Caller) -> None:
-    made = await caller.created(db_type=bench.host.engine)
-    await (await bench.adapter()).freeze(bench.tenant(made))
-    await bench.set_row(made["uuid"], "access_revision = access_applied + 1")
-    await bench.run()
-    assert await bench.findings(made["uuid"]) == []
-    found = await bench.on_host(made["db_name"])
-    assert found is not None
-    assert not found.may_create
-
-
 @pytest.mark.parametrize("state", ["status = 'paused'", "status = 'deleted', revoked_at = now(), deleted_at = now()"])
 async def test_what_was_ended_is_not_given_back(bench: Bench, caller: Caller, state: str) -> None:
     made = await caller.created(db_type=bench.host.engine)

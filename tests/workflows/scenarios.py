@@ -281,6 +281,20 @@ SCENARIOS = {
         ["list_hosts", "reconcile_records", *["reconcile_host"] * 2],
         details="Couldn't look at db-1.example.com:5432: as the script says.",
     ),
+    "reconcile-hosts-unknown": Scenario(
+        Reconcile,
+        None,
+        lambda: Script(forever={"list_hosts": fails(STORE_UNAVAILABLE)}),
+        [*["list_hosts"] * UPKEEP_ATTEMPTS, "reconcile_records"],
+        details="Couldn't look at the list of hosts: as the script says.",
+    ),
+    "sweep-kinds-unknown": Scenario(
+        Sweep,
+        None,
+        lambda: Script(forever={"list_sweeps": fails(STORE_UNAVAILABLE)}),
+        ["list_sweeps"] * UPKEEP_ATTEMPTS,
+        details="Couldn't look what can be swept: as the script says.",
+    ),
     "reconcile-records-failing": Scenario(
         Reconcile,
         None,
