@@ -110,7 +110,7 @@ def as_written(text: str, names: set[str], values: Mapping[str, str] | None = No
     if "{" not in text:
         return text
     return re.sub(
-        r"[\"'`]?\{([A-Za-z_][A-Za-z0-9_]*)\}+[\"'`]?",
+        r"[\"'`]?(?<!\{)\{([A-Za-z_][A-Za-z0-9_]*)\}+[\"'`]?",
         lambda match: instead.get(match.group(1), match.group()),
         text,
     )

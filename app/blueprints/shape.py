@@ -1,16 +1,19 @@
 """Proof that values changed nothing but themselves: the same tokens around them, and one token for each."""
 
+import re
+
 from app.contracts.base import Engine
 from app.sql.errors import SqlError
 from app.sql.mysql import lexer as mysql
 from app.sql.postgres import lexer as postgres
 
 Span = tuple[int, int]
+_NUMBER = re.compile(r" ?-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?")
 
 
 def same_shape(sample: str, sample_spans: list[Span], filled: str, filled_spans: list[Span], dialect: Engine) -> bool:
-    """Whether two forms of one statement differ in the values between the spans only. A negative number counts as one
-    token."""
+    """Whether two forms of one statement differ in the values between the spans only. A number counts as one token,
+    with its sign and its point."""
     expected = _skeleton(sample, sample_spans, dialect)
     return expected is not None and expected == _skeleton(filled, filled_spans, dialect)
 
@@ -31,10 +34,12 @@ def _skeleton(text: str, spans: list[Span], dialect: Engine) -> list[str] | None
             start, end = spans[index]
             if token.start < start or token.end > end:
                 return None
-            if text[token.start : token.end] == "-" and not counts[index]:
-                continue
             counts[index] += 1
-            skeleton.append("")
+            if counts[index] == 1:
+                skeleton.append("")
     except SqlError:
         return None
-    return skeleton if all(count == 1 for count in counts) else None
+    alone = all(
+        count == 1 or (count > 1 and _NUMBER.fullmatch(text, *span)) for count, span in zip(counts, spans, strict=True)
+    )
+    return skeleton if alone else None

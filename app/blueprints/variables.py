@@ -115,10 +115,10 @@ def misfit(definition: Definition, value: Any) -> str | None:
         return "must be an integer" if definition.type is VariableType.INTEGER else "must be a number"
     if definition.type is VariableType.INTEGER and (not isinstance(value, int) or value not in _INTEGERS):
         return "must be an integer of 64 bits"
-    if not math.isfinite(value):
-        return "must be a finite number"
     if isinstance(value, int) and value not in _INTEGERS:
         return "must be a number of 64 bits"
+    if not math.isfinite(value):
+        return "must be a finite number"
     if definition.min is not None and value < definition.min:
         return f"must be at least {definition.min}"
     if definition.max is not None and value > definition.max:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from app.blueprints.mysql import settings
 from app.blueprints.mysql.kinds import Description
 from app.blueprints.mysql.reader import Reader
-from app.blueprints.mysql.refusals import DATABASES, FILES, SERVER
+from app.blueprints.mysql.refusals import FILES, SERVER
 from app.sql.mysql.lexer import Kind
 
 OUTSIDE_ENGINES = frozenset({"federated", "federatedx", "connect", "spider", "s3", "example", "ndb", "ndbcluster"})
@@ -34,10 +34,13 @@ def refusals(reader: Reader, what: Description) -> Iterator[Found]:
 
 
 def foreign_names(reader: Reader, what: Description) -> Iterator[Found]:
-    """Names with another database's before them. What is a database to MySQL may be a schema elsewhere."""
-    if what.object and "." in what.object and what.object_type != "index":
-        database = what.object.split(".", maxsplit=1)[0]
-        yield reader.start, DATABASES.format(kind=f"The name {what.object}") + f": write it without {database}"
+    """A name with another database's before it; the reader has just taken it. What is a database to MySQL may be a
+    schema elsewhere."""
+    if what.object and reader.database is not None:
+        message = (
+            f"{what.object} names a database; a blueprint is applied inside one, so leave out `{reader.database}.`"
+        )
+        yield reader.start, message
 
 
 def _files(reader: Reader) -> Iterator[Found]:

@@ -47,6 +47,8 @@ class Reader:
         """Keywords, names without quotes and symbols in lower case; empty for what is quoted."""
         self.vocabulary = frozenset(self.words)
         self.at = 0
+        self.database: str | None = None
+        """The one that the name taken last has before it."""
 
     @property
     def start(self) -> int:
@@ -92,8 +94,10 @@ class Reader:
         if first is None or not first.is_name:
             return None
         self.at += 1
+        self.database = None
         if self.word() == "." and (second := self.peek(1)) is not None and second.is_name:
             self.at += 2
+            self.database = first.name
             return f"{first.name}.{second.name}"
         return first.name
 
