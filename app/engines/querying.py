@@ -75,6 +75,14 @@ class TableInfo(msgspec.Struct, kw_only=True):
         return self.schema, self.name
 
 
+class Description(msgspec.Struct, frozen=True, kw_only=True):
+    """The tables and views of a tenant's own schemas. `version` is the same as long as nothing of it has changed; None
+    where the engine has no quick way to tell."""
+
+    tables: list[TableInfo]
+    version: str | None = None
+
+
 class QueryFailed(EngineError):
     """The engine refused or broke off a statement. The message is the engine's own, and may quote data.
 
@@ -92,8 +100,8 @@ class ReadSession(ABC):
     """One session of the SELECT-only account, read-only besides. What it ran last is untrusted: never used again."""
 
     @abstractmethod
-    async def describe(self) -> list[TableInfo]:
-        """The tables and views of the tenant's own schemas: names, types and comments, no rows."""
+    async def describe(self, known: Description | None = None) -> Description:
+        """Names, types and comments, no rows. `known` is given back when it is still true."""
 
     @abstractmethod
     async def read(self, sql: str) -> RowsRead:

@@ -232,7 +232,8 @@ async def test_what_is_described(host: EngineHost) -> None:
         )
         await host.adapter.make_reader(tenant, PASSWORD)
         async with host.adapter.reading(tenant, PASSWORD, LIMITS) as session:
-            tables = {table.name: table for table in await session.describe()}
+            description = await session.describe()
+            tables = {table.name: table for table in description.tables}
             assert (await session.read("SELECT 1 AS n")).rows == [{"n": 1}], "the same session then reads"
         assert tables.keys() == {"customers", "orders", "buyers"}
         customers, orders = tables["customers"], tables["orders"]
@@ -245,3 +246,27 @@ async def test_what_is_described(host: EngineHost) -> None:
         ]
         assert tables["buyers"].is_view
         assert not customers.is_view
+
+
+async def test_a_description_is_known_again_until_something_changes(host: EngineHost) -> None:
+    async with tenants(host) as [tenant]:
+        await prepare(host, tenant, "CREATE TABLE a (n INT)")
+        await host.adapter.make_reader(tenant, PASSWORD)
+        known = None
+        for change in (
+            "CREATE TABLE b (n INT)",
+            "ALTER TABLE a ADD COLUMN m INT",
+            on(host, "COMMENT ON TABLE a IS 'x'", "ALTER TABLE a COMMENT 'x'"),
+            on(host, "ALTER TABLE a RENAME COLUMN m TO o", "ALTER TABLE a CHANGE m o INT"),
+            "ALTER TABLE b RENAME TO c",
+            "DROP TABLE c",
+        ):
+            async with host.adapter.reading(tenant, PASSWORD, LIMITS) as session:
+                known = await session.describe(known)
+                assert (await session.describe(known) is known) == (host.flavour == "postgres")
+            await prepare(host, tenant, change)
+            async with host.adapter.reading(tenant, PASSWORD, LIMITS) as session:
+                now = await session.describe(known)
+            assert now.tables != known.tables, change
+            known = now
+        assert [table.name for table in (known.tables if known else [])] == ["a"]

@@ -63,7 +63,7 @@ async def test_it_all_reaches_the_model_as_data(service: RunningService, asked: 
     )
     service.model.seen.clear()
     body_of(await asked.ask(question="What is told?"))
-    [seen] = service.model.seen
+    seen = service.model.seen[-1]
     prompt = seen["messages"][1]["content"]
     assert "told" in prompt
     assert json.dumps(ORDERS[1]) in prompt

@@ -1,5 +1,6 @@
 """What a tenant's database holds, for a prompt: read by the SELECT-only account, from information_schema alone."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from app.engines.mysql.connections import Connection
@@ -7,25 +8,26 @@ from app.engines.querying import ColumnInfo, Reference, TableInfo
 
 _MOST_COLUMNS = 20_000
 
+# One table of information_schema at a time: a join of two takes MariaDB a tenth of a second.
+_TABLES = "SELECT table_name, table_type, table_comment FROM information_schema.tables WHERE table_schema = %s"
 _COLUMNS = f"""
-SELECT t.table_name, t.table_type, t.table_comment, c.column_name, c.column_type, c.is_nullable, c.column_comment
-FROM information_schema.tables t
-JOIN information_schema.columns c ON c.table_schema = t.table_schema AND c.table_name = t.table_name
-WHERE t.table_schema = %s ORDER BY t.table_name, c.ordinal_position LIMIT {_MOST_COLUMNS}
+SELECT table_name, column_name, column_type, is_nullable, column_comment FROM information_schema.columns
+WHERE table_schema = %s ORDER BY table_name, ordinal_position LIMIT {_MOST_COLUMNS}
 """  # noqa: S608 - a number of ours
 _KEYS = """
-SELECT table_name, constraint_name, column_name, referenced_table_name, referenced_column_name
+SELECT table_name, constraint_name, column_name, referenced_table_schema, referenced_table_name, referenced_column_name
 FROM information_schema.key_column_usage
-WHERE table_schema = %s AND (constraint_name = 'PRIMARY' OR referenced_table_schema = %s)
-ORDER BY table_name, constraint_name, ordinal_position
+WHERE table_schema = %s AND constraint_schema = %s ORDER BY table_name, constraint_name, ordinal_position
 """
 
 
 async def tables(connection: Connection, database: str) -> list[TableInfo]:
     """In the order of their names."""
     found: dict[str, TableInfo] = {}
+    about = {row[0]: row[1:] for row in [_texts(row) for row in await connection.run(_TABLES, (database,))]}
     for row in await connection.run(_COLUMNS, (database,)):
-        name, kind, comment, column, type_, nullable, column_comment = map(_text, row)
+        name, column, type_, nullable, column_comment = _texts(row)
+        kind, comment = about.get(name, ("BASE TABLE", ""))
         table = found.get(name)
         if table is None:
             is_view = kind != "BASE TABLE"
@@ -42,18 +44,18 @@ async def tables(connection: Connection, database: str) -> list[TableInfo]:
 async def _add_keys(connection: Connection, database: str, found: dict[str, TableInfo]) -> None:
     foreign: dict[tuple[str, str, str], list[tuple[str, str]]] = {}
     for row in await connection.run(_KEYS, (database, database)):
-        name, constraint, column, target, target_column = map(_text, row)
+        name, constraint, column, target_schema, target, target_column = _texts(row)
         if name not in found:
             continue
         if constraint == "PRIMARY":
             found[name].primary_key += (column,)
-        elif target in found:
+        elif target_schema == database and target in found:
             foreign.setdefault((name, constraint, target), []).append((column, target_column))
     for (name, _, target), pairs in foreign.items():
         columns, targets = zip(*pairs, strict=True)
         found[name].references.append(Reference(columns=columns, table=("", target), target_columns=targets))
 
 
-def _text(value: Any) -> str:
+def _texts(row: Sequence[Any]) -> list[str]:
     """The session leaves octets as they come."""
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value or "")
+    return [value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value or "") for value in row]

@@ -14,12 +14,12 @@ from app.engines.mysql import described, values
 from app.engines.mysql.connections import CLOSE_SECONDS, Connection
 from app.engines.mysql.flavours import MARIADB
 from app.engines.querying import (
+    Description,
     QueryFailed,
     QueryLimits,
     ReadSession,
     ResultColumn,
     RowsRead,
-    TableInfo,
     WriteSession,
     distinct,
 )
@@ -91,9 +91,9 @@ class MySQLReadSession(_Session, ReadSession):
         super().__init__(connection, reopen, limits)
         self._database = database
 
-    async def describe(self) -> list[TableInfo]:
+    async def describe(self, known: Description | None = None) -> Description:
         with _failing():
-            return await described.tables(self._connection, self._database)
+            return Description(tables=await described.tables(self._connection, self._database))
 
     async def read(self, sql: str) -> RowsRead:
         with _failing():

@@ -47,8 +47,10 @@ class PostgresAdapter(EngineAdapter):
     def __init__(self, address: AdminAddress) -> None:
         super().__init__(address)
         self._connections = Connections(address)
+        self._leaving: set[asyncio.Task[None]] = set()
 
     async def close(self) -> None:
+        await asyncio.gather(*self._leaving, return_exceptions=True)
         await self._connections.close()
 
     async def inspect_host(self) -> HostFacts:
@@ -241,7 +243,10 @@ class PostgresAdapter(EngineAdapter):
         try:
             yield connection
         finally:
-            await queries.finish(connection)
+            # A goodbye that nobody has to wait for.
+            leaving = asyncio.create_task(queries.finish(connection))
+            self._leaving.add(leaving)
+            leaving.add_done_callback(self._leaving.discard)
 
     async def _make(self, connection: Any, tenant: Tenant, limits: EngineLimits) -> bool:
         """All but the schema; says whether the tenant may log in, which it may not once it was revoked."""

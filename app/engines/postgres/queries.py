@@ -12,12 +12,12 @@ from app.engines.postgres import described, values
 from app.engines.postgres.connections import CLOSE_SECONDS
 from app.engines.postgres.wire import Meter, metered
 from app.engines.querying import (
+    Description,
     QueryFailed,
     QueryLimits,
     ReadSession,
     ResultColumn,
     RowsRead,
-    TableInfo,
     WriteSession,
     distinct,
 )
@@ -51,15 +51,21 @@ class PostgresReadSession(ReadSession):
         self._connection = connection
         self._limits = limits
 
-    async def describe(self) -> list[TableInfo]:
+    async def describe(self, known: Description | None = None) -> Description:
         with _failing():
-            return await described.tables(self._connection)
+            version = await described.version(self._connection)
+            if known is not None and known.version == version:
+                return known
+            # What changes in between belongs to a version that nobody will find again.
+            return Description(tables=await described.tables(self._connection), version=version)
 
     async def read(self, sql: str) -> RowsRead:
         meter = metered(self._connection)
         meter.most = self._limits.most_octets
         with _failing(meter):
-            async with _bounded(self._limits), self._connection.transaction(readonly=True):
+            async with _bounded(self._limits):
+                # It ends with the session: there is nothing to commit.
+                await self._connection.execute("BEGIN READ ONLY")
                 return await self._rows(*await self._prepared(sql))
 
     async def _prepared(self, sql: str) -> tuple[Any, Sequence[Any]]:
@@ -160,6 +166,7 @@ def _failing(meter: Meter | None = None) -> Iterator[_Progress]:
     try:
         yield progress
     except asyncpg.PostgresError as error:
+        _check(meter, error)
         lost = isinstance(error, asyncpg.PostgresConnectionError)
         raise QueryFailed(
             str(error.args[0]), code=error.sqlstate, certain=not (lost and progress.committing)
@@ -167,9 +174,14 @@ def _failing(meter: Meter | None = None) -> Iterator[_Progress]:
     except TimeoutError:
         raise QueryFailed("canceling statement due to statement timeout", code="57014") from None
     except (OSError, asyncpg.InterfaceError, asyncpg.InternalClientError) as error:
-        if meter is not None and meter.exceeded:
-            raise QueryFailed(f"The answer is larger than {meter.most} octets.") from error
+        _check(meter, error)
         raise QueryFailed("The connection was lost.", certain=not progress.committing) from error
+
+
+def _check(meter: Meter | None, error: Exception) -> None:
+    """A line that we cut ourselves shows as one that was lost. Raises `QueryFailed`."""
+    if meter is not None and meter.exceeded:
+        raise QueryFailed(f"The answer is larger than {meter.most} octets.") from error
 
 
 @asynccontextmanager

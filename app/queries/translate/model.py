@@ -3,7 +3,7 @@
 
 import asyncio
 import os
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import openai
@@ -42,6 +42,27 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True):
     reply: Reply
     prompt_tokens: int
     completion_tokens: int
+
+
+class _Message(msgspec.Struct):
+    content: str | None = None
+    refusal: str | None = None
+
+
+class _Choice(msgspec.Struct):
+    message: _Message
+
+
+class _Usage(msgspec.Struct):
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+
+
+class _Completion(msgspec.Struct):
+    """What we need of a completion."""
+
+    choices: Annotated[list[_Choice], msgspec.Meta(min_length=1)]
+    usage: _Usage | None = None
 
 
 class LanguageModel:
@@ -105,18 +126,15 @@ class LanguageModel:
         raise AssertionError("the last form either answers or raises")
 
     async def _ask_once(self, client: AsyncOpenAI, messages: list[dict[str, str]], form: dict[str, Any]) -> Answered:
-        given: dict[str, Any] = {"messages": messages, **form}
-        completion: Any = await client.chat.completions.create(model=self.name, **given)
-        choices = getattr(completion, "choices", None)
-        if not choices or getattr(choices[0], "message", None) is None:
-            raise ValueError("no choice")
-        message, usage = choices[0].message, completion.usage
-        refusal = getattr(message, "refusal", None)
-        reply = Reply(refusal=refusal) if refusal else parse(message.content)
+        # The package's typed call builds models of an answer of which we need three fields, for a millisecond.
+        body = {"model": self.name, "messages": messages, **form}
+        completion = msgspec.convert(await client.post("/chat/completions", cast_to=object, body=body), _Completion)
+        message, usage = completion.choices[0].message, completion.usage or _Usage()
+        reply = Reply(refusal=message.refusal) if message.refusal else parse(message.content)
         return Answered(
             reply=reply,
-            prompt_tokens=getattr(usage, "prompt_tokens", None) or 0,
-            completion_tokens=getattr(usage, "completion_tokens", None) or 0,
+            prompt_tokens=usage.prompt_tokens or 0,
+            completion_tokens=usage.completion_tokens or 0,
         )
 
 

@@ -1,0 +1,246 @@
+"""One question on its way: translated, judged, executed, mended once. The model's words decide nothing."""
+
+import asyncio
+import time
+from collections.abc import Awaitable
+from contextlib import AsyncExitStack
+
+import msgspec
+
+from app.core.errors import (
+    AppError,
+    LanguageModelUnavailable,
+    QueryExecutionFailed,
+    QueryNotTranslated,
+    UnsafeSQL,
+)
+from app.engines.querying import Description, QueryFailed, QueryLimits, ReadSession, RowsRead
+from app.engines.registry import ADAPTERS
+from app.queries.descriptions import Descriptions
+from app.queries.guard.judge import check_kind, check_policy, judge
+from app.queries.guard.verdict import Refused, SqlClass, Unreadable, Verdict
+from app.queries.records import Execution
+from app.queries.schemas import Column, Result
+from app.queries.sessions import Sessions
+from app.queries.targets import Target
+from app.queries.translate import problems
+from app.queries.translate.model import LanguageModel
+from app.queries.translate.prompt import Conversation
+
+_NOT_GRANTED = "42501"
+
+
+class Means(msgspec.Struct, frozen=True, kw_only=True):
+    """What a process's questions share."""
+
+    model: LanguageModel
+    sessions: Sessions
+    descriptions: Descriptions
+    limits: QueryLimits
+
+
+class Asking:
+    """From the first connection to the result. What is opened at the start is closed with `kept`."""
+
+    def __init__(self, means: Means, target: Target, question: str, kept: AsyncExitStack) -> None:
+        self._means = means
+        self._target = target
+        self._question = question
+        self._kept = kept
+        self._gate = means.sessions.gate(target)
+        self._regranted = False
+        self._execution: Execution
+        self._session: ReadSession | None = None
+        # It begins to connect while the question is being recorded.
+        self._opening = asyncio.create_task(self._open())
+        kept.push_async_callback(self._end_opening)
+
+    async def answer(self, execution: Execution) -> Result:
+        self._execution = execution
+        conversation = await self._translated()
+        try:
+            session, self._session = self._session, None
+            return await self._execute(await self._judged(), session)
+        except (Unreadable, QueryFailed) as failure:
+            await self._kept.aclose()
+            return await self._mended(conversation, failure)
+
+    async def _open(self) -> Description:
+        means = self._means
+        self._session = session = await self._kept.enter_async_context(means.sessions.reading(self._target))
+        description = await session.describe(means.descriptions.get(self._target.uuid))
+        means.descriptions.keep(self._target.uuid, description)
+        return description
+
+    async def _end_opening(self) -> None:
+        self._opening.cancel()
+        await asyncio.gather(self._opening, return_exceptions=True)
+
+    async def _translated(self) -> Conversation:
+        """With what was last known of the schema, while the session that asks for its changes is still being opened. If
+        there are some, all over again."""
+        known = self._means.descriptions.get(self._target.uuid)
+        if known is None:
+            conversation = self._conversation(await self._opening)
+            await self._holding(self._translate(conversation))
+            return conversation
+        conversation = self._conversation(known)
+        translating = asyncio.create_task(self._translate(conversation))
+        try:
+            await asyncio.wait((translating, self._opening), return_when=asyncio.FIRST_COMPLETED)
+            if not self._opening.done():
+                translating.result()
+            description = await self._opening
+            if description is known:
+                await self._holding(translating)
+                return conversation
+        finally:
+            translating.cancel()
+            await asyncio.gather(translating, return_exceptions=True)
+        conversation = self._conversation(description)
+        await self._holding(self._translate(conversation))
+        return conversation
+
+    def _conversation(self, description: Description) -> Conversation:
+        label = ADAPTERS[self._target.engine].label
+        return Conversation(self._target.engine, label, description.tables, self._question)
+
+    async def _holding(self, translating: Awaitable[None]) -> None:
+        """Waits for the model with the session open; without it where another question holds one already: one idle
+        session a database is enough, for the model may take its time."""
+        if self._gate.keeping:
+            self._session = None
+            await self._kept.aclose()
+            await translating
+            return
+        self._gate.keeping = True
+        try:
+            await translating
+        finally:
+            self._gate.keeping = False
+
+    async def _mended(self, conversation: Conversation, failure: Unreadable | QueryFailed) -> Result:
+        """One more turn, when the failure was about names or syntax and nothing has taken effect."""
+        sql = self._execution.sql or ""
+        if isinstance(failure, Unreadable):
+            problem: str | None = problems.UNREADABLE
+        elif failure.executed or not failure.certain:
+            problem = None
+        else:
+            problem = problems.problem(failure.code, str(failure), sql)
+        if problem is None or not await self._translated_again(conversation, problem):
+            raise self._final(failure)
+        try:
+            return await self._execute(await self._judged(), None)
+        except (Unreadable, QueryFailed) as again:
+            raise self._final(again) from None
+
+    async def _translated_again(self, conversation: Conversation, problem: str) -> bool:
+        """False when no other SQL came: then the first failure is the answer."""
+        execution = self._execution
+        first, kind = execution.sql, execution.declared_kind
+        conversation.mend(first or "", problem)
+        try:
+            await self._translate(conversation)
+        except (QueryNotTranslated, LanguageModelUnavailable):
+            execution.sql, execution.declared_kind = first, kind
+            return False
+        # What the question was understood as stays: mending never turns a read into a write.
+        execution.declared_kind = kind
+        return True
+
+    async def _translate(self, conversation: Conversation) -> None:
+        execution, started = self._execution, time.monotonic()
+        execution.turns += 1
+        try:
+            answered = await self._means.model.ask(conversation.messages)
+        finally:
+            execution.model_seconds += time.monotonic() - started
+        execution.prompt_tokens += answered.prompt_tokens
+        execution.completion_tokens += answered.completion_tokens
+        if answered.reply.sql is None:
+            raise QueryNotTranslated(answered.reply.refusal, query_id=execution.id)
+        execution.sql, execution.declared_kind = answered.reply.sql, answered.reply.kind
+
+    async def _judged(self) -> Verdict:
+        """Raises `UnsafeSQL`; `Unreadable` too, which may be mended."""
+        execution, sql = self._execution, self._execution.sql or ""
+        try:
+            verdict = judge(self._target.engine, sql, self._target.engine_name)
+            execution.sql_class = verdict.sql_class
+            check_kind(verdict, execution.declared_kind)
+            check_policy(verdict, self._target.queries)
+        except Refused as refused:
+            execution.verdict, execution.reason = "refused", refused.reason
+            await self._note()
+            if isinstance(refused, Unreadable):
+                raise
+            raise self._final(refused) from None
+        execution.verdict, execution.reason = "allowed", None
+        return verdict
+
+    async def _note(self) -> None:
+        if not await self._execution.note_judged():
+            raise LanguageModelUnavailable("The language model's answer came too late: ask again.")
+
+    async def _execute(self, verdict: Verdict, session: ReadSession | None) -> Result:
+        if verdict.sql_class is SqlClass.SELECT:
+            return self._rows(await self._read_and_note(verdict.statements[0], session))
+        await self._note()
+        async with self._means.sessions.writing(self._target) as writing:
+            if verdict.sql_class is SqlClass.WRITE:
+                affected = await writing.write(verdict.statements[0])
+                self._execution.row_count = affected
+                return Result(type=verdict.sql_class, affectedRows=affected)
+            executed = await writing.change(verdict.statements)
+            return Result(type=verdict.sql_class, statementsExecuted=executed)
+
+    async def _read_and_note(self, sql: str, session: ReadSession | None) -> RowsRead:
+        """Side by side: a read that nobody has noted yet does no harm."""
+        noting = asyncio.create_task(self._note())
+        try:
+            return await self._read(sql, session)
+        finally:
+            await noting
+
+    async def _read(self, sql: str, session: ReadSession | None) -> RowsRead:
+        sessions = self._means.sessions
+        try:
+            if session is not None:
+                return await session.read(sql)
+            async with sessions.reading(self._target) as fresh:
+                return await fresh.read(sql)
+        except QueryFailed as failure:
+            if failure.code != _NOT_GRANTED or self._regranted:
+                raise
+        # The account lacks a right: on what the tenant made when its default privileges were gone, or on nothing of
+        # the tenant's at all. Granting again tells.
+        self._regranted = True
+        await sessions.make_reader(self._target)
+        return await self._read(sql, None)
+
+    def _rows(self, read: RowsRead) -> Result:
+        self._execution.row_count, self._execution.truncated = len(read.rows), read.truncated
+        return Result(
+            type=SqlClass.SELECT,
+            columns=[Column(column.name, column.type) for column in read.columns],
+            rows=read.rows,
+            rowCount=len(read.rows),
+            truncated=read.truncated,
+            maxRows=self._means.limits.rows,
+        )
+
+    def _final(self, failure: Refused | QueryFailed) -> AppError:
+        sql, query_id = self._execution.sql or "", self._execution.id
+        if isinstance(failure, Refused):
+            return UnsafeSQL(failure.reason, sql=sql, query_id=query_id)
+        return QueryExecutionFailed(
+            str(failure),
+            details={
+                "sql": sql,
+                "query_id": query_id,
+                "engine_code": failure.code,
+                "statements_executed": failure.executed,
+                "outcome_known": failure.certain,
+            },
+        )
