@@ -17,9 +17,9 @@ from app.quotas.plan_changes import follow_plans
 from app.store.locks import database_lock
 from app.store.session import fetch
 
-_GAP_INTERVALS = 2.0
-"""Intervals that one sample may answer for: after a run was missed the next one still counts its time, and a long
-absence of ours is on nobody's account."""
+_GAP_INTERVALS, _GAP_SECONDS = 2.0, 10.0
+"""What one sample may answer for: after a run was late or missed the next one still counts its time, and a long absence
+of ours is on nobody's account."""
 
 
 class QuotaActivitiesOnStore(QuotaActivities):
@@ -40,7 +40,7 @@ class QuotaActivitiesOnHosts(QuotaHostActivities):
     def __init__(self, box: SecretBox, adapters: Adapters, settings: Settings) -> None:
         self._box = box
         self._adapters = adapters
-        self._longest_gap = _GAP_INTERVALS * settings.quota_interval_seconds
+        self._longest_gap = _GAP_INTERVALS * settings.quota_interval_seconds + _GAP_SECONDS
 
     @activity.defn(name="measure_region")
     async def measure_region(self, request: MeasureRegion) -> RegionMeasured:

@@ -177,8 +177,8 @@ class EngineAdapter(ABC):
 
     @abstractmethod
     async def reclaim(self, tenant: Tenant) -> None:
-        """Gives the space that a frozen tenant's deletions left inside its tables back to the disk, as far as the
-        tenant can't do so itself."""
+        """Gives the space that a frozen tenant's deletions left inside its tables back to the disk, as far as it can be
+        told. Raises `LoginRefused` where it takes the tenant's own session and there is none."""
 
     @abstractmethod
     async def repair(self, tenant: Tenant) -> None:

@@ -42,14 +42,16 @@ async def test_over_its_limit_it_is_frozen_and_freeing_space_thaws_it(
     assert 0 < details["storage_bytes"] < LIMIT_GB * 2**30
 
 
-async def test_what_mysql_deleted_is_given_back_by_the_service(operator: Operator, caller: Caller) -> None:
-    """A DELETE leaves the file as long as it was, and the tenant may not rebuild it while it is frozen."""
-    made = await caller.created(db_type="mysql", storage_hard_limit_gb=LIMIT_GB)
+@pytest.mark.parametrize("engine", ENGINES)
+async def test_what_was_deleted_is_given_back_by_the_service(operator: Operator, caller: Caller, engine: str) -> None:
+    """A DELETE leaves the file as long as it was, and on MySQL a frozen tenant may not rebuild it."""
+    made = await caller.created(db_type=engine, storage_hard_limit_gb=LIMIT_GB)
     async with session_of(made) as session:
         await session.load(FILLING_MB)
     await operator.until_enforced(made, lambda record: record.frozen_at)
     async with session_of(made) as session:
-        await session.run("DELETE FROM loaded")
+        # PostgreSQL is to notice what lies between rows that stay too; InnoDB tells of whole extents alone.
+        await session.run("DELETE FROM loaded" + (" WHERE right(t, 1) <> 'a'" if engine == "postgres" else ""))
     await operator.until_enforced(made, lambda record: record.frozen_at is None)
 
 

@@ -28,10 +28,11 @@ from app.engines.base import (
     Usage,
 )
 from app.engines.naming import check_name, check_tenant
-from app.engines.postgres import catalog, freezing, host, prepared, queries, readers, scripts, statements
+from app.engines.postgres import catalog, freezing, host, prepared, queries, readers, reclaiming, scripts, statements
 from app.engines.postgres.connections import Connections
 from app.engines.postgres.errors import LOCK_NOT_AVAILABLE, UNRECOGNIZED_PARAMETER
 from app.engines.postgres.guard import make_template
+from app.engines.postgres.proof import write_and_read
 from app.engines.postgres.sessions import end_present_sessions, end_sessions
 from app.engines.querying import QueryLimits, ReadSession, WriteSession
 from app.engines.scripts import ScriptEnd, ScriptSession
@@ -77,7 +78,7 @@ class PostgresAdapter(EngineAdapter):
     async def verify_login(self, tenant: Tenant) -> None:
         check_tenant(tenant)
         async with self._connections.tenant(tenant.name, tenant.password) as session:
-            await _write_and_read(session, tenant)
+            await write_and_read(session, tenant)
 
     async def create_verified(self, tenant: Tenant, limits: EngineLimits) -> None:
         """The first sessions in a new database are slow to open, so the administrator's and the tenant's open side
@@ -90,7 +91,7 @@ class PostgresAdapter(EngineAdapter):
             try:
                 async with self._connections.tenant(tenant.name, tenant.password) as session:
                     await handing_over
-                    await _write_and_read(session, tenant)
+                    await write_and_read(session, tenant)
             finally:
                 await asyncio.gather(handing_over, return_exceptions=True)
 
@@ -160,7 +161,9 @@ class PostgresAdapter(EngineAdapter):
             await connection.execute(statements.grants(tenant.name, frozen=False))
 
     async def reclaim(self, tenant: Tenant) -> None:
-        """Nothing: autovacuum shortens what is empty at its end, and VACUUM FULL is the tenant's own to run."""
+        check_tenant(tenant)
+        async with self._connections.tenant(tenant.name, tenant.password) as session:
+            await reclaiming.reclaim(session)
 
     async def destroy(self, tenant: Tenant) -> None:
         check_tenant(tenant)
@@ -298,13 +301,3 @@ class PostgresAdapter(EngineAdapter):
             # Committed before any session is ended, or its client would be back in the gap.
             await connection.execute(closing)
             await end_sessions(connection, tenant.name)
-
-
-async def _write_and_read(session: Any, tenant: Tenant) -> None:
-    # One transaction, so that a crash leaves no table behind.
-    await session.execute(
-        "BEGIN; CREATE TABLE public.headwater_check (n integer); INSERT INTO public.headwater_check VALUES (42)"
-    )
-    if await session.fetchval("SELECT n FROM public.headwater_check") != 42:
-        raise EngineError(f"{tenant.name} doesn't read what it wrote")
-    await session.execute("DROP TABLE public.headwater_check; COMMIT")

@@ -1,0 +1,16 @@
+"""Proving a database by using it as its tenant."""
+
+from typing import Any
+
+from app.engines.base import EngineError, Tenant
+
+
+async def write_and_read(session: Any, tenant: Tenant) -> None:
+    """Raises `EngineError` when what was written isn't read."""
+    # One transaction, so that a crash leaves no table behind.
+    await session.execute(
+        "BEGIN; CREATE TABLE public.headwater_check (n integer); INSERT INTO public.headwater_check VALUES (42)"
+    )
+    if await session.fetchval("SELECT n FROM public.headwater_check") != 42:
+        raise EngineError(f"{tenant.name} doesn't read what it wrote")
+    await session.execute("DROP TABLE public.headwater_check; COMMIT")
