@@ -33,27 +33,27 @@ class ApplicationActivitiesOnHosts(ApplicationActivities):
     @activity.defn(name="apply_blueprint")
     async def apply_blueprint(self, application: int) -> Applied:
         with as_failures():
-            team = (await _known(application)).team_id
+            record = await _known(application)
+            team = record.team_id
             if self._running.total() >= MOST_AT_ONCE or self._running[team] >= MOST_OF_A_TEAM:
                 raise EngineError("this worker is busy with other applications")
             self._running[team] += 1
             try:
-                return await self._end(application, may_run=True)
+                return await self._end(record, may_run=True)
             finally:
                 self._running[team] -= 1
 
     @activity.defn(name="abandon_application")
     async def abandon_application(self, application: int) -> Applied:
         with as_failures():
-            return await self._end(application, may_run=False)
+            return await self._end(await _known(application), may_run=False)
 
-    async def _end(self, application: int, *, may_run: bool) -> Applied:
-        record = await _known(application)
+    async def _end(self, record: ApplicationRecord, *, may_run: bool) -> Applied:
         async with applications_lock(record.database):
-            record = await _known(application)
-            if record.completed_at is None:
-                await self._carry_out(record, may_run=may_run)
-        ended = await _known(application)
+            now = await _known(record.id)
+            if now.completed_at is None:
+                await self._carry_out(now, may_run=may_run)
+        ended = await _known(record.id)
         return Applied(
             status=ended.status,
             statements_succeeded=ended.statements_succeeded,

@@ -72,8 +72,7 @@ async def _measure(stack: StackFile, engine: Engine, rounds: int) -> Pairs:
         blueprint = (await _post(http, "/blueprints", {"name": "benchmark", "sql_content": sql}))["uuid"]
         for number in range(1 + rounds):
             databases = [
-                await _post(http, "/databases?wait=true", {"name": "benchmark", "db_type": engine, "plan": "pro"})
-                for _ in range(2)
+                await _post(http, "/databases?wait=true", {"name": "benchmark", "db_type": engine}) for _ in range(2)
             ]
             api, raw = await _apply(http, databases[0]["uuid"], blueprint), await _loop(databases[1], engine)
             if number:

@@ -74,7 +74,7 @@ class Ending:
             log.annotate(f"{ROLLED_BACK}: this was a dry run", StatementStatus.SUCCEEDED)
             await self._journal.end(ApplicationStatus.ROLLED_BACK, None, log.entries)
         else:
-            await self._journal.end(ApplicationStatus.COMPLETED, None, log.entries)
+            await self._journal.end(ApplicationStatus.COMPLETED, None, log.unwritten())
 
     async def of_dry_run(self, log: Log, rehearsal: Rehearsal) -> None:
         """On a copy."""

@@ -12,7 +12,7 @@ from app.applications.schemas import StatementStatus
 from app.blueprints.preparation import Statement
 from app.engines.errors import StatementFailed
 
-_SHOWN_EVERY_SECONDS = 0.5
+_SHOWN_EVERY_SECONDS = 0.25
 _COUNTS_ROWS = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE", "REPLACE", "SELECT", "VALUES", "WITH", "CALL"})
 
 Hide = Callable[[str], str]
@@ -59,20 +59,28 @@ class Log:
 
     def annotate(self, note: str, *statuses: StatementStatus, status: StatementStatus | None = None) -> None:
         """Adds a note to all entries of these statuses, and gives them another one if that is said."""
-        for entry in self.entries:
+        for position, entry in enumerate(self.entries):
             if entry.status in statuses:
-                entry.note = note
-                entry.status = status or entry.status
+                self._note(position, note=note, status=status or entry.status)
 
     async def flush(self) -> None:
         """Writes what has changed since the last time."""
-        changed, self._changed = sorted(self._changed), set()
-        if changed:
-            await self._journal.write([self.entries[position] for position in changed])
+        changed, entries = self._changed, self.unwritten()
+        self._changed = set()
+        try:
+            if entries:
+                await self._journal.write(entries)
+        except BaseException:
+            self._changed |= changed
+            raise
+
+    def unwritten(self) -> list[Entry]:
+        """What has changed since the last time."""
+        return [self.entries[position] for position in sorted(self._changed)]
 
     @asynccontextmanager
     async def shown(self) -> AsyncIterator[None]:
-        """For the block, the progress is there to be read. Nothing depends on it: the end is written with all."""
+        """For the block, the progress is there to be read. Nothing depends on it: the end writes what is left."""
         showing = asyncio.create_task(self._show())
         try:
             yield

@@ -1,5 +1,6 @@
 """One attempt at an application: what became of the last one, and then the script, in the engine's way."""
 
+import asyncio
 import contextlib
 from collections.abc import Sequence
 from typing import Any
@@ -43,7 +44,6 @@ async def carry_out(
             await ending.fail(f"{error.message} Nothing was changed.")
             return
         log = Log(journal, statements, hide)
-        await journal.open(log.entries)
         try:
             await _Run(adapter, tenant, record, journal, ending, statements, log).run()
         except LoginRefused:
@@ -69,14 +69,25 @@ class _Run(msgspec.Struct, frozen=True):
     log: Log
 
     async def run(self) -> None:
-        if self.adapter.transactional_scripts:
-            await self._in_transaction()
-        elif await self._rehearsed():
-            await self._one_by_one()
+        # The log is opened while the session is: neither waits for the other.
+        opening = asyncio.create_task(self.journal.open(self.log.entries))
+        try:
+            if self.adapter.transactional_scripts:
+                await self._in_transaction(opening)
+            elif await self._rehearsed(opening):
+                await self._one_by_one()
+        except LoginRefused:
+            await opening
+            raise
+        finally:
+            opening.cancel()
+            await asyncio.gather(opening, return_exceptions=True)
 
-    async def _in_transaction(self) -> None:
+    async def _in_transaction(self, opening: asyncio.Task[None]) -> None:
         async with self.adapter.script_session(self.tenant, STATEMENT_SECONDS) as session:
-            await self.journal.note_session(await session.begin())
+            reference = await session.begin()
+            await opening
+            await self.journal.note_session(reference)
             async with self.log.shown():
                 fault = await run_all(session, self.statements, self.log)
             if fault is None:
@@ -89,8 +100,9 @@ class _Run(msgspec.Struct, frozen=True):
                     await session.roll_back(checked=False)
         await self.ending.of_transaction(self.log, fault)
 
-    async def _rehearsed(self) -> bool:
+    async def _rehearsed(self, opening: asyncio.Task[None]) -> bool:
         """Whether the script may now run in the database itself. A dry run ends with its rehearsal."""
+        await opening
         log = self.log if self.record.is_dry_run else Log(self.journal, self.statements, self.log.hide)
         async with contextlib.AsyncExitStack() as stack:
             if self.record.is_dry_run:
