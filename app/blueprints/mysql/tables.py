@@ -108,7 +108,9 @@ def _added_column(reader: Reader) -> Iterator[Found]:
         reader.take("not")
         reader.take("exists")
     items: list[Item] = []
-    while (item := reader.peek()) is not None and item.word not in (",", "(") and len(items) < _LOOKED_AT:
+    while (item := reader.peek()) is not None and item.word != "," and len(items) < _LOOKED_AT:
+        if item.word == "(" and not items:  # several columns
+            break
         items.append(item)
         reader.at += 1
     if items:
