@@ -83,6 +83,18 @@ async def test_a_statement_that_takes_too_long(host: EngineHost) -> None:
         await host.adapter.end_script(reference)
 
 
+async def test_warnings_are_printed_nowhere(host: EngineHost) -> None:
+    """They may quote a secret. Here a printed one is an error."""
+    if host.adapter.transactional_scripts:
+        pytest.skip("warnings are not asked for here")
+    async with tenants(host) as [tenant], host.adapter.script_session(tenant, SECONDS) as session:
+        await session.begin()
+        await session.run("SET SESSION sql_mode = ''", SECONDS)
+        await session.run("CREATE TABLE pets (name varchar(2))", SECONDS)
+        assert await session.run("INSERT INTO pets VALUES ('Rex')", SECONDS) == 1
+        assert await session.run("SELECT CAST('Rex' AS signed)", SECONDS) == 1
+
+
 async def test_a_dry_run_meets_what_a_commit_would(host: EngineHost) -> None:
     if not host.adapter.transactional_scripts:
         pytest.skip("scripts are no transactions here")

@@ -3,6 +3,7 @@
 import asyncio
 import secrets
 import time
+from typing import Any
 
 import aiomysql
 import pymysql
@@ -31,6 +32,13 @@ _WANTS_DATA = {
     1644,  # a routine's own refusal
 }
 _FETCHED_AT_ONCE = 1000
+
+
+class _Rows(aiomysql.SSCursor):  # type: ignore[misc]  # the driver is untyped
+    """Throws rows away as they come: a script may select more than fits."""
+
+    async def _show_warnings(self, conn: Any) -> None:
+        """The driver would print them, and they may quote what is in a statement."""
 
 
 class MySQLScript(ScriptSession):
@@ -69,8 +77,7 @@ class MySQLScript(ScriptSession):
         raise NotImplementedError
 
     async def _run(self, statement: str) -> int | None:
-        # Rows are thrown away as they come: a script may select more than fits.
-        async with self._connection.cursor(aiomysql.SSCursor) as cursor:
+        async with self._connection.cursor(_Rows) as cursor:
             await cursor.execute(statement)
             if cursor.description is None:
                 changed: int = cursor.rowcount
