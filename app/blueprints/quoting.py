@@ -12,8 +12,9 @@ def quote(value: Value, kind: VariableType, dialect: Engine) -> str:
     if kind is VariableType.BOOLEAN:
         return "TRUE" if value else "FALSE"
     if kind in (VariableType.INTEGER, VariableType.NUMBER):
-        assert not isinstance(value, str)
-        return f" {value!r}" if value < 0 else repr(value)
+        text = repr(value)
+        # Minus zero too.
+        return f" {text}" if text.startswith("-") else text
     assert isinstance(value, str)
     if kind is VariableType.IDENTIFIER:
         mark = '"' if dialect is Engine.POSTGRES else "`"

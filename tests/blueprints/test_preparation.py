@@ -135,6 +135,12 @@ def test_no_value_of_thousands_changes_the_statements(
     _check(dialect, {"text": text, "table": table, "column": column, "number": number})
 
 
+@each_engine
+@pytest.mark.parametrize("number", [-1, -0.0, -1e-320, 1e300, -(2**63)])
+def test_a_sign_makes_no_comment(dialect: Engine, number: float) -> None:
+    _check(dialect, {"text": "", "table": "t", "number": number})
+
+
 def test_values_are_quoted_for_each_engine() -> None:
     values = {"table": 'we"ird`', "text": "it's \\", "length": 7, "flag": False, "number": 2.5}
     postgres, mysql = (prepare(SCRIPT, dialect, DEFINITIONS, values) for dialect in (Engine.POSTGRES, Engine.MYSQL))
