@@ -45,6 +45,11 @@ def objects_of(engine: str, name: str) -> list[str]:
     return [f"{kind} {name}" for kind in kinds]
 
 
+def reader_of(engine: str, name: str) -> list[str]:
+    """What `objects` lists of the account that reads for a tenant's questions."""
+    return [f"{kind} {name}_ro" for kind in (("role",) if engine == Engine.POSTGRES else ("role", "grant"))]
+
+
 async def login(connection_string: str) -> int:
     """Logs in as a tenant, makes a table, fills it and returns its number of rows."""
     statements = ("CREATE TABLE IF NOT EXISTS visits (n integer)", "INSERT INTO visits VALUES (1)")

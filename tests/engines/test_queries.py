@@ -270,3 +270,20 @@ async def test_a_description_is_known_again_until_something_changes(host: Engine
             assert now.tables != known.tables, change
             known = now
         assert [table.name for table in (known.tables if known else [])] == ["a"]
+
+
+async def test_a_frozen_database_is_read_and_not_written(host: EngineHost) -> None:
+    async with tenants(host) as [tenant]:
+        await prepare(host, tenant, "CREATE TABLE kept (n INT)", "INSERT INTO kept VALUES (1)")
+        await host.adapter.freeze(tenant)
+        await host.adapter.make_reader(tenant, PASSWORD)
+        assert (await read(host, tenant, "SELECT n FROM kept"))["rows"] == [{"n": 1}]
+        async with host.adapter.writing(tenant, LIMITS) as session:
+            with pytest.raises(QueryFailed):
+                await session.write("INSERT INTO kept VALUES (2)")
+        async with host.adapter.writing(tenant, LIMITS) as session:
+            assert await session.write("DELETE FROM kept WHERE n = 1") == 1
+        await host.adapter.thaw(tenant)
+        async with host.adapter.writing(tenant, LIMITS) as session:
+            assert await session.write("INSERT INTO kept VALUES (3)") == 1
+        assert (await read(host, tenant, "SELECT n FROM kept"))["rows"] == [{"n": 3}]

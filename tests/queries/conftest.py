@@ -55,10 +55,12 @@ class Asked:
         return rows
 
 
-async def database_of(service: RunningService, engine: str, *, tier: str = "enterprise") -> Asked:
+async def database_of(
+    service: RunningService, engine: str, *, tier: str = "enterprise", tables: tuple[str, ...] = SCHEMA
+) -> Asked:
     caller = await service.caller(tier=tier)
     asked = Asked(caller, await caller.created(db_type=engine))
-    await asked.run(*SCHEMA)
+    await asked.run(*tables)
     return asked
 
 

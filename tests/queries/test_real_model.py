@@ -9,6 +9,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
+import httpx
 import pytest
 import structlog
 
@@ -58,7 +59,10 @@ async def test_random_questions(service: RunningService) -> None:
     service.model.url, kept = os.environ["MODEL_URL"], service.model.url
     engines = ["postgres", *(["mysql"] if service.mysql is not None else [])]
     try:
-        async with service.another_api(NL_TIMEOUT_SECONDS="120") as (http, _):
+        async with (
+            service.another_api(NL_TIMEOUT_SECONDS="900") as (near, _),
+            httpx.AsyncClient(base_url=near.base_url, timeout=None) as http,
+        ):
             tally: Counter[str] = Counter()
             for engine in engines:
                 caller = await service.caller(tier="enterprise")
@@ -87,6 +91,7 @@ async def ask_all(service: RunningService, asked: Asked, texts: list[str], tally
             body = answer.json()
             code = body["result"]["type"] if answer.status_code == 200 else body["error"]["code"]
             tally[f"{answer.status_code} {code}"] += 1
+            log.info("asked", number=sum(tally.values()), question=text, code=code, answer=answer.text[:300])
             assert answer.status_code < 500 or code == "query_execution_failed", json.dumps(body)
             if code == "select":
                 assert await contents(asked) == before, text
