@@ -20,7 +20,8 @@ _AT_ONCE = 4
 _DISCARDS = 50
 """In one transaction; the next look has the others."""
 _LIVE_SECONDS = 15
-"""How long a create that somebody waits for holds up the refill. One that takes longer waits for something else."""
+"""How long a create that somebody waits for slows the refill down to one member at a time. Not to none: where somebody
+always waits, the pool would never be filled again."""
 
 log = structlog.get_logger(__name__)
 
@@ -70,8 +71,9 @@ async def _refill_one(box: SecretBox, target: Target, older_than: datetime) -> _
         for member in decision.discard[:_DISCARDS]:
             await discard_member(member.uuid)
         begun, full = 0, False
-        if decision.missing and not await _somebody_waits(target):
-            begun, full = await _begin(box, target, decision)
+        if decision.missing:
+            at_once = 1 if await _somebody_waits(target) else _AT_ONCE
+            begun, full = await _begin(box, target, decision, at_once)
         if full and decision.aged and not decision.discard:
             # There is no room for the new beside the old.
             await discard_member(decision.aged[0].uuid)
@@ -88,10 +90,10 @@ async def _refill_one(box: SecretBox, target: Target, older_than: datetime) -> _
     return _Look(missing=missing, waits=waits, told=_told(target, decision, begun, full))
 
 
-async def _begin(box: SecretBox, target: Target, decision: Decision) -> tuple[int, bool]:
+async def _begin(box: SecretBox, target: Target, decision: Decision, at_once: int) -> tuple[int, bool]:
     """How many were begun, and whether there was no healthy host with room for more."""
     begun = 0
-    for _ in range(min(decision.missing, _AT_ONCE - decision.making)):
+    for _ in range(min(decision.missing, at_once - decision.making)):
         host = await place(target.engine, target.region, member_connections())
         if host is None or host.sick:
             return begun, True
