@@ -42,6 +42,7 @@ class _Analyzer:
         except SqlError as error:
             self._unreadable(error)
             return self._analysis
+        self._watch.see_names(readable)
         for statement in parsed:
             if self._analysis.faults and not self._thorough:
                 break

@@ -4,6 +4,7 @@ A table that the script makes itself is empty and nobody waits for it, so the ru
 are there already leave it alone.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,8 +14,11 @@ from postgast.pg_query_pb2 import AlterTableType, ConstrType, Node, ObjectType
 from app.blueprints.analysis import Analysis
 from app.blueprints.postgres import names
 from app.blueprints.postgres.kinds import Description
+from app.sql.postgres.lexer import Kind, tokens
 
 MAX_NAME_BYTES = 63
+_LONG_WORD = re.compile(r"[\w$]{64}")
+_LONG_NAME = re.compile(r'"[^"]{64}|[^\x00-\x7f]{2}[^\s"]{14}')
 Found = tuple[str, str]
 
 
@@ -30,15 +34,17 @@ class Watch:
         if rule := _RULES.get(which):
             for name, message in rule(getattr(node, which), self._made):
                 self.analysis.notice(name, offset, message)
-        if what.makes and what.object:
-            if what.object_type in ("table", "materialized view"):
-                self._made.add(what.object)
-            for part in what.object.split("."):
-                if len(part.encode()) > MAX_NAME_BYTES:
-                    self.analysis.notice("identifier-too-long", offset, _TOO_LONG.format(name=part))
+        if what.makes and what.object and what.object_type in ("table", "materialized view"):
+            self._made.add(what.object)
 
-
-_TOO_LONG = "{name} is longer than 63 bytes and will be cut"
+    def see_names(self, script: str) -> None:
+        """The parser has cut them already, so they are looked for in the text."""
+        if not (_LONG_WORD.search(script) or _LONG_NAME.search(script)):
+            return
+        for kind, start, end in tokens(script):
+            name = script[start:end].strip('"') if kind in (Kind.WORD, Kind.QUOTED_NAME) else ""
+            if len(name.encode()) > MAX_NAME_BYTES:
+                self.analysis.notice("identifier-too-long", start, f"{name} is longer than 63 bytes and will be cut")
 
 
 def _drop(node: Any, made: set[str]) -> Iterator[Found]:
