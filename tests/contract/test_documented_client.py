@@ -54,6 +54,36 @@ async def test_a_blueprints_life(service: RunningService) -> None:
     assert (await client.call("deleteBlueprint", uuid=saved)).status_code == 404
 
 
+async def test_a_webhook_endpoints_life(service: RunningService) -> None:
+    client = DocumentedClient(service.http, (await service.caller()).api_key)
+    wish = {"url": "https://192.0.2.1.example.com/", "events": ["database.deleted"]}
+    made = await client.call("createWebhookEndpoint", wish, key="k")
+    assert made.status_code == 201
+    assert (await client.call("createWebhookEndpoint", wish, key="k")).json()["idempotency_replay"] is True
+    endpoint = made.json()["data"]["id"]
+    assert len((await client.call("listWebhookEndpoints", limit=1)).json()["data"]) == 1
+    assert (await client.call("rotateWebhookSecret", id=endpoint)).status_code == 201
+    pinged = await client.call("testWebhookEndpoint", id=endpoint)
+    assert (pinged.status_code, pinged.json()["data"]["status"]) == (200, "failed")
+    delivery = pinged.json()["data"]["id"]
+    (listed,) = (await client.call("listWebhookDeliveries", id=endpoint)).json()["data"]
+    assert listed["id"] == delivery
+    shown = await client.call("getWebhookDelivery", id=endpoint, delivery_id=delivery)
+    assert len(shown.json()["data"]["attempts"]) == 1
+    assert (await client.call("retryWebhookDelivery", id=endpoint, delivery_id=delivery)).status_code == 202
+    assert (await client.call("revokeWebhookEndpoint", id=endpoint)).status_code == 200
+    refused = [
+        await client.call("revokeWebhookEndpoint", id=endpoint),
+        await client.call("testWebhookEndpoint", id=endpoint),
+        await client.call("rotateWebhookSecret", id=endpoint),
+        await client.call("retryWebhookDelivery", id=endpoint, delivery_id=delivery),
+        await client.call("getWebhookDelivery", id=endpoint, delivery_id=delivery + 10**9),
+        await client.call("createWebhookEndpoint", {"url": "https://10.0.0.1/"}),
+        await client.call("listWebhookDeliveries", id=endpoint, starting_after=10**9),
+    ]
+    assert [answer.status_code for answer in refused] == [404, 404, 404, 404, 404, 422, 422]
+
+
 async def test_its_refusals(service: RunningService) -> None:
     caller = await service.caller(tier="free")
     client = DocumentedClient(service.http, caller.api_key)

@@ -146,6 +146,16 @@ async def test_a_dead_address_leaves_time_for_the_next(names: NameServer, outsid
         assert (await send(by, f"https://{NAME}:{outside.port}/")).delivered
 
 
+async def test_the_address_that_was_judged_is_the_one_that_is_dialled(names: NameServer, outside: Receiver) -> None:
+    """The receiver listens on 127.0.0.1 and on no other address of the machine."""
+    names.answers[NAME] = [["127.0.0.3"]]
+    async with sender(
+        resolve=names.resolve, webhook_allow_cidrs=("127.0.0.0/8",), webhook_ca_file=outside.ca_file
+    ) as by:
+        assert not (await send(by, f"https://{NAME}:{outside.port}/")).delivered
+    assert outside.connections == 0
+
+
 async def test_a_host_without_an_address() -> None:
     async def nothing(_: str) -> list[str]:
         return []

@@ -83,6 +83,23 @@ def test_what_is_not(url: str) -> None:
     assert str(refused.value).endswith(".")
 
 
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("http://example.com/", "begins with https://"),
+        ("https://user:secret@example.com/", "no user name and password"),
+        ("https://example.com/#a", "no fragment"),
+        ("https://example.com:0/", "from 1 to 65535"),
+        ("https://2130706433/", "four decimal numbers"),
+        ("https://[fe80::1%1]/", "no zone"),
+        ("https://example.com/" + "a" * 2048, "at most 2048"),
+    ],
+)
+def test_it_says_what_is_wrong(url: str, words: str) -> None:
+    with pytest.raises(UnusableURL, match=words):
+        parse_target(url)
+
+
 def test_the_host_header() -> None:
     assert parse_target("https://example.com/").authority == "example.com"
     assert parse_target("https://example.com:8443/").authority == "example.com:8443"

@@ -34,10 +34,10 @@ async def storm(running: Delivering, target: Receiver, *, events: int, rate: flo
 
 
 async def test_a_killed_worker_loses_nothing(running: Delivering, target: Receiver) -> None:
-    made = await storm(running, target, events=60, rate=15, kills=2, pause=1)
+    made = await storm(running, target, events=40, rate=15, kills=2, pause=1)
 
     async def all_recorded() -> bool:
-        return await made.statuses("fine") == {"delivered": 60}
+        return await made.statuses("fine") == {"delivered": 40}
 
     await until(all_recorded, timeout=60)
     for behaviour in ("500", "resetting"):
