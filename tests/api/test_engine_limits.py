@@ -27,11 +27,13 @@ async def test_postgres_takes_on_the_limit(caller: Caller, postgres_server: Runn
 
 async def test_mysql_takes_on_the_limit(caller: Caller, mysql_server: RunningServer) -> None:
     made = await caller.created(db_type="mysql")
-    body_of(await caller.patch(f"/databases/{made['uuid']}/quotas", {"connection_hard_limit": 2}))
-    rows = await query(
-        mysql_server, f"SELECT max_user_connections FROM mysql.user WHERE user = '{made['db_username']}'"
-    )
-    assert {limit for (limit,) in rows} == {2}
+    # Null is the plan's own, and never the 0 that means no limit at all here.
+    for limit, in_force in ((2, 2), (4, 4), (None, 10)):
+        body_of(await caller.patch(f"/databases/{made['uuid']}/quotas", {"connection_hard_limit": limit}))
+        rows = await query(
+            mysql_server, f"SELECT max_user_connections FROM mysql.user WHERE user = '{made['db_username']}'"
+        )
+        assert {seen for (seen,) in rows} == {in_force}
 
 
 async def test_the_first_limit_is_the_one_of_the_create(caller: Caller) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from app.engines.base import EngineError, EngineLimits, Tenant
 from tests.engines.harness import LIMITS, EngineHost, RefusedError, Session, new_tenant, refusal, session_of, tenants
+from tests.support.waiting import until
 
 FILLED = (
     "CREATE TABLE kept (n INT PRIMARY KEY, t VARCHAR(100))",
@@ -173,6 +174,26 @@ async def test_a_frozen_tenant_is_destroyed_without_a_trace(host: EngineHost) ->
         await _filled(host, tenant)
         await host.adapter.freeze(tenant)
     assert await host.catalog() == before
+
+
+async def test_space_that_deletions_left_is_given_back(host: EngineHost) -> None:
+    async with tenants(host) as [tenant]:
+        async with session_of(host, tenant) as session:
+            await session.run("CREATE TABLE loaded (t text)")
+            await session.run(host.load_statement(16))
+        full = (await host.adapter.measure([tenant.name]))[tenant.name].storage_bytes
+        await host.adapter.freeze(tenant)
+        async with session_of(host, tenant) as session:
+            await session.run("DELETE FROM loaded")
+
+        async def is_smaller() -> bool:
+            # The engines count what is dead, and purge it, a moment after the commit.
+            await host.adapter.reclaim(tenant)
+            return (await host.adapter.measure([tenant.name]))[tenant.name].storage_bytes < full - 12 * 2**20
+
+        await until(is_smaller, timeout=60)
+        async with session_of(host, tenant) as session:
+            assert await refusal(session, "INSERT INTO loaded VALUES ('x')") is not None
 
 
 async def test_nobody_is_frozen_who_is_not_there(host: EngineHost) -> None:

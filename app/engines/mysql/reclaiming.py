@@ -23,4 +23,4 @@ async def reclaim(connection: Connection, name: str) -> None:
         await connection.run("SET SESSION information_schema_stats_expiry = 0")
     for (table,) in await connection.run(_LOOSE, (name, WORTH_BYTES)):
         quoted = table.replace("`", "``")
-        await connection.run(f"OPTIMIZE NO_WRITE_TO_BINLOG TABLE `{name}`.`{quoted}`")
+        await connection.run(f"OPTIMIZE TABLE `{name}`.`{quoted}`")
