@@ -30,6 +30,7 @@ bench: $(STAMP) ## Measure creates against the engine's own statements, and the 
 	@$(BIN)/python -m benchmarks
 	@$(BIN)/python -m benchmarks.pool
 	@$(BIN)/python -m benchmarks.api
+	@$(BIN)/python -m benchmarks.questions
 
 openapi: $(STAMP) ## Write the API's description to docs/openapi.json
 	$(BIN)/python -m app.http.snapshot > docs/openapi.json

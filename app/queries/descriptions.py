@@ -21,7 +21,7 @@ class Descriptions:
 
     def keep(self, database: UUID, description: Description) -> None:
         self._kept.pop(database, None)
-        if description.version is None or len(description.tables) > _MOST_TABLES:
+        if len(description.tables) > _MOST_TABLES:
             return
         self._kept[database] = description
         while len(self._kept) > _MOST_DATABASES:

@@ -1,6 +1,6 @@
 """A model that answers at random: cut, mixed, mislabelled. No server error but the engine's own, and no read writes.
 
-RANDOM_ANSWERS is the number for each engine (60), RANDOM_SEED chooses others.
+RANDOM_ANSWERS is the number for each engine (30), RANDOM_SEED chooses others.
 """
 
 import json
@@ -52,7 +52,7 @@ async def test_random_answers(service: RunningService, engine: str) -> None:
     if engine == "mysql" and service.mysql is None:
         pytest.skip("no MySQL or MariaDB server on this machine")
     corpus: Any = postgres if engine == "postgres" else mysql
-    count, seed = int(os.environ.get("RANDOM_ANSWERS", "60")), int(os.environ.get("RANDOM_SEED", "7"))
+    count, seed = int(os.environ.get("RANDOM_ANSWERS", "30")), int(os.environ.get("RANDOM_SEED", "7"))
     chosen, asked = random.Random(seed), await database_of(service, engine, tables=corpus.FIXTURE)
     for _ in range(count):
         before = await contents(asked)

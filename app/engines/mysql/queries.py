@@ -93,7 +93,8 @@ class MySQLReadSession(_Session, ReadSession):
 
     async def describe(self, known: Description | None = None) -> Description:
         with _failing():
-            return Description(tables=await described.tables(self._connection, self._database))
+            tables = await described.tables(self._connection, self._database)
+            return known if known is not None and known.tables == tables else Description(tables=tables)
 
     async def read(self, sql: str) -> RowsRead:
         with _failing():
