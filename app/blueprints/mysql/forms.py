@@ -126,11 +126,13 @@ def _select(reader: Reader) -> Iterator[Found]:
 
 def _skip_parentheses(reader: Reader) -> None:
     depth = 0
-    while reader.peek() is not None:
-        depth += (reader.word() == "(") - (reader.word() == ")")
-        reader.at += 1
+    for index in range(reader.at, len(reader.words)):
+        word = reader.words[index]
+        depth += (word == "(") - (word == ")")
         if depth == 0:
+            reader.at = index + 1
             return
+    reader.at = len(reader.words)
 
 
 _FORMS: dict[str, Callable[[Reader], Iterator[Found]]] = {
