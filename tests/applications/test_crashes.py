@@ -92,7 +92,7 @@ async def test_statements_that_stay_are_told_and_not_run_again(service: RunningS
     assert await tables(database) == ["a"]
 
 
-@pytest.mark.parametrize("dry_run", [False, True])
+@pytest.mark.parametrize("dry_run", [pytest.param(False, marks=pytest.mark.soak), True])
 async def test_a_rehearsal_is_cleared_away(service: RunningService, caller: Caller, dry_run: bool) -> None:
     database = await caller.created(db_type="mysql")
     before = await catalogs(service, database)
