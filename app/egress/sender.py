@@ -50,10 +50,13 @@ class Sender:
     """Keeps connections of its own: no proxies from the environment, no redirects, no cookies."""
 
     def __init__(self, settings: Settings, *, resolve: Resolve = resolve_by_system) -> None:
-        """Raises `OSError` or `ValueError` for settings that can't be used."""
+        """Raises `ValueError` for settings that can't be used."""
         context = ssl.create_default_context()
         if settings.webhook_ca_file is not None:
-            context.load_verify_locations(settings.webhook_ca_file)
+            try:
+                context.load_verify_locations(settings.webhook_ca_file)
+            except OSError as fault:
+                raise ValueError(f"HEADWATER_WEBHOOK_CA_FILE: {settings.webhook_ca_file}: {fault}") from None
         self.guard = Guard(AddressRule(settings.webhook_allow_cidrs), resolve)
         self._timeout = settings.webhook_timeout_seconds
         self._pool = httpcore.AsyncConnectionPool(
@@ -77,8 +80,9 @@ class Sender:
                 await self._exchange(parse_target(url), headers, body, seen)
         except (UnusableURL, AddressRefused) as fault:
             error = str(fault)
-        except (TimeoutError, httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError) as fault:
-            error = self._words(fault) if seen.code is None else None
+        except Exception as fault:
+            # Whatever a receiver makes go wrong, in TLS or below, is a failed attempt, and none of our own failures.
+            error = self._words(fault)
         if seen.code is not None:
             error = _judgement(seen.code)
         return Answer(
@@ -150,7 +154,9 @@ def _reason(fault: Exception) -> str:
     cause: BaseException | None = fault
     while cause is not None:
         if isinstance(cause, ssl.SSLError):
-            words = getattr(cause, "verify_message", "") or (cause.reason or words).replace("_", " ").lower()
+            # Which of the two it has depends on where in OpenSSL it came from.
+            words = getattr(cause, "verify_message", "") or getattr(cause, "reason", None) or words
+            words = words.replace("_", " ") if words.isupper() else words
         elif isinstance(cause, OSError):
             number = cause.errno or 0
             # One above 0 is the system's own, whose words name no address.

@@ -1,6 +1,7 @@
 """What clients do to webhook endpoints. Every function that changes something belongs in the request's transaction, and
 returns the workflow that the change asks for, to be started after the commit."""
 
+import asyncio
 from datetime import timedelta
 from uuid import UUID
 
@@ -21,6 +22,8 @@ from app.webhooks.records import AttemptRecord, DeliveryRecord, EndpointRecord
 from app.webhooks.schemas import CreateEndpoint
 from app.webhooks.signing import new_secret
 
+_LOOKUP_SECONDS = 3.0
+"""How long a create waits for a name server."""
 ENDPOINT, DELIVERY = "webhook endpoint", "webhook delivery"
 
 
@@ -28,7 +31,8 @@ async def url_fault(guard: Guard, url: str) -> str | None:
     """Why this URL can't be an endpoint's, in a sentence. A host that can't be resolved now is no fault: it is judged
     again whenever something is sent."""
     try:
-        await guard.addresses(parse_target(url).host)
+        async with asyncio.timeout(_LOOKUP_SECONDS):
+            await guard.addresses(parse_target(url).host)
     except (UnusableURL, AddressRefused) as fault:
         return str(fault)
     except (OSError, UnicodeError):

@@ -1,10 +1,12 @@
 """One request, bounded in time and in bytes, whatever the other side does."""
 
 import asyncio
+import ssl
 import time
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
@@ -130,6 +132,40 @@ async def test_one_whose_body_stalls_has_answered(by: Sender, outside: Receiver)
 async def test_bytes_that_are_no_text(by: Sender, outside: Receiver) -> None:
     outside.replies["/hook?a=b"] = answer(500, body=b"\xff\x00caf\xc3\xa9")
     assert (await send(by, outside)).body == "\ufffd\ufffdcafé"
+
+
+async def test_one_that_speaks_no_tls(by: Sender) -> None:
+    async def shout(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(shout, "127.0.0.1", 0)
+    async with server:
+        shouted = await by.send(f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/", {}, b"")
+    assert shouted.code is None
+    assert (shouted.error or "").startswith("No connection: ")
+
+
+async def test_any_fault_of_the_connection_is_a_failed_attempt(
+    by: Sender, outside: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(*_: object, **__: object) -> None:
+        raise ssl.SSLError(1, "decryption failed or bad record mac")
+
+    monkeypatch.setattr(by, "_exchange", broken)
+    lost = await send(by, outside)
+    assert not lost.delivered
+    assert "connection was lost" in (lost.error or "")
+
+
+@pytest.mark.parametrize("content", [None, "no certificate"])
+def test_an_authority_that_cant_be_read(tmp_path: Path, content: str | None) -> None:
+    file = tmp_path / "ca.pem"
+    if content is not None:
+        file.write_text(content)
+    with pytest.raises(ValueError, match=f"HEADWATER_WEBHOOK_CA_FILE: {file}"):
+        Sender(Settings(webhook_ca_file=file))
 
 
 RETRY_AFTER = {

@@ -1,13 +1,17 @@
 """Endpoints over the API: created with their secret, listed, revoked, and nobody else's."""
 
+import asyncio
 import re
 from typing import Any
 from uuid import uuid4
 
 import pytest
 
+from app.egress.addresses import AddressRule
+from app.egress.guard import Guard
 from app.events.types import EventType
 from app.store.session import fetch
+from app.webhooks import service
 from tests.support.answers import body_of, data_of
 from tests.support.client import Caller
 from tests.support.in_process import LoneApi
@@ -100,6 +104,17 @@ async def test_what_is_refused(lone: LoneApi, wish: str) -> None:
     error = body_of(answer, 422)["error"]
     assert (error["code"], error["details"]) == (code, {"field": field})
     assert not await fetch("SELECT 1 FROM webhook_endpoints")
+
+
+async def test_a_name_server_that_hangs_holds_up_no_create(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is asked again whenever something is sent."""
+    monkeypatch.setattr("app.webhooks.service._LOOKUP_SECONDS", 0.1)
+
+    async def silent(_: str) -> list[str]:
+        await asyncio.sleep(3600)
+        return []
+
+    assert await service.url_fault(Guard(AddressRule(), silent), "https://example.com/") is None
 
 
 async def test_an_unknown_event_is_answered_with_those_that_there_are(lone: LoneApi) -> None:
