@@ -1,6 +1,6 @@
 """The metrics pages of the API and of a worker, read as Prometheus reads them."""
 
-from app.contracts.queues import CONTROL_QUEUE, engine_queue
+from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, engine_queue
 from app.local.ports import LOOPBACK, free_port
 from tests.support.client import Caller
 from tests.support.in_process import LoneApi, lone_api
@@ -62,7 +62,7 @@ async def test_a_worker_tells_of_its_work(service: RunningService, caller: Calle
     assert more("headwater_provisioning_duration_seconds_sum", outcome="active", **POSTGRES) > 0
     assert more("headwater_activity_duration_seconds_count", activity="create_database", outcome="ok") >= 2
     assert more("headwater_activity_duration_seconds_count", activity="revoke_access", outcome="ok") >= 1
-    assert after.labels("headwater_task_queue_backlog", "queue") == {CONTROL_QUEUE, engine_queue(REGION)}
+    assert after.labels("headwater_task_queue_backlog", "queue") == {CONTROL_QUEUE, WEBHOOK_QUEUE, engine_queue(REGION)}
     assert after.value("temporal_worker_task_slots_available") > 0
     assert after.value("headwater_databases", status="active", **POSTGRES) >= 1
     assert made["uuid"] not in str(after.families)
