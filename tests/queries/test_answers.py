@@ -342,3 +342,16 @@ async def test_a_schema_that_has_changed_since_the_last_question(service: Runnin
     body_of(await asked.ask({**sql("SELECT n FROM brand_new"), "delay": 0.3}))
     assert "brand_new" in service.model.seen[-1]["messages"][1]["content"]
     await asked.run("DROP TABLE brand_new")
+
+
+async def test_servers_that_know_no_json_schema(service: RunningService, on_postgres: Asked) -> None:
+    kept, service.model.forms = service.model.forms, set()
+    try:
+        for forms in ({"json_object"}, {"none"}):
+            service.model.forms = forms
+            async with service.another_api() as (http, _):
+                for _ in range(2):
+                    body_of(await ask_at(http, on_postgres, sql("SELECT 1")))
+            service.model.seen.clear()
+    finally:
+        service.model.forms = kept

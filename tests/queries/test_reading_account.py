@@ -1,0 +1,93 @@
+"""The SELECT-only account over its life: made at the first question, mended when something of it is gone, forgotten
+with its database."""
+
+import asyncio
+from uuid import UUID
+
+from app.core.ids import engine_password
+from app.databases.lifecycle import record_destroyed
+from app.store.session import fetch
+from tests.e2e.hosts import postgres
+from tests.queries.conftest import Asked, database_of
+from tests.support.answers import body_of, data_of, error_of
+from tests.support.in_process import LoneApi
+from tests.support.model_server import sql
+from tests.support.service import RunningService
+from tests.support.store import store
+
+COUNT = sql("SELECT count(*) AS n FROM customers")
+
+
+async def answered(asked: Asked) -> None:
+    assert body_of(await asked.ask(COUNT))["result"]["rows"] == [{"n": 2}]
+
+
+async def as_superuser(service: RunningService, *statements: str) -> None:
+    async with postgres(service.postgres.admin_dsn) as connection:
+        for statement in statements:
+            await connection.execute(statement)
+
+
+async def test_it_is_made_at_the_first_question_and_sealed(service: RunningService) -> None:
+    asked = await database_of(service, "postgres")
+    reader = f"{asked.database['db_name']}_ro"
+    async with postgres(service.postgres.admin_dsn) as connection:
+        assert not await connection.fetchval("SELECT 1 FROM pg_roles WHERE rolname = $1", reader)
+        await asyncio.gather(*(answered(asked) for _ in range(6)))
+        row = await connection.fetchrow("SELECT * FROM pg_roles WHERE rolname = $1", reader)
+    assert row["rolcanlogin"]
+    assert not any(row[right] for right in ("rolsuper", "rolcreatedb", "rolcreaterole", "rolbypassrls"))
+    async with store(service.control_dsn):
+        [kept] = await fetch(
+            "SELECT r.* FROM query_readers r JOIN databases d ON d.id = r.database_id WHERE d.uuid = $1",
+            UUID(asked.database["uuid"]),
+        )
+    assert len(kept["password_sealed"]) > 32 + 12
+
+
+async def test_what_the_tenant_takes_from_it_is_given_back(service: RunningService) -> None:
+    asked = await database_of(service, "postgres")
+    await answered(asked)
+    reader = f'"{asked.database["db_name"]}_ro"'
+    await asked.run(f"REVOKE SELECT ON ALL TABLES IN SCHEMA public FROM {reader}")
+    await answered(asked)
+    await asked.run(
+        f"ALTER DEFAULT PRIVILEGES REVOKE SELECT ON TABLES FROM {reader}",
+        "CREATE TABLE later (n int)",
+    )
+    assert body_of(await asked.ask(sql("SELECT n FROM later")))["result"]["rows"] == []
+
+
+async def test_an_account_that_is_gone_is_made_again(service: RunningService) -> None:
+    asked = await database_of(service, "postgres")
+    await answered(asked)
+    await as_superuser(service, f"ALTER ROLE \"{asked.database['db_name']}_ro\" PASSWORD 'another'")
+    await answered(asked)
+
+
+async def test_a_database_whose_places_are_taken(service: RunningService) -> None:
+    asked = await database_of(service, "postgres")
+    await answered(asked)
+    await as_superuser(service, f'ALTER ROLE "{asked.database["db_name"]}_ro" CONNECTION LIMIT 0')
+    answer = await asked.ask(COUNT)
+    error_of(answer, 503, "database_unreachable")
+    assert int(answer.headers["Retry-After"]) > 0
+
+
+async def test_many_questions_at_once_share_the_places(service: RunningService, asked: Asked) -> None:
+    answers = await asyncio.gather(*(asked.ask({**COUNT, "delay": 0.3}) for _ in range(20)))
+    assert [body_of(answer)["result"]["rows"] for answer in answers] == [[{"n": 2}]] * 20
+
+
+async def test_its_password_is_forgotten_with_the_database(lone: LoneApi) -> None:
+    uuid = UUID(data_of(await (await lone.caller()).create(), 202)["uuid"])
+    await fetch(
+        "INSERT INTO query_readers (database_id, password_sealed) SELECT id, $2 FROM databases WHERE uuid = $1",
+        uuid,
+        engine_password().encode(),
+    )
+    await record_destroyed(uuid)
+    assert await fetch("SELECT 1 FROM query_readers"), "it isn't deleted"
+    await fetch("UPDATE databases SET status = 'deleted' WHERE uuid = $1", uuid)
+    await record_destroyed(uuid)
+    assert not await fetch("SELECT 1 FROM query_readers")
