@@ -39,7 +39,7 @@ class Log:
 
     def fail(self, position: int, error: StatementFailed, duration_ms: int, *, at_line: int | None) -> str:
         """The message as it may be shown."""
-        message = self.hide(str(error)) + (f" (line {at_line})" if at_line is not None else "")
+        message = self.told(error) + (f" (line {at_line})" if at_line is not None else "")
         self._note(
             position,
             status=StatementStatus.FAILED,
@@ -48,6 +48,10 @@ class Log:
             error_message=message,
         )
         return message
+
+    def told(self, error: StatementFailed) -> str:
+        """What the engine says, as it may be shown and as our own database can keep it."""
+        return self.hide(str(error)).replace("\0", "\ufffd")
 
     def doubt(self, position: int) -> None:
         """It failed where there is no data, and may succeed where there is."""

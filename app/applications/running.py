@@ -94,7 +94,7 @@ class _Run(msgspec.Struct, frozen=True):
                 try:
                     await (session.roll_back(checked=True) if self.record.is_dry_run else session.commit())
                 except StatementFailed as error:
-                    fault = Fault(position=None, message=self.log.hide(str(error)), code=error.code)
+                    fault = Fault(position=None, message=self.log.told(error), code=error.code)
             if fault is not None:
                 with contextlib.suppress(EngineError):
                     await session.roll_back(checked=False)
