@@ -19,16 +19,26 @@ class EnforceQuotasWorkflow(EnforceQuotas):
 
     @workflow.run
     async def run(self) -> None:
+        try:
+            regions = await self._begin()
+        except ActivityError as failure:
+            if is_cancelled_exception(failure):
+                raise
+            workflow.set_current_details(f"Left to the next run: {reason(failure)}")
+            return
+        at = workflow.now()
+        await asyncio.gather(*(self._enforce(MeasureRegion(region=region, at=at)) for region in regions))
+
+    async def _begin(self) -> list[str]:
+        """Brings databases to plans that were changed; returns the regions."""
         followed = await workflow.execute_activity_method(
             QuotaActivities.follow_plans, **policies.upkeep("bring databases to plans that were changed")
         )
         if followed:
             self._tell("plans", f"{followed} databases get another connection limit")
-        regions = await workflow.execute_activity_method(
+        return await workflow.execute_activity_method(
             QuotaActivities.list_regions, **policies.upkeep("look which regions there are")
         )
-        at = workflow.now()
-        await asyncio.gather(*(self._enforce(MeasureRegion(region=region, at=at)) for region in regions))
 
     async def _enforce(self, request: MeasureRegion) -> None:
         doing = f"measure the databases in {request.region}"

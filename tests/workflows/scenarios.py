@@ -204,6 +204,13 @@ SCENARIOS = {
         [*LISTED, "measure_region"],
         details="test-1: left to the next run: as the script says",
     ),
+    "quotas-nothing-begun": Scenario(
+        EnforceQuotas,
+        None,
+        _once("follow_plans", STORE_UNAVAILABLE, times=UPKEEP_ATTEMPTS),
+        ["follow_plans"] * UPKEEP_ATTEMPTS,
+        details="Left to the next run: as the script says",
+    ),
     "remnant-removed": Scenario(RemoveRemnant, REMNANT, Script, ["remove_remnant"], details="Removed"),
     "remnant-host-away": Scenario(
         RemoveRemnant,
