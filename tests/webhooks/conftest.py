@@ -31,21 +31,21 @@ async def sending(control_dsn: str, receiving: Receiver) -> AsyncIterator[LoneAp
         yield api
 
 
-@pytest_asyncio.fixture(scope="module")
+@pytest_asyncio.fixture(scope="session")
 async def target(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Receiver]:
     """The receiver of `running`."""
     async with receiver(tmp_path_factory.mktemp("receiver")) as made:
         yield made
 
 
-@pytest_asyncio.fixture(scope="module")
+@pytest_asyncio.fixture(scope="session")
 async def own_temporal(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[TemporalService]:
     """No other worker takes the tasks of these tests."""
     async with servers.temporal(tmp_path_factory.mktemp("temporal")) as server:
         yield server
 
 
-@pytest_asyncio.fixture(scope="module")
+@pytest_asyncio.fixture(scope="session")
 async def running(
     tmp_path_factory: pytest.TempPathFactory,
     control_server: RunningServer,
@@ -53,7 +53,7 @@ async def running(
     own_temporal: TemporalService,
     target: Receiver,
 ) -> AsyncIterator[Delivering]:
-    """API and workers of a module. Attempts have 1.5 s, retries follow each other by 0.3 s."""
+    """API and workers for all tests of this folder. Attempts have 1.5 s, retries follow each other by 0.3 s."""
     dsn = await new_database(control_server.admin_dsn, template=database_name(migrated_dsn))
     folder = tmp_path_factory.mktemp("delivering")
     async with delivering(
