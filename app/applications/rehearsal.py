@@ -16,7 +16,6 @@ from app.applications.script import STATEMENT_SECONDS, Fault, run_all
 from app.blueprints.preparation import Statement
 from app.core.ids import engine_name, engine_password, scratch_marker
 from app.engines.base import EngineAdapter, EngineLimits, HostUnavailable, LoginRefused, NameTaken, Tenant
-from app.engines.errors import StatementUncertain
 
 _LIMITS = EngineLimits(connections=3)
 
@@ -50,8 +49,6 @@ async def rehearse(
         async with adapter.script_session(scratch, STATEMENT_SECONDS) as session:
             await session.begin()
             fault = await run_all(session, statements, log, on_copy=True)
-    except StatementUncertain as error:
-        fault = Fault(position=None, message=str(error), code=None)
     except HostUnavailable:
         await journal.note_loss()
         raise

@@ -8,7 +8,7 @@ import msgspec
 from app.applications.log import Log
 from app.blueprints.preparation import Statement
 from app.contracts.applications import SCRIPT_SECONDS
-from app.engines.errors import StatementFailed
+from app.engines.errors import StatementFailed, StatementUncertain
 from app.engines.scripts import ScriptSession
 
 STATEMENT_SECONDS = 300.0
@@ -34,7 +34,8 @@ async def run_all(
     session: ScriptSession, statements: Sequence[Statement], log: Log, *, durable: bool = False, on_copy: bool = False
 ) -> Fault | None:
     """The first failure, after which nothing more is run. With `durable`, nothing is begun that isn't written down
-    before; `on_copy`, what fails for want of data is no failure. Raises `HostUnavailable` and `StatementUncertain`."""
+    before; `on_copy`, what fails for want of data is no failure. Raises `HostUnavailable`, and `StatementUncertain`
+    where it isn't on a copy."""
     deadline = time.monotonic() + SCRIPT_SECONDS
     for position, statement in enumerate(statements):
         if statement.left_out is not None:
@@ -46,7 +47,8 @@ async def run_all(
         try:
             if began >= deadline:
                 raise StatementFailed(f"all statements together may take {SCRIPT_SECONDS:.0f} s, and these are over")
-            rows = await session.run(statement.text, min(STATEMENT_SECONDS, deadline - began))
+            seconds = min(STATEMENT_SECONDS, deadline - began)
+            rows = await (_run_on_copy if on_copy else _run)(session, statement.text, seconds)
         except StatementFailed as error:
             message = log.fail(position, error, _since(began), at_line=_line(statement, error))
             if not (on_copy and error.wants_data):
@@ -57,6 +59,18 @@ async def run_all(
     if durable:
         await log.flush()
     return None
+
+
+async def _run(session: ScriptSession, statement: str, seconds: float) -> int | None:
+    return await session.run(statement, seconds)
+
+
+async def _run_on_copy(session: ScriptSession, statement: str, seconds: float) -> int | None:
+    """What is in doubt there goes with the copy: it is a failure like any other."""
+    try:
+        return await session.run(statement, seconds)
+    except StatementUncertain as error:
+        raise StatementFailed(str(error)) from error
 
 
 def _since(began: float) -> int:

@@ -1,0 +1,73 @@
+"""A script's statements: where it stops, and what its log says."""
+
+from typing import cast
+
+import pytest
+
+from app.applications.journal import Journal
+from app.applications.log import Log
+from app.applications.schemas import StatementStatus
+from app.applications.script import run_all
+from app.blueprints.preparation import prepare
+from app.contracts.base import Engine
+from app.engines.errors import StatementFailed, StatementUncertain
+from app.engines.scripts import ScriptSession
+
+STATEMENTS = prepare("CREATE TABLE a (n integer);\nDO SLEEP(1000);\nDROP TABLE a;", Engine.MYSQL, {}, {})
+
+
+class Scripted(ScriptSession):
+    """Fails at the second statement."""
+
+    def __init__(self, failure: Exception) -> None:
+        self._failure = failure
+
+    async def begin(self) -> str:
+        return "session"
+
+    async def run(self, statement: str, seconds: float) -> int | None:
+        if statement.startswith("DO"):
+            raise self._failure
+        return 0
+
+    async def commit(self) -> None: ...
+
+    async def roll_back(self, *, checked: bool) -> None: ...
+
+
+def new_log() -> Log:
+    """Of which nothing is written."""
+    return Log(cast(Journal, None), STATEMENTS, lambda message: message.replace("hush", "***"))
+
+
+def statuses(log: Log) -> list[str]:
+    return [entry.status.value for entry in log.entries]
+
+
+async def test_it_stops_at_the_first_failure() -> None:
+    log = new_log()
+    fault = await run_all(Scripted(StatementFailed("hush\0", code="1064")), STATEMENTS, log)
+    assert fault is not None
+    assert fault.told(log) == "Statement 2 (line 2) failed: ***\ufffd [1064]"
+    assert statuses(log) == ["succeeded", "failed", "pending"]
+
+
+async def test_a_statement_in_doubt() -> None:
+    """In the database it is told as such; on a copy, which goes, it is a failure like any other."""
+    log = new_log()
+    with pytest.raises(StatementUncertain):
+        await run_all(Scripted(StatementUncertain("it took too long")), STATEMENTS, log)
+    assert log.entries[1].status is StatementStatus.RUNNING
+    log = new_log()
+    fault = await run_all(Scripted(StatementUncertain("it took too long")), STATEMENTS, log, on_copy=True)
+    assert fault is not None
+    assert "Statement 2 (line 2) failed: it took too long" in fault.told(log)
+
+
+async def test_want_of_data_is_no_failure_on_a_copy() -> None:
+    wanting = Scripted(StatementFailed("no such row", code="1452", wants_data=True))
+    log = new_log()
+    assert await run_all(wanting, STATEMENTS, log, on_copy=True) is None
+    assert statuses(log) == ["succeeded", "unknown", "succeeded"]
+    log = new_log()
+    assert await run_all(wanting, STATEMENTS, log) is not None
