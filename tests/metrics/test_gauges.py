@@ -1,20 +1,26 @@
 """What the installation holds and owes, as the metrics tell it."""
 
+from collections.abc import AsyncIterator
 from typing import Any
 from uuid import UUID
+
+import pytest_asyncio
 
 from app.store.session import fetch
 from tests.support.client import Caller
 from tests.support.in_process import LoneApi, lone_api
-from tests.support.metrics import Scrape, scrape
+from tests.support.metrics import scrape
 from tests.support.moves import make_active
 
 US, EU = "us-east-1", "eu-west-1"
 
 
-async def _page(control_dsn: str) -> Scrape:
+@pytest_asyncio.fixture
+async def lone(control_dsn: str) -> AsyncIterator[LoneApi]:
+    """With its page of metrics on its own port."""
     async with lone_api(control_dsn, metrics_port=8000) as api:
-        return await scrape(api.http)
+        await api.add_host()
+        yield api
 
 
 async def _created(caller: Caller, **fields: Any) -> str:
@@ -28,7 +34,7 @@ async def test_databases_by_what_they_are(lone: LoneApi) -> None:
     active, _, destroyed = [await _created(caller) for _ in range(3)]
     await make_active(active)
     await fetch("UPDATE databases SET status = 'deleted', destroyed_at = now() WHERE uuid = $1", UUID(destroyed))
-    page = await _page(lone.control_dsn)
+    page = await scrape(lone.http)
     assert page.value("headwater_databases", status="active", engine="postgres", region=US) == 1
     assert page.value("headwater_databases", status="provisioning") == 1
     assert page.value("headwater_databases", status="deleted") == 0
@@ -45,7 +51,7 @@ async def test_paused_and_frozen_ones(lone: LoneApi) -> None:
     for change in changes:
         uuid = await _created(caller)
         await fetch(f"UPDATE databases SET {change} WHERE uuid = $1", UUID(uuid))
-    page = await _page(lone.control_dsn)
+    page = await scrape(lone.http)
     assert page.value("headwater_databases_paused", engine="postgres", region=US, reason="runtime") == 1
     assert page.value("headwater_databases_paused", reason="resuming") == 1
     assert page.value("headwater_databases_frozen", engine="postgres", region=US) == 2
@@ -57,7 +63,7 @@ async def test_the_load_of_each_host(lone: LoneApi) -> None:
     await fetch("UPDATE engine_hosts SET draining = NOT draining, sick_until = now() + interval '1 hour'")
     for _ in range(2):
         await _created(caller, region=EU, connection_hard_limit=7)
-    page = await _page(lone.control_dsn)
+    page = await scrape(lone.http)
     host = {"host": "full:1", "region": EU, "engine": "postgres"}
     assert page.value("headwater_host_databases", **host) == 2
     assert page.value("headwater_host_connections_promised", **host) == 14
@@ -70,12 +76,12 @@ async def test_the_load_of_each_host(lone: LoneApi) -> None:
 
 
 async def test_the_age_of_what_waits(lone: LoneApi) -> None:
-    assert (await _page(lone.control_dsn)).value("headwater_workflow_starts_oldest_age_seconds") == 0
+    assert (await scrape(lone.http)).value("headwater_workflow_starts_oldest_age_seconds") == 0
     caller = await lone.caller()
     for _ in range(2):
         await _created(caller)
     await fetch("UPDATE workflow_starts SET created_at = now() - interval '90 s' WHERE id % 2 = 0")
-    page = await _page(lone.control_dsn)
+    page = await scrape(lone.http)
     assert page.value("headwater_workflow_starts_pending") == 2
     assert 90 <= page.value("headwater_workflow_starts_oldest_age_seconds") < 600
 
@@ -83,25 +89,25 @@ async def test_the_age_of_what_waits(lone: LoneApi) -> None:
 async def test_the_depth_of_the_pools(lone: LoneApi) -> None:
     await fetch("INSERT INTO pool_targets (region, engine, size) VALUES ($1, 'postgres', 7)", US)
     caller = await lone.caller()
-    assert (await _page(lone.control_dsn)).labels("headwater_pool_ready", "region") == {US}
+    assert (await scrape(lone.http)).labels("headwater_pool_ready", "region") == {US}
     made = [await _created(caller) for _ in range(2)]
     for uuid in made:
         await make_active(uuid)
     await fetch("UPDATE databases SET team_id = NULL WHERE uuid = $1", UUID(made[0]))
-    page = await _page(lone.control_dsn)
+    page = await scrape(lone.http)
     assert page.value("headwater_pool_ready", engine="postgres", region=US) == 1
     assert page.value("headwater_pool_size", engine="postgres", region=US) == 7
     assert page.value("headwater_databases", status="active") == 1
     await fetch("UPDATE engine_hosts SET draining = true")
-    assert (await _page(lone.control_dsn)).value("headwater_pool_ready") == 0
+    assert (await scrape(lone.http)).value("headwater_pool_ready") == 0
 
 
 async def test_findings_by_rule(lone: LoneApi) -> None:
-    assert (await _page(lone.control_dsn)).value("headwater_findings_oldest_age_seconds") == 0
+    assert (await scrape(lone.http)).value("headwater_findings_oldest_age_seconds") == 0
     await fetch(
         "INSERT INTO findings (rule, subject, detail, first_seen_at)"
         " SELECT 'a_rule', n::text, '', now() - interval '1 hour' FROM generate_series(1, 3) n"
     )
-    page = await _page(lone.control_dsn)
+    page = await scrape(lone.http)
     assert page.value("headwater_findings", rule="a_rule") == 3
     assert 3600 <= page.value("headwater_findings_oldest_age_seconds") < 4000
