@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from app.blueprints.analysis import Fault
+from app.blueprints.analysis import MAX_FAULTS, Fault
 from app.blueprints.variables import VariableType
 from app.contracts.base import Engine
 from app.sql.errors import SqlError
@@ -49,6 +49,8 @@ def find(script: str, dialect: Engine) -> Placeholders:
         for token in lexer.tokens(script):
             if token.start < done:
                 continue
+            if len(result.faults) > MAX_FAULTS:
+                break
             if lexer.is_code(token):
                 if script.startswith("{{", token.start):
                     done = _take(script, token.start, result)

@@ -13,8 +13,8 @@ from app.sql.mysql.lexer import Kind, Lexer, Token
 
 _DELIMITER = re.compile(r"delimiter(?:[ \t]+([^\s]+))?[^\n]*", re.IGNORECASE)
 _ROUTINES = frozenset({"procedure", "function", "trigger", "event"})
-# Words between CREATE and what is created.
-_HEADER_WORDS = 24
+# Between CREATE and what is created there can be so many.
+_HEADER_TOKENS = 40
 
 
 @dataclass(slots=True)
@@ -132,11 +132,13 @@ class _Splitter:
         """Whether the current statement creates something with a body."""
         if self._routine is None:
             words = [item for item in self._current.tokens if item.kind is Kind.WORD]
-            if words and self._text[words[0].start : words[0].end].lower() != "create":
+            if len(self._current.tokens) > _HEADER_TOKENS or (
+                words and self._text[words[0].start : words[0].end].lower() != "create"
+            ):
                 self._routine = False
             elif words and self._text[words[-1].start : words[-1].end].lower() in _ROUTINES:
                 self._routine = True
-            elif len(words) > _HEADER_WORDS or (words and self._opens(self._current.tokens[-1])):
+            elif words and self._opens(self._current.tokens[-1]):
                 self._routine = False
         return bool(self._routine)
 

@@ -30,16 +30,17 @@ class Token(NamedTuple):
     end: int
 
 
-_CONTINUED = r"(?:[ \t\f\v]|--[^\n\r]*)*[\n\r](?:[ \t\n\r\f\v]|--[^\n\r]*[\n\r])*"
-_ESCAPED = r"'[^'\\]*(?:(?:''|\\.)[^'\\]*)*'"
+# All repetitions are possessive: a script can't make them try again.
+_CONTINUED = r"(?:[ \t\f\v]|--[^\n\r]*+)*+[\n\r](?:[ \t\n\r\f\v]|--[^\n\r]*+[\n\r])*+"
+_ESCAPED = r"'[^'\\]*+(?:(?:''|\\.)[^'\\]*+)*+'"
 # A literal that goes on after a line break keeps the escapes of its first part.
 _TOKENS = re.compile(
     rf"""
       (?P<line_comment>--[^\n\r]*)
     | (?P<block_comment>/\*)
-    | (?P<escaped>[eE]{_ESCAPED}(?:{_CONTINUED}{_ESCAPED})*)
-    | (?P<string>(?:[uU]&|[bBxX])?'[^']*(?:''[^']*)*')
-    | (?P<name>(?:[uU]&)?"[^"]*(?:""[^"]*)*")
+    | (?P<escaped>[eE]{_ESCAPED}(?:{_CONTINUED}{_ESCAPED})*+)
+    | (?P<string>(?:[uU]&|[bBxX])?'[^']*+(?:''[^']*+)*+')
+    | (?P<name>(?:[uU]&)?"[^"]*+(?:""[^"]*+)*+")
     | (?P<dollar>\$(?:[A-Za-z_\u0080-\U0010ffff][A-Za-z0-9_\u0080-\U0010ffff]*)?\$)
     | (?P<open>[eEbBxX]'|[uU]&['"]|['"])
     | (?P<word>[A-Za-z_\u0080-\U0010ffff][A-Za-z0-9_$\u0080-\U0010ffff]*)

@@ -3,6 +3,7 @@
 from postgast import PgQueryError, split
 
 from app.sql.errors import SqlError
+from app.sql.postgres.lexer import tokens
 from app.sql.postgres.parser import parse_statements
 
 
@@ -12,8 +13,11 @@ def all_errors(text: str, first: SqlError, limit: int) -> list[SqlError]:
     if limit <= 1:
         return errors
     try:
+        # What our own lexer can't read might bring down the C scanner.
+        for _ in tokens(text):
+            pass
         pieces = split(text, method="scanner")
-    except PgQueryError:
+    except (SqlError, PgQueryError):
         return errors
     at = 0
     for piece in pieces:

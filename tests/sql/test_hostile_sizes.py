@@ -1,0 +1,42 @@
+"""Scripts that are made to be slow or deep: each is read or refused soon, whatever it holds."""
+
+import time
+
+import pytest
+
+from app.blueprints.validation import validate
+
+N = 100_000
+HOSTILE = {
+    "comments that might continue a literal": "SELECT E'a' " + "-- " * N + "x",
+    "an unclosed string of quotes": "SELECT '" + "''" * N,
+    "an unclosed escaped string": "SELECT E'" + "\\'" * N,
+    "an unclosed name": 'SELECT "' + '""' * N,
+    "unclosed backticks": "SELECT `" + "``" * N,
+    "unclosed comments": "/*" * N,
+    "unclosed dollars": "SELECT " + "$a$ $b$ " * N,
+    "empty statements": ";" * N * 5,
+    "parentheses": "SELECT " + "(" * N + "1" + ")" * N,
+    "cases": "CREATE PROCEDURE p() BEGIN " + "CASE " * N,
+    "blocks": "CREATE PROCEDURE p() " + "BEGIN " * N + "END; " * N,
+    "executable comments": "/*!50000 " * N,
+    "delimiter lines": "DELIMITER a\n" * N,
+    "placeholders": "SELECT " + "{{a}}, " * N + "1",
+    "backslashes": "\\x\n" * N,
+    "copies": "COPY t FROM stdin;\n" * N,
+    "a long chain": "SELECT 1" + " + 1" * N * 2,
+    "many errors": "SELEC 1;\n" * N,
+    "many forbidden statements": "COMMIT;\n" * N,
+    "words": "a " * N * 5,
+}
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("script", HOSTILE.values(), ids=HOSTILE.keys())
+def test_a_hostile_script_takes_no_longer_than_an_honest_one(script: str) -> None:
+    started = time.process_time()
+    for definitions in (None, {}):
+        verdict = validate(script[: 1024 * 1024], definitions)
+        assert len(verdict.errors) < 50
+
+    assert time.process_time() - started < 20
