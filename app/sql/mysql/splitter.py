@@ -131,14 +131,13 @@ class _Splitter:
     def _is_routine(self) -> bool:
         """Whether the current statement creates something with a body."""
         if self._routine is None:
-            words = [item for item in self._current.tokens if item.kind is Kind.WORD]
-            if len(self._current.tokens) > _HEADER_TOKENS or (
-                words and self._text[words[0].start : words[0].end].lower() != "create"
-            ):
+            tokens = self._current.tokens
+            words = [self._text[start:end].lower() for kind, start, end in tokens if kind is Kind.WORD]
+            if len(tokens) > _HEADER_TOKENS or words[:1] not in ([], ["create"]):
                 self._routine = False
-            elif words and self._text[words[-1].start : words[-1].end].lower() in _ROUTINES:
+            elif words and words[-1] in _ROUTINES:
                 self._routine = True
-            elif words and self._opens(self._current.tokens[-1]):
+            elif words and self._opens(tokens[-1]):
                 self._routine = False
         return bool(self._routine)
 
