@@ -51,11 +51,19 @@ _VISIBLE = "(b.team_id = any($2::bigint[]) OR b.is_system)"
 
 
 async def find_visible(blueprint: UUID, team_ids: list[int], *, lock: bool = False) -> BlueprintRecord | None:
-    """One of these teams' or everyone's, unless it is deleted."""
-    locking = "FOR NO KEY UPDATE OF b" if lock else ""
+    """One of these teams' or everyone's, unless it is deleted. With `lock` one of these teams' stays as it is until the
+    end of the transaction."""
+    if lock:
+        # By itself, before the reading: a statement that has waited for another's new version doesn't see that version
+        # yet, and would find none.
+        await fetch(
+            "SELECT 1 FROM blueprints b WHERE b.uuid = $1 AND b.team_id = any($2::bigint[]) FOR NO KEY UPDATE",
+            blueprint,
+            team_ids,
+        )
     return await fetch_one(
         BlueprintRecord,
-        f"{_SELECT} WHERE b.uuid = $1 AND {_VISIBLE} AND b.deleted_at IS NULL {locking}",
+        f"{_SELECT} WHERE b.uuid = $1 AND {_VISIBLE} AND b.deleted_at IS NULL",
         blueprint,
         team_ids,
     )

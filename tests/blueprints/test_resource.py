@@ -1,5 +1,6 @@
 """Blueprints over the API: saved, listed, changed, deleted; and those that are everyone's."""
 
+import asyncio
 from typing import Any
 from uuid import uuid4
 
@@ -82,6 +83,16 @@ async def test_the_version_rises_with_the_sql_alone(lone: LoneApi) -> None:
     rows = await fetch("SELECT version, sql_content FROM blueprint_versions ORDER BY version")
     assert [tuple(row) for row in rows] == [(1, SQL), (2, OTHER_SQL), (3, SQL)]
     assert (await changed(caller, blueprint, description=None))["description"] is None
+
+
+async def test_changes_at_once_follow_one_another(lone: LoneApi) -> None:
+    caller = await lone.caller()
+    blueprint = await made(caller)
+    await lone.warm_up()
+    answers = await asyncio.gather(
+        *(changed(caller, blueprint, sql_content=f"CREATE TABLE notes_{number} (id integer)") for number in range(4))
+    )
+    assert sorted(answer["version"] for answer in answers) == [2, 3, 4, 5]
 
 
 async def test_slugs_are_unique_in_a_team(lone: LoneApi) -> None:
