@@ -65,27 +65,27 @@ def require_active(record: DatabaseRecord) -> DatabaseRecord:
     return record
 
 
-_SELECT = """
-SELECT d.*, t.name AS team_name, h.host, h.port
-FROM databases d LEFT JOIN teams t ON t.id = d.team_id JOIN engine_hosts h ON h.id = d.host_id
-"""
+_SELECT = "SELECT d.*, t.name AS team_name, h.host, h.port FROM"
+_JOINS = "LEFT JOIN teams t ON t.id = d.team_id JOIN engine_hosts h ON h.id = d.host_id"
+# Locked beneath the joins: above them, a row that has moved to another host while it was waited for would be missed.
+_LOCKED = f"{_SELECT} (SELECT * FROM databases d WHERE {{}} FOR NO KEY UPDATE) d {_JOINS}"  # noqa: S608 - our own words
+_UNLOCKED = f"{_SELECT} databases d {_JOINS} WHERE {{}}"
 
 
 async def find(database: UUID) -> DatabaseRecord | None:
     """In whatever state, whosever it is."""
-    return await fetch_one(DatabaseRecord, f"{_SELECT} WHERE d.uuid = $1", database)
+    return await fetch_one(DatabaseRecord, _UNLOCKED.format("d.uuid = $1"), database)
 
 
 async def find_for_update(database: UUID) -> DatabaseRecord | None:
     """The same, locked until the end of the transaction."""
-    return await fetch_one(DatabaseRecord, f"{_SELECT} WHERE d.uuid = $1 FOR NO KEY UPDATE OF d", database)
+    return await fetch_one(DatabaseRecord, _LOCKED.format("d.uuid = $1"), database)
 
 
 async def find_owned(database: UUID, team_ids: list[int], *, lock: bool = False) -> DatabaseRecord | None:
     """One of these teams' databases, unless it is deleted."""
-    locking = "FOR NO KEY UPDATE OF d" if lock else ""
-    where = "WHERE d.uuid = $1 AND d.team_id = any($2::bigint[]) AND d.status <> 'deleted'"
-    return await fetch_one(DatabaseRecord, f"{_SELECT} {where} {locking}", database, team_ids)
+    where = "d.uuid = $1 AND d.team_id = any($2::bigint[]) AND d.status <> 'deleted'"
+    return await fetch_one(DatabaseRecord, (_LOCKED if lock else _UNLOCKED).format(where), database, team_ids)
 
 
 async def list_owned(team_ids: list[int], *, after: UUID | None, limit: int) -> list[DatabaseRecord]:

@@ -8,8 +8,9 @@ import msgspec
 from app.contracts.control import HostFailure
 from app.contracts.databases import Placement
 from app.databases import lifecycle, records
-from app.store.session import fetch
+from app.store.session import fetch, raw_connection, transaction
 from tests.support.in_process import LoneApi
+from tests.support.waiting import until
 
 
 async def _placed(lone: LoneApi) -> tuple[UUID, Placement]:
@@ -94,3 +95,31 @@ async def test_moves_and_creates_at_once_never_wait_for_each_other(lone: LoneApi
         _, created = await asyncio.gather(asyncio.gather(*work), asyncio.gather(*creates))
         assert {answer.status_code for answer in created} == {202}
         await fetch("UPDATE engine_hosts SET sick_until = NULL")
+
+
+async def test_who_waits_for_a_move_finds_the_moved_database(lone: LoneApi) -> None:
+    database, first = await _placed(lone)
+    other = await lone.add_host()
+    await lone.warm_up()
+    holds = asyncio.Event()
+
+    async def move() -> None:
+        async with transaction():
+            await fetch("UPDATE databases SET host_id = $2 WHERE uuid = $1", database, other)
+            holds.set()
+            await until(_somebody_waits)
+
+    async def read() -> int | None:
+        await holds.wait()
+        async with transaction():
+            found = await records.find_for_update(database)
+        return None if found is None else found.host_id
+
+    _, found = await asyncio.gather(move(), read())
+    assert first.host_id != other
+    assert found == other
+
+
+async def _somebody_waits() -> bool:
+    async with raw_connection() as connection:
+        return bool(await connection.fetchval("SELECT count(*) FROM pg_locks WHERE NOT granted"))
