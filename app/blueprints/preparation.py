@@ -8,6 +8,7 @@ import msgspec
 from app.blueprints import placeholders
 from app.blueprints.analysis import FoundStatement
 from app.blueprints.dialects import Reading, analyze, read
+from app.blueprints.hiding import MASK, hide
 from app.blueprints.placeholders import Placeholder
 from app.blueprints.quoting import quote
 from app.blueprints.shape import Span, same_shape
@@ -17,7 +18,7 @@ from app.contracts.base import Engine
 from app.sql.positions import Lines
 
 MAX_LOG_TEXT = 500
-HIDDEN = "'***'"
+HIDDEN = f"'{MASK}'"
 
 
 class ScriptError(Exception):
@@ -77,8 +78,7 @@ def hide_secrets(text: str, definitions: Mapping[str, Any] | None, values: Mappi
     for name, definition in check_definitions(definitions).items():
         value = (values or {}).get(name, definition.default)
         if definition.secret and value is not None and not isinstance(value, bool) and str(value):
-            for form in (str(value), str(value).replace("'", "''"), str(value).replace("\\", "\\\\")):
-                text = text.replace(form, "***")
+            text = hide(text, str(value))
     return text
 
 

@@ -1,0 +1,28 @@
+"""Secret values in engines' messages."""
+
+import pytest
+
+from app.blueprints.hiding import hide
+
+LONG = "Correct-Horse-Battery-Staple-" + "0123456789abcdef" * 8
+QUOTED = "pa'ss\\wo'rd-71d0c5e1"
+
+
+@pytest.mark.parametrize(
+    ("message", "value", "shown"),
+    [
+        ("bad value: 'hunter2'", "hunter2", "bad value: '***'"),
+        ("a, b, A", "a", "***, b, ***"),
+        (f"Duplicate entry '{LONG[:60]}...' for key 'k'", LONG, "Duplicate entry '***...' for key 'k'"),
+        (f'type "{LONG[:63].lower()}" does not exist', LONG, 'type "***" does not exist'),
+        (f'unterminated string at or near "{QUOTED[2:]}"', QUOTED, 'unterminated string at or near "***"'),
+        (f"near '{LONG}' and '{LONG}'", LONG, "near '***' and '***'"),
+        ("near 'pa''ss\\\\wo''rd-71d0c5e1'", QUOTED, "near '***'"),
+        ("nothing of it", LONG, "nothing of it"),
+        ("Horse and 89abcd", LONG, "Horse and 89abcd"),
+        ("STRASSE, İstanbul-secret", "İSTANBUL-secret", "STRASSE, ***"),
+        ("", LONG, ""),
+    ],
+)
+def test_no_telling_piece_of_a_value_is_left(message: str, value: str, shown: str) -> None:
+    assert hide(message, value) == shown
