@@ -204,7 +204,8 @@ _END = """
 UPDATE webhook_deliveries SET status = 'failed', error_message = $2, finished_at = now(), next_attempt_at = NULL
 WHERE id = $1 AND status = 'pending'
 """
-# What was asked for again meanwhile keeps its new round; what a revocation ended stays failed, unless it arrived.
+# What was asked for again meanwhile keeps its new round; what a revocation ended stays failed, unless it arrived. What
+# has arrived shows the answer that took it, whatever an attempt beside that one still comes to.
 _RECORD = """
 WITH kept AS (
     INSERT INTO webhook_attempts (delivery_id, response_code, error_message, response_body, duration_ms)
@@ -213,7 +214,7 @@ WITH kept AS (
 UPDATE webhook_deliveries SET
     attempt_count = attempt_count + 1,
     spent = spent + (round = $6)::int,
-    response_code = $2,
+    response_code = CASE WHEN status = 'delivered' AND NOT $7 THEN response_code ELSE $2 END,
     error_message = CASE WHEN status = 'pending' OR $7 THEN $3 ELSE error_message END,
     status = CASE WHEN round <> $6 THEN status WHEN $7 THEN 'delivered'
                   WHEN status = 'pending' AND $8 THEN 'failed' ELSE status END,

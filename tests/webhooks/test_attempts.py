@@ -156,6 +156,19 @@ async def test_a_delivery_that_was_asked_for_again_belongs_to_the_new_round(made
     assert (await made.attempts().make(made.ref(round=1))).status is DELIVERED
 
 
+async def test_what_was_delivered_shows_the_answer_that_took_it(made: Made) -> None:
+    made.receiving.replies["/hook"] = hang
+    hanging = asyncio.create_task(made.attempts().make(made.ref()))
+    await asyncio.sleep(0.3)
+    made.receiving.replies["/hook"] = answer(202)
+    await made.caller.request("POST", f"/webhook_endpoints/{made.endpoint}/deliveries/{made.delivery}/retries")
+    assert (await made.attempts().make(made.ref(round=1))).status is DELIVERED
+    await hanging
+    row = await made.row()
+    assert (row["status"], row["response_code"], row["error_message"]) == ("delivered", 202, None)
+    assert row["attempt_count"] == 2
+
+
 async def test_no_more_than_so_many_at_once_for_one_endpoint(made: Made) -> None:
     """The others are put off, each to another time, and none of that counts as an attempt."""
     made.receiving.replies["/hook"] = hang
