@@ -117,6 +117,9 @@ class Stack:
                 self._api_key = await seed(parts.control.dsn(), parts.secret_box, admins, last_key)
             except AppError as error:
                 raise StackError(error.message) from error
+        # From here on tenants may have addresses with these ports. A start that is broken off must not forget them:
+        # the next one would take a moved host for another.
+        stack_file.remember(self._home.folder, self._stack_file(parts))
         await all_of(
             launch(parts.api, f"{parts.api.url}/health/ready to answer 200"),
             launch(parts.worker, "its first poll"),

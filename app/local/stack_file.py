@@ -39,7 +39,12 @@ class StackFile(msgspec.Struct, frozen=True, kw_only=True):
 
 def write(home: Path, stack: StackFile) -> None:
     """Puts the file in place, readable by its owner alone."""
-    write_private(home / NAME, msgspec.json.format(msgspec.json.encode(stack), indent=2) + b"\n")
+    write_private(home / NAME, _encode(stack))
+
+
+def remember(home: Path, stack: StackFile) -> None:
+    """Keeps for the next start what this one has committed itself to, before it is ready: nobody finds it by this."""
+    write_private(home / _LAST_NAME, _encode(stack))
 
 
 def withdraw(home: Path) -> None:
@@ -55,8 +60,12 @@ def read(home: Path) -> StackFile | None:
 
 
 def read_last(home: Path) -> StackFile | None:
-    """The file of the last stack that was ready here."""
+    """The file of the last stack that was ready here, or that at least got as far as registering its hosts."""
     return _read(home / NAME) or _read(home / _LAST_NAME)
+
+
+def _encode(stack: StackFile) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(stack), indent=2) + b"\n"
 
 
 def _read(path: Path) -> StackFile | None:

@@ -56,12 +56,12 @@ class StackProcess:
         assert self._process is not None
         return await asyncio.wait_for(self._process.wait(), 60)
 
-    async def start(self) -> None:
-        """Returns when the stack says that it is ready."""
+    async def start(self, until: str = "Headwater is ready") -> None:
+        """Returns when the stack says that it is ready, or those words."""
         await self._spawn()
         process = self._process
         assert process is not None
-        await eventually(lambda: process.returncode is not None or "Headwater is ready" in self.output, timeout=90)
+        await eventually(lambda: process.returncode is not None or until in self.output, timeout=90)
         assert process.returncode is None, self.output
 
     async def stop(self, how: signal.Signals = signal.SIGTERM) -> int:

@@ -167,6 +167,24 @@ async def test_a_host_whose_port_was_taken_meanwhile_keeps_its_registration(tmp_
         await stack.stop()
 
 
+async def test_a_start_that_is_broken_off_forgets_no_host_that_it_moved(tmp_path: Path) -> None:
+    stack = StackProcess(tmp_path / "home", WITHOUT_MYSQL)
+    try:
+        await stack.start()
+        before = stack.stack.hosts[0]
+        await stack.stop()
+        with socket.create_server((LOOPBACK, before.port)):
+            await stack.start(until="worker: waiting for its first poll")
+            await stack.stop(signal.SIGKILL)
+        assert not (stack.home / "stack.json").exists()
+
+        await stack.start()
+        registered = await _fetch(stack.stack.control_dsn, "SELECT id, port FROM engine_hosts")
+        assert [tuple(row) for row in registered] == [(1, stack.stack.hosts[0].port)]
+    finally:
+        await stack.stop()
+
+
 async def test_a_given_mysqld_that_is_missing_is_an_error(tmp_path: Path) -> None:
     stack = StackProcess(tmp_path / "home", MYSQLD="/nonexistent/mysqld")
     assert await stack.run() == 1
