@@ -194,6 +194,19 @@ async def test_measure_follows_the_data(host: EngineHost) -> None:
         assert await host.adapter.measure([]) == {}
 
 
+@pytest.mark.parametrize("engine_server", ["oracle"], indirect=True, scope="session")
+async def test_what_lies_in_the_servers_own_file_is_measured_too(host: EngineHost) -> None:
+    """MySQL lets anybody put a table there, with no file of its own, and turn its statistics off."""
+    async with tenants(host) as [tenant], session_of(host, tenant) as session:
+        await session.run("CREATE TABLE loaded (t text) STATS_AUTO_RECALC=0 TABLESPACE=innodb_system")
+        await session.run(host.load_statement(MEGABYTES))
+        measured = (await host.adapter.measure([tenant.name]))[tenant.name].storage_bytes
+        assert MEGABYTES * 2**20 <= measured < 4 * MEGABYTES * 2**20
+        # Whoever locks it holds up nobody's measurement for long, and hides nothing.
+        await session.run("LOCK TABLES loaded WRITE")
+        assert (await host.adapter.measure([tenant.name]))[tenant.name].storage_bytes >= measured
+
+
 async def test_list_tenants_tells_ours_whole_and_in_part(host: EngineHost) -> None:
     part = new_tenant()
     async with tenants(host) as [whole]:

@@ -35,6 +35,8 @@ class Flavour(msgspec.Struct, frozen=True, kw_only=True):
     """The clause that sets a password."""
     sizes: str
     """Bytes on disk of InnoDB's tables, as rows `(database, bytes)`, for `%s` names."""
+    shared: str | None
+    """The databases, of `%s` names, with tables in files that aren't theirs alone; None where no tenant can do that."""
     cached_statistics: bool
     """Sizes in `information_schema.tables` are those of up to a day ago unless asked for anew."""
     recover: str
@@ -57,6 +59,11 @@ _SIZES = """
 SELECT SUBSTRING_INDEX(name, '/', 1) AS name, CAST(SUM(file_size) AS UNSIGNED)
 FROM information_schema.{tablespaces} WHERE SUBSTRING_INDEX(name, '/', 1) IN %s GROUP BY 1
 """
+# TABLESPACE=innodb_system asks for no privilege, and has no file whose size would tell.
+_SHARED = """
+SELECT DISTINCT SUBSTRING_INDEX(name, '/', 1) FROM information_schema.innodb_tables
+WHERE space_type <> 'Single' AND SUBSTRING_INDEX(name, '/', 1) IN %s
+"""
 MYSQL = Flavour(
     name="mysql",
     oldest=(8, 0),
@@ -68,6 +75,7 @@ MYSQL = Flavour(
     ),
     identified=_mysql_identified,
     sizes=_SIZES.format(tablespaces="innodb_tablespaces"),
+    shared=_SHARED,
     cached_statistics=True,
     recover="XA RECOVER CONVERT XID",
 )
@@ -78,6 +86,7 @@ MARIADB = Flavour(
     more_grants=(),
     identified=_mariadb_identified,
     sizes=_SIZES.format(tablespaces="innodb_sys_tablespaces"),
+    shared=None,
     cached_statistics=False,
     recover="XA RECOVER FORMAT='SQL'",
 )
