@@ -42,6 +42,16 @@ async def test_a_field_left_out_stays_and_null_clears_it(lone: LoneApi, field: s
     assert cleared["limits"] == OVERRIDES | {field: plan[field]}
 
 
+async def test_a_team_that_is_free_by_now_keeps_what_it_does_not_change(lone: LoneApi) -> None:
+    caller = await lone.caller()
+    uuid = await database(caller, **OVERRIDES)
+    await fetch("UPDATE teams SET tier = 'free' WHERE id = (SELECT team_id FROM databases WHERE uuid = $1)", UUID(uuid))
+    changed = data_of(await caller.patch(f"/databases/{uuid}/quotas", {"warning_threshold_pct": 70}))
+    assert changed["quotas"] == OVERRIDES | {"warning_threshold_pct": 70}
+    again = await caller.patch(f"/databases/{uuid}/quotas", {"storage_hard_limit_gb": 1.5})
+    assert field_of(again, "plan_limit_exceeded") == "storage_hard_limit_gb"
+
+
 async def test_a_free_team_may_not_raise_a_limit_above_its_plans(lone: LoneApi) -> None:
     caller = await lone.caller(tier="free")
     uuid = await database(caller)
