@@ -81,12 +81,25 @@ async def test_a_row_that_only_the_database_has(caller: Caller) -> None:
         caller,
         database,
         "CREATE TABLE a (id integer PRIMARY KEY); INSERT INTO a VALUES (1);"
-        "CREATE TABLE b (a_id integer, FOREIGN KEY (a_id) REFERENCES a (id));",
+        "CREATE TABLE b (a_id integer NOT NULL, FOREIGN KEY (a_id) REFERENCES a (id));",
     )
-    assert (await applied(caller, database, "INSERT INTO b VALUES (1)"))["status"] == "completed"
-    tried = await applied(caller, database, "INSERT INTO b VALUES (1)", dry_run=True)
-    assert tried["status"] == "rolled_back"
-    assert tried["execution_log"][0]["status"] == "unknown"
+    for script in (
+        "INSERT INTO b VALUES (1)",
+        "INSERT INTO b VALUES ((SELECT id FROM a))",
+        "SET @found = (SELECT id FROM a); INSERT INTO b VALUES (@found)",
+    ):
+        tried = await applied(caller, database, script, dry_run=True)
+        assert tried["status"] == "rolled_back", tried
+        assert tried["execution_log"][-1]["status"] == "unknown"
+        assert (await applied(caller, database, script))["status"] == "completed"
+
+
+async def test_a_null_that_no_data_would_mend(caller: Caller) -> None:
+    database = await caller.created(db_type="mysql")
+    script = "CREATE TABLE a (id integer NOT NULL); INSERT INTO a VALUES (NULL)"
+    application = await applied(caller, database, script)
+    assert "Nothing was changed." in application["error_message"]
+    assert await tables(database) == []
 
 
 @each_engine

@@ -1,6 +1,7 @@
 """A script on MySQL, which commits DDL as it goes: nothing of it can be taken back."""
 
 import asyncio
+import re
 import secrets
 import time
 from typing import Any
@@ -28,9 +29,13 @@ _LOST = {
 # Variables are quoted for this reading of quotes and backslashes.
 _MODE = "sql_mode = REPLACE(REPLACE(@@sql_mode, 'ANSI_QUOTES', ''), 'NO_BACKSLASH_ESCAPES', '')"
 _WANTS_DATA = {
+    1329,  # a cursor without rows
     1452,  # no row to refer to
     1644,  # a routine's own refusal
 }
+_NULL = 1048
+"""Where a column takes none. In a statement that looks something up, what it looks for may be missing."""
+_LOOKS_UP = re.compile(r"\bSELECT\b|@", re.IGNORECASE)
 _FETCHED_AT_ONCE = 1000
 
 
@@ -65,7 +70,7 @@ class MySQLScript(ScriptSession):
             self._connection.close()
             raise StatementUncertain(f"the statement took longer than {seconds:.0f} s and was stopped") from error
         except pymysql.MySQLError as error:
-            raise self._refusal(error) from error
+            raise self._refusal(error, statement) from error
         except (OSError, RuntimeError) as error:
             raise HostUnavailable("the session was lost") from error
 
@@ -90,12 +95,16 @@ class MySQLScript(ScriptSession):
                     pass
             return rows
 
-    def _refusal(self, error: pymysql.MySQLError) -> EngineError:
+    def _refusal(self, error: pymysql.MySQLError, statement: str) -> EngineError:
         number = error.args[0] if error.args and isinstance(error.args[0], int) else 0
         if number in _LOST or not self._connection.usable:
             return HostUnavailable("the session was lost", code=str(number) if number else None)
         message = str(error.args[1]) if len(error.args) > 1 else str(number)
-        return StatementFailed(message, code=str(number), wants_data=number in _WANTS_DATA)
+        return StatementFailed(message, code=str(number), wants_data=_wants_data(number, statement))
+
+
+def _wants_data(number: int, statement: str) -> bool:
+    return number in _WANTS_DATA or (number == _NULL and _LOOKS_UP.search(statement) is not None)
 
 
 async def end_script(connection: Connection, lock_name: str) -> ScriptEnd:
