@@ -3,6 +3,8 @@
 MASK = "***"
 _TELLING = 8
 """So many characters of a value in a row are taken for a quotation of it."""
+_SEARCHED = 10_000
+"""Of a longer value, the whole and the pieces of its beginning: a megabyte of pieces would keep the worker busy."""
 
 
 def hide(text: str, value: str) -> str:
@@ -10,6 +12,10 @@ def hide(text: str, value: str) -> str:
     of the value goes that is long enough to tell something. Of a shorter value, all of it."""
     forms = {value, value.replace("'", "''"), value.replace("\\", "\\\\")}
     forms |= {form.replace("'", "''") for form in forms}
+    if len(value) > _SEARCHED:
+        for form in forms:
+            text = text.replace(form, MASK)
+        forms = {form[:_SEARCHED] for form in forms}
     size = min(_TELLING, len(value))
     pieces = {form[at : at + size] for form in map(_folded, forms) for at in range(len(form) - size + 1)}
     folded = _folded(text)
