@@ -164,7 +164,11 @@ class ApiMachine(BlueprintSteps):
         operation, body, refusal = bad
         uuid = self._database(which).uuid if self.model.databases else str(uuid4())
         given = {} if operation == "createDatabase" else {"uuid": uuid}
-        self._refused(self.world.change(self._user(who), operation, body, **given), refusal)
+        user = self._user(who)
+        # Whether the team may have a database at all comes before where it could be.
+        if refusal.field == "region":
+            refusal = self.model.refuses_create(user, body) or refusal
+        self._refused(self.world.change(user, operation, body, **given), refusal)
 
     @rule(who=PLACES, tier=st.sampled_from(["free", "pro", "enterprise"]))
     def change_tier(self, who: int, tier: str) -> None:

@@ -112,7 +112,7 @@ async def test_our_own_logins_are_nobodys_use(on_bench: Bench, engine: str) -> N
     finally:
         verifying.cancel()
         await asyncio.gather(verifying, return_exceptions=True)
-    assert logins > 20
+    assert logins > 2
     assert (await on_bench.usage(made))["runtime_seconds"] == 0
     async with session_of(made):
         await on_bench.enforce(START + timedelta(seconds=180))
