@@ -10,6 +10,7 @@ from typing import Any
 from click.testing import CliRunner, Result
 
 from app.cli.main import main
+from app.store.engine import DB
 
 
 @dataclass(frozen=True)
@@ -22,10 +23,16 @@ class Headwater:
         return Headwater({**self.settings, **settings})
 
     async def run(self, *arguments: str) -> Result:
-        """In this process, in a thread: each command runs an event loop of its own."""
+        """In this process, in a thread: each command runs an event loop of its own, and opens its own connections
+        whatever the test holds open."""
         unset: dict[str, str | None] = {name: None for name in os.environ if name.startswith("HEADWATER_")}
         environ = unset | {f"HEADWATER_{name}": value for name, value in self.settings.items()}
-        return await asyncio.to_thread(CliRunner(env=environ).invoke, main, arguments)
+        outer = DB.config, DB.pool
+        DB.pool = None
+        try:
+            return await asyncio.to_thread(CliRunner(env=environ).invoke, main, arguments)
+        finally:
+            DB.config, DB.pool = outer
 
     async def json(self, *arguments: str) -> Any:
         """What a command prints with `--json`."""

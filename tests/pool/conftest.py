@@ -15,7 +15,7 @@ POOL_SIZE = 4
 
 
 @pytest_asyncio.fixture(scope="session")
-async def pooled(
+async def pooling(
     tmp_path_factory: pytest.TempPathFactory,
     control_server: RunningServer,
     postgres_server: RunningServer,
@@ -35,9 +35,15 @@ async def pooled(
             POOL_SIZE=str(POOL_SIZE),
             REFILL_INTERVAL_SECONDS="1",
         ) as service,
-        store(service.control_dsn),
     ):
         yield service
+
+
+@pytest_asyncio.fixture
+async def pooled(pooling: RunningService) -> AsyncIterator[RunningService]:
+    """The same, and this process connected to its database for the test."""
+    async with store(pooling.control_dsn):
+        yield pooling
 
 
 @pytest_asyncio.fixture
