@@ -118,6 +118,10 @@ MYSQL = {
         "CREATE TABLE t (a INT) PARTITION BY HASH (a) (PARTITION p DATA DIRECTORY = '/tmp')",
         "CREATE PROCEDURE p() BEGIN SELECT 1 INTO OUTFILE '/tmp/x'; END",
     ],
+    "locks that are not yours": [
+        "SELECT RELEASE_ALL_LOCKS()",
+        "CREATE PROCEDURE p() BEGIN DO release_all_locks (); END",
+    ],
     "about events": [
         *("CREATE EVENT e ON SCHEDULE EVERY 1 DAY DO SELECT 1", "DROP EVENT e", "ALTER EVENT e DISABLE"),
         "/*!50106 CREATE*/ /*!50117 DEFINER=`a`@`b`*/ /*!50106 EVENT e ON SCHEDULE EVERY 1 DAY DO SELECT 1 */",

@@ -31,6 +31,9 @@ def refusals(reader: Reader, what: Description) -> Iterator[Found]:
     if what.kind == "CREATE FUNCTION" and (index := reader.find("soname")) is not None:
         yield reader.item(index).start, SERVER.format(kind="CREATE FUNCTION … SONAME")
     yield from _files(reader)
+    if (index := reader.find("release_all_locks", "(")) is not None:
+        # By a lock of its session's a script that is being applied is known to be at work, and not to be begun again.
+        yield reader.item(index).start, "RELEASE_ALL_LOCKS would end locks that are not yours; name those you hold"
 
 
 def foreign_names(reader: Reader, what: Description) -> Iterator[Found]:
