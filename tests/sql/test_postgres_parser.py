@@ -1,5 +1,7 @@
 """The guards around PostgreSQL's parser: nothing brings the process down, and errors are where they are."""
 
+import ctypes
+
 import pytest
 
 from app.sql.errors import SqlError
@@ -79,3 +81,23 @@ def test_long_but_honest_scripts_parse(script: str) -> None:
 def test_a_nul_character_is_an_error() -> None:
     with pytest.raises(SqlError, match="NUL"):
         _parse("SELECT 1;\0 DROP TABLE t")
+
+
+def test_scripts_leave_no_thread_local_keys_behind() -> None:
+    for _ in range(20):
+        _parse("SELECT 1")
+    before = _free_thread_local_keys()
+    for _ in range(100):
+        _parse("SELECT 1")
+    assert _free_thread_local_keys() == before
+
+
+def _free_thread_local_keys() -> int:
+    """A process has about a thousand, and a library that gets none fails in its own way."""
+    library = ctypes.CDLL(None)
+    keys = []
+    while library.pthread_key_create(ctypes.byref(key := ctypes.c_uint()), None) == 0:
+        keys.append(key)
+    for key in keys:
+        library.pthread_key_delete(key)
+    return len(keys)
