@@ -42,6 +42,20 @@ async def test_a_branch_of_an_open_session_goes_with_it(host: EngineHost) -> Non
         await host.adapter.destroy(tenant)
 
 
+async def test_a_list_of_transactions_read_before_it_does_not_hide_it(host: EngineHost) -> None:
+    async with tenants(host) as [tenant]:
+        session = await prepare(host, tenant, "'first'")
+        await session.run("XA COMMIT 'first'")
+        # The server keeps what it tells here for a tenth of a second.
+        await as_root(host, "SELECT trx_id FROM information_schema.innodb_trx")
+        for statement in ("XA START 'next'", "INSERT INTO t VALUES (2)", "XA END 'next'", "XA PREPARE 'next'"):
+            await session.run(statement)
+        await host.adapter.revoke(tenant)
+        assert await prepared(host) == 0
+        await session.close()
+        await host.adapter.destroy(tenant)
+
+
 async def test_branches_of_sessions_long_gone_do_not_hold_up_destroy(host: EngineHost) -> None:
     async with tenants(host) as [tenant]:
         for number, xid in enumerate(("'gone'", "X'00ff27','',3")):

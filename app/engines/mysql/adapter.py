@@ -101,7 +101,7 @@ class MySQLAdapter(EngineAdapter):
         async with self._ours(tenant) as connection:
             if connection is not None:
                 await bookkeeping.mark_revoked(connection, tenant.name, True)
-                await removal.shut_out(connection, tenant.name)
+                await removal.shut_out(connection, self._connections, tenant.name)
 
     async def restore(self, tenant: Tenant, *, frozen: bool = False) -> None:
         check_tenant(tenant)

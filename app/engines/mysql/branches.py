@@ -7,13 +7,11 @@ every detached transaction of the server is the tenant's, and on MySQL also the 
 is seen to have prepared.
 """
 
-from app.engines.mysql.connections import Connection
+from app.engines.mysql.connections import Connection, Connections
 from app.engines.mysql.errors import NO_SUCH_BRANCH, ignored
 from app.engines.mysql.flavours import MYSQL
+from app.engines.mysql.transactions import DETACHED, open_transactions
 
-# A prepared transaction that no session holds any more shows the thread 0.
-_DETACHED = "SELECT trx_id FROM information_schema.innodb_trx WHERE trx_mysql_thread_id = 0"
-_OF_SESSIONS = "SELECT trx_id FROM information_schema.innodb_trx WHERE trx_mysql_thread_id IN %s"
 _HOLDING_TABLES = "SELECT DISTINCT engine_transaction_id FROM performance_schema.data_locks WHERE object_schema = %s"
 # MariaDB shows locks only while somebody waits for them; the waiting DROP DATABASE is ours.
 _HOLDING_UP = """
@@ -27,11 +25,11 @@ WHERE t.processlist_id IN %s AND e.xa_state = 'PREPARED'
 """
 
 
-async def transactions_of_sessions(connection: Connection, sessions: list[int]) -> set[int]:
+async def transactions_of_sessions(connections: Connections, sessions: list[int]) -> set[int]:
     """InnoDB's ids of the transactions that these sessions have open."""
     if not sessions:
         return set()
-    return {int(number) for (number,) in await connection.run(_OF_SESSIONS, (sessions,))}
+    return {transaction for transaction, session in await open_transactions(connections) if session in sessions}
 
 
 async def transactions_in_database(connection: Connection, name: str) -> set[int]:
@@ -62,15 +60,17 @@ async def roll_back(connection: Connection, xids: list[str]) -> None:
             await connection.run(f"XA ROLLBACK {xid}")
 
 
-async def roll_back_all_of(connection: Connection, transactions: set[int]) -> bool:
+async def roll_back_all_of(connection: Connection, connections: Connections, transactions: set[int]) -> bool:
     """Rolls back every branch of the server, if all of them belong to these transactions of one tenant whose
     sessions have ended. Returns whether it did: otherwise nobody can tell which are whose.
 
     The ids are read first. One that another's session still held then, and let go of since, shows among the
     detached transactions and stops this; one that is held still makes the two counts differ.
     """
+    if not transactions:
+        return False
     xids = await _prepared(connection)
-    detached = {int(number) for (number,) in await connection.run(_DETACHED)}
+    detached = {transaction for transaction, session in await open_transactions(connections) if session == DETACHED}
     if not detached or not detached <= transactions or len(xids) != len(detached):
         return False
     await roll_back(connection, xids)

@@ -98,6 +98,7 @@ class Connections:
         self._room = asyncio.Semaphore(POOL_SIZE)
         self._idle: list[tuple[float, Connection]] = []
         self._closed = False
+        self.reading_transactions = asyncio.Lock()
         self.host = f"{address.host}:{address.port}"
 
     async def close(self) -> None:

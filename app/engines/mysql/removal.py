@@ -10,7 +10,7 @@ from app.engines.mysql.connections import Connection, Connections
 from app.engines.mysql.errors import LOCK_WAIT_TIMEOUT
 from app.engines.mysql.sessions import end_sessions
 
-OBSERVE_SECONDS = 0.1
+OBSERVE_SECONDS = 0.15
 
 
 def account_name(name: str) -> str:
@@ -18,7 +18,7 @@ def account_name(name: str) -> str:
     return f"'{name}'@'%'"
 
 
-async def shut_out(connection: Connection, name: str) -> None:
+async def shut_out(connection: Connection, connections: Connections, name: str) -> None:
     """No login, no privilege, no session, and no prepared branch that can be told to be the tenant's. Raises
     `EngineError` when a session won't end."""
     found = await bookkeeping.look(connection, name)
@@ -27,14 +27,14 @@ async def shut_out(connection: Connection, name: str) -> None:
     if name in found.accounts:
         await connection.run(f"REVOKE ALL PRIVILEGES, GRANT OPTION FROM {account_name(name)}")
     # Only now: a session that is open keeps its rights, and a client that is still let in comes back.
-    transactions = await end_sessions(connection, name)
+    transactions = await end_sessions(connection, connections, name)
     transactions |= await branches.transactions_in_database(connection, name)
-    await branches.roll_back_all_of(connection, transactions)
+    await branches.roll_back_all_of(connection, connections, transactions)
 
 
 async def remove(connection: Connection, connections: Connections, name: str) -> None:
     """Database first: dropped accounts would leave its views and routines without their definer."""
-    await shut_out(connection, name)
+    await shut_out(connection, connections, name)
     await _drop_database(connection, connections, name)
     for account in (await bookkeeping.look(connection, name)).accounts:
         await connection.run(f"DROP USER IF EXISTS {account_name(account)}")
@@ -46,7 +46,7 @@ async def _drop_database(connection: Connection, connections: Connections, name:
         return
     async with connections.extra() as dropper, connections.extra() as observer:
         holders = await _drop_tables(dropper, observer, name)
-        rolled_back = await branches.roll_back_all_of(observer, holders)
+        rolled_back = await branches.roll_back_all_of(observer, connections, holders)
     if not (rolled_back and await _gave_way(connection, drop)):
         raise EngineError(
             f"something holds tables of {name}, most likely a prepared XA branch, and with others prepared on this "

@@ -5,7 +5,7 @@ import time
 
 from app.engines.base import EngineError
 from app.engines.mysql import branches
-from app.engines.mysql.connections import Connection
+from app.engines.mysql.connections import Connection, Connections
 from app.engines.mysql.errors import NO_SUCH_THREAD, ignored
 from app.engines.naming import HELPER_SEPARATOR
 
@@ -15,7 +15,7 @@ SETTLE_SECONDS = 0.05
 there twice, this far apart."""
 
 
-async def end_sessions(connection: Connection, name: str) -> set[int]:
+async def end_sessions(connection: Connection, connections: Connections, name: str) -> set[int]:
     """Ends every session of the tenant's accounts, with the branches that can be told to be theirs. Returns
     InnoDB's ids of the transactions that they had open. Raises `EngineError` after `END_SECONDS`."""
     deadline = time.monotonic() + END_SECONDS
@@ -24,7 +24,7 @@ async def end_sessions(connection: Connection, name: str) -> set[int]:
     empty_looks = 0
     while empty_looks < 2:
         sessions = await _sessions(connection, name)
-        transactions |= await branches.transactions_of_sessions(connection, sessions)
+        transactions |= await branches.transactions_of_sessions(connections, sessions)
         prepared += await branches.branches_of_sessions(connection, sessions)
         await _kill(connection, sessions)
         empty_looks = 0 if sessions else empty_looks + 1

@@ -1,0 +1,34 @@
+"""InnoDB's open transactions as they are now: the server answers from a copy, and renews it only when nobody has read
+it for a tenth of a second."""
+
+import asyncio
+import random
+import time
+
+from app.engines.base import EngineError
+from app.engines.mysql.connections import Connections
+
+_OPEN = "SELECT trx_id, trx_mysql_thread_id FROM information_schema.innodb_trx"
+_RENEWED_SECONDS = 0.1
+_GIVE_UP_SECONDS = 10
+DETACHED = 0
+"""The session of a prepared transaction whose own has ended."""
+
+
+async def open_transactions(connections: Connections) -> list[tuple[int, int]]:
+    """(InnoDB's id, id of its session) of all. Raises `EngineError` when others read too often for the copy to be
+    renewed."""
+    # One reader at a time, or those of one process would keep each other's copy from being renewed.
+    async with connections.reading_transactions, connections.extra() as witness:
+        # A list with this session's transaction in it was made after this line: no session had its id before.
+        await witness.run("START TRANSACTION WITH CONSISTENT SNAPSHOT")
+        deadline = time.monotonic() + _GIVE_UP_SECONDS
+        while True:
+            found = [(int(transaction), int(session)) for transaction, session in await witness.run(_OPEN)]
+            if any(session == witness.thread_id() for _, session in found):
+                return found
+            if time.monotonic() > deadline:
+                raise EngineError(
+                    f"the list of open transactions of {connections.host} isn't renewed: too many read it"
+                )
+            await asyncio.sleep(_RENEWED_SECONDS * random.uniform(1.1, 2))  # noqa: S311
