@@ -13,6 +13,8 @@ Value = TypeVar("Value")
 
 Name = Annotated[str, Meta(pattern=r"\A[a-z0-9][a-z0-9-]{0,62}\Z", min_length=1, max_length=63)]
 """Lowercase letters, digits and hyphens; starts with a letter or digit."""
+RegionCode = Annotated[str, Meta(pattern=r"\A[^\x00]*\Z", max_length=255)]
+"""Which ones there are, the catalog tells."""
 StorageGB = Annotated[float, Meta(gt=0, le=1_000_000)]
 Connections = Annotated[int, Meta(ge=1, le=100_000)]
 Percent = Annotated[int, Meta(ge=1, le=100)]
@@ -21,7 +23,7 @@ Percent = Annotated[int, Meta(ge=1, le=100)]
 class CreateDatabase(Struct, kw_only=True, forbid_unknown_fields=True):
     name: Name
     db_type: Engine = Engine.POSTGRES
-    region: str | UnsetType = UNSET
+    region: RegionCode | UnsetType = UNSET
     plan: Literal["free", "launch", "grow", "pro"] = "free"
     team_id: Annotated[int, Meta(ge=1, le=2**63 - 1)] | UnsetType = UNSET
     storage_hard_limit_gb: StorageGB | None = None

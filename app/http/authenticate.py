@@ -5,7 +5,7 @@ from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.auth.client_address import Address, Network, client_address
-from app.core.errors import rate_limit_headers
+from app.core.errors import Unauthorized, rate_limit_headers
 from app.web.services import Services
 
 
@@ -22,7 +22,7 @@ class Authenticate:
         services: Services = scope["litestar_app"].state.services
         headers = Headers.from_scope(scope)
         address = _address(scope, headers, services.trusted_proxies)
-        admitted = await services.admission.admit(headers.get("Authorization"), address)
+        admitted = await services.admission.admit(_authorization(headers), address)
         scope["user"] = admitted.principal
         left = admitted.allowance
         rate_limit = [
@@ -36,6 +36,14 @@ class Authenticate:
             await send(message)
 
         await self._app(scope, receive, send_with_rate_limit)
+
+
+def _authorization(headers: Headers) -> str | None:
+    """Raises `Unauthorized` for several that differ: which of them a proxy before us judged, nobody can tell."""
+    values = set(headers.getall("Authorization", []))
+    if len(values) > 1:
+        raise Unauthorized("There are several Authorization headers. Send one.")
+    return values.pop() if values else None
 
 
 def _address(scope: Scope, headers: Headers, trusted_proxies: tuple[Network, ...]) -> Address:

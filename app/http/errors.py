@@ -72,7 +72,8 @@ def _translate(request: Call, fault: HTTPException) -> AppError:
         return NotFound("path")
     if isinstance(fault, MethodNotAllowedException):
         message = f"{request.method} is not allowed on this path."
-        return MethodNotAllowed(message, headers=fault.headers)
+        methods = (fault.headers or {}).get("allow", "").split(", ")
+        return MethodNotAllowed(message, headers={"Allow": ", ".join(sorted(methods))})
     if isinstance(fault, ValidationException):
         return _invalid_parameter(fault)
     if fault.status_code == HTTP_413_REQUEST_ENTITY_TOO_LARGE:

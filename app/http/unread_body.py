@@ -1,4 +1,4 @@
-"""Reads what a request still sends before its refusal goes out.
+"""Reads what a request still sends before its refusal goes out, and tells a body that ends before its time.
 
 A server that answers and closes with bytes unread resets the connection, and the client, still writing, never sees the
 answer (RFC 9112, section 9.6). Bodies are therefore read to their end and thrown away, within bounds.
@@ -9,6 +9,8 @@ import contextlib
 
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, HTTPReceiveMessage, Message, Receive, ReceiveMessage, Scope, Send
+
+from app.core.errors import MalformedJSON
 
 _MOST_BYTES = 16 * 1024 * 1024
 _MOST_SECONDS = 5.0
@@ -25,16 +27,21 @@ class UnreadBodies:
             await self._app(scope, receive, send)
             return
         unread = True
+        # Whoever asks first sends nothing to a refusal.
+        asks_first = any(name == b"expect" and value.lower() == b"100-continue" for name, value in scope["headers"])
 
         async def receive_noting_the_end() -> HTTPReceiveMessage | ReceiveMessage:
             nonlocal unread
             message = await receive()
+            cut_short = unread and message["type"] == "http.disconnect"
             unread = message["type"] == "http.request" and bool(message.get("more_body"))
+            if cut_short:
+                raise MalformedJSON("The body ended before all of it was sent.")
             return message
 
         async def send_when_read(message: Message) -> None:
-            if message["type"] == "http.response.start" and unread:
-                with contextlib.suppress(TimeoutError):
+            if message["type"] == "http.response.start" and unread and not asks_first:
+                with contextlib.suppress(TimeoutError, MalformedJSON):
                     async with asyncio.timeout(_MOST_SECONDS):
                         await discard()
             await send(message)
@@ -49,10 +56,7 @@ class UnreadBodies:
 
 
 def _has_body(scope: Scope) -> bool:
-    sent = False
-    for name, value in scope["headers"]:
-        if name == b"expect" and value.lower() == b"100-continue":
-            # Whoever asks first sends nothing to a refusal.
-            return False
-        sent = sent or name == b"transfer-encoding" or (name == b"content-length" and value != b"0")
-    return sent
+    return any(
+        name == b"transfer-encoding" or (name == b"content-length" and value != b"0")
+        for name, value in scope["headers"]
+    )

@@ -8,7 +8,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 from app.queries.guard.verdict import SqlClass
 from app.web.request_id import current_request_id
 
-Question = Annotated[str, Meta(min_length=1, max_length=2000, pattern=r"\S")]
+Question = Annotated[str, Meta(min_length=1, max_length=2000, pattern=r"\A[^\x00]*[^\x00\s][^\x00]*\Z")]
 
 
 class AskQuestion(Struct, kw_only=True, forbid_unknown_fields=True):

@@ -16,6 +16,8 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 _EXACT = 2**53
 """Up to here a float stands for one integer."""
+_NUL = b"\\u0000"
+"""How JSON writes the character; raw, it is no JSON."""
 
 _MISSING = re.compile(r"missing required field `(?P<field>[^`]+)`")
 _UNKNOWN = re.compile(r"contains unknown field `(?P<field>[^`]+)`")
@@ -64,7 +66,11 @@ def decode(body: bytes, kind: type[T]) -> T:
     """The body as a struct. Raises `MalformedJSON`, `MissingRequiredField` or `InvalidField`."""
     try:
         with _as_malformed():
-            return msgspec.convert(_whole_numbers(_untyped(body, kind)), kind)
+            value = _whole_numbers(_untyped(body, kind))
+            struct = msgspec.convert(value, kind)
+            if _NUL in body:
+                _refuse_nul(value)
+            return struct
     except msgspec.ValidationError as fault:
         raise field_error(str(fault)) from None
 
@@ -107,11 +113,32 @@ def _whole_numbers(value: Any) -> Any:
     return [_whole_numbers(item) for item in value] if isinstance(value, list) else value
 
 
+def _refuse_nul(value: Any) -> None:
+    """Raises `InvalidField` for the first field with a NUL character in its text or its own name."""
+    for field, text in _texts(value, ""):
+        if "\x00" in text:
+            raise InvalidField(field, f"{field}: holds a NUL character, which no database stores in text.")
+
+
+def _texts(value: Any, path: str) -> Iterator[tuple[str, str]]:
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            inner = f"{path}.{key}" if path else key
+            yield inner, key
+            yield from _texts(item, inner)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _texts(item, f"{path}[{index}]")
+
+
 def field_error(fault: str, prefix: str = "") -> AppError:
     """An error that names the field, from one of msgspec's messages."""
     place = _PATH.match(fault)
     path = place["field"] if place else ""
-    what = (place["what"] if place else fault).replace(r"\\A", "^").replace(r"\\Z", "$")
+    # msgspec doubles the backslashes of a pattern; clients know neither \A nor \Z from the API's description.
+    what = (place["what"] if place else fault).replace("\\\\", "\\").replace(r"\A", "^").replace(r"\Z", "$")
     missing, unknown = _MISSING.search(what), _UNKNOWN.search(what)
     inner = ".".join(part for part in (prefix, path) if part)
     if missing:

@@ -33,6 +33,8 @@ def demands(scopes: Sequence[Scope], *, needs_key: bool) -> Callable[[Request[An
 
 
 def _check_idempotency_key(connection: ASGIConnection[Any, Any, Any, Any]) -> None:
+    if len(set(connection.headers.getall(IDEMPOTENCY_HEADER, []))) > 1:
+        raise InvalidField(IDEMPOTENCY_HEADER, "A request has one idempotency key.")
     key = idempotency_key(connection)
     if not key:
         raise MissingRequiredField(IDEMPOTENCY_HEADER)

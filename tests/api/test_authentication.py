@@ -39,6 +39,12 @@ async def test_a_malformed_header(shared: LoneApi, header: str) -> None:
     error_of(await shared.http.get("/api/v1/me", headers={"Authorization": value}), 401, "unauthorized")
 
 
+async def test_two_headers_that_differ(shared: LoneApi) -> None:
+    one, other = await shared.caller(), await shared.caller()
+    headers = [("Authorization", f"Bearer {caller.api_key}") for caller in (one, other)]
+    error_of(await shared.http.get("/api/v1/me", headers=headers), 401, "unauthorized")
+
+
 @pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER"])
 async def test_the_scheme_has_no_case(shared: LoneApi, scheme: str) -> None:
     caller = await shared.caller()

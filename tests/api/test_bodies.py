@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
+from app.http.app import describe
 from app.store.session import fetch
-from tests.support.answers import body_of, data_of, field_of
+from tests.support.answers import body_of, data_of, error_of, field_of
 from tests.support.client import Caller
 
 CREATE = [
@@ -26,6 +27,7 @@ CREATE = [
     ({"name": "a", "region": 1}, "region"),
     ({"name": "a", "region": "nowhere-1"}, "region"),
     ({"name": "a", "region": ""}, "region"),
+    ({"name": "a", "region": "a\x00"}, "region"),
     ({"name": "a", "plan": None}, "plan"),
     ({"name": "a", "plan": "gold"}, "plan"),
     ({"name": "a", "team_id": None}, "team_id"),
@@ -45,6 +47,8 @@ CREATE = [
     ({"name": "a", "warning_threshold_pct": "80"}, "warning_threshold_pct"),
     ({"name": "a", "colour": "red"}, "colour"),
     ({"name": "a", "Name": "b"}, "Name"),
+    ({"name": "a", "blueprint_variables": {"x": {"y": ["z", "\x00"]}}}, "blueprint_variables.x.y[1]"),
+    ({"name": "a", "blueprint_variables": {"x\x00": 1}}, "blueprint_variables.x\x00"),
     (None, "body"),
     ([], "body"),
     ("name", "body"),
@@ -94,6 +98,28 @@ async def test_a_change_that_cannot_be(asking: Caller, path: str, body: Any, fie
     assert field_of(await asking.patch(f"/databases/{made['uuid']}{path}", body), code) == field
     now = data_of(await asking.get(f"/databases/{made['uuid']}"))
     assert (now["name"], now["quotas"]) == (made["name"], made["quotas"])
+
+
+NUL = {
+    "/blueprints": {"name": "a", "sql_content": "SELECT 1", "variables": {"x": {"type": "string", "pattern": "\x00"}}},
+    "/query_executions": {"database_uuid": "00000000-0000-4000-8000-000000000000", "query": "a\x00"},
+}
+
+
+@pytest.mark.parametrize(("path", "field"), [("/blueprints", "variables.x.pattern"), ("/query_executions", "query")])
+async def test_a_nul_character_has_no_place(asking: Caller, path: str, field: str) -> None:
+    assert field_of(await asking.post(path, NUL[path])) == field
+
+
+async def test_a_backslash_before_u0000_is_no_nul_character(asking: Caller) -> None:
+    body = {"name": "a", "sql_content": r"SELECT '\u0000'"}
+    assert data_of(await asking.post("/blueprints", body), 201)["size_bytes"] == len(body["sql_content"])
+
+
+async def test_patterns_are_told_as_the_description_has_them(asking: Caller) -> None:
+    answer = await asking.post("/blueprints", {"name": "a\tb", "sql_content": "SELECT 1"})
+    described = describe()["components"]["schemas"]["CreateBlueprint"]["properties"]["name"]["pattern"]
+    assert f"'{described}'" in error_of(answer, 422, "invalid_field")["message"]
 
 
 @pytest.mark.parametrize("depth", [300, 900, 100_000])

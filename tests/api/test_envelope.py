@@ -45,7 +45,7 @@ async def test_an_unknown_path(lone: LoneApi, path: str) -> None:
 async def test_a_method_that_is_not_allowed(lone: LoneApi, method: str, path: str, allowed: set[str]) -> None:
     answer = await lone.http.request(method, path)
     error_of(answer, 405, "method_not_allowed")
-    assert {name.strip() for name in answer.headers["Allow"].split(",")} - {"OPTIONS", "HEAD"} == allowed
+    assert answer.headers["Allow"] == ", ".join(sorted({*allowed, "OPTIONS"}))
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"name=x", b'{"name": "\xff"}', b"\x00", b'{"name": "a",}', b"NaN"])

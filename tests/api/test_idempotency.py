@@ -113,6 +113,12 @@ async def test_a_key_that_cannot_be(lone: LoneApi, key: str) -> None:
     assert field_of(answer) == "Idempotency-Key"
 
 
+async def test_two_keys_that_differ(lone: LoneApi) -> None:
+    caller = await lone.caller()
+    headers = [("Authorization", f"Bearer {caller.api_key}"), ("Idempotency-Key", "k"), ("Idempotency-Key", "l")]
+    assert field_of(await lone.http.post("/api/v1/databases", json={"name": "a"}, headers=headers)) == "Idempotency-Key"
+
+
 @pytest.mark.parametrize("key", ["", "  ", '""'])
 async def test_an_empty_key_is_a_missing_one(lone: LoneApi, key: str) -> None:
     caller = await lone.caller()
