@@ -19,11 +19,13 @@
     ├── DatabaseNotActive        422 database_not_active
     ├── BlueprintInvalid         422 blueprint_invalid
     ├── SystemBlueprint          422 system_blueprint
+    ├── EndpointLimitReached     422 endpoint_limit_reached
     ├── UnsafeSQL                422 unsafe_sql
     ├── QueryNotTranslated       422 query_not_translated
     ├── RateLimitExceeded        429 rate_limit_exceeded
     ├── MonthlyQuotaExceeded     429 monthly_quota_exceeded
     ├── QueryAllowanceExceeded   429 query_allowance_exceeded
+    ├── PingsUnderWay            429 pings_under_way
     ├── InternalError            500 internal_error
     ├── QueryExecutionFailed     500 query_execution_failed
     ├── RevocationPending        503 revocation_pending
@@ -219,6 +221,18 @@ class SystemBlueprint(AppError):
     code, status = "system_blueprint", 422
 
 
+class EndpointLimitReached(AppError):
+    """The team has as many active webhook endpoints as it may. Revoking one makes room."""
+
+    code, status, transient = "endpoint_limit_reached", 422, True
+    example_details = MappingProxyType({"field": "team_id", "limit": 50})
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(
+            f"A team can have {limit} active webhook endpoints.", details={"field": "team_id", "limit": limit}
+        )
+
+
 class UnsafeSQL(AppError):
     """The question became SQL that is not executed: `reason` says why, `sql` is that SQL."""
 
@@ -285,6 +299,21 @@ class QueryAllowanceExceeded(AppError):
             f"Your team's {allowance} questions of today are used up.",
             details={"allowance": allowance},
             headers={"Retry-After": str(resets_in)},
+        )
+
+
+class PingsUnderWay(AppError):
+    """Pings to this endpoint, or to others of its team, still wait for their receivers."""
+
+    code, status = "pings_under_way", 429
+    example_details = MappingProxyType({"endpoint_id": 3})
+
+    def __init__(self, endpoint: int, frees_in: int) -> None:
+        """`frees_in`, in seconds, is when one of them has ended at the latest."""
+        super().__init__(
+            "Test deliveries are still under way.",
+            details={"endpoint_id": endpoint},
+            headers={"Retry-After": str(frees_in)},
         )
 
 

@@ -73,6 +73,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Networks that webhooks may be sent to although they are not public."""
     webhook_ca_file: Path | None = None
     """Authorities that sign receivers' certificates, beside those that this machine trusts."""
+    webhook_endpoints_per_team: int = 50
+    """Active ones."""
     webhook_timeout_seconds: float = 15
     """Of an attempt to deliver a webhook, from looking up the name to the answer."""
     webhook_concurrency: int = 8
@@ -144,6 +146,7 @@ _POSITIVE = {
     "revocation_timeout_seconds",
     "webhook_timeout_seconds",
     "webhook_concurrency",
+    "webhook_endpoints_per_team",
     "quota_interval_seconds",
     "refill_interval_seconds",
     "pool_max_age_seconds",

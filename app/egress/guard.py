@@ -5,9 +5,9 @@ again: a name server that changes its answer between check and connection gains 
 """
 
 import asyncio
-import socket
-from collections.abc import Awaitable, Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from ssl import SSLContext
 from time import monotonic
 from typing import Any
@@ -16,25 +16,24 @@ import httpcore
 from httpcore import AnyIOBackend, AsyncNetworkBackend, AsyncNetworkStream
 
 from app.egress.addresses import AddressRule
-
-Resolve = Callable[[str], Awaitable[list[str]]]
-"""From a host name, or an address, to all its addresses. Raises `OSError`."""
+from app.egress.lookups import Lookups, Resolve, resolve_by_system
 
 _MOST_ADDRESSES = 8
-_LOOKUPS = ThreadPoolExecutor(max_workers=64, thread_name_prefix="webhook-lookup")
-"""The system's resolver blocks, for half a minute where a name server hangs. In threads of its own it holds up nobody
-else, and an endpoint has few attempts at once."""
+_PARTY: ContextVar[str] = ContextVar("party", default="")
 
 
 class AddressRefused(Exception):
     """The host, or one of its addresses, is not public."""
 
 
-async def resolve_by_system(host: str) -> list[str]:
-    """As every program of this machine does: by its hosts file and its name servers."""
-    loop = asyncio.get_running_loop()
-    found = await loop.run_in_executor(_LOOKUPS, lambda: socket.getaddrinfo(host, None, type=socket.SOCK_STREAM))
-    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+@contextmanager
+def on_behalf_of(party: str) -> Iterator[None]:
+    """Names that are looked up within the block count as this party's."""
+    token = _PARTY.set(party)
+    try:
+        yield
+    finally:
+        _PARTY.reset(token)
 
 
 class Guard:
@@ -42,12 +41,12 @@ class Guard:
 
     def __init__(self, rule: AddressRule, resolve: Resolve = resolve_by_system) -> None:
         self._rule = rule
-        self._resolve = resolve
+        self._lookups = Lookups(resolve)
 
     async def addresses(self, host: str) -> list[str]:
         """All addresses of the host, every one of them admitted. Raises `AddressRefused` when a single one is not,
         and `OSError` for a host that can't be resolved."""
-        found = await self._resolve(host)
+        found = await self._lookups.addresses(host, _PARTY.get())
         if not found:
             raise OSError(f"{host} has no address")
         # Which address it was is not told: names of inside and their addresses are nobody's business.

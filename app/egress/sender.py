@@ -14,7 +14,8 @@ import msgspec
 from app.core.clock import utc_now
 from app.core.settings import Settings
 from app.egress.addresses import AddressRule
-from app.egress.guard import AddressRefused, Guard, GuardedBackend, Resolve, resolve_by_system
+from app.egress.guard import AddressRefused, Guard, GuardedBackend, on_behalf_of
+from app.egress.lookups import Resolve, resolve_by_system
 from app.egress.targets import Target, UnusableURL, parse_target
 
 CONNECT_SECONDS = 5.0
@@ -70,14 +71,15 @@ class Sender:
     async def close(self) -> None:
         await self._pool.aclose()
 
-    async def send(self, url: str, headers: dict[str, str], body: bytes) -> Answer:
-        """One POST. Whatever goes wrong is in the answer."""
+    async def send(self, url: str, headers: dict[str, str], body: bytes, *, party: str = "") -> Answer:
+        """One POST. Whatever goes wrong is in the answer. `party` is whom looking up the name counts for."""
         started = monotonic()
         seen = _Seen()
         error: str | None = None
         try:
-            async with asyncio.timeout(self._timeout):
-                await self._exchange(parse_target(url), headers, body, seen)
+            with on_behalf_of(party):
+                async with asyncio.timeout(self._timeout):
+                    await self._exchange(parse_target(url), headers, body, seen)
         except (UnusableURL, AddressRefused) as fault:
             error = str(fault)
         except Exception as fault:

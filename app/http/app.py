@@ -44,6 +44,7 @@ from app.store.session import connected
 from app.web.idempotency import Idempotency
 from app.web.request_id import RequestIds
 from app.web.services import Services
+from app.webhooks.ping import Pings
 from app.webhooks.routes import WebhookController
 
 _BODY_LIMIT = 1024 * 1024
@@ -60,6 +61,7 @@ def create_app(settings: Settings) -> ASGIApp:
     async def lifespan(app: Litestar) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
             app.state.services = await _open_services(stack, settings, box)
+            app.state.pings = Pings(box, app.state.services.sender, settings)
             app.state.questions = _open_questions(stack, settings, box)
             app.state.metrics = MetricsPage(installation)
             if settings.metrics_port and not on_own_port:
@@ -119,6 +121,11 @@ def _services(state: State) -> Services:
     return services
 
 
+def _pings(state: State) -> Pings:
+    pings: Pings = state.pings
+    return pings
+
+
 def _questions(state: State) -> Questions:
     questions: Questions = state.questions
     return questions
@@ -126,6 +133,7 @@ def _questions(state: State) -> Questions:
 
 _DEPENDENCIES = {
     "services": Provide(_services, sync_to_thread=False),
+    "pings": Provide(_pings, sync_to_thread=False),
     "questions": Provide(_questions, sync_to_thread=False),
 }
 

@@ -5,7 +5,6 @@ zero. An attempt that was recorded, with its answer lost, is not made again.
 """
 
 import random
-from contextlib import AsyncExitStack
 from datetime import datetime, timedelta
 from time import time
 from uuid import UUID
@@ -20,7 +19,7 @@ from app.egress.sender import Answer, Sender
 from app.store.session import fetch, fetch_one
 from app.webhooks import circuit
 from app.webhooks.gate import Gate, NoRoom
-from app.webhooks.records import secret_place
+from app.webhooks.records import party_of, secret_place
 from app.webhooks.signing import signed_headers
 
 _JITTER = 0.2
@@ -37,6 +36,7 @@ class _Due(msgspec.Struct, frozen=True, kw_only=True):
     id: int
     webhook_id: str
     endpoint_id: int
+    team_id: int
     event_type: str
     status: DeliveryStatus
     round: int
@@ -99,26 +99,25 @@ class Attempts:
         try:
             return await self._send(due)
         except NoRoom as full:
-            return await self._postpone(due, full.wait, "other attempts for this endpoint are under way")
+            return await self._postpone(due, full.wait, "other attempts for this endpoint or team are under way")
 
     async def _send(self, due: _Due) -> AttemptOutcome:
-        probing = False
-        async with AsyncExitStack() as stack:
-            if circuit.is_broken(due.slow_failures) and not self._is_overdue(due):
-                probing = not due.circuit_open and await circuit.take_probe(due.endpoint_id)
-                if not probing:
-                    wait = self._gate.book(due.endpoint_id, after=circuit.PAUSE_SECONDS)
-                    return await self._postpone(
-                        due, wait, "the receiver hangs, and is tried with one request at a time"
-                    )
-            else:
-                await stack.enter_async_context(self._gate.entered(due.endpoint_id))
-            answer = await self._sender.send(due.url, *self._signed(due))
+        probing = circuit.is_broken(due.slow_failures) and not self._is_overdue(due)
+        if probing and due.circuit_open:
+            return await self._wait_for_the_probe(due)
+        async with self._gate.entered(due.endpoint_id, due.team_id):
+            if probing and not await circuit.take_probe(due.endpoint_id):
+                return await self._wait_for_the_probe(due)
+            answer = await self._sender.send(due.url, *self._signed(due), party=party_of(due.team_id))
         outcome = await self._record(due, answer)
         await circuit.note(due.endpoint_id, answer, probing=probing)
         if answer.code is not None:
             self._gate.reopen(due.endpoint_id)
         return outcome
+
+    async def _wait_for_the_probe(self, due: _Due) -> AttemptOutcome:
+        wait = self._gate.book(due.endpoint_id, after=circuit.PAUSE_SECONDS)
+        return await self._postpone(due, wait, "the receiver hangs, and is tried with one request at a time")
 
     def _signed(self, due: _Due) -> tuple[dict[str, str], bytes]:
         """The headers and the body. Raises `InvalidSecret`."""
@@ -190,7 +189,7 @@ def body_of(payload: str) -> bytes:
 
 
 _DUE = """
-SELECT d.id, d.webhook_id, d.endpoint_id, d.event_type, d.status, d.round, d.spent, d.round_started_at,
+SELECT d.id, d.webhook_id, d.endpoint_id, w.team_id, d.event_type, d.status, d.round, d.spent, d.round_started_at,
        d.next_attempt_at, d.error_message, coalesce(d.payload, e.payload::text) AS payload, w.url,
        w.revoked_at IS NOT NULL AS revoked, w.slow_failures, coalesce(w.circuit_until > now(), false) AS circuit_open,
        ARRAY(SELECT s.uuid FROM webhook_secrets s WHERE s.endpoint_id = w.id

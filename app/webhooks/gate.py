@@ -1,4 +1,5 @@
-"""How many attempts of one endpoint this process makes at once. A receiver that hangs takes its share, and no more.
+"""How many attempts of one endpoint, and of one team, this process makes at once. A receiver that hangs takes its
+share, and no more; so does a team with many of them.
 
 Whoever finds no room doesn't wait for long in an activity's place: it is told when to come again. Those times are
 spread, so that a thousand deliveries to one dead receiver don't all come back in the same second.
@@ -7,8 +8,8 @@ spread, so that a thousand deliveries to one dead receiver don't all come back i
 import asyncio
 import random
 from collections import defaultdict
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from time import monotonic
 
 _PATIENCE_SECONDS = 0.25
@@ -18,6 +19,8 @@ _SLOW_SECONDS = 1.0
 _FIRST_RETURN_SECONDS = 1.0
 _SPACING_SECONDS = 0.1
 _FARTHEST_SECONDS = 120.0
+_ENDPOINTS_OF_A_TEAM = 8
+"""A team may have as many attempts under way as so many of its endpoints."""
 
 
 class NoRoom(Exception):
@@ -29,37 +32,47 @@ class NoRoom(Exception):
 
 
 class _Lane:
-    """One endpoint's attempts under way, when each began, and the next free time to come again."""
+    """Attempts under way of an endpoint or a team, when each began, and the next free time to come again."""
 
-    def __init__(self) -> None:
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.callers = 0
+        """Under way or waiting for room."""
         self.running: dict[object, float] = {}
         self.left = asyncio.Event()
         self.next_return = 0.0
+
+    @property
+    def full(self) -> bool:
+        return len(self.running) >= self.limit
+
+    @contextmanager
+    def occupied(self) -> Iterator[None]:
+        ticket = object()
+        self.running[ticket] = monotonic()
+        try:
+            yield
+        finally:
+            del self.running[ticket]
+            self.left.set()
 
 
 class Gate:
     """`limit` is the number of attempts at once for one endpoint."""
 
     def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._lanes: defaultdict[int, _Lane] = defaultdict(_Lane)
+        self._lanes: defaultdict[int, _Lane] = defaultdict(lambda: _Lane(limit))
+        self._teams: defaultdict[int, _Lane] = defaultdict(lambda: _Lane(limit * _ENDPOINTS_OF_A_TEAM))
 
     @asynccontextmanager
-    async def entered(self, endpoint: int) -> AsyncIterator[None]:
+    async def entered(self, endpoint: int, team: int) -> AsyncIterator[None]:
         """Counts as under way for the block. Raises `NoRoom` before it."""
-        lane = self._lanes[endpoint]
         deadline = monotonic() + _PATIENCE_SECONDS
-        while len(lane.running) >= self._limit:
-            await self._wait(endpoint, lane, deadline)
-        ticket = object()
-        lane.running[ticket] = monotonic()
-        try:
-            yield
-        finally:
-            del lane.running[ticket]
-            lane.left.set()
-            if not lane.running and lane.next_return <= monotonic():
-                self._lanes.pop(endpoint, None)
+        with self._lane(self._lanes, endpoint) as own, self._lane(self._teams, team) as whole:
+            while own.full or whole.full:
+                await self._wait(endpoint, own if own.full else whole, deadline)
+            with own.occupied(), whole.occupied():
+                yield
 
     def book(self, endpoint: int, *, after: float = _FIRST_RETURN_SECONDS) -> float:
         """Seconds, at least `after`, after which to come again: each caller gets another time."""
@@ -76,6 +89,18 @@ class Gate:
         """The receiver answers again: who comes now needn't queue behind those that were sent away."""
         if endpoint in self._lanes:
             self._lanes[endpoint].next_return = 0.0
+
+    @contextmanager
+    def _lane(self, lanes: defaultdict[int, _Lane], key: int) -> Iterator[_Lane]:
+        """Kept for as long as anyone needs it: two lanes of one endpoint would let in twice as many."""
+        lane = lanes[key]
+        lane.callers += 1
+        try:
+            yield lane
+        finally:
+            lane.callers -= 1
+            if not lane.callers and lane.next_return <= monotonic():
+                lanes.pop(key, None)
 
     async def _wait(self, endpoint: int, lane: _Lane, deadline: float) -> None:
         now = monotonic()

@@ -1,13 +1,18 @@
 """The test delivery: one request, made while the caller waits, through the same guard and under the same signature."""
 
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from time import time
 
 import msgspec
 
 from app.core.clock import utc_now
+from app.core.errors import PingsUnderWay
 from app.core.ids import new_uuid
 from app.core.secrets import SecretBox
-from app.egress.sender import Sender
+from app.core.settings import Settings
+from app.egress.sender import Answer, Sender
 from app.events.types import EventType
 from app.store.session import transaction
 from app.webhooks import circuit, records
@@ -16,24 +21,52 @@ from app.webhooks.records import DeliveryRecord, EndpointRecord
 from app.webhooks.schemas import endpoint_view
 from app.webhooks.signing import signed_headers
 
+_OF_ONE_ENDPOINT, _OF_ONE_TEAM = 2, 8
+"""At once in one process: a receiver may hang for as long as an attempt may take, and each holds a request open."""
 
-async def ping(box: SecretBox, sender: Sender, endpoint: EndpointRecord) -> DeliveryRecord:
-    """Its record is written with its outcome: a process that dies in between leaves none that would stay pending."""
-    webhook_id = f"msg_{new_uuid().hex}"
-    message = {"event": EventType.PING.value, "timestamp": utc_now().isoformat(), "data": endpoint_view(endpoint)}
-    payload = msgspec.json.encode(message).decode()
-    body = body_of(payload)
-    headers = signed_headers(
-        await records.signing_secrets(box, endpoint.id),
-        event=EventType.PING.value,
-        webhook_id=webhook_id,
-        timestamp=int(time()),
-        body=body,
-    )
-    answer = await sender.send(endpoint.url, headers, body)
-    async with transaction():
-        delivery = await records.insert_ping(webhook_id, endpoint.id, payload, answer)
-    await circuit.note(endpoint.id, answer, probing=False)
-    record = await records.find_delivery(delivery, endpoint.id)
-    assert record is not None, "it was written a moment ago"
-    return record
+
+class Pings:
+    """Makes them in this process, not too many at once for one endpoint or team."""
+
+    def __init__(self, box: SecretBox, sender: Sender, settings: Settings) -> None:
+        self._box = box
+        self._sender = sender
+        self._longest = settings.webhook_timeout_seconds
+        self._under_way: list[EndpointRecord] = []
+
+    async def send(self, endpoint: EndpointRecord) -> DeliveryRecord:
+        """Its record is written with its outcome: a process that dies in between leaves none that would stay pending.
+        Raises `PingsUnderWay`."""
+        webhook_id = f"msg_{new_uuid().hex}"
+        message = {"event": EventType.PING.value, "timestamp": utc_now().isoformat(), "data": endpoint_view(endpoint)}
+        payload = msgspec.json.encode(message).decode()
+        with self._counted(endpoint):
+            answer = await self._request(endpoint, webhook_id, body_of(payload))
+            async with transaction():
+                delivery = await records.insert_ping(webhook_id, endpoint.id, payload, answer)
+            await circuit.note(endpoint.id, answer, probing=False)
+        record = await records.find_delivery(delivery, endpoint.id)
+        assert record is not None, "it was written a moment ago"
+        return record
+
+    async def _request(self, endpoint: EndpointRecord, webhook_id: str, body: bytes) -> Answer:
+        headers = signed_headers(
+            await records.signing_secrets(self._box, endpoint.id),
+            event=EventType.PING.value,
+            webhook_id=webhook_id,
+            timestamp=int(time()),
+            body=body,
+        )
+        return await self._sender.send(endpoint.url, headers, body, party=records.party_of(endpoint.team_id))
+
+    @contextmanager
+    def _counted(self, endpoint: EndpointRecord) -> Iterator[None]:
+        same_endpoint = sum(one.id == endpoint.id for one in self._under_way)
+        same_team = sum(one.team_id == endpoint.team_id for one in self._under_way)
+        if same_endpoint >= _OF_ONE_ENDPOINT or same_team >= _OF_ONE_TEAM:
+            raise PingsUnderWay(endpoint.id, math.ceil(self._longest))
+        self._under_way.append(endpoint)
+        try:
+            yield
+        finally:
+            self._under_way.remove(endpoint)

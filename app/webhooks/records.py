@@ -59,6 +59,11 @@ _DELIVERY = (
 )
 
 
+def party_of(team: int) -> str:
+    """Whom looking up the names of a team's endpoints counts for."""
+    return f"team-{team}"
+
+
 def secret_place(uuid: UUID) -> Place:
     return Place("webhook_secrets", "secret_sealed", str(uuid))
 

@@ -4,11 +4,12 @@ from datetime import timedelta
 from typing import Any
 
 from litestar import Controller, Request, Response, delete, get, params, post
-from litestar.params import FromPath
+from litestar.di import NamedDependency
+from litestar.params import FromPath, SkipValidation
 
 from app.auth.principal import Principal
 from app.auth.scopes import Scope
-from app.core.errors import InvalidField
+from app.core.errors import EndpointLimitReached, InvalidField, PingsUnderWay
 from app.dispatch.starts import Accepted
 from app.web.envelope import Change, Item, Page
 from app.web.idempotency import Answer
@@ -24,7 +25,7 @@ from app.webhooks.examples import (
     EXAMPLE_RETRIED,
     EXAMPLE_SECRET,
 )
-from app.webhooks.ping import ping
+from app.webhooks.ping import Pings
 from app.webhooks.schemas import (
     CreateEndpoint,
     DeliveryView,
@@ -60,16 +61,18 @@ class WebhookController(Controller):
                 "events": ["database.provisioned", "database.deleted"],
             },
             idempotent=True,
+            errors=(EndpointLimitReached,),
             links=("revokeWebhookEndpoint", "testWebhookEndpoint", "listWebhookDeliveries", "rotateWebhookSecret"),
             link_by="id",
         ),
     )
     async def create(self, request: Call, services: Injected, data: params.JSONBody[CreateEndpoint]) -> Response[bytes]:
         # Looked up before the transaction: a name server that hangs must not hold one open.
-        fault = await service.url_fault(services.sender.guard, data.url)
+        fault = await service.url_fault(services.sender.guard, request.user, data.url)
+        most = services.settings.webhook_endpoints_per_team
 
         async def begin() -> Accepted:
-            return await service.create(services.box, request.user, data, fault)
+            return await service.create(services.box, request.user, data, fault=fault, most=most)
 
         return await services.idempotency.run(request, begin=begin, finish=_with_secret(services, 201, _CREATED))
 
@@ -137,11 +140,14 @@ class WebhookController(Controller):
             scopes=(Scope.WEBHOOKS_WRITE,),
             answers={200: Item[DeliveryView]},
             examples={200: Item(data=EXAMPLE_PING)},
+            errors=(PingsUnderWay,),
         ),
     )
-    async def test_endpoint(self, request: Call, services: Injected, id: FromPath[str]) -> Item[DeliveryView]:
+    async def test_endpoint(
+        self, request: Call, pings: NamedDependency[SkipValidation[Pings]], id: FromPath[str]
+    ) -> Item[DeliveryView]:
         endpoint = await service.get(request.user, path_id(id, service.ENDPOINT), active=True)
-        return Item(data=delivery_view(await ping(services.box, services.sender, endpoint)))
+        return Item(data=delivery_view(await pings.send(endpoint)))
 
     @get(
         "/{id:str}/deliveries",

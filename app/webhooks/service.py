@@ -8,11 +8,11 @@ from uuid import UUID
 from app.auth.principal import Principal
 from app.contracts.queues import delivery_workflow_id
 from app.contracts.webhooks import DeliverWebhook, DeliverWebhookInput
-from app.core.errors import InvalidField, NotFound
+from app.core.errors import EndpointLimitReached, InvalidField, NotFound
 from app.core.ids import new_uuid
 from app.core.secrets import SecretBox
 from app.dispatch.starts import NORMAL, Accepted, WorkflowStart, request_start
-from app.egress.guard import AddressRefused, Guard
+from app.egress.guard import AddressRefused, Guard, on_behalf_of
 from app.egress.targets import UnusableURL, parse_target
 from app.events.types import EventType
 from app.store.session import fetch, transaction
@@ -27,12 +27,13 @@ _LOOKUP_SECONDS = 3.0
 ENDPOINT, DELIVERY = "webhook endpoint", "webhook delivery"
 
 
-async def url_fault(guard: Guard, url: str) -> str | None:
+async def url_fault(guard: Guard, principal: Principal, url: str) -> str | None:
     """Why this URL can't be an endpoint's, in a sentence. A host that can't be resolved now is no fault: it is judged
     again whenever something is sent."""
     try:
-        async with asyncio.timeout(_LOOKUP_SECONDS):
-            await guard.addresses(parse_target(url).host)
+        with on_behalf_of(f"user-{principal.user_id}"):
+            async with asyncio.timeout(_LOOKUP_SECONDS):
+                await guard.addresses(parse_target(url).host)
     except (UnusableURL, AddressRefused) as fault:
         return str(fault)
     except (OSError, UnicodeError):
@@ -40,16 +41,21 @@ async def url_fault(guard: Guard, url: str) -> str | None:
     return None
 
 
-async def create(box: SecretBox, principal: Principal, request: CreateEndpoint, fault: str | None) -> Accepted:
-    """`fault` is what is wrong with the URL. The subject is the secret's row. Raises `InvalidField`."""
+async def create(
+    box: SecretBox, principal: Principal, request: CreateEndpoint, *, fault: str | None, most: int
+) -> Accepted:
+    """`fault` is what is wrong with the URL, `most` the number of active endpoints that a team may have. The subject is
+    the secret's row. Raises `InvalidField` or `EndpointLimitReached`."""
     if fault is not None:
         raise InvalidField("url", fault)
+    team, events = _team_for_create(principal, request), _known(request.events)
+    await _check_room(team, most)
     rows = await fetch(
         "INSERT INTO webhook_endpoints (team_id, created_by_id, url, events) VALUES ($1, $2, $3, $4) RETURNING id",
-        _team_for_create(principal, request),
+        team,
         principal.user_id,
         request.url,
-        _known(request.events),
+        events,
     )
     return Accepted(subject=str(await _add_secret(box, rows[0]["id"])), settled=True)
 
@@ -185,6 +191,14 @@ async def _add_secret(box: SecretBox, endpoint: int) -> UUID:
         box.seal(new_secret(), records.secret_place(uuid)),
     )
     return uuid
+
+
+async def _check_room(team: int, most: int) -> None:
+    # Locked, so that two creates at once don't both find the last place.
+    await fetch("SELECT 1 FROM teams WHERE id = $1 FOR NO KEY UPDATE", team)
+    rows = await fetch("SELECT count(*) FROM webhook_endpoints WHERE team_id = $1 AND revoked_at IS NULL", team)
+    if rows[0]["count"] >= most:
+        raise EndpointLimitReached(most)
 
 
 def _known(names: list[str]) -> list[str]:

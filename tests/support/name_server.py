@@ -8,6 +8,7 @@ from ipaddress import ip_address
 from typing import Any
 
 import dns.asyncresolver
+import dns.exception
 import dns.message
 import dns.rdatatype
 import dns.resolver
@@ -25,6 +26,8 @@ class NameServer(asyncio.DatagramProtocol):
     """Names about which it says nothing at all."""
     asked: list[str] = field(default_factory=list)
     """The names of the lookups for IPv4 addresses."""
+    patience: float = 20
+    """How long a resolver asks it, in seconds."""
     port: int = 0
     _transport: Any = None
 
@@ -51,6 +54,15 @@ class NameServer(asyncio.DatagramProtocol):
             response.answer.append(dns.rrset.from_text_list(question.name, 0, "IN", question.rdtype, fitting))
         self._transport.sendto(response.to_wire(), addr)
 
+    def block(self, host: str) -> list[str]:
+        """The same for IPv4, holding the calling thread as the system's resolver does. Raises `OSError`."""
+        resolver = dns.resolver.Resolver(configure=False)
+        resolver.nameservers, resolver.port, resolver.lifetime = [LOOPBACK], self.port, self.patience
+        try:
+            return [record.to_text() for record in resolver.resolve(host, "A")]
+        except dns.exception.Timeout:
+            raise OSError("no name server answers") from None
+
     async def resolve(self, host: str) -> list[str]:
         """What a program's resolver does: an address stands for itself, a name is asked for in both kinds."""
         try:
@@ -58,7 +70,7 @@ class NameServer(asyncio.DatagramProtocol):
         except ValueError:
             pass
         resolver = dns.asyncresolver.Resolver(configure=False)
-        resolver.nameservers, resolver.port, resolver.lifetime = [LOOPBACK], self.port, 20
+        resolver.nameservers, resolver.port, resolver.lifetime = [LOOPBACK], self.port, self.patience
         found: list[str] = []
         for kind in ("A", "AAAA"):
             answer = await resolver.resolve(host, kind, raise_on_no_answer=False)

@@ -180,7 +180,7 @@ async def test_no_more_than_so_many_at_once_for_one_endpoint(made: Made) -> None
     assert len(made.receiving.received) == 3
     assert len(postponed) == 7
     assert all(one.status is PENDING and one.wait_seconds >= 1 for one in postponed)
-    assert len({round(one.wait_seconds, 1) for one in postponed}) == 7
+    assert len({round(one.wait_seconds, 3) for one in postponed}) == 7
     rows = await fetch("SELECT attempt_count FROM webhook_deliveries ORDER BY attempt_count")
     assert [row["attempt_count"] for row in rows] == [0] * 7 + [1] * 3
 

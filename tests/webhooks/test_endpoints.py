@@ -7,14 +7,12 @@ from uuid import uuid4
 
 import pytest
 
-from app.egress.addresses import AddressRule
-from app.egress.guard import Guard
+from app.egress.lookups import Lookups
 from app.events.types import EventType
 from app.store.session import fetch
-from app.webhooks import service
 from tests.support.answers import body_of, data_of
 from tests.support.client import Caller
-from tests.support.in_process import LoneApi
+from tests.support.in_process import LoneApi, lone_api
 from tests.support.receiver import Receiver
 
 URL = "https://192.0.2.1.example.com/hook"
@@ -106,15 +104,33 @@ async def test_what_is_refused(lone: LoneApi, wish: str) -> None:
     assert not await fetch("SELECT 1 FROM webhook_endpoints")
 
 
-async def test_a_name_server_that_hangs_holds_up_no_create(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_name_server_that_hangs_holds_up_no_create(lone: LoneApi, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is asked again whenever something is sent."""
     monkeypatch.setattr("app.webhooks.service._LOOKUP_SECONDS", 0.1)
 
-    async def silent(_: str) -> list[str]:
+    async def silent(self: Lookups, host: str, party: str) -> list[str]:
+        assert party.startswith("user-")
         await asyncio.sleep(3600)
         return []
 
-    assert await service.url_fault(Guard(AddressRule(), silent), "https://example.com/") is None
+    monkeypatch.setattr(Lookups, "addresses", silent)
+    await created(await lone.caller(), "https://example.com/")
+
+
+async def test_a_team_has_so_many_endpoints_and_no_more(control_dsn: str) -> None:
+    async with lone_api(control_dsn, webhook_endpoints_per_team=2) as api:
+        caller, other = await api.caller(), await api.caller()
+        answers = await asyncio.gather(*(caller.post("/webhook_endpoints", {"url": URL}) for _ in range(6)))
+        assert sorted(answer.status_code for answer in answers) == [201, 201, 422, 422, 422, 422]
+        key = str(uuid4())
+        refused = body_of(await caller.post("/webhook_endpoints", {"url": URL}, key=key), 422)["error"]
+        assert (refused["code"], refused["details"]) == ("endpoint_limit_reached", {"field": "team_id", "limit": 2})
+        await created(other)
+        # One that is revoked takes no room, and the refusal was kept for no key.
+        endpoint = data_of(await caller.get("/webhook_endpoints"))[0]["id"]
+        data_of(await caller.delete(f"/webhook_endpoints/{endpoint}"))
+        body_of(await caller.post("/webhook_endpoints", {"url": URL}, key=key), 201)
+        assert (await caller.post("/webhook_endpoints", {"url": URL})).status_code == 422
 
 
 async def test_an_unknown_event_is_answered_with_those_that_there_are(lone: LoneApi) -> None:

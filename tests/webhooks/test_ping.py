@@ -1,13 +1,15 @@
 """The test delivery: one signed request while the caller waits, and the truth about how it went."""
 
+import asyncio
 import json
 
 from app.core.secrets import new_key_setting
-from tests.support.answers import data_of
+from tests.support.answers import body_of, data_of
 from tests.support.client import Caller
 from tests.support.in_process import LoneApi, lone_api
-from tests.support.receiver import Receiver, answer
+from tests.support.receiver import Receiver, answer, hang
 from tests.support.signatures import verify
+from tests.support.waiting import until
 from tests.support.webhooks import ALLOWED, deliveries, subscribed
 
 
@@ -72,3 +74,33 @@ async def test_a_ping_passes_the_guard(receiving: Receiver, control_dsn: str) ->
     assert (refused["status"], refused["response_code"]) == ("failed", None)
     assert "not public" in str(refused["error_message"])
     assert receiving.connections == 1
+
+
+async def test_pings_to_a_receiver_that_hangs_are_bounded(control_dsn: str, receiving: Receiver) -> None:
+    """For an endpoint, and for a team that has many."""
+    known = {"webhook_allow_cidrs": (ALLOWED,), "webhook_ca_file": receiving.ca_file, "webhook_timeout_seconds": 5}
+    async with lone_api(control_dsn, **known) as api:
+        caller, other = await api.caller(), await api.caller()
+        receiving.replies["/dead"] = hang
+        endpoints = [(await subscribed(caller, receiving.url("/dead")))[0] for _ in range(5)]
+        fine, _ = await subscribed(caller, receiving.url("/fine"))
+        theirs, _ = await subscribed(other, receiving.url("/fine"))
+
+        async def sent(endpoint: int) -> int:
+            answered = await caller.request("POST", f"/webhook_endpoints/{endpoint}/test_deliveries")
+            return answered.status_code
+
+        assert sorted(await asyncio.gather(*(sent(endpoints[0]) for _ in range(4)))) == [200, 200, 429, 429]
+        hanging = [asyncio.create_task(sent(endpoint)) for endpoint in endpoints for _ in range(2)]
+
+        async def eight_more() -> bool:
+            return len(receiving.of("/dead")) == 2 + 8
+
+        await until(eight_more)
+        refused = await caller.request("POST", f"/webhook_endpoints/{fine}/test_deliveries")
+        error = body_of(refused, 429)["error"]
+        assert (error["code"], error["details"]) == ("pings_under_way", {"endpoint_id": fine})
+        assert refused.headers["retry-after"] == "5"
+        assert (await ping(other, theirs))["status"] == "delivered"
+        assert sorted(await asyncio.gather(*hanging)) == [200] * 8 + [429] * 2
+        assert (await ping(caller, fine))["status"] == "delivered"

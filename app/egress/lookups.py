@@ -1,0 +1,67 @@
+"""Looking up names, so that a name server that hangs holds up nobody but those who send to its names.
+
+The system's resolver blocks its thread, for half a minute where nothing answers, and can't be broken off. So the
+threads are shared out: each party has a few at once, and asks for each of its names once at a time.
+"""
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from ipaddress import ip_address
+
+Resolve = Callable[[str], Awaitable[list[str]]]
+"""From a host name to all its addresses. Raises `OSError`."""
+
+_OF_ONE_PARTY = 8
+_THREADS = ThreadPoolExecutor(max_workers=256, thread_name_prefix="webhook-lookup")
+"""Of all parties together: they are only begun where so many lookups are under way."""
+
+
+async def resolve_by_system(host: str) -> list[str]:
+    """As every program of this machine does: by its hosts file and its name servers."""
+    loop = asyncio.get_running_loop()
+    found = await loop.run_in_executor(_THREADS, lambda: socket.getaddrinfo(host, None, type=socket.SOCK_STREAM))
+    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+
+
+class _Lane:
+    """One party's lookups under way, and its places."""
+
+    def __init__(self) -> None:
+        self.places = asyncio.Semaphore(_OF_ONE_PARTY)
+        self.flights: dict[str, asyncio.Task[list[str]]] = {}
+
+
+class Lookups:
+    """Shares `resolve` out among parties."""
+
+    def __init__(self, resolve: Resolve = resolve_by_system) -> None:
+        self._resolve = resolve
+        self._lanes: dict[str, _Lane] = {}
+
+    async def addresses(self, host: str, party: str) -> list[str]:
+        """All addresses of the host; an address stands for itself. Callers set their own time limit: the lookup goes on
+        after it, and whoever asks for the same name meanwhile shares its outcome. Raises `OSError`."""
+        try:
+            return [str(ip_address(host))]
+        except ValueError:
+            pass
+        lane = self._lanes.setdefault(party, _Lane())
+        flight = lane.flights.get(host)
+        if flight is None:
+            flight = lane.flights[host] = asyncio.create_task(self._look_up(lane, host))
+            flight.add_done_callback(lambda done: self._land(party, host, done))
+        return await asyncio.shield(flight)
+
+    async def _look_up(self, lane: _Lane, host: str) -> list[str]:
+        async with lane.places:
+            return await self._resolve(host)
+
+    def _land(self, party: str, host: str, flight: asyncio.Task[list[str]]) -> None:
+        if not flight.cancelled():
+            flight.exception()  # heard, though everyone may have stopped waiting
+        lane = self._lanes[party]
+        del lane.flights[host]
+        if not lane.flights:
+            del self._lanes[party]

@@ -1,0 +1,81 @@
+"""Name servers that hang, asked by resolvers that block their threads: one party's names never hold up another's."""
+
+import asyncio
+import socket
+import time
+from typing import Any
+
+import pytest
+
+from app.core.settings import Settings
+from app.egress.lookups import Lookups, resolve_by_system
+from app.egress.sender import Sender
+from tests.egress.conftest import NAME
+from tests.support.name_server import NameServer
+from tests.support.receiver import Receiver
+
+MANY = 300
+"""More than there are threads."""
+_system = socket.getaddrinfo
+
+
+@pytest.fixture
+def asked_by_the_system(names: NameServer, monkeypatch: pytest.MonkeyPatch) -> NameServer:
+    """The name server is that of this machine."""
+
+    def getaddrinfo(host: str, *arguments: Any, **named: Any) -> list[Any]:
+        return [(0, 0, 0, "", (address, 0)) for address in names.block(host)]
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+    return names
+
+
+async def test_other_teams_deliveries_go_on(asked_by_the_system: NameServer, outside: Receiver) -> None:
+    names = asked_by_the_system
+    names.answers, names.patience = {NAME: [["127.0.0.1"]]}, 6
+    dead = [f"dead-{number}.example.com" for number in range(MANY)]
+    names.silent.update(dead)
+    sender = Sender(Settings(webhook_allow_cidrs=("127.0.0.0/8",), webhook_ca_file=outside.ca_file))
+    try:
+        hanging = [asyncio.create_task(sender.send(f"https://{host}/", {}, b"{}", party="team-1")) for host in dead]
+        await asyncio.sleep(1)
+        began = time.monotonic()
+        fine = await sender.send(outside.url(host=NAME), {}, b"{}", party="team-2")
+        assert fine.delivered, fine.error
+        assert time.monotonic() - began < 3
+        # The same team's own addresses need no lookup.
+        assert (await sender.send(outside.url(), {}, b"{}", party="team-1")).delivered
+        for lost in await asyncio.gather(*hanging):
+            assert lost.error is not None
+            assert lost.error.startswith("No connection")
+            assert lost.duration < 30
+    finally:
+        await sender.close()
+
+
+async def test_places_come_back(asked_by_the_system: NameServer) -> None:
+    names = asked_by_the_system
+    names.answers, names.patience = {NAME: [["192.0.2.1"]]}, 1
+    dead = [f"dead-{number}.example.com" for number in range(16)]
+    names.silent.update(dead)
+    lookups = Lookups(resolve_by_system)
+    given_up = [asyncio.create_task(lookups.addresses(host, "team-1")) for host in dead]
+    await asyncio.sleep(0.2)
+    for one in given_up[:8]:
+        one.cancel()
+    # Eight take a second, eight more the next; then there is room.
+    assert await asyncio.wait_for(lookups.addresses(NAME, "team-1"), 20) == ["192.0.2.1"]
+    ended = await asyncio.gather(*given_up, return_exceptions=True)
+    assert all(isinstance(one, asyncio.CancelledError | OSError) for one in ended)
+    assert not lookups._lanes
+
+
+async def test_a_name_is_looked_up_once_at_a_time(names: NameServer) -> None:
+    names.answers = {NAME: [["192.0.2.1"], ["192.0.2.2"], ["192.0.2.3"]]}
+    lookups = Lookups(names.resolve)
+    first = await asyncio.gather(*(lookups.addresses(NAME, "team-1") for _ in range(20)))
+    assert first == [["192.0.2.1"]] * 20
+    # Nothing is kept, and another party asks for itself.
+    both = await asyncio.gather(lookups.addresses(NAME, "team-1"), lookups.addresses(NAME, "team-2"))
+    assert len(names.asked) == 3
+    assert len(both) == 2
