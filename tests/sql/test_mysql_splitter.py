@@ -105,6 +105,20 @@ def test_bad_delimiters(script: str) -> None:
     assert error.offset == 0
 
 
+@pytest.mark.parametrize("script", ["SELECT 1--", "SELECT 1 -- "])
+def test_dashes_at_the_end_are_a_comment(script: str) -> None:
+    assert _texts(script) == ["SELECT 1"]
+
+
+@pytest.mark.parametrize("script", ["SELECT 1--;", "SELECT 1--#", "SELECT 1--/* */", "SELECT 1; SELECT 1--; SELECT 2"])
+def test_dashes_that_would_become_a_comment(script: str) -> None:
+    """Cut off right behind them, the statement would be another one than in the script."""
+    error = split(script).error
+
+    assert error is not None
+    assert error.offset == script.index("--")
+
+
 def test_a_routine_ends_with_its_block() -> None:
     body = "BEGIN IF a THEN BEGIN END; END IF; CASE a WHEN 1 THEN SELECT IF(1, 2, 3); END CASE; END"
     trigger = "CREATE TRIGGER t BEFORE INSERT ON x FOR EACH ROW SET @a = 1"

@@ -105,8 +105,14 @@ class _Splitter:
     def _end(self) -> None:
         # A comment may open before a statement and close after its delimiter: `/*!50003 CREATE … */;;`
         if any(token.kind not in (Kind.OPEN, Kind.CLOSE) for token in self._current.tokens):
+            self._refuse_dashes(self._current)
             self.statements.append(self._current)
         self._begin()
+
+    def _refuse_dashes(self, statement: Statement) -> None:
+        """At the very end of what is sent they are a comment, which they are not in the script."""
+        if self._text[statement.start : statement.end].endswith("--") and statement.tokens[-1].kind is Kind.SYMBOL:
+            raise SqlError(statement.end - 2, "`--` begins a comment only before a blank or at the end of a line")
 
     def _is_semicolon(self, token: Token) -> bool:
         return token.kind is Kind.SYMBOL and self._text[token.start] == ";"
