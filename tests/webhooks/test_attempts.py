@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -180,9 +181,10 @@ async def test_no_more_than_so_many_at_once_for_one_endpoint(made: Made) -> None
     assert len(made.receiving.received) == 3
     assert len(postponed) == 7
     assert all(one.status is PENDING and one.wait_seconds >= 1 for one in postponed)
-    assert len({round(one.wait_seconds, 3) for one in postponed}) == 7
-    rows = await fetch("SELECT attempt_count FROM webhook_deliveries ORDER BY attempt_count")
+    rows = await fetch("SELECT attempt_count, next_attempt_at FROM webhook_deliveries ORDER BY 1, 2")
     assert [row["attempt_count"] for row in rows] == [0] * 7 + [1] * 3
+    # Seven, a tenth of a second apart.
+    assert rows[6]["next_attempt_at"] - rows[0]["next_attempt_at"] > timedelta(seconds=0.3)
 
 
 async def test_a_burst_for_a_quick_receiver_goes_through(made: Made) -> None:
