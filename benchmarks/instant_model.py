@@ -1,5 +1,5 @@
-"""`python -m benchmarks.instant_model PORT SQL`: a language model that has the same answer at once, as OpenAI's chat
-completions."""
+"""`python -m benchmarks.instant_model PORT SQL`: a language model that always has the same answer, as OpenAI's chat
+completions: at once, or after the time that the question names."""
 
 import asyncio
 import json
@@ -9,6 +9,12 @@ import sys
 from app.local.ports import LOOPBACK
 
 _LENGTH = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
+_WAIT = re.compile(rb"Take (\d+) ms\.")
+
+
+def taking(question: str, milliseconds: int) -> str:
+    """The question, for an answer that takes so long."""
+    return f"{question} Take {milliseconds} ms." if milliseconds else question
 
 
 async def serve(port: int, sql: str) -> None:
@@ -34,7 +40,9 @@ async def serve(port: int, sql: str) -> None:
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
                 length = _LENGTH.search(head)
-                await reader.readexactly(int(length[1]) if length else 0)
+                wait = _WAIT.search(await reader.readexactly(int(length[1]) if length else 0))
+                if wait:
+                    await asyncio.sleep(int(wait[1]) / 1000)
                 writer.write(answer)
                 await writer.drain()
         except (asyncio.IncompleteReadError, ConnectionError):

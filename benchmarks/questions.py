@@ -1,4 +1,5 @@
-"""`python -m benchmarks.questions`: what a question costs beside the model's own time, against the plain driver."""
+"""`python -m benchmarks.questions`: what a question costs beside the model's own time, against the plain driver and
+against the least that a handler can do."""
 
 import argparse
 import asyncio
@@ -13,18 +14,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import aiomysql
-import asyncpg
 import httpx
 
-from app.contracts.base import Engine
 from app.local.ports import LOOPBACK, free_port
 from app.local.stack_file import StackFile
+from benchmarks.driver import connect_and_run
+from benchmarks.instant_model import taking
 from benchmarks.stack import running_stack
 
 _PAIRS = 100
 _WARM_UP = 10
 _TARGET = 2.0
+_MODEL_MS = (0, 200)
+"""A model that has its answer at once hides nothing of what is done beside it. None does: the second is a quick one."""
+_READY_SECONDS = 30
+_QUESTION = "Who are our customers?"
 _SQL = "SELECT id, name FROM customers ORDER BY id LIMIT 10"
 _TABLES = (
     "CREATE TABLE customers (id BIGINT PRIMARY KEY, name VARCHAR(100) NOT NULL, country CHAR(2))",
@@ -35,53 +39,99 @@ _TABLES = (
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.questions", description=__doc__)
-    parser.add_argument("--pairs", type=int, default=_PAIRS, help="questions of each engine (default: %(default)s)")
+    parser.add_argument("--pairs", type=int, default=_PAIRS, help="questions of each kind (default: %(default)s)")
     pairs = parser.parse_args().pairs
-    with _instant_model(), running_stack() as stack:
-        asyncio.run(_run(stack, pairs))
+    with _instant_model() as model, running_stack() as stack, _bare(stack, model) as bare:
+        asyncio.run(_run(stack, bare, pairs))
 
 
 @contextmanager
-def _instant_model() -> Iterator[None]:
+def _instant_model() -> Iterator[str]:
     """Its address is in this process's environment, which the stack takes over."""
     port = free_port()
-    os.environ |= {
-        "HEADWATER_NL_MODEL": "instant",
-        "OPENAI_API_KEY": "any",
-        "OPENAI_BASE_URL": f"http://{LOOPBACK}:{port}/v1",
-    }
-    model = subprocess.Popen([sys.executable, "-m", "benchmarks.instant_model", str(port), _SQL])
+    url = f"http://{LOOPBACK}:{port}/v1"
+    os.environ |= {"HEADWATER_NL_MODEL": "instant", "OPENAI_API_KEY": "any", "OPENAI_BASE_URL": url}
+    with _python("benchmarks.instant_model", str(port), _SQL):
+        yield url
+
+
+@contextmanager
+def _bare(stack: StackFile, model: str) -> Iterator[str]:
+    port = free_port()
+    url = f"http://{LOOPBACK}:{port}"
+    with _python("benchmarks.bare_question", stack.control_dsn, f"{model}/chat/completions", str(port)):
+        deadline = time.monotonic() + _READY_SECONDS
+        while not _answers(f"{url}/health/ready"):
+            if time.monotonic() > deadline:
+                raise RuntimeError("the bare handler didn't start")
+            time.sleep(0.1)
+        yield url
+
+
+@contextmanager
+def _python(*arguments: str) -> Iterator[None]:
+    process = subprocess.Popen([sys.executable, "-m", *arguments])
     try:
         yield
     finally:
-        model.terminate()
-        model.wait(10)
+        process.terminate()
+        process.wait(10)
 
 
-async def _run(stack: StackFile, pairs: int) -> None:
+def _answers(url: str) -> bool:
+    try:
+        return httpx.get(url, trust_env=False).status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+async def _run(stack: StackFile, bare: str, pairs: int) -> None:
     print(f"{platform.system()} {platform.machine()}, {os.cpu_count()} CPUs, Python {platform.python_version()}")
-    print(f"a question that becomes a simple read, against connect + query; {pairs} pairs, interleaved\n")
-    print("| engine | question p50 | connect + query p50 | ratio | target |")
-    print("|--------|--------------|---------------------|-------|--------|")
+    print(f"a question that becomes a simple read, less the model's own time; {pairs} of each, interleaved\n")
+    print("| engine | the model takes | question p50 | bare handler p50 | connect + query p50 | ratio | bare ratio |")
+    print("|--------|-----------------|--------------|------------------|---------------------|-------|------------|")
     headers = {"Authorization": f"Bearer {stack.api_key}"}
-    async with httpx.AsyncClient(
-        base_url=f"{stack.api_url}/api/v1", headers=headers, timeout=60, trust_env=False
-    ) as http:
+    async with httpx.AsyncClient(headers=headers, timeout=60, trust_env=False) as http:
         for engine in dict.fromkeys(host.engine for host in stack.hosts):
-            database = await _database(http, engine)
-            questions, plain = [], []
-            for number in range(_WARM_UP + pairs):
-                asked, driven = await _ask(http, database["uuid"]), await _drive(engine, database)
-                if number >= _WARM_UP:
-                    questions.append(asked)
-                    plain.append(driven)
-            ours, theirs = statistics.median(questions), statistics.median(plain)
-            print(f"| {engine} | {1000 * ours:.1f} ms | {1000 * theirs:.1f} ms | {ours / theirs:.2f} | {_TARGET} |")
+            database = await _database(http, f"{stack.api_url}/api/v1", engine)
+            await _measure(http, stack, bare, database, pairs)
+    print(f"\nof the ratio at most {_TARGET} is wanted; load average {os.getloadavg()[0]:.1f}")
 
 
-async def _database(http: httpx.AsyncClient, engine: str) -> dict[str, Any]:
+async def _measure(http: httpx.AsyncClient, stack: StackFile, bare: str, database: dict[str, Any], pairs: int) -> None:
+    questions: dict[int, list[float]] = {wait: [] for wait in _MODEL_MS}
+    floors: dict[int, list[float]] = {wait: [] for wait in _MODEL_MS}
+    plain = []
+    for number in range(_WARM_UP + pairs):
+        for wait in _MODEL_MS:
+            asked = {"database_uuid": database["uuid"], "query": taking(_QUESTION, wait)}
+            question = await _timed(http, f"{stack.api_url}/api/v1/query_executions", asked, wait)
+            floor = await _timed(http, f"{bare}/bare", {"database": database, "sql": _SQL, **asked}, wait)
+            driven = await connect_and_run(database, _SQL)
+            if number >= _WARM_UP:
+                questions[wait].append(question)
+                floors[wait].append(floor)
+                plain.append(driven)
+    theirs = statistics.median(plain)
+    for wait in _MODEL_MS:
+        ours, floor = statistics.median(questions[wait]), statistics.median(floors[wait])
+        times = f"{1000 * ours:.1f} ms | {1000 * floor:.1f} ms | {1000 * theirs:.1f} ms"
+        print(f"| {database['db_type']} | {wait} ms | {times} | {ours / theirs:.2f} | {floor / theirs:.2f} |")
+
+
+async def _timed(http: httpx.AsyncClient, url: str, body: dict[str, Any], wait: int) -> float:
+    """Seconds, less the model's."""
+    started = time.perf_counter()
+    answer = await http.post(url, json=body)
+    took = time.perf_counter() - started
+    if not answer.is_success or len(answer.json().get("result", {"rows": "12"})["rows"]) != 2:
+        raise RuntimeError(answer.text)
+    return took - wait / 1000
+
+
+async def _database(http: httpx.AsyncClient, api: str, engine: str) -> dict[str, Any]:
     answer = await http.post(
-        "/databases",
+        f"{api}/databases",
         params={"wait": "true", "timeout": "60"},
         json={"name": "asked", "db_type": engine},
         headers={"Idempotency-Key": str(uuid.uuid4())},
@@ -90,43 +140,8 @@ async def _database(http: httpx.AsyncClient, engine: str) -> dict[str, Any]:
         raise RuntimeError(answer.text)
     database: dict[str, Any] = answer.json()["data"]
     for statement in _TABLES:
-        await _drive(engine, database, statement)
+        await connect_and_run(database, statement)
     return database
-
-
-async def _ask(http: httpx.AsyncClient, database: str) -> float:
-    """Seconds. The model has its answer at once."""
-    started = time.perf_counter()
-    answer = await http.post("/query_executions", json={"database_uuid": database, "query": "Who are our customers?"})
-    took = time.perf_counter() - started
-    if answer.status_code != 200 or len(answer.json()["result"]["rows"]) != 2:
-        raise RuntimeError(answer.text)
-    return took
-
-
-async def _drive(engine: str, database: dict[str, Any], sql: str = _SQL) -> float:
-    """Seconds to connect as the tenant and to run one statement."""
-    started = time.perf_counter()
-    if engine == Engine.POSTGRES:
-        connection = await asyncpg.connect(database["connection_string"])
-        await connection.fetch(sql)
-        took = time.perf_counter() - started
-        await connection.close()
-        return took
-    plain = await aiomysql.connect(
-        host=database["host"],
-        port=database["port"],
-        user=database["db_username"],
-        password=database["db_password"],
-        db=database["db_name"],
-        autocommit=True,
-    )
-    async with plain.cursor() as cursor:
-        await cursor.execute(sql)
-        await cursor.fetchall()
-    took = time.perf_counter() - started
-    plain.close()
-    return took
 
 
 if __name__ == "__main__":

@@ -76,11 +76,10 @@ class TableInfo(msgspec.Struct, kw_only=True):
 
 
 class Description(msgspec.Struct, frozen=True, kw_only=True):
-    """The tables and views of a tenant's own schemas. `version` is the same as long as nothing of it has changed; None
-    where the engine has no quicker way to tell than to read them again."""
+    """The tables and views of a tenant's own schemas. `version` is the same as long as nothing of it has changed."""
 
     tables: list[TableInfo]
-    version: str | None = None
+    version: str
 
 
 class QueryFailed(EngineError):

@@ -11,7 +11,9 @@ from app.engines.registry import open_adapter
 from app.store.session import fetch_one
 
 
-class _HostAccess(msgspec.Struct, frozen=True):
+class HostAccess(msgspec.Struct, frozen=True, kw_only=True):
+    """How to reach a host, as its row has it."""
+
     id: int
     engine: Engine
     host: str
@@ -34,19 +36,23 @@ class Adapters:
     async def of_host(self, host_id: int) -> EngineAdapter:
         """Raises `LookupError` for an unknown host."""
         access = await fetch_one(
-            _HostAccess,
+            HostAccess,
             "SELECT id, engine, host, port, admin_sealed FROM engine_hosts WHERE id = $1",
             host_id,
         )
         if access is None:
             raise LookupError(f"no engine host {host_id}")
-        known = self._open.get(host_id)
+        return await self.of(access)
+
+    async def of(self, access: HostAccess) -> EngineAdapter:
+        """For who has read the host's row already."""
+        known = self._open.get(access.id)
         if known is not None and known[0] == access.admin_sealed:
             return known[1]
         place = admin_place(access.engine, access.host, access.port)
         address = msgspec.json.decode(self._box.open(access.admin_sealed, place), type=AdminAddress)
         adapter = open_adapter(access.engine, address)
-        self._open[host_id] = (access.admin_sealed, adapter)
+        self._open[access.id] = (access.admin_sealed, adapter)
         if known is not None:
             await known[1].close()
         return adapter

@@ -172,21 +172,21 @@ class Asking:
             check_policy(verdict, self._target.queries)
         except Refused as refused:
             execution.verdict, execution.reason = "refused", refused.reason
-            await self._note()
+            await self._note(durable=False)
             if isinstance(refused, Unreadable):
                 raise
             raise self._final(refused) from None
         execution.verdict, execution.reason = "allowed", None
         return verdict
 
-    async def _note(self) -> None:
-        if not await self._execution.note_judged():
+    async def _note(self, *, durable: bool) -> None:
+        if not await self._execution.note_judged(durable=durable):
             raise LanguageModelUnavailable("The language model's answer came too late: ask again.")
 
     async def _execute(self, verdict: Verdict, session: ReadSession | None) -> Result:
         if verdict.sql_class is SqlClass.SELECT:
             return self._rows(await self._read_and_note(verdict.statements[0], session))
-        await self._note()
+        await self._note(durable=True)
         async with self._means.sessions.writing(self._target) as writing:
             if verdict.sql_class is SqlClass.WRITE:
                 affected = await writing.write(verdict.statements[0])
@@ -197,7 +197,7 @@ class Asking:
 
     async def _read_and_note(self, sql: str, session: ReadSession | None) -> RowsRead:
         """Side by side: a read that nobody has noted yet does no harm."""
-        noting = asyncio.create_task(self._note())
+        noting = asyncio.create_task(self._note(durable=False))
         try:
             return await self._read(sql, session)
         finally:

@@ -2,6 +2,9 @@
 
 A question takes a place before the model is asked, and the place is given back when no SQL comes of it. A place whose
 process died frees itself at `reserved_until`: there is no counter that could be left wrong.
+
+Only what must outlast a crash of our own database waits for its disk: the note before something is changed, and the
+end. A place or a read's note that such a crash forgets is one of a question that nobody has an answer to.
 """
 
 import time
@@ -29,12 +32,13 @@ WHERE $8::int IS NULL OR $8 > (
     SELECT count(*) FROM query_executions
     WHERE team_id = $1 AND created_at >= {_TODAY} AND counts IS NOT FALSE AND (counts OR reserved_until > now())
 )
-RETURNING id
+RETURNING id, set_config('synchronous_commit', 'off', true)
 """  # noqa: S608 - an expression of ours
 _RESETS_IN = f"SELECT ceil(extract(epoch FROM {_TODAY} + interval '1 day' - now()))::int AS seconds"  # noqa: S608
 _JUDGED = """
 UPDATE query_executions SET counts = true, sql = $2, declared_kind = $3, sql_class = $4, verdict = $5, reason = $6
-WHERE id = $1 AND outcome IS NULL AND (counts OR reserved_until > now()) RETURNING id
+WHERE id = $1 AND outcome IS NULL AND (counts OR reserved_until > now())
+RETURNING set_config('synchronous_commit', CASE WHEN $7 THEN current_setting('synchronous_commit') ELSE 'off' END, true)
 """
 _FINISHED = """
 UPDATE query_executions SET counts = $2, sql = $3, declared_kind = $4, sql_class = $5, verdict = $6, reason = $7,
@@ -66,9 +70,12 @@ class Execution(msgspec.Struct, kw_only=True):
     truncated: bool = False
     model_seconds: float = 0.0
 
-    async def note_judged(self) -> bool:
-        """Before anything is executed. False when this came too late: the place was given away."""
-        rows = await fetch(_JUDGED, self.id, self.sql, self.declared_kind, self.sql_class, self.verdict, self.reason)
+    async def note_judged(self, *, durable: bool) -> bool:
+        """Before anything is executed; `durable` where that changes something. False when this came too late: the place
+        was given away."""
+        rows = await fetch(
+            _JUDGED, self.id, self.sql, self.declared_kind, self.sql_class, self.verdict, self.reason, durable
+        )
         self.counts = bool(rows)
         return self.counts
 

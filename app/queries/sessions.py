@@ -59,7 +59,7 @@ class Sessions:
         gate = self.gate(target)
         async with gate.room, AsyncExitStack() as stack:
             password = target.reader_password(self._box) or await self.make_reader(target)
-            adapter, tenant = await self._adapters.of_host(target.host_id), target.tenant(self._box)
+            adapter, tenant = await self._adapters.of(target.host), target.tenant(self._box)
             try:
                 session = await _entered(stack, lambda: adapter.reading(tenant, password, self._limits))
             except LoginRefused:
@@ -73,7 +73,7 @@ class Sessions:
     @asynccontextmanager
     async def writing(self, target: Target) -> AsyncIterator[WriteSession]:
         """Of the tenant's own account. Raises `DatabaseUnreachable`."""
-        adapter, tenant = await self._adapters.of_host(target.host_id), target.tenant(self._box)
+        adapter, tenant = await self._adapters.of(target.host), target.tenant(self._box)
         async with AsyncExitStack() as stack:
             try:
                 session = await _entered(stack, lambda: adapter.writing(tenant, self._limits))
@@ -92,7 +92,7 @@ class Sessions:
                 if record.status is not DatabaseStatus.ACTIVE:
                     raise DatabaseNotActive(record.status.value)
                 password = await self._kept_password(target)
-                await (await self._adapters.of_host(target.host_id)).make_reader(target.tenant(self._box), password)
+                await (await self._adapters.of(target.host)).make_reader(target.tenant(self._box), password)
                 return password
         except (LockBusy, LockLost):
             raise DatabaseUnreachable("Another step is at work on the database.") from None

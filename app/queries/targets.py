@@ -10,7 +10,7 @@ from app.core.errors import DatabaseNotActive, NotFound
 from app.core.ids import marker
 from app.core.secrets import Place, SecretBox
 from app.engines.base import Tenant
-from app.hosts.adapters import password_place
+from app.hosts.adapters import HostAccess, password_place
 from app.store.session import fetch_one
 
 
@@ -23,6 +23,9 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     engine: Engine
     status: DatabaseStatus
     host_id: int
+    host_address: str
+    host_port: int
+    admin_sealed: bytes
     engine_name: str
     password_sealed: bytes | None
     reader_sealed: bytes | None
@@ -34,6 +37,16 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
         password = box.open(self.password_sealed, password_place(self.uuid))
         return Tenant(name=self.engine_name, password=password, marker=marker(self.uuid))
 
+    @property
+    def host(self) -> HostAccess:
+        return HostAccess(
+            id=self.host_id,
+            engine=self.engine,
+            host=self.host_address,
+            port=self.host_port,
+            admin_sealed=self.admin_sealed,
+        )
+
     def reader_password(self, box: SecretBox) -> str | None:
         """None before the first question."""
         return box.open(self.reader_sealed, reader_place(self.uuid)) if self.reader_sealed else None
@@ -41,8 +54,10 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 
 _FIND = """
 SELECT d.id, d.uuid, d.team_id, d.engine, d.status, d.host_id, d.engine_name, d.password_sealed,
-       r.password_sealed AS reader_sealed, t.tier, t.queries
-FROM databases d JOIN teams t ON t.id = d.team_id LEFT JOIN query_readers r ON r.database_id = d.id
+       r.password_sealed AS reader_sealed, t.tier, t.queries,
+       h.host AS host_address, h.port AS host_port, h.admin_sealed
+FROM databases d JOIN teams t ON t.id = d.team_id JOIN engine_hosts h ON h.id = d.host_id
+     LEFT JOIN query_readers r ON r.database_id = d.id
 WHERE d.uuid = $1 AND d.team_id = any($2::bigint[]) AND d.status <> 'deleted'
 """
 

@@ -22,8 +22,19 @@ LOCK_SECONDS = 2
 POOL_SIZE = 4
 IDLE_SECONDS = 60
 
-
 _QUIT = b"\x01\x00\x00\x00\x01"
+
+
+def _opportunistic() -> ssl.SSLContext:
+    """Encrypts where the server can, and proves nothing about who it is: as PostgreSQL's `prefer` does."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+_OPPORTUNISTIC = _opportunistic()
+"""Making one takes longer than a login."""
 
 
 class _Cursor(aiomysql.Cursor):  # type: ignore[misc]  # the driver is untyped
@@ -35,7 +46,7 @@ class Connection(aiomysql.Connection):  # type: ignore[misc]  # the driver is un
     """One statement an answer, TLS where the server has it, and every wait bounded."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(autocommit=True, charset="utf8mb4", cursorclass=_Cursor, ssl=_opportunistic(), **options)
+        super().__init__(autocommit=True, charset="utf8mb4", cursorclass=_Cursor, ssl=_OPPORTUNISTIC, **options)
         # The driver switches it on and has no option for it: a value that escapes its quotes could then
         # begin a statement of its own.
         self.client_flag &= ~CLIENT.MULTI_STATEMENTS
@@ -199,11 +210,3 @@ def _spread(statement: str, values: Sequence[Any]) -> tuple[str, list[Any]]:
     flat = [item for value in values for item in (value if isinstance(value, list) else [value])]
     first, *rest = statement.split("%s")
     return first + "".join(mark + piece for mark, piece in zip(marks, rest, strict=True)), flat
-
-
-def _opportunistic() -> ssl.SSLContext:
-    """Encrypts where the server can, and proves nothing about who it is: as PostgreSQL's `prefer` does."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    return context

@@ -38,17 +38,16 @@ class _StreamCursor(aiomysql.SSCursor):  # type: ignore[misc]  # the driver is u
 
 async def prepare(connection: Connection, limits: QueryLimits, *, read_only: bool) -> None:
     """Limits and modes of the session. MySQL bounds reads alone; other statements are killed from outside."""
-    if connection.flavour is MARIADB:
-        bound = f"max_statement_time = {limits.seconds:g}"
-    else:
-        bound = f"max_execution_time = {1000 * limits.seconds:.0f}"
+    mariadb = connection.flavour is MARIADB
+    bound = (
+        f"max_statement_time = {limits.seconds:g}" if mariadb else f"max_execution_time = {1000 * limits.seconds:.0f}"
+    )
+    access = "tx_read_only" if mariadb else "transaction_read_only"
     seconds = max(1, round(limits.lock_seconds))
     await connection.run(
         f"SET SESSION sql_mode = '{_SQL_MODE}', time_zone = '+00:00', lock_wait_timeout = {seconds}, "
-        f"innodb_lock_wait_timeout = {seconds}, {bound}"
+        f"innodb_lock_wait_timeout = {seconds}, {bound}, {access} = {int(read_only)}"
     )
-    if read_only:
-        await connection.run("SET SESSION TRANSACTION READ ONLY")
 
 
 class _Session:
@@ -93,8 +92,11 @@ class MySQLReadSession(_Session, ReadSession):
 
     async def describe(self, known: Description | None = None) -> Description:
         with _failing():
-            tables = await described.tables(self._connection, self._database)
-            return known if known is not None and known.tables == tables else Description(tables=tables)
+            version = await described.version(self._connection, self._database)
+            if known is not None and known.version == version:
+                return known
+            # What changes in between belongs to a version that nobody will find again.
+            return Description(tables=await described.tables(self._connection, self._database), version=version)
 
     async def read(self, sql: str) -> RowsRead:
         with _failing():
