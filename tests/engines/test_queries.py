@@ -260,6 +260,11 @@ async def test_a_description_is_known_again_until_something_changes(host: Engine
             "ALTER TABLE a ADD COLUMN m INT",
             on(host, "COMMENT ON TABLE a IS 'x'", "ALTER TABLE a COMMENT 'x'"),
             on(host, "ALTER TABLE a RENAME COLUMN m TO o", "ALTER TABLE a CHANGE m o INT"),
+            "ALTER TABLE a ADD PRIMARY KEY (n)",
+            "CREATE TABLE d (n INT, FOREIGN KEY (n) REFERENCES a (n))",
+            on(host, "ALTER TABLE d ALTER COLUMN n TYPE bigint", "ALTER TABLE b MODIFY n BIGINT"),
+            on(host, "COMMENT ON COLUMN b.n IS 'y'", "ALTER TABLE b MODIFY n BIGINT COMMENT 'y'"),
+            "DROP TABLE d",
             "ALTER TABLE b RENAME TO c",
             "DROP TABLE c",
         ):
