@@ -10,7 +10,7 @@ its password.
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
 import asyncpg
@@ -29,6 +29,7 @@ from app.engines.base import (
 )
 from app.engines.naming import check_name, check_tenant
 from app.engines.postgres import catalog, freezing, host, prepared, queries, readers, reclaiming, scripts, statements
+from app.engines.postgres.blockers import ending_blockers
 from app.engines.postgres.connections import Connections
 from app.engines.postgres.errors import LOCK_NOT_AVAILABLE, UNRECOGNIZED_PARAMETER
 from app.engines.postgres.guard import make_template
@@ -36,6 +37,9 @@ from app.engines.postgres.proof import write_and_read
 from app.engines.postgres.sessions import end_present_sessions, end_sessions
 from app.engines.querying import QueryLimits, ReadSession, WriteSession
 from app.engines.scripts import ScriptEnd, ScriptSession
+
+HINDERED_SECONDS = 2.0
+"""How long a tenant's open transaction may hold up a change of its limits, or its freezing."""
 
 
 class PostgresAdapter(EngineAdapter):
@@ -104,7 +108,8 @@ class PostgresAdapter(EngineAdapter):
         check_tenant(tenant)
         async with self._connections.locked(tenant.name) as connection:
             (await catalog.find(connection, tenant.name)).require(tenant)
-            await connection.execute(statements.limit(tenant.name, limits))
+            async with self._unhindered(tenant, patience=HINDERED_SECONDS):
+                await connection.execute(statements.limit(tenant.name, limits))
 
     async def revoke(self, tenant: Tenant) -> None:
         check_tenant(tenant)
@@ -150,8 +155,9 @@ class PostgresAdapter(EngineAdapter):
         check_tenant(tenant)
         async with self._connections.locked(tenant.name) as connection:
             (await catalog.find(connection, tenant.name)).require(tenant)
-            await connection.execute(statements.grants(tenant.name, frozen=True))
-            await self._freeze(connection, tenant.name)
+            async with self._unhindered(tenant, patience=HINDERED_SECONDS):
+                await connection.execute(statements.grants(tenant.name, frozen=True))
+                await self._freeze(connection, tenant.name)
 
     async def thaw(self, tenant: Tenant) -> None:
         check_tenant(tenant)
@@ -294,10 +300,14 @@ class PostgresAdapter(EngineAdapter):
         async with self._connections.admin_in(name) as inside:
             await freezing.give_writes(inside)
 
+    def _unhindered(self, tenant: Tenant, *, patience: float = 0.2) -> AbstractAsyncContextManager[None]:
+        return ending_blockers(self._connections, tenant.name, patience=patience)
+
     async def _shut_out(self, connection: Any, tenant: Tenant) -> None:
         found = (await catalog.find(connection, tenant.name)).check(tenant)
         closing = statements.close(tenant, found)
         if closing:
             # Committed before any session is ended, or its client would be back in the gap.
-            await connection.execute(closing)
+            async with self._unhindered(tenant):
+                await connection.execute(closing)
             await end_sessions(connection, tenant.name)

@@ -87,6 +87,12 @@ class Connections:
                 await connection.close(timeout=CLOSE_SECONDS)
 
     @asynccontextmanager
+    async def admin_alone(self) -> AsyncIterator[Any]:
+        """A connection of the administrator's outside the pool, for what may not wait for one of it."""
+        async with self.admin_in(self.target()["database"]) as connection:
+            yield connection
+
+    @asynccontextmanager
     async def tenant(self, name: str, password: str) -> AsyncIterator[Any]:
         """The tenant itself in its own database. Raises `LoginRefused`."""
         with translated_login(self.host):

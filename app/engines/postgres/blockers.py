@@ -1,0 +1,55 @@
+"""Tenants' sessions that hold up what the administrator does to them.
+
+An open transaction is enough: one that changed its own password or a table's rights keeps that row of the catalog for
+as long as it likes. Nothing of a tenant's may put off that it is limited, frozen or shut out.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import structlog
+
+from app.engines.base import EngineError
+from app.engines.naming import HELPER_SEPARATOR
+from app.engines.postgres.connections import Connections
+
+_LOOK_SECONDS = 0.2
+# Whoever waits in front of us is as much in the way as whoever holds the lock. Superusers are the operator's.
+_END = """
+SELECT count(pg_terminate_backend(b.pid))
+FROM pg_stat_activity w CROSS JOIN LATERAL unnest(pg_blocking_pids(w.pid)) AS blocking (pid)
+JOIN pg_stat_activity b ON b.pid = blocking.pid JOIN pg_roles r ON r.oid = b.usesysid
+WHERE w.usename = current_user AND w.wait_event_type = 'Lock'
+  AND (r.rolname = $1 OR starts_with(r.rolname, $1 || $2)) AND NOT r.rolsuper
+"""
+
+log = structlog.get_logger(__name__)
+
+
+@asynccontextmanager
+async def ending_blockers(connections: Connections, name: str, *, patience: float) -> AsyncIterator[None]:
+    """From `patience` seconds on, and until the end of the block, the tenant's sessions that the administrator waits
+    for are ended."""
+    watching = asyncio.create_task(_watch(connections, name, patience))
+    try:
+        yield
+    finally:
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
+
+
+async def _watch(connections: Connections, name: str, patience: float) -> None:
+    await asyncio.sleep(patience)
+    while True:
+        try:
+            # Not from the pool: those who wait may have all of it.
+            async with connections.admin_alone() as connection:
+                while True:
+                    ended = await connection.fetchval(_END, name, HELPER_SEPARATOR)
+                    if ended:
+                        log.info("blocking_sessions_ended", tenant=name, sessions=ended)
+                    await asyncio.sleep(_LOOK_SECONDS)
+        except EngineError as error:
+            log.warning("blocking_sessions_not_seen", tenant=name, reason=str(error))
+            await asyncio.sleep(_LOOK_SECONDS)
