@@ -9,6 +9,7 @@ from datetime import datetime
 import msgspec
 
 from app.auth.scopes import Scope
+from app.auth.users import check_name
 from app.core.errors import InvalidField, NotFound
 from app.store.session import fetch
 
@@ -39,8 +40,10 @@ def hash_key(api_key: str) -> bytes:
 
 
 async def create_key(*, user_id: int, name: str, scopes: Sequence[str], controls: KeyControls | None = None) -> NewKey:
-    """Raises `NotFound` for an unknown user, `InvalidField` naming the control or scope that can't be used."""
+    """Raises `NotFound` for an unknown user, `InvalidField` for a blank name, and naming the control or scope that
+    can't be used."""
     controls = controls or KeyControls()
+    check_name(name)
     _check(scopes, controls)
     if not await fetch("SELECT 1 FROM users WHERE id = $1", user_id):
         raise NotFound("user")
@@ -92,4 +95,4 @@ def _check(scopes: Sequence[str], controls: KeyControls) -> None:
     for field in ("requests_per_minute", "monthly_quota", "inactive_ttl_days"):
         value = getattr(controls, field)
         if value is not None and not 1 <= value < 2**31:
-            raise InvalidField(field, "Expected a whole number of at least 1.")
+            raise InvalidField(field, f"{field}: expected a whole number from 1 to {2**31 - 1}.")

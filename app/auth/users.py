@@ -19,9 +19,11 @@ async def create_user(*, email: str, name: str, team: str | None = None, tier: s
     """Makes a user in a team of their own, or in the team named `team`, which is made when there is none.
 
     `tier` is the tier of a team that is made (`free` unless given); for one that exists it must be its own.
-    Raises `InvalidField` for an email that is taken, an unknown tier, or a team name that several teams bear.
+    Raises `InvalidField` for a blank name, an email that is taken, an unknown tier, or a team name that several teams
+    bear.
     """
     _check_email(email)
+    check_name(name)
     check_tier(tier or "free")
     async with transaction():
         rows = await fetch(
@@ -68,6 +70,11 @@ async def set_team(team_id: int, *, tier: str | None = None, queries: str | None
 def check_tier(tier: str) -> None:
     if tier not in TIERS:
         raise InvalidField("tier", f"Expected one of {', '.join(TIERS)}.")
+
+
+def check_name(name: str) -> None:
+    if not name.strip():
+        raise InvalidField("name", "A name is more than blanks.")
 
 
 def _check_email(email: str) -> None:

@@ -9,6 +9,7 @@ from app.auth import keys as api_keys
 from app.auth import users as accounts
 from app.auth.keys import KeyControls, NewKey
 from app.auth.users import QUERY_CLASSES, TIERS, NewUser, TeamSettings
+from app.cli.numbers import POSITIVE
 from app.cli.output import shown
 from app.cli.running import store
 
@@ -43,13 +44,13 @@ def keys() -> None:
 
 
 @keys.command("create")
-@click.option("--user", "user_id", type=int, required=True, help="The user's id.")
+@click.option("--user", "user_id", type=POSITIVE, required=True, help="The user's id.")
 @click.option("--name", required=True)
 @click.option("--scopes", required=True, help="Comma-separated, such as databases:*,webhooks:read.")
-@click.option("--requests-per-minute", type=int, default=120, show_default=True)
-@click.option("--monthly-quota", type=int)
+@click.option("--requests-per-minute", type=POSITIVE, default=120, show_default=True)
+@click.option("--monthly-quota", type=POSITIVE)
 @click.option("--allow-ip", multiple=True, metavar="CIDR", help="May be given several times.")
-@click.option("--inactive-ttl-days", type=int)
+@click.option("--inactive-ttl-days", type=POSITIVE)
 @click.option("--expires-at", type=str, metavar="TIME", help="ISO 8601 with an offset.")
 @shown
 async def create_key(
@@ -76,7 +77,7 @@ async def create_key(
 
 
 @keys.command("revoke")
-@click.argument("key_id", type=int)
+@click.argument("key_id", type=POSITIVE)
 @shown
 async def revoke_key(key_id: int) -> Revoked:
     """Refuse a key from now on."""
@@ -91,7 +92,7 @@ def teams() -> None:
 
 
 @teams.command("set")
-@click.argument("team_id", type=int)
+@click.argument("team_id", type=POSITIVE)
 @click.option("--tier", type=_TIER, help="What it may own, and how many questions it may ask a day.")
 @click.option("--queries", type=click.Choice(QUERY_CLASSES), help="How far its questions in natural language may go.")
 @shown

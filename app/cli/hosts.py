@@ -5,6 +5,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 import msgspec
 import rich_click as click
 
+from app.cli.numbers import PORT, POSITIVE
 from app.cli.output import shown
 from app.cli.running import secret_box, store
 from app.contracts.base import Engine
@@ -37,9 +38,11 @@ async def list_hosts() -> list[HostSummary]:
 @click.option("--region", required=True)
 @click.option("--admin-dsn", required=True, help="postgresql://… or mysql://… of an account that may provision.")
 @click.option("--public-host", help="What tenants connect to; the DSN's host unless given.")
-@click.option("--public-port", type=int)
-@click.option("--capacity", type=int, default=DEFAULT_CAPACITY, show_default=True, help="Databases.")
-@click.option("--connection-capacity", type=int, help="Connections promised in all; the server's own unless given.")
+@click.option("--public-port", type=PORT)
+@click.option("--capacity", type=POSITIVE, default=DEFAULT_CAPACITY, show_default=True, help="Databases.")
+@click.option(
+    "--connection-capacity", type=POSITIVE, help="Connections promised in all; the server's own unless given."
+)
 @shown
 async def add_host(
     engine: str,
@@ -67,7 +70,7 @@ async def add_host(
 
 
 @hosts.command("drain")
-@click.argument("host_id", type=int)
+@click.argument("host_id", type=POSITIVE)
 @shown
 async def drain_host(host_id: int) -> Drained:
     """Put no new database there; those that are there stay."""

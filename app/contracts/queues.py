@@ -1,5 +1,6 @@
 """Task queues, workflow ids and search attributes: the names under which work is found."""
 
+import re
 from uuid import UUID
 
 from temporalio.common import SearchAttributeKey
@@ -9,6 +10,11 @@ CONTROL_QUEUE = "control"
 
 WEBHOOK_QUEUE = "webhooks"
 """Deliveries: their workflows, and outgoing HTTP. So many of them as there may be, they never hold up another."""
+
+
+def is_region_code(text: str) -> bool:
+    """Whether a region may be called so: `us-east-1`. Its code is part of the names of queues, folders and logs."""
+    return re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", text) is not None
 
 
 def engine_queue(region: str) -> str:

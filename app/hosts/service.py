@@ -3,6 +3,7 @@
 import msgspec
 
 from app.contracts.base import Engine
+from app.contracts.queues import is_region_code
 from app.core.errors import InvalidField, NotFound
 from app.core.secrets import SecretBox
 from app.engines.base import AdminAddress, EngineError, HostFacts
@@ -81,7 +82,7 @@ def _check(new: NewHost) -> None:
         raise InvalidField("capacity", "Expected at least 1.")
     if new.connection_capacity is not None and new.connection_capacity < 1:
         raise InvalidField("connection_capacity", "Expected at least 1.")
-    if not new.region or not new.region.replace("-", "").isalnum():
+    if not is_region_code(new.region):
         raise InvalidField("region", "Expected a region code such as us-east-1.")
 
 

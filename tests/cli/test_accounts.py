@@ -41,6 +41,7 @@ async def test_a_user_that_cannot_be(headwater: Headwater) -> None:
     await user(headwater)
     arguments = ("users", "create", "--email", "ada@example.com", "--name", "Ada")
     assert "ada@example.com exists already" in await headwater.refusal(*arguments)
+    assert "more than blanks" in await headwater.refusal("users", "create", "--email", "a@example.com", "--name", " ")
     assert "not an email" in await headwater.refusal("users", "create", "--email", "ada", "--name", "Ada")
     assert "--tier" in await headwater.refusal(*arguments, "--tier", "gold", exit_code=2)
     assert "--name" in await headwater.refusal("users", "create", "--email", "a@example.com", exit_code=2)
@@ -79,7 +80,9 @@ async def test_a_key_for_people(headwater: Headwater) -> None:
         (("--scopes", "databases:all"), "databases:all", 1),
         (("--scopes", ","), "at least one scope", 1),
         (("--scopes", "databases:*", "--allow-ip", "everywhere"), "everywhere", 1),
-        (("--scopes", "databases:*", "--requests-per-minute", "0"), "at least 1", 1),
+        (("--scopes", "databases:*", "--requests-per-minute", "0"), "--requests-per-minute", 2),
+        (("--scopes", "databases:*", "--monthly-quota", "9999999999"), "--monthly-quota", 2),
+        (("--scopes", "databases:*", "--name", " "), "name", 1),
         (("--scopes", "databases:*", "--expires-at", "tomorrow"), "ISO 8601", 2),
         (("--scopes", "databases:*", "--expires-at", "2030-01-31"), "offset", 2),
     ],

@@ -130,16 +130,19 @@ async def test_what_is_no_address(headwater: Headwater, admin_dsn: str) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--capacity", "0"), "at least 1"),
-        (("--connection-capacity", "0"), "at least 1"),
+        (("--capacity", "0"), "--capacity"),
+        (("--connection-capacity", "0"), "--connection-capacity"),
         (("--public-port", "70000"), "65535"),
-        (("--region", "us east"), "region code"),
     ],
 )
 async def test_options_that_cannot_be(
     headwater: Headwater, admin: AdminAddress, options: tuple[str, ...], said: str
 ) -> None:
-    assert said in await refusal(headwater, dsn(admin), *options)
+    assert said in await refusal(headwater, dsn(admin), *options, exit_code=2)
+
+
+async def test_a_region_that_cannot_be(headwater: Headwater, admin: AdminAddress) -> None:
+    assert "region code" in await refusal(headwater, dsn(admin), "--region", "us east")
 
 
 async def test_without_secret_keys_nothing_is_registered(headwater: Headwater, admin: AdminAddress) -> None:
