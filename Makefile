@@ -26,7 +26,7 @@ check: $(STAMP) ## Formatting, lint, types and import direction, in under a minu
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(STAMP) ## Measure creates against the engine's own statements, and the API against a bare handler
+bench: $(STAMP) ## Measure creates, the API and questions, each against its bare counterpart
 	@$(BIN)/python -m benchmarks
 	@$(BIN)/python -m benchmarks.pool
 	@$(BIN)/python -m benchmarks.api
