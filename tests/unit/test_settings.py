@@ -37,6 +37,7 @@ EXAMPLES: dict[str, tuple[str, Any]] = {
     "webhook_allow_cidrs": ("127.0.0.0/8", ("127.0.0.0/8",)),
     "webhook_ca_file": ("/ca.pem", Path("/ca.pem")),
     "webhook_timeout_seconds": ("7.5", 7.5),
+    "webhook_endpoints_per_team": ("3", 3),
     "webhook_concurrency": ("3", 3),
     "webhook_secret_overlap_seconds": ("0", 0),
     "quota_interval_seconds": ("1", 1.0),
