@@ -1,5 +1,6 @@
 """What a client's create does, in the request's transaction."""
 
+from time import perf_counter
 from uuid import UUID
 
 import msgspec
@@ -28,7 +29,7 @@ from app.events.types import EventType
 from app.hosts.adapters import password_place
 from app.hosts.loads import place
 from app.plans.plans import check_quotas, limits_in_force
-from app.pool.claim import Wish, claim
+from app.pool.claim import Wish, claim, note_claim
 from app.store.session import fetch
 
 
@@ -44,27 +45,29 @@ async def create(box: SecretBox, principal: Principal, request: CreateDatabase) 
     planned = await _plan(principal, request)
     team = await team_for_create(principal, request)
     check_quotas(team.tier, request.plan, request.quotas)
-    connections = limits_in_force(request.plan, request.quotas).connection_hard_limit
-    claimed = await claim(
-        Wish(
-            engine=request.db_type,
-            region=None if request.region is UNSET else request.region,
-            name=request.name,
-            plan=request.plan,
-            quotas=request.quotas,
-            connections=connections,
-            team_id=team.id,
-            user_id=principal.user_id,
-        ),
-        DatabaseRecord,
-    )
-    if claimed is None:
-        accepted = await _provision(box, principal, request, team, connections)
-    else:
-        accepted = await _hand_over(claimed, team)
+    started = perf_counter()
+    claimed = await claim(wish_of(principal, request, team), DatabaseRecord)
+    took = perf_counter() - started
+    record = claimed or await _insert(box, principal, request, team)
+    note_claim(record.engine, record.region, "hit" if claimed else "miss", took)
+    accepted = await (_hand_over if claimed else _provision)(record, team)
     if planned is not None:
         accepted = await _add_application(box, principal, accepted, planned)
     return Created(accepted, claimed)
+
+
+def wish_of(principal: Principal, request: CreateDatabase, team: Team) -> Wish:
+    """What the pool is asked for."""
+    return Wish(
+        engine=request.db_type,
+        region=None if request.region is UNSET else request.region,
+        name=request.name,
+        plan=request.plan,
+        quotas=request.quotas,
+        connections=limits_in_force(request.plan, request.quotas).connection_hard_limit,
+        team_id=team.id,
+        user_id=principal.user_id,
+    )
 
 
 async def _plan(principal: Principal, request: CreateDatabase) -> Plan | None:
@@ -96,18 +99,12 @@ async def _hand_over(record: DatabaseRecord, team: Team) -> Accepted:
     return Accepted(subject=str(record.uuid), start=start, settled=limited)
 
 
-async def _provision(
-    box: SecretBox, principal: Principal, request: CreateDatabase, team: Team, connections: int
-) -> Accepted:
-    """One that is to be made."""
-    host = await _place(request.db_type, None if request.region is UNSET else request.region, connections)
-    uuid = await _insert(box, principal, request, team, host, connections)
-    record = await records.find(uuid)
-    assert record is not None, "it was written a moment ago"
+async def _provision(record: DatabaseRecord, team: Team) -> Accepted:
+    """It is to be made."""
     await outbox.append(
         EventType.DATABASE_PROVISIONING_STARTED, team_id=team.id, database_id=record.id, data=masked_view(record)
     )
-    return Accepted(subject=str(uuid), start=await _start(record, team))
+    return Accepted(subject=str(record.uuid), start=await _start(record, team))
 
 
 async def _start(record: DatabaseRecord, team: Team) -> WorkflowStart:
@@ -149,14 +146,10 @@ async def _place(engine: Engine, region: str | None, connections: int) -> HostLo
     return host
 
 
-async def _insert(
-    box: SecretBox,
-    principal: Principal,
-    request: CreateDatabase,
-    team: Team,
-    host: HostLoad,
-    connections: int,
-) -> UUID:
+async def _insert(box: SecretBox, principal: Principal, request: CreateDatabase, team: Team) -> DatabaseRecord:
+    """A row for one that is to be made, on a host that has room for it."""
+    connections = limits_in_force(request.plan, request.quotas).connection_hard_limit
+    host = await _place(request.db_type, None if request.region is UNSET else request.region, connections)
     uuid = new_uuid()
     await fetch(
         """
@@ -180,4 +173,6 @@ async def _insert(
         request.warning_threshold_pct,
         connections,
     )
-    return uuid
+    record = await records.find(uuid)
+    assert record is not None, "it was written a moment ago"
+    return record

@@ -22,6 +22,7 @@ from app.databases.examples import (
     EXAMPLE_PROGRESS,
     EXAMPLE_PROVISIONING,
 )
+from app.databases.instant import create_at_once
 from app.databases.records import DatabaseRecord
 from app.databases.schemas import (
     ChangeQuotas,
@@ -33,7 +34,7 @@ from app.databases.schemas import (
 from app.databases.views import full_view, masked_view
 from app.dispatch.starts import Accepted
 from app.web.envelope import Change, Item, Page
-from app.web.idempotency import Answer
+from app.web.idempotency import Answer, Keeping
 from app.web.operation import operation
 from app.web.parameters import Limit, StartingAfter, Timeout, Wait, cursor_uuid, path_uuid
 from app.web.services import Injected, Services
@@ -78,6 +79,12 @@ class DatabaseController(Controller):
     ) -> Response[bytes]:
         started = monotonic()
         claimed: DatabaseRecord | None = None
+        at_once: Answer | None = None
+
+        async def begin_and_finish(keeping: Keeping) -> Answer | None:
+            nonlocal at_once
+            at_once = await create_at_once(services.box, services.members, request.user, data, keeping)
+            return at_once
 
         async def begin() -> Accepted:
             nonlocal claimed
@@ -94,8 +101,8 @@ class DatabaseController(Controller):
                 await add_application(answer, services.watch, timeout - (monotonic() - started) if wait else 0)
             return Answer(201 if record.status is DatabaseStatus.ACTIVE else 202, answer)
 
-        answer = await services.idempotency.run(request, begin=begin, finish=finish)
-        if claimed:
+        answer = await services.idempotency.run(request, at_once=begin_and_finish, begin=begin, finish=finish)
+        if claimed or at_once:
             services.nudger.nudge_soon()
         return answer
 

@@ -22,15 +22,20 @@ async def get_team(team_id: int, *, lock: bool = False) -> Team:
     return team
 
 
-async def team_for_create(principal: Principal, request: CreateDatabase) -> Team:
-    """The team that is to own the database, which it may have. Raises `InvalidField` or `PlanLimitExceeded`."""
+def asked_team(principal: Principal, request: CreateDatabase) -> Team:
+    """The team that is to own the database. Raises `InvalidField`."""
     asked = request.team_id
     if isinstance(asked, int) and asked not in principal.team_ids:
         raise InvalidField("team_id", "This is not a team of yours.")
     if not principal.team_ids:
         raise InvalidField("team_id", "You are in no team that could own the database.")
     place = principal.team_ids.index(asked) if isinstance(asked, int) else 0
-    team, owned = Team(principal.team_ids[place], principal.team_tiers[place]), 0
+    return Team(principal.team_ids[place], principal.team_tiers[place])
+
+
+async def team_for_create(principal: Principal, request: CreateDatabase) -> Team:
+    """The same, if it may have the database. Raises `InvalidField` or `PlanLimitExceeded`."""
+    team, owned = asked_team(principal, request), 0
     if team.tier == "free":
         # Locked, so that two creates at once don't both find room for the one database.
         team = await get_team(team.id, lock=True)

@@ -12,9 +12,7 @@ CHANNEL = "headwater_events"
 
 
 async def append(kind: EventType, *, team_id: int, database_id: int | None, data: msgspec.Struct) -> None:
-    """Call it inside the transaction of the change. `data` is the resource as clients see it, without secrets;
-    the payload has the shape of interface specification section 6."""
-    payload = {"event": kind.value, "timestamp": utc_now().isoformat(), "data": data}
+    """Call it inside the transaction of the change. `data` is the resource as clients see it, without secrets."""
     await fetch(
         "INSERT INTO events (uuid, type, database_id, team_id, payload) VALUES ($1, $2, $3, $4, $5::jsonb)"
         " RETURNING pg_notify($6, '')",
@@ -22,6 +20,12 @@ async def append(kind: EventType, *, team_id: int, database_id: int | None, data
         kind.value,
         database_id,
         team_id,
-        msgspec.json.encode(payload).decode(),
+        payload_of(kind, data),
         CHANNEL,
     )
+
+
+def payload_of(kind: EventType, data: msgspec.Struct) -> str:
+    """JSON in the shape of interface specification section 6."""
+    payload = {"event": kind.value, "timestamp": utc_now().isoformat(), "data": data}
+    return msgspec.json.encode(payload).decode()

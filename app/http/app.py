@@ -36,6 +36,7 @@ from app.inventory.gauges import installation
 from app.me.routes import get_me
 from app.metrics.page import MetricsPage
 from app.pool.nudge import Nudger
+from app.pool.ready import ReadyMembers
 from app.queries.routes import execute_query
 from app.queries.service import Questions
 from app.store.migrate import migrate
@@ -160,6 +161,7 @@ async def _open_services(stack: AsyncExitStack, settings: Settings, box: SecretB
         admission=admitting,
         trusted_proxies=parse_networks(settings.trusted_proxies),
         starter=starter,
+        members=ReadyMembers(),
         nudger=nudger,
         watch=watch,
         idempotency=idempotency,

@@ -43,7 +43,7 @@ PROVISIONING_MOVES = Counter(
 )
 POOL_CLAIMS = Counter(
     "headwater_pool_claims_total",
-    "Creates by whether the warm pool served them: `hit` or `miss`. `any` is a create that named no region.",
+    "Creates by whether the warm pool served them: `hit` or `miss`; the region is the database's.",
     ["engine", "region", "outcome"],
 )
 POOL_CLAIM_SECONDS = Histogram(

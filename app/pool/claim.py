@@ -1,7 +1,6 @@
 """Giving a database of the pool to a team, in the transaction of its create. The engine is not asked."""
 
-from time import perf_counter
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import msgspec
 
@@ -28,15 +27,20 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
     user_id: int
 
 
+# Of `databases m` and `engine_hosts h`, with engine and region as the first two parameters.
+READY = """
+    m.team_id IS NULL AND m.destroyed_at IS NULL AND m.status = 'active'
+    AND m.engine = $1 AND ($2::text IS NULL OR m.region = $2)
+    AND NOT h.draining AND coalesce(h.sick_until <= now(), true)
+"""
+
 # The oldest first, so that few get too old. By position, which only the index of the pools sorts by: by id, a plan may
 # walk the primary key through all that was ever claimed. A member that another create is about to take is passed over,
 # without waiting for what becomes of it.
-CLAIM = """
+CLAIM = f"""
 WITH chosen AS (
     SELECT m.id FROM databases m JOIN engine_hosts h ON h.id = m.host_id
-    WHERE m.team_id IS NULL AND m.destroyed_at IS NULL AND m.status = 'active'
-      AND m.engine = $1 AND ($2::text IS NULL OR m.region = $2)
-      AND NOT h.draining AND coalesce(h.sick_until <= now(), true)
+    WHERE {READY}
       AND (m.connections >= $10 OR EXISTS (
           SELECT FROM unnest($11::bigint[], $12::bigint[]) AS r (host_id, room)
           WHERE r.host_id = m.host_id AND m.connections + r.room >= $10))
@@ -49,21 +53,23 @@ UPDATE databases d SET
     created_at = now(), updated_at = now(), provisioned_at = now()
 FROM chosen, engine_hosts h, teams t WHERE d.id = chosen.id AND h.id = d.host_id AND t.id = $3
 RETURNING d.*, t.name AS team_name, h.host, h.port
-"""
+"""  # noqa: S608 - our own words
 
 
 async def claim(wish: Wish, kind: type[Row]) -> Row | None:
     """A ready member that becomes the team's, on a host with room for its connections; None when there is none. Where
     the engine has to be told of another number of them, `limits_revision` is ahead of `limits_applied`. `kind` has the
     columns of `databases` that it wants, and may have `team_name`, `host` and `port`."""
-    started = perf_counter()
     claimed = await _claim(wish, kind, {})
     if claimed is None and await _is_ready(wish):
         claimed = await _claim(wish, kind, await rooms(wish.engine, wish.region))
-    outcome = "miss" if claimed is None else "hit"
-    POOL_CLAIMS.labels(wish.engine.value, wish.region or "any", outcome).inc()
-    POOL_CLAIM_SECONDS.labels(wish.engine.value, outcome).observe(perf_counter() - started)
     return claimed
+
+
+def note_claim(engine: Engine, region: str, outcome: Literal["hit", "miss"], seconds: float) -> None:
+    """For the metrics: how long the pool was asked, for a create that went to that region."""
+    POOL_CLAIMS.labels(engine.value, region, outcome).inc()
+    POOL_CLAIM_SECONDS.labels(engine.value, outcome).observe(seconds)
 
 
 async def _claim(wish: Wish, kind: type[Row], room: dict[int, int]) -> Row | None:

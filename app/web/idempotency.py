@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -35,6 +36,23 @@ _DECIDED = frozenset({404, 409, 422})
 class Answer(msgspec.Struct, frozen=True):
     status: int
     body: msgspec.Struct
+
+
+class Kept(msgspec.Struct, frozen=True, kw_only=True):
+    """The row of a key that has its answer."""
+
+    user_id: int
+    key: str
+    fingerprint: bytes
+    resource: str
+    response_status: int
+    response_sealed: bytes
+    ttl: float
+    """Seconds."""
+
+
+Keeping = Callable[[str, Answer], Kept]
+"""The row for a change's subject and its answer."""
 
 
 class _Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,16 +94,23 @@ class Idempotency:
         *,
         begin: Callable[[], Awaitable[Accepted]],
         finish: Callable[[str], Awaitable[Answer]],
+        at_once: Callable[[Keeping], Awaitable[Answer | None]] | None = None,
     ) -> Response[bytes]:
         """`begin` makes the change, in this method's transaction, and returns its subject and the workflow to start
         after the commit; `finish` waits for what follows and builds the answer from that subject. A retry after a
         crash runs `finish` alone. Where the change is settled, `finish` runs in its transaction, and the answer is
         kept with it: one commit in place of two.
 
+        `at_once` comes first: it may make the change and keep its answer in one statement of its own, which does
+        nothing at all when the key has a row already. Where it returns None, nothing was done.
+
         Raises `IdempotencyKeyConflict` or `IdempotencyKeyInProgress`, and what the two functions raise.
         """
         claim = await _claim_for(request)
         try:
+            at_once_answer = await at_once(partial(self._kept, claim)) if at_once else None
+            if at_once_answer is not None:
+                return _respond(at_once_answer.status, encode(at_once_answer.body))
             async with transaction():
                 taken = await self._take(claim)
                 if taken is None:
@@ -173,6 +198,20 @@ class Idempotency:
             await self._store(claim, Answer(error.status, body))
         return None
 
+    def _kept(self, claim: _Claim, subject: str, answer: Answer) -> Kept:
+        return Kept(
+            user_id=claim.user_id,
+            key=claim.key,
+            fingerprint=claim.fingerprint,
+            resource=subject,
+            response_status=answer.status,
+            response_sealed=self._seal(claim, answer),
+            ttl=self._ttl,
+        )
+
+    def _seal(self, claim: _Claim, answer: Answer) -> bytes:
+        return self._box.seal(encode(answer.body).decode(), claim.place)
+
     async def _store(self, claim: _Claim, answer: Answer, subject: str | None = None) -> None:
         """Nothing happens when another request has taken the key over in the meantime."""
         await fetch(
@@ -185,7 +224,7 @@ class Idempotency:
             claim.key,
             claim.owner,
             answer.status,
-            self._box.seal(encode(answer.body).decode(), claim.place),
+            self._seal(claim, answer),
             subject,
         )
 

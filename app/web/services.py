@@ -11,6 +11,7 @@ from app.core.settings import Settings
 from app.dispatch.starter import Starter
 from app.egress.sender import Sender
 from app.pool.nudge import Nudger
+from app.pool.ready import ReadyMembers
 from app.store.notify import RowWatch
 from app.web.idempotency import Idempotency
 
@@ -21,6 +22,7 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     admission: Admission
     trusted_proxies: tuple[Network, ...]
     starter: Starter
+    members: ReadyMembers
     nudger: Nudger
     watch: RowWatch
     idempotency: Idempotency

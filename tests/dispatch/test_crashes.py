@@ -6,7 +6,6 @@ from uuid import UUID
 
 import httpx
 
-from app.auth.principal import Principal
 from app.core.ids import new_uuid
 from app.databases import creation
 from app.databases.schemas import CreateDatabase
@@ -15,6 +14,7 @@ from app.store.session import fetch, transaction
 from tests.support.answers import body_of, data_of
 from tests.support.client import Caller
 from tests.support.moves import events_of
+from tests.support.principals import principal_of
 from tests.support.service import RunningService
 from tests.support.store import store
 from tests.support.waiting import until
@@ -87,22 +87,3 @@ async def test_a_delete_while_it_is_provisioning(service: RunningService) -> Non
         (row,) = await fetch("SELECT remote_since FROM databases WHERE uuid = $1", UUID(uuid))
         assert row["remote_since"] is None
         assert await events_of(uuid) == ["database.provisioning_started", "database.deleted"]
-
-
-def principal_of(caller: Caller) -> Principal:
-    return Principal(
-        user_id=caller.user_id,
-        user_name="",
-        user_email="",
-        key_id=caller.key_id,
-        key_name="",
-        preview="",
-        scopes=[],
-        requests_per_minute=1,
-        monthly_quota=None,
-        allowed_ips=[],
-        inactive_ttl_days=None,
-        last_used_at=None,
-        team_ids=[caller.team_id],
-        team_tiers=["pro"],
-    )

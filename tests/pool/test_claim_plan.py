@@ -1,4 +1,5 @@
-"""A claim costs the same however many databases there are and were, whichever plan PostgreSQL settles on."""
+"""A claim and the look before it cost the same however many databases there are and were, whichever plan PostgreSQL
+settles on."""
 
 import json
 
@@ -6,6 +7,7 @@ import asyncpg
 import pytest
 
 from app.pool.claim import CLAIM
+from app.pool.ready import FIND
 from tests.model.test_page_plan import rows_read
 from tests.support.lone_pool import LonePool
 
@@ -34,5 +36,10 @@ async def test_only_the_members_are_read(pool: LonePool, plan: str) -> None:
         (row,) = await connection.fetch(f"EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE claim ({values}, '{{}}', '{{}}')")
         # Three members, and the chosen one twice more.
         assert rows_read(json.loads(row[0])[0]["Plan"]) <= 3 + 2
+        await connection.execute(f"PREPARE find (text, text, int, bigint, bigint[]) AS {FIND}")
+        (row,) = await connection.fetch(
+            f"EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE find ('postgres', NULL, 10, {caller.team_id}, '{{}}')"
+        )
+        assert rows_read(json.loads(row[0])[0]["Plan"]) <= 3
     finally:
         await connection.close()

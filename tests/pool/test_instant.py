@@ -1,0 +1,99 @@
+"""Creates that the pool serves in one statement: what they cost, and what becomes of them when somebody is faster."""
+
+import asyncio
+from uuid import UUID, uuid4
+
+import asyncpg
+
+from app.core.clock import utc_now
+from app.databases.instant import create_at_once
+from app.databases.schemas import CreateDatabase
+from app.pool.ready import ReadyMembers
+from app.store.session import fetch
+from app.web.idempotency import Answer, Kept
+from tests.limits.round_trips import counting
+from tests.support.answers import data_of
+from tests.support.lone_pool import LonePool, lone_pool
+from tests.support.moves import events_of
+from tests.support.principals import principal_of
+from tests.support.waiting import until
+
+_LOCK_WAITED_FOR = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+
+
+async def test_three_round_trips_with_that_of_the_key(control_dsn: str) -> None:
+    async with counting(control_dsn) as (dsn, counter), lone_pool(dsn) as pool:
+        await pool.add_members(8, await pool.api.add_host())
+        caller = await pool.api.caller()
+        for _ in range(3):  # statements are prepared once a connection
+            data_of(await caller.create(), 201)
+        counter.count = 0
+        for _ in range(5):
+            data_of(await caller.create(), 201)
+        assert counter.count == 5 * 3
+
+
+async def test_the_change_its_event_and_its_answer_are_one_transaction(pool: LonePool) -> None:
+    await pool.add_members(1, await pool.api.add_host())
+    caller, key = await pool.api.caller(), str(uuid4())
+    uuid = data_of(await caller.create(key=key), 201)["uuid"]
+    rows = await fetch(
+        "SELECT xmin::text FROM databases WHERE uuid = $1"
+        " UNION ALL SELECT xmin::text FROM idempotency_keys WHERE key = $2 AND response_status = 201"
+        " UNION ALL SELECT xmin::text FROM events WHERE team_id = $3",
+        UUID(uuid),
+        key,
+        caller.team_id,
+    )
+    assert len(rows) == 3
+    assert len({row["xmin"] for row in rows}) == 1
+
+
+async def test_a_member_that_somebody_else_took_since_the_look(pool: LonePool) -> None:
+    first, second = await pool.add_members(2, await pool.api.add_host())
+    caller, faster = await pool.api.caller(), await pool.api.caller()
+    other = await asyncpg.connect(pool.api.control_dsn)
+    try:
+        async with other.transaction():
+            await other.execute("LOCK TABLE idempotency_keys IN SHARE MODE")  # until which nothing can be claimed
+            create = asyncio.ensure_future(caller.create())
+            await until(lambda: fetch(_LOCK_WAITED_FOR))
+            await fetch("UPDATE databases SET team_id = $2 WHERE uuid = $1", first, faster.team_id)
+    finally:
+        await other.close()
+    assert data_of(await create, 201)["uuid"] == str(second)
+    assert await events_of(str(first)) == []
+
+
+async def test_two_processes_never_give_one_member_twice(pool: LonePool) -> None:
+    await pool.add_members(20, await pool.api.add_host())
+    principal = principal_of(await pool.api.caller())
+    await pool.api.warm_up()
+
+    def keeping(subject: str, answer: Answer) -> Kept:
+        return Kept(
+            user_id=principal.user_id,
+            key=str(uuid4()),
+            fingerprint=b"",
+            resource=subject,
+            response_status=answer.status,
+            response_sealed=b"",
+            ttl=60,
+        )
+
+    processes = ReadyMembers(), ReadyMembers()
+    began = utc_now()
+    answers = await asyncio.gather(
+        *(
+            create_at_once(pool.box, processes[number % 2], principal, CreateDatabase(name="a"), keeping)
+            for number in range(30)
+        )
+    )
+    made = [answer for answer in answers if answer is not None]
+    assert made
+    for table in ("databases WHERE team_id IS NOT NULL", "events", "idempotency_keys"):
+        (row,) = await fetch(f"SELECT count(*) FROM {table}")
+        assert row["count"] == len(made), table
+    rows = await fetch("SELECT DISTINCT resource FROM idempotency_keys")
+    assert len(rows) == len(made)
+    assert all(row["created_at"] >= began for row in await fetch("SELECT created_at FROM databases WHERE team_id > 0"))

@@ -1,0 +1,23 @@
+"""Callers as the service's own functions know them, for tests that go without requests."""
+
+from app.auth.principal import Principal
+from tests.support.client import Caller
+
+
+def principal_of(caller: Caller) -> Principal:
+    return Principal(
+        user_id=caller.user_id,
+        user_name="",
+        user_email="",
+        key_id=caller.key_id,
+        key_name="",
+        preview="",
+        scopes=[],
+        requests_per_minute=1,
+        monthly_quota=None,
+        allowed_ips=[],
+        inactive_ttl_days=None,
+        last_used_at=None,
+        team_ids=[caller.team_id],
+        team_tiers=["pro"],
+    )
