@@ -10,10 +10,8 @@ its password.
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from typing import Any
-
-import asyncpg
 
 from app.contracts.base import Engine
 from app.engines.base import (
@@ -28,17 +26,18 @@ from app.engines.base import (
     Usage,
 )
 from app.engines.naming import check_name, check_tenant
-from app.engines.postgres import catalog, freezing, host, prepared, queries, readers, reclaiming, scripts, statements
+from app.engines.postgres import catalog, host, prepared, queries, readers, reclaiming, scripts, statements
 from app.engines.postgres.blockers import ending_blockers
 from app.engines.postgres.connections import Connections
-from app.engines.postgres.errors import LOCK_NOT_AVAILABLE, UNRECOGNIZED_PARAMETER
+from app.engines.postgres.errors import UNRECOGNIZED_PARAMETER
 from app.engines.postgres.guard import make_template
+from app.engines.postgres.inside import Inside
 from app.engines.postgres.proof import write_and_read
-from app.engines.postgres.sessions import end_present_sessions, end_sessions
+from app.engines.postgres.revocation import shut_out
 from app.engines.querying import QueryLimits, ReadSession, WriteSession
 from app.engines.scripts import ScriptEnd, ScriptSession
 
-HINDERED_SECONDS = 2.0
+_HINDERED_SECONDS = 2.0
 """How long a tenant's open transaction may hold up a change of its limits, or its freezing."""
 
 
@@ -52,6 +51,7 @@ class PostgresAdapter(EngineAdapter):
     def __init__(self, address: AdminAddress) -> None:
         super().__init__(address)
         self._connections = Connections(address)
+        self._inside = Inside(self._connections)
         self._leaving: set[asyncio.Task[None]] = set()
 
     async def close(self) -> None:
@@ -77,7 +77,7 @@ class PostgresAdapter(EngineAdapter):
         check_tenant(tenant)
         async with self._connections.locked(tenant.name) as connection:
             if await self._make(connection, tenant, limits):
-                await self._hand_over_schema(tenant.name)
+                await self._inside.hand_over_schema(tenant.name)
 
     async def verify_login(self, tenant: Tenant) -> None:
         check_tenant(tenant)
@@ -91,7 +91,7 @@ class PostgresAdapter(EngineAdapter):
         async with self._connections.locked(tenant.name) as connection:
             if not await self._make(connection, tenant, limits):
                 raise LoginRefused(f"access of {tenant.name} was ended")
-            handing_over = asyncio.create_task(self._hand_over_schema(tenant.name))
+            handing_over = asyncio.create_task(self._inside.hand_over_schema(tenant.name))
             try:
                 async with self._connections.tenant(tenant.name, tenant.password) as session:
                     await handing_over
@@ -108,22 +108,12 @@ class PostgresAdapter(EngineAdapter):
         check_tenant(tenant)
         async with self._connections.locked(tenant.name) as connection:
             (await catalog.find(connection, tenant.name)).require(tenant)
-            async with self._unhindered(tenant, patience=HINDERED_SECONDS):
+            async with ending_blockers(self._connections, tenant.name, patience=_HINDERED_SECONDS):
                 await connection.execute(statements.limit(tenant.name, limits))
 
     async def revoke(self, tenant: Tenant) -> None:
         check_tenant(tenant)
-        try:
-            async with self._connections.locked(tenant.name) as connection:
-                await self._shut_out(connection, tenant)
-        except EngineError as error:
-            if error.code != LOCK_NOT_AVAILABLE:
-                raise
-            # Where the administrator's database is open to everybody, the tenant itself can hold the lock.
-            async with self._connections.admin() as connection:
-                await self._shut_out(connection, tenant)
-            async with self._connections.locked(tenant.name) as connection:
-                await self._shut_out(connection, tenant)
+        await shut_out(self._connections, tenant)
 
     async def restore(self, tenant: Tenant, *, frozen: bool = False) -> None:
         check_tenant(tenant)
@@ -131,11 +121,11 @@ class PostgresAdapter(EngineAdapter):
             found = (await catalog.find(connection, tenant.name)).require(tenant)
             await connection.execute(statements.open_database(tenant, frozen=frozen))
             # What a revocation found half made is finished here, before anybody logs in.
-            await self._hand_over_schema(tenant.name)
+            await self._inside.hand_over_schema(tenant.name)
             if frozen:
-                await self._freeze(connection, tenant.name)
+                await self._inside.freeze(connection, tenant.name)
             else:
-                await self._thaw(tenant.name)
+                await self._inside.thaw(tenant.name)
             await connection.execute(statements.allow_logins(tenant, found))
 
     async def repair(self, tenant: Tenant) -> None:
@@ -145,25 +135,25 @@ class PostgresAdapter(EngineAdapter):
             if found.revoked:
                 return
             # The schema first: that the rights are whole is the sign that nothing is left to mend.
-            await self._hand_over_schema(tenant.name)
-            frozen = await self._is_frozen(tenant.name)
+            await self._inside.hand_over_schema(tenant.name)
+            frozen = await self._inside.is_frozen(tenant.name)
             await connection.execute(statements.open_database(tenant, frozen=frozen))
             if frozen:
-                await self._freeze(connection, tenant.name)
+                await self._inside.freeze(connection, tenant.name)
 
     async def freeze(self, tenant: Tenant) -> None:
         check_tenant(tenant)
         async with self._connections.locked(tenant.name) as connection:
             (await catalog.find(connection, tenant.name)).require(tenant)
-            async with self._unhindered(tenant, patience=HINDERED_SECONDS):
+            async with ending_blockers(self._connections, tenant.name, patience=_HINDERED_SECONDS):
                 await connection.execute(statements.grants(tenant.name, frozen=True))
-                await self._freeze(connection, tenant.name)
+                await self._inside.freeze(connection, tenant.name)
 
     async def thaw(self, tenant: Tenant) -> None:
         check_tenant(tenant)
         async with self._connections.locked(tenant.name) as connection:
             (await catalog.find(connection, tenant.name)).require(tenant)
-            await self._thaw(tenant.name)
+            await self._inside.thaw(tenant.name)
             await connection.execute(statements.grants(tenant.name, frozen=False))
 
     async def reclaim(self, tenant: Tenant) -> None:
@@ -268,46 +258,6 @@ class PostgresAdapter(EngineAdapter):
         await connection.execute(statements.limit(tenant.name, limits))
         if not found.revoked:
             # One that is open was whole before, and may have been frozen since.
-            frozen = found.open and await self._is_frozen(tenant.name)
+            frozen = found.open and await self._inside.is_frozen(tenant.name)
             await connection.execute(statements.open_database(tenant, frozen=frozen))
         return not found.revoked
-
-    async def _hand_over_schema(self, name: str) -> None:
-        async with self._connections.admin_in(name) as connection:
-            try:
-                await connection.execute(f'ALTER SCHEMA public OWNER TO "{name}"')
-            except asyncpg.InvalidSchemaNameError:  # the tenant may drop what it owns
-                await connection.execute(f'CREATE SCHEMA public AUTHORIZATION "{name}"')
-
-    async def _freeze(self, connection: Any, name: str) -> None:
-        """After the database's own grants: from then on nothing new is created."""
-        async with self._connections.admin_in(name) as inside:
-            if await freezing.is_complete(inside):
-                await freezing.take_writes(inside)
-                return
-            await freezing.take_writes(inside)
-            # A statement under way has been let in with the rights of before.
-            await end_present_sessions(connection, name)
-            # And a transaction that was open may have created something that nobody saw until its end.
-            await freezing.take_writes(inside)
-            await freezing.mark_complete(inside)
-
-    async def _is_frozen(self, name: str) -> bool:
-        async with self._connections.admin_in(name) as inside:
-            return await freezing.is_begun(inside)
-
-    async def _thaw(self, name: str) -> None:
-        async with self._connections.admin_in(name) as inside:
-            await freezing.give_writes(inside)
-
-    def _unhindered(self, tenant: Tenant, *, patience: float = 0.2) -> AbstractAsyncContextManager[None]:
-        return ending_blockers(self._connections, tenant.name, patience=patience)
-
-    async def _shut_out(self, connection: Any, tenant: Tenant) -> None:
-        found = (await catalog.find(connection, tenant.name)).check(tenant)
-        closing = statements.close(tenant, found)
-        if closing:
-            # Committed before any session is ended, or its client would be back in the gap.
-            async with self._unhindered(tenant):
-                await connection.execute(closing)
-            await end_sessions(connection, tenant.name)
