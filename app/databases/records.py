@@ -6,7 +6,6 @@ from uuid import UUID
 import msgspec
 
 from app.contracts.base import DatabaseStatus, Engine, PauseReason
-from app.core.errors import DatabaseNotActive
 from app.plans.plans import Quotas
 from app.store.session import fetch, fetch_all, fetch_one
 
@@ -56,13 +55,6 @@ class DatabaseRecord(msgspec.Struct, frozen=True, kw_only=True):
             connection_hard_limit=self.connection_hard_limit,
             warning_threshold_pct=self.warning_threshold_pct,
         )
-
-
-def require_active(record: DatabaseRecord) -> DatabaseRecord:
-    """The record, for work that goes on inside the database. Raises `DatabaseNotActive`."""
-    if record.status is not DatabaseStatus.ACTIVE:
-        raise DatabaseNotActive(record.status.value)
-    return record
 
 
 _SELECT = "SELECT d.*, t.name AS team_name, h.host, h.port FROM"

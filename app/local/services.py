@@ -99,7 +99,8 @@ async def _wait_until_ready(service: Service, child: ChildProcess, timeout: floa
 
 
 def server_environ() -> dict[str, str]:
-    """The environment of a server that takes nothing from ours but where programs are and what time it is."""
+    """The environment of a server that takes nothing from ours but where programs are and what time it is. One that
+    writes into its home needs another."""
     return {
         "PATH": os.environ.get("PATH", os.defpath),
         "LANG": "C.UTF-8",

@@ -71,11 +71,14 @@ class TemporalService(Service):
         arguments += [f"--ui-port={self.ui_port}", "--ui-disable-news-fetch", "--log-level=warn"]
         arguments += [f"--dynamic-config-value={key}={value}" for key, value in _DYNAMIC_CONFIG.items()]
         arguments += [f"--namespace={self._namespace}"]
+        folder = self.log.parent
         if self._database is not None:
-            self._database.parent.mkdir(parents=True, exist_ok=True)
+            folder = self._database.parent
+            folder.mkdir(parents=True, exist_ok=True)
             arguments += [f"--db-filename={self._database.absolute()}", "--sqlite-pragma=journal_mode=wal"]
-        argv = (str(self._program), *arguments)
-        return Command(argv=argv, log=self.log, environ=server_environ())
+        # It reads settings from its home, and writes there: a user's own must not count, nor change.
+        environ = server_environ() | {"HOME": str(folder.absolute())}
+        return Command(argv=(str(self._program), *arguments), log=self.log, environ=environ)
 
     async def is_ready(self) -> bool:
         """Serves the namespace, and keeps closed workflows for the retention time: as long as one is kept,

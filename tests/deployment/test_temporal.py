@@ -22,7 +22,7 @@ async def test_the_namespace_is_made_once_and_keeps_closed_workflows(temporal_se
         "TEMPORAL_ADDRESS": temporal_server.address,
         "TEMPORAL_NAMESPACE": name,
         # The command keeps a configuration file of its user's.
-        "HOME": "/nonexistent",
+        "HOME": str(temporal_server.log.parent),
     }
     for _ in range(2):
         script = compose.ROOT / "deploy/temporal/namespace.sh"

@@ -1,6 +1,9 @@
 """The recipes of the servers: what they leave open is what every tenant could use."""
 
+import asyncio
+from asyncio.subprocess import PIPE
 from datetime import timedelta
+from pathlib import Path
 
 import asyncpg
 import pytest
@@ -53,6 +56,17 @@ async def test_temporal_keeps_closed_workflows_for_three_days(temporal_server: T
     client = await Client.connect(temporal_server.address)
     description = await client.workflow_service.describe_namespace(DescribeNamespaceRequest(namespace="default"))
     assert description.config.workflow_execution_retention_ttl.ToTimedelta() >= timedelta(hours=72)
+
+
+async def test_temporal_has_a_home_of_its_own(temporal_server: TemporalService) -> None:
+    # It reads its settings there: those of whoever ran one before, under another user, would stop it.
+    home = Path(temporal_server.command().environ["HOME"])
+    assert home == temporal_server.log.parent
+    (home / ".config/temporalio").mkdir(parents=True, exist_ok=True)
+    (home / ".config/temporalio/temporal.yaml").write_text("env: {ours: {address: here}}")
+    command = temporal_server.command()
+    told = await asyncio.create_subprocess_exec(command.argv[0], "env", "list", env=command.environ, stdout=PIPE)
+    assert b"ours" in (await told.communicate())[0]
 
 
 async def _check_mysql(server: RunningServer) -> None:
