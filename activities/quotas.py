@@ -20,6 +20,8 @@ from app.store.session import fetch
 _GAP_INTERVALS, _GAP_SECONDS = 2.0, 10.0
 """What one sample may answer for: after a run was late or missed the next one still counts its time, and a long absence
 of ours is on nobody's account."""
+_OVERDUE_SECONDS = 30.0
+"""Beyond the time-out of a question's statement, which its own process sees to for as long as it lives."""
 
 
 class QuotaActivitiesOnStore(QuotaActivities):
@@ -40,13 +42,14 @@ class QuotaActivitiesOnHosts(QuotaHostActivities):
     def __init__(self, box: SecretBox, adapters: Adapters, settings: Settings) -> None:
         self._box = box
         self._adapters = adapters
+        self._overdue = settings.query_timeout_seconds + _OVERDUE_SECONDS
         self._longest_gap = _GAP_INTERVALS * settings.quota_interval_seconds + _GAP_SECONDS
 
     @activity.defn(name="measure_region")
     async def measure_region(self, request: MeasureRegion) -> RegionMeasured:
         with as_failures():
             return await enforcement.measure_region(
-                self._adapters, request.region, request.at, longest_gap=self._longest_gap
+                self._adapters, request.region, request.at, longest_gap=self._longest_gap, overdue=self._overdue
             )
 
     @activity.defn(name="reclaim_space")

@@ -19,7 +19,8 @@ class MeasureRegion(Contract, frozen=True, kw_only=True):
 class RegionMeasured(Contract, frozen=True, kw_only=True):
     databases: int
     moves: dict[str, int]
-    """How many were `warned`, `frozen`, `thawed`, `resumed`, `paused_runtime` and `paused_storage`."""
+    """How many were `warned`, `frozen`, `thawed`, `resumed`, `paused_runtime` and `paused_storage`; and
+    `ended_overdue`, statements of questions that outlived the process that asked."""
     unreachable: tuple[str, ...]
     """Hosts that were not measured, as `host:port`."""
     frozen: tuple[UUID, ...]
@@ -47,7 +48,8 @@ class QuotaHostActivities(ABC):
     @abstractmethod
     async def measure_region(self, request: MeasureRegion) -> RegionMeasured:
         """Measures storage and use of every database, records it, and makes the moves that follow: each in one
-        transaction with its event and the workflow that brings it to the engine. A host that doesn't answer in time
+        transaction with its event and the workflow that brings it to the engine. Ends what questions left running. A
+        host that doesn't answer in time
         costs the others nothing."""
 
     @activity.defn(name="reclaim_space")

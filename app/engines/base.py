@@ -231,3 +231,8 @@ class EngineAdapter(ABC):
     @abstractmethod
     def writing(self, tenant: Tenant, limits: QueryLimits) -> AbstractAsyncContextManager[WriteSession]:
         """A session of the tenant's own account, closed after the block. Raises `LoginRefused`."""
+
+    async def end_overdue(self, seconds: float) -> int:
+        """Ends what questions' statements have run on the host for longer than that, whoever began them being gone.
+        Returns how many. Nothing to do where the engine itself ends every statement in time."""
+        return 0

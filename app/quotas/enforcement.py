@@ -44,8 +44,11 @@ class _Measured(msgspec.Struct, frozen=True):
     settled: bool
 
 
-async def measure_region(adapters: Adapters, region: str, at: datetime, *, longest_gap: float) -> RegionMeasured:
-    """Measures all hosts of the region side by side. `at` is the moment that the samples count as taken at."""
+async def measure_region(
+    adapters: Adapters, region: str, at: datetime, *, longest_gap: float, overdue: float
+) -> RegionMeasured:
+    """Measures all hosts of the region side by side. `at` is the moment that the samples count as taken at; `overdue`
+    are the seconds that no statement of a question takes unless its process died."""
     hosts = await fetch_all(
         _Host, "SELECT id, host || ':' || port AS address FROM engine_hosts WHERE region = $1 ORDER BY id", region
     )
@@ -55,7 +58,9 @@ async def measure_region(adapters: Adapters, region: str, at: datetime, *, longe
     async def one(host: _Host) -> None:
         try:
             async with asyncio.timeout(HOST_SECONDS):
-                counts.update(await _measure_host(adapters, host, at, longest_gap))
+                adapter = await adapters.of_host(host.id)
+                counts.update(await _end_overdue(adapter, host, overdue))
+                counts.update(await _measure_host(adapter, host, at, longest_gap))
         except (EngineError, TimeoutError) as error:
             log.warning("host_not_measured", host=host.address, reason=str(error) or "no answer in time")
             unreachable.append(host.address)
@@ -69,7 +74,14 @@ async def measure_region(adapters: Adapters, region: str, at: datetime, *, longe
     )
 
 
-async def _measure_host(adapters: Adapters, host: _Host, at: datetime, longest_gap: float) -> Counter[str]:
+async def _end_overdue(adapter: EngineAdapter, host: _Host, overdue: float) -> Counter[str]:
+    ended = await adapter.end_overdue(overdue)
+    if ended:
+        log.warning("overdue_statements_ended", host=host.address, statements=ended)
+    return Counter({"ended_overdue": ended} if ended else {})
+
+
+async def _measure_host(adapter: EngineAdapter, host: _Host, at: datetime, longest_gap: float) -> Counter[str]:
     measured = await fetch_all(
         _Measured,
         """
@@ -80,7 +92,7 @@ async def _measure_host(adapters: Adapters, host: _Host, at: datetime, longest_g
     )
     if not measured:
         return Counter()
-    samples = await _samples(await adapters.of_host(host.id), measured)
+    samples = await _samples(adapter, measured)
     await usage.record(samples, at, longest_gap=longest_gap)
     found = await usage.standings([sample.database_id for sample in samples])
     counts = Counter(databases=len(samples))

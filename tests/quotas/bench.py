@@ -32,6 +32,8 @@ class Bench:
     adapters: Adapters
     gap: float = 120.0
     """Seconds that one sample may answer for."""
+    overdue: float = 60.0
+    """Seconds after which a question's statement is ended."""
 
     @property
     def steps(self) -> EngineActivitiesOnHosts:
@@ -46,7 +48,7 @@ class Bench:
 
     async def enforce(self, at: datetime) -> RegionMeasured:
         """One run, as the workflow makes it at that moment."""
-        return await enforcement.measure_region(self.adapters, REGION, at, longest_gap=self.gap)
+        return await enforcement.measure_region(self.adapters, REGION, at, longest_gap=self.gap, overdue=self.overdue)
 
     async def follow(self, made: dict[str, Any]) -> DatabaseRecord:
         """The engine is brought to what is recorded; returns that."""

@@ -16,6 +16,7 @@ from app.contracts.base import DatabaseStatus, Engine, PauseReason
 from app.core.ids import marker
 from app.databases import access
 from app.engines.base import AdminAddress, Tenant
+from app.engines.querying import QueryFailed, QueryLimits
 from app.hosts.adapters import admin_place
 from app.local.ports import LOOPBACK, free_port
 from app.plans.plans import PLANS
@@ -39,6 +40,21 @@ async def on_bench(
     monkeypatch.setattr(enforcement, "LASTING_SECONDS", 0.3)
     async with bench(control_dsn, postgres_server, mysql_server) as made:
         yield made
+
+
+async def test_what_a_question_left_running_is_ended(on_bench: Bench) -> None:
+    made = await on_bench.create(db_type="mysql")
+    record = await on_bench.record(made)
+    tenant = Tenant(name=made["db_name"], password=made["db_password"], marker=marker(record.uuid))
+    adapter = await on_bench.adapters.of_host(record.host_id)
+    async with adapter.writing(tenant, QueryLimits(seconds=300, rows=1)) as session:
+        running = asyncio.create_task(session.write("DO SLEEP(300)"))
+        await asyncio.sleep(2.5)
+        assert (await on_bench.enforce(START)).moves == {}
+        on_bench.overdue = 1.0
+        assert (await on_bench.enforce(START)).moves == {"ended_overdue": 1}
+        with pytest.raises(QueryFailed):
+            await running
 
 
 @pytest.mark.parametrize("engine", ["postgres", "mysql"])

@@ -25,7 +25,7 @@ from app.engines.mysql.connections import Connection, Connections
 from app.engines.mysql.errors import NO_SUCH_GRANT, ignored, translated
 from app.engines.mysql.flavours import FROZEN_PRIVILEGES, TENANT_PRIVILEGES, WRITE_PRIVILEGES
 from app.engines.mysql.removal import account_name
-from app.engines.mysql.sessions import end_present_sessions
+from app.engines.mysql.sessions import end_overdue, end_present_sessions
 from app.engines.naming import check_name, check_tenant
 from app.engines.querying import QueryLimits, ReadSession, WriteSession
 from app.engines.scripts import ScriptEnd, ScriptSession
@@ -219,6 +219,10 @@ class MySQLAdapter(EngineAdapter):
         reopen = partial(self._connections.unprivileged, tenant.name, tenant.password, tenant.name)
         async with self._session(reopen, limits, read_only=False) as connection:
             yield queries.MySQLWriteSession(connection, reopen, limits)
+
+    async def end_overdue(self, seconds: float) -> int:
+        async with self._connections.admin() as connection:
+            return await end_overdue(connection, seconds)
 
     @asynccontextmanager
     async def _session(

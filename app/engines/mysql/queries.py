@@ -13,6 +13,7 @@ from app.engines import json_values
 from app.engines.mysql import described, values
 from app.engines.mysql.connections import CLOSE_SECONDS, Connection
 from app.engines.mysql.flavours import MARIADB
+from app.engines.mysql.sessions import QUESTION_MARK
 from app.engines.querying import (
     Description,
     QueryFailed,
@@ -154,7 +155,7 @@ class MySQLWriteSession(_Session, WriteSession):
 
     async def _one(self, sql: str) -> int:
         async with self._watched(), self._connection.cursor() as cursor:
-            await cursor.execute(sql)
+            await cursor.execute(f"{QUESTION_MARK} {sql}")
             return max(0, int(cursor.rowcount))
 
 

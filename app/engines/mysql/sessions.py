@@ -8,11 +8,19 @@ from app.engines.mysql import branches
 from app.engines.mysql.connections import Connection, Connections
 from app.engines.mysql.errors import NO_SUCH_THREAD, ignored
 from app.engines.naming import HELPER_SEPARATOR
+from app.engines.querying import READER_PURPOSE
 
 END_SECONDS = 20
 SETTLE_SECONDS = 0.05
 """A login shows among the sessions a moment after its account was checked: nobody is there when nobody was
 there twice, this far apart."""
+QUESTION_MARK = "/* headwater question */"
+"""Stands before what a question runs with the tenant's own account, so that it can be told from the tenant's."""
+_READER_SUFFIX = HELPER_SEPARATOR + READER_PURPOSE
+_OVERDUE = """
+SELECT id FROM information_schema.processlist
+WHERE command <> 'Sleep' AND time > %s AND (RIGHT(user, %s) = %s OR LEFT(info, %s) = %s)
+"""
 
 
 async def end_sessions(connection: Connection, connections: Connections, name: str) -> set[int]:
@@ -46,6 +54,14 @@ async def end_present_sessions(connection: Connection, name: str) -> None:
         if time.monotonic() > deadline:
             raise EngineError(f"sessions of {name} don't end")
         await asyncio.sleep(0.01)
+
+
+async def end_overdue(connection: Connection, seconds: float) -> int:
+    """Ends the sessions in which a statement of a question has run for longer. Returns how many there were."""
+    rows = await connection.run(
+        _OVERDUE, (seconds, len(_READER_SUFFIX), _READER_SUFFIX, len(QUESTION_MARK), QUESTION_MARK)
+    )
+    return len(await _kill(connection, [int(number) for (number,) in rows]))
 
 
 async def _kill(connection: Connection, sessions: list[int]) -> list[int]:

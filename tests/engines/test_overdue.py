@@ -1,0 +1,69 @@
+"""Statements of questions whose process was killed: none runs for ever, and no others are touched."""
+
+import asyncio
+import sys
+import time
+from asyncio.subprocess import PIPE
+
+import msgspec
+
+from app.engines.base import Tenant
+from tests.engines.harness import EngineHost, session_of, tenants
+from tests.engines.test_queries import PASSWORD, on, prepare
+from tests.support.waiting import until
+
+OVERDUE = 3.0
+
+
+async def ask_and_be_killed(host: EngineHost, tenant: Tenant, password: str | None, sql: str) -> None:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "tests.engines.ask_once", stdin=PIPE, stdout=PIPE
+    )
+    assert process.stdin
+    assert process.stdout
+    order = (host.adapter.engine, host.administrator, tenant, password, sql)
+    process.stdin.write(msgspec.json.encode(order) + b"\n")
+    assert await process.stdout.readline() == b"begun\n"
+    await asyncio.sleep(1)
+    assert process.returncode is None
+    process.kill()
+    await process.wait()
+
+
+async def test_a_write_whose_process_was_killed_ends_and_leaves_nothing(host: EngineHost) -> None:
+    async with tenants(host) as [tenant]:
+        await prepare(host, tenant, "CREATE TABLE kept (n INT)", "INSERT INTO kept VALUES (1)")
+        sleep = on(host, "(SELECT 1 FROM pg_sleep(300))", "1 + SLEEP(300)")
+        await ask_and_be_killed(host, tenant, None, f"UPDATE kept SET n = n + {sleep}")
+
+        async def over() -> bool:
+            await host.adapter.end_overdue(OVERDUE)
+            return not await host.adapter.sessions([tenant.name])
+
+        await until(over, timeout=60)
+        async with session_of(host, tenant) as session:
+            assert [tuple(row) for row in await session.run("SELECT n FROM kept")] == [(1,)]
+
+
+async def test_so_does_a_read(host: EngineHost) -> None:
+    if host.flavour == "postgres":
+        return  # its server notices that nobody is there any more
+    async with tenants(host) as [tenant]:
+        await host.adapter.make_reader(tenant, PASSWORD)
+        await ask_and_be_killed(host, tenant, PASSWORD, "SELECT SLEEP(300)")
+
+        async def ended() -> bool:
+            return await host.adapter.end_overdue(OVERDUE) == 1
+
+        await until(ended, timeout=60)
+
+
+async def test_the_tenants_own_statements_take_as_long_as_they_do(host: EngineHost) -> None:
+    async with tenants(host) as [tenant], session_of(host, tenant) as session:
+        began = time.monotonic()
+        running = asyncio.create_task(session.run(on(host, "SELECT pg_sleep(5)", "SELECT SLEEP(5)")))
+        while not running.done():
+            assert await host.adapter.end_overdue(1) == 0
+            await asyncio.sleep(0.5)
+        assert [tuple(row) for row in await running] in ([("",)], [(0,)], [(None,)])
+        assert time.monotonic() - began > 4.5
