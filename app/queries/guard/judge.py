@@ -2,7 +2,7 @@
 
 from app.contracts.base import Engine
 from app.queries.guard import mysql, postgres
-from app.queries.guard.verdict import Refused, SqlClass, Verdict
+from app.queries.guard.verdict import BeyondPolicy, OtherKind, SqlClass, Verdict
 
 KINDS = {"read": SqlClass.SELECT, "write": SqlClass.WRITE, "ddl": SqlClass.DDL_BATCH}
 """What a model calls each class, and an operator, from the least on: each includes those before it."""
@@ -15,18 +15,18 @@ def judge(engine: Engine, sql: str, database: str) -> Verdict:
 
 
 def check_kind(verdict: Verdict, declared: str | None) -> None:
-    """A question read as a question never writes. What was declared as nothing counts as a read. Raises `Refused`."""
+    """A question read as a question never writes. What was declared as nothing counts as a read. Raises `OtherKind`."""
     expected = KINDS.get(declared or "read", SqlClass.SELECT)
     if verdict.sql_class is not expected:
-        raise Refused(
+        raise OtherKind(
             f"The question was understood as one for {_spoken(expected)}, but the SQL is {_spoken(verdict.sql_class)}."
         )
 
 
 def check_policy(verdict: Verdict, most: str) -> None:
-    """`most` is the team's setting: `read`, `write` or `ddl`. Raises `Refused`."""
+    """`most` is the team's setting: `read`, `write` or `ddl`. Raises `BeyondPolicy`."""
     if _ORDER.index(verdict.sql_class) > _ORDER.index(KINDS[most]):
-        raise Refused(f"Your team's questions may not become {_spoken(verdict.sql_class)}.")
+        raise BeyondPolicy(f"Your team's questions may not become {_spoken(verdict.sql_class)}.")
 
 
 def _spoken(sql_class: SqlClass) -> str:

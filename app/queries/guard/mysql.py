@@ -103,6 +103,7 @@ def _check_function(node: exp.Anonymous) -> None:
     # The length of a prefix in an index, `name(10)`, looks like a call.
     arguments = node.expressions
     prefix = len(arguments) == 1 and isinstance(arguments[0], exp.Literal) and arguments[0].is_int
+    prefix = prefix and not isinstance(node.parent, exp.Paren)  # an index of an expression has parentheses of its own
     if not (prefix and node.find_ancestor(*_INDEXES)):
         raise Refused(f"The function {node.name} is not one that a question may use.")
 

@@ -32,10 +32,10 @@ CHANGING = READING | words(
     """
     Create Alter Schema ColumnDef ColumnConstraint ColumnPosition Constraint AddConstraint AlterColumn Index
     IndexParameters IndexColumnConstraint PrimaryKey PrimaryKeyColumnConstraint UniqueColumnConstraint ForeignKey
-    Reference     NotNullColumnConstraint DefaultColumnConstraint AutoIncrementColumnConstraint CommentColumnConstraint
+    Reference NotNullColumnConstraint DefaultColumnConstraint AutoIncrementColumnConstraint CommentColumnConstraint
     CheckColumnConstraint ComputedColumnConstraint GeneratedAsIdentityColumnConstraint OnUpdateColumnConstraint
     CharacterSetColumnConstraint CollateColumnConstraint CharacterSet Properties EngineProperty CharacterSetProperty
-    CollateProperty SchemaCommentProperty AutoIncrementProperty LikeProperty
+    CollateProperty SchemaCommentProperty AutoIncrementProperty LikeProperty ColumnPrefix
     """
 )
 

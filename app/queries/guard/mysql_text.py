@@ -19,6 +19,8 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+# A quotation to MySQL 9; to a parser names, before which a quotation mark begins another.
+_DOLLARS = re.compile(r"(?<![\w$])\$\w*\$")
 
 
 def statements(sql: str) -> list[str]:
@@ -34,6 +36,8 @@ def statements(sql: str) -> list[str]:
             raise Refused("Optimizer hints are not allowed.")
         if kind == "broken":
             raise Unreadable("A quotation or a comment has no end.")
+        if kind == "other" and _DOLLARS.search(match[0]):
+            raise Refused("Dollar signs may not quote.")
         if kind == "end":
             found.append("".join(current).strip())
             current = []

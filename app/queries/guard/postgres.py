@@ -10,11 +10,13 @@ import postgast
 from google.protobuf.message import DecodeError, Message
 from postgast import pg_query_pb2 as tree
 
+from app.queries.guard import postgres_fields
 from app.queries.guard import postgres_functions as functions
 from app.queries.guard import postgres_nodes as nodes
 from app.queries.guard.verdict import Refused, SqlClass, Unreadable, Verdict, check_text
 
 _COMMENTS = (tree.SQL_COMMENT, tree.C_COMMENT)
+_CHANGED = ("CMD_UPDATE", "CMD_DELETE")
 _MODIFYING = ("InsertStmt", "UpdateStmt", "DeleteStmt", "MergeStmt")
 
 
@@ -75,7 +77,9 @@ def _judge_one(root: Message) -> SqlClass:
 def _check(
     root: Message, allowed: frozenset[str], callable_: frozenset[str], options: frozenset[str] = frozenset()
 ) -> None:
-    for node in _walk(root):
+    statement = list(_walk(root))
+    postgres_fields.check(statement)
+    for node in statement:
         kind = node.DESCRIPTOR.name
         if kind not in allowed:
             raise Refused(f"{_spoken(kind)} is not allowed here.")
@@ -154,8 +158,18 @@ def _check_order(node: Any) -> None:
 
 
 def _check_condition(node: Any) -> None:
-    if not any(inner.DESCRIPTOR.name == "ColumnRef" for inner in _walk(node.where_clause)):
+    _check_named(node.where_clause)
+
+
+def _check_named(condition: Any) -> None:
+    if not any(inner.DESCRIPTOR.name == "ColumnRef" for inner in _walk(condition)):
         raise Refused("Changing or deleting rows needs a WHERE that names a column.")
+
+
+def _check_merge(node: Any) -> None:
+    # What it inserts needs no condition.
+    if any(tree.CmdType.Name(when.merge_when_clause.command_type) in _CHANGED for when in node.merge_when_clauses):
+        _check_named(node.join_condition)
 
 
 def _check_place(*fields: str) -> Callable[[Any], None]:
@@ -196,6 +210,17 @@ def _check_made_from_select(node: Any) -> None:
 def _check_comment(node: Any) -> None:
     if tree.ObjectType.Name(node.objtype) not in nodes.COMMENTED:
         raise Refused("Only tables, columns, views and indexes may be commented on.")
+    named = _names(node.object.list.items)
+    _check_own(named[:-1] if tree.ObjectType.Name(node.objtype) == "OBJECT_COLUMN" else named)
+
+
+def _check_enum(node: Any) -> None:
+    _check_own(_names(node.type_name))
+
+
+def _check_own(names: list[str]) -> None:
+    if any(name.startswith("pg_") or name == "information_schema" for name in names):
+        raise Refused("The system's own schemas may not be changed.")
 
 
 _CHECKS: dict[str, Callable[[Any], None]] = {
@@ -206,6 +231,7 @@ _CHECKS: dict[str, Callable[[Any], None]] = {
     "SortBy": _check_order,
     "UpdateStmt": _check_condition,
     "DeleteStmt": _check_condition,
+    "MergeStmt": _check_merge,
     "CreateStmt": _check_place("tablespacename", "options", "access_method", "inh_relations", "of_typename"),
     "Constraint": _check_place("indexspace", "access_method"),
     "IntoClause": _check_place("table_space_name", "options", "access_method"),
@@ -214,6 +240,7 @@ _CHECKS: dict[str, Callable[[Any], None]] = {
     "AlterTableCmd": _check_command,
     "CreateTableAsStmt": _check_made_from_select,
     "CommentStmt": _check_comment,
+    "CreateEnumStmt": _check_enum,
 }
 
 

@@ -24,7 +24,9 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Refused(Exception):
-    """Not to be executed. `reason` is a sentence for whoever asked."""
+    """Not to be executed. `reason` is a sentence for whoever asked, `by` what refused it, for the metrics."""
+
+    by = "statement"
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -33,6 +35,20 @@ class Refused(Exception):
 
 class Unreadable(Refused):
     """The parser doesn't understand it, so nobody knows what it would do."""
+
+    by = "unreadable"
+
+
+class OtherKind(Refused):
+    """It is not what the model said that the question asks for."""
+
+    by = "kind"
+
+
+class BeyondPolicy(Refused):
+    """The team's questions may not go so far."""
+
+    by = "policy"
 
 
 def check_text(sql: str) -> None:

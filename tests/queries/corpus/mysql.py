@@ -72,6 +72,7 @@ WRITES = (
 )
 
 CHANGES = (
+    "CREATE TABLE pages (id INT PRIMARY KEY, body TEXT, UNIQUE KEY start (body(20)), INDEX (body(10), id))",
     "CREATE TABLE coupons (id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, code VARCHAR(40) NOT NULL"
     " UNIQUE, kind"
     " ENUM('grant','revoke','drop') NOT NULL DEFAULT 'grant', expires_at DATETIME NULL DEFAULT CURRENT_TIMESTAMP ON"
@@ -126,6 +127,10 @@ REFUSED = (
     "EXPLAIN DELETE FROM items WHERE qty > 0",
     "EXPLAIN FOR CONNECTION 5",
     "DO SLEEP(1)",
+    "SELECT $$ ' $$, SLEEP(1) -- '",
+    "SELECT $a$ ' $a$, SLEEP(1) -- '",
+    "CREATE INDEX sleepy ON customers ((SLEEP(5)))",
+    "ALTER TABLE customers ADD UNIQUE ((SLEEP(5)))",
     "HANDLER orders OPEN",
     "LOCK TABLES orders WRITE",
     "FLUSH TABLES",

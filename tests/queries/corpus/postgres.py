@@ -53,6 +53,9 @@ READS = (
     "SELECT upper(name) COLLATE \"C\", name ~* '^z', name ILIKE 'y%', md5(name), length(name) FROM customers",
     "SELECT * FROM json_to_recordset('[{\"a\": 1}]') AS x(a int, b text)",
     "VALUES (1, 'a'), (2, 'b')",
+    "SELECT c.name, e.key, (jsonb_each(c.meta)).value FROM customers c, jsonb_each(c.meta) AS e",
+    "SELECT x.n, x.ordinality, d.d FROM unnest(ARRAY[5]) WITH ORDINALITY AS x(n, ordinality), generate_series(1, 2) d",
+    "SELECT p.name, (ARRAY[p.price])[1], (p).* FROM jsonb_populate_recordset(NULL::products, '[{\"id\": 1}]') AS p",
     "TABLE products",
     "EXPLAIN SELECT * FROM orders WHERE customer_id = 5",
     "EXPLAIN (COSTS OFF, FORMAT json) SELECT 1",
@@ -100,6 +103,13 @@ CHANGES = (
 )
 
 REFUSED = (
+    # the system's own
+    "CREATE TYPE pg_catalog.mood AS ENUM ('good')",
+    "COMMENT ON TABLE pg_catalog.pg_class IS 'mine'",
+    "COMMENT ON COLUMN pg_class.relname IS 'mine'",
+    # no condition
+    "MERGE INTO orders o USING items i ON true WHEN MATCHED THEN DELETE",
+    "MERGE INTO orders o USING (SELECT 1) s ON true WHEN MATCHED THEN UPDATE SET status = 'paid'",
     # more than one, and out of the transaction
     "SELECT 1; SELECT 2",
     "SELECT 1; COMMIT; DROP TABLE items",
@@ -146,6 +156,19 @@ REFUSED = (
     "ALTER SYSTEM SET work_mem = '1GB'",
     "SELECT pg_reload_conf()",
     "SELECT pg_sleep(20)",
+    # calls that look like columns
+    "SELECT ('20'::float8).pg_sleep",
+    "SELECT (total).pg_sleep FROM orders",
+    "SELECT ((SELECT 20.0)).pg_sleep",
+    "SELECT (ARRAY[20.0])[1].pg_sleep",
+    "SELECT ('/etc/passwd'::text).pg_read_file",
+    "SELECT ((jsonb_each('{\"a\": 1}')).value).pg_sleep",
+    "SELECT (jsonb_each('{\"a\": 20}')).value.pg_sleep",
+    "SELECT x.pg_sleep FROM generate_series(20, 20) AS x",
+    "SELECT generate_series.pg_advisory_lock FROM generate_series(1, 1)",
+    "SELECT x.pg_sleep FROM unnest(ARRAY[20.0]) AS x(n)",
+    "UPDATE customers SET country = ('SELECT to_tsvector(name) FROM customers'::text).ts_stat::text WHERE id = 1001",
+    "UPDATE products SET stock = 0 FROM generate_series(1, 1) AS g WHERE g.pg_advisory_xact_lock IS NULL AND id = 1",
     "SELECT count(*) FROM orders WHERE (SELECT true FROM pg_sleep_for('5 minutes'))",
     "SELECT pg_advisory_lock(1)",
     "SELECT pg_try_advisory_xact_lock(1)",
