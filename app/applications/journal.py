@@ -15,6 +15,8 @@ from app.applications.queue import start_next
 from app.applications.records import ApplicationRecord
 from app.applications.schemas import StatementStatus
 from app.contracts.applications import ApplicationStatus
+from app.core.clock import utc_now
+from app.metrics.counters import APPLICATION_SECONDS
 from app.store.locks import LockLost
 from app.store.notify import announce
 from app.store.session import fetch, transaction
@@ -108,6 +110,9 @@ class Journal:
     async def end(self, status: ApplicationStatus, error: str | None, entries: list[Entry]) -> None:
         """Forgets the values, starts the next application, and tells whoever waits. Waits as `write` does."""
         await _patiently(lambda: self._end(status, error, entries))
+        took = utc_now() - self._record.created_at
+        labels = (self._record.engine.value, self._record.region, status.value)
+        APPLICATION_SECONDS.labels(*labels).observe(max(0, took.total_seconds()))
 
     async def _end(self, status: ApplicationStatus, error: str | None, entries: list[Entry]) -> None:
         async with transaction():

@@ -57,3 +57,36 @@ WORKFLOW_STARTS = Counter(
     "Promised workflows handed to Temporal, and attempts to do so that failed.",
     ["workflow", "outcome"],
 )
+QUESTIONS = Counter(
+    "headwater_questions_total",
+    "Questions by the class of their SQL (`none` where there was none) and outcome, as they are recorded.",
+    ["engine", "class", "outcome"],
+)
+QUESTION_SECONDS = Histogram(
+    "headwater_question_duration_seconds",
+    "From a question's place in the allowance to its outcome, the model's time included.",
+    ["engine", "outcome"],
+    buckets=_REQUEST,
+)
+QUESTION_MODEL_SECONDS = Histogram(
+    "headwater_question_model_duration_seconds",
+    "The model's part of a question, all turns together.",
+    buckets=_REQUEST,
+)
+QUESTION_TOKENS = Counter(
+    "headwater_question_tokens_total",
+    "What the model's server counted: `prompt` and `completion`.",
+    ["kind"],
+)
+QUESTION_REFUSALS = Counter(
+    "headwater_question_refusals_total",
+    "SQL that was refused: `unreadable`, by the allow-list (`statement`), as another `kind` than the model said, or "
+    "by the team's `policy`. A mended question may count and succeed.",
+    ["engine", "reason"],
+)
+APPLICATION_SECONDS = Histogram(
+    "headwater_application_duration_seconds",
+    "Applications of blueprints that were begun, from request to end; a dry run that passes is `rolled_back`.",
+    ["engine", "region", "outcome"],
+    buckets=_PROVISIONING,
+)

@@ -16,6 +16,7 @@ from app.core.errors import (
 )
 from app.engines.querying import Description, QueryFailed, QueryLimits, ReadSession, RowsRead
 from app.engines.registry import ADAPTERS
+from app.queries import counting
 from app.queries.descriptions import Descriptions
 from app.queries.guard.judge import check_kind, check_policy, judge
 from app.queries.guard.verdict import Refused, SqlClass, Unreadable, Verdict
@@ -172,6 +173,7 @@ class Asking:
             check_policy(verdict, self._target.queries)
         except Refused as refused:
             execution.verdict, execution.reason = "refused", refused.reason
+            counting.refused(self._target.engine, refused)
             await self._note(durable=False)
             if isinstance(refused, Unreadable):
                 raise

@@ -70,6 +70,11 @@ class Execution(msgspec.Struct, kw_only=True):
     truncated: bool = False
     model_seconds: float = 0.0
 
+    @property
+    def seconds(self) -> float:
+        """Since it began."""
+        return time.monotonic() - self.started
+
     async def note_judged(self, *, durable: bool) -> bool:
         """Before anything is executed; `durable` where that changes something. False when this came too late: the place
         was given away."""
@@ -97,7 +102,7 @@ class Execution(msgspec.Struct, kw_only=True):
             self.row_count,
             self.truncated,
             round(1000 * self.model_seconds),
-            round(1000 * (time.monotonic() - self.started)),
+            round(1000 * self.seconds),
         )
 
 

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from app.auth.principal import Principal
+from app.contracts.base import Engine
 from app.core.errors import (
     AppError,
     LanguageModelUnavailable,
@@ -16,7 +17,7 @@ from app.core.secrets import SecretBox
 from app.core.settings import Settings
 from app.engines.querying import QueryLimits
 from app.hosts.adapters import Adapters
-from app.queries import records, targets
+from app.queries import counting, records, targets
 from app.queries.asking import Asking, Means
 from app.queries.descriptions import Descriptions
 from app.queries.records import Execution
@@ -61,22 +62,24 @@ class Questions:
                 place_seconds=self._place_seconds,
                 most_seconds=self._most_seconds,
             )
-            async with _recorded(execution):
+            async with _recorded(execution, target.engine):
                 result = await asking.answer(execution)
         assert execution.sql is not None
         return QueryAnswer(sql=execution.sql, result=result, query_id=execution.id)
 
 
 @asynccontextmanager
-async def _recorded(execution: Execution) -> AsyncIterator[None]:
-    """However the block ends, the record says so."""
+async def _recorded(execution: Execution, engine: Engine) -> AsyncIterator[None]:
+    """However the block ends, the record says so, and the metrics."""
+    outcome, code = "succeeded", None
     try:
         yield
     except BaseException as error:
         outcome, code = _outcome(error)
-        await asyncio.shield(asyncio.create_task(execution.finish(outcome, code)))
         raise
-    await asyncio.shield(asyncio.create_task(execution.finish("succeeded")))
+    finally:
+        counting.ended(engine, execution, outcome)
+        await asyncio.shield(asyncio.create_task(execution.finish(outcome, code)))
 
 
 def _outcome(error: BaseException) -> tuple[str, str | None]:

@@ -2,6 +2,7 @@
 
 from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, engine_queue
 from app.local.ports import LOOPBACK, free_port
+from tests.applications.support import applied
 from tests.support.client import Caller
 from tests.support.in_process import LoneApi, lone_api
 from tests.support.metrics import Scrape, scrape
@@ -103,3 +104,17 @@ async def test_while_our_database_is_away_the_page_says_so_and_tells_the_rest(co
         assert "headwater_databases" not in page.families
         await way.mend()
         assert (await scrape(api.http)).value("headwater_store_up") == 1
+
+
+async def test_a_worker_tells_of_applications(service: RunningService, caller: Caller) -> None:
+    name = "headwater_application_duration_seconds_count"
+    before = await scrape(service.http, _worker_page(service))
+    made = await caller.created()
+    await applied(caller, made, "CREATE TABLE a (n integer)")
+    await applied(caller, made, "CREATE TABLE a (n integer)")
+    await applied(caller, made, "CREATE TABLE b (n integer)", dry_run=True)
+    after = await scrape(service.http, _worker_page(service))
+    assert {
+        outcome: after.value(name, outcome=outcome, **POSTGRES) - before.value(name, outcome=outcome, **POSTGRES)
+        for outcome in ("completed", "failed", "rolled_back")
+    } == {"completed": 1, "failed": 1, "rolled_back": 1}
