@@ -12,6 +12,8 @@ from urllib.parse import urlsplit
 
 import uvloop
 
+from benchmarks.lean_http import content_length
+
 
 class Connection(asyncio.Protocol):
     """One request after the other. The next goes out when the answer to the last one is whole."""
@@ -29,7 +31,7 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self._received += data
         head, blank, body = self._received.partition(b"\r\n\r\n")
-        if not blank or len(body) < _content_length(head):
+        if not blank or len(body) < content_length(head):
             return
         if not head.startswith(b"HTTP/1.1 200 "):
             self.fault = self._received.decode()
@@ -41,11 +43,6 @@ class Connection(asyncio.Protocol):
 
     def stop(self) -> None:
         self._transport.abort()
-
-
-def _content_length(head: bytes) -> int:
-    start = head.lower().index(b"content-length:") + len(b"content-length:")
-    return int(head[start:].split(b"\r\n", 1)[0])
 
 
 async def rate(url: str, seconds: float, connections: int, keys: list[str]) -> float:
