@@ -1,18 +1,17 @@
 """Activities that remove what has had its time from our own database."""
 
-from datetime import timedelta
-
 from temporalio import activity
 
 from activities.errors import as_failures
 from app.contracts.upkeep import SweepActivities, Swept
 from app.sweep import service
+from app.sweep.rules import Retention
 
 
 class SweepActivitiesOnStore(SweepActivities):
-    """Through `app.sweep`. `retention` is how long history is kept."""
+    """Through `app.sweep`."""
 
-    def __init__(self, retention: timedelta) -> None:
+    def __init__(self, retention: Retention) -> None:
         self._retention = retention
 
     @activity.defn(name="list_sweeps")

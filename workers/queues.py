@@ -19,6 +19,7 @@ from app.core.secrets import SecretBox
 from app.core.settings import Settings
 from app.egress.sender import Sender
 from app.hosts.adapters import Adapters
+from app.sweep.rules import Retention
 from app.webhooks.attempts import Attempts
 from workflows.served import WEBHOOK_WORKFLOWS, WORKFLOWS
 
@@ -46,7 +47,12 @@ _CONTROL = Serving(
     parts=(
         lambda _: ControlActivitiesOnStore(),
         lambda tools: PoolActivitiesOnStore(tools.box, tools.settings),
-        lambda tools: SweepActivitiesOnStore(timedelta(seconds=tools.settings.retention_seconds)),
+        lambda tools: SweepActivitiesOnStore(
+            Retention(
+                history=timedelta(seconds=tools.settings.retention_seconds),
+                questions=timedelta(seconds=tools.settings.query_retention_seconds),
+            )
+        ),
         lambda _: ReconcileActivitiesOnStore(),
         lambda _: DeliveryRecordsOnStore(),
         lambda _: QuotaActivitiesOnStore(),

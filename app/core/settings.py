@@ -88,7 +88,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     reconcile_interval_seconds: float = 300
     sweep_interval_seconds: float = 600
     retention_seconds: float = 2_592_000
-    """How long what is over is kept: events, deliveries, questions."""
+    """How long what is over is kept: events, deliveries."""
+    query_retention_seconds: float = 7_776_000
+    """How long the records of questions are kept."""
     orphan_age_seconds: float = 3_600
     """How long what a deleted or moved database left behind is only reported before it is removed."""
 
@@ -155,6 +157,7 @@ _POSITIVE = {
     "reconcile_interval_seconds",
     "sweep_interval_seconds",
     "retention_seconds",
+    "query_retention_seconds",
     "nl_max_rows",
     "nl_timeout_seconds",
     "query_timeout_seconds",

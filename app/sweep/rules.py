@@ -1,6 +1,17 @@
 """What has had its time: for each kind of row, which ones go. One statement removes one batch."""
 
+from datetime import timedelta
+from typing import Literal
+
 import msgspec
+
+
+class Retention(msgspec.Struct, frozen=True, kw_only=True):
+    """How long what is over is kept."""
+
+    history: timedelta
+    """Events and deliveries."""
+    questions: timedelta
 
 
 class Sweep(msgspec.Struct, frozen=True, kw_only=True):
@@ -8,7 +19,7 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True):
     """In words, for the operator."""
     sql: str
     """Deletes at most `$1` rows, the oldest first, and passes over those that somebody else holds."""
-    kept: bool = False
+    kept: Literal["history", "questions"] | None = None
     """They stay for a while after they are over: `$2` is how long, an interval."""
 
 
@@ -33,7 +44,7 @@ SWEEPS = (
             ORDER BY finished_at LIMIT $1 FOR UPDATE SKIP LOCKED
         ) RETURNING 1
         """,
-        kept=True,
+        kept="history",
     ),
     Sweep(
         what="webhook secrets that were replaced",
@@ -55,7 +66,7 @@ SWEEPS = (
             ORDER BY created_at LIMIT $1 FOR UPDATE SKIP LOCKED
         ) RETURNING 1
         """,
-        kept=True,
+        kept="history",
     ),
     Sweep(
         what="old questions",
@@ -67,6 +78,6 @@ SWEEPS = (
             ORDER BY created_at LIMIT $1 FOR UPDATE SKIP LOCKED
         ) RETURNING 1
         """,
-        kept=True,
+        kept="questions",
     ),
 )

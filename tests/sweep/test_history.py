@@ -8,6 +8,7 @@ import pytest
 
 from app.store.session import fetch
 from app.sweep import service
+from app.sweep.rules import Retention
 
 KEPT = timedelta(days=30)
 OLD, YOUNG = KEPT + timedelta(hours=1), KEPT - timedelta(hours=1)
@@ -58,9 +59,9 @@ async def _ids(table: str) -> set[int]:
     return {row["id"] for row in await fetch(f"SELECT id FROM {table}")}
 
 
-async def _sweep_all(retention: timedelta = KEPT) -> None:
+async def _sweep_all(retention: timedelta = KEPT, *, questions: timedelta = timedelta(0)) -> None:
     for what in service.kinds():
-        await service.sweep(what, retention)
+        await service.sweep(what, Retention(history=retention, questions=questions))
 
 
 async def test_deliveries_go_with_their_attempts_when_they_have_been_over_for_long() -> None:
@@ -96,10 +97,10 @@ async def test_questions_go_but_for_todays() -> None:
     team = await _team()
     young = await _question(team, YOUNG)
     await _question(team, OLD)
-    await _sweep_all()
+    await _sweep_all(timedelta(0), questions=KEPT)
     assert await _ids("query_executions") == {young}
     today = await _question(team, timedelta(0))
-    await _sweep_all(timedelta(seconds=0))
+    await _sweep_all()
     assert await _ids("query_executions") == {today}
 
 

@@ -7,9 +7,10 @@ import pytest
 
 from app.store.session import fetch, raw_connection
 from app.sweep import service
+from app.sweep.rules import Retention
 
 KEYS = "expired idempotency keys"
-KEPT = timedelta(days=30)
+KEPT = Retention(history=timedelta(days=30), questions=timedelta(days=90))
 _AGO, _AHEAD = timedelta(hours=-1), timedelta(hours=1)
 
 pytestmark = pytest.mark.usefixtures("own_store")
