@@ -1,6 +1,6 @@
 """What follows from a measurement: pure, and the same whoever asks twice."""
 
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 
 import msgspec
 
@@ -14,6 +14,9 @@ REARM_SHARE = 0.05
 GROWTH_SHARE = 0.02
 GROWTH_BYTES = 2**20
 """What a frozen database may grow by without being taken to write: the engine's own housekeeping."""
+HELD_UP = timedelta(minutes=10)
+"""How long a freeze may be on its way to an engine that can be measured. After that the database is closed instead:
+ending access asks far less of an engine, whatever its tenant has made there."""
 GROWTH_LOOKS = 2
 """Measurements in a row that must find growth: one alone may have seen a table that is being rebuilt smaller."""
 
@@ -26,6 +29,8 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     frozen: bool
     access_settled: bool
     """The engine is as recorded: what was measured since counts against a freeze."""
+    unsettled_since: datetime | None
+    """When the change was made that the engine hasn't followed yet."""
     limit_bytes: float
     warning_pct: int
     runtime_limit_seconds: float | None
@@ -64,7 +69,7 @@ def judge(standing: Standing) -> Verdict:
     if standing.status is DatabaseStatus.ACTIVE:
         if _out_of_hours(standing):
             pause = PauseReason.RUNTIME
-        elif grew:
+        elif grew or (over and _is_held_up(standing)):
             pause = PauseReason.STORAGE
     elif standing.paused_reason is PauseReason.RUNTIME:
         resume = not _out_of_hours(standing)
@@ -81,6 +86,11 @@ def judge(standing: Standing) -> Verdict:
         frozen_bytes=None if grew or thaw else frozen_bytes,
         growing=0 if grew or thaw else growing,
     )
+
+
+def _is_held_up(standing: Standing) -> bool:
+    since = standing.unsettled_since
+    return standing.frozen and since is not None and standing.measured_at - since >= HELD_UP
 
 
 def _out_of_hours(standing: Standing) -> bool:

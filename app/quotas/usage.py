@@ -66,6 +66,7 @@ class _Row(msgspec.Struct, frozen=True, kw_only=True):
     frozen_at: datetime | None
     access_revision: int
     access_applied: int
+    access_changed_at: datetime | None
     storage_hard_limit_gb: float | None
     connection_hard_limit: int | None
     warning_threshold_pct: int | None
@@ -81,7 +82,7 @@ class _Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _STANDINGS = """
-SELECT u.*, d.plan, d.status, d.paused_reason, d.frozen_at, d.access_revision, d.access_applied,
+SELECT u.*, d.plan, d.status, d.paused_reason, d.frozen_at, d.access_revision, d.access_applied, d.access_changed_at,
        d.storage_hard_limit_gb, d.connection_hard_limit, d.warning_threshold_pct
 FROM database_usage u JOIN databases d ON d.id = u.database_id
 WHERE u.database_id = any($1::bigint[]) AND d.status IN ('active', 'paused')
@@ -106,6 +107,7 @@ def _standing(row: _Row) -> Standing:
         paused_reason=row.paused_reason,
         frozen=row.frozen_at is not None,
         access_settled=row.access_applied >= row.access_revision,
+        unsettled_since=row.access_changed_at if row.access_applied < row.access_revision else None,
         limit_bytes=limits.storage_hard_limit_gb * GIB,
         warning_pct=limits.warning_threshold_pct,
         runtime_limit_seconds=None if hours is None else hours * 3600,

@@ -18,6 +18,7 @@ CALM = Standing(
     paused_reason=None,
     frozen=False,
     access_settled=True,
+    unsettled_since=None,
     limit_bytes=LIMIT,
     warning_pct=80,
     runtime_limit_seconds=None,
@@ -60,6 +61,19 @@ def moves(verdict: Verdict) -> set[str]:
     ],
 )
 def test_storage(standing: Standing, expected: set[str]) -> None:
+    assert moves(judge(standing)) == expected
+
+
+@pytest.mark.parametrize(
+    ("minutes", "megabytes", "expected"), [(9, 100, set()), (10, 100, {"storage"}), (10, 95, set()), (10, 89, {"thaw"})]
+)
+def test_a_freeze_that_does_not_come_to_the_engine_ends_in_a_pause(
+    minutes: int, megabytes: int, expected: set[str]
+) -> None:
+    since = NOW - timedelta(minutes=minutes)
+    standing = with_(
+        storage_bytes=megabytes * MIB, warned=True, frozen=True, access_settled=False, unsettled_since=since
+    )
     assert moves(judge(standing)) == expected
 
 
