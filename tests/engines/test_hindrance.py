@@ -1,4 +1,4 @@
-"""Open transactions and statements of a tenant's put off nothing that is done to it, and no measurement."""
+"""What a tenant holds, and for however long, puts off nothing that is done to it, and no measurement."""
 
 import asyncio
 import time
@@ -6,9 +6,10 @@ from contextlib import suppress
 
 import pytest
 
-from app.engines.base import EngineLimits
+from app.engines.base import EngineLimits, Tenant
 from app.engines.postgres.connections import LOCK_SECONDS
 from tests.engines.harness import EngineHost, RefusedError, session_of, tenants
+from tests.support.waiting import until
 
 TABLES = ("CREATE TABLE kept (n INT PRIMARY KEY, t VARCHAR(100))", "INSERT INTO kept VALUES (1, 'a')")
 HELD = {
@@ -57,3 +58,75 @@ async def test_who_comes_back_to_hold_again_is_no_better_off(host: EngineHost) -
         for holder in holders:
             holder.cancel()
         await asyncio.gather(*holders, return_exceptions=True)
+
+
+LOCKED = 30
+UNDER_WAY = {
+    "postgres": ["SELECT pg_sleep(60)"],
+    # Each of them holds its table, for as long as the tenant likes.
+    "mysql": [f"CREATE TABLE made{number} AS SELECT SLEEP(60)" for number in range(4)],
+}
+
+
+async def test_what_one_tenant_holds_does_not_hold_up_the_measurement_of_others(host: EngineHost) -> None:
+    kind = "postgres" if host.flavour == "postgres" else "mysql"
+    async with tenants(host, 2) as [tenant, other]:
+        busy = [await host.login(tenant) for _ in UNDER_WAY[kind]]
+        running = [asyncio.create_task(s.run(statement)) for s, statement in zip(busy, UNDER_WAY[kind], strict=True)]
+        await asyncio.sleep(0.5)
+        began = time.monotonic()
+        measured = await host.adapter.measure([tenant.name, other.name])
+        assert time.monotonic() - began < LOCK_SECONDS / 2
+        assert set(measured) == {tenant.name, other.name}
+        await host.adapter.revoke(tenant)
+        await asyncio.gather(*running, return_exceptions=True)
+        for session in busy:
+            await session.close()
+
+
+@pytest.mark.parametrize("engine_server", ["oracle"], indirect=True, scope="session")
+async def test_held_tables_in_the_servers_own_file_are_measured(host: EngineHost) -> None:
+    """A DROP that waits for its last table holds all before it."""
+    async with tenants(host, 2) as [tenant, other]:
+        names = [f"held{number}" for number in range(LOCKED)]
+        async with session_of(host, tenant) as session:
+            for name in names:
+                await session.run(f"CREATE TABLE {name} (t text) STATS_AUTO_RECALC=0 TABLESPACE=innodb_system")
+            await session.run("CREATE TABLE last (n INT)")
+            await session.run("CREATE TABLE `HELD0` (n INT)")
+            await session.run("CREATE TABLE loaded (t text) TABLESPACE=innodb_system")
+            await session.run(host.load_statement(8))
+        await until(lambda: _is_above(host, tenant, 8 * 2**20), timeout=60)
+        reading, dropping = await host.login(tenant), await host.login(tenant)
+        await reading.run("BEGIN")
+        await reading.run("SELECT * FROM last")
+        drop = asyncio.create_task(dropping.run(f"DROP TABLE {', '.join(names)}, loaded, last"))
+        await asyncio.sleep(0.5)
+        began = time.monotonic()
+        measured = await host.adapter.measure([tenant.name, other.name])
+        assert time.monotonic() - began < LOCK_SECONDS
+        assert measured[tenant.name].storage_bytes > 8 * 2**20
+        assert other.name in measured
+        await asyncio.gather(drop, return_exceptions=True)
+        for session in (reading, dropping):
+            await session.close()
+
+
+@pytest.mark.parametrize("engine_server", ["oracle"], indirect=True, scope="session")
+async def test_temporary_tables_are_measured_while_they_are_there(host: EngineHost) -> None:
+    async with tenants(host) as [tenant]:
+        async with session_of(host, tenant) as session:
+            before = (await host.adapter.measure([tenant.name]))[tenant.name].storage_bytes
+            await session.run("CREATE TEMPORARY TABLE loaded (t text)")
+            await session.run(host.load_statement(16))
+            during = (await host.adapter.measure([tenant.name]))[tenant.name].storage_bytes
+            assert during - before > 16 * 2**20
+        await until(lambda: _is_below(host, tenant, before + 2**20), timeout=30)
+
+
+async def _is_above(host: EngineHost, tenant: Tenant, octets: int) -> bool:
+    return (await host.adapter.measure([tenant.name]))[tenant.name].storage_bytes > octets
+
+
+async def _is_below(host: EngineHost, tenant: Tenant, octets: int) -> bool:
+    return (await host.adapter.measure([tenant.name]))[tenant.name].storage_bytes < octets

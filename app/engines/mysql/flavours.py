@@ -35,8 +35,13 @@ class Flavour(msgspec.Struct, frozen=True, kw_only=True):
     """The clause that sets a password."""
     sizes: str
     """Bytes on disk of InnoDB's tables, as rows `(database, bytes)`, for `%s` names."""
-    shared: str | None
-    """The databases, of `%s` names, with tables in files that aren't theirs alone; None where no tenant can do that."""
+    shares_files: bool
+    """A tenant may put tables into files that aren't theirs alone."""
+    temporary: str | None
+    """Bytes of temporary tables on disk, as rows `(tenant, bytes)`, for `%s` names; None where the server tells of
+    none."""
+    shortest_wait: int
+    """The least `lock_wait_timeout`, in seconds."""
     cached_statistics: bool
     """Sizes in `information_schema.tables` are those of up to a day ago unless asked for anew."""
     recover: str
@@ -59,10 +64,11 @@ _SIZES = """
 SELECT SUBSTRING_INDEX(name, '/', 1) AS name, CAST(SUM(file_size) AS UNSIGNED)
 FROM information_schema.{tablespaces} WHERE SUBSTRING_INDEX(name, '/', 1) IN %s GROUP BY 1
 """
-# TABLESPACE=innodb_system asks for no privilege, and has no file whose size would tell.
-_SHARED = """
-SELECT DISTINCT SUBSTRING_INDEX(name, '/', 1) FROM information_schema.innodb_tables
-WHERE space_type <> 'Single' AND SUBSTRING_INDEX(name, '/', 1) IN %s
+# Of the sessions that are open: each has files of its own, in which what a statement sorts and joins counts as well.
+_TEMPORARY = """
+SELECT SUBSTRING_INDEX(p.user, '_', 1), SUM(t.size)
+FROM information_schema.innodb_session_temp_tablespaces t JOIN information_schema.processlist p ON p.id = t.id
+WHERE t.state = 'ACTIVE' AND SUBSTRING_INDEX(p.user, '_', 1) IN %s GROUP BY 1
 """
 MYSQL = Flavour(
     name="mysql",
@@ -75,7 +81,9 @@ MYSQL = Flavour(
     ),
     identified=_mysql_identified,
     sizes=_SIZES.format(tablespaces="innodb_tablespaces"),
-    shared=_SHARED,
+    shares_files=True,
+    temporary=_TEMPORARY,
+    shortest_wait=1,
     cached_statistics=True,
     recover="XA RECOVER CONVERT XID",
 )
@@ -86,7 +94,9 @@ MARIADB = Flavour(
     more_grants=(),
     identified=_mariadb_identified,
     sizes=_SIZES.format(tablespaces="innodb_sys_tablespaces"),
-    shared=None,
+    shares_files=False,
+    temporary=None,
+    shortest_wait=0,
     cached_statistics=False,
     recover="XA RECOVER FORMAT='SQL'",
 )
