@@ -26,9 +26,10 @@ class ReconcileActivitiesOnStore(ReconcileActivities):
 
 
 class HostReconcileActivitiesOnHosts(HostReconcileActivities):
-    """On the registered hosts, through their adapters. `orphan_age` is how long an orphan is only reported."""
+    """On the registered hosts, through their adapters. `orphan_age` is how long an orphan is only reported; None
+    for ever."""
 
-    def __init__(self, box: SecretBox, adapters: Adapters, orphan_age: timedelta) -> None:
+    def __init__(self, box: SecretBox, adapters: Adapters, orphan_age: timedelta | None) -> None:
         self._box = box
         self._adapters = adapters
         self._orphan_age = orphan_age

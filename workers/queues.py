@@ -65,9 +65,7 @@ _ENGINE = Serving(
     parts=(
         lambda tools: EngineActivitiesOnHosts(tools.box, tools.adapters),
         lambda tools: PoolActivitiesOnHosts(tools.box, tools.adapters),
-        lambda tools: HostReconcileActivitiesOnHosts(
-            tools.box, tools.adapters, timedelta(seconds=tools.settings.orphan_age_seconds)
-        ),
+        lambda tools: HostReconcileActivitiesOnHosts(tools.box, tools.adapters, tools.settings.orphan_age),
         lambda tools: ApplicationActivitiesOnHosts(tools.box, tools.adapters),
         lambda tools: QuotaActivitiesOnHosts(tools.box, tools.adapters, tools.settings),
     ),

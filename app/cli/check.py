@@ -3,7 +3,7 @@
 import rich_click as click
 
 from app.cli.output import shown
-from app.cli.running import secret_box, store
+from app.cli.running import secret_box, settings, store
 from app.reconcile import service
 from app.reconcile.report import Report
 
@@ -14,4 +14,4 @@ async def check() -> Report:
     """Compare our records with themselves and with the hosts. Changes nothing; exits with 1 on a violation."""
     box = secret_box()
     async with store():
-        return await service.check(box)
+        return await service.check(box, settings().orphan_age)

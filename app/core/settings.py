@@ -6,6 +6,7 @@ faults are reported together: a misspelt setting that is ignored in silence cost
 
 import ipaddress
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -91,14 +92,21 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """How long what is over is kept: events, deliveries."""
     query_retention_seconds: float = 7_776_000
     """How long the records of questions are kept."""
-    orphan_age_seconds: float = 3_600
-    """How long what a deleted or moved database left behind is only reported before it is removed."""
+    orphan_age_seconds: float = 86_400
+    """How long what a database left behind is only reported before it is removed."""
+    orphan_removal: bool = True
+    """Whether it is removed at all."""
 
     # Natural-language queries
     nl_model: str | None = None
     nl_max_rows: int = 1000
     nl_timeout_seconds: float = 30
     query_timeout_seconds: float = 30
+
+    @property
+    def orphan_age(self) -> timedelta | None:
+        """None where orphans are not removed."""
+        return timedelta(seconds=self.orphan_age_seconds) if self.orphan_removal else None
 
     @classmethod
     def load(cls, environ: Mapping[str, str]) -> "Settings":

@@ -85,6 +85,8 @@ class FoundTenant(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     marker: str
+    installation: str
+    """Of whom the marker is: the id that its adapter was opened with. Empty when it doesn't say."""
     has_database: bool
     has_role: bool
     admits: bool
@@ -111,8 +113,11 @@ class EngineAdapter(ABC):
     """Whether a script is one transaction, which can be rolled back. Otherwise each statement lasts at once, and
     `copy_schema` makes the place to try them."""
 
-    def __init__(self, address: AdminAddress) -> None:
+    def __init__(self, address: AdminAddress, installation: str = "") -> None:
+        """`installation` is written beside every marker, so that two of them may share a host. It is lower-case
+        letters and digits, or empty."""
         self.address = address
+        self.installation = installation
 
     @abstractmethod
     async def close(self) -> None:
@@ -212,8 +217,8 @@ class EngineAdapter(ABC):
 
     @abstractmethod
     async def sessions(self, names: Sequence[str]) -> dict[str, frozenset[str]]:
-        """The sessions that these tenants hold open now, each by an id that none after it has. Tenants without one are
-        left out; the service's own helpers are none of theirs."""
+        """The sessions that these tenants hold open now, each by an id that none after it has: their own, and those of
+        their helpers, which work for them. Tenants without one are left out."""
 
     @abstractmethod
     async def list_tenants(self) -> list[FoundTenant]:

@@ -8,6 +8,8 @@ _NAME = re.compile(r"[a-z][a-z0-9]{0,31}\Z")
 
 MARKER_PREFIX = "headwater:"
 """What every marker of ours begins with."""
+INSTALLATION_SEPARATOR = "@"
+"""Between a marker and the installation that wrote it."""
 HELPER_SEPARATOR = "_"
 """A tenant's helper roles are named `<name>_<purpose>`. No tenant's own name holds the separator, so one
 tenant's helpers are never mistaken for another's."""
@@ -19,6 +21,17 @@ def check_tenant(tenant: Tenant) -> None:
     for what, text in (("password", tenant.password), ("marker", tenant.marker)):
         if not text.isascii() or not text.isprintable() or "\\" in text:
             raise ValueError(f"a tenant's {what} is printable ASCII without a backslash")
+
+
+def written_marker(tenant: Tenant, installation: str) -> str:
+    """A tenant's marker as it stands on the host, with whose it is. `installation` may be empty."""
+    return f"{tenant.marker}{INSTALLATION_SEPARATOR}{installation}" if installation else tenant.marker
+
+
+def read_marker(written: str) -> tuple[str, str]:
+    """The marker, and the installation that wrote it; empty when it doesn't say."""
+    marker, _, installation = written.partition(INSTALLATION_SEPARATOR)
+    return marker, installation
 
 
 def check_name(name: str) -> None:

@@ -31,6 +31,6 @@ def registered(*adapters: type[EngineAdapter]) -> Mapping[Engine, type[EngineAda
 ADAPTERS = registered(PostgresAdapter, MySQLAdapter)
 
 
-def open_adapter(engine: Engine, address: AdminAddress) -> EngineAdapter:
+def open_adapter(engine: Engine, address: AdminAddress, installation: str = "") -> EngineAdapter:
     """An adapter that hasn't connected yet. The caller closes it, in the event loop that used it."""
-    return ADAPTERS[engine](address)
+    return ADAPTERS[engine](address, installation)

@@ -19,6 +19,7 @@ class HostAccess(msgspec.Struct, frozen=True, kw_only=True):
     host: str
     port: int
     admin_sealed: bytes
+    installation: UUID
 
 
 def admin_place(engine: Engine, host: str, port: int) -> Place:
@@ -37,7 +38,8 @@ class Adapters:
         """Raises `LookupError` for an unknown host."""
         access = await fetch_one(
             HostAccess,
-            "SELECT id, engine, host, port, admin_sealed FROM engine_hosts WHERE id = $1",
+            "SELECT h.id, h.engine, h.host, h.port, h.admin_sealed, i.id AS installation"
+            " FROM engine_hosts h, installation i WHERE h.id = $1",
             host_id,
         )
         if access is None:
@@ -51,7 +53,7 @@ class Adapters:
             return known[1]
         place = admin_place(access.engine, access.host, access.port)
         address = msgspec.json.decode(self._box.open(access.admin_sealed, place), type=AdminAddress)
-        adapter = open_adapter(access.engine, address)
+        adapter = open_adapter(access.engine, address, access.installation.hex)
         self._open[access.id] = (access.admin_sealed, adapter)
         if known is not None:
             await known[1].close()

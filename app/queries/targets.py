@@ -26,6 +26,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     host_address: str
     host_port: int
     admin_sealed: bytes
+    installation: UUID
     engine_name: str
     password_sealed: bytes | None
     reader_sealed: bytes | None
@@ -45,6 +46,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
             host=self.host_address,
             port=self.host_port,
             admin_sealed=self.admin_sealed,
+            installation=self.installation,
         )
 
     def reader_password(self, box: SecretBox) -> str | None:
@@ -55,7 +57,8 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 _FIND = """
 SELECT d.id, d.uuid, d.team_id, d.engine, d.status, d.host_id, d.engine_name, d.password_sealed,
        r.password_sealed AS reader_sealed, t.tier, t.queries,
-       h.host AS host_address, h.port AS host_port, h.admin_sealed
+       h.host AS host_address, h.port AS host_port, h.admin_sealed,
+       (SELECT id FROM installation) AS installation
 FROM databases d JOIN teams t ON t.id = d.team_id JOIN engine_hosts h ON h.id = d.host_id
      LEFT JOIN query_readers r ON r.database_id = d.id
 WHERE d.uuid = $1 AND d.team_id = any($2::bigint[]) AND d.status <> 'deleted'

@@ -1,20 +1,12 @@
 """What the runs found, kept from the first that saw it to the last."""
 
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
-
-import msgspec
 
 from app.reconcile.report import Violation
-from app.store.session import fetch, fetch_all, transaction
+from app.store.session import fetch, transaction
 
 Marks = Mapping[str, str]
 """The markers of orphans, by name. An orphan with another marker is another one, and seen for the first time."""
-
-
-class _Orphan(msgspec.Struct, frozen=True):
-    subject: str
-    mark: str
 
 
 _WRITE = """
@@ -38,13 +30,12 @@ async def write(host_id: int | None, violations: Sequence[Violation], marks: Mar
             )
 
 
-async def old(host_id: int, rule: str, age: timedelta) -> set[tuple[str, str]]:
-    """Subject and mark of what was first seen on that host so long ago, and in every run since."""
-    rows = await fetch_all(
-        _Orphan,
-        "SELECT subject, mark FROM findings WHERE host_id = $1 AND rule = $2 AND first_seen_at <= now() - $3::interval",
+async def begin_anew(host_id: int, rule: str, subjects: Sequence[str]) -> None:
+    """As if this run were the first that saw them."""
+    await fetch(
+        "UPDATE findings SET first_seen_at = last_seen_at"
+        " WHERE host_id = $1 AND rule = $2 AND subject = any($3::text[])",
         host_id,
         rule,
-        age,
+        list(subjects),
     )
-    return {(row.subject, row.mark) for row in rows}

@@ -10,6 +10,8 @@ from app.reconcile.look import Look, Recorded
 from app.reconcile.report import Violation
 
 ORPHAN = "orphan_on_host"
+FOREIGN = "foreign_on_host"
+"""Another installation's: no fault of anybody's."""
 MISSING = "missing_on_host"
 CLOSED = "access_closed"
 OPEN = "access_open"
@@ -28,6 +30,12 @@ class Fault(msgspec.Struct, frozen=True):
         return self.violation.rule, self.violation.subject
 
 
+class Seen(msgspec.Struct, frozen=True):
+    look: Look
+    faults: list[Fault]
+    """Those that two looks saw."""
+
+
 def faults(look: Look) -> list[Fault]:
     """All at once, in the order of the names on the host."""
     orphans = [_orphan(look, look.found[name]) for name in sorted(look.found.keys() - look.recorded.keys())]
@@ -36,6 +44,9 @@ def faults(look: Look) -> list[Fault]:
 
 
 def _orphan(look: Look, found: FoundTenant) -> Fault:
+    if found.installation not in ("", look.installation):
+        detail = f"on {look.host.address} is another installation's, {found.installation}, and is left alone"
+        return Fault(Violation(rule=FOREIGN, subject=found.name, detail=detail), found, None)
     detail = f"carries our marker on {look.host.address}, and no record names it"
     return Fault(Violation(rule=ORPHAN, subject=found.name, detail=detail), found, None)
 

@@ -1,15 +1,15 @@
 """The rules of every host, held against what it says twice."""
 
 import asyncio
-
-import msgspec
+from datetime import timedelta
 
 from app.core.secrets import SecretBox
 from app.engines.base import EngineAdapter, EngineError
 from app.hosts.adapters import Adapters
-from app.reconcile.host_rules import Fault, faults
+from app.reconcile import orphans
+from app.reconcile.host_rules import Seen, faults
 from app.reconcile.logins import active, try_logins
-from app.reconcile.look import Host, Look, hosts, look_at
+from app.reconcile.look import Host, hosts, look_at
 from app.reconcile.report import Violation
 
 UNREACHABLE = "host_unreachable"
@@ -17,15 +17,9 @@ AGAIN_SECONDS = 1.0
 """Between the two looks: what was on its way at the first is there at the second, or gone."""
 
 
-class Seen(msgspec.Struct, frozen=True):
-    look: Look
-    faults: list[Fault]
-    """Those that two looks saw."""
-
-
-async def check_hosts(box: SecretBox, adapters: Adapters) -> list[Violation]:
+async def check_hosts(box: SecretBox, adapters: Adapters, orphan_age: timedelta | None) -> list[Violation]:
     """Every rule on every host, with a login to every active database."""
-    found = await asyncio.gather(*(_check_host(box, adapters, host) for host in await hosts()))
+    found = await asyncio.gather(*(_check_host(box, adapters, host, orphan_age) for host in await hosts()))
     return [violation for violations in found for violation in violations]
 
 
@@ -44,11 +38,11 @@ def unreachable(host: Host, error: EngineError) -> Violation:
     return Violation(rule=UNREACHABLE, subject=host.address, detail=str(error))
 
 
-async def _check_host(box: SecretBox, adapters: Adapters, host: Host) -> list[Violation]:
+async def _check_host(box: SecretBox, adapters: Adapters, host: Host, orphan_age: timedelta | None) -> list[Violation]:
     adapter = await adapters.of_host(host.id)
     try:
         seen = await see(host, adapter)
     except EngineError as error:
         return [unreachable(host, error)]
     logins = await try_logins(box, adapter, active(seen.look.recorded.values()))
-    return [*(fault.violation for fault in seen.faults), *logins]
+    return [*await orphans.dated(seen, orphan_age), *logins]

@@ -1,6 +1,6 @@
 """One host as it is and as our records have it, side by side."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 import msgspec
@@ -51,6 +51,10 @@ class Look(msgspec.Struct, frozen=True):
     """By name."""
     recorded: dict[str, Recorded]
     """By the name on the host."""
+    installation: str
+    """Ours, as markers name it."""
+    now: datetime
+    """By our own database's clock."""
 
 
 _RECORDED = """
@@ -78,4 +82,5 @@ async def look_at(host: Host, adapter: EngineAdapter) -> Look:
     # Copies that blueprints are tried on: whoever tries one removes it, be it after a crash.
     for row in await fetch("SELECT scratch_name FROM blueprint_applications WHERE scratch_name IS NOT NULL"):
         found.pop(row["scratch_name"], None)
-    return Look(host, found, {one.engine_name: one for one in recorded})
+    [ours] = await fetch("SELECT id, now() AS now FROM installation")
+    return Look(host, found, {one.engine_name: one for one in recorded}, ours["id"].hex, ours["now"])

@@ -3,18 +3,16 @@
 from collections.abc import Coroutine
 from datetime import timedelta
 from typing import Any
-from uuid import UUID
 
 import msgspec
 import structlog
 
 from app.contracts.base import DatabaseStatus
-from app.engines.base import EngineAdapter, EngineError, FoundTenant, Tenant
-from app.reconcile import findings
-from app.reconcile.host_rules import MISSING, ORPHAN, WRITABLE, Fault
-from app.reconcile.hosts import Seen
+from app.engines.base import EngineAdapter, EngineError, Tenant
+from app.reconcile import orphans
+from app.reconcile.host_rules import MISSING, WRITABLE, Fault, Seen
 from app.store.locks import LockBusy, LockLost, database_lock
-from app.store.session import fetch, fetch_one
+from app.store.session import fetch_one
 
 _MOST = 20
 """Repairs, and removals, on one host in one run."""
@@ -29,16 +27,11 @@ _STATE = """
 SELECT frozen_at IS NOT NULL AS frozen FROM databases
 WHERE uuid = $1 AND host_id = $2 AND engine_name = $3 AND status = 'active' AND access_applied >= access_revision
 """
-# As `app.core.ids.marker` makes them.
-_OF_MARKER = """
-SELECT uuid FROM databases
-WHERE 'headwater:' || left(encode(sha256('headwater marker '::bytea || uuid_send(uuid)), 'hex'), 32) = $1
-"""
 
 
-async def mend(seen: Seen, adapter: EngineAdapter, orphan_age: timedelta) -> list[str]:
-    """Gives tenants back what they lack, and removes orphans that were first seen `orphan_age` ago. A sentence for
-    each deed, and for each that failed."""
+async def mend(seen: Seen, adapter: EngineAdapter, orphan_age: timedelta | None) -> list[str]:
+    """Gives tenants back what they lack, and removes orphans that were first seen `orphan_age` ago, none where it is
+    None. A sentence for each deed, and for each that failed."""
     return [*await _repair_all(seen, adapter), *await _remove_orphans(seen, adapter, orphan_age)]
 
 
@@ -71,36 +64,9 @@ async def _repair(seen: Seen, adapter: EngineAdapter, fault: Fault) -> str:
     return f"Repaired database {row.uuid}, found as one that {fault.violation.detail}."
 
 
-async def _remove_orphans(seen: Seen, adapter: EngineAdapter, age: timedelta) -> list[str]:
-    old = await findings.old(seen.look.host.id, ORPHAN, age)
-    orphans = [fault.found for fault in seen.faults if fault.violation.rule == ORPHAN and fault.found is not None]
-    due = [found for found in orphans if (found.name, found.marker) in old]
-    return [await _attempt(_remove(seen, adapter, found), f"remove {found.name}") for found in due[:_MOST]]
-
-
-async def _remove(seen: Seen, adapter: EngineAdapter, found: FoundTenant) -> str:
-    """Only what a database of our records left behind, wherever that lives now. What no record ever had the marker of
-    may be another installation's, or all that is left where records were lost."""
-    owners = await fetch(_OF_MARKER, found.marker)
-    if not owners:
-        return f"Left {found.name} to the operator: no record of ours ever had its marker."
-    owner: UUID = owners[0]["uuid"]
-    async with database_lock(owner):
-        if await _lives_here(seen, owner, found.name):
-            return f"Left {found.name} as it is: database {owner} lives there by now."
-        await adapter.destroy(Tenant(name=found.name, password="", marker=found.marker))
-    return f"Removed {found.name}, which database {owner} had left behind."
-
-
-async def _lives_here(seen: Seen, database: UUID, name: str) -> bool:
-    return bool(
-        await fetch(
-            "SELECT 1 FROM databases WHERE uuid = $1 AND host_id = $2 AND engine_name = $3 AND destroyed_at IS NULL",
-            database,
-            seen.look.host.id,
-            name,
-        )
-    )
+async def _remove_orphans(seen: Seen, adapter: EngineAdapter, age: timedelta | None) -> list[str]:
+    due = await orphans.due(seen, age) if age is not None else []
+    return [await _attempt(orphans.remove(seen, adapter, found), f"remove {found.name}") for found in due[:_MOST]]
 
 
 async def _attempt(deed: Coroutine[Any, Any, str], what: str) -> str:

@@ -15,3 +15,5 @@ class Violation(msgspec.Struct, frozen=True, kw_only=True):
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     ok: bool
     violations: list[Violation]
+    notes: list[Violation]
+    """What is as it may be, and worth knowing: it doesn't count."""

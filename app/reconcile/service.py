@@ -10,8 +10,8 @@ from app.contracts.reconcile import HostRef, Reconciled
 from app.core.secrets import SecretBox
 from app.engines.base import EngineError
 from app.hosts.adapters import Adapters
-from app.reconcile import findings
-from app.reconcile.host_rules import ORPHAN
+from app.reconcile import findings, orphans
+from app.reconcile.host_rules import FOREIGN, ORPHAN
 from app.reconcile.hosts import check_hosts, see, unreachable
 from app.reconcile.logins import active, some_idle, try_logins
 from app.reconcile.look import PATIENCE, Host, hosts
@@ -24,14 +24,15 @@ _TOLD = 20
 """Sentences of each kind that a run tells; it counts them all."""
 
 
-async def check(box: SecretBox) -> Report:
-    """Runs every rule. Changes nothing."""
+async def check(box: SecretBox, orphan_age: timedelta | None) -> Report:
+    """Runs every rule. Changes nothing. `orphan_age` is what scheduled runs go by."""
     adapters = Adapters(box)
     try:
-        violations = [*await check_records(PATIENCE), *await check_hosts(box, adapters)]
+        found = [*await check_records(PATIENCE), *await check_hosts(box, adapters, orphan_age)]
     finally:
         await adapters.close()
-    return Report(ok=not violations, violations=violations)
+    violations, notes = _without_notes(found)
+    return Report(ok=not violations, violations=violations, notes=notes)
 
 
 async def list_hosts() -> list[HostRef]:
@@ -47,27 +48,35 @@ async def reconcile_records(client: Client) -> Reconciled:
     return _told(violations, await revive(client))
 
 
-async def reconcile_host(box: SecretBox, adapters: Adapters, ref: HostRef, orphan_age: timedelta) -> Reconciled:
-    """The rules of one host, with a login to a few of its active databases; then what can be put right."""
+async def reconcile_host(box: SecretBox, adapters: Adapters, ref: HostRef, orphan_age: timedelta | None) -> Reconciled:
+    """The rules of one host, with a login to a few of its active databases; then what can be put right. Orphans are
+    removed that were first seen `orphan_age` ago; none where it is None."""
     host = Host(ref.host_id, ref.engine, ref.region, ref.address)
     adapter = await adapters.of_host(host.id)
     try:
         seen = await see(host, adapter)
         idle = await some_idle(adapter, active(seen.look.recorded.values()))
+        in_use = await orphans.in_use(seen, adapter)
     except EngineError as error:
         violation = unreachable(host, error)
         await findings.write(host.id, [violation], {}, complete=False)
         return _told([violation], [])
-    violations = [fault.violation for fault in seen.faults]
-    violations += await try_logins(box, adapter, idle)
-    orphans = [fault.found for fault in seen.faults if fault.violation.rule == ORPHAN and fault.found is not None]
-    await findings.write(host.id, violations, {orphan.name: orphan.marker for orphan in orphans})
-    return _told(violations, await mend(seen, adapter, orphan_age))
+    logins = await try_logins(box, adapter, idle)
+    violations, _ = _without_notes([fault.violation for fault in seen.faults])
+    await findings.write(host.id, [*violations, *logins], {one.name: one.marker for one in orphans.of(seen)})
+    await findings.begin_anew(host.id, ORPHAN, in_use)
+    told, notes = _without_notes(await orphans.dated(seen, orphan_age))
+    return _told([*told, *logins], await mend(seen, adapter, orphan_age), notes)
 
 
-def _told(violations: Sequence[Violation], deeds: list[str]) -> Reconciled:
+def _without_notes(found: Sequence[Violation]) -> tuple[list[Violation], list[Violation]]:
+    """The violations, and what is none."""
+    return [one for one in found if one.rule != FOREIGN], [one for one in found if one.rule == FOREIGN]
+
+
+def _told(violations: Sequence[Violation], deeds: list[str], notes: Sequence[Violation] = ()) -> Reconciled:
     return Reconciled(
         findings=dict(Counter(violation.rule for violation in violations)),
-        told=[f"{one.rule}: {one.subject} {one.detail}" for one in violations[:_TOLD]],
+        told=[f"{one.rule}: {one.subject} {one.detail}" for one in [*violations, *notes][:_TOLD]],
         deeds=deeds[:_TOLD],
     )

@@ -70,6 +70,6 @@ async def test_a_claimed_one_is_deleted_like_any_other(pooled: RunningService, c
 
 async def test_the_consistency_check_knows_the_members(pooled: RunningService) -> None:
     members = {str(uuid) for uuid in await full(POOL_SIZE)}
-    report = await check(pooled.box)
+    report = await check(pooled.box, None)
     assert not members & {violation.subject for violation in report.violations}
     assert set(await ready()) >= {UUID(member) for member in members}

@@ -40,8 +40,13 @@ class Bench:
     async def adapter(self) -> EngineAdapter:
         return await self.adapters.of_host(self.host.host_id)
 
-    async def run(self) -> Reconciled:
-        return await reconcile.reconcile_host(self.running.box, self.adapters, self.host, AGE)
+    async def run(self, age: timedelta | None = AGE) -> Reconciled:
+        return await reconcile.reconcile_host(self.running.box, self.adapters, self.host, age)
+
+    async def told(self, name: str, age: timedelta | None = AGE) -> list[str]:
+        """What a check says of it: the violations, and then the notes."""
+        report = await reconcile.check(self.running.box, age)
+        return [one.detail for one in (*report.violations, *report.notes) if one.subject == name]
 
     async def on_host(self, name: str) -> FoundTenant | None:
         adapter = await self.adapter()

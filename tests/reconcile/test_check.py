@@ -18,6 +18,7 @@ from app.reconcile.records import check_records
 from app.reconcile.report import Report
 from app.reconcile.service import check
 from app.store.session import fetch
+from tests.reconcile.conftest import AGE
 from tests.support.client import Caller
 from tests.support.service import RunningService
 from tests.support.store import store
@@ -39,7 +40,7 @@ def rules_about(report: Report, subject: str) -> list[str]:
 async def test_what_is_well_is_not_mentioned(service: RunningService, caller: Caller) -> None:
     active, deleted = await caller.created(), await caller.created()
     await caller.delete(f"/databases/{deleted['uuid']}")
-    report = await check(service.box)
+    report = await check(service.box, AGE)
     for made in (active, deleted):
         assert rules_about(report, made["uuid"]) == []
         assert rules_about(report, made["db_name"]) == []
@@ -52,14 +53,14 @@ async def test_an_active_database_that_refuses_its_tenant(service: RunningServic
         await tenant.execute(f"ALTER ROLE \"{made['db_username']}\" PASSWORD '{engine_password()}'")
     finally:
         await tenant.close()
-    assert rules_about(await check(service.box), made["uuid"]) == ["active_unreachable"]
+    assert rules_about(await check(service.box, AGE), made["uuid"]) == ["active_unreachable"]
 
 
 async def test_a_tenant_that_holds_all_its_connections_is_well(service: RunningService, caller: Caller) -> None:
     made = await caller.created(connection_hard_limit=1)
     tenant = await asyncpg.connect(made["connection_string"])
     try:
-        assert rules_about(await check(service.box), made["uuid"]) == []
+        assert rules_about(await check(service.box, AGE), made["uuid"]) == []
     finally:
         await tenant.close()
 
@@ -71,9 +72,9 @@ async def test_what_a_host_holds_and_no_record_names(service: RunningService) ->
     stray = Tenant(name=engine_name(), password=engine_password(), marker=marker(uuid4()))
     try:
         await adapter.create(stray, EngineLimits(connections=1))
-        assert rules_about(await check(service.box), stray.name) == ["orphan_on_host"]
+        assert rules_about(await check(service.box, AGE), stray.name) == ["orphan_on_host"]
         await adapter.destroy(stray)
-        assert rules_about(await check(service.box), stray.name) == []
+        assert rules_about(await check(service.box, AGE), stray.name) == []
     finally:
         await adapter.destroy(stray)
         await adapters.close()

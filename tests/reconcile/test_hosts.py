@@ -1,7 +1,7 @@
 """A run on one host: what it finds, what it puts right, and what it leaves alone."""
 
 from datetime import timedelta
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import pytest
 
@@ -124,21 +124,6 @@ async def test_a_database_that_came_to_live_there_meanwhile_stays(bench: Bench, 
     assert any("lives there by now" in deed and made["db_name"] in deed for deed in deeds)
     assert await bench.on_host(made["db_name"]) is not None
     await bench.set_row(made["uuid"], "status = 'active'")
-
-
-async def test_what_no_record_ever_named_is_left_to_the_operator(bench: Bench) -> None:
-    adapter = await bench.adapter()
-    stray = Tenant(name=engine_name(), password=engine_password(), marker=marker(uuid4()))
-    try:
-        await adapter.create(stray, EngineLimits(connections=1))
-        await bench.run()
-        await bench.age(stray.name, AGED)
-        ran = await bench.run()
-        assert any(deed.startswith(f"Left {stray.name} to the operator") for deed in ran.deeds)
-        assert await bench.findings(stray.name) == ["orphan_on_host"]
-        assert await bench.on_host(stray.name) is not None
-    finally:
-        await adapter.destroy(stray)
 
 
 async def test_a_host_that_does_not_answer_is_a_finding_and_keeps_the_others(bench: Bench, caller: Caller) -> None:

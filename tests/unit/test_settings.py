@@ -46,6 +46,7 @@ EXAMPLES: dict[str, tuple[str, Any]] = {
     "retention_seconds": ("86400", 86400.0),
     "query_retention_seconds": ("86400", 86400.0),
     "orphan_age_seconds": ("0", 0.0),
+    "orphan_removal": ("false", False),
     "sweep_interval_seconds": ("1", 1.0),
     "nl_model": ("gpt-4.1", "gpt-4.1"),
     "nl_max_rows": ("10", 10),

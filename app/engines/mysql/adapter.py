@@ -40,8 +40,8 @@ class MySQLAdapter(EngineAdapter):
     default_port = 3306
     transactional_scripts = False
 
-    def __init__(self, address: AdminAddress) -> None:
-        super().__init__(address)
+    def __init__(self, address: AdminAddress, installation: str = "") -> None:
+        super().__init__(address, installation)
         self._connections = Connections(address)
         self._prepared = False
 
@@ -59,7 +59,7 @@ class MySQLAdapter(EngineAdapter):
     async def create(self, tenant: Tenant, limits: EngineLimits) -> None:
         check_tenant(tenant)
         async with self._admin() as connection:
-            row = await bookkeeping.register(connection, tenant)
+            row = await bookkeeping.register(connection, tenant, self.installation)
             async with self._alone(connection, tenant, row) as row_now:
                 if row_now is None:
                     raise EngineError(f"{tenant.name} was removed while it was being made")

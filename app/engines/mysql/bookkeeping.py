@@ -12,7 +12,7 @@ import msgspec
 from app.engines.base import EngineError, FoundTenant, NameTaken, Tenant
 from app.engines.mysql.connections import Connection
 from app.engines.mysql.errors import DUPLICATE_ROW, ignored
-from app.engines.naming import HELPER_SEPARATOR
+from app.engines.naming import HELPER_SEPARATOR, read_marker, written_marker
 
 _SCHEMA = (
     "CREATE DATABASE IF NOT EXISTS headwater",
@@ -57,13 +57,14 @@ async def read(connection: Connection, tenant: Tenant) -> Row | None:
     )
     if not rows:
         return None
-    marker, lock_name, revoked = rows[0]
+    written, lock_name, revoked = rows[0]
+    marker, _ = read_marker(written)
     if marker != tenant.marker:
         raise NameTaken(f"the name {tenant.name} is not ours")
     return Row(marker=marker, lock_name=lock_name, revoked=bool(revoked))
 
 
-async def register(connection: Connection, tenant: Tenant) -> Row:
+async def register(connection: Connection, tenant: Tenant, installation: str) -> Row:
     """The tenant's row, made where nothing carries its name yet. Raises `NameTaken`."""
     row = await read(connection, tenant)
     if row is not None:
@@ -72,7 +73,7 @@ async def register(connection: Connection, tenant: Tenant) -> Row:
     with ignored(DUPLICATE_ROW):  # another call was quicker
         await connection.run(
             "INSERT INTO headwater.tenants (name, marker, lock_name) VALUES (%s, %s, %s)",
-            (tenant.name, tenant.marker, secrets.token_hex(16)),
+            (tenant.name, written_marker(tenant, installation), secrets.token_hex(16)),
         )
     row = await read(connection, tenant)
     if row is None:
@@ -136,7 +137,8 @@ async def list_rows(connection: Connection) -> list[FoundTenant]:
     return [
         FoundTenant(
             name=name,
-            marker=marker,
+            marker=read_marker(written)[0],
+            installation=read_marker(written)[1],
             has_database=bool(database),
             has_role=bool(role),
             admits=bool(role and not revoked),
@@ -144,5 +146,5 @@ async def list_rows(connection: Connection) -> list[FoundTenant]:
             may_create=bool(granted and not frozen),
             has_schema=bool(database),
         )
-        for name, marker, database, revoked, role, granted, frozen in rows
+        for name, written, database, revoked, role, granted, frozen in rows
     ]

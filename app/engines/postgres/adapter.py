@@ -25,7 +25,7 @@ from app.engines.base import (
     Tenant,
     Usage,
 )
-from app.engines.naming import check_name, check_tenant
+from app.engines.naming import check_name, check_tenant, written_marker
 from app.engines.postgres import catalog, host, prepared, queries, readers, reclaiming, scripts, statements
 from app.engines.postgres.blockers import ending_blockers
 from app.engines.postgres.connections import Connections
@@ -48,8 +48,8 @@ class PostgresAdapter(EngineAdapter):
     default_port = 5432
     transactional_scripts = True
 
-    def __init__(self, address: AdminAddress) -> None:
-        super().__init__(address)
+    def __init__(self, address: AdminAddress, installation: str = "") -> None:
+        super().__init__(address, installation)
         self._connections = Connections(address)
         self._inside = Inside(self._connections)
         self._leaving: set[asyncio.Task[None]] = set()
@@ -119,7 +119,7 @@ class PostgresAdapter(EngineAdapter):
         check_tenant(tenant)
         async with self._connections.locked(tenant.name) as connection:
             found = (await catalog.find(connection, tenant.name)).require(tenant)
-            await connection.execute(statements.open_database(tenant, frozen=frozen))
+            await connection.execute(statements.open_database(tenant, self._marker(tenant), frozen=frozen))
             # What a revocation found half made is finished here, before anybody logs in.
             await self._inside.hand_over_schema(tenant.name)
             if frozen:
@@ -137,7 +137,7 @@ class PostgresAdapter(EngineAdapter):
             # The schema first: that the rights are whole is the sign that nothing is left to mend.
             await self._inside.hand_over_schema(tenant.name)
             frozen = await self._inside.is_frozen(tenant.name)
-            await connection.execute(statements.open_database(tenant, frozen=frozen))
+            await connection.execute(statements.open_database(tenant, self._marker(tenant), frozen=frozen))
             if frozen:
                 await self._inside.freeze(connection, tenant.name)
 
@@ -250,7 +250,7 @@ class PostgresAdapter(EngineAdapter):
     async def _make(self, connection: Any, tenant: Tenant, limits: EngineLimits) -> bool:
         """All but the schema; says whether the tenant may log in, which it may not once it was revoked."""
         found = (await catalog.find(connection, tenant.name)).check(tenant)
-        await connection.execute(statements.write_role(tenant, limits, found))
+        await connection.execute(statements.write_role(tenant, self._marker(tenant), limits, found))
         if found.invalid:
             await connection.execute(statements.drop_database(tenant.name))
         if found.invalid or not found.database:
@@ -259,5 +259,8 @@ class PostgresAdapter(EngineAdapter):
         if not found.revoked:
             # One that is open was whole before, and may have been frozen since.
             frozen = found.open and await self._inside.is_frozen(tenant.name)
-            await connection.execute(statements.open_database(tenant, frozen=frozen))
+            await connection.execute(statements.open_database(tenant, self._marker(tenant), frozen=frozen))
         return not found.revoked
+
+    def _marker(self, tenant: Tenant) -> str:
+        return written_marker(tenant, self.installation)

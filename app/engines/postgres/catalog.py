@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from app.engines.base import EngineError, FoundTenant, NameTaken, Tenant, Usage
-from app.engines.naming import HELPER_SEPARATOR, MARKER_PREFIX
+from app.engines.naming import HELPER_SEPARATOR, INSTALLATION_SEPARATOR, MARKER_PREFIX
 from app.engines.postgres.guard import IS_GUARDED
 
 
@@ -60,9 +60,9 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _FIND = f"""
-SELECT r.oid IS NOT NULL AS role, shobj_description(r.oid, 'pg_authid') AS role_marker,
+SELECT r.oid IS NOT NULL AS role, split_part(shobj_description(r.oid, 'pg_authid'), $3, 1) AS role_marker,
        coalesce(r.rolcanlogin, false) AS can_login,
-       d.oid IS NOT NULL AS database, shobj_description(d.oid, 'pg_database') AS database_marker,
+       d.oid IS NOT NULL AS database, split_part(shobj_description(d.oid, 'pg_database'), $3, 1) AS database_marker,
        coalesce(d.datconnlimit = -2, false) AS invalid,
        coalesce(d.datallowconn AND d.datconnlimit <> -2, false) AS open,
        coalesce(pg_get_userbyid(d.datdba) = current_user, false) AS owned,
@@ -76,7 +76,7 @@ LEFT JOIN pg_database d ON d.datname = n.name
 
 
 async def find(connection: Any, name: str) -> Found:
-    row = await connection.fetchrow(_FIND, name, HELPER_SEPARATOR)
+    row = await connection.fetchrow(_FIND, name, HELPER_SEPARATOR, INSTALLATION_SEPARATOR)
     return msgspec.convert(dict(row), Found)
 
 
@@ -86,8 +86,8 @@ SELECT d.datname, pg_database_size(d.oid) AS storage_bytes,
 FROM pg_database d WHERE d.datname = ANY($1::name[])
 """
 _SESSIONS = """
-SELECT usename::text AS name, array_agg(pid || '/' || extract(epoch FROM backend_start)) AS ids
-FROM pg_stat_activity WHERE usename = ANY($1::name[]) GROUP BY usename
+SELECT split_part(usename, $2, 1) AS name, array_agg(pid || '/' || extract(epoch FROM backend_start)) AS ids
+FROM pg_stat_activity WHERE split_part(usename, $2, 1) = ANY($1::text[]) GROUP BY 1
 """
 _LIST = """
 WITH roles AS (
@@ -98,7 +98,8 @@ WITH roles AS (
 ), marked_roles AS (
     SELECT * FROM roles WHERE starts_with(marker, $1)
 )
-SELECT coalesce(r.name, d.name) AS name, coalesce(r.marker, d.marker) AS marker,
+SELECT coalesce(r.name, d.name) AS name, split_part(coalesce(r.marker, d.marker), $2, 1) AS marker,
+       split_part(coalesce(r.marker, d.marker), $2, 2) AS installation,
        d.name IS NOT NULL AS has_database, r.name IS NOT NULL AS has_role,
        coalesce(r.rolcanlogin AND d.datallowconn, false) AS admits,
        coalesce(has_database_privilege(r.oid, d.oid, 'CONNECT'), false) AS may_connect,
@@ -107,7 +108,8 @@ SELECT coalesce(r.name, d.name) AS name, coalesce(r.marker, d.marker) AS marker,
        EXISTS (SELECT FROM pg_shdepend s WHERE s.refclassid = 'pg_authid'::regclass AND s.refobjid = r.oid
                AND s.dbid = d.oid AND s.classid = 'pg_namespace'::regclass AND s.deptype = 'o') AS has_schema
 FROM marked_roles r
-FULL JOIN databases d ON d.name = r.name AND (d.marker = r.marker OR d.marker IS NULL AND d.owned)
+FULL JOIN databases d ON d.name = r.name
+    AND (split_part(d.marker, $2, 1) = split_part(r.marker, $2, 1) OR d.marker IS NULL AND d.owned)
 WHERE r.name IS NOT NULL OR starts_with(d.marker, $1)
 ORDER BY name
 """
@@ -121,10 +123,10 @@ async def measure(connection: Any, names: Sequence[str]) -> dict[str, Usage]:
 
 
 async def sessions(connection: Any, names: Sequence[str]) -> dict[str, frozenset[str]]:
-    rows = await connection.fetch(_SESSIONS, list(names))
+    rows = await connection.fetch(_SESSIONS, list(names), HELPER_SEPARATOR)
     return {row["name"]: frozenset(row["ids"]) for row in rows}
 
 
 async def list_marked(connection: Any) -> list[FoundTenant]:
-    rows = await connection.fetch(_LIST, MARKER_PREFIX)
+    rows = await connection.fetch(_LIST, MARKER_PREFIX, INSTALLATION_SEPARATOR)
     return [msgspec.convert(dict(row), FoundTenant) for row in rows]

@@ -12,7 +12,7 @@ TEMP_FILE_LIMIT = "4GB"
 """Of each session. Room for the index builds of a large plan, yet no single query fills a shared disk."""
 
 
-def write_role(tenant: Tenant, limits: EngineLimits, found: Found) -> str:
+def write_role(tenant: Tenant, marker: str, limits: EngineLimits, found: Found) -> str:
     """The role never exists without its marker. One that is there stays revoked if it is."""
     password = f"PASSWORD {literal(verifier(tenant.password))} CONNECTION LIMIT {limits.connections:d}"
     if found.role:
@@ -21,7 +21,7 @@ def write_role(tenant: Tenant, limits: EngineLimits, found: Found) -> str:
         statements = [
             f'CREATE ROLE "{tenant.name}" LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS '
             + password,
-            f'COMMENT ON ROLE "{tenant.name}" IS {literal(tenant.marker)}',
+            f'COMMENT ON ROLE "{tenant.name}" IS {literal(marker)}',
         ]
     if found.temp_limit:
         statements.append(f'ALTER ROLE "{tenant.name}" SET temp_file_limit = {literal(TEMP_FILE_LIMIT)}')
@@ -40,11 +40,11 @@ def drop_database(name: str) -> str:
     return f'DROP DATABASE IF EXISTS "{name}"'
 
 
-def open_database(tenant: Tenant, *, frozen: bool = False) -> str:
+def open_database(tenant: Tenant, marker: str, *, frozen: bool = False) -> str:
     """Lets the tenant's role in, whoever may log in with it, and nobody else."""
     return "; ".join(
         [
-            f'COMMENT ON DATABASE "{tenant.name}" IS {literal(tenant.marker)}',
+            f'COMMENT ON DATABASE "{tenant.name}" IS {literal(marker)}',
             f'REVOKE ALL ON DATABASE "{tenant.name}" FROM PUBLIC',
             grants(tenant.name, frozen=frozen),
             f'ALTER DATABASE "{tenant.name}" ALLOW_CONNECTIONS true',

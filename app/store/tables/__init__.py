@@ -5,6 +5,7 @@ from app.store.tables.blueprints import Blueprint, BlueprintApplication, Bluepri
 from app.store.tables.databases import Database
 from app.store.tables.findings import Finding
 from app.store.tables.hosts import EngineHost
+from app.store.tables.installation import Installation
 from app.store.tables.pool import PoolTarget
 from app.store.tables.queries import QueryExecution, QueryReader
 from app.store.tables.requests import Event, IdempotencyKey, WorkflowStart
@@ -12,6 +13,7 @@ from app.store.tables.usage import DatabaseUsage
 from app.store.tables.webhooks import WebhookAttempt, WebhookDelivery, WebhookEndpoint, WebhookSecret
 
 TABLES = (
+    Installation,
     User,
     Team,
     Membership,
