@@ -1,5 +1,7 @@
 """Activities that touch tenant engines."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from uuid import UUID
 
 from temporalio import activity
@@ -13,20 +15,31 @@ from app.databases import access, records
 from app.databases.lifecycle import NotWanted, activate, begin_remote, expect
 from app.databases.records import DatabaseRecord
 from app.databases.tenants import tenant_of
+from app.dispatch.provisionings import UnderWay
 from app.engines.base import EngineAdapter, EngineLimits, NameTaken, Tenant
 from app.hosts.adapters import Adapters
+from app.hosts.turns import HostTurns
 from app.store.locks import database_lock
 
 
 class EngineActivitiesOnHosts(EngineActivities):
     """On the registered hosts, through their adapters."""
 
-    def __init__(self, box: SecretBox, adapters: Adapters) -> None:
+    def __init__(self, box: SecretBox, adapters: Adapters, turns: HostTurns, under_way: UnderWay) -> None:
         self._box = box
         self._adapters = adapters
+        self._turns = turns
+        self._under_way = under_way
 
     @activity.defn(name="create_database")
     async def create_database(self, database: UUID) -> None:
+        try:
+            await self._create(database)
+        finally:
+            if activity.in_activity():
+                self._under_way.end(activity.info().workflow_id or "")
+
+    async def _create(self, database: UUID) -> None:
         with as_failures():
             async with database_lock(database):
                 try:
@@ -36,8 +49,8 @@ class EngineActivitiesOnHosts(EngineActivities):
                     raise
                 if record.status is DatabaseStatus.ACTIVE:  # an earlier attempt's answer was lost
                     return
-                adapter = await self._adapters.of_host(record.host_id)
-                await adapter.create_verified(tenant_of(record, self._box), _limits(record))
+                async with self._at_work_on(record.host_id) as adapter:
+                    await adapter.create_verified(tenant_of(record, self._box), _limits(record))
                 await activate(database)
 
     @activity.defn(name="apply_limits")
@@ -52,8 +65,8 @@ class EngineActivitiesOnHosts(EngineActivities):
                 )
                 # Where nothing was made yet, it is made with these limits.
                 if record.remote_since is not None:
-                    adapter = await self._adapters.of_host(record.host_id)
-                    await adapter.set_limits(tenant_of(record, self._box), _limits(record))
+                    async with self._at_work_on(record.host_id) as adapter:
+                        await adapter.set_limits(tenant_of(record, self._box), _limits(record))
                 return record.limits_revision
 
     @activity.defn(name="apply_access")
@@ -61,8 +74,8 @@ class EngineActivitiesOnHosts(EngineActivities):
         with as_failures():
             async with database_lock(database):
                 record = expect(await records.find(database), DatabaseStatus.ACTIVE, DatabaseStatus.PAUSED)
-                adapter = await self._adapters.of_host(record.host_id)
-                state = await _bring(adapter, tenant_of(record, self._box), record)
+                async with self._at_work_on(record.host_id) as adapter:
+                    state = await _bring(adapter, tenant_of(record, self._box), record)
                 await access.record_applied(database, record.access_revision)
                 return state
 
@@ -73,8 +86,8 @@ class EngineActivitiesOnHosts(EngineActivities):
                 record = expect(await records.find(database), DatabaseStatus.PAUSED, DatabaseStatus.DELETED)
                 if record.remote_since is None or record.destroyed_at is not None:
                     return
-                adapter = await self._adapters.of_host(record.host_id)
-                await adapter.revoke(tenant_of(record, self._box))
+                async with self._at_work_on(record.host_id) as adapter:
+                    await adapter.revoke(tenant_of(record, self._box))
 
     @activity.defn(name="destroy_database")
     async def destroy_database(self, database: UUID) -> None:
@@ -83,8 +96,8 @@ class EngineActivitiesOnHosts(EngineActivities):
                 record = expect(await records.find(database), DatabaseStatus.DELETED)
                 if record.remote_since is None or record.destroyed_at is not None:
                     return
-                adapter = await self._adapters.of_host(record.host_id)
-                await adapter.destroy(tenant_of(record, self._box))
+                async with self._at_work_on(record.host_id) as adapter:
+                    await adapter.destroy(tenant_of(record, self._box))
 
     @activity.defn(name="remove_remnant")
     async def remove_remnant(self, remnant: RemnantRef) -> None:
@@ -93,9 +106,9 @@ class EngineActivitiesOnHosts(EngineActivities):
                 record = await records.find(remnant.database)
                 if record is not None and (record.host_id, record.engine_name) == (remnant.host_id, remnant.name):
                     return
-                adapter = await self._adapters.of_host(remnant.host_id)
                 try:
-                    await adapter.destroy(Tenant(name=remnant.name, password="", marker=marker(remnant.database)))
+                    async with self._at_work_on(remnant.host_id) as adapter:
+                        await adapter.destroy(Tenant(name=remnant.name, password="", marker=marker(remnant.database)))
                 except NameTaken:
                     # A stranger's: it was the reason to give this place up, and is none of our business.
                     activity.logger.info("the name there is a stranger's; left alone")
@@ -104,8 +117,14 @@ class EngineActivitiesOnHosts(EngineActivities):
         """An earlier attempt may have lost its lock and worked on, past the destruction."""
         record = await records.find(database)
         if record is not None and record.remote_since is not None and record.destroyed_at is not None:
-            adapter = await self._adapters.of_host(record.host_id)
-            await adapter.destroy(tenant_of(record, self._box))
+            async with self._at_work_on(record.host_id) as adapter:
+                await adapter.destroy(tenant_of(record, self._box))
+
+    @asynccontextmanager
+    async def _at_work_on(self, host_id: int) -> AsyncIterator[EngineAdapter]:
+        """In its turn."""
+        async with self._turns.on(host_id):
+            yield await self._adapters.of_host(host_id)
 
 
 async def _bring(adapter: EngineAdapter, tenant: Tenant, record: DatabaseRecord) -> str:

@@ -7,16 +7,26 @@ from collections.abc import Iterator
 from contextlib import AsyncExitStack
 
 import httpx
+import msgspec
 
 from app.local.stack_file import StackFile, StackHost
+from benchmarks.processor_time import processor_seconds, spent
 from benchmarks.raw import Raw, raw_on
 
 _CONCURRENCIES = (1, 2, 4, 8, 12)
 _WARM_UP = 2
 
 
-async def service_burst(stack: StackFile, count: int) -> float:
-    """Seconds from the first create to the last database that is active."""
+class Burst(msgspec.Struct, frozen=True, kw_only=True):
+    """So many databases made; `processor` has the seconds of processor time by part of the stack."""
+
+    seconds: float
+    processor: dict[str, float]
+    concurrency: int | None = None
+
+
+async def service_burst(stack: StackFile, count: int) -> Burst:
+    """From the first create to the last database that is active."""
     headers = {"Authorization": f"Bearer {stack.api_key}"}
     limits = httpx.Limits(max_connections=None)
     async with httpx.AsyncClient(
@@ -24,16 +34,16 @@ async def service_burst(stack: StackFile, count: int) -> float:
     ) as http:
         for _ in range(_WARM_UP):
             await _create(http)
-        started = time.perf_counter()
+        before, started = processor_seconds(stack.processes), time.perf_counter()
         await asyncio.gather(*(_create(http) for _ in range(count)))
-        return time.perf_counter() - started
+        seconds = time.perf_counter() - started
+        return Burst(seconds=seconds, processor=spent(before, processor_seconds(stack.processes)))
 
 
-async def raw_burst(host: StackHost, count: int) -> tuple[int, float]:
-    """The concurrency that was best, and its seconds for so many."""
-    took = {concurrency: await _raw_burst(host, count, concurrency) for concurrency in _CONCURRENCIES}
-    best = min(took, key=lambda concurrency: took[concurrency])
-    return best, took[best]
+async def raw_burst(stack: StackFile, host: StackHost, count: int) -> Burst:
+    """With the concurrency that was best."""
+    bursts = [await _raw_burst(stack, host, count, concurrency) for concurrency in _CONCURRENCIES]
+    return min(bursts, key=lambda burst: burst.seconds)
 
 
 async def _create(http: httpx.AsyncClient) -> None:
@@ -44,13 +54,15 @@ async def _create(http: httpx.AsyncClient) -> None:
         raise RuntimeError(f"the create was answered with {answer.status_code}: {answer.text}")
 
 
-async def _raw_burst(host: StackHost, count: int, concurrency: int) -> float:
-    async with AsyncExitStack() as stack:
-        connections = [await stack.enter_async_context(raw_on(host)) for _ in range(concurrency)]
+async def _raw_burst(stack: StackFile, host: StackHost, count: int, concurrency: int) -> Burst:
+    async with AsyncExitStack() as opened:
+        connections = [await opened.enter_async_context(raw_on(host)) for _ in range(concurrency)]
         left = iter(range(count))
-        started = time.perf_counter()
+        before, started = processor_seconds(stack.processes), time.perf_counter()
         await asyncio.gather(*(_make_some(connection, left) for connection in connections))
-        return time.perf_counter() - started
+        seconds = time.perf_counter() - started
+        used = spent(before, processor_seconds(stack.processes))
+        return Burst(seconds=seconds, processor=used, concurrency=concurrency)
 
 
 async def _make_some(connection: Raw, left: Iterator[int]) -> None:

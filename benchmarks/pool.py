@@ -14,7 +14,7 @@ import asyncpg
 
 from app.contracts.base import Engine
 from app.local.stack_file import StackFile, StackHost
-from benchmarks.burst import raw_burst, service_burst
+from benchmarks.burst import Burst, raw_burst, service_burst
 from benchmarks.cold_create import quantile
 from benchmarks.lean_http import LeanConnection
 from benchmarks.stack import running_stack
@@ -25,19 +25,25 @@ _PAUSE_SECONDS = (0.15, 0.35)
 """Between two creates, so that the refill keeps up: it works while the next one is measured. At random, or each create
 would meet it at the same step."""
 _BURST = 60
+_ROUNDS = 3
 _READY = "SELECT count(*) FROM databases WHERE team_id IS NULL AND status = 'active' AND engine = 'postgres'"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.pool", description=__doc__)
-    parser.add_argument("--creates", type=int, default=_CREATES, help="from the pool (default: %(default)s)")
-    parser.add_argument("--burst", type=int, default=_BURST, help="creates at once (default: %(default)s)")
+    parser.add_argument(
+        "--creates", type=int, default=_CREATES, help="from the pool; 0 for none (default: %(default)s)"
+    )
+    parser.add_argument("--burst", type=int, default=_BURST, help="creates at once; 0 for none (default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=_ROUNDS, help="of the burst (default: %(default)s)")
     arguments = parser.parse_args()
     print(f"load average {os.getloadavg()[0]:.1f}, {os.cpu_count()} CPUs\n")
-    with running_stack(_POOL) as stack:
-        asyncio.run(_from_pool(stack, arguments.creates))
-    with running_stack() as stack:
-        asyncio.run(_burst(stack, arguments.burst))
+    if arguments.creates:
+        with running_stack(_POOL) as stack:
+            asyncio.run(_from_pool(stack, arguments.creates))
+    if arguments.burst:
+        with running_stack() as stack:
+            asyncio.run(_burst(stack, arguments.burst, arguments.rounds))
     print(f"\nload average {os.getloadavg()[0]:.1f}")
 
 
@@ -88,14 +94,22 @@ async def _time_transaction(control: asyncpg.Connection) -> float:
     return time.perf_counter() - started
 
 
-async def _burst(stack: StackFile, count: int) -> None:
+async def _burst(stack: StackFile, count: int, rounds: int) -> None:
     host: StackHost = next(host for host in stack.hosts if host.engine == Engine.POSTGRES)
-    ours = await service_burst(stack, count)
-    concurrency, raw = await raw_burst(host, count)
-    print("| a burst without a pool | until the last is there |\n|---|---|")
-    print(f"| {count} creates at once, until the last is active | {ours:.2f} s |")
-    print(f"| {count} bare databases, {concurrency} at a time | {raw:.2f} s |")
-    print(f"\nratio {ours / raw:.2f}, at most 1.5 is wanted")
+    ratios = []
+    print("| a burst without a pool | until the last is there | processor time of each |\n|---|---|---|")
+    for _ in range(rounds):
+        ours, raw = await service_burst(stack, count), await raw_burst(stack, host, count)
+        print(f"| {count} creates at once | {ours.seconds:.2f} s | {_each(ours, count)} |")
+        print(f"| {count} bare databases, {raw.concurrency} at a time | {raw.seconds:.2f} s | {_each(raw, count)} |")
+        ratios.append(ours.seconds / raw.seconds)
+    print(f"\nratio {', '.join(f'{ratio:.2f}' for ratio in ratios)}; at most 1.5 is wanted")
+
+
+def _each(burst: Burst, count: int) -> str:
+    total = 1000 * sum(burst.processor.values()) / count
+    parts = ", ".join(f"{part} {1000 * seconds / count:.0f}" for part, seconds in burst.processor.items())
+    return f"{total:.0f} ms: {parts}"
 
 
 if __name__ == "__main__":

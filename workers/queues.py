@@ -17,11 +17,13 @@ from activities.webhooks import DeliveryRecordsOnStore, WebhookActivitiesOverHTT
 from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
+from app.dispatch.provisionings import UnderWay
 from app.egress.sender import Sender
 from app.hosts.adapters import Adapters
+from app.hosts.turns import AT_ONCE, HostTurns
 from app.sweep.rules import Retention
 from app.webhooks.attempts import Attempts
-from workflows.served import WEBHOOK_WORKFLOWS, WORKFLOWS
+from workflows.served import ENGINE_WORKFLOWS, WEBHOOK_WORKFLOWS, WORKFLOWS
 
 
 class Tools(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,6 +33,8 @@ class Tools(msgspec.Struct, frozen=True, kw_only=True):
     box: SecretBox
     adapters: Adapters
     sender: Sender
+    turns: HostTurns = msgspec.field(default_factory=HostTurns)
+    under_way: UnderWay = msgspec.field(default_factory=UnderWay)
 
 
 class Serving(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,8 +43,10 @@ class Serving(msgspec.Struct, frozen=True, kw_only=True):
     workflows: tuple[type[Any], ...] = ()
     steps: int
     """Activities at once."""
+    tasks: int = 100
+    """Workflow tasks at once."""
     connections: int
-    """To our own database that so many steps hold at most."""
+    """To our own database that so many steps and tasks hold at most."""
 
 
 _CONTROL = Serving(
@@ -63,16 +69,19 @@ _CONTROL = Serving(
 )
 _ENGINE = Serving(
     parts=(
-        lambda tools: EngineActivitiesOnHosts(tools.box, tools.adapters),
+        lambda tools: EngineActivitiesOnHosts(tools.box, tools.adapters, tools.turns, tools.under_way),
         lambda tools: PoolActivitiesOnHosts(tools.box, tools.adapters),
         lambda tools: HostReconcileActivitiesOnHosts(tools.box, tools.adapters, tools.settings.orphan_age),
         lambda tools: ApplicationActivitiesOnHosts(tools.box, tools.adapters),
         lambda tools: QuotaActivitiesOnHosts(tools.box, tools.adapters, tools.settings),
     ),
-    # An engine host has fewer administrator's connections than that.
-    steps=16,
-    # A step holds one for its lock and works on a second.
-    connections=2 * 16,
+    workflows=ENGINE_WORKFLOWS,
+    # Twice as many as work on one host at once, so that a host that answers nobody leaves room for the others.
+    steps=2 * AT_ONCE,
+    # A provisioning is at work within its first one.
+    tasks=2 * AT_ONCE,
+    # Each holds one for its lock and works on a second.
+    connections=2 * (2 * AT_ONCE + 2 * AT_ONCE),
 )
 _WEBHOOKS = Serving(
     parts=(lambda tools: WebhookActivitiesOverHTTP(Attempts(tools.box, tools.sender, tools.settings)),),
@@ -85,6 +94,6 @@ _WEBHOOKS = Serving(
 
 
 def serving(queue: str) -> Serving:
-    """Deliveries on the webhook queue, all other workflows and the activities on our own database on the control queue,
-    work on engines on any other."""
+    """Deliveries on the webhook queue, provisionings and work on engines on a region's queue, all other workflows and
+    the activities on our own database on the control queue."""
     return {CONTROL_QUEUE: _CONTROL, WEBHOOK_QUEUE: _WEBHOOKS}.get(queue, _ENGINE)

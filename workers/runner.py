@@ -13,7 +13,7 @@ from temporalio.service import RPCError
 from temporalio.worker import Worker
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
-from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE
+from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, engine_region
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
 from app.core.temporal import connect
@@ -25,6 +25,7 @@ from workers.counting import Counting
 from workers.heartbeats import Heartbeats
 from workers.metrics import WorkerMetrics
 from workers.outbox import tell
+from workers.provisionings import provision
 from workers.queues import Tools, serving
 from workers.relay import relay
 from workers.schedules import keep_schedules
@@ -66,6 +67,10 @@ async def run(settings: Settings, queues: Sequence[str], stop: asyncio.Event) ->
             background += [relay(client), keep_schedules(client, settings)]
         if WEBHOOK_QUEUE in queues:
             background.append(tell(client, settings))
+        for queue in queues:
+            region = engine_region(queue)
+            if region is not None:
+                background.append(provision(client, settings, region, tools.under_way))
         log.info("worker_ready", queues=list(queues))
         await _until(stop, [asyncio.create_task(task) for task in background])
 
@@ -82,6 +87,7 @@ def build_worker(client: Client, queue: str, tools: Tools) -> Worker:
         workflow_runner=sandbox(),
         interceptors=[Heartbeats(), Counting()],
         max_concurrent_activities=served.steps,
+        max_concurrent_workflow_tasks=served.tasks,
         # By default four fifths of the heartbeat timeout: one late beat, and a step is started a second time.
         max_heartbeat_throttle_interval=_HEARTBEAT_INTERVAL,
         sticky_queue_schedule_to_start_timeout=_STICKY_TIMEOUT,

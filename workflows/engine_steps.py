@@ -50,6 +50,9 @@ async def on_engine(
                 raise
             round_ += 1
             workflow.set_current_details(f"Waiting to {doing}. The last attempt failed: {reason(failure)}")
+            if workflow.info().is_continue_as_new_suggested():
+                # From the start: every step finds what was done before.
+                workflow.continue_as_new(request)
 
 
 async def engine_attempts(
@@ -73,26 +76,32 @@ def about_to(doing: str, region: str) -> str:
     return f"About to {doing}. If this stays, the host is slow, or no worker serves the task queue `{queue}`."
 
 
-async def remove_from_host(request: DatabaseWorkflowInput) -> None:
-    """Destroys what lies on the database's host, and records it."""
+async def remove_from_host(request: DatabaseWorkflowInput, *, at_hand: bool = True) -> None:
+    """Destroys what lies on the database's host, and records it, as `record` does."""
     doing = f"destroy database {request.database} and its login"
     await on_engine(request, EngineActivities.destroy_database, request.database, doing, waited_for=False)
-    await record(ControlActivities.record_destroyed, request.database, "record that nothing is left of it")
+    doing = "record that nothing is left of it"
+    await record(ControlActivities.record_destroyed, request.database, doing, at_hand=at_hand)
 
 
-async def record(step: Callable[[Any, Argument], Awaitable[None]], argument: Argument, doing: str) -> None:
+async def record(
+    step: Callable[[Any, Argument], Awaitable[None]], argument: Argument, doing: str, *, at_hand: bool = True
+) -> None:
     """Runs one activity on our own database until it succeeds. `doing` is for people, as for an engine's.
 
     At first in the worker that runs this workflow, which spares whoever waits two trips through Temporal. What
-    doesn't work at once is left to Temporal, where an operator sees it.
+    doesn't work at once is left to Temporal, where an operator sees it. Not `at_hand` are these steps for workflows
+    on another queue than the control queue.
     """
-    try:
-        await workflow.execute_local_activity_method(step, argument, **policies.at_once(doing))
-    except FailureError as failure:
-        if is_cancelled_exception(failure) or failure_type(failure) == NOT_WANTED:
-            raise
-        workflow.set_current_details(f"Waiting for Headwater's own database, to {doing}: {reason(failure)}")
-        await workflow.execute_activity_method(step, argument, **policies.control(doing))
+    if at_hand:
+        try:
+            await workflow.execute_local_activity_method(step, argument, **policies.at_once(doing))
+            return
+        except FailureError as failure:
+            if is_cancelled_exception(failure) or failure_type(failure) == NOT_WANTED:
+                raise
+            workflow.set_current_details(f"Waiting for Headwater's own database, to {doing}: {reason(failure)}")
+    await workflow.execute_activity_method(step, argument, **policies.control(doing))
 
 
 def failure_type(failure: FailureError) -> str | None:

@@ -2,8 +2,9 @@
 
 import asyncio
 
+import msgspec
 from temporalio import workflow
-from temporalio.exceptions import ActivityError, FailureError, is_cancelled_exception
+from temporalio.exceptions import FailureError, is_cancelled_exception
 
 from app.contracts.control import ControlActivities, HostFailure
 from app.contracts.databases import Placement, ProvisionDatabase, ProvisionDatabaseInput
@@ -26,6 +27,9 @@ class ProvisionDatabaseWorkflow(ProvisionDatabase):
 
     @workflow.run
     async def run(self, request: ProvisionDatabaseInput) -> None:
+        if request.cancelled:
+            await self._undo(request)
+            return
         try:
             await self._provision(request)
         except (asyncio.CancelledError, FailureError) as failure:
@@ -34,29 +38,32 @@ class ProvisionDatabaseWorkflow(ProvisionDatabase):
                 return
             if not is_cancelled_exception(failure):
                 raise
-            await asyncio.shield(self._undo(request))
+            await asyncio.shield(self._undo(msgspec.structs.replace(request, cancelled=True)))
             raise
 
     async def _provision(self, request: ProvisionDatabaseInput) -> None:
-        placement = request.placement
+        placement, round_ = request.placement, request.round
+        at_hand = round_ == 0
         workflow.set_current_details(about_to(_doing(placement), request.region))
-        round_ = 0
         while True:
             try:
-                await engine_attempts(
-                    request, EngineActivities.create_database, request.database, _doing(placement), round_
-                )
+                await (_create_at_hand(request, placement) if at_hand else _create(request, placement, round_))
                 break
-            except ActivityError as failure:
+            except FailureError as failure:
                 if is_cancelled_exception(failure) or failure_type(failure) == NOT_WANTED:
                     raise
-                last, placement = placement, await self._next_placement(request, placement, failure)
-                round_ = round_ + 1 if placement == last else 0
+                last = placement
+                if not at_hand or failure_type(failure) == NAME_TAKEN:
+                    placement = await self._next_placement(request, placement, failure)
+                    round_ = round_ + 1 if placement == last else 0
+                at_hand = False
                 workflow.set_current_details(_waiting(placement, last, failure))
+                if workflow.info().is_continue_as_new_suggested():
+                    workflow.continue_as_new(msgspec.structs.replace(request, placement=placement, round=round_))
         workflow.set_current_details(f"Active on {placement.address}: proven by a login with its own credentials.")
 
     async def _next_placement(
-        self, request: ProvisionDatabaseInput, placement: Placement, failure: ActivityError
+        self, request: ProvisionDatabaseInput, placement: Placement, failure: FailureError
     ) -> Placement:
         """Another one where the host is to blame; the same where our own side failed."""
         if not blames_host(failure):
@@ -74,16 +81,25 @@ class ProvisionDatabaseWorkflow(ProvisionDatabase):
 
     async def _undo(self, request: ProvisionDatabaseInput) -> None:
         workflow.set_current_details("Cancelled; removing what was made so far.")
-        await record(ControlActivities.abandon_provisioning, request.database, "record it as deleted")
-        await remove_from_host(request)
+        await record(ControlActivities.abandon_provisioning, request.database, "record it as deleted", at_hand=False)
+        await remove_from_host(request, at_hand=False)
         workflow.set_current_details("Cancelled; nothing is left of it.")
+
+
+async def _create_at_hand(request: ProvisionDatabaseInput, placement: Placement) -> None:
+    policy = policies.create_at_hand(_doing(placement))
+    await workflow.execute_local_activity_method(EngineActivities.create_database, request.database, **policy)
+
+
+async def _create(request: ProvisionDatabaseInput, placement: Placement, round_: int) -> None:
+    await engine_attempts(request, EngineActivities.create_database, request.database, _doing(placement), round_)
 
 
 def _doing(placement: Placement) -> str:
     return f"create the database on {placement.address} and log in to it as its tenant"
 
 
-def _waiting(placement: Placement, last: Placement, failure: ActivityError) -> str:
+def _waiting(placement: Placement, last: Placement, failure: FailureError) -> str:
     if placement == last:
         return f"Waiting to {_doing(placement)}. The last attempt failed: {reason(failure)}"
     return f"Moved from {last.address}: {reason(failure)}. About to {_doing(placement)}."

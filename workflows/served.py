@@ -17,7 +17,6 @@ from workflows.remove_remnant import RemoveRemnantWorkflow
 from workflows.sweep import SweepWorkflow
 
 WORKFLOWS = (
-    ProvisionDatabaseWorkflow,
     DeleteDatabaseWorkflow,
     ApplyLimitsWorkflow,
     ApplyAccessWorkflow,
@@ -30,5 +29,7 @@ WORKFLOWS = (
     EnforceQuotasWorkflow,
 )
 """On the control queue."""
+ENGINE_WORKFLOWS = (ProvisionDatabaseWorkflow,)
+"""On the engine queue of each region."""
 WEBHOOK_WORKFLOWS = (DeliverWebhookWorkflow,)
 """On the webhook queue."""

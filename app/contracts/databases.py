@@ -36,7 +36,11 @@ class ProvisionDatabaseInput(DatabaseWorkflowInput, frozen=True, kw_only=True):
     """Credentials and limits are read from our own database by the activities."""
 
     placement: Placement
-    """Where it was placed at first."""
+    """Where it was placed at first, or, where a run goes on for one with a long history, last."""
+    round: int = 0
+    """Rounds of attempts that have failed in this place."""
+    cancelled: bool = False
+    """What was made is to be removed."""
 
 
 class DeleteDatabaseInput(DatabaseWorkflowInput, frozen=True, kw_only=True):

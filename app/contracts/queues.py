@@ -6,7 +6,7 @@ from uuid import UUID
 from temporalio.common import SearchAttributeKey
 
 CONTROL_QUEUE = "control"
-"""All workflows but deliveries, and the activities on our own database."""
+"""All workflows that no other queue has, and the activities on our own database."""
 
 WEBHOOK_QUEUE = "webhooks"
 """Deliveries: their workflows, and outgoing HTTP. So many of them as there may be, they never hold up another."""
@@ -18,12 +18,20 @@ def is_region_code(text: str) -> bool:
 
 
 def engine_queue(region: str) -> str:
-    """Activities that touch the engines of one region."""
+    """Activities that touch the engines of one region, and the provisionings there."""
     return f"engine:{region}"
 
 
-def workflow_queue(workflow: str) -> str:
-    """The queue of the workflow of that name."""
+def engine_region(queue: str) -> str | None:
+    """The region whose engine queue it is, if it is one."""
+    prefix, separator, region = queue.partition(":")
+    return region if separator and prefix == "engine" else None
+
+
+def workflow_queue(workflow: str, region: str | None) -> str:
+    """The queue of the workflow of that name; `region` is that of the database which it is about, if any."""
+    if workflow == "ProvisionDatabase" and region is not None:
+        return engine_queue(region)
     return WEBHOOK_QUEUE if workflow == "DeliverWebhook" else CONTROL_QUEUE
 
 

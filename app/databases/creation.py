@@ -10,8 +10,7 @@ from app.applications.queue import start_next
 from app.applications.service import Plan, add, plan_at_creation
 from app.auth.principal import Principal
 from app.contracts.base import Engine
-from app.contracts.databases import ProvisionDatabase, ProvisionDatabaseInput
-from app.contracts.queues import provision_workflow_id
+from app.contracts.databases import ProvisionDatabaseInput
 from app.core.errors import CapacityExhausted, InvalidField
 from app.core.ids import engine_name, engine_password, new_uuid
 from app.core.secrets import SecretBox
@@ -22,7 +21,8 @@ from app.databases.records import DatabaseRecord
 from app.databases.schemas import CreateDatabase
 from app.databases.teams import Team, team_for_create
 from app.databases.views import masked_view
-from app.dispatch.starts import INTERACTIVE, Accepted, WorkflowStart, request_start
+from app.dispatch.provisionings import request_provisioning
+from app.dispatch.starts import INTERACTIVE, Accepted
 from app.engines.placement import HostLoad
 from app.events import outbox
 from app.events.types import EventType
@@ -104,13 +104,7 @@ async def _provision(record: DatabaseRecord, team: Team) -> Accepted:
     await outbox.append(
         EventType.DATABASE_PROVISIONING_STARTED, team_id=team.id, database_id=record.id, data=masked_view(record)
     )
-    return Accepted(subject=str(record.uuid), start=await _start(record, team))
-
-
-async def _start(record: DatabaseRecord, team: Team) -> WorkflowStart:
-    return await request_start(
-        ProvisionDatabase,
-        provision_workflow_id(record.uuid),
+    await request_provisioning(
         ProvisionDatabaseInput(
             database=record.uuid,
             engine=record.engine,
@@ -120,6 +114,7 @@ async def _start(record: DatabaseRecord, team: Team) -> WorkflowStart:
         ),
         priority=INTERACTIVE,
     )
+    return Accepted(subject=str(record.uuid))
 
 
 async def _place(engine: Engine, region: str | None, connections: int) -> HostLoad:

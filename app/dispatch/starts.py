@@ -40,7 +40,7 @@ INTERACTIVE, NORMAL, UPKEEP = 1, 3, 5
 UPKEEP_FAIRNESS = "upkeep"
 """The fairness key of what no team has asked for."""
 
-_HEAD_START_SECONDS = 2.0
+HEAD_START_SECONDS = 2.0
 """How long the relay leaves a fresh row to the process that wrote it."""
 _BACKOFF_LIMIT_SECONDS = 3.0
 """What an end of Temporal's absence may go unnoticed."""
@@ -80,10 +80,12 @@ async def request_start(
     priority: int,
     summary: str | None = None,
     relayed: bool = False,
+    head_start: float = HEAD_START_SECONDS,
 ) -> WorkflowStart:
     """Writes the promise. Call it inside the transaction of the change; after the commit give the result to
     `start`. `workflow` is the interface class; `summary` tells it from others of its kind, and for a workflow about one
-    database is made of its input. `relayed` leaves the start to the relay from the beginning."""
+    database is made of its input. `relayed` leaves the start to the relay from the beginning; otherwise the relay lets
+    `head_start` seconds pass."""
     body = msgspec.json.encode(request).decode()
     summary = summary or _summary(msgspec.json.decode(body, type=_Subject))
     name = workflow.__temporal_workflow_definition.name
@@ -98,7 +100,7 @@ async def request_start(
         body,
         priority,
         summary,
-        0.0 if relayed else _HEAD_START_SECONDS,
+        0.0 if relayed else head_start,
     )
     return WorkflowStart(
         id=rows[0]["id"], workflow=name, workflow_id=workflow_id, input=body, priority=priority, summary=summary
@@ -129,7 +131,7 @@ async def request_starts(workflow: Any, wishes: Sequence[Wish], *, priority: int
         [msgspec.json.encode(wish.request).decode() for wish in wishes],
         [wish.summary for wish in wishes],
         priority,
-        _HEAD_START_SECONDS,
+        HEAD_START_SECONDS,
     )
 
 
@@ -184,7 +186,7 @@ async def _start(client: Client, pending: WorkflowStart, *, eager: bool = False)
             pending.workflow,
             msgspec.Raw(pending.input.encode()),
             id=pending.workflow_id,
-            task_queue=workflow_queue(pending.workflow),
+            task_queue=workflow_queue(pending.workflow, request.region),
             id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
             id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
             search_attributes=_search_attributes(request),

@@ -7,13 +7,13 @@ from app.contracts.databases import (
     DeleteDatabase,
     DeleteDatabaseInput,
     Placement,
-    ProvisionDatabase,
     ProvisionDatabaseInput,
 )
-from app.contracts.queues import delete_workflow_id, provision_workflow_id
+from app.contracts.queues import delete_workflow_id
 from app.core.clock import utc_now
 from app.core.ids import engine_name, engine_password, new_uuid
 from app.core.secrets import SecretBox
+from app.dispatch.provisionings import request_provisioning
 from app.dispatch.starts import UPKEEP, request_start
 from app.engines.placement import HostLoad
 from app.hosts.adapters import password_place
@@ -64,9 +64,7 @@ async def begin_member(box: SecretBox, engine: Engine, host: HostLoad) -> None:
         box.seal(engine_password(), password_place(uuid)),
         member_connections(),
     )
-    await request_start(
-        ProvisionDatabase,
-        provision_workflow_id(uuid),
+    await request_provisioning(
         ProvisionDatabaseInput(
             database=uuid,
             engine=engine,
@@ -76,7 +74,6 @@ async def begin_member(box: SecretBox, engine: Engine, host: HostLoad) -> None:
         ),
         priority=UPKEEP,
         summary=f"{engine.value} database {uuid} in {host.region}, for the warm pool",
-        relayed=True,
     )
 
 

@@ -52,7 +52,8 @@ class Script:
         if name in self.hangs:
             self.hanging.set()
             while name in self.hangs:
-                activity.heartbeat()
+                if not activity.info().is_local:
+                    activity.heartbeat()
                 await asyncio.sleep(0.05)
         if self.plays.get(name):
             return self.plays[name].pop(0)()

@@ -54,6 +54,8 @@ UNVERIFIED = VerifyMembers(region=REGION, before=PAST)
 REMNANT = RemoveRemnantInput(**SUBJECT, host_id=1, name="tfirst")
 APPLICATION = ApplyBlueprintInput(**SUBJECT, application=12)
 
+AT_HAND = 1
+"""Attempts of a provisioning in the worker that runs it, before the first round."""
 ROUND = 3
 """Attempts in the first round of an engine's step."""
 UPKEEP_ATTEMPTS = 5
@@ -66,7 +68,7 @@ def _moved_to(placement: Placement) -> Callable[[], Placement]:
 
 
 def _moves(kind: str, placement: Placement, *, final: bool = False) -> Callable[[], Script]:
-    attempts = 1 if final else ROUND
+    attempts = 1 if final else AT_HAND + ROUND
     return lambda: Script(
         {"create_database": [fails(kind, final=final)] * attempts, "replace_host": [_moved_to(placement)]}
     )
@@ -109,7 +111,7 @@ SCENARIOS = {
         ProvisionDatabase,
         PROVISION,
         _moves(HOST_UNAVAILABLE, SECOND),
-        [*["create_database"] * ROUND, "replace_host", *MADE],
+        [*["create_database"] * (AT_HAND + ROUND), "replace_host", *MADE],
         details=f"Active on {SECOND.address}",
     ),
     "provision-refused-once": Scenario(
@@ -124,14 +126,14 @@ SCENARIOS = {
     "provision-nowhere-else": Scenario(
         ProvisionDatabase,
         PROVISION,
-        _once("create_database", HOST_UNAVAILABLE, times=ROUND),
-        [*["create_database"] * ROUND, "replace_host", *MADE],
+        _once("create_database", HOST_UNAVAILABLE, times=AT_HAND + ROUND),
+        [*["create_database"] * (AT_HAND + ROUND), "replace_host", *MADE],
     ),
     "provision-store-away": Scenario(
         ProvisionDatabase,
         PROVISION,
-        _once("create_database", STORE_UNAVAILABLE, times=ROUND),
-        [*["create_database"] * ROUND, *MADE],
+        _once("create_database", STORE_UNAVAILABLE, times=AT_HAND + ROUND),
+        [*["create_database"] * (AT_HAND + ROUND), *MADE],
     ),
     "provision-not-wanted": Scenario(
         ProvisionDatabase,

@@ -12,14 +12,16 @@ from temporalio.api.sdk.v1 import WorkflowMetadata
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 from temporalio.worker import Worker
 
+from app.contracts.databases import ProvisionDatabase
 from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, engine_queue
+from app.dispatch.starts import TASK_TIMEOUT
 from tests.support.waiting import until
 from tests.workflows.fakes import Script, control_fakes, engine_fakes
 from tests.workflows.scenario import Scenario
 from tests.workflows.scenarios import REGION
 from tests.workflows.webhook_fakes import FakeDeliveryRecords, FakeWebhooks
 from workers.runner import activity_methods, sandbox
-from workflows.served import WEBHOOK_WORKFLOWS, WORKFLOWS
+from workflows.served import ENGINE_WORKFLOWS, WEBHOOK_WORKFLOWS, WORKFLOWS
 
 _IDENTITY = "stage"
 """In place of this machine's name, which histories would keep."""
@@ -37,7 +39,7 @@ async def workers(client: Client, script: Script) -> AsyncIterator[None]:
                 [*control_fakes(script), FakeDeliveryRecords(script), FakeWebhooks(script)],
                 (*WORKFLOWS, *WEBHOOK_WORKFLOWS),
             ),
-            (engine_queue(REGION), engine_fakes(script), ()),
+            (engine_queue(REGION), engine_fakes(script), ENGINE_WORKFLOWS),
             (WEBHOOK_QUEUE, [FakeWebhooks(script)], ()),
         ):
             await stack.enter_async_context(
@@ -55,8 +57,13 @@ async def workers(client: Client, script: Script) -> AsyncIterator[None]:
 
 
 async def begin(client: Client, scenario: Scenario) -> Handle:
+    here = scenario.workflow is ProvisionDatabase
     return await client.start_workflow(
-        scenario.workflow.run, args=scenario.arguments, id=f"test/{uuid4()}", task_queue=CONTROL_QUEUE
+        scenario.workflow.run,
+        args=scenario.arguments,
+        id=f"test/{uuid4()}",
+        task_queue=engine_queue(REGION) if here else CONTROL_QUEUE,
+        task_timeout=TASK_TIMEOUT,
     )
 
 

@@ -17,10 +17,10 @@ from tests.support.tools import tools
 from tests.workflows.record import FOLDER
 from workers.queues import serving
 from workers.runner import build_worker
-from workflows.served import WEBHOOK_WORKFLOWS, WORKFLOWS
+from workflows.served import ENGINE_WORKFLOWS, WEBHOOK_WORKFLOWS, WORKFLOWS
 
 _QUEUES = (CONTROL_QUEUE, WEBHOOK_QUEUE, engine_queue("test-1"))
-_ALL = (*WORKFLOWS, *WEBHOOK_WORKFLOWS)
+_ALL = (*WORKFLOWS, *ENGINE_WORKFLOWS, *WEBHOOK_WORKFLOWS)
 _ACTIVITY, _WORKFLOW = "__temporal_activity_definition", "__temporal_workflow_definition"
 
 

@@ -9,9 +9,9 @@ from temporalio.client import Client, WorkflowFailureError
 
 from app.contracts.control import HostFailure
 from app.contracts.engine import ENGINE_REFUSED, HOST_UNAVAILABLE, STORE_UNAVAILABLE
-from app.contracts.queues import CONTROL_QUEUE, provision_workflow_id
+from app.contracts.queues import engine_queue, provision_workflow_id
 from tests.workflows.fakes import Script, fails
-from tests.workflows.scenarios import CANCELLING_DELETE, DELETED, FIRST, SCENARIOS
+from tests.workflows.scenarios import CANCELLING_DELETE, DELETED, FIRST, REGION, SCENARIOS
 from tests.workflows.stage import begin, play, says, workers
 
 
@@ -41,7 +41,7 @@ async def test_deleting_cancels_a_provisioning_under_way(client: Client) -> None
             SCENARIOS["provision-active"].workflow.run,
             SCENARIOS["provision-active"].request,
             id=provision_workflow_id(CANCELLING_DELETE.database),
-            task_queue=CONTROL_QUEUE,
+            task_queue=engine_queue(REGION),
         )
         await asyncio.wait_for(making.hanging.wait(), 10)
         deleting = await begin(client, deletion)

@@ -1,0 +1,37 @@
+"""What each part of a stack uses of the processors, from /proc: Linux alone."""
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def processor_seconds(processes: Mapping[str, list[int]]) -> dict[str, float]:
+    """By part of the stack: seconds of processor time since it began, of its processes and all that came of them."""
+    return {part: sum(_seconds(pid) for root in roots for pid in _family(root)) for part, roots in processes.items()}
+
+
+def spent(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, float]:
+    """Between two looks, most first; parts that did nothing are left out."""
+    parts = {part: after[part] - before[part] for part in after if after[part] - before[part] >= 1 / _TICKS}
+    return dict(sorted(parts.items(), key=lambda item: -item[1]))
+
+
+def _family(root: int) -> Iterator[int]:
+    yield root
+    try:
+        for task in Path(f"/proc/{root}/task").iterdir():
+            for child in (task / "children").read_text().split():
+                yield from _family(int(child))
+    except (FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+        return
+
+
+def _seconds(pid: int) -> float:
+    """With those of the children that it has seen end, as a PostgreSQL server's are."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0.0
+    return sum(map(int, fields[11:15])) / _TICKS

@@ -1,0 +1,53 @@
+"""Takes up the provisionings of a region as soon as they are committed, a few at a time."""
+
+import asyncio
+import contextlib
+
+import structlog
+from temporalio.client import Client
+
+from app.core.settings import Settings
+from app.dispatch.provisionings import CHANNEL, UnderWay, take_up
+from app.dispatch.starts import hand_over, start_all
+from app.store.notify import listen
+
+_FALLBACK_SECONDS = 0.5
+"""How often it looks by itself, for the notices lost while the listener was away."""
+
+log = structlog.get_logger(__name__)
+
+
+async def provision(client: Client, settings: Settings, region: str, under_way: UnderWay) -> None:
+    """Runs until cancelled. Any number may run side by side, each in a process that serves the region's queue."""
+    assert settings.control_dsn is not None
+    changed = under_way.changed(region)
+
+    def heard(of: str) -> None:
+        if of == region:
+            changed.set()
+
+    listener = asyncio.create_task(listen(settings.control_dsn, CHANNEL, heard))
+    try:
+        while True:
+            changed.clear()
+            try:
+                await provision_some(client, region, under_way)
+            except Exception as fault:
+                # Our own database is away. What was promised stays so.
+                log.warning("provisionings_waiting", region=region, reason=str(fault) or type(fault).__name__)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(changed.wait(), _FALLBACK_SECONDS)
+    finally:
+        listener.cancel()
+
+
+async def provision_some(client: Client, region: str, under_way: UnderWay) -> None:
+    """As many as there is room for. What Temporal doesn't take now, the relay starts."""
+    room = under_way.room(region)
+    pending = await take_up(region, room) if room > 0 else []
+    for one in pending:
+        under_way.begin(region, one.workflow_id)
+    for one, fault in await start_all(client, pending) if pending else []:
+        log.warning("workflow_start_deferred", workflow_id=one.workflow_id, reason=str(fault))
+        await hand_over(one, str(fault))
+        under_way.end(one.workflow_id)
