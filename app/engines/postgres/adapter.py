@@ -32,7 +32,7 @@ from app.engines.postgres.connections import Connections
 from app.engines.postgres.errors import UNRECOGNIZED_PARAMETER
 from app.engines.postgres.guard import make_template
 from app.engines.postgres.inside import Inside
-from app.engines.postgres.proof import write_and_read
+from app.engines.postgres.proof import take_schema, write_and_read
 from app.engines.postgres.revocation import shut_out
 from app.engines.querying import QueryLimits, ReadSession, WriteSession
 from app.engines.scripts import ScriptEnd, ScriptSession
@@ -85,19 +85,15 @@ class PostgresAdapter(EngineAdapter):
             await write_and_read(session, tenant)
 
     async def create_verified(self, tenant: Tenant, limits: EngineLimits) -> None:
-        """The first sessions in a new database are slow to open, so the administrator's and the tenant's open side
-        by side."""
+        """The first session in a new database is dear, so the tenant's own takes what another would hand over."""
         check_tenant(tenant)
         async with self._connections.locked(tenant.name) as connection:
             if not await self._make(connection, tenant, limits):
                 raise LoginRefused(f"access of {tenant.name} was ended")
-            handing_over = asyncio.create_task(self._inside.hand_over_schema(tenant.name))
-            try:
-                async with self._connections.tenant(tenant.name, tenant.password) as session:
-                    await handing_over
-                    await write_and_read(session, tenant)
-            finally:
-                await asyncio.gather(handing_over, return_exceptions=True)
+            async with self._connections.tenant(tenant.name, tenant.password) as session:
+                if not await take_schema(session):
+                    await self._inside.hand_over_schema(tenant.name)
+                await write_and_read(session, tenant)
 
     async def log_in(self, tenant: Tenant) -> None:
         check_tenant(tenant)
@@ -254,8 +250,9 @@ class PostgresAdapter(EngineAdapter):
         if found.invalid:
             await connection.execute(statements.drop_database(tenant.name))
         if found.invalid or not found.database:
-            await connection.execute(statements.create_database(tenant.name, found))
-        await connection.execute(statements.limit(tenant.name, limits))
+            await connection.execute(statements.create_database(tenant.name, limits, found))
+        else:
+            await connection.execute(statements.limit(tenant.name, limits))
         if not found.revoked:
             # One that is open was whole before, and may have been frozen since.
             frozen = found.open and await self._inside.is_frozen(tenant.name)

@@ -11,7 +11,7 @@ import asyncpg
 
 TEMPLATE = "headwater_template"
 SCRIPT = Path(__file__).with_name("guard.sql")
-_COMMENT = "headwater guard 1"
+_COMMENT = "headwater guard 2"
 """Another number has servers that were prepared before prepared anew."""
 
 IS_GUARDED = f"""
@@ -23,6 +23,12 @@ _IS_CURRENT = f"""
 SELECT {IS_GUARDED} AND shobj_description(oid, 'pg_database') = '{_COMMENT}' FROM pg_database
 WHERE datname = '{TEMPLATE}'
 """  # noqa: S608  a constant
+
+_CATALOGS = """
+SELECT format('%I.%I', n.nspname, c.relname) AS name FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind = 'r' AND NOT c.relisshared AND n.nspname IN ('pg_catalog', 'information_schema')
+"""
+"""Rewritten, they have fewer pages, and a quarter of the files is gone: each is copied for every tenant."""
 
 
 async def make_template(superuser: Any, target: dict[str, Any]) -> None:
@@ -38,6 +44,8 @@ async def make_template(superuser: Any, target: dict[str, Any]) -> None:
     inside = await asyncpg.connect(**{**target, "database": TEMPLATE})
     try:
         await inside.execute(SCRIPT.read_text())
+        for row in await inside.fetch(_CATALOGS):
+            await inside.execute(f"VACUUM (FULL, FREEZE) {row['name']}")
     finally:
         await inside.close()
     # Closed, because a session in it would hold up every CREATE DATABASE; marked last.

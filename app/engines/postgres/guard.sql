@@ -43,6 +43,18 @@ BEGIN
 END
 $$;
 
+-- The tenant doesn't own its database, and so not the schema public in it either, until its first session takes it:
+-- one session in a new database in place of two, for each of which the server reads all of the catalogs.
+CREATE OR REPLACE FUNCTION pg_catalog.headwater_take_public() RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF session_user <> current_database() THEN
+        RAISE insufficient_privilege USING MESSAGE = 'only the tenant of the database may do this';
+    END IF;
+    EXECUTE format('ALTER SCHEMA public OWNER TO %I', session_user);
+END
+$$;
+
 -- As members of an extension that is always there, they stay out of the tenants' dumps.
 DO $$
 BEGIN
@@ -52,6 +64,10 @@ BEGIN
         ALTER EXTENSION plpgsql ADD EVENT TRIGGER headwater_guard;
         ALTER EXTENSION plpgsql ADD FUNCTION pg_catalog.headwater_guard();
         ALTER EXTENSION plpgsql ADD FUNCTION pg_catalog.headwater_large_objects(boolean);
+    END IF;
+    IF NOT EXISTS (SELECT FROM pg_depend WHERE deptype = 'e' AND classid = 'pg_proc'::regclass
+                   AND objid = 'pg_catalog.headwater_take_public()'::regprocedure) THEN
+        ALTER EXTENSION plpgsql ADD FUNCTION pg_catalog.headwater_take_public();
     END IF;
 END
 $$;

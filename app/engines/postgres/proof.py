@@ -2,7 +2,19 @@
 
 from typing import Any
 
+import asyncpg
+
 from app.engines.base import EngineError, Tenant
+
+
+async def take_schema(session: Any) -> bool:
+    """Makes the schema `public` the tenant's, by a function of the template. False where the database has none, or no
+    such schema any more."""
+    try:
+        await session.execute("SELECT pg_catalog.headwater_take_public()")
+    except (asyncpg.UndefinedFunctionError, asyncpg.InvalidSchemaNameError):
+        return False
+    return True
 
 
 async def write_and_read(session: Any, tenant: Tenant) -> None:

@@ -28,10 +28,13 @@ def write_role(tenant: Tenant, marker: str, limits: EngineLimits, found: Found) 
     return "; ".join(statements)
 
 
-def create_database(name: str, found: Found) -> str:
+def create_database(name: str, limits: EngineLimits, found: Found) -> str:
     """Closed until PUBLIC has lost its rights to it. CREATE DATABASE takes no part in a transaction."""
     template = TEMPLATE if found.guarded else "template0"
-    return f"CREATE DATABASE \"{name}\" TEMPLATE {template} ENCODING 'UTF8' ALLOW_CONNECTIONS false"
+    return (
+        f"CREATE DATABASE \"{name}\" TEMPLATE {template} ENCODING 'UTF8' ALLOW_CONNECTIONS false "
+        f"CONNECTION LIMIT {limits.connections + SERVICE_HEADROOM:d}"
+    )
 
 
 def drop_database(name: str) -> str:
