@@ -10,7 +10,7 @@ import structlog
 from temporalio.client import Client
 from temporalio.runtime import Runtime
 from temporalio.service import RPCError
-from temporalio.worker import Worker
+from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
 from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, engine_region
@@ -84,7 +84,7 @@ def build_worker(client: Client, queue: str, tools: Tools) -> Worker:
         task_queue=queue,
         workflows=served.workflows,
         activities=activities,
-        workflow_runner=sandbox(),
+        workflow_runner=sandbox() if served.sandboxed else UnsandboxedWorkflowRunner(),
         interceptors=[Heartbeats(), Counting()],
         max_concurrent_activities=served.steps,
         max_concurrent_workflow_tasks=served.tasks,

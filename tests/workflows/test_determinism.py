@@ -10,7 +10,7 @@ from temporalio.client import Client, WorkflowFailureError
 from temporalio.worker import Worker
 
 import workflows
-from app.contracts.queues import engine_queue
+from app.contracts.queues import CONTROL_QUEUE, engine_queue
 from tests.support.tools import tools
 from tests.workflows.misfits import DEEDS, Wayward
 from workers.runner import build_worker, sandbox
@@ -84,6 +84,7 @@ async def test_the_sandbox_refuses_it(client: Client, deed: str) -> None:
     assert "Cannot access" in str(refused.value.cause)
 
 
-async def test_the_workers_use_that_sandbox(client: Client) -> None:
-    worker = build_worker(client, engine_queue("test-2"), tools())
+@pytest.mark.parametrize("queue", [CONTROL_QUEUE, engine_queue("test-2")])
+async def test_the_workers_use_that_sandbox(client: Client, queue: str) -> None:
+    worker = build_worker(client, queue, tools())
     assert type(worker.config()["workflow_runner"]) is type(sandbox())
