@@ -222,6 +222,13 @@ def test_what_only_looks_like_it_is_accepted_for_postgresql(script: str) -> None
         "SET sql_mode = 'STRICT_TRANS_TABLES,NO_AUTO_VALUE_ON_ZERO'",
         "SET @a = 'ANSI_QUOTES'",
         "CREATE DEFINER=CURRENT_USER VIEW v AS SELECT 1",
+        # What mariadb-dump begins with, for its client.
+        "/*M!999999\\- enable the sandbox mode */ \nSELECT 1",
+        # What reads like PostgreSQL's, and what sqlglot doesn't know.
+        "SELECT a AS identity FROM t JOIN conflict ON conflict.id = t.id WHERE NOT valid",
+        "UPDATE IGNORE t, u SET t.a = DEFAULT, t.b = DEFAULT(t.b) WHERE t.id = u.t_id",
+        "INSERT INTO t (t.a) VALUES (1), (DEFAULT(a))",
+        "SELECT SQL_NO_CACHE DISTINCTROW a FROM t",
     ],
 )
 def test_what_only_looks_like_it_is_accepted_for_mysql(script: str) -> None:

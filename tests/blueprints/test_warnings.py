@@ -64,7 +64,7 @@ MYSQL = {
     "adding-foreign-key-constraint": ["ALTER TABLE `a` ADD CONSTRAINT c FOREIGN KEY (b) REFERENCES d (e)"],
     "use-innodb": ["CREATE TABLE `a` (b INT) ENGINE=MyISAM", "ALTER TABLE `a` ENGINE = MEMORY"],
     "character-set": ["SET NAMES latin1; SELECT `a` FROM b"],
-    "mariadb-only": ["CREATE SEQUENCE `a`"],
+    "mariadb-only": ["CREATE SEQUENCE `a`", "SELECT `a` FROM b ORDER BY `a` OFFSET 1 ROW FETCH NEXT 2 ROWS ONLY"],
     "mysql-only": ["SELECT `a`->'$.b' FROM c"],
     "identifier-too-long": [f"CREATE TABLE `{'a' * 65}` (b INT)"],
     "left-out": [

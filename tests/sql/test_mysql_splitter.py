@@ -105,6 +105,10 @@ def test_bad_delimiters(script: str) -> None:
     assert error.offset == 0
 
 
+def test_the_order_to_the_client_that_mariadb_dump_begins_with() -> None:
+    assert _texts("/*M!999999\\- enable the sandbox mode */ \nSELECT 1; SELECT 2") == ["SELECT 1", "SELECT 2"]
+
+
 @pytest.mark.parametrize("script", ["SELECT 1--", "SELECT 1 -- "])
 def test_dashes_at_the_end_are_a_comment(script: str) -> None:
     assert _texts(script) == ["SELECT 1"]

@@ -119,9 +119,6 @@ def _select(reader: Reader) -> Iterator[Found]:
     index = reader.find("ilike")
     if index is not None and index + 1 < len(reader.tokens) and reader.tokens[index + 1].kind is Kind.STRING:
         yield reader.item(index).start, "ILIKE is PostgreSQL's; LIKE ignores case with most collations"
-    for phrase in (("fetch", "first"), ("fetch", "next")):
-        if (index := reader.find(*phrase)) is not None:
-            yield reader.item(index).start, "FETCH FIRST isn't MySQL's; write LIMIT"
 
 
 def _skip_parentheses(reader: Reader) -> None:

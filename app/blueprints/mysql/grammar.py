@@ -27,15 +27,17 @@ _KNOWN_WELL = frozenset(
 )
 _NEEDS_NAME = ("INSERT", "REPLACE", "UPDATE", "DELETE", "CREATE", "ALTER", "DROP", "TRUNCATE", "RENAME", "CALL")
 _POSTGRES_ONLY = {
-    ("on", "conflict"): "ON CONFLICT",
-    ("as", "identity"): "AS IDENTITY",
+    ("on", "conflict", "("): "ON CONFLICT",
+    ("on", "conflict", "do"): "ON CONFLICT",
+    ("on", "conflict", "on"): "ON CONFLICT",
+    ("always", "as", "identity"): "AS IDENTITY",
     ("by", "default", "as", "identity"): "AS IDENTITY",
     ("owner", "to"): "OWNER TO",
     ("execute", "function"): "EXECUTE FUNCTION",
     ("execute", "procedure"): "EXECUTE PROCEDURE",
     ("with", "time", "zone"): "WITH TIME ZONE",
     ("without", "time", "zone"): "WITHOUT TIME ZONE",
-    ("not", "valid"): "NOT VALID",
+    (")", "not", "valid"): "NOT VALID",
     ("restart", "identity"): "RESTART IDENTITY",
     ("pg_catalog", "."): "pg_catalog",
     ("default", "values"): "DEFAULT VALUES",
@@ -68,6 +70,7 @@ _UNKNOWN_TO_SQLGLOT = frozenset(
         "compressed",
         "dec",
         "delayed",
+        "distinctrow",
         "enforced",
         "fixed",
         "geomcollection",
@@ -206,10 +209,7 @@ class SecondOpinion:
         length = statement.end - statement.start
         if what.kind not in _KNOWN_WELL or length > min(MAX_STATEMENT, self._left):
             return None
-        words = Reader(script, statement).words
-        if not _UNKNOWN_TO_SQLGLOT.isdisjoint(words) or (what.kind == "SELECT" and "into" in words):
-            return None
-        if what.kind == "DELETE" and "*" in words:
+        if _is_unknown_to_sqlglot(Reader(script, statement), what):
             return None
         self._left -= length
         text = _without_marks(script, statement)
@@ -222,6 +222,25 @@ class SecondOpinion:
             # Our own lexer has read it, and depth alone is no fault.
             return None
         return None
+
+
+def _is_unknown_to_sqlglot(reader: Reader, what: Description) -> bool:
+    """Whether it has what sqlglot would call wrong, and servers take."""
+    words = reader.words
+    if not _UNKNOWN_TO_SQLGLOT.isdisjoint(words):
+        return True
+    match what.kind:
+        case "SELECT":
+            return "into" in words
+        case "DELETE":
+            return "*" in words
+        case "UPDATE":
+            return "ignore" in words or reader.find("default", "(") is not None
+        case "INSERT":
+            # Columns with their table's name, before the values.
+            columns = words[: words.index(")")] if ")" in words else []
+            return reader.find("default", "(") is not None or "." in columns
+    return False
 
 
 def _without_marks(script: str, statement: Statement) -> str:

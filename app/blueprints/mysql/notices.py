@@ -32,6 +32,8 @@ class Watch:
             self.analysis.notice(
                 "mysql-only", offset, "-> is MySQL's, and MariaDB refuses it; JSON_EXTRACT serves both"
             )
+        if what.kind == "SELECT" and any(reader.find("fetch", word) is not None for word in ("first", "next")):
+            self.analysis.notice("mariadb-only", offset, "FETCH FIRST is MariaDB's; LIMIT serves both")
         if what.makes and what.object:
             if what.object_type == "table":
                 self._made.add(what.object)

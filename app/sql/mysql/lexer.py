@@ -34,6 +34,7 @@ _TOKENS = re.compile(
     | (?P<string>'[^'\\]*+(?:(?:''|\\.)[^'\\]*+)*+'|"[^"\\]*+(?:(?:""|\\.)[^"\\]*+)*+")
     | (?P<name>`[^`]*+(?:``[^`]*+)*+`)
     | (?P<line_comment>\#[^\n]*|--(?=[\x20\x00-\x1f\x7f]|\Z)[^\n]*)
+    | (?P<sandbox>/\*M!999999\\-[^*]*\*/)
     | (?P<open>/\*M?!(?:[0-9]{5,6})?)
     | (?P<comment>/\*.*?\*/)
     | (?P<close>\*/)
@@ -48,6 +49,8 @@ _KINDS = {
     "name": Kind.QUOTED_NAME,
     "line_comment": Kind.COMMENT,
     "comment": Kind.COMMENT,
+    # What mariadb-dump begins with: an order to the client, of a version that no server has.
+    "sandbox": Kind.COMMENT,
     "symbol": Kind.SYMBOL,
 }
 _UNCLOSED = {"'": "string", '"': "string", "`": "quoted name", "/*": "comment"}
