@@ -92,7 +92,7 @@ _GAUGES = (
         # An empty pool is told as 0.
         sql="SELECT s.engine, s.region, count(d.id) AS value FROM (SELECT DISTINCT engine, region FROM engine_hosts) s"
         " LEFT JOIN (databases d JOIN engine_hosts h ON h.id = d.host_id AND NOT h.draining"
-        " AND coalesce(h.sick_until <= now(), true)) ON d.engine = s.engine AND d.region = s.region"
+        " AND h.sick_until IS NULL) ON d.engine = s.engine AND d.region = s.region"
         " AND d.team_id IS NULL AND d.status = 'active' AND d.destroyed_at IS NULL GROUP BY s.engine, s.region",
     ),
     _Gauge(

@@ -27,11 +27,12 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
     user_id: int
 
 
-# Of `databases m` and `engine_hosts h`, with engine and region as the first two parameters.
+# Of `databases m` and `engine_hosts h`, with engine and region as the first two parameters. A host that failed is
+# placed on again after a while, to find out. A claim asks no host, so what waits there is given out once it answered.
 READY = """
     m.team_id IS NULL AND m.destroyed_at IS NULL AND m.status = 'active'
     AND m.engine = $1 AND ($2::text IS NULL OR m.region = $2)
-    AND NOT h.draining AND coalesce(h.sick_until <= now(), true)
+    AND NOT h.draining AND h.sick_until IS NULL
 """
 
 # The oldest first, so that few get too old. By position, which only the index of the pools sorts by: by id, a plan may

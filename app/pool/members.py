@@ -34,8 +34,7 @@ async def members_of(engine: Engine, region: str) -> list[Member]:
     return await fetch_all(
         Member,
         """
-        SELECT d.uuid, d.status, d.connections, d.provisioned_at, h.draining,
-               coalesce(h.sick_until > now(), false) AS sick
+        SELECT d.uuid, d.status, d.connections, d.provisioned_at, h.draining, h.sick_until IS NOT NULL AS sick
         FROM databases d JOIN engine_hosts h ON h.id = d.host_id
         WHERE d.engine = $1 AND d.region = $2 AND d.team_id IS NULL AND d.destroyed_at IS NULL
           AND d.status IN ('provisioning', 'active')

@@ -49,14 +49,14 @@ async def refill(box: SecretBox, settings: Settings, now: datetime) -> PoolLook:
 
 
 async def find_unverified(settings: Settings, now: datetime) -> list[VerifyMembers]:
-    """Regions with members whose last proof is too old."""
+    """Regions with members whose last proof is too old, or came before their host failed."""
     before = age_limit(now, settings.pool_verify_seconds)
     rows = await fetch(
         """
-        SELECT DISTINCT region FROM databases
-        WHERE team_id IS NULL AND destroyed_at IS NULL AND status = 'active'
-          AND coalesce(verified_at, provisioned_at) <= $1
-        ORDER BY region
+        SELECT DISTINCT d.region FROM databases d JOIN engine_hosts h ON h.id = d.host_id
+        WHERE d.team_id IS NULL AND d.destroyed_at IS NULL AND d.status = 'active'
+          AND (coalesce(d.verified_at, d.provisioned_at) <= $1 OR h.sick_until <= now())
+        ORDER BY d.region
         """,
         before,
     )

@@ -83,7 +83,7 @@ async def pool_status(default: int) -> list[PoolStatus]:
         FROM (SELECT DISTINCT engine, region FROM engine_hosts) served
         LEFT JOIN pool_targets t ON t.engine = served.engine AND t.region = served.region
         LEFT JOIN (databases d JOIN engine_hosts h ON h.id = d.host_id
-                   AND NOT h.draining AND coalesce(h.sick_until <= now(), true))
+                   AND NOT h.draining AND h.sick_until IS NULL)
                ON d.engine = served.engine AND d.region = served.region
               AND d.team_id IS NULL AND d.status = 'active' AND d.destroyed_at IS NULL
         GROUP BY served.region, served.engine, t.size ORDER BY served.region, served.engine

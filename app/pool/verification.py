@@ -11,7 +11,7 @@ from app.core.ids import marker
 from app.core.secrets import SecretBox
 from app.engines.base import EngineAdapter, EngineError, HostUnavailable, Tenant
 from app.hosts.adapters import Adapters, password_place
-from app.hosts.loads import mark_sick
+from app.hosts.loads import mark_recovered, mark_sick
 from app.pool.members import discard_member
 from app.store.session import fetch, fetch_all
 
@@ -30,14 +30,15 @@ class _Untried(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def verify(box: SecretBox, adapters: Adapters, region: str, before: datetime) -> None:
-    """Logs in to the members of this region whose last proof is not newer than that."""
+    """Logs in to the members of this region whose last proof is not newer than that, or whose host failed since and may
+    have recovered. A host that doesn't answer is tried once."""
     untried = await fetch_all(
         _Untried,
         """
         SELECT d.uuid, d.host_id, d.engine_name, d.password_sealed
         FROM databases d JOIN engine_hosts h ON h.id = d.host_id
         WHERE d.team_id IS NULL AND d.destroyed_at IS NULL AND d.status = 'active' AND d.region = $1
-          AND coalesce(d.verified_at, d.provisioned_at) <= $2
+          AND (coalesce(d.verified_at, d.provisioned_at) <= $2 OR h.sick_until <= now())
         ORDER BY d.id LIMIT $3
         """,
         region,
@@ -45,24 +46,32 @@ async def verify(box: SecretBox, adapters: Adapters, region: str, before: dateti
         _MOST,
     )
     slots = asyncio.Semaphore(_AT_ONCE)
+    away: set[int] = set()
 
     async def one_in_turn(one: _Untried) -> None:
         async with slots:
-            await _verify_one(box, await adapters.of_host(one.host_id), one)
+            if one.host_id in away:
+                return
+            try:
+                await _verify_one(box, await adapters.of_host(one.host_id), one)
+            except HostUnavailable as fault:
+                # All of its databases are passed over, and with it they come back.
+                away.add(one.host_id)
+                await mark_sick(one.host_id, str(fault))
 
     await asyncio.gather(*map(one_in_turn, untried))
 
 
 async def _verify_one(box: SecretBox, adapter: EngineAdapter, one: _Untried) -> None:
+    """Raises `HostUnavailable`."""
     password = box.open(one.password_sealed, password_place(one.uuid))
     try:
         await adapter.log_in(Tenant(name=one.engine_name, password=password, marker=marker(one.uuid)))
-    except HostUnavailable as fault:
-        # All of its databases are passed over, and with it they come back.
-        await mark_sick(one.host_id, str(fault))
-        return
+    except HostUnavailable:
+        raise
     except EngineError as fault:
         if await discard_member(one.uuid):
             log.warning("pool_member_broken", database=str(one.uuid), reason=str(fault))
         return
     await fetch("UPDATE databases SET verified_at = now() WHERE uuid = $1 AND team_id IS NULL", one.uuid)
+    await mark_recovered(one.host_id)

@@ -12,9 +12,10 @@ import structlog
 from app.contracts.quotas import RegionMeasured
 from app.databases import access, records
 from app.databases.lifecycle import tell
-from app.engines.base import EngineAdapter, EngineError
+from app.engines.base import EngineAdapter, EngineError, HostUnavailable
 from app.events.types import EventType
 from app.hosts.adapters import Adapters
+from app.hosts.loads import mark_sick
 from app.quotas import usage
 from app.quotas.decision import Standing, Verdict, judge
 from app.quotas.usage import Sample
@@ -64,6 +65,8 @@ async def measure_region(
         except (EngineError, TimeoutError) as error:
             log.warning("host_not_measured", host=host.address, reason=str(error) or "no answer in time")
             unreachable.append(host.address)
+            if isinstance(error, HostUnavailable):
+                await mark_sick(host.id, str(error))
 
     await asyncio.gather(*map(one, hosts))
     return RegionMeasured(

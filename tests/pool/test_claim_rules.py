@@ -8,7 +8,7 @@ import asyncpg
 import pytest
 
 from app.databases import routes
-from app.hosts.loads import loads_of, mark_sick
+from app.hosts.loads import loads_of, mark_recovered, mark_sick
 from app.hosts.service import drain_host
 from app.store.session import fetch
 from tests.support.answers import body_of, data_of, error_of
@@ -112,7 +112,9 @@ async def test_a_host_that_drains_or_is_sick_gives_none(pool: LonePool) -> None:
     await mark_sick(sick, "nobody answers")
     caller = await pool.api.caller()
     data_of(await caller.create(), 202)
-    await fetch("UPDATE engine_hosts SET sick_until = now() - interval '1 s'")
+    await fetch("UPDATE engine_hosts SET sick_until = now() - interval '1 s' WHERE id = $1", sick)
+    data_of(await caller.create(), 202)
+    await mark_recovered(sick)
     data_of(await caller.create(), 201)
     data_of(await caller.create(), 202)
 

@@ -77,5 +77,15 @@ async def test_the_schedule_has_them_tried(pooled: RunningService) -> None:
     await until(lambda: fetch(tried, member), timeout=60)
 
 
+async def test_those_of_a_host_that_failed_come_back_when_it_answers(pooled: RunningService) -> None:
+    members = await full(POOL_SIZE)
+    await fetch("UPDATE engine_hosts SET sick_until = now() + interval '2 s' WHERE engine = $1", Engine.POSTGRES)
+    # The schedule has them tried, however fresh their last proof is.
+    away = "SELECT 1 FROM engine_hosts WHERE sick_until IS NOT NULL AND engine = $1"
+    await until(lambda: _none(away, Engine.POSTGRES), timeout=60)
+    assert set(members) <= set(await ready())
+    assert await full(POOL_SIZE), "none was made in their place"
+
+
 async def _none(sql: str, *arguments: object) -> bool:
     return not await fetch(sql, *arguments)

@@ -158,6 +158,7 @@ async def test_a_host_that_is_down_or_hangs_holds_up_nobody(on_bench: Bench, mon
         async with asyncio.timeout(10):
             measured = await on_bench.enforce(START)
     assert measured.databases == 1
+    assert await fetch("SELECT 1 FROM engine_hosts WHERE port = $1 AND sick_until > now()", down)
     assert set(measured.unreachable) == {f"{LOOPBACK}:{down}", f"{LOOPBACK}:{hanging}"}
     assert (await on_bench.usage(made))["storage_bytes"] > 0
 
