@@ -17,9 +17,9 @@ from app.quotas.plan_changes import follow_plans
 from app.store.locks import database_lock
 from app.store.session import fetch
 
-_GAP_INTERVALS, _GAP_SECONDS = 2.0, 10.0
-"""What one sample may answer for: after a run was late or missed the next one still counts its time, and a long absence
-of ours is on nobody's account."""
+_GAP_INTERVALS, _GAP_SECONDS = 3.0, 10.0
+"""What one sample may answer for: between two runs lie two intervals at most, and one may be missed. A long absence of
+ours is on nobody's account."""
 _OVERDUE_SECONDS = 30.0
 """Beyond the time-out of a question's statement, which its own process sees to for as long as it lives."""
 

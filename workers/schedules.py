@@ -52,6 +52,8 @@ class Upkeep(msgspec.Struct, frozen=True, kw_only=True):
     """The interface class, which takes `request`, or nothing where that is None."""
     every: Callable[[Settings], float]
     """Seconds."""
+    at_random: bool = False
+    """Each run comes at a random moment of its interval, so that nobody can be elsewhere just then."""
     summary: str
     """One line for whoever looks through Temporal's list."""
     request: Contract | None = None
@@ -80,6 +82,7 @@ UPKEEP_SCHEDULES: tuple[Upkeep, ...] = (
         id="enforce-quotas",
         workflow=EnforceQuotas,
         every=lambda settings: settings.quota_interval_seconds,
+        at_random=True,
         summary="Hold every database to its plan",
     ),
 )
@@ -131,7 +134,10 @@ def _schedule(settings: Settings, upkeep: Upkeep) -> Schedule:
     )
     return Schedule(
         action=action,
-        spec=ScheduleSpec(intervals=[ScheduleIntervalSpec(every=every)]),
+        spec=ScheduleSpec(
+            intervals=[ScheduleIntervalSpec(every=every)],
+            jitter=every if upkeep.at_random else None,
+        ),
         policy=SchedulePolicy(overlap=ScheduleOverlapPolicy.SKIP, catchup_window=_CATCH_UP),
     )
 
@@ -142,4 +148,6 @@ def _essence(schedule: Schedule) -> tuple[Any, ...]:
     assert isinstance(action, ScheduleActionStartWorkflow)
     inputs = [one.data if isinstance(one, Payload) else msgspec.json.encode(one) for one in action.args]
     intervals = [interval.every for interval in schedule.spec.intervals]
-    return action.workflow, inputs, action.task_queue, action.task_timeout, action.priority, intervals, schedule.policy
+    jitter = schedule.spec.jitter or timedelta(0)
+    times = (intervals, jitter)
+    return action.workflow, inputs, action.task_queue, action.task_timeout, action.priority, times, schedule.policy

@@ -4,13 +4,14 @@ import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
+from random import SystemRandom
 from uuid import UUID
 
 import msgspec
 import structlog
 
 from app.contracts.quotas import RegionMeasured
-from app.databases import access, records
+from app.databases import access, own_logins, records
 from app.databases.lifecycle import tell
 from app.engines.base import EngineAdapter, EngineError, HostUnavailable
 from app.events.types import EventType
@@ -23,13 +24,15 @@ from app.store.session import fetch, fetch_all, transaction
 
 HOST_SECONDS = 25.0
 """What one host may take, so that one that hangs costs the others nothing."""
-LASTING_SECONDS = 2.0
-"""How long a session must have been open to count as the tenant's use. The service's own proofs of a login are far
-shorter, and they come with the tenant's credentials."""
+LOOKS = 4
+"""At the sessions, in one measurement: one alone would tell of a tenant that comes and goes by all or nothing."""
+SPREAD_SECONDS = 2.0
+"""Over which the looks lie, each at a random moment of its share: nobody can be away just then, time after time."""
 
 MOST_RECLAIMED = 20
 """Frozen databases whose space one run gives back."""
 
+_RANDOM = SystemRandom()
 log = structlog.get_logger(__name__)
 
 
@@ -108,19 +111,31 @@ async def _measure_host(adapter: EngineAdapter, host: _Host, at: datetime, longe
 
 async def _samples(adapter: EngineAdapter, measured: Sequence[_Measured]) -> list[Sample]:
     names = [one.engine_name for one in measured]
-    before = await adapter.sessions(names)
-    sizes, _ = await asyncio.gather(adapter.measure(names), asyncio.sleep(LASTING_SECONDS if before else 0))
-    after = await adapter.sessions(list(before))
-    lasting = {name for name, sessions in before.items() if sessions & after.get(name, frozenset())}
+    since = await own_logins.moment()
+    sizes, seen = await asyncio.gather(adapter.measure(names), _look_for_sessions(adapter, names))
+    ours = await own_logins.among([one.id for one in measured], since)
     return [
         Sample(
             database_id=one.id,
             # Tenants of MySQL may drop their own database.
             storage_bytes=sizes[one.engine_name].storage_bytes if one.engine_name in sizes else 0,
-            connected=one.engine_name in lasting,
+            # What may have been our own login is nobody's use.
+            use=0.0 if one.id in ours else seen[one.engine_name] / LOOKS,
         )
         for one in measured
     ]
+
+
+async def _look_for_sessions(adapter: EngineAdapter, names: Sequence[str]) -> Counter[str]:
+    """How many of the looks found each of them with a session open."""
+    seen: Counter[str] = Counter()
+    share = SPREAD_SECONDS / LOOKS
+    for _ in range(LOOKS):
+        moment = _RANDOM.uniform(0, share)
+        await asyncio.sleep(moment)
+        seen.update((await adapter.sessions(names)).keys())
+        await asyncio.sleep(share - moment)
+    return seen
 
 
 async def _act(one: _Measured) -> Counter[str]:

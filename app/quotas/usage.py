@@ -12,40 +12,41 @@ from app.store.session import fetch, fetch_all
 
 
 class Sample(msgspec.Struct, frozen=True, kw_only=True):
-    """One database, measured once. `connected`: a session of the tenant's was open, and no mere moment."""
+    """One database, measured once. `use` is the share of the looks, from 0 to 1, that found a session open."""
 
     database_id: int
     storage_bytes: int
-    connected: bool
+    use: float
 
 
 _RECORD = """
 INSERT INTO database_usage AS u (database_id, measured_at, storage_bytes, connected, runtime_month)
-SELECT s.database_id, $4, s.storage_bytes, s.connected, $5
-FROM unnest($1::bigint[], $2::bigint[], $3::boolean[]) AS s (database_id, storage_bytes, connected)
+SELECT s.database_id, $4, s.storage_bytes, s.use > 0, $5
+FROM unnest($1::bigint[], $2::bigint[], $3::float8[]) AS s (database_id, storage_bytes, use)
 JOIN databases d ON d.id = s.database_id AND d.status <> 'deleted'
 ORDER BY s.database_id
 ON CONFLICT (database_id) DO UPDATE SET
     measured_at = excluded.measured_at, storage_bytes = excluded.storage_bytes, connected = excluded.connected,
     runtime_month = excluded.runtime_month,
     runtime_seconds = CASE WHEN u.runtime_month = excluded.runtime_month THEN u.runtime_seconds ELSE 0 END
-        + CASE WHEN excluded.connected
-               -- What lies before the month is the last one's.
-               THEN least(extract(epoch FROM excluded.measured_at - greatest(u.measured_at, $6)), $7) ELSE 0 END
+        -- What lies before the month is the last one's.
+        + least(extract(epoch FROM excluded.measured_at - greatest(u.measured_at, $6)), $7)
+          * (SELECT s.use FROM unnest($1::bigint[], $3::float8[]) AS s (database_id, use)
+             WHERE s.database_id = excluded.database_id)
 WHERE u.measured_at < excluded.measured_at
 """
 
 
 async def record(samples: Sequence[Sample], at: datetime, *, longest_gap: float) -> None:
-    """Keeps the samples, all taken at that moment. One that finds its database in use adds the time since the last,
-    up to `longest_gap` seconds, to the month's runtime: what no sample saw is nobody's. One that is not newer than the
-    last changes nothing, so that repeated and overlapping runs count no time twice."""
+    """Keeps the samples, all taken at that moment. One that finds its database in use adds its share of the time
+    since the last, up to `longest_gap` seconds, to the month's runtime: what no sample saw is nobody's. One that is not
+    newer than the last changes nothing, so that repeated and overlapping runs count no time twice."""
     month = month_of(at)
     await fetch(
         _RECORD,
         [sample.database_id for sample in samples],
         [sample.storage_bytes for sample in samples],
-        [sample.connected for sample in samples],
+        [sample.use for sample in samples],
         at,
         month,
         at.replace(day=1, hour=0, minute=0, second=0, microsecond=0),

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from app.contracts.base import DatabaseStatus
 from app.core.secrets import SecretBox
+from app.databases import own_logins
 from app.engines.base import EngineAdapter, EngineError, Tenant
 from app.hosts.adapters import password_place
 from app.reconcile.look import Recorded
@@ -37,7 +38,9 @@ async def try_logins(box: SecretBox, adapter: EngineAdapter, databases: Iterable
             return Violation(rule=RULE, subject=str(one.uuid), detail=str(error))
         return None
 
-    answers = await asyncio.gather(*map(attempt, databases))
+    tried = list(databases)
+    async with own_logins.under_way([one.uuid for one in tried]):
+        answers = await asyncio.gather(*map(attempt, tried))
     return [answer for answer in answers if answer is not None]
 
 

@@ -16,6 +16,7 @@ class DatabaseUsage(Table, tablename="database_usage", db=DB):
     lets the database run beyond its hours. `warned_at` is set from a warning until the storage is below its threshold.
     `frozen_bytes` is the least that was measured since it was frozen, `growing` the number of measurements in a row
     that found more, and `judged_at` the measurement that these were last brought up to date by.
+    Until `own_login_until` the service itself may have been logged in with the tenant's credentials.
     """
 
     id = BigSerial(primary_key=True)
@@ -30,3 +31,4 @@ class DatabaseUsage(Table, tablename="database_usage", db=DB):
     frozen_bytes = BigInt(null=True, default=None)
     growing = Integer(default=0)
     judged_at = columns.moment()
+    own_login_until = columns.moment()

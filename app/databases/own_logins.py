@@ -1,0 +1,45 @@
+"""When the service itself logs in with tenants' credentials, to see whether it can.
+
+Nothing that a session says of itself tells such a login from the tenant's, so it is written down on our side.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime
+from uuid import UUID
+
+from app.store.session import fetch
+
+_LONGEST_SECONDS = 60.0
+"""What a process that dies in between leaves on record."""
+_MARK = """
+UPDATE database_usage u SET own_login_until = clock_timestamp() + make_interval(secs => $2)
+FROM databases d WHERE d.id = u.database_id AND d.uuid = any($1::uuid[])
+"""
+
+
+@asynccontextmanager
+async def under_way(databases: Sequence[UUID]) -> AsyncIterator[None]:
+    """For the block, and for a minute at most, sessions of these databases count as the service's."""
+    await fetch(_MARK, databases, _LONGEST_SECONDS)
+    try:
+        yield
+    finally:
+        await fetch(_MARK, databases, 0.0)
+
+
+async def moment() -> datetime:
+    """Now, by our own database's clock."""
+    rows = await fetch("SELECT clock_timestamp() AS now")
+    now: datetime = rows[0]["now"]
+    return now
+
+
+async def among(database_ids: Sequence[int], since: datetime) -> set[int]:
+    """Those of them that the service may have been logged in to since that moment."""
+    rows = await fetch(
+        "SELECT database_id FROM database_usage WHERE database_id = any($1::bigint[]) AND own_login_until >= $2",
+        list(database_ids),
+        since,
+    )
+    return {row["database_id"] for row in rows}

@@ -1,0 +1,132 @@
+"""Whose sessions count as use, and how much: on real hosts, at moments that the tests choose."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from app.contracts.base import DatabaseStatus
+from app.core.ids import engine_password, marker
+from app.engines.base import Tenant
+from app.engines.querying import QueryLimits
+from app.quotas import enforcement
+from app.reconcile.logins import try_logins
+from app.reconcile.look import Recorded
+from tests.quotas.bench import Bench, bench
+from tests.quotas.tenant_session import session_of
+from tests.servers import RunningServer
+
+START = datetime(2026, 11, 3, tzinfo=UTC)
+ENGINES = pytest.mark.parametrize("engine", ["postgres", "mysql"])
+
+
+@pytest.fixture
+async def on_bench(
+    control_dsn: str, postgres_server: RunningServer, mysql_server: RunningServer
+) -> AsyncIterator[Bench]:
+    async with bench(control_dsn, postgres_server, mysql_server) as made:
+        yield made
+
+
+@asynccontextmanager
+async def again_and_again(deed: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
+    async def work() -> None:
+        while True:
+            await deed()
+
+    working = asyncio.create_task(work())
+    try:
+        yield
+    finally:
+        working.cancel()
+        await asyncio.gather(working, return_exceptions=True)
+
+
+async def _metered(on_bench: Bench, made: dict[str, Any], minutes: int) -> float:
+    """The share of so many minutes, each with a measurement at its end, that counts as use."""
+    for minute in range(minutes + 1):
+        await on_bench.enforce(START + timedelta(minutes=minute))
+    return float((await on_bench.usage(made))["runtime_seconds"]) / (60 * minutes)
+
+
+@ENGINES
+async def test_who_comes_and_goes_is_metered_for_about_the_time(
+    on_bench: Bench, engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No session lasts for long enough to be there at two looks."""
+    monkeypatch.setattr(enforcement, "SPREAD_SECONDS", 1.0)
+    made = await on_bench.create(db_type=engine)
+    open_for = closed_for = 0.0
+
+    async def visit() -> None:
+        nonlocal open_for, closed_for
+        before = asyncio.get_running_loop().time()
+        async with session_of(made):
+            opened = asyncio.get_running_loop().time()
+            await asyncio.sleep(0.12)
+        closed = asyncio.get_running_loop().time()
+        await asyncio.sleep(0.12)
+        open_for += closed - opened
+        closed_for += asyncio.get_running_loop().time() - closed + opened - before
+
+    async with again_and_again(visit):
+        share = await _metered(on_bench, made, 8)
+    # 32 looks at random moments: one in thousands of such tests would be as far off.
+    assert abs(share - open_for / (open_for + closed_for)) < 0.35
+
+
+@ENGINES
+async def test_who_stays_is_metered_for_all_of_it(
+    on_bench: Bench, engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(enforcement, "SPREAD_SECONDS", 0.2)
+    made = await on_bench.create(db_type=engine)
+    async with session_of(made):
+        assert await _metered(on_bench, made, 2) == 1
+
+
+@ENGINES
+async def test_our_own_logins_are_nobodys_use(on_bench: Bench, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(enforcement, "SPREAD_SECONDS", 0.5)
+    made = await on_bench.create(db_type=engine)
+    record = await on_bench.record(made)
+    adapter = await on_bench.adapters.of_host(record.host_id)
+    row = Recorded(
+        uuid=record.uuid,
+        status=DatabaseStatus.ACTIVE,
+        engine_name=record.engine_name,
+        password_sealed=record.password_sealed,
+        provisioned=True,
+        revoked=False,
+        frozen=False,
+        changing=False,
+        settled=True,
+        leaving=False,
+    )
+    logins = 0
+
+    async def try_it() -> None:
+        nonlocal logins
+        logins += len(await try_logins(on_bench.box, adapter, [row])) == 0
+
+    await on_bench.enforce(START - timedelta(minutes=1))
+    async with again_and_again(try_it):
+        assert await _metered(on_bench, made, 3) == 0
+    assert logins > 2
+
+
+@ENGINES
+async def test_a_question_is_use(on_bench: Bench, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is answered by a helper's account, on the tenant's behalf."""
+    monkeypatch.setattr(enforcement, "SPREAD_SECONDS", 0.2)
+    made = await on_bench.create(db_type=engine)
+    record = await on_bench.record(made)
+    adapter = await on_bench.adapters.of_host(record.host_id)
+    tenant = Tenant(name=record.engine_name, password=made["db_password"], marker=marker(record.uuid))
+    password = engine_password()
+    await adapter.make_reader(tenant, password)
+    async with adapter.reading(tenant, password, QueryLimits(seconds=10, rows=1)):
+        assert await _metered(on_bench, made, 1) == 1
