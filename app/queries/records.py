@@ -8,6 +8,8 @@ end. A place or a read's note that such a crash forgets is one of a question tha
 """
 
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, nullcontext
 
 import msgspec
 
@@ -112,11 +114,7 @@ async def begin(
     """Takes a place in the day's allowance for `place_seconds`; nothing takes longer than `most_seconds` in all.
     Raises `QueryAllowanceExceeded`."""
     started, allowance = time.monotonic(), ALLOWANCES[target.tier]
-    async with transaction():
-        if allowance is not None:
-            # Counting and taking, as one: the statement after this one sees every place taken before.
-            key = f"headwater questions {target.team_id}"
-            await fetch("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", key)
+    async with _counting(target.team_id) if allowance is not None else nullcontext():
         row = await fetch_one(
             _Id,
             _RESERVE,
@@ -133,3 +131,11 @@ async def begin(
         assert allowance is not None
         raise QueryAllowanceExceeded(allowance, max(1, int((await fetch(_RESETS_IN))[0]["seconds"])))
     return Execution(id=row.id, started=started)
+
+
+@asynccontextmanager
+async def _counting(team: int) -> AsyncIterator[None]:
+    """Counting and taking, as one: a statement of the block sees every place of the team's that was taken before."""
+    async with transaction():
+        await fetch("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", f"headwater questions {team}")
+        yield

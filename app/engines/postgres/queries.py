@@ -87,12 +87,9 @@ class PostgresReadSession(ReadSession):
         decoders = [values.decoder(attribute.type) for attribute in attributes]
         columns = [ResultColumn(name, attribute.type.name) for name, attribute in zip(names, attributes, strict=True)]
         kept = _Kept(names, decoders, self._limits)
-        cursor = await statement.cursor()
-        while not kept.truncated:
-            batch = await cursor.fetch(_BATCH)
-            for record in batch:
-                kept.add(record)
-            if len(batch) < _BATCH:
+        async for record in statement.cursor(prefetch=_BATCH):
+            kept.add(record)
+            if kept.truncated:
                 break
         return RowsRead(columns=columns, rows=kept.rows, truncated=kept.truncated)
 
@@ -109,8 +106,6 @@ class _Kept:
         self.truncated = False
 
     def add(self, record: Any) -> None:
-        if self.truncated:
-            return
         row = {
             name: None if value is None else decode(value)
             for name, decode, value in zip(self._names, self._decoders, record, strict=True)
