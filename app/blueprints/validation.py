@@ -89,15 +89,16 @@ def validate(sql: str, definitions: Mapping[str, Any] | None) -> Validation:
             statements=_statements(best.analysis, used, lines),
             objects=_objects(best.analysis, used),
             extensions=list(best.analysis.extensions),
-            variables={
-                name: ManifestVariable(
-                    type=types.get(name),
-                    lines=sorted({lines.line(item.start) for item in best.placeholders.found if item.name == name}),
-                )
-                for name in sorted(used)
-            },
+            variables=_variables(best, types, lines),
         ),
     )
+
+
+def _variables(reading: Reading, types: Mapping[str, str], lines: Lines) -> dict[str, ManifestVariable]:
+    found: dict[str, set[int]] = {}
+    for item in reading.placeholders.found:
+        found.setdefault(item.name, set()).add(lines.line(item.start))
+    return {name: ManifestVariable(type=types.get(name), lines=sorted(found[name])) for name in sorted(found)}
 
 
 def _best(readings: list[Reading], likely: Engine | None) -> Reading:

@@ -66,6 +66,11 @@ class Parts:
         self._ports = ports
         self._last = last
         self.hosts: list[EngineHost] = []
+        self._secret_keys = settings.secret_keys or home.secret_keys()
+        try:
+            self.secret_box = SecretBox.from_setting(self._secret_keys)
+        except ValueError as error:
+            raise StackError(str(error)) from error
         programs = postgres.find_programs(settings.postgres_bin)
         self.control = self._postgres("control-postgres", programs, self._control_port(), max_connections=200)
         for index, region in enumerate(settings.regions):
@@ -73,34 +78,9 @@ class Parts:
             port = self._host_port(Engine.POSTGRES, region, index)
             server = self._postgres(name, programs, port, max_connections=_ENGINE_CONNECTIONS)
             self._add_host(Engine.POSTGRES, region, server)
-        self.temporal = TemporalService(
-            "temporal",
-            port=self._port("temporal", settings.temporal_port),
-            ui_port=self._port("the Temporal UI", settings.temporal_ui_port),
-            log=home.log("temporal"),
-            program=temporal.find_program(),
-            database=home.folder / "temporal" / "temporal.db",
-            namespace=settings.temporal_namespace,
-        )
-        self.api = ApiService(
-            "api",
-            port=self._port("api", settings.api_port),
-            log=home.log("api"),
-            environ=lambda: self.environ(self.api.port if settings.api_host == LOOPBACK else None),
-            host=settings.api_host,
-        )
-        self.worker = WorkerService(
-            "worker",
-            metrics_port=self._port("the worker's metrics page", settings.metrics_port or _METRICS_PORT),
-            log=home.log("worker"),
-            environ=lambda: self.environ(self.worker.port),
-            queues=every_queue(settings.regions),
-        )
-        self._secret_keys = settings.secret_keys or home.secret_keys()
-        try:
-            self.secret_box = SecretBox.from_setting(self._secret_keys)
-        except ValueError as error:
-            raise StackError(str(error)) from error
+        self.temporal = self._temporal()
+        self.api = self._api()
+        self.worker = self._worker()
 
     async def add_mysql(self, program: Path) -> None:
         """An engine host of MySQL or MariaDB in every region."""
@@ -145,6 +125,35 @@ class Parts:
             log=self._home.log(name),
             programs=programs,
             max_connections=max_connections,
+        )
+
+    def _temporal(self) -> TemporalService:
+        return TemporalService(
+            "temporal",
+            port=self._port("temporal", self._settings.temporal_port),
+            ui_port=self._port("the Temporal UI", self._settings.temporal_ui_port),
+            log=self._home.log("temporal"),
+            program=temporal.find_program(),
+            database=self._home.folder / "temporal" / "temporal.db",
+            namespace=self._settings.temporal_namespace,
+        )
+
+    def _api(self) -> ApiService:
+        return ApiService(
+            "api",
+            port=self._port("api", self._settings.api_port),
+            log=self._home.log("api"),
+            environ=lambda: self.environ(self.api.port if self._settings.api_host == LOOPBACK else None),
+            host=self._settings.api_host,
+        )
+
+    def _worker(self) -> WorkerService:
+        return WorkerService(
+            "worker",
+            metrics_port=self._port("the worker's metrics page", self._settings.metrics_port or _METRICS_PORT),
+            log=self._home.log("worker"),
+            environ=lambda: self.environ(self.worker.port),
+            queues=every_queue(self._settings.regions),
         )
 
     def _add_host(self, engine: Engine, region: str, server: PostgresService | MysqlService) -> None:
