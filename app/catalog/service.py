@@ -38,10 +38,12 @@ _AREAS = {
 
 
 async def catalog() -> list[CatalogEntry]:
-    """Every engine; a region is available when one of its hosts takes new databases."""
+    """Every engine; a region is available when one of its hosts takes new databases. Hosts that were
+    set aside are no part of it."""
     rows = await fetch(
         """
         SELECT engine, region, bool_or(NOT draining) AS open FROM engine_hosts
+        WHERE sick_until IS DISTINCT FROM 'infinity'
         GROUP BY engine, region ORDER BY engine, region
         """
     )

@@ -120,7 +120,7 @@ async def _provision(record: DatabaseRecord, team: Team) -> Accepted:
 async def _place(engine: Engine, region: str | None, connections: int) -> HostLoad:
     rows = await fetch(
         "SELECT region, bool_and(draining) AS closed FROM engine_hosts WHERE engine = $1"
-        " GROUP BY region ORDER BY region",
+        " AND sick_until IS DISTINCT FROM 'infinity' GROUP BY region ORDER BY region",
         engine,
     )
     regions = [row["region"] for row in rows]

@@ -57,9 +57,10 @@ async def _locked(engine: Engine, region: str | None) -> list[Any]:
 
 
 async def mark_sick(host_id: int, reason: str) -> None:
-    """Keeps a host that failed out of placement for a while."""
+    """Keeps a host that failed out of placement for a while. One that was set aside stays so."""
     await fetch(
-        "UPDATE engine_hosts SET sick_until = now() + make_interval(secs => $2), sick_reason = $3 WHERE id = $1",
+        "UPDATE engine_hosts SET sick_until = now() + make_interval(secs => $2), sick_reason = $3"
+        " WHERE id = $1 AND sick_until IS DISTINCT FROM 'infinity'",
         host_id,
         _SICK_SECONDS,
         reason,

@@ -130,6 +130,18 @@ async def list_hosts() -> list[HostSummary]:
     )
 
 
+async def set_aside(engine: Engine, host: str, port: int) -> None:
+    """Counts a host as failed until it is added again: nothing new goes there, nothing that waits there is given out,
+    and the catalog doesn't show it."""
+    await fetch(
+        "UPDATE engine_hosts SET sick_until = 'infinity', sick_reason = 'not a part of the stack that runs'"
+        " WHERE engine = $1 AND host = $2 AND port = $3",
+        engine,
+        host,
+        port,
+    )
+
+
 async def drain_host(host_id: int) -> None:
     """No new database goes there; those that are there stay. Adding the host again ends it. Raises `NotFound`."""
     if not await fetch("UPDATE engine_hosts SET draining = true WHERE id = $1 RETURNING id", host_id):

@@ -12,7 +12,7 @@ from app.blueprints.shipped import publish_shipped
 from app.contracts.base import Engine
 from app.core.secrets import SecretBox
 from app.engines.base import AdminAddress
-from app.hosts.service import NewHost, add_host, drain_host
+from app.hosts.service import NewHost, add_host, drain_host, set_aside
 from app.store.migrate import migrate
 from app.store.session import connected, fetch, transaction
 
@@ -31,13 +31,25 @@ class LocalHost(msgspec.Struct, frozen=True, kw_only=True):
     last_port: int | None = None
 
 
-async def seed(dsn: str, box: SecretBox, hosts: Sequence[LocalHost], last_key: str | None) -> str:
-    """Brings our database to this version's tables and registers the hosts. Returns an API key with every scope,
-    of a `pro` team: the one of the last stack as long as it is good."""
+class GoneHost(msgspec.Struct, frozen=True, kw_only=True):
+    """An engine host of the last stack that this one doesn't run: its region, or its engine, is left out."""
+
+    engine: Engine
+    host: str
+    port: int
+
+
+async def seed(
+    dsn: str, box: SecretBox, hosts: Sequence[LocalHost], gone: Sequence[GoneHost], last_key: str | None
+) -> str:
+    """Brings our database to this version's tables, registers the hosts, and sets those aside that are gone. Returns
+    an API key with every scope, of a `pro` team: the one of the last stack as long as it is good."""
     async with connected(dsn, max_size=4):
         await migrate()
         for host in hosts:
             await _register(box, host)
+        for absent in gone:
+            await set_aside(absent.engine, absent.host, absent.port)
         await publish_shipped()
         return await _api_key(last_key)
 
@@ -51,6 +63,15 @@ async def _register(box: SecretBox, host: LocalHost) -> None:
                 "UPDATE engine_hosts SET port = $3 WHERE engine = $1 AND host = $2 AND port = $4",
                 *address,
                 host.last_port,
+            )
+        else:
+            # One that was set aside may come back at another port: the last stack didn't know where it had been.
+            await fetch(
+                "UPDATE engine_hosts SET port = $3 WHERE engine = $1 AND host = $2 AND region = $4"
+                " AND sick_until = 'infinity' AND NOT EXISTS"
+                " (SELECT FROM engine_hosts WHERE engine = $1 AND host = $2 AND port = $3)",
+                *address,
+                host.region,
             )
         draining = await fetch(
             "SELECT 1 FROM engine_hosts WHERE engine = $1 AND host = $2 AND port = $3 AND draining", *address

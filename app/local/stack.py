@@ -4,6 +4,7 @@ import asyncio
 import resource
 import signal
 
+from app.contracts.base import Engine
 from app.core.errors import AppError
 from app.core.settings import Settings
 from app.local import leftovers, provisioner, stack_file
@@ -15,7 +16,7 @@ from app.local.mysql_source import MysqlSource
 from app.local.parts import EngineHost, Parts
 from app.local.ports import LOOPBACK, PortAllocator
 from app.local.screen import Screen
-from app.local.seed import LocalHost, seed
+from app.local.seed import GoneHost, LocalHost, seed
 from app.local.stack_file import StackFile
 from app.local.supervisor import Supervisor, all_of
 from app.local.welcome import welcome
@@ -114,7 +115,7 @@ class Stack:
             admins = await asyncio.gather(*(self._provisioner(host) for host in parts.hosts))
             last_key = self._last.api_key if self._last else None
             try:
-                self._api_key = await seed(parts.control.dsn(), parts.secret_box, admins, last_key)
+                self._api_key = await seed(parts.control.dsn(), parts.secret_box, admins, self._gone(parts), last_key)
             except AppError as error:
                 raise StackError(error.message) from error
         # From here on tenants may have addresses with these ports. A start that is broken off must not forget them:
@@ -124,6 +125,15 @@ class Stack:
             launch(parts.api, f"{parts.api.url}/health/ready to answer 200"),
             launch(parts.worker, "its first poll"),
         )
+
+    def _gone(self, parts: Parts) -> list[GoneHost]:
+        present = {(host.engine, host.region) for host in parts.hosts}
+        last = self._last.hosts if self._last else []
+        return [
+            GoneHost(engine=Engine(host.engine), host=host.host, port=host.port)
+            for host in last
+            if (host.engine, host.region) not in present
+        ]
 
     async def _provisioner(self, host: EngineHost) -> LocalHost:
         password = kept_secret(self._home.folder / host.server.name / "provisioner-password")

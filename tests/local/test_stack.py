@@ -7,6 +7,7 @@ import socket
 import stat
 from collections.abc import AsyncIterator
 from pathlib import Path
+from uuid import uuid4
 
 import asyncpg
 import httpx
@@ -19,6 +20,7 @@ from tests import servers
 from tests.local.stack_process import WITHOUT_MYSQL, StackProcess
 from tests.local.waiting import eventually
 from tests.support.metrics import scrape
+from tests.support.waiting import until
 
 PARTS = ("control-postgres", "postgres-us-east-1", "mysql-us-east-1", "temporal", "api", "worker")
 
@@ -185,6 +187,30 @@ async def test_a_start_that_is_broken_off_forgets_no_host_that_it_moved(tmp_path
         await stack.stop()
 
 
+async def test_what_the_last_stack_served_and_this_one_does_not(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    both = StackProcess(home, WITHOUT_MYSQL, REGIONS="us-east-1,eu-west-1", POOL_SIZE="1")
+    one = StackProcess(home, WITHOUT_MYSQL, POOL_SIZE="1")
+    try:
+        await both.start()
+        await until(lambda: _pools_are_full(both), timeout=60)
+        gone = both.stack.hosts[1]
+        await both.stop()
+        await one.start()
+        assert await _regions(one) == ["us-east-1"]
+        asked = await _create(one, "eu-west-1")
+        assert (asked.status_code, asked.json()["error"]["details"]) == (422, {"field": "region"})
+        assert [(await _create(one, None)).json()["data"]["region"] for _ in range(2)] == ["us-east-1"] * 2
+        await one.stop()
+        with socket.create_server((LOOPBACK, gone.port)):
+            await both.start()
+        assert await _regions(both) == ["eu-west-1", "us-east-1"]
+        assert len(await _fetch(both.stack.control_dsn, "SELECT 1 FROM engine_hosts")) == 2
+    finally:
+        await one.stop()
+        await both.stop()
+
+
 async def test_a_given_mysqld_that_is_missing_is_an_error(tmp_path: Path) -> None:
     stack = StackProcess(tmp_path / "home", MYSQLD="/nonexistent/mysqld")
     assert await stack.run() == 1
@@ -195,6 +221,24 @@ async def test_unknown_settings_are_an_error(tmp_path: Path) -> None:
     stack = StackProcess(tmp_path / "home", REGION="us-east-1")
     assert await stack.run() == 1
     assert "HEADWATER_REGION: no such setting" in stack.output
+
+
+async def _pools_are_full(stack: StackProcess) -> bool:
+    ready = "SELECT 1 FROM databases WHERE team_id IS NULL AND status = 'active'"
+    return len(await _fetch(stack.stack.control_dsn, ready)) == 2
+
+
+async def _regions(stack: StackProcess) -> list[str]:
+    async with httpx.AsyncClient(headers={"Authorization": f"Bearer {stack.stack.api_key}"}) as http:
+        entries = (await http.get(f"{stack.stack.api_url}/api/v1/database_types")).json()["data"]
+    return [region["code"] for entry in entries for region in entry["regions"]]
+
+
+async def _create(stack: StackProcess, region: str | None) -> httpx.Response:
+    body = {"name": "a"} | ({"region": region} if region else {})
+    headers = {"Authorization": f"Bearer {stack.stack.api_key}", "Idempotency-Key": str(uuid4())}
+    async with httpx.AsyncClient(headers=headers) as http:
+        return await http.post(f"{stack.stack.api_url}/api/v1/databases", json=body, timeout=60)
 
 
 async def _fetch(dsn: str, sql: str, *arguments: object) -> list[asyncpg.Record]:
