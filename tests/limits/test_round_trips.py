@@ -1,13 +1,16 @@
-"""Authentication, controls, limit and usage cost a read one round trip to our own database, all together."""
+"""Authentication, controls, limit and usage cost a read one round trip to our own database, all together, and no
+planning."""
 
 import asyncio
+from ipaddress import IPv4Address
 
 import pytest
 
+from app.auth.admission import admission
 from app.auth.keys import KeyControls
 from tests.limits.round_trips import counting
 from tests.support.answers import body_of, data_of
-from tests.support.in_process import lone_api
+from tests.support.in_process import LoneApi, lone_api
 
 CONTROLS = KeyControls(
     requests_per_minute=100_000, monthly_quota=100_000, allowed_ips=("127.0.0.1",), inactive_ttl_days=9
@@ -48,3 +51,13 @@ async def test_requests_with_one_key_at_once_share_it(control_dsn: str) -> None:
         for answer in await asyncio.gather(*(caller.get("/me") for _ in range(50))):
             body_of(answer)
         assert counter.count < 25
+
+
+async def test_admission_is_planned_once(lone: LoneApi) -> None:
+    caller = await lone.caller()
+    async with admission(lone.control_dsn) as admitting:
+        for _ in range(9):
+            await admitting.admit(f"Bearer {caller.api_key}", IPv4Address("127.0.0.1"))
+        async with admitting._pool.acquire() as connection:
+            (row,) = await connection.fetch("SELECT sum(custom_plans) AS count FROM pg_prepared_statements")
+    assert row["count"] == 0
