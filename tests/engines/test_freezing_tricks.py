@@ -84,6 +84,7 @@ TRICKS = {
         "SELECT lo_put(4711, 0, decode(repeat('00', 100000), 'hex'))",
         "SELECT lowrite(lo_open(4711, 131072), decode(repeat('00', 100000), 'hex'))",
         "SELECT pg_catalog.headwater_large_objects(true)",
+        "SELECT pg_catalog.headwater_take_public()",
         "DROP EVENT TRIGGER headwater_guard",
         "ALTER EVENT TRIGGER headwater_guard DISABLE",
         "DROP FUNCTION pg_catalog.headwater_guard() CASCADE",
