@@ -12,6 +12,7 @@ from app.blueprints.shipped import publish_shipped
 from app.contracts.base import Engine
 from app.core.secrets import SecretBox
 from app.engines.base import AdminAddress
+from app.hosts.adapters import password_place
 from app.hosts.service import NewHost, add_host, drain_host, set_aside
 from app.store.migrate import migrate
 from app.store.session import connected, fetch, transaction
@@ -43,15 +44,26 @@ async def seed(
     dsn: str, box: SecretBox, hosts: Sequence[LocalHost], gone: Sequence[GoneHost], last_key: str | None
 ) -> str:
     """Brings our database to this version's tables, registers the hosts, and sets those aside that are gone. Returns
-    an API key with every scope, of a `pro` team: the one of the last stack as long as it is good."""
+    an API key with every scope, of a `pro` team: the one of the last stack as long as it is good. Raises
+    `InvalidSecret`, before anything is registered, when `box` lacks the key of what is kept here."""
     async with connected(dsn, max_size=4):
         await migrate()
+        await _check_keys(box)
         for host in hosts:
             await _register(box, host)
         for absent in gone:
             await set_aside(absent.engine, absent.host, absent.port)
         await publish_shipped()
         return await _api_key(last_key)
+
+
+async def _check_keys(box: SecretBox) -> None:
+    # Of all that is sealed the oldest database's password is the likeliest to need a key that was taken away.
+    rows = await fetch(
+        "SELECT uuid, password_sealed FROM databases WHERE password_sealed IS NOT NULL ORDER BY id LIMIT 1"
+    )
+    for row in rows:
+        box.open(row["password_sealed"], password_place(row["uuid"]))
 
 
 async def _register(box: SecretBox, host: LocalHost) -> None:

@@ -6,6 +6,7 @@ import signal
 
 from app.contracts.base import Engine
 from app.core.errors import AppError
+from app.core.secrets import InvalidSecret
 from app.core.settings import Settings
 from app.local import leftovers, provisioner, stack_file
 from app.local.errors import StackError
@@ -118,6 +119,11 @@ class Stack:
                 self._api_key = await seed(parts.control.dsn(), parts.secret_box, admins, self._gone(parts), last_key)
             except AppError as error:
                 raise StackError(error.message) from error
+            except InvalidSecret as error:
+                raise StackError(
+                    f"what is kept in {self._home.folder} doesn't open: {error}. Give HEADWATER_SECRET_KEYS as it was, "
+                    "with a new key in front at most, or leave it out if it never was given"
+                ) from error
         # From here on tenants may have addresses with these ports. A start that is broken off must not forget them:
         # the next one would take a moved host for another.
         stack_file.remember(self._home.folder, self._stack_file(parts))

@@ -1,0 +1,19 @@
+"""What a start finds in the stack's own database, and refuses to go on with."""
+
+import pytest
+
+from app.core.secrets import InvalidSecret, SecretBox, new_key_setting
+from app.local.seed import seed
+from tests.support.answers import data_of
+from tests.support.in_process import lone_api
+
+
+async def test_a_secret_key_that_was_taken_away(control_dsn: str) -> None:
+    before, other = new_key_setting("k1"), new_key_setting("k2")
+    async with lone_api(control_dsn, secret_keys=before) as api:
+        await api.add_host()
+        data_of(await (await api.caller()).create(), 202)
+    with pytest.raises(InvalidSecret, match="not configured"):
+        await seed(control_dsn, SecretBox.from_setting(other), [], [], None)
+    rotated = SecretBox.from_setting(f"{other},{before}")
+    assert (await seed(control_dsn, rotated, [], [], None)).startswith("pk_live_")
