@@ -1,6 +1,7 @@
 """The parts of a stack: which there are, where each listens and where its data lies."""
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -76,7 +77,9 @@ class Parts:
         for index, region in enumerate(settings.regions):
             name = f"postgres-{region}"
             port = self._host_port(Engine.POSTGRES, region, index)
-            server = self._postgres(name, programs, port, max_connections=_ENGINE_CONNECTIONS)
+            server = self._postgres(
+                name, programs, port, max_connections=_ENGINE_CONNECTIONS, settings=postgres.DISCREET
+            )
             self._add_host(Engine.POSTGRES, region, server)
         self.temporal = self._temporal()
         self.api = self._api()
@@ -117,7 +120,15 @@ class Parts:
             "PYTHONUNBUFFERED": "1",
         }
 
-    def _postgres(self, name: str, programs: Path, port: int, *, max_connections: int) -> PostgresService:
+    def _postgres(
+        self,
+        name: str,
+        programs: Path,
+        port: int,
+        *,
+        max_connections: int,
+        settings: Mapping[str, str] | None = None,
+    ) -> PostgresService:
         return PostgresService(
             name,
             folder=self._home.folder / name,
@@ -125,6 +136,7 @@ class Parts:
             log=self._home.log(name),
             programs=programs,
             max_connections=max_connections,
+            settings=settings,
         )
 
     def _temporal(self) -> TemporalService:

@@ -62,7 +62,9 @@ async def deployed_postgres(tmp_path_factory: pytest.TempPathFactory) -> AsyncIt
     settings = compose.options(compose.services()["postgres-us-east-1"])
     del settings["hba_file"]
     folder = tmp_path_factory.mktemp("deployed-postgres")
-    async with servers.postgres(folder, **settings | {"max_connections": str(CONNECTIONS)}) as server:
+    async with servers.postgres(
+        folder, **settings | {"log_statement": "none", "max_connections": str(CONNECTIONS)}
+    ) as server:
         administrator = AdminAddress(
             host=server.host, port=server.port, user=PROVISIONER, password=PASSWORD, database="postgres"
         )

@@ -132,7 +132,9 @@ def test_engine_hosts_are_hardened_like_the_embedded_ones() -> None:
     given = compose.options(SERVICES["postgres-us-east-1"])
     # Where it listens is the container's own affair.
     elsewhere = {"listen_addresses", "unix_socket_directories"}
-    assert {item for item in postgres._SETTINGS.items() if item[0] not in elsewhere} <= given.items()
+    assert {
+        item for item in (postgres._SETTINGS | postgres.DISCREET).items() if item[0] not in elsewhere
+    } <= given.items()
     arguments = {argument.replace("--loose-", "--") for argument in (*mysql._OPTIONS, *mysql._FLAVOURED["mysql"])}
     places = {one for one in arguments if one.startswith(("--bind-address=", "--socket=", "--pid-file="))}
     assert arguments - places <= set(compose.command(SERVICES["mysql-us-east-1"]))

@@ -1,6 +1,7 @@
 """The recipes of the servers: what they leave open is what every tenant could use."""
 
 import asyncio
+import contextlib
 from asyncio.subprocess import PIPE
 from datetime import timedelta
 from pathlib import Path
@@ -10,9 +11,10 @@ import pytest
 from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import Client
 
+from app.local.postgres import DISCREET
 from app.local.temporal import TemporalService
 from tests.mysql_client import query
-from tests.servers import RunningServer
+from tests.servers import RunningServer, postgres
 
 
 async def test_postgres_has_one_account_with_a_scram_password(postgres_server: RunningServer) -> None:
@@ -41,6 +43,30 @@ async def test_postgres_asks_for_the_password(postgres_server: RunningServer) ->
         await asyncpg.connect(
             host=postgres_server.host, port=postgres_server.port, user=postgres_server.user, password="wrong"
         )
+
+
+@pytest.mark.parametrize(("settings", "told"), [(DISCREET, False), ({}, True)])
+async def test_what_a_tenants_statement_fails_with_is_in_no_log(
+    tmp_path_factory: pytest.TempPathFactory, settings: dict[str, str], told: bool
+) -> None:
+    folder = tmp_path_factory.mktemp("discreet")
+    folder.parent.chmod(0o755)
+    async with postgres(folder, log_statement="none", **settings) as server:
+        connection = await asyncpg.connect(server.admin_dsn)
+        for statement in ("SELECT 'hush-1'::int", "DO $$ BEGIN RAISE WARNING 'hush-2'; END $$", "SELECT hush 3"):
+            with contextlib.suppress(asyncpg.PostgresError):
+                await connection.execute(statement)
+        other, pid = await asyncpg.connect(server.admin_dsn), connection.get_server_pid()
+        ending = asyncio.create_task(connection.execute("SELECT pg_sleep(60), 'hush-4'"))
+        while await other.fetchval("SELECT state FROM pg_stat_activity WHERE pid = $1", pid) != "active":  # noqa: ASYNC110 - no event tells
+            await asyncio.sleep(0.05)
+        await other.fetchval("SELECT pg_terminate_backend($1)", pid)
+        with pytest.raises((asyncpg.PostgresError, asyncpg.InterfaceError, OSError)):
+            await ending
+        await other.close()
+        text = await asyncio.to_thread(server.log.read_text)
+    assert ("hush" in text) == told
+    assert "database system is ready" in text
 
 
 async def test_mysql_has_one_account_and_no_test_database(mysql_server: RunningServer) -> None:

@@ -19,6 +19,9 @@ SELECT current_setting('server_version') AS version,
        has_parameter_privilege('temp_file_limit', 'SET') AS temp_limit,
        current_setting('max_prepared_transactions')::int AS prepared,
        current_setting('ssl')::bool AS ssl,
+       current_setting('log_min_error_statement') NOT IN ('log', 'fatal', 'panic')
+           OR current_setting('log_min_messages') NOT IN ('log', 'fatal', 'panic')
+           OR current_setting('log_statement') <> 'none' AS told,
        {IS_GUARDED} AS guarded,
        (SELECT pg_encoding_to_char(encoding) = 'UTF8' OR datcollate IN ('C', 'POSIX')
         FROM pg_database WHERE datname = 'template0') AS utf8,
@@ -75,6 +78,11 @@ def _shortcomings(facts: Any) -> list[str]:
             not facts["guarded"],
             f"There is no finished {TEMPLATE}: a tenant over its storage limit can grant itself the right to write "
             "again, and is stopped only when it grows. A superuser makes it: see docs/operating.md.",
+        ),
+        (
+            facts["told"],
+            "Its log has tenants' statements that fail, and what their errors quote: secret values of blueprints too. "
+            "log_min_messages = log and log_min_error_statement = panic, with log_statement = none, keep them out.",
         ),
         (not facts["ssl"], "TLS is off: passwords' proofs and data cross the network in the clear."),
         (
