@@ -91,6 +91,8 @@ class DeliverWebhookWorkflow(DeliverWebhook):
                 workflow.set_current_details(
                     f"Waiting to send attempt {spent + 1}. The last try failed on our side: {reason(failure)}"
                 )
+                if workflow.info().is_continue_as_new_suggested():
+                    _continue(request, spent, 0)
 
 
 def _continue(request: DeliverWebhookInput, spent: int, wait: float) -> NoReturn:

@@ -15,7 +15,7 @@ class EndDeliveriesWorkflow(EndDeliveries):
 
     @workflow.run
     async def run(self, request: EndDeliveriesInput) -> None:
-        after, woken = 0, 0
+        after, woken = request.after, request.woken
         while True:
             page = await workflow.execute_activity_method(
                 DeliveryRecords.list_ended_deliveries,
@@ -28,6 +28,10 @@ class EndDeliveriesWorkflow(EndDeliveries):
             if page.last is None:
                 return
             after = page.last
+            if workflow.info().is_continue_as_new_suggested():
+                workflow.continue_as_new(
+                    EndDeliveriesInput(endpoint=request.endpoint, team_id=request.team_id, after=after, woken=woken)
+                )
 
 
 async def _wake(workflow_id: str) -> None:

@@ -60,6 +60,10 @@ class AttemptOutcome(Contract, frozen=True, kw_only=True):
 class EndDeliveriesInput(Contract, frozen=True, kw_only=True):
     endpoint: int
     team_id: int
+    after: int = 0
+    """The last delivery that an earlier run of this workflow woke."""
+    woken: int = 0
+    """How many those were."""
 
 
 class DeliveriesPage(Contract, frozen=True, kw_only=True):
