@@ -31,6 +31,8 @@ _OPTIONS = (
     # With a binary log a tenant could make no trigger without it; the same here, so that nothing surprises.
     "--log-bin-trust-function-creators=ON",
     "--innodb-file-per-table=ON",
+    # Of all tenants together, and in no measurement of theirs.
+    "--innodb-temp-data-file-path=ibtmp1:12M:autoextend:max:4G",
     # A few broken handshakes would shut the loopback address out.
     "--max-connect-errors=1000000",
 )
@@ -38,6 +40,13 @@ _FLAVOURED: Mapping[Flavour, tuple[str, ...]] = {
     "mariadb": (
         "--skip-symbolic-links",  # or a tenant's DATA DIRECTORY writes outside the data folder
         "--innodb-log-file-size=50331648",
+        # Other engines keep temporary tables in files that nothing bounds.
+        "--enforce-storage-engine=InnoDB",
+        "--tmp-disk-table-size=1073741824",
+        "--maximum-tmp-disk-table-size=1073741824",
+        # From 11.5 on, sorts included.
+        "--loose-max-tmp-session-space-usage=4294967296",
+        "--loose-max-tmp-total-space-usage=17179869184",
     ),
     "mysql": (
         "--secure-file-priv=NULL",

@@ -15,7 +15,7 @@ from app.engines.mysql import connections as mysql_connections
 from app.engines.postgres import connections as postgres_connections
 from app.engines.registry import open_adapter
 from tests import servers
-from tests.engines.harness import LIMITS, EngineHost, RefusedError, as_root, new_tenant, session_of, tenants
+from tests.engines.harness import LIMITS, EngineHost, RefusedError, as_root, new_tenant, refusal, session_of, tenants
 from tests.engines.postgres_host import PostgresHost
 from tests.servers import RunningServer
 
@@ -152,6 +152,27 @@ async def test_without_temp_file_limit_it_works_and_says_so(host: EngineHost) ->
         await adapter.create(tenant, LIMITS)
         await adapter.verify_login(tenant)
         await adapter.destroy(tenant)
+
+
+@pytest.mark.parametrize("engine_server", ["mysql"], indirect=True, scope="session")
+async def test_mariadb_bounds_what_lies_outside_a_tenants_database(host: EngineHost) -> None:
+    if host.flavour != "mariadb":
+        pytest.skip("this machine's server is MySQL")
+    names = ("enforce_storage_engine", "innodb_temp_data_file_path")
+    shortcomings = (await host.adapter.inspect_host()).shortcomings
+    assert not any(name in sentence for name in names for sentence in shortcomings)
+    async with tenants(host) as [tenant], session_of(host, tenant) as session:
+        for engine in ("MyISAM", "Aria"):
+            assert await refusal(session, f"CREATE TEMPORARY TABLE loose (n INT) ENGINE={engine}") is not None
+        assert await refusal(session, "SET SESSION enforce_storage_engine = NULL") is not None
+        await session.run("SET SESSION tmp_disk_table_size = 18446744073709551615")
+        assert await session.run("SELECT @@tmp_disk_table_size") == [(2**30,)]
+    await as_root(host, "SET GLOBAL enforce_storage_engine = NULL")
+    try:
+        shortcomings = (await host.adapter.inspect_host()).shortcomings
+        assert any("enforce_storage_engine" in sentence for sentence in shortcomings)
+    finally:
+        await as_root(host, "SET GLOBAL enforce_storage_engine = InnoDB")
 
 
 async def test_a_superuser_administers_postgres_too(postgres_server: RunningServer) -> None:

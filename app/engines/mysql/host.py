@@ -19,6 +19,8 @@ _VARIABLES = (
     "have_symlink",
     "disabled_storage_engines",
     "partial_revokes",
+    "enforce_storage_engine",
+    "innodb_temp_data_file_path",
 )
 # Engines that keep a tenant's rows where no other privilege is asked for: files, other servers.
 _REACHING_ENGINES = {"CONNECT", "FEDERATED", "SPIDER", "S3"}
@@ -98,8 +100,16 @@ def _shortcomings(flavour: Flavour, variables: dict[str, str]) -> list[str]:
             "skip-symbolic-links.",
         ),
         (
+            flavour is MARIADB and variables.get("enforce_storage_engine") != "InnoDB",
+            "enforce_storage_engine isn't InnoDB: temporary tables of other engines can fill the disk.",
+        ),
+        (
+            ":max:" not in variables["innodb_temp_data_file_path"].lower(),
+            "innodb_temp_data_file_path has no max: temporary tables can fill the disk.",
+        ),
+        (
             flavour is not MARIADB and "MyISAM" not in variables.get("disabled_storage_engines", ""),
-            "disabled_storage_engines doesn't name MyISAM: rows there are in no storage measurement.",
+            "disabled_storage_engines doesn't name MyISAM: their files grow past what a limit can stop.",
         ),
     )
     return [sentence for lacking, sentence in checks if lacking]
