@@ -27,9 +27,9 @@ from app.engines.placement import HostLoad
 from app.events import outbox
 from app.events.types import EventType
 from app.hosts.adapters import password_place
-from app.hosts.loads import place
 from app.plans.plans import check_quotas, limits_in_force
 from app.pool.claim import Wish, claim, note_claim
+from app.pool.eviction import place_with_room_made
 from app.store.session import fetch
 
 
@@ -129,7 +129,7 @@ async def _place(engine: Engine, region: str | None, connections: int) -> HostLo
         raise InvalidField("region", f"{engine.value} is not served in {region!r}. {served}")
     if not regions:
         raise InvalidField("db_type", f"No host serves {engine.value}.")
-    host = await place(engine, region, connections)
+    host = await place_with_room_made(engine, region, connections)
     if host is None:
         where = region or "any region"
         if all(row["closed"] for row in rows if region in (None, row["region"])):

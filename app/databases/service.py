@@ -19,6 +19,7 @@ from app.databases.teams import get_team
 from app.dispatch.starts import INTERACTIVE, Accepted, request_start
 from app.hosts.loads import loads_of
 from app.plans.plans import Quotas, check_quotas, limits_in_force
+from app.pool.eviction import make_room
 from app.store.session import fetch
 
 
@@ -116,7 +117,8 @@ async def _owned_for_update(principal: Principal, database: UUID) -> DatabaseRec
 
 async def _check_room(record: DatabaseRecord, connections: int) -> None:
     await fetch("SELECT 1 FROM engine_hosts WHERE id = $1 FOR NO KEY UPDATE", record.host_id)
+    more = connections - record.connections
     load = (await loads_of([record.host_id]))[0]
     room = load.connection_capacity - load.connections + record.connections
-    if connections > room:
+    if connections > room and not await make_room([record.host_id], databases=0, connections=more):
         raise InvalidField("connection_hard_limit", f"The database's host has room for {room} connections.")

@@ -132,7 +132,7 @@ async def test_more_connections_need_room_on_the_members_host(pool: LonePool) ->
 
 
 async def test_the_last_room_for_more_connections_is_taken_once(pool: LonePool) -> None:
-    host = await pool.api.add_host(connection_capacity=100)
+    host = await pool.api.add_host(connection_capacity=99)
     await pool.add_members(3, host)
     caller = await pool.api.caller()
     answers = await meet(pool.api.control_dsn, "engine_hosts", (caller.create(plan="launch") for _ in range(3)))
