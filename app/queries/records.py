@@ -8,34 +8,20 @@ end. A place or a read's note that such a crash forgets is one of a question tha
 """
 
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, nullcontext
 
 import msgspec
 
 from app.auth.principal import Principal
 from app.core.errors import QueryAllowanceExceeded
 from app.queries.targets import Target
-from app.store.session import fetch, fetch_one, transaction
+from app.store.session import fetch
 
 ALLOWANCES: dict[str, int | None] = {"free": 10, "pro": 500, "enterprise": None}
 """Questions a day (UTC) of a team, by its tier; None means no limit."""
 
 _TODAY = "date_trunc('day', now() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC'"
-_RESERVE = f"""
-WITH closed AS (
-    UPDATE query_executions SET finished_at = now(), counts = coalesce(counts, false),
-           outcome = CASE WHEN verdict = 'allowed' THEN 'unknown' ELSE 'abandoned' END
-    WHERE team_id = $1 AND outcome IS NULL AND created_at < now() - make_interval(secs => $6)
-)
-INSERT INTO query_executions (team_id, user_id, database_id, question, model, reserved_until)
-SELECT $1, $2, $3, $4, $5, now() + make_interval(secs => $7)
-WHERE $8::int IS NULL OR $8 > (
-    SELECT count(*) FROM query_executions
-    WHERE team_id = $1 AND created_at >= {_TODAY} AND counts IS NOT FALSE AND (counts OR reserved_until > now())
-)
-RETURNING id, set_config('synchronous_commit', 'off', true)
-"""  # noqa: S608 - an expression of ours
+# A function: counting comes after the team's lock, in one round trip.
+_TAKE = "SELECT take_question_place($1, $2, $3, $4, $5, $6, $7, $8) AS id"
 _RESETS_IN = f"SELECT ceil(extract(epoch FROM {_TODAY} + interval '1 day' - now()))::int AS seconds"  # noqa: S608
 _JUDGED = """
 UPDATE query_executions SET counts = true, sql = $2, declared_kind = $3, sql_class = $4, verdict = $5, reason = $6
@@ -48,10 +34,6 @@ UPDATE query_executions SET counts = $2, sql = $3, declared_kind = $4, sql_class
        truncated = $14, model_ms = $15, duration_ms = $16, finished_at = now()
 WHERE id = $1 AND outcome IS NULL
 """
-
-
-class _Id(msgspec.Struct, frozen=True):
-    id: int
 
 
 class Execution(msgspec.Struct, kw_only=True):
@@ -114,28 +96,10 @@ async def begin(
     """Takes a place in the day's allowance for `place_seconds`; nothing takes longer than `most_seconds` in all.
     Raises `QueryAllowanceExceeded`."""
     started, allowance = time.monotonic(), ALLOWANCES[target.tier]
-    async with _counting(target.team_id) if allowance is not None else nullcontext():
-        row = await fetch_one(
-            _Id,
-            _RESERVE,
-            target.team_id,
-            principal.user_id,
-            target.id,
-            question,
-            model,
-            most_seconds,
-            place_seconds,
-            allowance,
-        )
-    if row is None:
+    [row] = await fetch(
+        _TAKE, target.team_id, principal.user_id, target.id, question, model, most_seconds, place_seconds, allowance
+    )
+    if row["id"] is None:
         assert allowance is not None
         raise QueryAllowanceExceeded(allowance, max(1, int((await fetch(_RESETS_IN))[0]["seconds"])))
-    return Execution(id=row.id, started=started)
-
-
-@asynccontextmanager
-async def _counting(team: int) -> AsyncIterator[None]:
-    """Counting and taking, as one: a statement of the block sees every place of the team's that was taken before."""
-    async with transaction():
-        await fetch("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", f"headwater questions {team}")
-        yield
+    return Execution(id=row["id"], started=started)
