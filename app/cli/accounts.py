@@ -12,6 +12,7 @@ from app.auth.users import QUERY_CLASSES, TIERS, NewUser, TeamSettings
 from app.cli.numbers import POSITIVE
 from app.cli.output import shown
 from app.cli.running import store
+from app.core.clock import utc_now
 
 _TIER = click.Choice(TIERS)
 
@@ -113,4 +114,6 @@ def _time(text: str | None) -> datetime | None:
         raise click.BadParameter("expected ISO 8601, such as 2030-01-31T00:00:00+00:00") from None
     if time.tzinfo is None:
         raise click.BadParameter("the time needs an offset, such as Z or +02:00")
+    if time <= utc_now():
+        raise click.BadParameter("this time has passed")
     return time

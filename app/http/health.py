@@ -1,16 +1,18 @@
-"""Whether this process lives, and whether it can serve. For orchestrators; no key is needed."""
+"""Whether this process lives, and whether it can serve. Orchestrators ask with GET or HEAD, and need no key."""
 
-from litestar import MediaType, Response, get
+from litestar import HttpMethod, MediaType, Response, route
 
 from app.store.session import fetch
 
+_METHODS = (HttpMethod.GET, HttpMethod.HEAD)
 
-@get("/health/live")
+
+@route("/health/live", http_method=_METHODS)
 async def live() -> dict[str, str]:
     return {"status": "live"}
 
 
-@get("/health/ready")
+@route("/health/ready", http_method=_METHODS)
 async def ready() -> Response[dict[str, str]]:
     """503 while our own database can't be reached. Temporal is not asked: without it the API still serves."""
     try:

@@ -106,6 +106,8 @@ async def test_only_a_digest_of_a_key_is_stored(shared: LoneApi) -> None:
 async def test_health_needs_no_key(shared: LoneApi) -> None:
     for path in ("/health/live", "/health/ready"):
         assert (await shared.http.get(path)).status_code == 200
+        asked = await shared.http.head(path)
+        assert (asked.status_code, asked.content) == (200, b"")
 
 
 async def test_the_right_key_of_another_case_is_unknown(shared: LoneApi) -> None:

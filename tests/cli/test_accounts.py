@@ -85,6 +85,7 @@ async def test_a_key_for_people(headwater: Headwater) -> None:
         (("--scopes", "databases:*", "--name", " "), "name", 1),
         (("--scopes", "databases:*", "--expires-at", "tomorrow"), "ISO 8601", 2),
         (("--scopes", "databases:*", "--expires-at", "2030-01-31"), "offset", 2),
+        (("--scopes", "databases:*", "--expires-at", "2020-01-31T00:00:00Z"), "has passed", 2),
     ],
 )
 async def test_a_key_that_cannot_be(headwater: Headwater, options: tuple[str, ...], said: str, exit_code: int) -> None:
