@@ -10,7 +10,7 @@ from temporalio.client import Client, WorkflowFailureError
 from temporalio.worker import Worker
 
 import workflows
-from app.contracts.queues import CONTROL_QUEUE, engine_queue
+from app.contracts.queues import CONTROL_QUEUE
 from tests.support.tools import tools
 from tests.workflows.misfits import DEEDS, Wayward
 from workers.runner import build_worker, sandbox
@@ -84,7 +84,6 @@ async def test_the_sandbox_refuses_it(client: Client, deed: str) -> None:
     assert "Cannot access" in str(refused.value.cause)
 
 
-@pytest.mark.parametrize("queue", [CONTROL_QUEUE, engine_queue("test-2")])
-async def test_the_workers_use_that_sandbox(client: Client, queue: str) -> None:
-    worker = build_worker(client, queue, tools())
+async def test_the_control_worker_uses_that_sandbox(client: Client) -> None:
+    worker = build_worker(client, CONTROL_QUEUE, tools())
     assert type(worker.config()["workflow_runner"]) is type(sandbox())
