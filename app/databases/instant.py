@@ -36,7 +36,7 @@ WITH member AS (
     UPDATE databases d SET
         team_id = $10, created_by_id = key.user_id, name = $11, plan = $12, storage_hard_limit_gb = $13,
         connection_hard_limit = $14, warning_threshold_pct = $15,
-        position = nextval(pg_get_serial_sequence('databases', 'position')),
+        position = DEFAULT,
         created_at = $16, updated_at = $16, provisioned_at = $16
     FROM member, key WHERE d.id = member.id RETURNING d.id
 )

@@ -50,7 +50,7 @@ WITH chosen AS (
 UPDATE databases d SET
     team_id = $3, created_by_id = $4, name = $5, plan = $6, storage_hard_limit_gb = $7, connection_hard_limit = $8,
     warning_threshold_pct = $9, connections = $10, limits_revision = limits_revision + (connections <> $10)::int,
-    position = nextval(pg_get_serial_sequence('databases', 'position')),
+    position = DEFAULT,
     created_at = now(), updated_at = now(), provisioned_at = now()
 FROM chosen, engine_hosts h, teams t WHERE d.id = chosen.id AND h.id = d.host_id AND t.id = $3
 RETURNING d.*, t.name AS team_name, h.host, h.port
