@@ -49,6 +49,7 @@ class _Due(msgspec.Struct, frozen=True, kw_only=True):
     revoked: bool
     slow_failures: int
     circuit_open: bool
+    last_success_at: datetime | None
     secret_ids: list[UUID]
     secrets_sealed: list[bytes]
 
@@ -110,7 +111,8 @@ class Attempts:
                 return await self._wait_for_the_probe(due)
             answer = await self._sender.send(due.url, *self._signed(due), party=party_of(due.team_id))
         outcome = await self._record(due, answer)
-        await circuit.note(due.endpoint_id, answer, probing=probing)
+        if not (answer.delivered and circuit.is_known_well(due.slow_failures, due.last_success_at)):
+            await circuit.note(due.endpoint_id, answer, probing=probing)
         if answer.code is not None:
             self._gate.reopen(due.endpoint_id)
         return outcome
@@ -191,7 +193,8 @@ def body_of(payload: str) -> bytes:
 _DUE = """
 SELECT d.id, d.webhook_id, d.endpoint_id, w.team_id, d.event_type, d.status, d.round, d.spent, d.round_started_at,
        d.next_attempt_at, d.error_message, coalesce(d.payload, e.payload::text) AS payload, w.url,
-       w.revoked_at IS NOT NULL AS revoked, w.slow_failures, coalesce(w.circuit_until > now(), false) AS circuit_open,
+       w.revoked_at IS NOT NULL AS revoked, w.slow_failures, w.last_success_at,
+       coalesce(w.circuit_until > now(), false) AS circuit_open,
        ARRAY(SELECT s.uuid FROM webhook_secrets s WHERE s.endpoint_id = w.id
              AND (s.expires_at IS NULL OR s.expires_at > now()) ORDER BY s.id DESC) AS secret_ids,
        ARRAY(SELECT s.secret_sealed FROM webhook_secrets s WHERE s.endpoint_id = w.id

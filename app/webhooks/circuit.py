@@ -5,6 +5,9 @@ answers, is alive, and the schedule alone decides when it is asked again. Kept i
 workers know, also after a restart.
 """
 
+from datetime import datetime
+
+from app.core.clock import utc_now
 from app.egress.sender import Answer
 from app.store.session import fetch
 
@@ -20,6 +23,13 @@ _FRESH_SECONDS = 1.0
 
 def is_broken(slow_failures: int) -> bool:
     return slow_failures >= BREAKS_AT
+
+
+def is_known_well(slow_failures: int, last_success_at: datetime | None) -> bool:
+    """Whether one more success would change nothing: another was noted a moment ago."""
+    if slow_failures or last_success_at is None:
+        return False
+    return 0 <= (utc_now() - last_success_at).total_seconds() < _FRESH_SECONDS
 
 
 async def take_probe(endpoint: int) -> bool:
