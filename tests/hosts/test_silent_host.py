@@ -20,7 +20,9 @@ from tests.support.waiting import until
 
 SILENT, WELL = 30, 10
 """Databases placed on each: on the silent one more than a worker has places."""
-WELL_SECONDS = 30
+ALL_SECONDS = 40
+"""From the last create until everything is active. Steps without turns take longer even on a machine with nothing else
+to do: each waits for the host itself."""
 
 
 @asynccontextmanager
@@ -72,10 +74,10 @@ async def test_it_starves_nobody_and_its_databases_move(service: RunningService)
         began = time.monotonic()
         waited = await asyncio.gather(*(caller.create(wait=True) for _ in range(WELL)))
         assert {answer.status_code for answer in waited} == {201}
-        assert time.monotonic() - began < WELL_SECONDS
 
         async def all_moved() -> bool:
             counts = await active()
             return silent not in counts and sum(counts.values()) == SILENT + WELL
 
         await until(all_moved, timeout=120)
+        assert time.monotonic() - began < ALL_SECONDS
