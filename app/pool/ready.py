@@ -17,7 +17,8 @@ Row = TypeVar("Row", bound=msgspec.Struct)
 FIND = f"""
 SELECT m.*, m.xmin AS version, now() AS at, t.name AS team_name, h.host, h.port
 FROM databases m JOIN engine_hosts h ON h.id = m.host_id, teams t
-WHERE {READY} AND m.connections = $3 AND t.id = $4 AND m.id <> ALL ($5::bigint[])
+WHERE {READY} AND m.connections = $3 AND m.limits_applied >= m.limits_revision
+  AND t.id = $4 AND m.id <> ALL ($5::bigint[])
 ORDER BY m.position LIMIT 1
 """  # noqa: S608 - our own words
 
@@ -40,9 +41,9 @@ class ReadyMembers:
 
     @asynccontextmanager
     async def look(self, wish: Wish, kind: type[Row]) -> AsyncIterator[Found[Row] | None]:
-        """The oldest ready member that has just the connections that are wanted, or None. What claims it belongs in the
-        block: no other look of this process finds it meanwhile. `kind` may have columns of `databases`, and
-        `team_name`, the wish's, `host` and `port`."""
+        """The oldest ready member that has just the connections that are wanted, in force, or None. What claims it
+        belongs in the block: no other look of this process finds it meanwhile. `kind` may have columns of `databases`,
+        and `team_name`, the wish's, `host` and `port`."""
         async with self._looking:
             found = await self._find(wish, kind)
             if found is not None:

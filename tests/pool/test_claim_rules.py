@@ -152,6 +152,13 @@ async def test_limits_that_differ_are_asked_for_and_the_answer_says_so(pool: Lon
     assert dict(row) == {"connections": 3, "limits_revision": 1, "limits_applied": 0}
 
 
+async def test_a_member_whose_limits_are_not_in_force_yet(pool: LonePool) -> None:
+    (member,) = await pool.add_members(1, await pool.api.add_host(), limits_revision=1)
+    caller = await pool.api.caller()
+    assert body_of(await caller.create(), 201)["message"] == "Database created; its limits follow in a moment."
+    assert f"apply-limits/{member}/1" in await promised()
+
+
 async def test_one_key_claims_one(pool: LonePool) -> None:
     await pool.add_members(3, await pool.api.add_host())
     caller, key = await pool.api.caller(), str(uuid4())
