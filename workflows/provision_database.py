@@ -50,7 +50,7 @@ class ProvisionDatabaseWorkflow(ProvisionDatabase):
                 await (_create_at_hand(request, placement) if at_hand else _create(request, placement, round_))
                 break
             except FailureError as failure:
-                if is_cancelled_exception(failure) or failure_type(failure) == NOT_WANTED:
+                if _is_the_end(failure):
                     raise
                 last = placement
                 if not at_hand or failure_type(failure) == NAME_TAKEN:
@@ -84,6 +84,14 @@ class ProvisionDatabaseWorkflow(ProvisionDatabase):
         await record(ControlActivities.abandon_provisioning, request.database, "record it as deleted", at_hand=False)
         await remove_from_host(request, at_hand=False)
         workflow.set_current_details("Cancelled; nothing is left of it.")
+
+
+def _is_the_end(failure: FailureError) -> bool:
+    """Cancelled from outside, or not wanted. A worker that leaves cancels what it has at hand, and means nothing by
+    it."""
+    if is_cancelled_exception(failure):
+        return workflow.cancellation_reason() is not None
+    return failure_type(failure) == NOT_WANTED
 
 
 async def _create_at_hand(request: ProvisionDatabaseInput, placement: Placement) -> None:

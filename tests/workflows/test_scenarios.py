@@ -6,10 +6,12 @@ from dataclasses import replace
 import msgspec
 import pytest
 from temporalio.client import Client, WorkflowFailureError
+from temporalio.exceptions import CancelledError
 
 from app.contracts.control import HostFailure
 from app.contracts.engine import ENGINE_REFUSED, HOST_UNAVAILABLE, STORE_UNAVAILABLE
 from app.contracts.queues import engine_queue, provision_workflow_id
+from app.dispatch.starts import TASK_TIMEOUT
 from tests.workflows.fakes import Script, fails
 from tests.workflows.scenarios import CANCELLING_DELETE, DELETED, FIRST, REGION, SCENARIOS
 from tests.workflows.stage import begin, play, says, workers
@@ -42,6 +44,7 @@ async def test_deleting_cancels_a_provisioning_under_way(client: Client) -> None
             SCENARIOS["provision-active"].request,
             id=provision_workflow_id(CANCELLING_DELETE.database),
             task_queue=engine_queue(REGION),
+            task_timeout=TASK_TIMEOUT,
         )
         await asyncio.wait_for(making.hanging.wait(), 10)
         deleting = await begin(client, deletion)
@@ -82,3 +85,25 @@ async def test_without_an_engine_worker_it_names_the_queue_that_nobody_serves(cl
         handle = await begin(client, replace(scenario, request=elsewhere))
         await says(handle, "no worker serves the task queue `engine:nowhere-9`")
         await handle.terminate()
+
+
+async def test_a_worker_that_leaves_in_the_middle_cancels_nothing(client: Client) -> None:
+    making, after = Script(hangs=frozenset({"create_database"})), Script()
+    async with workers(client, making):
+        handle = await begin(client, SCENARIOS["provision-active"])
+        await asyncio.wait_for(making.hanging.wait(), 10)
+    async with workers(client, after):
+        await asyncio.wait_for(handle.result(), 30)
+    assert making.calls == ["create_database"]
+    assert set(after.calls) == {"create_database"}
+
+
+def _leaves() -> None:
+    raise CancelledError("the worker is leaving")
+
+
+async def test_an_attempt_that_is_cut_off_by_its_worker_is_made_again(client: Client) -> None:
+    script = Script({"create_database": [_leaves, _leaves]})
+    played = await play(client, SCENARIOS["provision-active"], script)
+    assert script.calls == ["create_database"] * 3
+    assert "Active on" in played.details
