@@ -12,9 +12,14 @@ from app.store.session import fetch
 
 _LONGEST_SECONDS = 60.0
 """What a process that dies in between leaves on record."""
+# In the order in which measurements write them, or the two could wait for each other.
 _MARK = """
+WITH marked AS (
+    SELECT u.id FROM database_usage u JOIN databases d ON d.id = u.database_id
+    WHERE d.uuid = any($1::uuid[]) ORDER BY u.database_id FOR NO KEY UPDATE OF u
+)
 UPDATE database_usage u SET own_login_until = clock_timestamp() + make_interval(secs => $2)
-FROM databases d WHERE d.id = u.database_id AND d.uuid = any($1::uuid[])
+FROM marked WHERE u.id = marked.id
 """
 
 
