@@ -12,6 +12,8 @@ from litestar.types import ASGIApp, HTTPReceiveMessage, Message, Receive, Receiv
 
 from app.core.errors import MalformedJSON
 
+_EARLY_BYTES = 64 * 1024
+"""Bodies up to this size are asked for at once, and come while the key is looked up."""
 _MOST_BYTES = 16 * 1024 * 1024
 _MOST_SECONDS = 5.0
 
@@ -29,10 +31,12 @@ class UnreadBodies:
         unread = True
         # Whoever asks first sends nothing to a refusal.
         asks_first = any(name == b"expect" and value.lower() == b"100-continue" for name, value in scope["headers"])
+        early = asyncio.create_task(_receive(receive)) if _is_small(scope) and not asks_first else None
 
         async def receive_noting_the_end() -> HTTPReceiveMessage | ReceiveMessage:
-            nonlocal unread
-            message = await receive()
+            nonlocal unread, early
+            coming, early = early or receive(), None
+            message = await coming
             cut_short = unread and message["type"] == "http.disconnect"
             unread = message["type"] == "http.request" and bool(message.get("more_body"))
             if cut_short:
@@ -52,7 +56,20 @@ class UnreadBodies:
                 message = await receive_noting_the_end()
                 size += len(message["body"]) if message["type"] == "http.request" else 0
 
-        await self._app(scope, receive_noting_the_end, send_when_read)
+        try:
+            await self._app(scope, receive_noting_the_end, send_when_read)
+        finally:
+            if early is not None:
+                early.cancel()
+
+
+async def _receive(receive: Receive) -> HTTPReceiveMessage | ReceiveMessage:
+    return await receive()
+
+
+def _is_small(scope: Scope) -> bool:
+    sizes = [value for name, value in scope["headers"] if name == b"content-length"]
+    return len(sizes) == 1 and sizes[0].isdigit() and int(sizes[0]) <= _EARLY_BYTES
 
 
 def _has_body(scope: Scope) -> bool:
