@@ -70,9 +70,10 @@ async def test_a_worker_tells_of_its_work(service: RunningService, caller: Calle
 
 
 async def test_the_api_counts_what_it_hands_to_temporal(service: RunningService, caller: Caller) -> None:
-    await caller.created()
+    made = await caller.created()
+    assert (await caller.delete(f"/databases/{made['uuid']}")).status_code == 200
     page = await scrape(service.http)
-    assert page.value("headwater_workflow_starts_total", workflow="ProvisionDatabase", outcome="started") >= 1
+    assert page.value("headwater_workflow_starts_total", workflow="DeleteDatabase", outcome="started") >= 1
 
 
 async def test_a_port_of_its_own_keeps_the_page_off_the_public_one(service: RunningService) -> None:

@@ -9,10 +9,12 @@ from temporalio.client import Client
 
 from app.contracts.queues import provision_workflow_id
 from app.core.temporal import connect
+from app.dispatch.provisionings import take_up
+from app.dispatch.starts import start_all
 from app.reconcile.reviving import revive
 from app.store.session import fetch
 from tests.support.client import Caller
-from tests.support.service import RunningService
+from tests.support.service import REGION, RunningService
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.usefixtures("records")
@@ -40,11 +42,7 @@ async def test_a_provisioning_whose_workflow_was_terminated_goes_on(
         answer = await caller.create("left-alone")
         uuid = answer.json()["data"]["uuid"]
         handle = client.get_workflow_handle(provision_workflow_id(UUID(uuid)))
-
-        async def started() -> bool:
-            return not await fetch("SELECT 1 FROM workflow_starts WHERE input ->> 'database' = $1", uuid)
-
-        await until(started)
+        assert await start_all(client, await take_up(REGION, 10)) == []
         await fetch(f"UPDATE databases SET created_at = {AGO} WHERE uuid = $1", UUID(uuid))
 
         async def listed() -> bool:
