@@ -70,6 +70,26 @@ async def test_places_come_back(asked_by_the_system: NameServer) -> None:
     assert not lookups._lanes
 
 
+async def test_what_nobody_waits_for_is_not_begun(names: NameServer) -> None:
+    dead = [f"dead-{number}.example.com" for number in range(40)]
+    names.silent.update(dead)
+    names.answers, names.patience = {NAME: [["192.0.2.1"]]}, 3
+    begun: list[str] = []
+
+    async def resolve(host: str) -> list[str]:
+        begun.append(host)
+        return await names.resolve(host)
+
+    lookups = Lookups(resolve)
+    given_up = [asyncio.create_task(lookups.addresses(host, "team-1")) for host in dead]
+    await asyncio.sleep(0.2)
+    for one in given_up:
+        one.cancel()
+    await asyncio.gather(*given_up, return_exceptions=True)
+    assert await asyncio.wait_for(lookups.addresses(NAME, "team-1"), 20) == ["192.0.2.1"]
+    assert begun == [*dead[:8], NAME]
+
+
 async def test_a_name_is_looked_up_once_at_a_time(names: NameServer) -> None:
     names.answers = {NAME: [["192.0.2.1"], ["192.0.2.2"], ["192.0.2.3"]]}
     lookups = Lookups(names.resolve)
