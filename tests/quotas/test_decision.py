@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.contracts.base import DatabaseStatus, PauseReason
-from app.quotas.decision import GROWTH_LOOKS, Standing, Verdict, judge
+from app.quotas.decision import GROWTH_LOOKS, HELD_UP, Standing, Verdict, judge
 
 MIB = 2**20
 LIMIT = 100 * MIB
@@ -181,6 +181,7 @@ def test_what_storage_paused_comes_back_when_there_is_room() -> None:
         paused_reason=st.sampled_from([None, *PauseReason]),
         frozen=st.booleans(),
         access_settled=st.booleans(),
+        unsettled_since=st.sampled_from([None, NOW - 2 * HELD_UP, NOW]),
         limit_bytes=st.floats(1, 1e12),
         warning_pct=st.integers(1, 100),
         runtime_limit_seconds=st.none() | st.floats(0, 1e7),

@@ -67,7 +67,7 @@ async def test_a_tenant_that_holds_all_its_connections_is_well(service: RunningS
 
 async def test_what_a_host_holds_and_no_record_names(service: RunningService) -> None:
     adapters = Adapters(service.box)
-    rows = await fetch("SELECT id FROM engine_hosts WHERE engine = $1", Engine.POSTGRES.value)
+    rows = await fetch("SELECT id FROM engine_hosts WHERE engine = $1 ORDER BY id", Engine.POSTGRES.value)
     adapter = await adapters.of_host(rows[0]["id"])
     stray = Tenant(name=engine_name(), password=engine_password(), marker=marker(uuid4()))
     try:

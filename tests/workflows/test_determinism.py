@@ -85,5 +85,6 @@ async def test_the_sandbox_refuses_it(client: Client, deed: str) -> None:
 
 
 async def test_the_control_worker_uses_that_sandbox(client: Client) -> None:
-    worker = build_worker(client, CONTROL_QUEUE, tools())
-    assert type(worker.config()["workflow_runner"]) is type(sandbox())
+    # A worker holds its queue from when it is built until it has run.
+    async with build_worker(client, CONTROL_QUEUE, tools()) as worker:
+        assert type(worker.config()["workflow_runner"]) is type(sandbox())
