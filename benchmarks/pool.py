@@ -22,8 +22,8 @@ from benchmarks.stack import running_stack
 _CREATES = 150
 _POOL = 30
 _PAUSE_SECONDS = (0.15, 0.35)
-"""Between two creates, so that the refill keeps up: it works while the next one is measured. At random, or each create
-would meet it at the same step."""
+"""Before each, create or transaction, so that the refill keeps up: it works while the next one is measured. At random,
+or each would meet it at the same step."""
 _BURST = 60
 _ROUNDS = 3
 _READY = "SELECT count(*) FROM databases WHERE team_id IS NULL AND status = 'active' AND engine = 'postgres'"
@@ -57,10 +57,13 @@ async def _from_pool(stack: StackFile, creates: int) -> None:
     assert address.port is not None
     ours, raw = [], []
     with LeanConnection(address.hostname, address.port) as api:
-        for _ in range(creates):
-            ours.append(_time_create(api, stack.api_key))
-            raw.append(await _time_transaction(control))
+        # In a random order: what comes right after another finds two awake processors, and everything at hand.
+        for create in random.sample([True, False], 2 * creates, counts=[creates, creates]):
             await asyncio.sleep(random.uniform(*_PAUSE_SECONDS))
+            if create:
+                ours.append(_time_create(api, stack.api_key))
+            else:
+                raw.append(await _time_transaction(control))
     await control.close()
     print("| from the pool | p50 | p95 | p99 | most |\n|---|---|---|---|---|")
     for name, times in (("a create", ours), ("three statements and their commit", raw)):
