@@ -7,6 +7,11 @@ from app.contracts.base import Engine
 MAX_FAULTS = 20
 """More are counted, not told: nobody reads them, and a hostile script could make them by the million."""
 
+Finding = tuple[int, str]
+"""An offset, and what is wrong there."""
+Remark = tuple[str, str]
+"""The name of a rule, and what it tells of a statement."""
+
 
 @dataclass(frozen=True, slots=True)
 class Fault:

@@ -5,6 +5,7 @@ from app.blueprints.mysql import contents, grammar, kinds, refusals, settings
 from app.blueprints.mysql.definer import find_definer
 from app.blueprints.mysql.notices import Watch
 from app.blueprints.mysql.reader import Reader
+from app.blueprints.mysql.second_opinion import SecondOpinion
 from app.contracts.base import Engine
 from app.sql.mysql.lexer import Kind
 from app.sql.mysql.splitter import Statement, split
@@ -26,7 +27,7 @@ class _Analyzer:
         self._thorough = thorough
         self._analysis = Analysis(Engine.MYSQL)
         self._watch = Watch(self._analysis)
-        self._opinion = grammar.SecondOpinion()
+        self._opinion = SecondOpinion()
 
     def run(self) -> Analysis:
         result = split(self._script, single=self._single)

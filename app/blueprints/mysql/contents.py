@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from app.blueprints.analysis import Finding
 from app.blueprints.mysql import settings
 from app.blueprints.mysql.kinds import Description
 from app.blueprints.mysql.reader import Reader
@@ -19,10 +20,9 @@ _TABLE_PHRASES = (
     ("discard", "partition"),
     ("import", "partition"),
 )
-Found = tuple[int, str]
 
 
-def refusals(reader: Reader, what: Description) -> Iterator[Found]:
+def refusals(reader: Reader, what: Description) -> Iterator[Finding]:
     """Each with its place."""
     if what.kind == "SET" and (reason := settings.refusal(reader)):
         yield reader.start, reason
@@ -36,7 +36,7 @@ def refusals(reader: Reader, what: Description) -> Iterator[Found]:
         yield reader.item(index).start, "RELEASE_ALL_LOCKS would end locks that are not yours; name those you hold"
 
 
-def foreign_names(reader: Reader, what: Description) -> Iterator[Found]:
+def foreign_names(reader: Reader, what: Description) -> Iterator[Finding]:
     """A name with another database's before it; the reader has just taken it. What is a database to MySQL may be a
     schema elsewhere."""
     if what.object and reader.database is not None:
@@ -46,13 +46,13 @@ def foreign_names(reader: Reader, what: Description) -> Iterator[Found]:
         yield reader.start, message
 
 
-def _files(reader: Reader) -> Iterator[Found]:
+def _files(reader: Reader) -> Iterator[Finding]:
     for words in _FILE_PHRASES:
         if (index := reader.find(*words)) is not None:
             yield reader.item(index).start, FILES.format(kind=" ".join(words).removesuffix(" (").upper())
 
 
-def _table_options(reader: Reader) -> Iterator[Found]:
+def _table_options(reader: Reader) -> Iterator[Finding]:
     for words in _TABLE_PHRASES:
         if (index := reader.find(*words)) is not None:
             yield reader.item(index).start, FILES.format(kind=" ".join(words).upper())
@@ -60,7 +60,7 @@ def _table_options(reader: Reader) -> Iterator[Found]:
         yield found[0], f"the engine {found[1]} keeps rows outside this database; use InnoDB"
 
 
-def engine(reader: Reader) -> Found | None:
+def engine(reader: Reader) -> Finding | None:
     """The storage engine that a table is given, and where."""
     for index, word in enumerate(reader.words):
         if word == "engine":

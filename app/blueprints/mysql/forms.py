@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
+from app.blueprints.analysis import Finding
 from app.blueprints.mysql.kinds import Description
 from app.blueprints.mysql.reader import Reader
 from app.sql.mysql.lexer import Kind
@@ -10,23 +11,22 @@ _QUERIES = frozenset({"select", "with", "values", "table", "("})
 _ROWS = frozenset({"values", "value"})
 _NO_EQUALS = frozenset({"names", "character", "charset", "transaction", "password", "role", "default", "statement"})
 _AFTER_DROPPED = frozenset({"restrict", "cascade", "wait", "nowait", ","})
-Found = tuple[int, str]
 
 
-def errors(reader: Reader, what: Description) -> Iterator[Found]:
+def errors(reader: Reader, what: Description) -> Iterator[Finding]:
     """The reader stands after the statement's name."""
     if check := _FORMS.get(what.kind):
         yield from check(reader)
 
 
-def _expected(reader: Reader, what: str) -> Found:
+def _expected(reader: Reader, what: str) -> Finding:
     here = reader.peek()
     if here is None:
         return reader.item(-1).end, f"{what} is expected at the end"
     return here.start, f'{what} is expected, not "{here.text[:60]}"'
 
 
-def _insert(reader: Reader) -> Iterator[Found]:
+def _insert(reader: Reader) -> Iterator[Finding]:
     if reader.take("partition"):
         _skip_parentheses(reader)
     if reader.word() == "(" and reader.word(1) not in _QUERIES:
@@ -39,7 +39,7 @@ def _insert(reader: Reader) -> Iterator[Found]:
         yield _expected(reader, "VALUES, SET or SELECT")
 
 
-def _rows(reader: Reader) -> Iterator[Found]:
+def _rows(reader: Reader) -> Iterator[Finding]:
     while True:
         reader.take("row")
         if reader.word() != "(":
@@ -52,12 +52,12 @@ def _rows(reader: Reader) -> Iterator[Found]:
         yield _expected(reader, "a comma or the end")
 
 
-def _assigns(reader: Reader) -> Iterator[Found]:
+def _assigns(reader: Reader) -> Iterator[Finding]:
     if reader.take_name() is None or reader.word() not in ("=", ".", ":"):
         yield _expected(reader, "column = value")
 
 
-def _update(reader: Reader) -> Iterator[Found]:
+def _update(reader: Reader) -> Iterator[Finding]:
     index = reader.find("set")
     if index is None:
         yield _expected(reader, "SET")
@@ -66,12 +66,12 @@ def _update(reader: Reader) -> Iterator[Found]:
     yield from _assigns(reader)
 
 
-def _set(reader: Reader) -> Iterator[Found]:
+def _set(reader: Reader) -> Iterator[Finding]:
     if not set(reader.words) & (_NO_EQUALS | {"="}):
         yield _expected(reader, "variable = value")
 
 
-def _drop(reader: Reader) -> Iterator[Found]:
+def _drop(reader: Reader) -> Iterator[Finding]:
     while reader.take(","):
         if reader.take_name() is None:
             yield _expected(reader, "a name")
@@ -80,42 +80,42 @@ def _drop(reader: Reader) -> Iterator[Found]:
         yield _expected(reader, "the end")
 
 
-def _drop_index(reader: Reader) -> Iterator[Found]:
+def _drop_index(reader: Reader) -> Iterator[Finding]:
     if not reader.take("on") or reader.take_name() is None:
         yield _expected(reader, "ON and a table's name")
 
 
-def _truncate(reader: Reader) -> Iterator[Found]:
+def _truncate(reader: Reader) -> Iterator[Finding]:
     if reader.peek() is not None and reader.word() not in ("wait", "nowait"):
         yield _expected(reader, "the end")
 
 
-def _rename(reader: Reader) -> Iterator[Found]:
+def _rename(reader: Reader) -> Iterator[Finding]:
     reader.take("wait")
     if not reader.take("to") or reader.take_name() is None:
         yield _expected(reader, "TO and the new name")
 
 
-def _view(reader: Reader) -> Iterator[Found]:
+def _view(reader: Reader) -> Iterator[Finding]:
     if reader.word() == "(":
         _skip_parentheses(reader)
     if not reader.take("as") or reader.word() not in _QUERIES:
         yield _expected(reader, "AS and a SELECT")
 
 
-def _routine(reader: Reader) -> Iterator[Found]:
+def _routine(reader: Reader) -> Iterator[Finding]:
     if reader.word() != "(":
         yield _expected(reader, "( with the parameters")
 
 
-def _trigger(reader: Reader) -> Iterator[Found]:
+def _trigger(reader: Reader) -> Iterator[Finding]:
     if reader.word() not in ("before", "after"):
         yield _expected(reader, "BEFORE or AFTER")
     elif reader.find("for", "each", "row") is None:
         yield reader.start, "FOR EACH ROW is missing"
 
 
-def _select(reader: Reader) -> Iterator[Found]:
+def _select(reader: Reader) -> Iterator[Finding]:
     index = reader.find("ilike")
     if index is not None and index + 1 < len(reader.tokens) and reader.tokens[index + 1].kind is Kind.STRING:
         yield reader.item(index).start, "ILIKE is PostgreSQL's; LIKE ignores case with most collations"
@@ -132,7 +132,7 @@ def _skip_parentheses(reader: Reader) -> None:
     reader.at = len(reader.words)
 
 
-_FORMS: dict[str, Callable[[Reader], Iterator[Found]]] = {
+_FORMS: dict[str, Callable[[Reader], Iterator[Finding]]] = {
     "INSERT": _insert,
     "REPLACE": _insert,
     "UPDATE": _update,

@@ -7,14 +7,13 @@ makes itself is empty and nobody waits for it, so the rules about blocking and a
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from app.blueprints.analysis import Analysis
+from app.blueprints.analysis import Analysis, Remark
 from app.blueprints.mysql import contents, settings
 from app.blueprints.mysql.kinds import Description
 from app.blueprints.mysql.reader import Reader
 
 MAX_NAME = 64
-Found = tuple[str, str]
-Rule = Callable[[Reader, Description, set[str]], Iterator[Found]]
+Rule = Callable[[Reader, Description, set[str]], Iterator[Remark]]
 
 
 @dataclass(slots=True)
@@ -41,21 +40,21 @@ class Watch:
                 self.analysis.notice("identifier-too-long", offset, f"{what.object} is longer than 64 characters")
 
 
-def _drop_table(reader: Reader, what: Description, made: set[str]) -> Iterator[Found]:
+def _drop_table(reader: Reader, what: Description, made: set[str]) -> Iterator[Remark]:
     yield "ban-drop-table", f"DROP TABLE deletes {', '.join(_names(reader, what))} with all rows"
 
 
-def _truncate(reader: Reader, what: Description, made: set[str]) -> Iterator[Found]:
+def _truncate(reader: Reader, what: Description, made: set[str]) -> Iterator[Remark]:
     yield "ban-truncate", f"TRUNCATE deletes all rows of {what.object}"
 
 
-def _without_where(reader: Reader, what: Description, made: set[str]) -> Iterator[Found]:
+def _without_where(reader: Reader, what: Description, made: set[str]) -> Iterator[Remark]:
     if reader.find("where") is None and reader.find("limit") is None and reader.find("join") is None:
         does = "deletes" if what.kind == "DELETE" else "changes"
         yield "where-require", f"{what.kind} without WHERE {does} all rows of {what.object}"
 
 
-def _create_index(reader: Reader, what: Description, made: set[str]) -> Iterator[Found]:
+def _create_index(reader: Reader, what: Description, made: set[str]) -> Iterator[Remark]:
     on = reader.find("on")
     if on is None:
         return
@@ -67,19 +66,19 @@ def _create_index(reader: Reader, what: Description, made: set[str]) -> Iterator
             yield "unique-index-on-rows", f"CREATE UNIQUE INDEX fails if {table} holds duplicates"
 
 
-def _rename(reader: Reader, what: Description, made: set[str]) -> Iterator[Found]:
+def _rename(reader: Reader, what: Description, made: set[str]) -> Iterator[Remark]:
     if what.object not in made:
         yield "renaming-table", f"renaming {what.object} breaks whoever still uses the old name"
 
 
-def _engine(reader: Reader, what: Description, made: set[str]) -> Iterator[Found]:
+def _engine(reader: Reader, what: Description, made: set[str]) -> Iterator[Remark]:
     found = contents.engine(reader)
     if found is not None and found[1].lower() != "innodb":
         name = found[1]
         yield "use-innodb", f"{name} has no transactions, survives no crash, and hosts may not offer it; InnoDB does"
 
 
-def _alter_table(reader: Reader, what: Description, made: set[str]) -> Iterator[Found]:
+def _alter_table(reader: Reader, what: Description, made: set[str]) -> Iterator[Remark]:
     table = what.object or ""
     depth = 0
     first = reader.at
@@ -90,7 +89,7 @@ def _alter_table(reader: Reader, what: Description, made: set[str]) -> Iterator[
             yield from _change(reader, index, table, table in made)
 
 
-def _change(reader: Reader, index: int, table: str, is_new: bool) -> Iterator[Found]:
+def _change(reader: Reader, index: int, table: str, is_new: bool) -> Iterator[Remark]:
     words = [*reader.words[index : index + 3], "", ""]
     if words[0] == "drop" and words[1] not in _DROPPED_PARTS:
         reader.at = index + 1 + (words[1] == "column")
@@ -129,12 +128,12 @@ _DROPPED_PARTS = frozenset(
 )
 
 
-def _set(reader: Reader, what: Description, made: set[str]) -> Iterator[Found]:
+def _set(reader: Reader, what: Description, made: set[str]) -> Iterator[Remark]:
     if message := settings.surprise(reader):
         yield "character-set", message
 
 
-def _sequence(reader: Reader, what: Description, made: set[str]) -> Iterator[Found]:
+def _sequence(reader: Reader, what: Description, made: set[str]) -> Iterator[Remark]:
     yield "mariadb-only", "sequences are MariaDB's, and fail on MySQL"
 
 

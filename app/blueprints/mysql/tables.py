@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from app.blueprints.analysis import Finding
 from app.blueprints.mysql.reader import Item, Reader
 from app.blueprints.mysql.words import (
     AFTER_COLUMNS,
@@ -20,10 +21,9 @@ _NEEDS_LENGTH = frozenset({"varchar", "varbinary", "varcharacter", "nvarchar", "
 _ADDED = CONSTRAINTS | {"partition", "system"}
 _RETYPES = (["set", "data"], ["set", "not"], ["drop", "not"])
 _LOOKED_AT = 4
-Found = tuple[int, str]
 
 
-def create_table_errors(reader: Reader) -> Iterator[Found]:
+def create_table_errors(reader: Reader) -> Iterator[Finding]:
     """The reader stands after the table's name."""
     first = reader.peek()
     if first is None:
@@ -47,7 +47,7 @@ def create_table_errors(reader: Reader) -> Iterator[Found]:
         yield rest[0].start, f'"{rest[0].text}" is no option of a table'
 
 
-def create_index_errors(reader: Reader) -> Iterator[Found]:
+def create_index_errors(reader: Reader) -> Iterator[Finding]:
     """The reader stands after the index's name."""
     if reader.take("using") or reader.take("type"):
         if reader.word() not in INDEX_TYPES:
@@ -66,7 +66,7 @@ def create_index_errors(reader: Reader) -> Iterator[Found]:
         yield rest[0].start, f'"{rest[0].text}" is no option of an index'
 
 
-def alter_table_errors(reader: Reader) -> Iterator[Found]:
+def alter_table_errors(reader: Reader) -> Iterator[Finding]:
     """The reader stands after the table's name."""
     item = reader.peek()
     if item is None:
@@ -86,7 +86,7 @@ def alter_table_errors(reader: Reader) -> Iterator[Found]:
         start = word == "," and depth == 0
 
 
-def _change(reader: Reader) -> Iterator[Found]:
+def _change(reader: Reader) -> Iterator[Finding]:
     first = reader.here()
     if first.word not in CHANGES:
         if first.word not in AFTER_COLUMNS:
@@ -101,7 +101,7 @@ def _change(reader: Reader) -> Iterator[Found]:
         yield from _added_column(reader)
 
 
-def _added_column(reader: Reader) -> Iterator[Found]:
+def _added_column(reader: Reader) -> Iterator[Finding]:
     reader.at += 1
     reader.take("column")
     if reader.take("if"):
@@ -119,7 +119,7 @@ def _added_column(reader: Reader) -> Iterator[Found]:
         yield reader.item(-1).start, "a column's name and type are expected"
 
 
-def _column(part: list[Item]) -> Iterator[Found]:
+def _column(part: list[Item]) -> Iterator[Finding]:
     first = part[0]
     if first.kind is Kind.WORD and first.word in CONSTRAINTS and not _is_column_name(part):
         yield from _constraint(part)
@@ -137,7 +137,7 @@ def _column(part: list[Item]) -> Iterator[Found]:
         yield from _attributes(part)
 
 
-def _attributes(part: list[Item]) -> Iterator[Found]:
+def _attributes(part: list[Item]) -> Iterator[Finding]:
     index = 2
     if len(part) > 2 and part[2].word == "(":
         while index < len(part) and part[index].word != ")":
@@ -150,7 +150,7 @@ def _attributes(part: list[Item]) -> Iterator[Found]:
         yield part[index].start, f"\"{part[index].text}\" can't follow a column's type"
 
 
-def _constraint(part: list[Item]) -> Iterator[Found]:
+def _constraint(part: list[Item]) -> Iterator[Finding]:
     words = [item.word for item in part]
     for word in ("foreign", "primary"):
         if word in words and words[words.index(word) + 1 : words.index(word) + 2] != ["key"]:

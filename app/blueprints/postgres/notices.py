@@ -11,7 +11,7 @@ from typing import Any
 
 from postgast.pg_query_pb2 import AlterTableType, ConstrType, Node, ObjectType
 
-from app.blueprints.analysis import Analysis
+from app.blueprints.analysis import Analysis, Remark
 from app.blueprints.postgres import names
 from app.blueprints.postgres.kinds import Description
 from app.sql.postgres.lexer import Kind, tokens
@@ -19,7 +19,6 @@ from app.sql.postgres.lexer import Kind, tokens
 MAX_NAME_BYTES = 63
 _LONG_WORD = re.compile(r"[\w$]{64}")
 _LONG_NAME = re.compile(r'"[^"]{64}|[^\x00-\x7f]{2}[^\s"]{14}')
-Found = tuple[str, str]
 
 
 @dataclass(slots=True)
@@ -47,7 +46,7 @@ class Watch:
                 self.analysis.notice("identifier-too-long", start, f"{name} is longer than 63 bytes and will be cut")
 
 
-def _drop(node: Any, made: set[str]) -> Iterator[Found]:
+def _drop(node: Any, made: set[str]) -> Iterator[Remark]:
     dropped = ", ".join(names.of(item) for item in node.objects)
     match node.remove_type:
         case ObjectType.OBJECT_TABLE:
@@ -62,7 +61,7 @@ def _drop(node: Any, made: set[str]) -> Iterator[Found]:
             yield "ban-drop-extension", f"DROP EXTENSION {dropped} deletes its types and functions"
 
 
-def _truncate(node: Any, made: set[str]) -> Iterator[Found]:
+def _truncate(node: Any, made: set[str]) -> Iterator[Remark]:
     emptied = ", ".join(names.of(item) for item in node.relations)
     if node.behavior == 2:
         yield "ban-truncate-cascade", f"TRUNCATE … CASCADE also empties the tables that refer to {emptied}"
@@ -70,17 +69,17 @@ def _truncate(node: Any, made: set[str]) -> Iterator[Found]:
         yield "ban-truncate", f"TRUNCATE deletes all rows of {emptied}"
 
 
-def _delete(node: Any, made: set[str]) -> Iterator[Found]:
+def _delete(node: Any, made: set[str]) -> Iterator[Remark]:
     if not node.HasField("where_clause"):
         yield "where-require", f"DELETE without WHERE deletes all rows of {names.relation(node.relation)}"
 
 
-def _update(node: Any, made: set[str]) -> Iterator[Found]:
+def _update(node: Any, made: set[str]) -> Iterator[Remark]:
     if not node.HasField("where_clause"):
         yield "where-require", f"UPDATE without WHERE changes all rows of {names.relation(node.relation)}"
 
 
-def _index(node: Any, made: set[str]) -> Iterator[Found]:
+def _index(node: Any, made: set[str]) -> Iterator[Remark]:
     table = names.relation(node.relation)
     if table not in made:
         yield "require-concurrent-index-creation", f"CREATE INDEX blocks writes to {table} while it is built"
@@ -88,7 +87,7 @@ def _index(node: Any, made: set[str]) -> Iterator[Found]:
             yield "unique-index-on-rows", f"CREATE UNIQUE INDEX fails if {table} holds duplicates"
 
 
-def _rename(node: Any, made: set[str]) -> Iterator[Found]:
+def _rename(node: Any, made: set[str]) -> Iterator[Remark]:
     name = names.relation(node.relation) if node.HasField("relation") else ""
     if name in made:
         return
@@ -99,7 +98,7 @@ def _rename(node: Any, made: set[str]) -> Iterator[Found]:
             yield "renaming-column", f"renaming {name}.{node.subname} breaks whoever still uses the old name"
 
 
-def _alter_table(node: Any, made: set[str]) -> Iterator[Found]:
+def _alter_table(node: Any, made: set[str]) -> Iterator[Remark]:
     table = names.relation(node.relation)
     for command in (item.alter_table_cmd for item in node.cmds):
         if command.subtype == AlterTableType.AT_DropColumn:
@@ -108,7 +107,7 @@ def _alter_table(node: Any, made: set[str]) -> Iterator[Found]:
             yield from rule(table, command)
 
 
-def _add_column(table: str, command: Any) -> Iterator[Found]:
+def _add_column(table: str, command: Any) -> Iterator[Remark]:
     column = getattr(command, "def").column_def
     kinds = {item.constraint.contype for item in column.constraints}
     default = next(
@@ -134,7 +133,7 @@ def _add_column(table: str, command: Any) -> Iterator[Found]:
         yield "adding-foreign-key-constraint", f"a foreign key on {table} blocks writes to both tables"
 
 
-def _add_constraint(table: str, command: Any) -> Iterator[Found]:
+def _add_constraint(table: str, command: Any) -> Iterator[Remark]:
     constraint = getattr(command, "def").constraint
     match constraint.contype:
         case ConstrType.CONSTR_FOREIGN if not constraint.skip_validation:
@@ -150,45 +149,45 @@ def _add_constraint(table: str, command: Any) -> Iterator[Found]:
             yield "adding-exclusion-constraint", f"an index is built while {table} is blocked"
 
 
-def _change_type(table: str, command: Any) -> Iterator[Found]:
+def _change_type(table: str, command: Any) -> Iterator[Remark]:
     yield "changing-column-type", f"{table} may be rewritten, and blocked meanwhile, to change {command.name}"
 
 
-def _set_not_null(table: str, command: Any) -> Iterator[Found]:
+def _set_not_null(table: str, command: Any) -> Iterator[Remark]:
     yield "adding-not-nullable-field", f"fails if {table}.{command.name} holds NULL, and blocks {table} while it looks"
 
 
-def _drop_not_null(table: str, command: Any) -> Iterator[Found]:
+def _drop_not_null(table: str, command: Any) -> Iterator[Remark]:
     yield "ban-drop-not-null", f"{table}.{command.name} may be NULL from now on, which its readers may not expect"
 
 
-def _drop_constraint(table: str, command: Any) -> Iterator[Found]:
+def _drop_constraint(table: str, command: Any) -> Iterator[Remark]:
     yield "ban-drop-constraint", f"nothing enforces {command.name} on {table} any more"
 
 
-def _domain(node: Any, made: set[str]) -> Iterator[Found]:
+def _domain(node: Any, made: set[str]) -> Iterator[Remark]:
     if any(item.constraint.contype == ConstrType.CONSTR_CHECK for item in node.constraints):
         yield "ban-create-domain-with-constraint", "changing a domain's check later blocks every table that uses it"
 
 
-def _enum(node: Any, made: set[str]) -> Iterator[Found]:
+def _enum(node: Any, made: set[str]) -> Iterator[Remark]:
     if node.new_val and not node.old_val:
         yield "enum-value-in-transaction", f"the new value {node.new_val} can't be used before the blueprint has ended"
 
 
-def _lock(node: Any, made: set[str]) -> Iterator[Found]:
+def _lock(node: Any, made: set[str]) -> Iterator[Remark]:
     locked = ", ".join(names.of(item) for item in node.relations)
     yield "explicit-lock", f"LOCK holds {locked} until the whole blueprint has ended"
 
 
-def _rewritten(verb: str) -> Callable[[Any, set[str]], Iterator[Found]]:
-    def rewrites(node: Any, made: set[str]) -> Iterator[Found]:
+def _rewritten(verb: str) -> Callable[[Any, set[str]], Iterator[Remark]]:
+    def rewrites(node: Any, made: set[str]) -> Iterator[Remark]:
         yield "blocking-rewrite", f"{verb} blocks {names.relation(node.relation)} while it rewrites it"
 
     return rewrites
 
 
-_COMMANDS: dict[int, Callable[[str, Any], Iterator[Found]]] = {
+_COMMANDS: dict[int, Callable[[str, Any], Iterator[Remark]]] = {
     AlterTableType.AT_AddColumn: _add_column,
     AlterTableType.AT_AddConstraint: _add_constraint,
     AlterTableType.AT_AlterColumnType: _change_type,
@@ -196,7 +195,7 @@ _COMMANDS: dict[int, Callable[[str, Any], Iterator[Found]]] = {
     AlterTableType.AT_DropNotNull: _drop_not_null,
     AlterTableType.AT_DropConstraint: _drop_constraint,
 }
-_RULES: dict[str, Callable[[Any, set[str]], Iterator[Found]]] = {
+_RULES: dict[str, Callable[[Any, set[str]], Iterator[Remark]]] = {
     "drop_stmt": _drop,
     "truncate_stmt": _truncate,
     "delete_stmt": _delete,
