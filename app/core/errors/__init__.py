@@ -1,0 +1,112 @@
+"""Every error a client of the API can meet: one class each, with its code, HTTP status and meaning.
+
+    AppError
+    ├── MalformedJSON            400 malformed_json
+    ├── Unauthorized             401 unauthorized
+    ├── InvalidApiKey            403 invalid_api_key
+    ├── ApiKeyExpired            403 api_key_expired
+    ├── IpNotAllowed             403 ip_not_allowed
+    ├── InsufficientScope        403 insufficient_scope
+    ├── NotFound                 404 not_found
+    ├── MethodNotAllowed         405 method_not_allowed
+    ├── IdempotencyKeyConflict   409 idempotency_key_conflict
+    ├── IdempotencyKeyInProgress 409 idempotency_key_in_progress
+    ├── PayloadTooLarge          413 payload_too_large
+    ├── MissingRequiredField     422 missing_required_field
+    ├── InvalidField             422 invalid_field
+    ├── PlanLimitExceeded        422 plan_limit_exceeded
+    ├── CapacityExhausted        422 capacity_exhausted
+    ├── DatabaseNotActive        422 database_not_active
+    ├── BlueprintInvalid         422 blueprint_invalid
+    ├── SystemBlueprint          422 system_blueprint
+    ├── EndpointLimitReached     422 endpoint_limit_reached
+    ├── UnsafeSQL                422 unsafe_sql
+    ├── QueryNotTranslated       422 query_not_translated
+    ├── RateLimitExceeded        429 rate_limit_exceeded
+    ├── MonthlyQuotaExceeded     429 monthly_quota_exceeded
+    ├── QueryAllowanceExceeded   429 query_allowance_exceeded
+    ├── PingsUnderWay            429 pings_under_way
+    ├── InternalError            500 internal_error
+    ├── QueryExecutionFailed     500 query_execution_failed
+    ├── RevocationPending        503 revocation_pending
+    ├── LanguageModelUnavailable 503 language_model_unavailable
+    ├── DatabaseUnreachable      503 database_unreachable
+    └── ServiceUnavailable       503 service_unavailable
+
+The envelope of interface specification section 2.10 is derived from it.
+"""
+
+from app.core.errors.access import (
+    ApiKeyExpired,
+    InsufficientScope,
+    InvalidApiKey,
+    IpNotAllowed,
+    MonthlyQuotaExceeded,
+    RateLimitExceeded,
+    Unauthorized,
+    rate_limit_headers,
+)
+from app.core.errors.base import AppError
+from app.core.errors.blueprints import BlueprintInvalid, SystemBlueprint
+from app.core.errors.databases import (
+    CapacityExhausted,
+    DatabaseNotActive,
+    DatabaseUnreachable,
+    PlanLimitExceeded,
+    RevocationPending,
+)
+from app.core.errors.questions import (
+    LanguageModelUnavailable,
+    QueryAllowanceExceeded,
+    QueryExecutionFailed,
+    QueryNotTranslated,
+    UnsafeSQL,
+)
+from app.core.errors.requests import (
+    IdempotencyKeyConflict,
+    IdempotencyKeyInProgress,
+    InvalidField,
+    MalformedJSON,
+    MethodNotAllowed,
+    MissingRequiredField,
+    NotFound,
+    PayloadTooLarge,
+)
+from app.core.errors.service import InternalError, ServiceUnavailable
+from app.core.errors.webhooks import EndpointLimitReached, PingsUnderWay
+
+__all__ = [
+    "ApiKeyExpired",
+    "AppError",
+    "BlueprintInvalid",
+    "CapacityExhausted",
+    "DatabaseNotActive",
+    "DatabaseUnreachable",
+    "EndpointLimitReached",
+    "IdempotencyKeyConflict",
+    "IdempotencyKeyInProgress",
+    "InsufficientScope",
+    "InternalError",
+    "InvalidApiKey",
+    "InvalidField",
+    "IpNotAllowed",
+    "LanguageModelUnavailable",
+    "MalformedJSON",
+    "MethodNotAllowed",
+    "MissingRequiredField",
+    "MonthlyQuotaExceeded",
+    "NotFound",
+    "PayloadTooLarge",
+    "PingsUnderWay",
+    "PlanLimitExceeded",
+    "QueryAllowanceExceeded",
+    "QueryExecutionFailed",
+    "QueryNotTranslated",
+    "RateLimitExceeded",
+    "RevocationPending",
+    "ServiceUnavailable",
+    "SystemBlueprint",
+    "Unauthorized",
+    "UnsafeSQL",
+    "rate_limit_headers",
+]

@@ -1,0 +1,81 @@
+"""A key that is not good, may not do this, or has used up what it may."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from app.core.errors.base import AppError
+
+
+def rate_limit_headers(limit: int, remaining: int, resets_in: int) -> dict[str, str]:
+    """`RateLimit-Policy` and `RateLimit` of the IETF's draft-ietf-httpapi-ratelimit-headers."""
+    return {
+        "RateLimit-Policy": f'"permin";q={limit};w=60',
+        "RateLimit": f'"permin";r={remaining};t={resets_in}',
+    }
+
+
+class Unauthorized(AppError):
+    """The Authorization header is missing or malformed."""
+
+    code, status = "unauthorized", 401
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, headers={"WWW-Authenticate": "Bearer"})
+
+
+class InvalidApiKey(AppError):
+    """The key is unknown or revoked."""
+
+    code, status = "invalid_api_key", 403
+
+
+class ApiKeyExpired(AppError):
+    """The key has passed its expiry."""
+
+    code, status = "api_key_expired", 403
+
+
+class IpNotAllowed(AppError):
+    """The key has a list of networks, and the caller's address is in none of them."""
+
+    code, status = "ip_not_allowed", 403
+
+
+class InsufficientScope(AppError):
+    """The key lacks a scope that the operation needs."""
+
+    code, status = "insufficient_scope", 403
+    example_details = MappingProxyType({"required": "databases:write"})
+
+    def __init__(self, required: str) -> None:
+        super().__init__(f"This API key lacks the scope {required}.", details={"required": required})
+
+
+class RateLimitExceeded(AppError):
+    """The key's requests of this minute are used up."""
+
+    code, status = "rate_limit_exceeded", 429
+    example_details = MappingProxyType({})
+
+    def __init__(self, limit: int, resets_in: int) -> None:
+        """`resets_in` is in seconds. `Retry-After` is 60 whatever it is: interface specification, section 8."""
+        super().__init__(
+            f"This API key may make {limit} requests a minute.",
+            details={},
+            headers={"Retry-After": "60", **rate_limit_headers(limit, 0, resets_in)},
+        )
+
+
+class MonthlyQuotaExceeded(AppError):
+    """The key's requests of this calendar month (UTC) are used up."""
+
+    code, status = "monthly_quota_exceeded", 429
+    example_details = MappingProxyType({})
+
+    def __init__(self, resets_in: int, headers: Mapping[str, str]) -> None:
+        """`resets_in`, in seconds, is the time to the next month; `headers` tell of the rate."""
+        super().__init__(
+            "This API key's monthly quota is used up.",
+            details={},
+            headers={"Retry-After": str(resets_in), **headers},
+        )

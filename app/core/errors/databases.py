@@ -1,0 +1,54 @@
+"""What databases, plans and engine hosts refuse."""
+
+from types import MappingProxyType
+
+from app.core.errors.base import AppError
+
+
+class PlanLimitExceeded(AppError):
+    """The team's tier or the database's plan doesn't allow it."""
+
+    code, status = "plan_limit_exceeded", 422
+    example_details = MappingProxyType({"field": "plan"})
+
+    def __init__(self, message: str, *, field: str) -> None:
+        super().__init__(message, details={"field": field})
+
+
+class CapacityExhausted(AppError):
+    """No engine host has room; nothing was made. Another region may serve, or the same one later."""
+
+    code, status, transient = "capacity_exhausted", 422, True
+    example_details = MappingProxyType({"field": "region"})
+
+    def __init__(self, message: str, *, field: str) -> None:
+        super().__init__(message, details={"field": field})
+
+
+class DatabaseNotActive(AppError):
+    """The database is being provisioned or is paused, so nothing can be run on it now."""
+
+    code, status, transient = "database_not_active", 422, True
+    example_details = MappingProxyType({"status": "paused"})
+
+    def __init__(self, status: str) -> None:
+        """`status` is the database's."""
+        super().__init__(f"The database is {status}, not active.", details={"status": status})
+
+
+class RevocationPending(AppError):
+    """A deletion was accepted and goes on, but the engine has not ended all access yet."""
+
+    code, status = "revocation_pending", 503
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, headers={"Retry-After": "5"})
+
+
+class DatabaseUnreachable(AppError):
+    """The database's engine host doesn't answer, or takes no more connections at the moment."""
+
+    code, status = "database_unreachable", 503
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, headers={"Retry-After": "5"})

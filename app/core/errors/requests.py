@@ -1,0 +1,64 @@
+"""A request that is wrong in itself, or comes again."""
+
+from types import MappingProxyType
+
+from app.core.errors.base import AppError
+
+
+class MalformedJSON(AppError):
+    """The body is not JSON."""
+
+    code, status = "malformed_json", 400
+
+
+class NotFound(AppError):
+    """The resource is unknown or not the caller's; the two can't be told apart."""
+
+    code, status = "not_found", 404
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"No such {what}.")
+
+
+class MethodNotAllowed(AppError):
+    """The path exists, the method on it doesn't."""
+
+    code, status = "method_not_allowed", 405
+
+
+class IdempotencyKeyConflict(AppError):
+    """The key came before with another request."""
+
+    code, status, transient = "idempotency_key_conflict", 409, True
+
+
+class IdempotencyKeyInProgress(AppError):
+    """The first request with this key is still under way."""
+
+    code, status, transient = "idempotency_key_in_progress", 409, True
+
+
+class PayloadTooLarge(AppError):
+    """The body is larger than 1 MiB."""
+
+    code, status = "payload_too_large", 413
+
+
+class MissingRequiredField(AppError):
+    """A required field, parameter or header is missing."""
+
+    code, status = "missing_required_field", 422
+    example_details = MappingProxyType({"field": "name"})
+
+    def __init__(self, field: str) -> None:
+        super().__init__(f"{field} is required.", details={"field": field})
+
+
+class InvalidField(AppError):
+    """A field, parameter or header has an unusable value, or is unknown."""
+
+    code, status = "invalid_field", 422
+    example_details = MappingProxyType({"field": "name"})
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message, details={"field": field})
