@@ -5,14 +5,10 @@ that dies after that commit leaves a row from which a retry takes up the same wo
 has run out. Nothing is stored of answers that a retry might mend.
 """
 
-import asyncio
-import contextlib
 import hashlib
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
-from uuid import UUID
 
 import msgspec
 from litestar import MediaType, Request, Response
@@ -20,13 +16,14 @@ from litestar import MediaType, Request, Response
 from app.auth.principal import Principal
 from app.core.errors import AppError, IdempotencyKeyConflict, IdempotencyKeyInProgress
 from app.core.ids import new_uuid
-from app.core.secrets import Place, SecretBox
+from app.core.secrets import SecretBox
 from app.dispatch.starter import Starter
 from app.dispatch.starts import Accepted
-from app.store.session import fetch, fetch_one, transaction
+from app.store.session import transaction
 from app.web.body import canonical
 from app.web.envelope import ErrorAnswer, ErrorBody, encode
 from app.web.guards import idempotency_key
+from app.web.idempotency_rows import Claim, KeyRows
 from app.web.request_id import current_request_id
 
 _DECIDED = frozenset({404, 409, 422})
@@ -55,38 +52,12 @@ Keeping = Callable[[str, Answer], Kept]
 """The row for a change's subject and its answer."""
 
 
-class _Row(msgspec.Struct, frozen=True, kw_only=True):
-    fingerprint: bytes
-    response_status: int | None
-    response_sealed: bytes | None
-
-
-class _Taken(msgspec.Struct, frozen=True):
-    resource: str | None
-    """What an owner that died has committed."""
-
-
-class _Claim(msgspec.Struct, frozen=True, kw_only=True):
-    """A key that this request owns for now."""
-
-    user_id: int
-    key: str
-    fingerprint: bytes
-    owner: UUID
-
-    @property
-    def place(self) -> Place:
-        return Place("idempotency_keys", "response_sealed", f"{self.user_id}:{self.key}")
-
-
 class Idempotency:
     """`ttl` and `lease` are in seconds: how long a key lives, and how long a dead owner keeps it in flight."""
 
     def __init__(self, box: SecretBox, starter: Starter, *, ttl: float, lease: float) -> None:
-        self._box = box
+        self._rows = KeyRows(box, ttl=ttl, lease=lease)
         self._starter = starter
-        self._ttl = ttl
-        self._lease = lease
 
     async def run(
         self,
@@ -108,19 +79,19 @@ class Idempotency:
         """
         claim = await _claim_for(request)
         try:
-            at_once_answer = await at_once(partial(self._kept, claim)) if at_once else None
-            if at_once_answer is not None:
-                return _respond(at_once_answer.status, encode(at_once_answer.body))
+            answer = await at_once(partial(self._kept, claim)) if at_once else None
+            if answer is not None:
+                return _respond(answer)
             async with transaction():
-                taken = await self._take(claim)
+                taken = await self._rows.take(claim)
                 if taken is None:
                     return await self._answer_to_repeat(claim)
                 accepted = Accepted(subject=taken.resource) if taken.resource else await begin()
                 answer = await finish(accepted.subject) if accepted.settled else None
                 if answer is not None:
-                    await self._store(claim, answer, accepted.subject)
+                    await self._rows.store(claim, answer.status, encode(answer.body), accepted.subject)
                 elif not taken.resource:
-                    await self._note_subject(claim, accepted.subject)
+                    await self._rows.note_subject(claim, accepted.subject)
         except AppError as error:
             if error.status in _DECIDED and not error.transient:
                 repeat = await self._store_refusal(claim, error)
@@ -130,140 +101,47 @@ class Idempotency:
         if accepted.start is not None:
             self._starter.start_soon(accepted.start)
         if answer is None:
-            async with self._leased(claim):
+            async with self._rows.leased(claim):
                 answer = await finish(accepted.subject)
-                await self._store(claim, answer)
-        return _respond(answer.status, encode(answer.body))
+                await self._rows.store(claim, answer.status, encode(answer.body))
+        return _respond(answer)
 
-    async def _take(self, claim: _Claim) -> _Taken | None:
-        """None unless the key is ours to work on: new, expired, or of an equal request whose owner died."""
-        return await fetch_one(
-            _Taken,
-            """
-            INSERT INTO idempotency_keys AS k (user_id, key, fingerprint, owner, locked_until, expires_at)
-            VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5), now() + make_interval(secs => $6))
-            ON CONFLICT (user_id, key) DO UPDATE SET
-                fingerprint = excluded.fingerprint, owner = excluded.owner, locked_until = excluded.locked_until,
-                resource = CASE WHEN k.expires_at <= now() THEN NULL ELSE k.resource END,
-                created_at = CASE WHEN k.expires_at <= now() THEN now() ELSE k.created_at END,
-                expires_at = CASE WHEN k.expires_at <= now() THEN excluded.expires_at ELSE k.expires_at END,
-                response_status = NULL, response_sealed = NULL
-            WHERE k.expires_at <= now()
-               OR (k.fingerprint = excluded.fingerprint AND k.response_status IS NULL
-                   AND coalesce(k.locked_until <= now(), true))
-            RETURNING resource
-            """,
-            claim.user_id,
-            claim.key,
-            claim.fingerprint,
-            claim.owner,
-            self._lease,
-            self._ttl,
-        )
-
-    async def _note_subject(self, claim: _Claim, subject: str) -> None:
-        """From which a retry goes on, should this process die."""
-        await fetch(
-            "UPDATE idempotency_keys SET resource = $3 WHERE user_id = $1 AND key = $2",
-            claim.user_id,
-            claim.key,
-            subject,
-        )
-
-    async def _answer_to_repeat(self, claim: _Claim) -> Response[bytes]:
-        row = await fetch_one(
-            _Row,
-            "SELECT fingerprint, response_status, response_sealed FROM idempotency_keys"
-            " WHERE user_id = $1 AND key = $2",
-            claim.user_id,
-            claim.key,
-        )
+    async def _answer_to_repeat(self, claim: Claim) -> Response[bytes]:
+        row = await self._rows.find(claim)
         if row is None or (row.fingerprint == claim.fingerprint and row.response_sealed is None):
             raise IdempotencyKeyInProgress("The first request with this Idempotency-Key is still under way.")
         if row.fingerprint != claim.fingerprint:
             raise IdempotencyKeyConflict("This Idempotency-Key came before with another request.")
         assert row.response_sealed is not None
         assert row.response_status is not None
-        return _respond(row.response_status, _replay(self._box.open(row.response_sealed, claim.place)))
+        return _reply(row.response_status, _replay(self._rows.open(claim, row.response_sealed)))
 
-    async def _store_refusal(self, claim: _Claim, error: AppError) -> Response[bytes] | None:
+    async def _store_refusal(self, claim: Claim, error: AppError) -> Response[bytes] | None:
         """Its own transaction, since the one that was refused is rolled back. An equal request may have come in
         between: then its answer is the key's, and is returned."""
         body = ErrorAnswer(
             error=ErrorBody(code=error.code, message=error.message, details=error.details or msgspec.UNSET)
         )
         async with transaction():
-            if await self._take(claim) is None:
+            if await self._rows.take(claim) is None:
                 return await self._answer_to_repeat(claim)
-            await self._store(claim, Answer(error.status, body))
+            await self._rows.store(claim, error.status, encode(body))
         return None
 
-    def _kept(self, claim: _Claim, subject: str, answer: Answer) -> Kept:
+    def _kept(self, claim: Claim, subject: str, answer: Answer) -> Kept:
         return Kept(
             user_id=claim.user_id,
             key=claim.key,
             fingerprint=claim.fingerprint,
             resource=subject,
             response_status=answer.status,
-            response_sealed=self._seal(claim, answer),
-            ttl=self._ttl,
+            response_sealed=self._rows.seal(claim, encode(answer.body)),
+            ttl=self._rows.ttl,
         )
 
-    def _seal(self, claim: _Claim, answer: Answer) -> bytes:
-        return self._box.seal(encode(answer.body).decode(), claim.place)
 
-    async def _store(self, claim: _Claim, answer: Answer, subject: str | None = None) -> None:
-        """Nothing happens when another request has taken the key over in the meantime."""
-        await fetch(
-            """
-            UPDATE idempotency_keys SET response_status = $4, response_sealed = $5, owner = NULL, locked_until = NULL,
-                   resource = coalesce($6, resource)
-            WHERE user_id = $1 AND key = $2 AND owner = $3
-            """,
-            claim.user_id,
-            claim.key,
-            claim.owner,
-            answer.status,
-            self._seal(claim, answer),
-            subject,
-        )
-
-    @asynccontextmanager
-    async def _leased(self, claim: _Claim) -> AsyncIterator[None]:
-        """Renews the lease for the block; when it fails, frees the key so that a retry goes on at once."""
-        renewal = asyncio.create_task(self._renew(claim))
-        try:
-            yield
-        except BaseException:
-            with contextlib.suppress(Exception):
-                await fetch(
-                    "UPDATE idempotency_keys SET owner = NULL, locked_until = NULL"
-                    " WHERE user_id = $1 AND key = $2 AND owner = $3",
-                    claim.user_id,
-                    claim.key,
-                    claim.owner,
-                )
-            raise
-        finally:
-            renewal.cancel()
-
-    async def _renew(self, claim: _Claim) -> None:
-        while True:
-            await asyncio.sleep(self._lease / 3)
-            # A renewal that fails is made up for by the next one, within the same lease.
-            with contextlib.suppress(Exception):
-                await fetch(
-                    "UPDATE idempotency_keys SET locked_until = now() + make_interval(secs => $4)"
-                    " WHERE user_id = $1 AND key = $2 AND owner = $3",
-                    claim.user_id,
-                    claim.key,
-                    claim.owner,
-                    self._lease,
-                )
-
-
-async def _claim_for(request: Request[Principal, Any, Any]) -> _Claim:
-    return _Claim(
+async def _claim_for(request: Request[Principal, Any, Any]) -> Claim:
+    return Claim(
         user_id=request.user.user_id,
         key=idempotency_key(request),
         fingerprint=await _fingerprint(request),
@@ -279,11 +157,15 @@ async def _fingerprint(request: Request[Principal, Any, Any]) -> bytes:
     return hashlib.sha256(head + b"\x00" + body).digest()
 
 
-def _replay(body: str) -> bytes:
+def _replay(body: bytes) -> bytes:
     """The stored answer, marked as a replay, under this request's own id."""
     answer: dict[str, Any] = msgspec.json.decode(body)
     return msgspec.json.encode({**answer, "request_id": current_request_id(), "idempotency_replay": True})
 
 
-def _respond(status: int, body: bytes) -> Response[bytes]:
+def _respond(answer: Answer) -> Response[bytes]:
+    return _reply(answer.status, encode(answer.body))
+
+
+def _reply(status: int, body: bytes) -> Response[bytes]:
     return Response(body, status_code=status, media_type=MediaType.JSON)

@@ -1,0 +1,147 @@
+"""The rows of idempotency keys: who works on one, for how long, and what its answer was."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from uuid import UUID
+
+import msgspec
+
+from app.core.secrets import Place, SecretBox
+from app.store.session import fetch, fetch_one
+
+
+class Claim(msgspec.Struct, frozen=True, kw_only=True):
+    """A key that this request owns for now, or would like to."""
+
+    user_id: int
+    key: str
+    fingerprint: bytes
+    owner: UUID
+
+
+class Taken(msgspec.Struct, frozen=True):
+    resource: str | None
+    """What an owner that died has committed."""
+
+
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
+    """A key that came before. Without a status, its first request is under way."""
+
+    fingerprint: bytes
+    response_status: int | None
+    response_sealed: bytes | None
+
+
+class KeyRows:
+    """`ttl` and `lease` are in seconds: how long a key lives, and how long a dead owner keeps it in flight."""
+
+    def __init__(self, box: SecretBox, *, ttl: float, lease: float) -> None:
+        self._box = box
+        self.ttl = ttl
+        self._lease = lease
+
+    def seal(self, claim: Claim, body: bytes) -> bytes:
+        """Answers may hold passwords."""
+        return self._box.seal(body.decode(), _place(claim))
+
+    def open(self, claim: Claim, sealed: bytes) -> bytes:
+        return self._box.open(sealed, _place(claim)).encode()
+
+    async def take(self, claim: Claim) -> Taken | None:
+        """None unless the key is ours to work on: new, expired, or of an equal request whose owner died."""
+        return await fetch_one(
+            Taken,
+            """
+            INSERT INTO idempotency_keys AS k (user_id, key, fingerprint, owner, locked_until, expires_at)
+            VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5), now() + make_interval(secs => $6))
+            ON CONFLICT (user_id, key) DO UPDATE SET
+                fingerprint = excluded.fingerprint, owner = excluded.owner, locked_until = excluded.locked_until,
+                resource = CASE WHEN k.expires_at <= now() THEN NULL ELSE k.resource END,
+                created_at = CASE WHEN k.expires_at <= now() THEN now() ELSE k.created_at END,
+                expires_at = CASE WHEN k.expires_at <= now() THEN excluded.expires_at ELSE k.expires_at END,
+                response_status = NULL, response_sealed = NULL
+            WHERE k.expires_at <= now()
+               OR (k.fingerprint = excluded.fingerprint AND k.response_status IS NULL
+                   AND coalesce(k.locked_until <= now(), true))
+            RETURNING resource
+            """,
+            claim.user_id,
+            claim.key,
+            claim.fingerprint,
+            claim.owner,
+            self._lease,
+            self.ttl,
+        )
+
+    async def find(self, claim: Claim) -> Standing | None:
+        return await fetch_one(
+            Standing,
+            "SELECT fingerprint, response_status, response_sealed FROM idempotency_keys"
+            " WHERE user_id = $1 AND key = $2",
+            claim.user_id,
+            claim.key,
+        )
+
+    async def note_subject(self, claim: Claim, subject: str) -> None:
+        """From which a retry goes on, should this process die."""
+        await fetch(
+            "UPDATE idempotency_keys SET resource = $3 WHERE user_id = $1 AND key = $2",
+            claim.user_id,
+            claim.key,
+            subject,
+        )
+
+    async def store(self, claim: Claim, status: int, body: bytes, subject: str | None = None) -> None:
+        """Nothing happens when another request has taken the key over in the meantime."""
+        await fetch(
+            """
+            UPDATE idempotency_keys SET response_status = $4, response_sealed = $5, owner = NULL, locked_until = NULL,
+                   resource = coalesce($6, resource)
+            WHERE user_id = $1 AND key = $2 AND owner = $3
+            """,
+            claim.user_id,
+            claim.key,
+            claim.owner,
+            status,
+            self.seal(claim, body),
+            subject,
+        )
+
+    @asynccontextmanager
+    async def leased(self, claim: Claim) -> AsyncIterator[None]:
+        """Renews the lease for the block; when it fails, frees the key so that a retry goes on at once."""
+        renewal = asyncio.create_task(self._renew(claim))
+        try:
+            yield
+        except BaseException:
+            with contextlib.suppress(Exception):
+                await fetch(
+                    "UPDATE idempotency_keys SET owner = NULL, locked_until = NULL"
+                    " WHERE user_id = $1 AND key = $2 AND owner = $3",
+                    claim.user_id,
+                    claim.key,
+                    claim.owner,
+                )
+            raise
+        finally:
+            renewal.cancel()
+
+    async def _renew(self, claim: Claim) -> None:
+        while True:
+            await asyncio.sleep(self._lease / 3)
+            # A renewal that fails is made up for by the next one, within the same lease.
+            with contextlib.suppress(Exception):
+                await fetch(
+                    "UPDATE idempotency_keys SET locked_until = now() + make_interval(secs => $4)"
+                    " WHERE user_id = $1 AND key = $2 AND owner = $3",
+                    claim.user_id,
+                    claim.key,
+                    claim.owner,
+                    self._lease,
+                )
+
+
+def _place(claim: Claim) -> Place:
+    return Place("idempotency_keys", "response_sealed", f"{claim.user_id}:{claim.key}")
