@@ -45,7 +45,7 @@ help: ## Show this
 # A half-made environment has no stamp, so the next make goes on where this one broke off.
 $(STAMP): requirements/dev.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Headwater needs Python 3.11 or later; PYTHON=... names one")'
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
 	@echo "installing the locked packages into $(VENV)"
 	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.lock
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .

@@ -53,7 +53,7 @@ async def run(settings: Settings, queues: Sequence[str], stop: asyncio.Event) ->
         raise ValueError("HEADWATER_CONTROL_DSN is not set")
     metrics = WorkerMetrics(settings, queues)
     async with AsyncExitStack() as stack:
-        await stack.enter_async_context(connected(settings.control_dsn, max_size=_connections(queues)))
+        await stack.enter_async_context(connected(settings.control_dsn, max_size=most_connections(queues)))
         await migrate()
         client = await _connected_client(settings, metrics.runtime)
         await register_search_attributes(client)
@@ -96,7 +96,7 @@ def build_worker(client: Client, queue: str, tools: Tools) -> Worker:
     )
 
 
-def _connections(queues: Sequence[str]) -> int:
+def most_connections(queues: Sequence[str]) -> int:
     """Of our own database, so that no step ever waits for one that another holds."""
     return _SPARE_CONNECTIONS + sum(serving(queue).connections for queue in queues)
 

@@ -20,7 +20,7 @@ _NOBODY_WAITS = Priority(priority_key=5)
 
 
 def at_once(summary: str) -> LocalActivityConfig:
-    """The same, tried once, within the workflow task: shorter than its time limit."""
+    """A short transaction on our own database, tried once within the workflow task, and shorter than its time limit."""
     return LocalActivityConfig(
         summary=summary,
         start_to_close_timeout=timedelta(seconds=1.5),

@@ -34,6 +34,12 @@ _ENGINE_CONNECTIONS = 4_000
 costs a PostgreSQL server some 150 MB of shared memory."""
 
 
+def control_connections(regions: int) -> int:
+    """What our own PostgreSQL has room for: an API, and a worker at its busiest, whose steps on each region's hosts
+    hold up to 65; the rest is for the command line and for an operator."""
+    return 120 + 80 * regions
+
+
 @dataclass(frozen=True)
 class EngineHost:
     """One engine host. `last_port` is where it listened when the stack last ran."""
@@ -73,7 +79,8 @@ class Parts:
         except ValueError as error:
             raise StackError(str(error)) from error
         programs = postgres.find_programs(settings.postgres_bin)
-        self.control = self._postgres("control-postgres", programs, self._control_port(), max_connections=200)
+        room = control_connections(len(settings.regions))
+        self.control = self._postgres("control-postgres", programs, self._control_port(), max_connections=room)
         for index, region in enumerate(settings.regions):
             name = f"postgres-{region}"
             port = self._host_port(Engine.POSTGRES, region, index)

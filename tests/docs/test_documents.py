@@ -17,6 +17,7 @@ from app.http.app import describe
 from app.local.stack_file import StackFile
 from app.local.welcome import welcome
 from tests.docs.markdown import DOCUMENTS, ROOT, blocks, commands, inline, name_of, tables
+from workers.schedules import UPKEEP_SCHEDULES
 
 each_document = pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
 _FOLDERS = ("app", "workflows", "activities", "workers", "tests", "benchmarks", "deploy", "docs", "requirements")
@@ -57,6 +58,11 @@ def _check_command(words: list[str]) -> None:
         command = command.commands[alternatives[0]]
     known = {option for parameter in command.params for option in parameter.opts}
     assert {word for word in words if word.startswith("--")} <= known, words
+
+
+def test_every_schedule_is_documented() -> None:
+    shown = {row[0].strip("`") for row in tables(ROOT / "docs/operating.md")}
+    assert {upkeep.id for upkeep in UPKEEP_SCHEDULES} <= shown
 
 
 def test_every_command_is_documented() -> None:
