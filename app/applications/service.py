@@ -35,7 +35,7 @@ async def plan(blueprint: BlueprintRecord, engine: Engine, values: Values | None
     beneath `field`."""
     metadata = blueprint.metadata
     assert metadata is not None, "it was validated when it was saved"
-    dialects = metadata["dialects"]
+    dialects = [dialect.value for dialect in metadata.dialects]
     if engine.value not in dialects:
         raise InvalidField(
             "blueprint_uuid",
@@ -48,7 +48,7 @@ async def plan(blueprint: BlueprintRecord, engine: Engine, values: Values | None
         return Plan(
             blueprint=blueprint,
             values=values,
-            statements=metadata["statement_count"] - metadata.get("statements_left_out", 0),
+            statements=metadata.statement_count - metadata.statements_left_out,
         )
     sql = await blueprints.sql_of(blueprint.id, blueprint.version)
     statements = await prepared(sql, engine, blueprint.variables, values, field=field)

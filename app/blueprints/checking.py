@@ -3,42 +3,32 @@
 import asyncio
 from typing import Any
 
-import msgspec
-
 from app.blueprints.preparation import ScriptError, Statement, prepare
-from app.blueprints.schemas import ValidationView
-from app.blueprints.validation import validate
+from app.blueprints.schemas import Metadata
+from app.blueprints.validation import Validation, validate
 from app.blueprints.variables import DefinitionError, VariableError, check_values
 from app.contracts.base import Engine
 from app.core.errors import BlueprintInvalid, InvalidField
 
 
-class Checked(msgspec.Struct, frozen=True, kw_only=True):
-    """What is kept of a validation."""
-
-    metadata: dict[str, Any]
-
-
-def check(sql: str, definitions: dict[str, Any] | None) -> Checked:
+def check(sql: str, definitions: dict[str, Any] | None) -> Metadata:
     """For SQL that is to be saved; without definitions no variable may be in it. Raises `BlueprintInvalid`, or
     `InvalidField` naming a variable."""
     result = validated(sql, definitions or {})
     if not result.valid:
         raise BlueprintInvalid(result.errors)
-    return Checked(
-        metadata={
-            "dialects": result.manifest["dialects"],
-            "statement_count": result.statement_count,
-            "extensions": result.manifest["extensions"],
-            "statements_left_out": sum(one["left_out"] is not None for one in result.manifest["statements"]),
-        }
+    return Metadata(
+        dialects=result.manifest.dialects,
+        statement_count=result.statement_count,
+        extensions=result.manifest.extensions,
+        statements_left_out=sum(one.left_out is not None for one in result.manifest.statements),
     )
 
 
-def validated(sql: str, definitions: dict[str, Any] | None) -> ValidationView:
+def validated(sql: str, definitions: dict[str, Any] | None) -> Validation:
     """Without definitions any variable may be there. Raises `InvalidField` for a definition that can't be used."""
     try:
-        return msgspec.convert(msgspec.to_builtins(validate(sql, definitions)), ValidationView)
+        return validate(sql, definitions)
     except DefinitionError as error:
         raise InvalidField(error.place, str(error)) from None
 

@@ -6,7 +6,9 @@ from uuid import UUID
 
 import msgspec
 
-from app.blueprints.schemas import BlueprintView, DeletedBlueprint, ValidationView
+from app.blueprints.schemas import BlueprintView, DeletedBlueprint, Metadata
+from app.blueprints.validation import Manifest, ManifestStatement, ManifestVariable, Validation
+from app.contracts.base import Engine
 
 EXAMPLE_BLUEPRINT_UUID = "c2a4d8f0-6b1e-4f7a-9d35-8e0b7a1c5f24"
 EXAMPLE_SQL = "CREATE TABLE {{table}} (id integer PRIMARY KEY, note varchar(200) NOT NULL);\n"
@@ -22,7 +24,7 @@ EXAMPLE_BLUEPRINT = BlueprintView(
     size_bytes=len(EXAMPLE_SQL),
     is_system_blueprint=False,
     variables=EXAMPLE_VARIABLES,
-    metadata={"dialects": ["postgres", "mysql"], "statement_count": 1, "extensions": [], "statements_left_out": 0},
+    metadata=Metadata(dialects=[Engine.POSTGRES, Engine.MYSQL], statement_count=1, extensions=[]),
     created_at=_MADE_AT,
     updated_at=_MADE_AT,
 )
@@ -30,18 +32,22 @@ EXAMPLE_BLUEPRINT = BlueprintView(
 
 EXAMPLE_WHOLE_BLUEPRINT = msgspec.structs.replace(EXAMPLE_BLUEPRINT, sql_content=EXAMPLE_SQL)
 EXAMPLE_DELETED_BLUEPRINT = DeletedBlueprint(uuid=UUID(EXAMPLE_BLUEPRINT_UUID))
-EXAMPLE_VALIDATION = ValidationView(
+EXAMPLE_VALIDATION = Validation(
     valid=True,
     statement_count=1,
     errors=[],
     warnings=[],
-    manifest={
-        "dialects": ["postgres", "mysql"],
-        "statements": [{"index": 1, "line": 1, "kind": "CREATE TABLE", "object": "notes"}],
-        "objects": {"tables": ["notes"]},
-        "extensions": [],
-        "variables": ["table"],
-    },
+    manifest=Manifest(
+        dialects=[Engine.POSTGRES, Engine.MYSQL],
+        statements=[
+            ManifestStatement(
+                index=1, line=1, kind="CREATE TABLE", object="{{table}}", object_type="table", left_out=None
+            )
+        ],
+        objects={"tables": ["{{table}}"]},
+        extensions=[],
+        variables={"table": ManifestVariable(type=None, lines=[1])},
+    ),
 )
 EXAMPLE_REQUEST = {
     "name": "Notes",

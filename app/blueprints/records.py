@@ -6,6 +6,7 @@ from uuid import UUID
 
 import msgspec
 
+from app.blueprints.schemas import Metadata
 from app.store.session import fetch, fetch_all, fetch_one
 
 
@@ -31,8 +32,9 @@ class BlueprintRecord(msgspec.Struct, frozen=True, kw_only=True):
         return decoded(self.variables_json)
 
     @property
-    def metadata(self) -> dict[str, Any] | None:
-        return decoded(self.metadata_json)
+    def metadata(self) -> Metadata | None:
+        """What validation told when its SQL was saved."""
+        return None if self.metadata_json is None else msgspec.json.decode(self.metadata_json, type=Metadata)
 
 
 def decoded(text: str | None) -> dict[str, Any] | None:

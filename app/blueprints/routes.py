@@ -25,8 +25,8 @@ from app.blueprints.schemas import (
     DeletedBlueprint,
     UpdateBlueprint,
     ValidateBlueprint,
-    ValidationView,
 )
+from app.blueprints.validation import Validation
 from app.blueprints.views import view
 from app.core.errors import BlueprintInvalid, InvalidField, SystemBlueprint
 from app.dispatch.starts import Accepted
@@ -148,12 +148,12 @@ class BlueprintController(Controller):
         "validateBlueprint",
         "Validate SQL without saving it",
         scopes=(Scope.BLUEPRINTS_READ,),
-        answers={200: Item[ValidationView]},
+        answers={200: Item[Validation]},
         examples={200: Item(data=EXAMPLE_VALIDATION)},
         body=ValidateBlueprint,
         example={"sql_content": EXAMPLE_SQL},
     ),
 )
-async def validate_blueprint(data: params.JSONBody[ValidateBlueprint]) -> Item[ValidationView]:
+async def validate_blueprint(data: params.JSONBody[ValidateBlueprint]) -> Item[Validation]:
     # In a thread of its own: a megabyte takes the parsers a while, and other requests must not wait for it.
     return Item(data=await asyncio.to_thread(validated, data.sql_content, data.variables))

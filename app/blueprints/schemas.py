@@ -5,6 +5,7 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from app.contracts.base import Engine
 from app.web.envelope import Moment
 
 BlueprintName = Annotated[
@@ -40,6 +41,15 @@ class ValidateBlueprint(Struct, kw_only=True, forbid_unknown_fields=True):
     """Definitions to check the SQL with. Without them every placeholder counts as declared."""
 
 
+class Metadata(Struct, frozen=True, kw_only=True):
+    """What is kept of a validation. `statements_left_out` are those that applying doesn't run."""
+
+    dialects: list[Engine]
+    statement_count: int
+    extensions: list[str]
+    statements_left_out: int = 0
+
+
 class BlueprintView(Struct, kw_only=True):
     object: Literal["blueprint"] = "blueprint"
     uuid: UUID
@@ -51,9 +61,7 @@ class BlueprintView(Struct, kw_only=True):
     size_bytes: int
     is_system_blueprint: bool
     variables: dict[str, Any] | None
-    metadata: dict[str, Any] | None
-    """What validation told: `dialects`, `statement_count`, `extensions`, and `statements_left_out`, those that applying
-    doesn't run."""
+    metadata: Metadata | None
     sql_content: str | UnsetType = UNSET
     """On single get only."""
     created_at: Moment
@@ -63,14 +71,3 @@ class BlueprintView(Struct, kw_only=True):
 class DeletedBlueprint(Struct, kw_only=True):
     uuid: UUID
     deleted: bool = True
-
-
-class ValidationView(Struct, kw_only=True):
-    """`errors` and `warnings` name line and column. `manifest` has `dialects`, `statements`, `objects`, `extensions`
-    and `variables`."""
-
-    valid: bool
-    statement_count: int
-    errors: list[str]
-    warnings: list[str]
-    manifest: dict[str, Any]

@@ -10,10 +10,10 @@ from msgspec import UNSET
 
 from app.auth.principal import Principal
 from app.blueprints import records
-from app.blueprints.checking import Checked, check
+from app.blueprints.checking import check
 from app.blueprints.naming import free_slug, slug_of
 from app.blueprints.records import BlueprintRecord, encoded
-from app.blueprints.schemas import CreateBlueprint, UpdateBlueprint
+from app.blueprints.schemas import CreateBlueprint, Metadata, UpdateBlueprint
 from app.core.errors import InvalidField, NotFound, SystemBlueprint
 from app.core.ids import new_uuid
 from app.dispatch.starts import Accepted
@@ -24,7 +24,7 @@ async def create(principal: Principal, request: CreateBlueprint) -> Accepted:
     """Raises `BlueprintInvalid`, or `InvalidField` naming a variable."""
     if not principal.team_ids:
         raise InvalidField("team_id", "You are in no team that could own the blueprint.")
-    checked = await asyncio.to_thread(check, request.sql_content, request.variables)
+    metadata = await asyncio.to_thread(check, request.sql_content, request.variables)
     team_id = principal.team_ids[0]
     slug = await _free_slug(request.name, team_id)
     uuid = new_uuid()
@@ -40,7 +40,7 @@ async def create(principal: Principal, request: CreateBlueprint) -> Accepted:
         slug,
         request.description,
     )
-    await _add_version(rows[0]["id"], 1, request.sql_content, request.variables, checked)
+    await _add_version(rows[0]["id"], 1, request.sql_content, request.variables, metadata)
     return Accepted(subject=str(uuid))
 
 
@@ -93,7 +93,7 @@ async def publish(name: str, sql: str, *, description: str | None, variables: di
     await fetch("SELECT pg_advisory_xact_lock(hashtextextended('headwater system blueprints', 0))")
     record = await records.find_system(slug_of(name))
     if record is None:
-        checked = await asyncio.to_thread(check, sql, variables)
+        metadata = await asyncio.to_thread(check, sql, variables)
         rows = await fetch(
             "INSERT INTO blueprints (uuid, is_system, name, slug, description, version)"
             " VALUES ($1, true, $2, $3, $4, 1) RETURNING id",
@@ -102,7 +102,7 @@ async def publish(name: str, sql: str, *, description: str | None, variables: di
             slug_of(name),
             description,
         )
-        await _add_version(rows[0]["id"], 1, sql, variables, checked)
+        await _add_version(rows[0]["id"], 1, sql, variables, metadata)
     elif (await records.sql_of(record.id, record.version), record.variables, record.name, record.description) != (
         sql,
         variables,
@@ -140,9 +140,9 @@ async def _change_content(
     present = await records.sql_of(record.id, record.version)
     new_sql = present if sql is UNSET else sql
     new_variables = record.variables if variables is UNSET else variables
-    checked = await asyncio.to_thread(check, new_sql, new_variables)
+    metadata = await asyncio.to_thread(check, new_sql, new_variables)
     if new_sql != present:
-        await _add_version(record.id, record.version + 1, new_sql, new_variables, checked)
+        await _add_version(record.id, record.version + 1, new_sql, new_variables, metadata)
         await fetch("UPDATE blueprints SET version = version + 1 WHERE id = $1", record.id)
         return
     await fetch(
@@ -151,12 +151,12 @@ async def _change_content(
         record.id,
         record.version,
         encoded(new_variables),
-        encoded(checked.metadata),
+        encoded(metadata),
     )
 
 
 async def _add_version(
-    blueprint_id: int, version: int, sql: str, variables: dict[str, Any] | None, checked: Checked
+    blueprint_id: int, version: int, sql: str, variables: dict[str, Any] | None, metadata: Metadata
 ) -> None:
     await fetch(
         """
@@ -168,7 +168,7 @@ async def _add_version(
         sql,
         len(sql.encode()),
         encoded(variables),
-        encoded(checked.metadata),
+        encoded(metadata),
     )
 
 

@@ -8,7 +8,7 @@ import msgspec
 from app.blueprints import placeholders
 from app.blueprints.analysis import MAX_FAULTS, Analysis
 from app.blueprints.dialects import Reading, likelier, read
-from app.blueprints.variables import check_definitions
+from app.blueprints.variables import VariableType, check_definitions
 from app.contracts.base import Engine
 from app.sql.positions import Lines
 
@@ -31,7 +31,7 @@ class ManifestStatement(msgspec.Struct, frozen=True, kw_only=True):
 class ManifestVariable(msgspec.Struct, frozen=True, kw_only=True):
     """One placeholder's name; `type` is None where it isn't declared."""
 
-    type: str | None
+    type: VariableType | None
     lines: list[int]
 
 
@@ -78,7 +78,7 @@ def validate(sql: str, definitions: Mapping[str, Any] | None) -> Validation:
         accepted = []
     best = _best(accepted or forbidden or readings, likely)
     used = {item.name for item in best.placeholders.found}
-    types = {name: str(definition.type) for name, definition in (declared or {}).items()}
+    types = {name: definition.type for name, definition in (declared or {}).items()}
     return Validation(
         valid=bool(accepted),
         statement_count=len(best.analysis.statements),
@@ -94,7 +94,7 @@ def validate(sql: str, definitions: Mapping[str, Any] | None) -> Validation:
     )
 
 
-def _variables(reading: Reading, types: Mapping[str, str], lines: Lines) -> dict[str, ManifestVariable]:
+def _variables(reading: Reading, types: Mapping[str, VariableType], lines: Lines) -> dict[str, ManifestVariable]:
     found: dict[str, set[int]] = {}
     for item in reading.placeholders.found:
         found.setdefault(item.name, set()).add(lines.line(item.start))

@@ -13,6 +13,7 @@ from app.blueprints.schemas import CreateBlueprint
 from app.blueprints.shipped import publish_shipped
 from app.cli.output import shown
 from app.cli.running import store
+from app.contracts.base import Engine
 from app.core.errors import BlueprintInvalid, InvalidField
 from app.store.session import transaction
 
@@ -25,7 +26,7 @@ class PublishedBlueprint(msgspec.Struct, kw_only=True):
     slug: str
     version: int
     size_bytes: int
-    dialects: list[str]
+    dialects: list[Engine]
 
 
 @click.group()
@@ -88,5 +89,5 @@ def _published(record: BlueprintRecord) -> PublishedBlueprint:
         slug=record.slug,
         version=record.version,
         size_bytes=record.size_bytes,
-        dialects=(record.metadata or {}).get("dialects", []),
+        dialects=record.metadata.dialects if record.metadata else [],
     )

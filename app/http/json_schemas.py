@@ -39,6 +39,8 @@ def _structs(types: Iterable[Any]) -> list[inspect.StructType]:
             waiting += kind.types
         elif isinstance(kind, inspect.CollectionType):
             waiting.append(kind.item_type)
+        elif isinstance(kind, inspect.DictType):
+            waiting.append(kind.value_type)
     return list(found.values())
 
 

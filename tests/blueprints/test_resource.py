@@ -197,7 +197,7 @@ async def test_system_blueprints_are_everyones_and_nobodys_to_change(lone: LoneA
     assert len(published) == len(SHIPPED) == 3
     for record in published:
         assert record.metadata is not None
-        assert record.metadata["dialects"] == ["postgres", "mysql"]
+        assert record.metadata.dialects == ["postgres", "mysql"]
         path = f"/blueprints/{record.uuid}"
         assert data_of(await caller.get(path))["is_system_blueprint"] is True
         error_of(await caller.request("PATCH", path, json={"name": "mine"}), 422, "system_blueprint")
