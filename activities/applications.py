@@ -8,12 +8,12 @@ from activities.errors import as_failures
 from app.applications import records, running
 from app.applications.records import ApplicationRecord
 from app.contracts.applications import ApplicationActivities, Applied
-from app.core.ids import marker
 from app.core.secrets import SecretBox
 from app.databases import records as databases
 from app.databases.lifecycle import NotWanted
-from app.engines.base import EngineError, Tenant
-from app.hosts.adapters import Adapters, password_place
+from app.databases.tenants import tenant_of
+from app.engines.base import EngineError
+from app.hosts.adapters import Adapters
 from app.store.locks import applications_lock
 
 MOST_AT_ONCE = 6
@@ -63,15 +63,8 @@ class ApplicationActivitiesOnHosts(ApplicationActivities):
     async def _carry_out(self, record: ApplicationRecord, *, may_run: bool) -> None:
         database = await databases.find(record.database)
         assert database is not None, "an application names a database that exists"
-        sealed = database.password_sealed
-        tenant = Tenant(
-            name=database.engine_name,
-            # Forgotten once the database is destroyed, and then nothing is run in it.
-            password=self._box.open(sealed, password_place(database.uuid)) if sealed is not None else "",
-            marker=marker(database.uuid),
-        )
         adapter = await self._adapters.of_host(database.host_id)
-        await running.carry_out(self._box, adapter, tenant, record, may_run=may_run)
+        await running.carry_out(self._box, adapter, tenant_of(database, self._box), record, may_run=may_run)
 
 
 async def _known(application: int) -> ApplicationRecord:

@@ -16,6 +16,7 @@ from app.http import documentation, health, metrics
 from app.http.app import describe
 from app.local.stack_file import StackFile
 from app.local.welcome import welcome
+from app.reconcile import host_rules, hosts, logins
 from tests.docs.markdown import DOCUMENTS, ROOT, blocks, commands, inline, name_of, tables
 from workers.schedules import UPKEEP_SCHEDULES
 
@@ -63,6 +64,15 @@ def _check_command(words: list[str]) -> None:
 def test_every_schedule_is_documented() -> None:
     shown = {row[0].strip("`") for row in tables(ROOT / "docs/operating.md")}
     assert {upkeep.id for upkeep in UPKEEP_SCHEDULES} <= shown
+
+
+def test_every_rule_of_the_check_is_documented() -> None:
+    shown = inline(ROOT / "docs/operating.md")
+    sources = [path.read_text() for path in (ROOT / "app/reconcile").glob("*.py")]
+    found = {rule for text in sources for rule in re.findall(r"'([a-z_]+)' AS rule", text)}
+    assert len(found) > 5
+    named = (host_rules.ORPHAN, host_rules.FOREIGN, host_rules.MISSING, host_rules.CLOSED, host_rules.OPEN)
+    assert found | {*named, host_rules.WRITABLE, hosts.UNREACHABLE, logins.RULE} <= set(shown)
 
 
 def test_every_command_is_documented() -> None:
