@@ -1,6 +1,5 @@
 """Reading JSON bodies: strictly, and with errors that name the field."""
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Generic, TypeVar
@@ -10,7 +9,8 @@ from litestar.dto import AbstractDTO
 from litestar.openapi.spec import Reference, Schema
 from litestar.typing import FieldDefinition
 
-from app.core.errors import AppError, InvalidField, MalformedJSON, MissingRequiredField
+from app.core.errors import InvalidField, MalformedJSON
+from app.web.field_errors import field_error
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -18,10 +18,6 @@ _EXACT = 2**53
 """Up to here a float stands for one integer."""
 _NUL = b"\\u0000"
 """How JSON writes the character; raw, it is no JSON."""
-
-_MISSING = re.compile(r"missing required field `(?P<field>[^`]+)`")
-_UNKNOWN = re.compile(r"contains unknown field `(?P<field>[^`]+)`")
-_PATH = re.compile(r"^(?P<what>.*?) - at `\$\.?(?P<field>[^`]*)`$", re.DOTALL)
 
 
 class JSONBody(AbstractDTO[T], Generic[T]):
@@ -72,7 +68,7 @@ def decode(body: bytes, kind: type[T]) -> T:
                 _refuse_nul(value)
             return struct
     except msgspec.ValidationError as fault:
-        raise field_error(str(fault)) from None
+        raise field_error(fault, kind) from None
 
 
 def _untyped(body: bytes, kind: type[T]) -> Any:
@@ -131,19 +127,3 @@ def _texts(value: Any, path: str) -> Iterator[tuple[str, str]]:
     elif isinstance(value, list):
         for index, item in enumerate(value):
             yield from _texts(item, f"{path}[{index}]")
-
-
-def field_error(fault: str, prefix: str = "") -> AppError:
-    """An error that names the field, from one of msgspec's messages."""
-    place = _PATH.match(fault)
-    path = place["field"] if place else ""
-    # msgspec doubles the backslashes of a pattern; clients know neither \A nor \Z from the API's description.
-    what = (place["what"] if place else fault).replace("\\\\", "\\").replace(r"\A", "^").replace(r"\Z", "$")
-    missing, unknown = _MISSING.search(what), _UNKNOWN.search(what)
-    inner = ".".join(part for part in (prefix, path) if part)
-    if missing:
-        return MissingRequiredField(".".join(part for part in (inner, missing["field"]) if part))
-    if unknown:
-        name = ".".join(part for part in (inner, unknown["field"]) if part)
-        return InvalidField(name, f"There is no field {name}.")
-    return InvalidField(inner or "body", f"{inner or 'The body'}: {what}.")

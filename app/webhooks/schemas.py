@@ -15,9 +15,11 @@ from app.webhooks.records import AttemptRecord, DeliveryRecord, EndpointRecord
 URL = Annotated[
     str,
     Meta(
-        min_length=9, max_length=MAX_LENGTH, extra_json_schema={"format": "uri", "pattern": "^[Hh][Tt][Tt][Pp][Ss]://"}
+        max_length=MAX_LENGTH,
+        extra_json_schema={"format": "uri", "pattern": "^[Hh][Tt][Tt][Pp][Ss]://", "minLength": len("https://x")},
     ),
 ]
+"""Taken apart by the service, whose refusal says what is wrong with it."""
 EventName = Annotated[str, Meta(extra_json_schema={"enum": [event.value for event in EventType]})]
 """Checked by the service, whose refusal names the events that there are."""
 Timestamp = Annotated[str, Meta(pattern=r"\A[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}\Z")]

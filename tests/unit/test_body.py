@@ -1,7 +1,8 @@
 """From a wrong body to an error that names the field by its path."""
 
 import contextlib
-from typing import Annotated
+from enum import StrEnum
+from typing import Annotated, Literal
 
 import msgspec
 import pytest
@@ -16,10 +17,18 @@ class Part(msgspec.Struct, forbid_unknown_fields=True):
     size: Annotated[int, msgspec.Meta(ge=1)]
 
 
+class Colour(StrEnum):
+    RED = "red"
+    BLUE = "blue"
+
+
 class Whole(msgspec.Struct, forbid_unknown_fields=True):
     name: str
     parts: list[Part] = []
     by_name: dict[str, Part] = {}
+    colour: Colour = Colour.RED
+    size: Literal["small", "large"] | msgspec.UnsetType = msgspec.UNSET
+    share: float | None = None
 
 
 @pytest.mark.parametrize(
@@ -41,6 +50,22 @@ def test_the_field_is_named_by_its_path(body: bytes, kind: type[AppError], field
         decode(body, Whole)
     assert refused.value.details == {"field": field}
     assert field in refused.value.message or field == "body"
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b'{"name": "a", "colour": "green"}', "colour: Expected one of red, blue."),
+        (b'{"name": "a", "size": "huge"}', "size: Expected one of large, small."),
+        (b'{"name": 1}', "name: Expected `string`, got `integer`."),
+        (b'{"name": "a", "share": "1"}', "share: Expected `number | null`, got `string`."),
+        (b'{"name": "a", "parts": [{"size": 0}]}', "parts[0].size: Expected `integer` >= 1."),
+    ],
+)
+def test_a_client_reads_what_is_expected_in_its_own_words(body: bytes, message: str) -> None:
+    with pytest.raises(InvalidField) as refused:
+        decode(body, Whole)
+    assert refused.value.message == message
 
 
 @given(body=st.binary())
