@@ -115,10 +115,13 @@ SELECT a.hash, a.user_id, a.user_name, a.user_email, a.id AS key_id, a.name AS k
        a.revoked_at IS NOT NULL AS revoked, a.expired, a.allowed,
        counted.window_count, counted.window_left, counted.month_count, counted.month_added,
        extract(epoch FROM a.this_month + interval '1 month' - a.at AT TIME ZONE 'UTC')::float8 AS month_left,
-       array(SELECT m.team_id FROM memberships m WHERE m.user_id = a.user_id ORDER BY m.id) AS team_ids,
-       array(SELECT t.tier FROM memberships m JOIN teams t ON t.id = m.team_id
-             WHERE m.user_id = a.user_id ORDER BY m.id) AS team_tiers
-FROM asking a LEFT JOIN counted ON counted.key_id = a.id
+       coalesce(mine.ids, '{}') AS team_ids, coalesce(mine.tiers, '{}') AS team_tiers,
+       coalesce(mine.names, '{}') AS team_names, a.at AS admitted_at
+FROM asking a LEFT JOIN counted ON counted.key_id = a.id CROSS JOIN LATERAL (
+    SELECT array_agg(t.id ORDER BY m.id) AS ids, array_agg(t.tier ORDER BY m.id) AS tiers,
+           array_agg(t.name ORDER BY m.id) AS names
+    FROM memberships m JOIN teams t ON t.id = m.team_id WHERE m.user_id = a.user_id
+) mine
 """
 
 

@@ -24,3 +24,6 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
     """The caller's teams, the primary one first."""
     team_tiers: list[str]
     """Theirs, in the same order, as they were when the request was let in."""
+    team_names: list[str]
+    admitted_at: datetime
+    """When that was, by our database's clock."""

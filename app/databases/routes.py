@@ -34,7 +34,7 @@ from app.databases.schemas import (
 from app.databases.views import full_view, masked_view
 from app.dispatch.starts import Accepted
 from app.web.envelope import Change, Item, Page
-from app.web.idempotency import Answer, Keeping
+from app.web.idempotency import Answer, Keeping, Kept
 from app.web.operation import operation
 from app.web.parameters import Limit, StartingAfter, Timeout, Wait, cursor_uuid, path_uuid
 from app.web.services import Injected, Services
@@ -79,11 +79,13 @@ class DatabaseController(Controller):
     ) -> Response[bytes]:
         started = monotonic()
         claimed: DatabaseRecord | None = None
-        at_once: Answer | None = None
+        at_once: Kept | None = None
 
-        async def begin_and_finish(keeping: Keeping) -> Answer | None:
+        async def begin_and_finish(keeping: Keeping) -> Kept | None:
             nonlocal at_once
-            at_once = await create_at_once(services.box, services.members, request.user, data, keeping)
+            at_once = await create_at_once(
+                services.box, services.members, services.notices, request.user, data, keeping
+            )
             return at_once
 
         async def begin() -> Accepted:

@@ -12,11 +12,12 @@ from app.store.session import fetch, fetch_one
 class Team(msgspec.Struct, frozen=True):
     id: int
     tier: str
+    name: str
 
 
 async def get_team(team_id: int, *, lock: bool = False) -> Team:
     """One that a membership or a database names, so it exists."""
-    query = "SELECT id, tier FROM teams WHERE id = $1"
+    query = "SELECT id, tier, name FROM teams WHERE id = $1"
     team = await fetch_one(Team, f"{query} FOR NO KEY UPDATE" if lock else query, team_id)
     assert team is not None, "a membership or a database names a team that exists"
     return team
@@ -30,7 +31,7 @@ def asked_team(principal: Principal, request: CreateDatabase) -> Team:
     if not principal.team_ids:
         raise InvalidField("team_id", "You are in no team that could own the database.")
     place = principal.team_ids.index(asked) if isinstance(asked, int) else 0
-    return Team(principal.team_ids[place], principal.team_tiers[place])
+    return Team(principal.team_ids[place], principal.team_tiers[place], principal.team_names[place])
 
 
 async def team_for_create(principal: Principal, request: CreateDatabase) -> Team:

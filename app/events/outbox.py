@@ -3,12 +3,30 @@
 import msgspec
 
 from app.core.clock import utc_now
+from app.core.gathered import Gathered
 from app.core.ids import new_uuid
 from app.events.types import EventType
 from app.store.session import fetch
 
 CHANNEL = "headwater_events"
 """Notices that an event was committed."""
+_NOTICE_SECONDS = 0.01
+"""After the commit: out of the way of the answer, which the taking up of the event would compete with."""
+
+
+class Notices:
+    """For events whose own transaction tells nobody, which would make it wait for all others that do. One that is lost
+    costs the event the time until the outbox is next looked into."""
+
+    def __init__(self) -> None:
+        self._gathered = Gathered(_NOTICE_SECONDS, _notify, lost="event_notice_lost")
+
+    def send_soon(self) -> None:
+        self._gathered.soon()
+
+    async def close(self) -> None:
+        """Sends at once what is left to send."""
+        await self._gathered.close()
 
 
 async def append(kind: EventType, *, team_id: int, database_id: int | None, data: msgspec.Struct) -> None:
@@ -23,6 +41,10 @@ async def append(kind: EventType, *, team_id: int, database_id: int | None, data
         payload_of(kind, data),
         CHANNEL,
     )
+
+
+async def _notify() -> None:
+    await fetch("SELECT pg_notify($1, '')", CHANNEL)
 
 
 def payload_of(kind: EventType, data: msgspec.Struct) -> str:

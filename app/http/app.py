@@ -19,9 +19,11 @@ from app.catalog.routes import list_database_types
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
 from app.core.temporal import connect
+from app.databases.records import DatabaseRecord
 from app.databases.routes import DatabaseController
 from app.dispatch.starter import Starter
 from app.egress.sender import Sender
+from app.events.outbox import Notices
 from app.hosts.adapters import Adapters
 from app.http.authenticate import Authenticate
 from app.http.documentation import documentation
@@ -150,6 +152,9 @@ async def _open_services(stack: AsyncExitStack, settings: Settings, box: SecretB
     stack.push_async_callback(sender.close)
     starter = Starter(client)
     stack.push_async_callback(starter.close)
+    members, notices = ReadyMembers(DatabaseRecord), Notices()
+    stack.push_async_callback(members.close)
+    stack.push_async_callback(notices.close)
     nudger = Nudger(client)
     stack.push_async_callback(nudger.close)
     idempotency = Idempotency(
@@ -161,7 +166,8 @@ async def _open_services(stack: AsyncExitStack, settings: Settings, box: SecretB
         admission=admitting,
         trusted_proxies=parse_networks(settings.trusted_proxies),
         starter=starter,
-        members=ReadyMembers(),
+        members=members,
+        notices=notices,
         nudger=nudger,
         watch=watch,
         idempotency=idempotency,

@@ -46,6 +46,8 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
     response_sealed: bytes
     ttl: float
     """Seconds."""
+    body: bytes
+    """The answer as it is sent."""
 
 
 Keeping = Callable[[str, Answer], Kept]
@@ -65,7 +67,7 @@ class Idempotency:
         *,
         begin: Callable[[], Awaitable[Accepted]],
         finish: Callable[[str], Awaitable[Answer]],
-        at_once: Callable[[Keeping], Awaitable[Answer | None]] | None = None,
+        at_once: Callable[[Keeping], Awaitable[Kept | None]] | None = None,
     ) -> Response[bytes]:
         """`begin` makes the change, in this method's transaction, and returns its subject and the workflow to start
         after the commit; `finish` waits for what follows and builds the answer from that subject. A retry after a
@@ -79,9 +81,9 @@ class Idempotency:
         """
         claim = await _claim_for(request)
         try:
-            answer = await at_once(partial(self._kept, claim)) if at_once else None
-            if answer is not None:
-                return _respond(answer)
+            kept = await at_once(partial(self._kept, claim)) if at_once else None
+            if kept is not None:
+                return _reply(kept.response_status, kept.body)
             async with transaction():
                 taken = await self._rows.take(claim)
                 if taken is None:
@@ -129,14 +131,16 @@ class Idempotency:
         return None
 
     def _kept(self, claim: Claim, subject: str, answer: Answer) -> Kept:
+        body = encode(answer.body)
         return Kept(
             user_id=claim.user_id,
             key=claim.key,
             fingerprint=claim.fingerprint,
             resource=subject,
             response_status=answer.status,
-            response_sealed=self._rows.seal(claim, encode(answer.body)),
+            response_sealed=self._rows.seal(claim, body),
             ttl=self._rows.ttl,
+            body=body,
         )
 
 

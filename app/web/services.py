@@ -1,5 +1,7 @@
 """What routes work with, made once at start-up and handed to them as the dependency `services`."""
 
+from typing import Any
+
 import msgspec
 from litestar.di import NamedDependency
 from litestar.params import SkipValidation
@@ -10,6 +12,7 @@ from app.core.secrets import SecretBox
 from app.core.settings import Settings
 from app.dispatch.starter import Starter
 from app.egress.sender import Sender
+from app.events.outbox import Notices
 from app.pool.nudge import Nudger
 from app.pool.ready import ReadyMembers
 from app.store.notify import RowWatch
@@ -22,7 +25,8 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     admission: Admission
     trusted_proxies: tuple[Network, ...]
     starter: Starter
-    members: ReadyMembers
+    members: ReadyMembers[Any]
+    notices: Notices
     nudger: Nudger
     watch: RowWatch
     idempotency: Idempotency

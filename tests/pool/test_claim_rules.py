@@ -10,6 +10,7 @@ import pytest
 from app.databases import routes
 from app.hosts.loads import loads_of, mark_recovered, mark_sick
 from app.hosts.service import drain_host
+from app.pool import ready
 from app.store.session import fetch
 from tests.support.answers import body_of, data_of, error_of
 from tests.support.lone_pool import LonePool
@@ -58,7 +59,8 @@ async def test_a_claimed_database_is_the_newest_of_the_list(pool: LonePool) -> N
     assert [one["uuid"] for one in page] == [later[0]]
 
 
-async def test_the_oldest_goes_first_and_none_twice(pool: LonePool) -> None:
+async def test_the_oldest_goes_first_and_none_twice(pool: LonePool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ready, "_CHOICE", 1)
     members = await pool.add_members(5, await pool.api.add_host())
     caller = await pool.api.caller()
     given = [data_of(await caller.create(), 201)["uuid"] for _ in range(5)]

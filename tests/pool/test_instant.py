@@ -6,31 +6,33 @@ from uuid import UUID, uuid4
 import asyncpg
 
 from app.core.clock import utc_now
-from app.databases.instant import create_at_once
-from app.databases.schemas import CreateDatabase
-from app.pool.ready import ReadyMembers
+from app.events.outbox import CHANNEL
 from app.store.session import fetch
-from app.web.idempotency import Answer, Kept
 from tests.limits.round_trips import counting
+from tests.pool.process import process
 from tests.support.answers import data_of
 from tests.support.lone_pool import LonePool, lone_pool
 from tests.support.moves import events_of
 from tests.support.principals import principal_of
 from tests.support.waiting import until
 
+_SETTLED_SECONDS = 0.5
+"""After which the notice of an event and the look for the next member are over."""
 _LOCK_WAITED_FOR = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 
 
-async def test_three_round_trips_with_that_of_the_key(control_dsn: str) -> None:
+async def test_two_round_trips_with_that_of_the_key_and_two_behind_the_answer(control_dsn: str) -> None:
     async with counting(control_dsn) as (dsn, counter), lone_pool(dsn) as pool:
         await pool.add_members(8, await pool.api.add_host())
         caller = await pool.api.caller()
         for _ in range(3):  # statements are prepared once a connection
             data_of(await caller.create(), 201)
+            await asyncio.sleep(_SETTLED_SECONDS)
         counter.count = 0
         for _ in range(5):
             data_of(await caller.create(), 201)
-        assert counter.count == 5 * 3
+            await asyncio.sleep(_SETTLED_SECONDS)
+        assert counter.count == 5 * (2 + 2)
 
 
 async def test_the_change_its_event_and_its_answer_are_one_transaction(pool: LonePool) -> None:
@@ -47,6 +49,18 @@ async def test_the_change_its_event_and_its_answer_are_one_transaction(pool: Lon
     )
     assert len(rows) == 3
     assert len({row["xmin"] for row in rows}) == 1
+
+
+async def test_the_outbox_is_told_soon_afterwards(pool: LonePool) -> None:
+    await pool.add_members(1, await pool.api.add_host())
+    caller, told = await pool.api.caller(), asyncio.Event()
+    listener = await asyncpg.connect(pool.api.control_dsn)
+    try:
+        await listener.add_listener(CHANNEL, lambda *_: told.set())
+        data_of(await caller.create(), 201)
+        await asyncio.wait_for(told.wait(), 20)
+    finally:
+        await listener.close()
 
 
 async def test_a_member_that_somebody_else_took_since_the_look(pool: LonePool) -> None:
@@ -69,31 +83,14 @@ async def test_two_processes_never_give_one_member_twice(pool: LonePool) -> None
     await pool.add_members(20, await pool.api.add_host())
     principal = principal_of(await pool.api.caller())
     await pool.api.warm_up()
-
-    def keeping(subject: str, answer: Answer) -> Kept:
-        return Kept(
-            user_id=principal.user_id,
-            key=str(uuid4()),
-            fingerprint=b"",
-            resource=subject,
-            response_status=answer.status,
-            response_sealed=b"",
-            ttl=60,
-        )
-
-    processes = ReadyMembers(), ReadyMembers()
     began = utc_now()
-    answers = await asyncio.gather(
-        *(
-            create_at_once(pool.box, processes[number % 2], principal, CreateDatabase(name="a"), keeping)
-            for number in range(30)
-        )
-    )
-    made = [answer for answer in answers if answer is not None]
-    assert made
+    async with process(pool.box, principal) as one, process(pool.box, principal) as other:
+        made = await asyncio.gather(*((one, other)[number % 2].create() for number in range(30)))
+    given = [kept for kept in made if kept is not None]
+    assert given
     for table in ("databases WHERE team_id IS NOT NULL", "events", "idempotency_keys"):
         (row,) = await fetch(f"SELECT count(*) FROM {table}")
-        assert row["count"] == len(made), table
+        assert row["count"] == len(given), table
     rows = await fetch("SELECT DISTINCT resource FROM idempotency_keys")
-    assert len(rows) == len(made)
+    assert len(rows) == len(given)
     assert all(row["created_at"] >= began for row in await fetch("SELECT created_at FROM databases WHERE team_id > 0"))

@@ -1,6 +1,7 @@
 """Callers as the service's own functions know them, for tests that go without requests."""
 
 from app.auth.principal import Principal
+from app.core.clock import utc_now
 from tests.support.client import Caller
 
 
@@ -20,4 +21,6 @@ def principal_of(caller: Caller) -> Principal:
         last_used_at=None,
         team_ids=[caller.team_id],
         team_tiers=["pro"],
+        team_names=["team"],
+        admitted_at=utc_now(),
     )
