@@ -28,6 +28,7 @@ from app.core.errors import (
     RateLimitExceeded,
     rate_limit_headers,
 )
+from app.store.connections import StoreConnection
 from app.store.session import APPLICATION_NAME, keep_session
 
 WINDOW_SECONDS = 60
@@ -210,6 +211,7 @@ async def admission(dsn: str) -> AsyncIterator[Admission]:
         command_timeout=10,
         server_settings=settings,
         reset=keep_session,
+        connection_class=StoreConnection,
     ) as pool:
         yield Admission(pool)
 

@@ -10,6 +10,7 @@ import msgspec
 from asyncpg import Connection
 from piccolo.engine.postgres import PostgresTransaction
 
+from app.store.connections import StoreConnection
 from app.store.engine import DB
 
 Row = TypeVar("Row", bound=msgspec.Struct)
@@ -36,7 +37,9 @@ async def connected(dsn: str, *, min_size: int = 1, max_size: int = 20) -> Async
             "idle_in_transaction_session_timeout": _IDLE_IN_TRANSACTION,
         },
     }
-    await DB.start_connection_pool(min_size=min_size, max_size=max_size, reset=keep_session)
+    await DB.start_connection_pool(
+        min_size=min_size, max_size=max_size, reset=keep_session, connection_class=StoreConnection
+    )
     try:
         yield
     finally:
