@@ -34,14 +34,8 @@ async def begin_remote(database: UUID) -> DatabaseRecord:
 
     Call it under the database's lock: then a deletion either sees the note, or keeps this from beginning.
     """
-    await fetch(
-        """
-        UPDATE databases SET remote_since = coalesce(remote_since, now())
-        WHERE uuid = $1 AND status = 'provisioning'
-        """,
-        database,
-    )
-    return expect(await records.find(database), DatabaseStatus.PROVISIONING, DatabaseStatus.ACTIVE)
+    record = await records.change_provisioning(database, "remote_since = coalesce(remote_since, now())")
+    return record or expect(await records.find(database), DatabaseStatus.ACTIVE)
 
 
 def expect(record: DatabaseRecord | None, *statuses: DatabaseStatus) -> DatabaseRecord:
@@ -56,15 +50,14 @@ def expect(record: DatabaseRecord | None, *statuses: DatabaseStatus) -> Database
 async def activate(database: UUID) -> None:
     """`provisioning` to `active`. Raises `NotWanted` for a deleted one."""
     async with transaction():
-        record = expect(await records.find_for_update(database), DatabaseStatus.PROVISIONING, DatabaseStatus.ACTIVE)
-        if record.status is DatabaseStatus.ACTIVE:
-            return
-        await fetch(
-            "UPDATE databases SET status = 'active', provisioned_at = now(), updated_at = now() WHERE id = $1",
-            record.id,
+        record = await records.change_provisioning(
+            database, "status = 'active', provisioned_at = now(), updated_at = now()"
         )
+        if record is None:
+            expect(await records.find(database), DatabaseStatus.ACTIVE)
+            return
         await mark_well(record.host_id)
-        await tell(EventType.DATABASE_PROVISIONED, database)
+        await _tell_of(EventType.DATABASE_PROVISIONED, record)
         await start_next(record.id, relayed=True)
         await announce(database)
     _observe(record, "active")
@@ -196,6 +189,10 @@ async def tell(kind: EventType, database: UUID) -> None:
     """Writes an event of this kind with the database as it is now, in the transaction of the change."""
     record = await records.find(database)
     assert record is not None, "the row was locked a moment ago"
+    await _tell_of(kind, record)
+
+
+async def _tell_of(kind: EventType, record: DatabaseRecord) -> None:
     if record.team_id is None:
         return  # the warm pool's: there is nobody to tell
     await outbox.append(kind, team_id=record.team_id, database_id=record.id, data=masked_view(record))

@@ -62,6 +62,10 @@ _JOINS = "LEFT JOIN teams t ON t.id = d.team_id JOIN engine_hosts h ON h.id = d.
 # Locked beneath the joins: above them, a row that has moved to another host while it was waited for would be missed.
 _LOCKED = f"{_SELECT} (SELECT * FROM databases d WHERE {{}} FOR NO KEY UPDATE) d {_JOINS}"  # noqa: S608 - our own words
 _UNLOCKED = f"{_SELECT} databases d {_JOINS} WHERE {{}}"
+_CHANGED = (
+    f"WITH d AS (UPDATE databases SET {{}} WHERE uuid = $1 AND status = 'provisioning' RETURNING *) "  # noqa: S608
+    f"{_SELECT} d {_JOINS}"
+)
 
 
 async def find(database: UUID) -> DatabaseRecord | None:
@@ -72,6 +76,12 @@ async def find(database: UUID) -> DatabaseRecord | None:
 async def find_for_update(database: UUID) -> DatabaseRecord | None:
     """The same, locked until the end of the transaction."""
     return await fetch_one(DatabaseRecord, _LOCKED.format("d.uuid = $1"), database)
+
+
+async def change_provisioning(database: UUID, change: str) -> DatabaseRecord | None:
+    """One that is being provisioned, as it is after `change`, an UPDATE's SET; None where it is not, and nothing was
+    changed."""
+    return await fetch_one(DatabaseRecord, _CHANGED.format(change), database)
 
 
 async def find_owned(database: UUID, team_ids: list[int], *, lock: bool = False) -> DatabaseRecord | None:
