@@ -1,4 +1,4 @@
-"""What each part of a stack uses of the processors, from /proc: Linux alone."""
+"""What each part of a stack uses of the processors, and which of them it may use: Linux alone."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -16,6 +16,26 @@ def spent(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, 
     """Between two looks, most first; parts that did nothing are left out."""
     parts = {part: after[part] - before[part] for part in after if after[part] - before[part] >= 1 / _TICKS}
     return dict(sorted(parts.items(), key=lambda item: -item[1]))
+
+
+def keep_apart(processes: Mapping[str, list[int]], alone: str) -> None:
+    """That part of the stack has the first half of the processors to itself; all other parts and this process share the
+    rest, as if they stood on another machine."""
+    processors = sorted(os.sched_getaffinity(0))
+    half = len(processors) // 2
+    for part, roots in processes.items():
+        for pid in {pid for root in roots for pid in _family(root)}:
+            _keep_on(pid, processors[:half] if part == alone else processors[half:])
+    _keep_on(os.getpid(), processors[half:])
+
+
+def _keep_on(pid: int, processors: list[int]) -> None:
+    """Its threads, and what any of them starts from now on."""
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        try:
+            os.sched_setaffinity(int(thread.name), processors)
+        except ProcessLookupError:  # it has ended meanwhile
+            continue
 
 
 def _family(root: int) -> Iterator[int]:

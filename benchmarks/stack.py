@@ -13,7 +13,8 @@ from app.local import stack_file
 from app.local.stack_file import StackFile
 
 _START_SECONDS = 120
-_STOP_SECONDS = 30
+_STOP_SECONDS = 120
+"""A server with hundreds of new databases has all their files to sync."""
 _ROOT = Path(__file__).parents[1]
 
 
