@@ -70,20 +70,20 @@ class Processes:
     @asynccontextmanager
     async def killed_at_random(self, dice: random.Random) -> AsyncIterator[None]:
         """For the block; at its end all of them run."""
-        killing = asyncio.create_task(self._kill_again_and_again(dice))
+        over = asyncio.Event()
+        killing = asyncio.create_task(self._kill_again_and_again(dice, over))
         try:
             yield
         finally:
-            killing.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await killing
-            for number, child in self._children.items():
-                if child.returncode is not None:
-                    await self._start(number)
+            # Not cancelled: that would leave what was just killed without another start.
+            over.set()
+            await killing
 
-    async def _kill_again_and_again(self, dice: random.Random) -> None:
-        while True:
-            await asyncio.sleep(dice.uniform(0.1, 0.8))
+    async def _kill_again_and_again(self, dice: random.Random, over: asyncio.Event) -> None:
+        while not over.is_set():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(over.wait(), dice.uniform(0.1, 0.8))
+                return
             number = dice.randrange(len(self._apis))
             await self._children[number].kill()
             self.kills += 1
