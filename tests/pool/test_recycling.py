@@ -5,16 +5,14 @@ from uuid import uuid4
 
 import pytest
 from temporalio import workflow
-from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from activities.pool import PoolActivitiesOnStore
 from app.contracts.queues import CONTROL_QUEUE, engine_queue
 from app.core.settings import Settings
-from app.core.temporal import DATA_CONVERTER
-from app.local.temporal import find_program
 from app.store.session import fetch
 from tests.support.lone_pool import LonePool
+from tests.support.time_skipping import time_skipping
 from tests.workflows.fakes import FakePoolHosts, Script
 from workers.runner import activity_methods
 from workflows.refill_pool import RefillPoolWorkflow
@@ -38,25 +36,21 @@ async def test_members_are_replaced_after_a_week(pool: LonePool, after: timedelt
     await pool.add_members(2, await pool.api.add_host())
     script = Script()
     async with (
-        await WorkflowEnvironment.start_time_skipping_v2(
-            data_converter=DATA_CONVERTER,
-            dev_server_existing_path=str(find_program()),
-            dev_server_extra_args=["--dynamic-config-value", "frontend.WorkflowTimeSkippingEnabled=true"],
-        ) as environment,
+        time_skipping() as client,
         Worker(
-            environment.client,
+            client,
             task_queue=CONTROL_QUEUE,
             workflows=[RefillLater],
             activities=activity_methods(PoolActivitiesOnStore(pool.box, SETTINGS)),
             workflow_runner=UnsandboxedWorkflowRunner(),
         ),
         Worker(
-            environment.client,
+            client,
             task_queue=engine_queue("us-east-1"),
             activities=activity_methods(FakePoolHosts(script)),
         ),
     ):
-        await environment.client.execute_workflow(
+        await client.execute_workflow(
             RefillLater.run, after.total_seconds(), id=f"refill-later/{uuid4()}", task_queue=CONTROL_QUEUE
         )
     assert len(await fetch("SELECT 1 FROM databases WHERE status = 'provisioning'")) == begun

@@ -7,20 +7,18 @@ from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 from temporalio.client import Client
-from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from activities.quotas import QuotaActivitiesOnHosts, QuotaActivitiesOnStore
 from app.contracts.base import DatabaseStatus, PauseReason
 from app.contracts.queues import CONTROL_QUEUE, engine_queue
 from app.core.settings import Settings
-from app.core.temporal import DATA_CONVERTER
-from app.local.temporal import find_program
 from app.quotas.usage import month_of
 from app.store.session import fetch
 from tests.quotas.bench import REGION, Bench, bench
 from tests.quotas.tenant_session import refused
 from tests.servers import RunningServer
+from tests.support.time_skipping import time_skipping
 from workers.runner import activity_methods
 from workflows.enforce_quotas import EnforceQuotasWorkflow
 
@@ -31,25 +29,21 @@ HOURS = 100
 @asynccontextmanager
 async def _served(on_bench: Bench) -> AsyncIterator[Client]:
     async with (
-        await WorkflowEnvironment.start_time_skipping_v2(
-            data_converter=DATA_CONVERTER,
-            dev_server_existing_path=str(find_program()),
-            dev_server_extra_args=["--dynamic-config-value", "frontend.WorkflowTimeSkippingEnabled=true"],
-        ) as environment,
+        time_skipping() as client,
         Worker(
-            environment.client,
+            client,
             task_queue=CONTROL_QUEUE,
             workflows=[EnforceQuotasWorkflow],
             activities=activity_methods(QuotaActivitiesOnStore()),
             workflow_runner=UnsandboxedWorkflowRunner(),
         ),
         Worker(
-            environment.client,
+            client,
             task_queue=engine_queue(REGION),
             activities=activity_methods(QuotaActivitiesOnHosts(on_bench.box, on_bench.adapters, Settings())),
         ),
     ):
-        yield environment.client
+        yield client
 
 
 async def test_what_ran_out_of_hours_comes_back_when_the_month_turns(

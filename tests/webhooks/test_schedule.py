@@ -6,22 +6,20 @@ from typing import Any
 
 import pytest_asyncio
 from temporalio.client import Client, WorkflowHandle
-from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 
 from activities.webhooks import WebhookActivitiesOverHTTP
 from app.contracts.queues import WEBHOOK_QUEUE
 from app.core.secrets import SecretBox, new_key_setting
 from app.core.settings import Settings
-from app.core.temporal import DATA_CONVERTER
 from app.dispatch.starts import start
 from app.egress.sender import Sender
-from app.local.temporal import find_program
 from app.store.session import fetch
 from app.webhooks.attempts import Attempts
 from app.webhooks.dispatch import dispatch
 from tests.support.in_process import lone_api
 from tests.support.receiver import Receiver, answer
+from tests.support.time_skipping import time_skipping
 from tests.support.webhooks import ALLOWED, emit, subscribed
 from workers.runner import activity_methods, sandbox
 from workers.search_attributes import register_search_attributes
@@ -34,13 +32,9 @@ PUNCTUAL = 5.0
 
 @pytest_asyncio.fixture
 async def skipping() -> AsyncIterator[Client]:
-    async with await WorkflowEnvironment.start_time_skipping_v2(
-        data_converter=DATA_CONVERTER,
-        dev_server_existing_path=str(find_program()),
-        dev_server_extra_args=["--dynamic-config-value", "frontend.WorkflowTimeSkippingEnabled=true"],
-    ) as environment:
-        await register_search_attributes(environment.client)
-        yield environment.client
+    async with time_skipping() as client:
+        await register_search_attributes(client)
+        yield client
 
 
 async def test_ten_attempts_over_three_days(skipping: Client, control_dsn: str, receiving: Receiver) -> None:

@@ -4,11 +4,9 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from temporalio.client import Client
-from temporalio.testing import WorkflowEnvironment
 
 from app.contracts.databases import DeleteDatabaseInput
-from app.core.temporal import DATA_CONVERTER
-from app.local.temporal import find_program
+from tests.support.time_skipping import time_skipping
 from tests.workflows.fakes import Script
 from tests.workflows.scenario import Scenario
 from tests.workflows.scenarios import DELETED, GRACE, SCENARIOS, SUBJECT
@@ -19,16 +17,12 @@ PUNCTUAL = timedelta(seconds=2)
 
 
 async def test_the_data_is_destroyed_when_the_grace_period_ends_and_not_before() -> None:
-    async with await WorkflowEnvironment.start_time_skipping_v2(
-        data_converter=DATA_CONVERTER,
-        dev_server_existing_path=str(find_program()),
-        dev_server_extra_args=["--dynamic-config-value", "frontend.WorkflowTimeSkippingEnabled=true"],
-    ) as environment:
+    async with time_skipping() as client:
         destroy_at = datetime.now(UTC) + GRACE
         request = DeleteDatabaseInput(**SUBJECT, destroy_at=destroy_at, cancel_provisioning=False)
         script = Script()
-        async with workers(environment.client, script):
-            handle = await begin(environment.client, _deleting(request))
+        async with workers(client, script):
+            handle = await begin(client, _deleting(request))
             await handle.result()
         assert script.calls == DELETED
         revoked, destroyed = await _moments(handle)
