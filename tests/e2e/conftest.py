@@ -10,7 +10,7 @@ from tests.support.stack import LiveStack, live_stack
 GRACE_SECONDS = 3
 
 
-@pytest_asyncio.fixture(scope="session")
+@pytest_asyncio.fixture(scope="package")
 async def stack(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[LiveStack]:
     """A stack whose deleted databases are destroyed after `GRACE_SECONDS`."""
     home = tmp_path_factory.mktemp("e2e") / "home"

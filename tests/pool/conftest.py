@@ -14,7 +14,7 @@ from tests.support.store import store
 POOL_SIZE = 4
 
 
-@pytest_asyncio.fixture(scope="session")
+@pytest_asyncio.fixture(scope="package")
 async def pooling(
     tmp_path_factory: pytest.TempPathFactory,
     control_server: RunningServer,

@@ -32,7 +32,8 @@ async def new_database(admin_dsn: str, *, template: str | None = None) -> str:
     name = f"test_{uuid4().hex}"
     connection = await asyncpg.connect(admin_dsn)
     try:
-        await connection.execute(f'CREATE DATABASE "{name}" TEMPLATE {template or "template0"}')
+        # By copying its files: half the work of the default, which writes the copy to the log as well.
+        await connection.execute(f'CREATE DATABASE "{name}" TEMPLATE {template or "template0"} STRATEGY file_copy')
     finally:
         await connection.close()
     return database_dsn(admin_dsn, name)

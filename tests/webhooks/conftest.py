@@ -31,21 +31,21 @@ async def sending(control_dsn: str, receiving: Receiver) -> AsyncIterator[LoneAp
         yield api
 
 
-@pytest_asyncio.fixture(scope="session")
+@pytest_asyncio.fixture(scope="package")
 async def target(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Receiver]:
     """The receiver of `running`."""
     async with receiver(tmp_path_factory.mktemp("receiver")) as made:
         yield made
 
 
-@pytest_asyncio.fixture(scope="session")
+@pytest_asyncio.fixture(scope="package")
 async def own_temporal(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[TemporalService]:
     """No other worker takes the tasks of these tests."""
     async with servers.temporal(tmp_path_factory.mktemp("temporal")) as server:
         yield server
 
 
-@pytest_asyncio.fixture(scope="session")
+@pytest_asyncio.fixture(scope="package")
 async def running(
     tmp_path_factory: pytest.TempPathFactory,
     control_server: RunningServer,

@@ -9,7 +9,7 @@ from app.local.temporal import TemporalService
 from tests import servers
 
 
-@pytest_asyncio.fixture(scope="session")
+@pytest_asyncio.fixture(scope="package")
 async def own_temporal(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[TemporalService]:
     async with servers.temporal(tmp_path_factory.mktemp("schedules")) as server:
         yield server

@@ -11,7 +11,7 @@ from tests import servers
 from workers.search_attributes import register_search_attributes
 
 
-@pytest_asyncio.fixture(scope="session")
+@pytest_asyncio.fixture(scope="package")
 async def client(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Client]:
     async with servers.temporal(tmp_path_factory.mktemp("workflows")) as server:
         client = await connect(server.address, "default")

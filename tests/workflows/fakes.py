@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -19,13 +19,15 @@ from app.contracts.quotas import MeasureRegion, QuotaActivities, QuotaHostActivi
 from app.contracts.reconcile import HostReconcileActivities, HostRef, ReconcileActivities, Reconciled
 from app.contracts.upkeep import SweepActivities, Swept
 
+_SOON = timedelta(milliseconds=10)
 CLEAN = Reconciled(findings={}, told=[], deeds=[])
 Play = Callable[[], Any]
 
 
 def fails(kind: str, message: str = "as the script says", *, final: bool = False) -> Play:
     def play() -> Any:
-        raise ApplicationError(message, type=kind, non_retryable=final)
+        # As many attempts as the policy allows, but without its waits.
+        raise ApplicationError(message, type=kind, non_retryable=final, next_retry_delay=_SOON)
 
     return play
 
