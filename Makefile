@@ -16,9 +16,9 @@ COMPILE := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.1
 up: $(STAMP) ## Run the whole stack in the foreground; Ctrl-C stops it, the data stays in .headwater
 	@exec $(BIN)/python -m app.local
 
-test: $(STAMP) ## Run all tests, on real servers; ARGS="-k name" chooses
+test: $(STAMP) ## Run all tests, on real servers, in two processes; ARGS="-k name" chooses, in one
 	@$(BIN)/python -m app.local.install_mysql
-	@exec $(BIN)/python -m pytest $(ARGS)
+	@exec $(BIN)/python -m pytest $(or $(ARGS),--numprocesses=2 --no-loadscope-reorder)
 
 check: $(STAMP) ## Formatting, lint, types and import direction, in under a minute
 	$(BIN)/ruff format --check .

@@ -1,0 +1,26 @@
+"""How `make test` divides the tests between processes: what shares servers of its own stays together."""
+
+import pytest
+from xdist.scheduler import LoadScopeScheduling
+
+TOGETHER = ("tests/webhooks/", "tests/e2e/", "tests/pool/", "tests/workflows/", "tests/workers/")
+"""Folders with a stack or a server for themselves: one process runs all of it, or each would start it. They take
+longest too, so they come first and nobody waits for them at the end."""
+
+
+class ByFolder(LoadScopeScheduling):  # type: ignore[misc]  # the package has no types
+    """Gives each process a file at a time, or one of those folders."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        folder = next((folder for folder in TOGETHER if nodeid.startswith(folder)), None)
+        return folder or nodeid.partition("::")[0]
+
+
+def longest_first(items: list[pytest.Item]) -> None:
+    """Sorts the tests in place; otherwise they stay in their order."""
+    items.sort(key=lambda item: _place(item.nodeid))
+
+
+def _place(nodeid: str) -> int:
+    places = (place for place, folder in enumerate(TOGETHER) if nodeid.startswith(folder))
+    return next(places, len(TOGETHER))
