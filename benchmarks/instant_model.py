@@ -1,14 +1,17 @@
 """`python -m benchmarks.instant_model PORT SQL`: a language model that always has the same answer, as OpenAI's chat
-completions: at once, or after the time that the question names."""
+completions: at once, or after the time that the question names. It tells how long it took, late timers included."""
 
 import asyncio
 import json
 import re
 import sys
+import time
 
 from app.local.ports import LOOPBACK
+from benchmarks.lean_http import LeanConnection, content_length
 
-_LENGTH = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
+TOOK = "/took"
+"""Where it tells the seconds of all its answers since it was last asked."""
 _WAIT = re.compile(rb"Take (\d+) ms\.")
 
 
@@ -17,9 +20,59 @@ def taking(question: str, milliseconds: int) -> str:
     return f"{question} Take {milliseconds} ms." if milliseconds else question
 
 
-async def serve(port: int, sql: str) -> None:
+def took(model: LeanConnection) -> float:
+    """Seconds that the model has spent since this was last asked."""
+    _, told = model.exchange(model.request("GET", TOOK, {}))
+    return float(told)
+
+
+class _Spent:
+    seconds = 0.0
+
+
+class _Connection(asyncio.Protocol):
+    """Its time is from the moment in which the request is all there to the one in which the answer is sent."""
+
+    def __init__(self, answer: bytes, spent: _Spent) -> None:
+        self._answer = answer
+        self._spent = spent
+        self._received = b""
+        self._transport: asyncio.Transport
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        came = time.perf_counter()
+        self._received += data
+        head, blank, body = self._received.partition(b"\r\n\r\n")
+        if not blank or len(body) < content_length(head):
+            return
+        self._received = b""
+        if head.startswith(f"GET {TOOK} ".encode()):
+            spent, self._spent.seconds = self._spent.seconds, 0.0
+            self._transport.write(_response(str(spent).encode()))
+            return
+        wait = _WAIT.search(body)
+        if wait:
+            asyncio.get_running_loop().call_later(int(wait[1]) / 1000, self._give, came)
+        else:
+            self._give(came)
+
+    def _give(self, came: float) -> None:
+        self._spent.seconds += time.perf_counter() - came
+        self._transport.write(self._answer)
+
+
+def _response(body: bytes) -> bytes:
+    head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    return head.encode() + body
+
+
+def _completion(sql: str) -> bytes:
     content = json.dumps({"kind": "read", "sql": sql, "refusal": None})
-    body = json.dumps(
+    return json.dumps(
         {
             "id": "1",
             "object": "chat.completion",
@@ -29,26 +82,11 @@ async def serve(port: int, sql: str) -> None:
             "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
         }
     ).encode()
-    answer = (
-        (b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: " + str(len(body)).encode())
-        + b"\r\n\r\n"
-        + body
-    )
 
-    async def on_connection(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            while True:
-                head = await reader.readuntil(b"\r\n\r\n")
-                length = _LENGTH.search(head)
-                wait = _WAIT.search(await reader.readexactly(int(length[1]) if length else 0))
-                if wait:
-                    await asyncio.sleep(int(wait[1]) / 1000)
-                writer.write(answer)
-                await writer.drain()
-        except (asyncio.IncompleteReadError, ConnectionError):
-            writer.close()
 
-    server = await asyncio.start_server(on_connection, LOOPBACK, port)
+async def serve(port: int, sql: str) -> None:
+    answer, spent = _response(_completion(sql)), _Spent()
+    server = await asyncio.get_running_loop().create_server(lambda: _Connection(answer, spent), LOOPBACK, port)
     await server.serve_forever()
 
 

@@ -3,6 +3,7 @@ against the least that a handler can do."""
 
 import argparse
 import asyncio
+import json
 import os
 import platform
 import statistics
@@ -13,13 +14,16 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
+import msgspec
 
 from app.local.ports import LOOPBACK, free_port
 from app.local.stack_file import StackFile
 from benchmarks.driver import connect_and_run
-from benchmarks.instant_model import taking
+from benchmarks.instant_model import taking, took
+from benchmarks.lean_http import LeanConnection
 from benchmarks.stack import running_stack
 
 _PAIRS = 100
@@ -42,7 +46,7 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=_PAIRS, help="questions of each kind (default: %(default)s)")
     pairs = parser.parse_args().pairs
     with _instant_model() as model, running_stack() as stack, _bare(stack, model) as bare:
-        asyncio.run(_run(stack, bare, pairs))
+        asyncio.run(_run(stack, bare, model, pairs))
 
 
 @contextmanager
@@ -85,28 +89,61 @@ def _answers(url: str) -> bool:
         return False
 
 
-async def _run(stack: StackFile, bare: str, pairs: int) -> None:
+class _Asked(msgspec.Struct, frozen=True):
+    """The lines over which a question goes: to the service, to the bare handler, and to the model, which tells what it
+    took."""
+
+    service: LeanConnection
+    bare: LeanConnection
+    model: LeanConnection
+    key: str
+
+    def question(self, body: dict[str, Any]) -> float:
+        return self._seconds(self.service, "/api/v1/query_executions", body)
+
+    def floor(self, body: dict[str, Any]) -> float:
+        return self._seconds(self.bare, "/bare", body)
+
+    def _seconds(self, line: LeanConnection, path: str, body: dict[str, Any]) -> float:
+        """Less the model's."""
+        headers = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
+        request = line.request("POST", path, headers, json.dumps(body).encode())
+        started = time.perf_counter()
+        status, answer = line.exchange(request)
+        seconds = time.perf_counter() - started
+        if status not in (200, 201) or len(json.loads(answer).get("result", {"rows": "12"})["rows"]) != 2:
+            raise RuntimeError(answer.decode())
+        return seconds - took(self.model)
+
+
+async def _run(stack: StackFile, bare: str, model: str, pairs: int) -> None:
     print(f"{platform.system()} {platform.machine()}, {os.cpu_count()} CPUs, Python {platform.python_version()}")
     print(f"a question that becomes a simple read, less the model's own time; {pairs} of each, interleaved\n")
     print("| engine | the model takes | question p50 | bare handler p50 | connect + query p50 | ratio | bare ratio |")
     print("|--------|-----------------|--------------|------------------|---------------------|-------|------------|")
-    headers = {"Authorization": f"Bearer {stack.api_key}"}
-    async with httpx.AsyncClient(headers=headers, timeout=60, trust_env=False) as http:
+    with _line(stack.api_url) as service, _line(bare) as floor, _line(model) as told:
+        asked = _Asked(service, floor, told, stack.api_key)
         for engine in dict.fromkeys(host.engine for host in stack.hosts):
-            database = await _database(http, f"{stack.api_url}/api/v1", engine)
-            await _measure(http, stack, bare, database, pairs)
+            await _measure(asked, await _database(stack, engine), pairs)
     print(f"\nof the ratio at most {_TARGET} is wanted; load average {os.getloadavg()[0]:.1f}")
 
 
-async def _measure(http: httpx.AsyncClient, stack: StackFile, bare: str, database: dict[str, Any], pairs: int) -> None:
+def _line(url: str) -> LeanConnection:
+    address = urlsplit(url)
+    assert address.hostname is not None
+    assert address.port is not None
+    return LeanConnection(address.hostname, address.port)
+
+
+async def _measure(asked: _Asked, database: dict[str, Any], pairs: int) -> None:
     questions: dict[int, list[float]] = {wait: [] for wait in _MODEL_MS}
     floors: dict[int, list[float]] = {wait: [] for wait in _MODEL_MS}
     plain = []
     for number in range(_WARM_UP + pairs):
         for wait in _MODEL_MS:
-            asked = {"database_uuid": database["uuid"], "query": taking(_QUESTION, wait)}
-            question = await _timed(http, f"{stack.api_url}/api/v1/query_executions", asked, wait)
-            floor = await _timed(http, f"{bare}/bare", {"database": database, "sql": _SQL, **asked}, wait)
+            body = {"database_uuid": database["uuid"], "query": taking(_QUESTION, wait)}
+            question = asked.question(body)
+            floor = asked.floor({"database": database, "sql": _SQL, **body})
             driven = await connect_and_run(database, _SQL)
             if number >= _WARM_UP:
                 questions[wait].append(question)
@@ -119,22 +156,14 @@ async def _measure(http: httpx.AsyncClient, stack: StackFile, bare: str, databas
         print(f"| {database['db_type']} | {wait} ms | {times} | {ours / theirs:.2f} | {floor / theirs:.2f} |")
 
 
-async def _timed(http: httpx.AsyncClient, url: str, body: dict[str, Any], wait: int) -> float:
-    """Seconds, less the model's."""
-    started = time.perf_counter()
-    answer = await http.post(url, json=body)
-    took = time.perf_counter() - started
-    if not answer.is_success or len(answer.json().get("result", {"rows": "12"})["rows"]) != 2:
-        raise RuntimeError(answer.text)
-    return took - wait / 1000
-
-
-async def _database(http: httpx.AsyncClient, api: str, engine: str) -> dict[str, Any]:
-    answer = await http.post(
-        f"{api}/databases",
+async def _database(stack: StackFile, engine: str) -> dict[str, Any]:
+    answer = httpx.post(
+        f"{stack.api_url}/api/v1/databases",
         params={"wait": "true", "timeout": "60"},
         json={"name": "asked", "db_type": engine},
-        headers={"Idempotency-Key": str(uuid.uuid4())},
+        headers={"Authorization": f"Bearer {stack.api_key}", "Idempotency-Key": str(uuid.uuid4())},
+        timeout=65,
+        trust_env=False,
     )
     if answer.status_code != 201:
         raise RuntimeError(answer.text)
