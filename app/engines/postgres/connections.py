@@ -9,6 +9,7 @@ import asyncpg
 
 from app.engines.base import AdminAddress
 from app.engines.naming import check_name
+from app.engines.postgres.encryption import Encryption
 from app.engines.postgres.errors import translated, translated_login
 
 CONNECT_SECONDS = 3
@@ -45,6 +46,7 @@ class Connections:
         self._address = address
         self._pool: Any = None
         self._opening = asyncio.Lock()
+        self._encryption = Encryption()
         self.host = f"{address.host}:{address.port}"
 
     async def close(self) -> None:
@@ -131,7 +133,7 @@ class Connections:
             return self._pool
 
     async def _connect(self, **overrides: Any) -> Any:
-        return await asyncpg.connect(**{**self.target(), **overrides})
+        return await self._encryption.connect(**{**self.target(), **overrides})
 
     def target(self) -> dict[str, Any]:
         """What `asyncpg.connect` needs to come in as the administrator."""
