@@ -2,6 +2,9 @@
 
 from typing import Any
 
+import asyncpg
+
+from app.engines.naming import literal
 from app.engines.querying import ColumnInfo, Reference, TableInfo
 
 _MOST_COLUMNS = 20_000
@@ -26,7 +29,7 @@ FROM pg_constraint WHERE contype IN ('p', 'f')
 """
 # A change of a catalog's row gives it another xmin. Oids from here on are not the system's own.
 _VERSION = """
-SELECT concat_ws(' ',
+concat_ws(' ',
     (SELECT concat(count(*), '/', sum(xmin::text::bigint)) FROM pg_class WHERE oid >= 16384),
     (SELECT concat(count(*), '/', sum(xmin::text::bigint)) FROM pg_attribute WHERE attrelid >= 16384),
     (SELECT concat(count(*), '/', sum(xmin::text::bigint)) FROM pg_description WHERE objoid >= 16384),
@@ -37,8 +40,18 @@ SELECT concat_ws(' ',
 
 async def version(connection: Any) -> str:
     """Far quicker to ask for than what it stands for, above all in a new session."""
-    found: str = await connection.fetchval(_VERSION)
+    found: str = await connection.fetchval(f"SELECT {_VERSION}")
     return found
+
+
+async def is_still(connection: Any, known: str) -> bool:
+    """Whether this is the version. The driver needs two round trips for an answer with a row, and one for an answer
+    without: so the server is to fail where it is not."""
+    try:
+        await connection.execute(f"SELECT 1 / ({_VERSION} = {literal(known)})::int")
+    except asyncpg.DivisionByZeroError:
+        return False
+    return True
 
 
 async def tables(connection: Any) -> list[TableInfo]:

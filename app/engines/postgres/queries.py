@@ -53,9 +53,9 @@ class PostgresReadSession(ReadSession):
 
     async def describe(self, known: Description | None = None) -> Description:
         with _failing():
-            version = await described.version(self._connection)
-            if known is not None and known.version == version:
+            if known is not None and await described.is_still(self._connection, known.version):
                 return known
+            version = await described.version(self._connection)
             # What changes in between belongs to a version that nobody will find again.
             return Description(tables=await described.tables(self._connection), version=version)
 
