@@ -62,15 +62,15 @@ class Questions:
                 place_seconds=self._place_seconds,
                 most_seconds=self._most_seconds,
             )
-            async with _recorded(execution, target.engine):
+            async with _recorded(execution, target.engine, kept):
                 result = await asking.answer(execution)
         assert execution.sql is not None
         return QueryAnswer(sql=execution.sql, result=result, query_id=execution.id)
 
 
 @asynccontextmanager
-async def _recorded(execution: Execution, engine: Engine) -> AsyncIterator[None]:
-    """However the block ends, the record says so, and the metrics."""
+async def _recorded(execution: Execution, engine: Engine, kept: AsyncExitStack) -> AsyncIterator[None]:
+    """However the block ends, the record says so, and the metrics. What was `kept` is closed meanwhile."""
     outcome, code = "succeeded", None
     try:
         yield
@@ -79,7 +79,11 @@ async def _recorded(execution: Execution, engine: Engine) -> AsyncIterator[None]
         raise
     finally:
         counting.ended(engine, execution, outcome)
-        await asyncio.shield(asyncio.create_task(execution.finish(outcome, code)))
+        finishing = asyncio.create_task(execution.finish(outcome, code))
+        try:
+            await kept.aclose()
+        finally:
+            await asyncio.shield(finishing)
 
 
 def _outcome(error: BaseException) -> tuple[str, str | None]:

@@ -2,6 +2,7 @@
 `OPENAI_BASE_URL` say which."""
 
 import asyncio
+import logging
 import os
 from typing import Annotated, Any
 
@@ -36,6 +37,9 @@ _ADVICE = {
     404: "The language model's server doesn't know the model: set HEADWATER_NL_MODEL, or OPENAI_BASE_URL.",
 }
 _RETRIES = 1
+
+# The package's HTTP client writes a line for each request.
+logging.getLogger("httpx2").setLevel(logging.WARNING)
 
 
 class Answered(msgspec.Struct, frozen=True, kw_only=True):
