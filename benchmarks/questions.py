@@ -157,14 +157,13 @@ async def _measure(asked: _Asked, database: dict[str, Any], pairs: int) -> None:
 
 
 async def _database(stack: StackFile, engine: str) -> dict[str, Any]:
-    answer = httpx.post(
-        f"{stack.api_url}/api/v1/databases",
-        params={"wait": "true", "timeout": "60"},
-        json={"name": "asked", "db_type": engine},
-        headers={"Authorization": f"Bearer {stack.api_key}", "Idempotency-Key": str(uuid.uuid4())},
-        timeout=65,
-        trust_env=False,
-    )
+    async with httpx.AsyncClient(timeout=65, trust_env=False) as http:
+        answer = await http.post(
+            f"{stack.api_url}/api/v1/databases",
+            params={"wait": "true", "timeout": "60"},
+            json={"name": "asked", "db_type": engine},
+            headers={"Authorization": f"Bearer {stack.api_key}", "Idempotency-Key": str(uuid.uuid4())},
+        )
     if answer.status_code != 201:
         raise RuntimeError(answer.text)
     database: dict[str, Any] = answer.json()["data"]

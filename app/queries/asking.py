@@ -51,6 +51,7 @@ class Asking:
         self._gate = means.sessions.gate(target)
         self._regranted = False
         self._execution: Execution
+        self._finding: Verdict | Refused
         self._session: ReadSession | None = None
         # It begins to connect while the question is being recorded.
         self._opening = asyncio.create_task(self._open())
@@ -162,12 +163,21 @@ class Asking:
         if answered.reply.sql is None:
             raise QueryNotTranslated(answered.reply.refusal, query_id=execution.id)
         execution.sql, execution.declared_kind = answered.reply.sql, answered.reply.kind
+        # As soon as it is there: while the session is still being opened that costs nobody time.
+        self._finding = self._look(answered.reply.sql)
+
+    def _look(self, sql: str) -> Verdict | Refused:
+        try:
+            return judge(self._target.engine, sql, self._target.engine_name)
+        except Refused as refused:
+            return refused
 
     async def _judged(self) -> Verdict:
         """Raises `UnsafeSQL`; `Unreadable` too, which may be mended."""
-        execution, sql = self._execution, self._execution.sql or ""
+        execution, verdict = self._execution, self._finding
         try:
-            verdict = judge(self._target.engine, sql, self._target.engine_name)
+            if isinstance(verdict, Refused):
+                raise verdict
             execution.sql_class = verdict.sql_class
             check_kind(verdict, execution.declared_kind)
             check_policy(verdict, self._target.queries)

@@ -1,5 +1,7 @@
-"""Connecting with TLS where the server has it, as libpq's `prefer` does, without asking anew each time: the driver makes
-a TLS context and asks the server for every connection, which together is a third of its time."""
+"""Connecting with TLS where the server has it, as libpq's `prefer` does, without asking anew each time.
+
+For every connection the driver makes a TLS context and asks the server, which is a third of what connecting costs us.
+"""
 
 import os
 import ssl
@@ -54,5 +56,5 @@ class Encryption:
 def _is_about_encryption(error: Exception) -> bool:
     """The driver says that the server refuses TLS with a plain `ConnectionError`."""
     if isinstance(error, asyncpg.PostgresError):
-        return error.sqlstate == _REFUSED
+        return bool(error.sqlstate == _REFUSED)
     return isinstance(error, ssl.SSLError) or type(error) is ConnectionError
