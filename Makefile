@@ -8,6 +8,7 @@ STAMP := $(VENV)/.installed
 
 COMPILE := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
 	--no-annotate --no-header --no-emit-index-url --quiet
+IN_TWO_PROCESSES := -p tests.support.two_processes --numprocesses=2 --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -18,7 +19,7 @@ up: $(STAMP) ## Run the whole stack in the foreground; Ctrl-C stops it, the data
 
 test: $(STAMP) ## Run all tests, on real servers, in two processes; ARGS="-k name" chooses, in one
 	@$(BIN)/python -m app.local.install_mysql
-	@exec $(BIN)/python -m pytest $(or $(ARGS),--numprocesses=2 --no-loadscope-reorder)
+	@exec $(BIN)/python -m pytest $(or $(ARGS),$(IN_TWO_PROCESSES))
 
 check: $(STAMP) ## Formatting, lint, types and import direction, in under a minute
 	$(BIN)/ruff format --check .

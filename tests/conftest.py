@@ -1,7 +1,6 @@
 """Servers that the whole run shares, each started when a test first asks for it."""
 
 from collections.abc import AsyncIterator
-from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -16,16 +15,6 @@ from tests.support.in_process import LoneApi, lone_api
 from tests.support.lone_pool import LonePool, lone_pool
 from tests.support.service import RunningService, running_service
 from tests.support.store import database_name, new_database, store
-from tests.support.two_processes import ByFolder, longest_first
-
-
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFolder:
-    return ByFolder(config, log)
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if hasattr(config, "workerinput"):  # one of several processes
-        longest_first(items)
 
 
 @pytest_asyncio.fixture(scope="session")

@@ -1,4 +1,6 @@
-"""How `make test` divides the tests between processes: what shares servers of its own stays together."""
+"""How the tests are divided between two processes: a plugin that `make test` names to pytest."""
+
+from typing import Any
 
 import pytest
 from xdist.scheduler import LoadScopeScheduling
@@ -16,8 +18,11 @@ class ByFolder(LoadScopeScheduling):  # type: ignore[misc]  # the package has no
         return folder or nodeid.partition("::")[0]
 
 
-def longest_first(items: list[pytest.Item]) -> None:
-    """Sorts the tests in place; otherwise they stay in their order."""
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFolder:
+    return ByFolder(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: _place(item.nodeid))
 
 
