@@ -11,7 +11,7 @@ import msgspec
 from app.auth.scopes import Scope
 from app.auth.users import check_name
 from app.core.errors import InvalidField, NotFound
-from app.store.session import fetch
+from app.store.session import fetch, fetch_all
 
 PREFIX = "pk_live_"
 
@@ -32,6 +32,22 @@ class KeyControls(msgspec.Struct, frozen=True, kw_only=True):
     inactive_ttl_days: int | None = None
     expires_at: datetime | None = None
     """Aware."""
+
+
+class KeyLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A key as operators see it: nothing of it opens anything."""
+
+    id: int
+    user_id: int
+    name: str
+    preview: str
+    scopes: list[str]
+    requests_per_minute: int
+    monthly_quota: int | None
+    expires_at: datetime | None
+    last_used_at: datetime | None
+    revoked_at: datetime | None
+    created_at: datetime
 
 
 def hash_key(api_key: str) -> bytes:
@@ -69,6 +85,21 @@ async def create_key(*, user_id: int, name: str, scopes: Sequence[str], controls
         controls.expires_at,
     )
     return NewKey(id=rows[0]["id"], api_key=api_key)
+
+
+async def list_keys(*, user_id: int | None = None, with_revoked: bool = False) -> list[KeyLine]:
+    """Newest first; of all users unless one is named."""
+    return await fetch_all(
+        KeyLine,
+        """
+        SELECT k.id, k.user_id, k.name, k.preview, k.scopes, k.requests_per_minute, k.monthly_quota, k.expires_at,
+               c.last_used_at, k.revoked_at, k.created_at
+        FROM api_keys k JOIN api_key_usage c ON c.key_id = k.id
+        WHERE ($1::bigint IS NULL OR k.user_id = $1) AND ($2 OR k.revoked_at IS NULL) ORDER BY k.id DESC
+        """,
+        user_id,
+        with_revoked,
+    )
 
 
 async def revoke_key(key_id: int) -> None:

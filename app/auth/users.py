@@ -1,9 +1,11 @@
 """Users, teams and who is in which."""
 
+from datetime import datetime
+
 import msgspec
 
 from app.core.errors import InvalidField, NotFound
-from app.store.session import fetch, fetch_one, transaction
+from app.store.session import fetch, fetch_all, fetch_one, transaction
 
 TIERS = ("free", "pro", "enterprise")
 QUERY_CLASSES = ("read", "write", "ddl")
@@ -13,6 +15,25 @@ QUERY_CLASSES = ("read", "write", "ddl")
 class NewUser(msgspec.Struct, frozen=True, kw_only=True):
     user_id: int
     team_id: int
+
+
+class UserLine(msgspec.Struct, frozen=True, kw_only=True):
+    id: int
+    email: str
+    name: str
+    team_ids: list[int]
+    """The primary one first."""
+    created_at: datetime
+
+
+class TeamLine(msgspec.Struct, frozen=True, kw_only=True):
+    id: int
+    name: str
+    tier: str
+    queries: str
+    users: int
+    databases: int
+    """Those that are not deleted."""
 
 
 async def create_user(*, email: str, name: str, team: str | None = None, tier: str | None = None) -> NewUser:
@@ -45,6 +66,29 @@ class TeamSettings(msgspec.Struct, frozen=True, kw_only=True):
     team_id: int
     tier: str
     queries: str
+
+
+async def list_users() -> list[UserLine]:
+    return await fetch_all(
+        UserLine,
+        """
+        SELECT u.id, u.email, u.name, u.created_at,
+               array(SELECT m.team_id FROM memberships m WHERE m.user_id = u.id ORDER BY m.id) AS team_ids
+        FROM users u ORDER BY u.id
+        """,
+    )
+
+
+async def list_teams() -> list[TeamLine]:
+    return await fetch_all(
+        TeamLine,
+        """
+        SELECT t.id, t.name, t.tier, t.queries,
+               (SELECT count(*) FROM memberships m WHERE m.team_id = t.id) AS users,
+               (SELECT count(*) FROM databases d WHERE d.team_id = t.id AND d.status <> 'deleted') AS databases
+        FROM teams t ORDER BY t.id
+        """,
+    )
 
 
 async def set_team(team_id: int, *, tier: str | None = None, queries: str | None = None) -> TeamSettings:

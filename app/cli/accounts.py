@@ -7,10 +7,10 @@ import rich_click as click
 
 from app.auth import keys as api_keys
 from app.auth import users as accounts
-from app.auth.keys import KeyControls, NewKey
-from app.auth.users import QUERY_CLASSES, TIERS, NewUser, TeamSettings
-from app.cli.numbers import POSITIVE
+from app.auth.keys import KeyControls, KeyLine, NewKey
+from app.auth.users import QUERY_CLASSES, TIERS, NewUser, TeamLine, TeamSettings, UserLine
 from app.cli.output import shown
+from app.cli.parameters import POSITIVE
 from app.cli.running import store
 from app.core.clock import utc_now
 
@@ -27,9 +27,17 @@ def users() -> None:
     """Users of the API."""
 
 
+@users.command("list")
+@shown
+async def list_users() -> list[UserLine]:
+    """Show every user with their teams, the primary one first."""
+    async with store():
+        return await accounts.list_users()
+
+
 @users.command("create")
-@click.option("--email", required=True)
-@click.option("--name", required=True)
+@click.option("--email", required=True, help="No two users have the same.")
+@click.option("--name", required=True, help="What people call the user.")
 @click.option("--team", help="Join or make the team of this name; a team of the user's own unless given.")
 @click.option("--tier", type=_TIER, help="Of a team that is made; free unless given.")
 @shown
@@ -44,14 +52,24 @@ def keys() -> None:
     """API keys."""
 
 
+@keys.command("list")
+@click.option("--user", "user_id", type=POSITIVE, help="Only this user's.")
+@click.option("--all", "with_revoked", is_flag=True, help="Also those that are revoked.")
+@shown
+async def list_keys(user_id: int | None, with_revoked: bool) -> list[KeyLine]:
+    """Show API keys by how they begin and end, newest first."""
+    async with store():
+        return await api_keys.list_keys(user_id=user_id, with_revoked=with_revoked)
+
+
 @keys.command("create")
 @click.option("--user", "user_id", type=POSITIVE, required=True, help="The user's id.")
-@click.option("--name", required=True)
+@click.option("--name", required=True, help="What the key is for.")
 @click.option("--scopes", required=True, help="Comma-separated, such as databases:*,webhooks:read.")
 @click.option("--requests-per-minute", type=POSITIVE, default=120, show_default=True)
-@click.option("--monthly-quota", type=POSITIVE)
-@click.option("--allow-ip", multiple=True, metavar="CIDR", help="May be given several times.")
-@click.option("--inactive-ttl-days", type=POSITIVE)
+@click.option("--monthly-quota", type=POSITIVE, help="Requests a calendar month (UTC); no limit unless given.")
+@click.option("--allow-ip", multiple=True, metavar="CIDR", help="A network to call from; may be given several times.")
+@click.option("--inactive-ttl-days", type=POSITIVE, help="It expires when it was not used for so long.")
 @click.option("--expires-at", type=str, metavar="TIME", help="ISO 8601 with an offset.")
 @shown
 async def create_key(
@@ -92,6 +110,14 @@ def teams() -> None:
     """Teams."""
 
 
+@teams.command("list")
+@shown
+async def list_teams() -> list[TeamLine]:
+    """Show every team with what it may own and ask, and how many databases it has."""
+    async with store():
+        return await accounts.list_teams()
+
+
 @teams.command("set")
 @click.argument("team_id", type=POSITIVE)
 @click.option("--tier", type=_TIER, help="What it may own, and how many questions it may ask a day.")
@@ -111,9 +137,13 @@ def _time(text: str | None) -> datetime | None:
     try:
         time = datetime.fromisoformat(text)
     except ValueError:
-        raise click.BadParameter("expected ISO 8601, such as 2030-01-31T00:00:00+00:00") from None
+        raise _bad_time("expected ISO 8601, such as 2030-01-31T00:00:00+00:00") from None
     if time.tzinfo is None:
-        raise click.BadParameter("the time needs an offset, such as Z or +02:00")
+        raise _bad_time("the time needs an offset, such as Z or +02:00")
     if time <= utc_now():
-        raise click.BadParameter("this time has passed")
+        raise _bad_time("this time has passed")
     return time
+
+
+def _bad_time(message: str) -> click.BadParameter:
+    return click.BadParameter(message, param_hint="'--expires-at'")

@@ -5,8 +5,8 @@ from urllib.parse import SplitResult, unquote, urlsplit
 import msgspec
 import rich_click as click
 
-from app.cli.numbers import PORT, POSITIVE
 from app.cli.output import shown
+from app.cli.parameters import PORT, POSITIVE
 from app.cli.running import secret_box, store
 from app.contracts.base import Engine
 from app.engines.base import AdminAddress
@@ -34,11 +34,13 @@ async def list_hosts() -> list[HostSummary]:
 
 
 @hosts.command("add")
-@click.option("--engine", type=click.Choice([engine.value for engine in Engine]), required=True)
-@click.option("--region", required=True)
+@click.option(
+    "--engine", type=click.Choice([engine.value for engine in Engine]), required=True, help="MariaDB is mysql."
+)
+@click.option("--region", required=True, help="Such as us-east-1; a worker has to serve its queue.")
 @click.option("--admin-dsn", required=True, help="postgresql://… or mysql://… of an account that may provision.")
 @click.option("--public-host", help="What tenants connect to; the DSN's host unless given.")
-@click.option("--public-port", type=PORT)
+@click.option("--public-port", type=PORT, help="The DSN's port unless given.")
 @click.option("--capacity", type=POSITIVE, default=DEFAULT_CAPACITY, show_default=True, help="Databases.")
 @click.option(
     "--connection-capacity", type=POSITIVE, help="Connections promised in all; the server's own unless given."
@@ -84,7 +86,7 @@ def _address(engine: Engine, dsn: str) -> AdminAddress:
     parts = _split(dsn)
     schemes = {adapter.uri_scheme, engine.value}
     if parts.scheme not in schemes or not parts.hostname or not parts.username:
-        raise click.BadParameter(f"expected {adapter.uri_scheme}://user:password@host:port/database")
+        raise _bad_dsn(f"expected {adapter.uri_scheme}://user:password@host:port/database")
     return AdminAddress(
         host=parts.hostname,
         port=_port(parts) or adapter.default_port,
@@ -98,11 +100,15 @@ def _split(dsn: str) -> SplitResult:
     try:
         return urlsplit(dsn)
     except ValueError:
-        raise click.BadParameter("the brackets around the host don't match") from None
+        raise _bad_dsn("the brackets around the host don't match") from None
 
 
 def _port(parts: SplitResult) -> int | None:
     try:
         return parts.port
     except ValueError:
-        raise click.BadParameter("the port is no number from 0 to 65535") from None
+        raise _bad_dsn("the port is no number from 0 to 65535") from None
+
+
+def _bad_dsn(message: str) -> click.BadParameter:
+    return click.BadParameter(message, param_hint="'--admin-dsn'")

@@ -28,8 +28,10 @@ async def status() -> list[PoolStatus]:
 
 
 @pool.command("set")
-@click.option("--region", required=True)
-@click.option("--engine", type=click.Choice([engine.value for engine in Engine]), required=True)
+@click.option("--region", required=True, help="One that a host serves.")
+@click.option(
+    "--engine", type=click.Choice([engine.value for engine in Engine]), required=True, help="MariaDB is mysql."
+)
 @click.option("--size", type=click.IntRange(0, MOST_MEMBERS), help="Databases to keep ready; 0 for no pool.")
 @click.option("--default", "by_default", is_flag=True, help="Go back to HEADWATER_POOL_SIZE.")
 @shown

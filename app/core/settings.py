@@ -7,6 +7,7 @@ faults are reported together: a misspelt setting that is ignored in silence cost
 import ipaddress
 from collections.abc import Callable, Mapping
 from datetime import timedelta
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -120,7 +121,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
                 continue
             name = variable.removeprefix(PREFIX).lower()
             if name not in fields:
-                faults.append(f"{variable}: no such setting")
+                near = get_close_matches(name, fields, n=1)
+                hint = f"; did you mean {PREFIX}{near[0].upper()}?" if near else ""
+                faults.append(f"{variable}: no such setting{hint}")
             elif text.strip():
                 try:
                     values[name] = _check(name, _convert(text.strip(), fields[name]))
@@ -131,7 +134,24 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return cls(**values)
 
 
+_EXPECTED: dict[Any, str] = {
+    int: "expected a whole number",
+    float: "expected a number of seconds",
+    bool: "expected true or false",
+    int | None: "expected a whole number",
+    tuple[float, ...]: "expected numbers of seconds, comma-separated",
+}
+"""In place of msgspec's words, which are about Python's types."""
+
+
 def _convert(text: str, kind: Any) -> Any:
+    try:
+        return _converted(text, kind)
+    except msgspec.ValidationError as fault:
+        raise ValueError(_EXPECTED.get(kind, str(fault))) from None
+
+
+def _converted(text: str, kind: Any) -> Any:
     if kind in (tuple[str, ...], tuple[float, ...]):
         parts = [part.strip() for part in text.split(",") if part.strip()]
         return msgspec.convert(parts, kind, strict=False)

@@ -129,3 +129,42 @@ async def test_how_far_a_teams_questions_may_go(headwater: Headwater, control_ds
     assert (row["tier"], row["queries"]) == ("pro", "read")
     assert "--queries" in await headwater.refusal("teams", "set", str(team_id), "--queries", "all", exit_code=2)
     assert "--tier, --queries" in await headwater.refusal("teams", "set", str(team_id), exit_code=2)
+
+
+async def test_users_and_teams_are_listed(headwater: Headwater) -> None:
+    ada = await user(headwater, "--team", "Analysts", "--tier", "pro")
+    bob = await user(headwater, "--team", "Analysts", email="bob@example.com")
+    users = await headwater.json("users", "list")
+    assert [(one["id"], one["email"], one["team_ids"]) for one in users] == [
+        (ada["user_id"], "ada@example.com", [ada["team_id"]]),
+        (bob["user_id"], "bob@example.com", [ada["team_id"]]),
+    ]
+    [team] = await headwater.json("teams", "list")
+    assert team == {
+        "id": ada["team_id"],
+        "name": "Analysts",
+        "tier": "pro",
+        "queries": "ddl",
+        "users": 2,
+        "databases": 0,
+    }
+    assert "Analysts" in await headwater.text("teams", "list")
+
+
+async def test_keys_are_listed_without_what_they_open(headwater: Headwater) -> None:
+    ada, bob = await user(headwater), await user(headwater, email="bob@example.com")
+    first = await key(headwater, ada["user_id"])
+    second = await key(headwater, bob["user_id"], "--monthly-quota", "5", scopes="databases:read")
+    listed = await headwater.json("keys", "list")
+    assert [(one["id"], one["user_id"], one["scopes"]) for one in listed] == [
+        (second["id"], bob["user_id"], ["databases:read"]),
+        (first["id"], ada["user_id"], ["databases:*"]),
+    ]
+    assert listed[0]["monthly_quota"] == 5
+    assert listed[0]["preview"].startswith(second["api_key"][:12])
+    assert second["api_key"] not in await headwater.text("keys", "list")
+    await headwater.json("keys", "revoke", str(first["id"]))
+    assert [one["id"] for one in await headwater.json("keys", "list")] == [second["id"]]
+    assert [one["id"] for one in await headwater.json("keys", "list", "--user", str(ada["user_id"]))] == []
+    [revoked] = await headwater.json("keys", "list", "--user", str(ada["user_id"]), "--all")
+    assert revoked["revoked_at"] is not None

@@ -116,8 +116,25 @@ def test_a_wrong_value_names_its_variable(name: str, text: str) -> None:
 
 
 def test_an_unknown_name() -> None:
-    with pytest.raises(InvalidSettings, match="HEADWATER_POOLSIZE: no such setting"):
+    with pytest.raises(InvalidSettings, match="HEADWATER_POOLSIZE: no such setting; did you mean HEADWATER_POOL_SIZE"):
         load(poolsize="3")
+    with pytest.raises(InvalidSettings, match=r"HEADWATER_COLOUR: no such setting$"):
+        load(colour="3")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("pool_size", "few", "expected a whole number"),
+        ("query_timeout_seconds", "soon", "expected a number of seconds"),
+        ("orphan_removal", "maybe", "expected true or false"),
+        ("webhook_retry_schedule", "0,soon", "expected numbers of seconds, comma-separated"),
+    ],
+)
+def test_a_wrong_value_is_told_in_an_operators_words(name: str, text: str, words: str) -> None:
+    with pytest.raises(InvalidSettings) as fault:
+        load(**{name: text})
+    assert str(fault.value) == f"HEADWATER_{name.upper()}: {words}"
 
 
 def test_other_peoples_variables_are_none_of_ours() -> None:
