@@ -5,8 +5,8 @@ from msgspec import Struct, field
 
 from app.auth.scopes import Scope
 from app.catalog.service import CatalogEntry, Region, catalog
+from app.core.context import current_request_id
 from app.web.operation import operation
-from app.web.request_id import current_request_id
 
 
 class Catalog(Struct, kw_only=True):

@@ -8,12 +8,12 @@ from app.applications.views import view as application_view
 from app.applications.waiting import await_end
 from app.contracts.applications import ApplicationStatus
 from app.contracts.base import DatabaseStatus
+from app.core.context import current_request_id
 from app.core.secrets import SecretBox
 from app.databases.records import DatabaseRecord
 from app.databases.schemas import DatabaseView, Provisioning
 from app.databases.views import full_view
 from app.store.notify import RowWatch
-from app.web.request_id import current_request_id
 
 
 class CreatedDatabase(Struct, kw_only=True):

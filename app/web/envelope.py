@@ -6,7 +6,7 @@ from typing import Annotated, Any, Generic, TypeVar
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from app.web.request_id import current_request_id
+from app.core.context import current_request_id
 
 Data = TypeVar("Data")
 Moment = Annotated[datetime, Meta(tz=True)]

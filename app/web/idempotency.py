@@ -14,6 +14,7 @@ import msgspec
 from litestar import MediaType, Request, Response
 
 from app.auth.principal import Principal
+from app.core.context import current_request_id
 from app.core.errors import AppError, IdempotencyKeyConflict, IdempotencyKeyInProgress
 from app.core.ids import new_uuid
 from app.core.secrets import SecretBox
@@ -24,7 +25,6 @@ from app.web.body import canonical
 from app.web.envelope import ErrorAnswer, ErrorBody, encode
 from app.web.guards import idempotency_key
 from app.web.idempotency_rows import Claim, KeyRows
-from app.web.request_id import current_request_id
 
 _DECIDED = frozenset({404, 409, 422})
 """Refusals by the business rules, which a retry would meet again."""

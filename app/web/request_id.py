@@ -8,11 +8,6 @@ from app.core import context, ids
 HEADER = b"x-request-id"
 
 
-def current_request_id() -> str:
-    """The id of the request that this task serves; empty outside one."""
-    return context.request_id.get()
-
-
 class RequestIds:
     """The outermost layer, so that answers to unknown paths and unexpected errors carry an id too."""
 
