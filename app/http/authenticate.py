@@ -8,6 +8,9 @@ from app.auth.client_address import Address, Network, client_address
 from app.core.errors import Unauthorized, rate_limit_headers
 from app.web.services import Services
 
+_NOT_KEPT = (b"cache-control", b"no-store")
+"""Answers hold passwords, and what is true for a moment: no cache is to keep them."""
+
 
 class Authenticate:
     """Sets the request's user, or raises what the key deserves. Answers carry what is left of the key's rate."""
@@ -30,12 +33,12 @@ class Authenticate:
             for name, value in rate_limit_headers(left.limit, left.remaining, left.resets_in).items()
         ]
 
-        async def send_with_rate_limit(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", ()), *rate_limit]
+                message["headers"] = [*message.get("headers", ()), *rate_limit, _NOT_KEPT]
             await send(message)
 
-        await self._app(scope, receive, send_with_rate_limit)
+        await self._app(scope, receive, send_with_headers)
 
 
 def _authorization(headers: Headers) -> str | None:

@@ -60,6 +60,17 @@ _WEBHOOK_HEADERS = {
     "X-Service-Signature-Previous": ("The same as `X-Service-Signature` under the secret lately replaced.", False),
 }
 """What it says, and whether it is on every delivery."""
+_TAGS = {
+    "databases": "Create, list, read, rename, limit and delete databases, and apply blueprints to them.",
+    "database_types": "What can be asked for: engines and their regions.",
+    "blueprints": "SQL that is saved under a name.",
+    "blueprint_validations": "What a script holds, and for which engines it is.",
+    "blueprint_applications": "How far the application of a blueprint is, and what it ran.",
+    "query_executions": "Questions and orders in natural language.",
+    "webhook_endpoints": "Who is told of events, and what became of each delivery.",
+    "me": "The caller and the key.",
+}
+"""By the resource in the path, in the order in which a reader meets them."""
 _TYPES: dict[Any, str] = {int: "integer", bool: "boolean", str: "string"}
 
 
@@ -86,6 +97,7 @@ def document(handlers: Iterable[tuple[str, HTTPRouteHandler]]) -> dict[str, Any]
         },
         "servers": [{"url": "/"}],
         "security": [{"api_key": []}],
+        "tags": [{"name": name, "description": description} for name, description in _TAGS.items()],
         "paths": dict(paths),
         "webhooks": {event.value: _webhook(event) for event in EventType},
         "components": {

@@ -27,6 +27,12 @@ async def test_the_client_does_not_choose_the_request_id(lone: LoneApi) -> None:
     assert body_of(answer)["request_id"] != "mine"
 
 
+async def test_no_cache_keeps_an_answer(lone: LoneApi) -> None:
+    caller = await lone.caller()
+    for path in ("/me", "/databases", "/databases/nothing"):
+        assert (await caller.get(path)).headers["Cache-Control"] == "no-store"
+
+
 @pytest.mark.parametrize("path", ["/", "/api", "/api/v1", "/api/v2/databases", "/api/v1/nothing", "/api/v1/databases/"])
 async def test_an_unknown_path(lone: LoneApi, path: str) -> None:
     error_of(await lone.http.get(path + "/x/y/z"), 404, "not_found")

@@ -74,6 +74,13 @@ def codes_of(answer: dict[str, Any]) -> list[str]:
     return enum
 
 
+def test_every_group_of_operations_is_described_and_none_besides() -> None:
+    used = {tag for path in DOCUMENT["paths"].values() for operation in path.values() for tag in operation["tags"]}
+    first, *others = [tag["name"] for tag in DOCUMENT["tags"]]
+    assert first == "databases"
+    assert {first, *others} == used
+
+
 def test_the_committed_copy_is_what_the_code_says() -> None:
     assert COMMITTED.read_bytes() == formatted(DOCUMENT), "docs/openapi.json is out of date: run `make openapi`"
 
