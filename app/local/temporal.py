@@ -17,10 +17,12 @@ from app.local.processes import Command
 from app.local.services import Service, server_environ
 
 # The queues of the one-shard server are polled 20 times a second by default, which costs each step of each
-# workflow 50 ms. Fairness lets one team's thousand tasks not delay another team's one.
+# workflow 50 ms. Timers fire up to a second late, retries and timeouts among them, so that servers whose clocks differ
+# agree on them: this one has one clock. Fairness lets one team's thousand tasks not delay another team's one.
 _DYNAMIC_CONFIG = {
     "history.transferProcessorMaxPollRPS": "2000",
     "history.timerProcessorMaxPollRPS": "2000",
+    "history.timerProcessorMaxTimeShift": '"10ms"',
     "matching.enableFairness": "true",
 }
 _RETENTION = timedelta(hours=72)
