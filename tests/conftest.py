@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
+from hypothesis import HealthCheck, settings
 
 from app.local.mysql_source import MysqlSource
 from app.local.temporal import TemporalService
@@ -15,6 +16,10 @@ from tests.support.in_process import LoneApi, lone_api
 from tests.support.lone_pool import LonePool, lone_pool
 from tests.support.service import RunningService, running_service
 from tests.support.store import database_name, new_database, store
+
+# An example that takes long says something about the machine, not about what is tested.
+settings.register_profile("headwater", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("headwater")
 
 
 @pytest_asyncio.fixture(scope="session")

@@ -109,7 +109,7 @@ def _check(dialect: Engine, values: dict[str, Any]) -> None:
 
 
 @each_engine
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     text=NASTY,
     table=NAMES,
@@ -122,7 +122,7 @@ def test_no_value_changes_the_statements(dialect: Engine, text: str, table: str,
 
 @pytest.mark.soak
 @each_engine
-@settings(max_examples=5000, deadline=None)
+@settings(max_examples=5000)
 @given(
     text=NASTY,
     table=NAMES,

@@ -61,7 +61,7 @@ def is_faithful(seen: list[str], before: list[str], deleted: set[str]) -> bool:
     ]
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
     rows=st.integers(0, 9),
     limit=st.integers(1, 4),

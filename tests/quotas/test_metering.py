@@ -93,7 +93,7 @@ async def metered(lone: LoneApi) -> int:
     return await _database(lone)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(samples=SAMPLES)
 async def test_never_more_than_the_time_that_passed(metered: int, samples: Sequence[tuple[int, bool]]) -> None:
     await fetch("DELETE FROM database_usage WHERE database_id = $1", metered)

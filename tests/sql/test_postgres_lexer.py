@@ -101,20 +101,20 @@ def _in_comment(script: str, offset: int, theirs: list[tuple[str, int, int]]) ->
     return any(kind == "comment" and start <= offset < end for kind, start, end in theirs)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(SCRIPTS)
 def test_literals_and_comments_are_where_postgresql_finds_them(script: str) -> None:
     _agree(script)
 
 
 @pytest.mark.soak
-@settings(max_examples=30_000, deadline=None)
+@settings(max_examples=30_000)
 @given(SCRIPTS)
 def test_many_literals_and_comments_are_where_postgresql_finds_them(script: str) -> None:
     _agree(script)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(SCRIPTS)
 def test_no_text_is_lost(script: str) -> None:
     at = 0
