@@ -27,15 +27,19 @@ SELECT conrelid, contype::text, array_to_string(conkey, ' ') AS columns, confrel
        array_to_string(confkey, ' ') AS targets
 FROM pg_constraint WHERE contype IN ('p', 'f')
 """
-# A change of a catalog's row gives it another xmin. Oids from here on are not the system's own.
-_VERSION = """
-concat_ws(' ',
-    (SELECT concat(count(*), '/', sum(xmin::text::bigint)) FROM pg_class WHERE oid >= 16384),
-    (SELECT concat(count(*), '/', sum(xmin::text::bigint)) FROM pg_attribute WHERE attrelid >= 16384),
-    (SELECT concat(count(*), '/', sum(xmin::text::bigint)) FROM pg_description WHERE objoid >= 16384),
-    (SELECT concat(count(*), '/', sum(xmin::text::bigint)) FROM pg_constraint WHERE oid >= 16384),
-    (SELECT concat(count(*), '/', sum(xmin::text::bigint)) FROM pg_namespace))
-"""
+# A change of a catalog's row gives it another xmin, higher than all before. Oids from here on are not the system's own.
+_ROWS = " UNION ALL ".join(
+    f"SELECT xmin FROM {catalog} WHERE {oid} >= 16384"  # noqa: S608 - names of ours
+    for catalog, oid in (
+        ("pg_class", "oid"),
+        ("pg_attribute", "attrelid"),
+        ("pg_description", "objoid"),
+        ("pg_constraint", "oid"),
+        ("pg_namespace", "oid"),
+    )
+)
+# Most of its time is that of a new session's first look at each catalog.
+_VERSION = f"(SELECT concat(count(*), '/', sum(xmin::text::bigint)) FROM ({_ROWS}) AS rows)"  # noqa: S608
 
 
 async def version(connection: Any) -> str:
