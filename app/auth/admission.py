@@ -8,7 +8,7 @@ transaction doesn't wait for the disk: what a crash of our database may forget i
 import asyncio
 import math
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 
 import asyncpg
@@ -137,6 +137,9 @@ class Admission:
         """Hashes of the keys that a statement under way is about. One key is in one statement at a time."""
         self._tasks: set[asyncio.Task[None]] = set()
         """Those that still look for what waits."""
+        self._closing = False
+        self._idle: list[Connection] = []
+        """Taken from the pool for good: taking one and giving it back costs a quarter of what asking does."""
 
     async def admit(self, authorization: str | None, address: Address) -> Admitted:
         """Raises `Unauthorized`, `InvalidApiKey`, `ApiKeyExpired`, `IpNotAllowed`, `RateLimitExceeded` or
@@ -150,26 +153,47 @@ class Admission:
         return await answer
 
     async def _serve(self) -> None:
-        """Decides on what waits, batch by batch, until nothing does that another task isn't at. All of them go over one
-        connection: taking one from the pool and giving it back costs a quarter of what asking does."""
-        async with AsyncExitStack() as stack:
-            connection: Connection | None = None
-            while batch := self._take():
-                try:
-                    connection = connection or await stack.enter_async_context(self._pool.acquire())
+        """Decides on what waits, batch by batch, until nothing does that another task isn't at."""
+        while batch := self._take():
+            try:
+                async with self._connection() as connection:
                     verdicts = await self._ask(connection, batch)
-                    for key_hash, waiters in batch.items():
-                        _settle(waiters, verdicts.get(key_hash))
-                except Exception as fault:
-                    _refuse(batch, fault)
-                    # It may be lost: what has come since gets another.
-                    connection = None
-                    with suppress(Exception):
-                        await stack.aclose()
-                finally:
-                    self._asking -= batch.keys()
-            # With no pause since the look that found nothing, or a request could come in between and find nobody.
-            self._tasks.discard(asyncio.current_task())
+                for key_hash, waiters in batch.items():
+                    _settle(waiters, verdicts.get(key_hash))
+            except Exception as fault:
+                _refuse(batch, fault)
+            finally:
+                self._asking -= batch.keys()
+        # With no pause since the look that found nothing, or a request could come in between and find nobody.
+        self._tasks.discard(asyncio.current_task())
+
+    @asynccontextmanager
+    async def _connection(self) -> AsyncIterator[Connection]:
+        """One that is nobody else's for the block. One that failed goes back to the pool, which finds out whether it is
+        lost."""
+        while self._idle:
+            connection = self._idle.pop()
+            if not connection.is_closed():
+                break
+            await self._pool.release(connection)
+        else:
+            connection = await self._pool.acquire()
+        kept = False
+        try:
+            yield connection
+            kept = not self._closing
+        finally:
+            if kept:
+                self._idle.append(connection)
+            else:
+                with suppress(Exception):
+                    await self._pool.release(connection)
+
+    async def close(self) -> None:
+        """Gives its connections back, now or when what is under way has ended."""
+        self._closing = True
+        while self._idle:
+            await self._pool.release(self._idle.pop())
 
     def _take(self) -> "dict[bytes, list[_Waiter]]":
         batch: dict[bytes, list[_Waiter]] = {}
@@ -213,7 +237,11 @@ async def admission(dsn: str) -> AsyncIterator[Admission]:
         reset=keep_session,
         connection_class=StoreConnection,
     ) as pool:
-        yield Admission(pool)
+        admitting = Admission(pool)
+        try:
+            yield admitting
+        finally:
+            await admitting.close()
 
 
 def _refuse(batch: "dict[bytes, list[_Waiter]]", fault: Exception) -> None:

@@ -5,8 +5,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 from litestar import Litestar, Router
-from litestar.datastructures import State
-from litestar.di import Provide
 from litestar.handlers import HTTPRouteHandler
 from litestar.routes import HTTPRoute
 from litestar.types import ASGIApp
@@ -32,6 +30,7 @@ from app.http.health import live, ready
 from app.http.measured import Measured
 from app.http.metrics import read_metrics
 from app.http.openapi import document
+from app.http.opened import Opened
 from app.http.options import answer_options
 from app.http.unread_body import UnreadBodies
 from app.inventory.gauges import installation
@@ -60,12 +59,14 @@ def create_app(settings: Settings) -> ASGIApp:
         raise ValueError("HEADWATER_CONTROL_DSN is not set")
     on_own_port = settings.metrics_port == settings.api_port
 
+    opened = Opened()
+
     @asynccontextmanager
     async def lifespan(app: Litestar) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
-            app.state.services = await _open_services(stack, settings, box)
-            app.state.pings = Pings(box, app.state.services.sender, settings)
-            app.state.questions = _open_questions(stack, settings, box)
+            app.state.services = opened.services = await _open_services(stack, settings, box)
+            opened.pings = Pings(box, opened.services.sender, settings)
+            opened.questions = _open_questions(stack, settings, box)
             app.state.metrics = MetricsPage(installation)
             if settings.metrics_port and not on_own_port:
                 await stack.enter_async_context(app.state.metrics.served(settings.metrics_host, settings.metrics_port))
@@ -73,7 +74,7 @@ def create_app(settings: Settings) -> ASGIApp:
 
     litestar = Litestar(
         route_handlers=[_api(), live, ready, *([read_metrics] if on_own_port else [])],
-        dependencies=_DEPENDENCIES,
+        dependencies=opened.dependencies(),
         exception_handlers=EXCEPTION_HANDLERS,
         request_max_body_size=_BODY_LIMIT,
         openapi_config=None,
@@ -92,7 +93,7 @@ def describe() -> dict[str, Any]:
 
 def api_handlers() -> list[tuple[str, HTTPRouteHandler]]:
     """Every handler under `/api/v1` with its path."""
-    app = Litestar([_api()], dependencies=_DEPENDENCIES, openapi_config=None)
+    app = Litestar([_api()], dependencies=Opened().dependencies(), openapi_config=None)
     return _handlers(app)
 
 
@@ -117,28 +118,6 @@ def _api() -> Router:
 def _handlers(app: Litestar) -> list[tuple[str, HTTPRouteHandler]]:
     routes = (route for route in app.routes if isinstance(route, HTTPRoute))
     return [(route.path_format, handler) for route in routes for handler in route.route_handlers]
-
-
-def _services(state: State) -> Services:
-    services: Services = state.services
-    return services
-
-
-def _pings(state: State) -> Pings:
-    pings: Pings = state.pings
-    return pings
-
-
-def _questions(state: State) -> Questions:
-    questions: Questions = state.questions
-    return questions
-
-
-_DEPENDENCIES = {
-    "services": Provide(_services, sync_to_thread=False),
-    "pings": Provide(_pings, sync_to_thread=False),
-    "questions": Provide(_questions, sync_to_thread=False),
-}
 
 
 async def _open_services(stack: AsyncExitStack, settings: Settings, box: SecretBox) -> Services:

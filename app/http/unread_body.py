@@ -12,6 +12,8 @@ from litestar.types import ASGIApp, HTTPReceiveMessage, Message, Receive, Receiv
 
 from app.core.errors import MalformedJSON
 
+_Received = HTTPReceiveMessage | ReceiveMessage
+"""By one name: what a function within a function says of its types is evaluated with each request."""
 _EARLY_BYTES = 64 * 1024
 """Bodies up to this size are asked for at once, and come while the key is looked up."""
 _MOST_BYTES = 16 * 1024 * 1024
@@ -33,7 +35,7 @@ class UnreadBodies:
         asks_first = any(name == b"expect" and value.lower() == b"100-continue" for name, value in scope["headers"])
         early = asyncio.create_task(_receive(receive)) if _is_small(scope) and not asks_first else None
 
-        async def receive_noting_the_end() -> HTTPReceiveMessage | ReceiveMessage:
+        async def receive_noting_the_end() -> _Received:
             nonlocal unread, early
             coming, early = early or receive(), None
             message = await coming
@@ -63,7 +65,7 @@ class UnreadBodies:
                 early.cancel()
 
 
-async def _receive(receive: Receive) -> HTTPReceiveMessage | ReceiveMessage:
+async def _receive(receive: Receive) -> _Received:
     return await receive()
 
 
