@@ -14,6 +14,7 @@ from app.applications.waiting import await_end
 from app.auth.principal import Principal
 from app.auth.scopes import Scope
 from app.blueprints.examples import EXAMPLE_BLUEPRINT_UUID
+from app.blueprints.turns import TURNS, size_to_prepare
 from app.contracts.applications import ApplicationStatus
 from app.core.errors import DatabaseNotActive, InvalidField
 from app.dispatch.starts import Accepted
@@ -58,12 +59,15 @@ async def apply_blueprint(
         return await service.apply(services.box, request.user, path_uuid(uuid, "database"), data)
 
     async def finish(subject: str) -> Answer:
+        await turn.aclose()  # it is planned; what follows is waiting
         record = await service.get_any(int(subject))
         record = await await_end(services.watch, record, data.timeout if data.wait else 0)
         ended = record.completed_at is not None
         return Answer(200 if ended else 202, Change(message=_MESSAGES[record.status], data=await view(record)))
 
-    return await services.idempotency.run(request, begin=begin, finish=finish)
+    size = await size_to_prepare(request.user, data.blueprint_uuid)
+    async with TURNS.turn(request.user.team_ids, size) as turn:
+        return await services.idempotency.run(request, begin=begin, finish=finish)
 
 
 @get(

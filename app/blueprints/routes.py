@@ -6,6 +6,7 @@ from uuid import UUID
 
 from litestar import Controller, Request, Response, delete, get, params, patch, post
 from litestar.params import FromPath
+from msgspec import UnsetType
 
 from app.auth.principal import Principal
 from app.auth.scopes import Scope
@@ -26,6 +27,7 @@ from app.blueprints.schemas import (
     UpdateBlueprint,
     ValidateBlueprint,
 )
+from app.blueprints.turns import TURNS
 from app.blueprints.validation import Validation
 from app.blueprints.views import view
 from app.core.errors import BlueprintInvalid, InvalidField, SystemBlueprint
@@ -69,7 +71,8 @@ class BlueprintController(Controller):
             assert record is not None, "the subject was written with it"
             return Answer(201, Change(message="Blueprint created.", data=view(record)))
 
-        return await services.idempotency.run(request, begin=begin, finish=finish)
+        async with TURNS.turn(request.user.team_ids, len(data.sql_content)):
+            return await services.idempotency.run(request, begin=begin, finish=finish)
 
     @get(
         "",
@@ -119,7 +122,9 @@ class BlueprintController(Controller):
         self, request: Call, uuid: FromPath[str], data: params.JSONBody[UpdateBlueprint]
     ) -> Item[BlueprintView]:
         blueprint = path_uuid(uuid, "blueprint")
-        async with transaction():
+        present = await service.get(request.user, blueprint)
+        size = present.size_bytes if isinstance(data.sql_content, UnsetType) else len(data.sql_content)
+        async with TURNS.turn(request.user.team_ids, size), transaction():
             await service.update(request.user, blueprint, data)
             record = await service.get(request.user, blueprint)
         return Item(message="Blueprint updated.", data=view(record))
@@ -154,6 +159,7 @@ class BlueprintController(Controller):
         example={"sql_content": EXAMPLE_SQL},
     ),
 )
-async def validate_blueprint(data: params.JSONBody[ValidateBlueprint]) -> Item[Validation]:
-    # In a thread of its own: a megabyte takes the parsers a while, and other requests must not wait for it.
-    return Item(data=await asyncio.to_thread(validated, data.sql_content, data.variables))
+async def validate_blueprint(request: Call, data: params.JSONBody[ValidateBlueprint]) -> Item[Validation]:
+    async with TURNS.turn(request.user.team_ids, len(data.sql_content)):
+        # In a thread of its own: a megabyte takes the parsers a while, and other requests must not wait for it.
+        return Item(data=await asyncio.to_thread(validated, data.sql_content, data.variables))

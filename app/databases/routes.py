@@ -11,6 +11,7 @@ from msgspec import UNSET
 
 from app.auth.principal import Principal
 from app.auth.scopes import Scope
+from app.blueprints.turns import TURNS, size_to_prepare
 from app.contracts.base import DatabaseStatus
 from app.core.errors import CapacityExhausted, InvalidField, NotFound, PlanLimitExceeded, RevocationPending
 from app.databases import creation, service
@@ -95,6 +96,7 @@ class DatabaseController(Controller):
             return made.accepted
 
         async def finish(subject: str) -> Answer:
+            await turn.aclose()  # the blueprint is planned; what follows is waiting
             record = claimed or await _await_active(services, UUID(subject), timeout if wait else 0)
             if record.status is DatabaseStatus.ACTIVE and record.limits_applied < record.limits_revision:
                 _, record = await _await_limits(services, record.uuid)
@@ -103,7 +105,9 @@ class DatabaseController(Controller):
                 await add_application(answer, services.watch, timeout - (monotonic() - started) if wait else 0)
             return Answer(201 if record.status is DatabaseStatus.ACTIVE else 202, answer)
 
-        answer = await services.idempotency.run(request, at_once=begin_and_finish, begin=begin, finish=finish)
+        size = 0 if data.blueprint_uuid is UNSET else await size_to_prepare(request.user, data.blueprint_uuid)
+        async with TURNS.turn(request.user.team_ids, size) as turn:
+            answer = await services.idempotency.run(request, at_once=begin_and_finish, begin=begin, finish=finish)
         if claimed or at_once:
             services.nudger.nudge_soon()
         return answer

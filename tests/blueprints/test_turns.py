@@ -1,0 +1,56 @@
+"""Large scripts are read in turns, and hold nothing open while they wait for theirs."""
+
+import asyncio
+from contextlib import AsyncExitStack
+
+from app.blueprints.turns import LARGE_BYTES, Turns
+from app.store.session import fetch
+from tests.support.answers import data_of
+from tests.support.in_process import LoneApi
+
+_OPEN_TRANSACTIONS = """
+SELECT 1 FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid() AND state = 'idle in transaction'
+"""
+
+
+async def waits(turns: Turns, team: int, size: int = LARGE_BYTES) -> bool:
+    """Whether a turn isn't to be had at once."""
+    async with AsyncExitStack() as stack:
+        try:
+            async with asyncio.timeout(0.05):
+                await stack.enter_async_context(turns.turn([team], size))
+        except TimeoutError:
+            return True
+    return False
+
+
+async def test_a_team_has_one_turn_and_others_go_beside_it() -> None:
+    turns = Turns()
+    async with turns.turn([1], LARGE_BYTES) as held:
+        assert await waits(turns, 1)
+        assert not await waits(turns, 2)
+        assert not await waits(turns, 1, LARGE_BYTES - 1)
+        async with turns.turn([2], LARGE_BYTES):
+            assert await waits(turns, 3)
+        await held.aclose()
+        assert not await waits(turns, 1)
+
+
+async def test_what_waits_for_its_turn_holds_no_transaction_open(lone: LoneApi) -> None:
+    caller = await lone.caller()
+    sql = "".join(f"CREATE TABLE t{number} (id integer PRIMARY KEY, name varchar(20));\n" for number in range(1500))
+    assert len(sql) > LARGE_BYTES
+    saving = [
+        asyncio.create_task(
+            caller.request("POST", "/blueprints", key=f"k{number}", json={"name": f"b{number}", "sql_content": sql})
+        )
+        for number in range(6)
+    ]
+    most = 0
+    while not all(task.done() for task in saving):
+        most = max(most, len(await fetch(_OPEN_TRANSACTIONS)))
+        await asyncio.sleep(0.02)
+    assert most <= 1
+    for task in saving:
+        data_of(await task, 201)
