@@ -1,7 +1,7 @@
 """What may stand in a statement on MySQL, by the names of sqlglot's nodes, and functions that it doesn't know by a node
 of their own: everything else is refused."""
 
-from app.queries.guard.words import words
+from app.sql.word_lists import words
 
 _READING = """
 Select Union Intersect Except Subquery With CTE TableAlias From Join Table Alias Column Identifier Star Literal Boolean

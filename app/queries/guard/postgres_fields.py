@@ -9,7 +9,7 @@ from typing import Any
 from google.protobuf.message import Message
 
 from app.queries.guard.verdict import Refused
-from app.queries.guard.words import words
+from app.sql.word_lists import words
 
 _ROWS = words(
     """

@@ -4,7 +4,7 @@ Left out on purpose: what reads files, settings or catalogs, sleeps, locks, sign
 given as text (`query_to_xml`, `ts_stat`, the two-argument `ts_rewrite`, `dblink`).
 """
 
-from app.queries.guard.words import words
+from app.sql.word_lists import words
 
 _AGGREGATES = """
 any_value array_agg avg bit_and bit_or bit_xor bool_and bool_or corr count covar_pop covar_samp every json_agg

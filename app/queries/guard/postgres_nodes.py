@@ -1,6 +1,6 @@
 """What may stand in a statement on PostgreSQL, by the names of the parser's nodes: everything else is refused."""
 
-from app.queries.guard.words import words
+from app.sql.word_lists import words
 
 READING = words(
     """

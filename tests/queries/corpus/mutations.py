@@ -4,7 +4,7 @@ change."""
 import re
 from collections.abc import Callable, Iterator
 
-from app.queries.guard.words import words
+from app.sql.word_lists import words
 
 # Quoted text and comments stay as they are.
 _PARTS = re.compile(
