@@ -114,8 +114,13 @@ async def test_a_worker_tells_of_applications(service: RunningService, caller: C
     await applied(caller, made, "CREATE TABLE a (n integer)")
     await applied(caller, made, "CREATE TABLE a (n integer)")
     await applied(caller, made, "CREATE TABLE b (n integer)", dry_run=True)
-    after = await scrape(service.http, _worker_page(service))
-    assert {
-        outcome: after.value(name, outcome=outcome, **POSTGRES) - before.value(name, outcome=outcome, **POSTGRES)
-        for outcome in ("completed", "failed", "rolled_back")
-    } == {"completed": 1, "failed": 1, "rolled_back": 1}
+
+    async def counted() -> bool:
+        # After the commit, of which the client is told at the same time.
+        after = await scrape(service.http, _worker_page(service))
+        return {
+            outcome: after.value(name, outcome=outcome, **POSTGRES) - before.value(name, outcome=outcome, **POSTGRES)
+            for outcome in ("completed", "failed", "rolled_back")
+        } == {"completed": 1, "failed": 1, "rolled_back": 1}
+
+    await until(counted)
