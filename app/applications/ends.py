@@ -18,6 +18,7 @@ STAYS = "stays: this engine commits each statement by itself"
 ON_COPY = "ran on a throw-away copy of the schema, without its data; this engine can't roll back"
 REHEARSED = "passed on a throw-away copy of the schema; not run in the database"
 COPY_REFUSED = "refused by a throw-away copy of the schema; the database was not touched"
+NOT_OURS = "the transaction that it ran in was ended by the script: nobody can tell whether it was committed"
 IN_DOUBT = "it was begun, and nobody can tell whether it took effect"
 
 _NOTHING = "Nothing was changed."
@@ -75,6 +76,13 @@ class Ending:
             await self._journal.end(ApplicationStatus.ROLLED_BACK, None, log.entries)
         else:
             await self._journal.end(ApplicationStatus.COMPLETED, None, log.unwritten())
+
+    async def of_lost_transaction(self, log: Log, reason: str) -> None:
+        """The transaction is not the one that was begun, so neither its commit nor its end tells anything."""
+        log.annotate(NOT_OURS, StatementStatus.SUCCEEDED, StatementStatus.RUNNING, status=StatementStatus.UNKNOWN)
+        _skip_rest(log.entries)
+        message = f"{log.shown_text(reason)}. Nobody can tell what of the script was committed: look at the database."
+        await self._journal.end(ApplicationStatus.FAILED, message, log.entries)
 
     async def of_dry_run(self, log: Log, rehearsal: Rehearsal) -> None:
         """On a copy."""

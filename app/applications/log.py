@@ -51,7 +51,11 @@ class Log:
 
     def told(self, error: StatementFailed) -> str:
         """What the engine says, as it may be shown and as our own database can keep it."""
-        return self.hide(str(error)).replace("\0", "\ufffd")
+        return self.shown_text(str(error))
+
+    def shown_text(self, text: str) -> str:
+        """As `told`, of any text that may quote what the engine said."""
+        return self.hide(text).replace("\0", "\ufffd")
 
     def doubt(self, position: int) -> None:
         """It failed where there is no data, and may succeed where there is."""

@@ -21,6 +21,7 @@ from app.core.errors import AppError
 from app.core.secrets import SecretBox
 from app.engines.base import EngineAdapter, EngineError, LoginRefused, Tenant
 from app.engines.errors import StatementFailed, StatementUncertain
+from app.engines.scripts import ScriptEnd, ScriptSession
 
 
 async def carry_out(
@@ -84,21 +85,39 @@ class _Run(msgspec.Struct, frozen=True):
             await asyncio.gather(opening, return_exceptions=True)
 
     async def _in_transaction(self, opening: asyncio.Task[None]) -> None:
+        doubt = ""
+        fault = None
         async with self.adapter.script_session(self.tenant, STATEMENT_SECONDS) as session:
             reference = await session.begin()
             await opening
             await self.journal.note_session(reference)
-            async with self.log.shown():
-                fault = await run_all(session, self.statements, self.log)
-            if fault is None:
-                try:
-                    await (session.roll_back(checked=True) if self.record.is_dry_run else session.commit())
-                except StatementFailed as error:
-                    fault = Fault(position=None, message=self.log.told(error), code=error.code)
-            if fault is not None:
+            try:
+                async with self.log.shown():
+                    fault = await self._run_and_end(session)
+            except StatementUncertain as error:
+                doubt = str(error)
+            if fault is not None or doubt:
                 with contextlib.suppress(EngineError):
                     await session.roll_back(checked=False)
-        await self.ending.of_transaction(self.log, fault)
+        if fault is not None or self.record.is_dry_run:
+            # Not taken for granted: the server is asked, by somebody else's session.
+            end = await self.adapter.end_script(reference)
+            if end is not ScriptEnd.UNDONE:
+                doubt = doubt or "The transaction of the script was not rolled back"
+        if doubt:
+            await self.ending.of_lost_transaction(self.log, doubt)
+        else:
+            await self.ending.of_transaction(self.log, fault)
+
+    async def _run_and_end(self, session: ScriptSession) -> Fault | None:
+        """Raises `StatementUncertain` when the transaction is no longer ours."""
+        fault = await run_all(session, self.statements, self.log)
+        if fault is None:
+            try:
+                await (session.roll_back(checked=True) if self.record.is_dry_run else session.commit())
+            except StatementFailed as error:
+                fault = Fault(position=None, message=self.log.told(error), code=error.code)
+        return fault
 
     async def _rehearsed(self, opening: asyncio.Task[None]) -> bool:
         """Whether the script may now run in the database itself. A dry run ends with its rehearsal."""
@@ -126,6 +145,6 @@ class _Run(msgspec.Struct, frozen=True):
         except StatementUncertain as error:
             # Its session may go on without us.
             await self.adapter.end_script(reference)
-            await self.ending.of_doubt(self.log.entries, str(error))
+            await self.ending.of_doubt(self.log.entries, self.log.shown_text(str(error)))
             return
         await self.ending.of_steps(self.log, fault)

@@ -23,8 +23,9 @@ class ScriptSession(ABC):
 
     @abstractmethod
     async def run(self, statement: str, seconds: float) -> int | None:
-        """Rows that were changed or found, where the server tells. Raises `StatementFailed`; `HostUnavailable` when
-        the session was lost."""
+        """Rows that were changed or found, where the server tells. Raises `StatementFailed`, also after a statement
+        that changes how the server would read the next one; `StatementUncertain` when nobody can tell any more what of
+        the script lasts; `HostUnavailable` when the session was lost."""
 
     @abstractmethod
     async def commit(self) -> None:

@@ -80,7 +80,10 @@ POSTGRES = {
         *("CREATE USER MAPPING FOR a SERVER s", "IMPORT FOREIGN SCHEMA a FROM SERVER s INTO b"),
     ],
     "the client's session": ["DISCARD ALL", "LISTEN a", "UNLISTEN *", "RESET ALL", "DECLARE c CURSOR FOR SELECT 1"],
-    "changes how the rest": ["SET standard_conforming_strings = off", "SET standard_conforming_strings TO 'off'"],
+    "changes how the rest": [
+        *("SET standard_conforming_strings = off", "SET standard_conforming_strings TO 'of'"),
+        "SELECT set_config('standard_conforming_strings', lower('OFF'), false)",
+    ],
     "blueprints are UTF-8": ["SET client_encoding = 'LATIN1'", "SET NAMES 'LATIN1'"],
     "code for MySQL": ["/*!50000 DROP TABLE t */", "SELECT 1 /*! + 1 */"],
 }

@@ -6,7 +6,7 @@ import pytest
 
 from app.engines.base import HostUnavailable
 from app.engines.errors import StatementFailed, StatementUncertain
-from app.engines.scripts import ScriptEnd
+from app.engines.scripts import ScriptEnd, ScriptSession
 from tests.engines.harness import EngineHost, session_of, tenants
 
 SECONDS = 30.0
@@ -72,6 +72,100 @@ async def test_one_statement_a_call(host: EngineHost) -> None:
         await session.begin()
         with pytest.raises(StatementFailed):
             await session.run("CREATE TABLE a (n integer); COMMIT; CREATE TABLE b (n integer)", SECONDS)
+        assert await tables(host, tenant) == []
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT set_config('standard_conforming_strings', 'off', false)",
+        "SET LOCAL standard_conforming_strings = off",
+        "DO $$ BEGIN EXECUTE 'SET standard_' || 'conforming_strings = off'; END $$",
+        "SET client_encoding = LATIN1",
+    ],
+)
+async def test_a_statement_that_changes_the_reading_on_postgresql(host: EngineHost, statement: str) -> None:
+    if not host.adapter.transactional_scripts:
+        pytest.skip("other settings do so here")
+    async with tenants(host) as [tenant], host.adapter.script_session(tenant, SECONDS) as session:
+        await session.begin()
+        with pytest.raises(StatementFailed, match="changes how the rest"):
+            await session.run(statement, SECONDS)
+        with pytest.raises(StatementFailed, match="changes how the rest"):
+            await session.run("SELECT 1", SECONDS)
+
+
+@pytest.mark.parametrize("end", ["COMMIT", "ROLLBACK", "COMMIT AND CHAIN"])
+async def test_a_statement_that_ends_the_transaction(host: EngineHost, end: str) -> None:
+    if not host.adapter.transactional_scripts:
+        pytest.skip("scripts are no transactions here")
+    async with tenants(host) as [tenant], host.adapter.script_session(tenant, SECONDS) as session:
+        reference = await session.begin()
+        await session.run("CREATE TABLE a (n integer)", SECONDS)
+
+        async def go_on() -> None:
+            await session.run(end, SECONDS)
+            await session.commit()
+
+        with pytest.raises(StatementUncertain, match="ended the transaction"):
+            await go_on()
+        committed = end != "ROLLBACK"
+        assert await host.adapter.end_script(reference) is (ScriptEnd.COMMITTED if committed else ScriptEnd.UNDONE)
+
+
+async def begun(session: ScriptSession, *statements: str) -> None:
+    await session.begin()
+    for statement in statements:
+        await session.run(statement, SECONDS)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SET sql_mode = CONCAT(@@sql_mode, ',ANSI_', 'QUOTES')",
+        "SET @@session.sql_mode = CONCAT('NO_BACKSLASH', '_ESCAPES')",
+        "SET NAMES gbk",
+        "SET character_set_client = sjis",
+    ],
+)
+async def test_a_statement_that_changes_the_reading_on_mysql(host: EngineHost, statement: str) -> None:
+    if host.adapter.transactional_scripts:
+        pytest.skip("other settings do so here")
+    async with tenants(host) as [tenant], host.adapter.script_session(tenant, SECONDS) as session:
+        await session.begin()
+        with pytest.raises(StatementFailed, match="changes how the rest"):
+            await session.run(statement, SECONDS)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SET autocommit = 0",
+        "START TRANSACTION",
+        "XA START 'a'",
+        "CALL hidden()",
+        "SELECT RELEASE_ALL_LOCKS()",
+    ],
+)
+async def test_a_statement_whose_effects_may_not_last(host: EngineHost, statement: str) -> None:
+    if host.adapter.transactional_scripts:
+        pytest.skip("nothing lasts here before the end")
+    procedure = "CREATE PROCEDURE hidden () BEGIN START TRANSACTION; INSERT INTO a VALUES (1); END"
+    async with tenants(host) as [tenant], host.adapter.script_session(tenant, SECONDS) as session:
+        await begun(session, "CREATE TABLE a (n integer)", procedure)
+        with pytest.raises(StatementUncertain):
+            await session.run(statement, SECONDS)
+
+
+async def test_characters_that_the_server_would_take_for_others(host: EngineHost) -> None:
+    if host.adapter.transactional_scripts:
+        pytest.skip("another encoding is refused altogether here")
+    async with tenants(host) as [tenant], host.adapter.script_session(tenant, SECONDS) as session:
+        await begun(session, "SET NAMES latin1", "SELECT 'plain'")
+        with pytest.raises(StatementFailed, match="character_set_client is latin1"):
+            await session.run("SELECT 'ä'", SECONDS)
+        await session.run("SET NAMES utf8mb4", SECONDS)
+        await session.run("SELECT 'ä'", SECONDS)
 
 
 async def test_a_statement_that_takes_too_long(host: EngineHost) -> None:

@@ -1,4 +1,5 @@
-"""Which settings a blueprint may change, by SET or by set_config."""
+"""Which settings a blueprint may change, by SET or by set_config. What can't be told from the text is found out by the
+session after the statement."""
 
 from typing import Any
 
@@ -9,7 +10,7 @@ from app.blueprints.postgres import names
 from app.blueprints.postgres.refusals import ROLES, SERVER, TRANSACTION
 
 _RESET, _RESET_ALL = 5, 6
-_OFF = frozenset({"off", "false", "no", "0", "f", "n"})
+_ON = frozenset({"on", "true", "yes", "1"})
 _TIMEOUTS = frozenset(
     {
         "lock_timeout",
@@ -31,7 +32,7 @@ def refusal(name: str, value: str | None) -> str | None:
         return SERVER.format(kind=f"SET {name}")
     if name.startswith(("transaction_", "default_transaction_")) and name != "transaction_timeout":
         return TRANSACTION.format(kind=f"SET {name}")
-    if name == "standard_conforming_strings" and value is not None and value.lower() in _OFF:
+    if name == "standard_conforming_strings" and value is not None and value.lower() not in _ON:
         return "standard_conforming_strings = off changes how the rest of the script is read; write E'…' where needed"
     if name == "client_encoding" and value is not None and value.upper().replace("-", "") not in ("UTF8", "UNICODE"):
         return f"blueprints are UTF-8; convert the script, and remove this line (client_encoding is {value} here)"

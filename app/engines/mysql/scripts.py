@@ -12,6 +12,7 @@ import pymysql
 from app.engines.errors import EngineError, HostUnavailable, StatementFailed, StatementUncertain
 from app.engines.mysql.connections import Connection
 from app.engines.mysql.errors import NO_SUCH_THREAD, ignored
+from app.engines.mysql.reading import REREADING_MODES, SessionState, state_of
 from app.engines.scripts import ScriptEnd, ScriptSession
 
 LOCK_SECONDS = 10
@@ -26,8 +27,16 @@ _LOST = {
     2013,  # lost during a statement
     4031,  # disconnected by the server
 }
-# Variables are quoted for this reading of quotes and backslashes.
-_MODE = "sql_mode = REPLACE(REPLACE(@@sql_mode, 'ANSI_QUOTES', ''), 'NO_BACKSLASH_ESCAPES', '')"
+
+
+def _mode() -> str:
+    """The server's own without what changes the reading of statements: so they are judged, and variables quoted."""
+    expression = "@@sql_mode"
+    for mode in REREADING_MODES:
+        expression = f"REPLACE({expression}, '{mode}', '')"
+    return f"sql_mode = {expression}"
+
+
 _WANTS_DATA = {
     1329,  # a cursor without rows
     1452,  # no row to refer to
@@ -51,18 +60,49 @@ class MySQLScript(ScriptSession):
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        self._lock_name = secrets.token_hex(16)
+        self._state: SessionState | None = None
 
     async def begin(self) -> str:
         """A lock that lives as long as the session: whoever finds it free knows that the session is over."""
-        name = secrets.token_hex(16)
-        await self.run(
-            f"SET SESSION lock_wait_timeout = {LOCK_SECONDS:d}, innodb_lock_wait_timeout = {LOCK_SECONDS:d}, {_MODE}",
+        await self._answered(
+            f"SET SESSION lock_wait_timeout = {LOCK_SECONDS:d}, innodb_lock_wait_timeout = {LOCK_SECONDS:d}, {_mode()}",
             END_SECONDS,
         )
-        await self.run(f"SELECT GET_LOCK('{name}', 0)", END_SECONDS)
-        return name
+        await self._answered(f"SELECT GET_LOCK('{self._lock_name}', 0)", END_SECONDS)
+        await self._look()
+        return self._lock_name
 
     async def run(self, statement: str, seconds: float) -> int | None:
+        """The server takes one statement at a time: the driver doesn't ask it for more."""
+        if self._state is not None and not self._state.reads(statement):
+            raise StatementFailed(
+                f"it holds other characters than ASCII, and character_set_client is {self._state.character_set} here"
+            )
+        rows = await self._answered(statement, seconds)
+        await self._look()
+        return rows
+
+    async def _look(self) -> None:
+        """That what was run lasts, and that the server will read the next statement as it was judged."""
+        try:
+            async with asyncio.timeout(END_SECONDS):
+                self._state = await state_of(self._connection, self._lock_name)
+        except TimeoutError as error:
+            self._connection.close()
+            raise StatementUncertain("the server no longer answers") from error
+        except pymysql.MySQLError as error:
+            refusal = self._refusal(error, "")
+            if isinstance(refusal, StatementFailed):
+                raise StatementUncertain(f"the statement left a session that can't be used: {refusal}") from error
+            raise refusal from error
+        except (OSError, RuntimeError) as error:
+            raise HostUnavailable("the session was lost") from error
+        self._state.check_lasting()
+        if reason := self._state.misread():
+            raise StatementFailed(reason)
+
+    async def _answered(self, statement: str, seconds: float) -> int | None:
         try:
             async with asyncio.timeout(seconds):
                 return await self._run(statement)
@@ -75,8 +115,7 @@ class MySQLScript(ScriptSession):
             raise HostUnavailable("the session was lost") from error
 
     async def commit(self) -> None:
-        """For a script that has switched to transactions of its own."""
-        await self.run("COMMIT", END_SECONDS)
+        """Each statement lasts already, or the script was stopped at it."""
 
     async def roll_back(self, *, checked: bool) -> None:
         raise NotImplementedError

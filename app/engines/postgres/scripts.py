@@ -4,11 +4,12 @@ import asyncio
 import contextlib
 import re
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import asyncpg
 
-from app.engines.errors import EngineError, HostUnavailable, StatementFailed
+from app.engines.errors import EngineError, HostUnavailable, StatementFailed, StatementUncertain
 from app.engines.scripts import ScriptEnd, ScriptSession
 
 LOCK_SECONDS = 10
@@ -25,6 +26,8 @@ _SETTINGS = {
     "lock_timeout": f"{LOCK_SECONDS}s",
     "idle_in_transaction_session_timeout": "60s",
 }
+# How statements are read, as it was when they were judged. The server tells of each change by itself.
+_READING = {name: _SETTINGS[name] for name in ("standard_conforming_strings", "client_encoding")}
 _QUERY_CANCELED = "57014"
 _INVALID_PARAMETER = "22023"
 _COUNTED = re.compile(r"(?:INSERT \d+|[A-Z]+) (\d+)")
@@ -51,6 +54,7 @@ class PostgresScript(ScriptSession):
         self._transaction = ""
 
     async def begin(self) -> str:
+        self._check_reading()
         await self._connection.execute("BEGIN")
         row = await self._connection.fetchrow(_BEGIN)
         self._transaction = row[0]
@@ -61,14 +65,31 @@ class PostgresScript(ScriptSession):
         return self._transaction
 
     async def run(self, statement: str, seconds: float) -> int | None:
+        self._check_reading()
+        if ";" in statement:
+            await self._check_single(statement, seconds)
         counted = _COUNTED.fullmatch(await self._execute(statement, seconds))
         if not self._connection.is_in_transaction():
-            raise StatementFailed("the statement ended the transaction that the script runs in")
+            raise StatementUncertain("the statement ended the transaction that the script runs in")
+        self._check_reading()
         return int(counted[1]) if counted else None
 
     async def commit(self) -> None:
         await self._check_transaction()
         await self._execute("COMMIT", END_SECONDS)
+
+    def _check_reading(self) -> None:
+        settings = self._connection.get_settings()
+        for name, expected in _READING.items():
+            if (value := getattr(settings, name, None)) != expected:
+                raise StatementFailed(f"{name} is {value} now, which changes how the rest of the script is read")
+
+    async def _check_single(self, statement: str, seconds: float) -> None:
+        """That the server itself reads one statement: it prepares no more than one. The driver's own way to run a
+        statement without parameters takes any number."""
+        with self._translated(seconds):
+            # The driver's public way to prepare would look up types that it doesn't know, with queries of its own.
+            await self._connection._protocol.prepare("", statement, seconds, record_class=asyncpg.Record)
 
     async def roll_back(self, *, checked: bool) -> None:
         if checked:
@@ -80,18 +101,23 @@ class PostgresScript(ScriptSession):
         """That nothing in the script ended the transaction and began another."""
         row = await self._connection.fetchrow("SELECT pg_catalog.pg_current_xact_id_if_assigned()::text")
         if row[0] != self._transaction:
-            raise StatementFailed("the script ended the transaction that it runs in")
+            raise StatementUncertain("the script ended the transaction that it runs in")
 
     async def _execute(self, statement: str, seconds: float) -> str:
-        try:
+        with self._translated(seconds):
             status: str = await self._connection.execute(statement, timeout=seconds)
+        return status
+
+    @contextlib.contextmanager
+    def _translated(self, seconds: float) -> Iterator[None]:
+        try:
+            yield
         except asyncpg.PostgresError as error:
             raise self._refusal(error) from error
         except TimeoutError as error:
             raise StatementFailed(f"the statement took longer than {seconds:.0f} s", code=_QUERY_CANCELED) from error
         except (OSError, asyncpg.InterfaceError) as error:
             raise HostUnavailable("the session was lost") from error
-        return status
 
     def _refusal(self, error: asyncpg.PostgresError) -> EngineError:
         code: str | None = getattr(error, "sqlstate", None)

@@ -1,0 +1,81 @@
+"""What in a session changes how the server reads the next statement, and whether what a statement did lasts."""
+
+import msgspec
+
+from app.engines.errors import StatementUncertain
+from app.engines.mysql.connections import Connection
+from app.sql.word_lists import words
+
+REREADING_MODES = (
+    "ANSI_QUOTES",
+    "NO_BACKSLASH_ESCAPES",
+    "ANSI",
+    "ORACLE",
+    "MSSQL",
+    "DB2",
+    "MAXDB",
+    "POSTGRESQL",
+)
+"""Modes of `sql_mode` in which quotes, backslashes or whole statements mean something else; the last ones switch on the
+first."""
+_UTF8 = frozenset({"utf8mb4", "utf8mb3", "utf8"})
+_ONE_OCTET = words(
+    """
+    ascii armscii8 binary cp1250 cp1251 cp1256 cp1257 cp850 cp852 cp866 dec8 geostd8 greek hebrew hp8 keybcs2 koi8r
+    koi8u latin1 latin2 latin5 latin7 macce macroman tis620
+    """
+)
+"""Character sets in which ASCII is read as ASCII, and only that as we read it. In others an octet of one character may
+be the quote or the backslash of another."""
+_STATE = (
+    "SELECT @@SESSION.sql_mode, @@SESSION.character_set_client, @@SESSION.autocommit,"
+    " COALESCE(IS_USED_LOCK(%s) = CONNECTION_ID(), 0)"
+)
+
+
+class SessionState(msgspec.Struct, frozen=True, kw_only=True):
+    """As the server tells it after a statement."""
+
+    sql_mode: str
+    character_set: str
+    autocommit: bool
+    in_transaction: bool
+    holds_lock: bool
+
+    def check_lasting(self) -> None:
+        """Raises `StatementUncertain` where what was run may not last, or the session can't be told from others."""
+        if self.in_transaction or not self.autocommit:
+            raise StatementUncertain(
+                "the statement left a transaction open, so that nothing tells what of it will last"
+            )
+        if not self.holds_lock:
+            raise StatementUncertain("the statement released a lock that was not the script's")
+
+    def misread(self) -> str | None:
+        """Why the next statement would be read in another way than it was judged; None when it wouldn't."""
+        modes = {mode.strip().upper() for mode in self.sql_mode.split(",")}
+        for mode in REREADING_MODES:
+            if mode in modes:
+                return f"sql_mode has {mode} now, which changes how the rest of the script is read"
+        if self.character_set not in _UTF8 | _ONE_OCTET:
+            return (
+                f"character_set_client is {self.character_set!r} now, which changes how the rest of the script is read"
+            )
+        return None
+
+    def reads(self, statement: str) -> bool:
+        """Whether the server takes the statement's characters for what they are."""
+        return self.character_set in _UTF8 or statement.isascii()
+
+
+async def state_of(connection: Connection, lock_name: str) -> SessionState:
+    """`lock_name` is the lock that the session should hold."""
+    [(sql_mode, character_set, autocommit, holds_lock)] = await connection.run(_STATE, (lock_name,))
+    return SessionState(
+        sql_mode=str(sql_mode),
+        character_set=str(character_set),
+        autocommit=bool(autocommit),
+        # The flag comes with every answer.
+        in_transaction=connection.get_transaction_status(),
+        holds_lock=bool(holds_lock),
+    )
