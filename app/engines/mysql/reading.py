@@ -4,7 +4,6 @@ import msgspec
 
 from app.engines.errors import StatementUncertain
 from app.engines.mysql.connections import Connection
-from app.sql.word_lists import words
 
 REREADING_MODES = (
     "ANSI_QUOTES",
@@ -19,11 +18,34 @@ REREADING_MODES = (
 """Modes of `sql_mode` in which quotes, backslashes or whole statements mean something else; the last ones switch on the
 first."""
 _UTF8 = frozenset({"utf8mb4", "utf8mb3", "utf8"})
-_ONE_OCTET = words(
-    """
-    ascii armscii8 binary cp1250 cp1251 cp1256 cp1257 cp850 cp852 cp866 dec8 geostd8 greek hebrew hp8 keybcs2 koi8r
-    koi8u latin1 latin2 latin5 latin7 macce macroman tis620
-    """
+_ONE_OCTET = frozenset(
+    {
+        "ascii",
+        "armscii8",
+        "binary",
+        "cp1250",
+        "cp1251",
+        "cp1256",
+        "cp1257",
+        "cp850",
+        "cp852",
+        "cp866",
+        "dec8",
+        "geostd8",
+        "greek",
+        "hebrew",
+        "hp8",
+        "keybcs2",
+        "koi8r",
+        "koi8u",
+        "latin1",
+        "latin2",
+        "latin5",
+        "latin7",
+        "macce",
+        "macroman",
+        "tis620",
+    }
 )
 """Character sets in which ASCII is read as ASCII, and only that as we read it. In others an octet of one character may
 be the quote or the backslash of another."""
