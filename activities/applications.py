@@ -1,5 +1,6 @@
 """Applying blueprints, as the tenants of the databases."""
 
+import contextlib
 from collections import Counter
 
 from temporalio import activity
@@ -9,10 +10,11 @@ from app.applications import records, running
 from app.applications.records import ApplicationRecord
 from app.contracts.applications import ApplicationActivities, Applied
 from app.core.secrets import SecretBox
+from app.databases import credentials
 from app.databases import records as databases
 from app.databases.lifecycle import NotWanted
 from app.databases.tenants import tenant_of
-from app.engines.base import EngineError
+from app.engines.base import CredentialsRefused, EngineError
 from app.hosts.adapters import Adapters
 from app.store.locks import applications_lock
 
@@ -63,8 +65,13 @@ class ApplicationActivitiesOnHosts(ApplicationActivities):
     async def _carry_out(self, record: ApplicationRecord, *, may_run: bool) -> None:
         database = await databases.find(record.database)
         assert database is not None, "an application names a database that exists"
-        adapter = await self._adapters.of_host(database.host_id)
-        await running.carry_out(self._box, adapter, tenant_of(database, self._box), record, may_run=may_run)
+        adapter, tenant = await self._adapters.of_host(database.host_id), tenant_of(database, self._box)
+        try:
+            await running.carry_out(self._box, adapter, tenant, record, may_run=may_run)
+        except CredentialsRefused:
+            with contextlib.suppress(CredentialsRefused):
+                await credentials.restore(self._box, adapter, database.uuid)
+            await running.carry_out(self._box, adapter, tenant, record, may_run=may_run, restorable=False)
 
 
 async def _known(application: int) -> ApplicationRecord:

@@ -19,16 +19,23 @@ from app.blueprints.preparation import Statement, hide_secrets
 from app.contracts.base import DatabaseStatus
 from app.core.errors import AppError
 from app.core.secrets import SecretBox
-from app.engines.base import EngineAdapter, EngineError, LoginRefused, Tenant
+from app.engines.base import CredentialsRefused, EngineAdapter, EngineError, LoginRefused, Tenant
 from app.engines.errors import StatementFailed, StatementUncertain
 from app.engines.scripts import ScriptEnd, ScriptSession
 
 
 async def carry_out(
-    box: SecretBox, adapter: EngineAdapter, tenant: Tenant, record: ApplicationRecord, *, may_run: bool
+    box: SecretBox,
+    adapter: EngineAdapter,
+    tenant: Tenant,
+    record: ApplicationRecord,
+    *,
+    may_run: bool,
+    restorable: bool = True,
 ) -> None:
     """Leaves the application ended, unless it raises: `EngineError` when the host is in the way, `LockLost` when
-    another attempt is. Call it under the applications' lock of the database."""
+    another attempt is, and where they are `restorable`, `CredentialsRefused` before anything has begun. Call it under
+    the applications' lock of the database."""
     journal = Journal(record, await claim(record))
     await remove_scratch(adapter, journal, record)
     ending = Ending(record, journal, transactional=adapter.transactional_scripts)
@@ -47,7 +54,9 @@ async def carry_out(
         log = Log(journal, statements, hide)
         try:
             await _Run(adapter, tenant, record, journal, ending, statements, log).run()
-        except LoginRefused:
+        except LoginRefused as error:
+            if restorable and isinstance(error, CredentialsRefused):
+                raise
             await ending.fail("The database doesn't let its own credentials in. Nothing was changed.")
 
 

@@ -13,10 +13,12 @@ from typing import ClassVar
 import msgspec
 
 from app.contracts.base import Engine
+from app.engines.errors import CredentialsRefused as CredentialsRefused
 from app.engines.errors import EngineError as EngineError
 from app.engines.errors import HostUnavailable as HostUnavailable
 from app.engines.errors import LoginRefused as LoginRefused
 from app.engines.errors import NameTaken as NameTaken
+from app.engines.errors import TenantFull as TenantFull
 from app.engines.querying import QueryLimits, ReadSession, WriteSession
 from app.engines.scripts import ScriptEnd, ScriptSession
 
@@ -153,7 +155,13 @@ class EngineAdapter(ABC):
     @abstractmethod
     async def log_in(self, tenant: Tenant) -> None:
         """Logs in with the tenant's own credentials and asks for nothing but a constant: the way to see whether a
-        database answers without touching what is in it. Raises `LoginRefused`."""
+        database answers without touching what is in it. Raises `LoginRefused`, or `CredentialsRefused` where
+        `restore_credentials` may help; `TenantFull`."""
+
+    @abstractmethod
+    async def restore_credentials(self, tenant: Tenant) -> None:
+        """Gives the tenant's account the password given now, and takes back what it has set for itself that ends its
+        logins. Opens nothing that was closed. Raises `EngineError` for a tenant that isn't there."""
 
     @abstractmethod
     async def set_limits(self, tenant: Tenant, limits: EngineLimits) -> None:

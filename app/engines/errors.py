@@ -8,6 +8,8 @@ class EngineError(Exception):
     ├── HostUnavailable     nobody answers, or the host takes no connection: another host may serve
     ├── NameTaken           the name exists and is not ours: never touch it, take another name
     ├── LoginRefused        the tenant's own credentials were refused
+    │   └── CredentialsRefused  its account is not as it was made: another password, or a setting of its own
+    ├── TenantFull          the tenant itself holds all its sessions
     ├── StatementFailed     the server refused one statement of a tenant's script
     └── StatementUncertain  nobody can tell whether one took effect
     """
@@ -28,6 +30,15 @@ class NameTaken(EngineError):
 
 class LoginRefused(EngineError):
     """The tenant's credentials don't log in."""
+
+
+class CredentialsRefused(LoginRefused):
+    """The account doesn't take the password that it was made with, or ends every login by a setting: both are a
+    tenant's to change, and `EngineAdapter.restore_credentials` undoes both."""
+
+
+class TenantFull(EngineError):
+    """All sessions that the tenant may hold are open. Its credentials were accepted."""
 
 
 class StatementFailed(EngineError):

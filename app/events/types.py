@@ -22,5 +22,9 @@ class EventType(StrEnum):
     DATABASE_QUOTA_WARNING = "database.quota_warning", "A database's storage has reached its warning threshold."
     DATABASE_PAUSED = "database.paused", "A database is paused: nobody can connect to it, and its data is kept."
     DATABASE_RESUMED = "database.resumed", "A paused database is active again, with the same credentials."
+    DATABASE_PASSWORD_RESTORED = (
+        "database.password_restored",
+        "A database's login had another password than the service's, and has the service's again.",
+    )
     DATABASE_DELETED = "database.deleted", "A database is deleted."
     PING = "ping", "The test-delivery operation is used."

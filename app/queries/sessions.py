@@ -14,8 +14,9 @@ from app.contracts.base import DatabaseStatus
 from app.core.errors import DatabaseNotActive, DatabaseUnreachable, NotFound
 from app.core.ids import engine_password
 from app.core.secrets import SecretBox
+from app.databases import credentials
 from app.databases import records as databases
-from app.engines.base import EngineError, LoginRefused
+from app.engines.base import CredentialsRefused, EngineAdapter, EngineError, LoginRefused, Tenant
 from app.engines.querying import READER_SESSIONS, QueryLimits, ReadSession, WriteSession
 from app.hosts.adapters import Adapters
 from app.queries.targets import Target, reader_place
@@ -77,9 +78,23 @@ class Sessions:
         async with AsyncExitStack() as stack:
             try:
                 session = await _entered(stack, lambda: adapter.writing(tenant, self._limits))
+            except CredentialsRefused:
+                session = await self._entered_restored(stack, target, adapter, tenant)
             except LoginRefused as error:
                 raise _unreachable(error) from None
             yield session
+
+    async def _entered_restored(
+        self, stack: AsyncExitStack, target: Target, adapter: EngineAdapter, tenant: Tenant
+    ) -> WriteSession:
+        """After its tenant had changed the account's password."""
+        try:
+            await credentials.restore(self._box, adapter, target.uuid)
+            return await _entered(stack, lambda: adapter.writing(tenant, self._limits))
+        except (LockBusy, LockLost):
+            raise _busy() from None
+        except EngineError as error:
+            raise _unreachable(error) from None
 
     async def make_reader(self, target: Target) -> str:
         """Makes the account or puts it right, and returns its password. The password is kept before the account
@@ -95,7 +110,7 @@ class Sessions:
                 await (await self._adapters.of(target.host)).make_reader(target.tenant(self._box), password)
                 return password
         except (LockBusy, LockLost):
-            raise DatabaseUnreachable("Another step is at work on the database.") from None
+            raise _busy() from None
         except EngineError as error:
             raise _unreachable(error) from None
 
@@ -123,6 +138,10 @@ async def _entered(stack: AsyncExitStack, opening: Callable[[], AbstractAsyncCon
             if error.code not in _FULL or time.monotonic() > deadline:
                 raise _unreachable(error) from None
         await asyncio.sleep(0.1)
+
+
+def _busy() -> DatabaseUnreachable:
+    return DatabaseUnreachable("Another step is at work on the database.")
 
 
 def _unreachable(error: EngineError) -> DatabaseUnreachable:

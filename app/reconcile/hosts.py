@@ -45,4 +45,4 @@ async def _check_host(box: SecretBox, adapters: Adapters, host: Host, orphan_age
     except EngineError as error:
         return [unreachable(host, error)]
     logins = await try_logins(box, adapter, active(seen.look.recorded.values()))
-    return [*await orphans.dated(seen, orphan_age), *logins]
+    return [*await orphans.dated(seen, orphan_age), *(refusal.violation for refusal in logins)]

@@ -37,6 +37,10 @@ class Recorded(msgspec.Struct, frozen=True):
     """A pause, a freeze or its end has not come to the engine yet."""
     settled: bool
     """Nothing of it has changed for a while, so no step is under way."""
+    connections: int
+    """That its tenant may hold at once."""
+    refused: bool
+    """Its credentials were refused, and are not known to be in force again."""
     leaving: bool
     """Its destruction is due."""
 
@@ -63,6 +67,7 @@ SELECT uuid, status, engine_name, password_sealed, provisioned_at IS NOT NULL AS
        status <> 'deleted' AND access_applied < access_revision AS changing,
        (status = 'deleted' OR access_applied >= access_revision)
            AND greatest(updated_at, access_changed_at) < now() - $2::interval AS settled,
+       connections, credentials_refused_at IS NOT NULL AS refused,
        coalesce(destroy_at <= now(), false) AS leaving
 FROM databases WHERE host_id = $1 AND destroyed_at IS NULL
 """

@@ -1,6 +1,6 @@
 """What a run puts right by itself, one database at a time, under that database's lock."""
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -8,9 +8,13 @@ import msgspec
 import structlog
 
 from app.contracts.base import DatabaseStatus
+from app.core.secrets import SecretBox
+from app.databases import credentials
 from app.engines.base import EngineAdapter, EngineError, Tenant
 from app.reconcile import orphans
 from app.reconcile.host_rules import MISSING, WRITABLE, Fault, Seen
+from app.reconcile.logins import Refusal
+from app.reconcile.look import Recorded
 from app.store.locks import LockBusy, LockLost, database_lock
 from app.store.session import fetch_one
 
@@ -33,6 +37,22 @@ async def mend(seen: Seen, adapter: EngineAdapter, orphan_age: timedelta | None)
     """Gives tenants back what they lack, and removes orphans that were first seen `orphan_age` ago, none where it is
     None. A sentence for each deed, and for each that failed."""
     return [*await _repair_all(seen, adapter), *await _remove_orphans(seen, adapter, orphan_age)]
+
+
+async def restore_credentials(
+    box: SecretBox, adapter: EngineAdapter, tried: Sequence[Recorded], refusals: Sequence[Refusal]
+) -> list[str]:
+    """Puts the recorded passwords back where their tenants had changed them, and finishes what a run that died began.
+    A sentence for each."""
+    refused = {refusal.recorded.uuid for refusal in refusals if refusal.credentials}
+    due = [one for one in tried if one.uuid in refused or one.refused]
+    return [await _attempt(_restore(box, adapter, one), f"restore the password of {one.uuid}") for one in due[:_MOST]]
+
+
+async def _restore(box: SecretBox, adapter: EngineAdapter, one: Recorded) -> str:
+    if await credentials.restore(box, adapter, one.uuid):
+        return f"Restored the password of database {one.uuid}, which its tenant had changed."
+    return f"Left the password of database {one.uuid} as it is: it is in force, or the database isn't active any more."
 
 
 async def _repair_all(seen: Seen, adapter: EngineAdapter) -> list[str]:

@@ -13,9 +13,9 @@ from app.hosts.adapters import Adapters
 from app.reconcile import findings, orphans
 from app.reconcile.host_rules import FOREIGN, ORPHAN
 from app.reconcile.hosts import check_hosts, see, unreachable
-from app.reconcile.logins import active, some_idle, try_logins
+from app.reconcile.logins import active, due, try_logins
 from app.reconcile.look import PATIENCE, Host, hosts
-from app.reconcile.mending import mend
+from app.reconcile.mending import mend, restore_credentials
 from app.reconcile.records import check_records
 from app.reconcile.report import Report, Violation
 from app.reconcile.reviving import revive
@@ -49,24 +49,29 @@ async def reconcile_records(client: Client) -> Reconciled:
 
 
 async def reconcile_host(box: SecretBox, adapters: Adapters, ref: HostRef, orphan_age: timedelta | None) -> Reconciled:
-    """The rules of one host, with a login to a few of its active databases; then what can be put right. Orphans are
+    """The rules of one host, with a login to some of its active databases; then what can be put right. Orphans are
     removed that were first seen `orphan_age` ago; none where it is None."""
     host = Host(ref.host_id, ref.engine, ref.region, ref.address)
     adapter = await adapters.of_host(host.id)
     try:
         seen = await see(host, adapter)
-        idle = await some_idle(adapter, active(seen.look.recorded.values()))
+        trying = await due(host, adapter, active(seen.look.recorded.values()))
         in_use = await orphans.in_use(seen, adapter)
     except EngineError as error:
         violation = unreachable(host, error)
         await findings.write(host.id, [violation], {}, complete=False)
         return _told([violation], [])
-    logins = await try_logins(box, adapter, idle)
+    refusals = await try_logins(box, adapter, trying)
+    logins = [refusal.violation for refusal in refusals]
     violations, _ = _without_notes([fault.violation for fault in seen.faults])
     await findings.write(host.id, [*violations, *logins], {one.name: one.marker for one in orphans.of(seen)})
     await findings.begin_anew(host.id, ORPHAN, in_use)
     told, notes = _without_notes(await orphans.dated(seen, orphan_age))
-    return _told([*told, *logins], await mend(seen, adapter, orphan_age), notes)
+    deeds = [
+        *await mend(seen, adapter, orphan_age),
+        *await restore_credentials(box, adapter, trying, refusals),
+    ]
+    return _told([*told, *logins], deeds, notes)
 
 
 def _without_notes(found: Sequence[Violation]) -> tuple[list[Violation], list[Violation]]:

@@ -9,15 +9,12 @@ from app.contracts.base import Engine
 from app.core.ids import engine_name, engine_password, marker
 from app.engines.base import EngineLimits, Tenant
 from app.reconcile.hosts import see
-from app.reconcile.logins import some_idle
-from app.reconcile.look import look_at
 from app.reconcile.mending import mend
 from app.reconcile.service import reconcile_host
 from app.store.session import fetch
 from tests.e2e.hosts import login
 from tests.reconcile.conftest import AGE, Bench
 from tests.support.client import Caller
-from tests.support.waiting import until
 
 ALMOST, AGED = AGE - timedelta(minutes=1), AGE + timedelta(minutes=1)
 GONE = "status = 'deleted', deleted_at = now(), destroyed_at = now(), destroy_at = now()"
@@ -137,16 +134,3 @@ async def test_a_host_that_does_not_answer_is_a_finding_and_keeps_the_others(ben
     assert [tuple(row) for row in rows] == [("host_unreachable", away.address)]
     assert await bench.findings(made["db_name"]) == ["orphan_on_host"]
     await bench.set_row(made["uuid"], "status = 'active', destroyed_at = NULL")
-
-
-async def test_a_tenant_that_is_connected_is_not_logged_in_to(bench: Bench, caller: Caller) -> None:
-    made = await caller.created(db_type=bench.host.engine, connection_hard_limit=1)
-    adapter = await bench.adapter()
-    row = (await look_at(bench.known, adapter)).recorded[made["db_name"]]
-    async with bench.session(made):
-        assert await some_idle(adapter, [row]) == []
-
-    async def is_idle() -> bool:
-        return await some_idle(adapter, [row]) == [row]
-
-    await until(is_idle)

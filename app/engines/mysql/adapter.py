@@ -91,6 +91,13 @@ class MySQLAdapter(EngineAdapter):
         async with self._connections.tenant(tenant.name, tenant.password) as connection:
             await connection.run("SELECT 1")
 
+    async def restore_credentials(self, tenant: Tenant) -> None:
+        check_tenant(tenant)
+        async with self._known(tenant) as (connection, _):
+            await connection.run(
+                f"ALTER USER {account_name(tenant.name)} {connection.flavour.identified(tenant.password)}"
+            )
+
     async def set_limits(self, tenant: Tenant, limits: EngineLimits) -> None:
         check_tenant(tenant)
         async with self._known(tenant) as (connection, _):
@@ -132,6 +139,7 @@ class MySQLAdapter(EngineAdapter):
             if not complete:
                 await bookkeeping.mark_frozen(connection, tenant.name, Frost.BEGUN)
             await _grant(connection, tenant, frozen=True)
+            await removal.lift_read_only(connection, tenant.name)
             if not complete:
                 # A session keeps the rights with which it took up its database.
                 await end_present_sessions(connection, tenant.name)

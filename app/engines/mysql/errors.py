@@ -5,17 +5,18 @@ from contextlib import contextmanager
 
 import pymysql
 
-from app.engines.base import EngineError, HostUnavailable, LoginRefused
+from app.engines.base import CredentialsRefused, EngineError, HostUnavailable, LoginRefused, TenantFull
 
 DUPLICATE_ROW = 1062
+SYNTAX_ERROR = 1064
 LOCK_WAIT_TIMEOUT = 1205
+NO_SUCH_DATABASE = 1049
 NO_PRIVILEGE_ON_TABLE = 1142
 NO_SUCH_GRANT = 1141
 NO_SUCH_THREAD = 1094
 NO_SUCH_BRANCH = 1397
 TIMED_OUT = 3024
 
-_SYNTAX = "1064"
 _UNAVAILABLE = {
     "1021",  # disk full
     "1040",  # too many connections
@@ -29,11 +30,15 @@ _UNAVAILABLE = {
 }
 _REFUSED = {
     "1044",  # no access to the database
-    "1045",  # wrong password, or no such account
     "1130",  # no account for this address
     "1698",  # no password login
     "3118",  # locked (MySQL)
     "4151",  # locked (MariaDB)
+}
+_CHANGED = {"1045"}  # wrong password, or no such account
+_FULL = {
+    "1203",  # max_user_connections of the server
+    "1226",  # and of the account
 }
 
 
@@ -57,6 +62,10 @@ def translated_login(host: str) -> Iterator[None]:
         with translated(host):
             yield
     except EngineError as error:
+        if error.code in _CHANGED:
+            raise CredentialsRefused(str(error), code=error.code) from error
+        if error.code in _FULL:
+            raise TenantFull(str(error), code=error.code) from error
         if error.code in _REFUSED:
             raise LoginRefused(str(error), code=error.code) from error
         raise
@@ -79,6 +88,6 @@ def _from_driver(host: str, error: pymysql.MySQLError) -> EngineError:
         return HostUnavailable(f"{host}: the connection was lost")
     code = str(number)
     # The text of a syntax error quotes the statement, which may hold a password.
-    message = "syntax error" if code == _SYNTAX else str(error.args[1] if len(error.args) > 1 else code)
+    message = "syntax error" if number == SYNTAX_ERROR else str(error.args[1] if len(error.args) > 1 else code)
     kind = HostUnavailable if code in _UNAVAILABLE else EngineError
     return kind(f"{host}: {message.splitlines()[0]}", code=code)

@@ -46,6 +46,8 @@ class Flavour(msgspec.Struct, frozen=True, kw_only=True):
     """Sizes in `information_schema.tables` are those of up to a day ago unless asked for anew."""
     recover: str
     """Lists the prepared XA branches."""
+    lift_read_only: str | None
+    """Lets the database of the name `{name}` be written and dropped again; None where none can be made read-only."""
 
 
 def _mysql_identified(password: str) -> str:
@@ -86,6 +88,7 @@ MYSQL = Flavour(
     shortest_wait=1,
     cached_statistics=True,
     recover="XA RECOVER CONVERT XID",
+    lift_read_only="ALTER DATABASE `{name}` READ ONLY = 0",
 )
 MARIADB = Flavour(
     name="mariadb",
@@ -99,6 +102,7 @@ MARIADB = Flavour(
     shortest_wait=0,
     cached_statistics=False,
     recover="XA RECOVER FORMAT='SQL'",
+    lift_read_only=None,
 )
 
 

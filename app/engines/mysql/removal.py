@@ -7,7 +7,7 @@ import pymysql
 from app.engines.base import EngineError
 from app.engines.mysql import bookkeeping, branches
 from app.engines.mysql.connections import Connection, Connections
-from app.engines.mysql.errors import LOCK_WAIT_TIMEOUT
+from app.engines.mysql.errors import LOCK_WAIT_TIMEOUT, NO_SUCH_DATABASE, SYNTAX_ERROR, ignored
 from app.engines.mysql.sessions import end_sessions
 
 OBSERVE_SECONDS = 0.15
@@ -35,9 +35,18 @@ async def shut_out(connection: Connection, connections: Connections, name: str) 
 async def remove(connection: Connection, connections: Connections, name: str) -> None:
     """Database first: dropped accounts would leave its views and routines without their definer."""
     await shut_out(connection, connections, name)
+    await lift_read_only(connection, name)
     await _drop_database(connection, connections, name)
     for account in (await bookkeeping.look(connection, name)).accounts:
         await connection.run(f"DROP USER IF EXISTS {account_name(account)}")
+
+
+async def lift_read_only(connection: Connection, name: str) -> None:
+    """A tenant may make its database read-only, in which nobody can delete, and which nobody can drop."""
+    statement = connection.flavour.lift_read_only
+    if statement is not None:
+        with ignored(NO_SUCH_DATABASE), ignored(SYNTAX_ERROR):  # before MySQL 8.0.22 there is no such thing
+            await connection.run(statement.format(name=name))
 
 
 async def _drop_database(connection: Connection, connections: Connections, name: str) -> None:

@@ -26,7 +26,17 @@ from app.engines.base import (
     Usage,
 )
 from app.engines.naming import check_name, check_tenant, written_marker
-from app.engines.postgres import catalog, host, prepared, queries, readers, reclaiming, scripts, statements
+from app.engines.postgres import (
+    catalog,
+    host,
+    prepared,
+    queries,
+    readers,
+    reclaiming,
+    role_settings,
+    scripts,
+    statements,
+)
 from app.engines.postgres.blockers import ending_blockers
 from app.engines.postgres.connections import Connections
 from app.engines.postgres.errors import UNRECOGNIZED_PARAMETER
@@ -97,8 +107,18 @@ class PostgresAdapter(EngineAdapter):
 
     async def log_in(self, tenant: Tenant) -> None:
         check_tenant(tenant)
-        async with self._connections.tenant(tenant.name, tenant.password) as connection:
+        settings = await self._server_settings(tenant.name)
+        # What ends every login of the tenant's own clients is to end this one.
+        settings.pop("local_preload_libraries", None)
+        async with self._connections.tenant(tenant.name, tenant.password, settings) as connection:
             await connection.execute("SELECT 1")
+
+    async def restore_credentials(self, tenant: Tenant) -> None:
+        check_tenant(tenant)
+        async with self._connections.locked(tenant.name) as connection:
+            (await catalog.find(connection, tenant.name)).require(tenant)
+            async with ending_blockers(self._connections, tenant.name, patience=_HINDERED_SECONDS):
+                await connection.execute(statements.restore_credentials(tenant))
 
     async def set_limits(self, tenant: Tenant, limits: EngineLimits) -> None:
         check_tenant(tenant)
@@ -154,7 +174,8 @@ class PostgresAdapter(EngineAdapter):
 
     async def reclaim(self, tenant: Tenant) -> None:
         check_tenant(tenant)
-        async with self._connections.tenant(tenant.name, tenant.password) as session:
+        settings = await self._server_settings(tenant.name)
+        async with self._connections.tenant(tenant.name, tenant.password, settings) as session:
             await reclaiming.reclaim(session)
 
     async def destroy(self, tenant: Tenant) -> None:
@@ -177,7 +198,7 @@ class PostgresAdapter(EngineAdapter):
             tenant.name,
             tenant.password,
             database=tenant.name,
-            server_settings=scripts.session_settings(seconds),
+            server_settings=await self._server_settings(tenant.name) | scripts.session_settings(seconds),
         )
         try:
             yield scripts.PostgresScript(connection, self._connections.admin)
@@ -225,7 +246,7 @@ class PostgresAdapter(EngineAdapter):
 
     @asynccontextmanager
     async def writing(self, tenant: Tenant, limits: QueryLimits) -> AsyncIterator[WriteSession]:
-        settings = queries.settings(limits, read_only=False)
+        settings = await self._server_settings(tenant.name) | queries.settings(limits, read_only=False)
         async with self._session(tenant.name, tenant.name, tenant.password, settings) as session:
             yield queries.PostgresWriteSession(session, limits)
 
@@ -242,6 +263,11 @@ class PostgresAdapter(EngineAdapter):
             leaving = asyncio.create_task(queries.finish(connection))
             self._leaving.add(leaving)
             leaving.add_done_callback(self._leaving.discard)
+
+    async def _server_settings(self, name: str) -> dict[str, str]:
+        """For a session of our own as the tenant: the server's values of what the tenant has set for its role."""
+        async with self._connections.admin() as connection:
+            return await role_settings.server_values(connection, name)
 
     async def _make(self, connection: Any, tenant: Tenant, limits: EngineLimits) -> bool:
         """All but the schema; says whether the tenant may log in, which it may not once it was revoked."""

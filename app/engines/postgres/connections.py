@@ -95,10 +95,11 @@ class Connections:
             yield connection
 
     @asynccontextmanager
-    async def tenant(self, name: str, password: str) -> AsyncIterator[Any]:
-        """The tenant itself in its own database. Raises `LoginRefused`."""
+    async def tenant(self, name: str, password: str, settings: dict[str, str] | None = None) -> AsyncIterator[Any]:
+        """The tenant itself in its own database. `settings` come before what it has set for its role. Raises
+        `LoginRefused`."""
         with translated_login(self.host):
-            connection = await self._connect(user=name, password=password, database=name)
+            connection = await self._connect(user=name, password=password, database=name, server_settings=settings)
         with translated(self.host):
             try:
                 yield connection

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import asyncpg
 
-from app.engines.base import EngineError, HostUnavailable, LoginRefused
+from app.engines.base import CredentialsRefused, EngineError, HostUnavailable, LoginRefused, TenantFull
 
 _UNAVAILABLE = {
     "53100",  # disk full
@@ -17,10 +17,13 @@ _UNAVAILABLE = {
 }
 _REFUSED = {
     "28000",  # the role may not log in, or pg_hba.conf has no line for it
-    "28P01",  # wrong password
     "3D000",  # no such database
     "42501",  # no CONNECT
     "55000",  # the database takes no connections
+}
+_CHANGED = {
+    "28P01",  # wrong password
+    "58P01",  # a library that the role itself asked for in local_preload_libraries
 }
 LOCK_NOT_AVAILABLE = "55P03"
 UNRECOGNIZED_PARAMETER = "42704"
@@ -47,10 +50,12 @@ def translated_login(host: str) -> Iterator[None]:
         with translated(host):
             yield
     except EngineError as error:
+        if error.code in _CHANGED:
+            raise CredentialsRefused(str(error), code=error.code) from error
         if error.code in _REFUSED:
             raise LoginRefused(str(error), code=error.code) from error
         if error.code == "53300":
-            raise EngineError(str(error), code=error.code) from error
+            raise TenantFull(str(error), code=error.code) from error
         raise
 
 

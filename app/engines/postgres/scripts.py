@@ -31,7 +31,7 @@ _READING = {name: _SETTINGS[name] for name in ("standard_conforming_strings", "c
 _QUERY_CANCELED = "57014"
 _INVALID_PARAMETER = "22023"
 _COUNTED = re.compile(r"(?:INSERT \d+|[A-Z]+) (\d+)")
-# Qualified throughout: the tenant may set a search path of its own for its role.
+# Qualified throughout: a script may set a search path of its own.
 _BEGIN = "SELECT pg_catalog.pg_current_xact_id()::text, pg_catalog.pg_logical_emit_message(true, 'headwater', '')"
 _FLUSH = """
 SELECT pg_catalog.set_config('synchronous_commit', 'on', true),
@@ -41,7 +41,7 @@ _TERMINATE = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backe
 
 
 def session_settings(seconds: float) -> dict[str, str]:
-    """Of a script's session. They win over what the tenant has set for its role; a script may change them."""
+    """Of a script's session, which may change them."""
     return {**_SETTINGS, "statement_timeout": f"{seconds:.0f}s"}
 
 

@@ -28,6 +28,15 @@ def write_role(tenant: Tenant, marker: str, limits: EngineLimits, found: Found) 
     return "; ".join(statements)
 
 
+def restore_credentials(tenant: Tenant) -> str:
+    """A role may always change its own password, and have its sessions load a library that isn't there."""
+    role = f'ALTER ROLE "{tenant.name}"'
+    return (
+        f"{role} PASSWORD {literal(verifier(tenant.password))}; {role} RESET local_preload_libraries; "
+        f'{role} IN DATABASE "{tenant.name}" RESET local_preload_libraries'
+    )
+
+
 def create_database(name: str, limits: EngineLimits, found: Found) -> str:
     """Closed until PUBLIC has lost its rights to it. CREATE DATABASE takes no part in a transaction."""
     template = TEMPLATE if found.guarded else "template0"

@@ -16,7 +16,9 @@ class Database(Table, tablename="databases", db=DB):
     `position` gives the order of lists: whoever claims a database of the pool gets it with a new one. `engine_name` is
     database and role on the host. `remote_since` is set before the first statement on a host, so that its absence
     proves that nothing was ever made there. `verified_at` is when one in the pool last let its tenant in. A paused one
-    without `paused_reason` is on its way back; `frozen_at` is set while it may not write.
+    without `paused_reason` is on its way back; `frozen_at` is set while it may not write. `login_tried_at` is when the
+    service last tried its credentials; `credentials_refused_at` is set from their refusal until they are in force
+    again.
     """
 
     id = BigSerial(primary_key=True)
@@ -46,6 +48,8 @@ class Database(Table, tablename="databases", db=DB):
     remote_since = columns.moment()
     provisioned_at = columns.moment()
     verified_at = columns.moment()
+    login_tried_at = columns.moment()
+    credentials_refused_at = columns.moment()
     deleted_at = columns.moment()
     cancelled_provision_jobs = Integer(default=0)
     revoked_at = columns.moment()
