@@ -104,6 +104,8 @@ async def test_our_own_logins_are_nobodys_use(on_bench: Bench, engine: str, monk
         frozen=False,
         changing=False,
         settled=True,
+        connections=record.connections,
+        refused=False,
         leaving=False,
     )
     logins = 0
