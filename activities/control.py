@@ -5,9 +5,9 @@ from uuid import UUID
 from temporalio import activity
 
 from activities.errors import as_failures
-from app.contracts.control import ControlActivities, HostFailure, LimitsApplied
+from app.contracts.control import ControlActivities, Grace, HostFailure, LimitsApplied
 from app.contracts.databases import Placement
-from app.databases import lifecycle
+from app.databases import deletion, lifecycle
 
 
 class ControlActivitiesOnStore(ControlActivities):
@@ -23,10 +23,10 @@ class ControlActivitiesOnStore(ControlActivities):
         with as_failures():
             await lifecycle.abandon_provisioning(database)
 
-    @activity.defn(name="record_revoked")
-    async def record_revoked(self, database: UUID) -> None:
+    @activity.defn(name="look_at_grace")
+    async def look_at_grace(self, database: UUID) -> Grace:
         with as_failures():
-            await lifecycle.record_revoked(database)
+            return await deletion.look_at_grace(database)
 
     @activity.defn(name="record_destroyed")
     async def record_destroyed(self, database: UUID) -> None:

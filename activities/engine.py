@@ -12,7 +12,8 @@ from app.contracts.engine import EngineActivities, RemnantRef
 from app.core.ids import marker
 from app.core.secrets import SecretBox
 from app.databases import access, records
-from app.databases.lifecycle import NotWanted, activate, begin_remote, expect
+from app.databases.deletion import begin_destruction
+from app.databases.lifecycle import NotWanted, activate, begin_remote, expect, record_revoked
 from app.databases.records import DatabaseRecord
 from app.databases.tenants import tenant_of
 from app.dispatch.provisionings import UnderWay
@@ -83,17 +84,17 @@ class EngineActivitiesOnHosts(EngineActivities):
     async def revoke_access(self, database: UUID) -> None:
         with as_failures():
             async with database_lock(database):
-                record = expect(await records.find(database), DatabaseStatus.PAUSED, DatabaseStatus.DELETED)
-                if record.remote_since is None or record.destroyed_at is not None:
-                    return
-                async with self._at_work_on(record.host_id) as adapter:
-                    await adapter.revoke(tenant_of(record, self._box))
+                record = expect(await records.find(database), DatabaseStatus.DELETED)
+                if record.remote_since is not None and record.destroyed_at is None:
+                    async with self._at_work_on(record.host_id) as adapter:
+                        await adapter.revoke(tenant_of(record, self._box))
+                await record_revoked(database)
 
     @activity.defn(name="destroy_database")
     async def destroy_database(self, database: UUID) -> None:
         with as_failures():
             async with database_lock(database):
-                record = expect(await records.find(database), DatabaseStatus.DELETED)
+                record = await begin_destruction(database)
                 if record.remote_since is None or record.destroyed_at is not None:
                     return
                 async with self._at_work_on(record.host_id) as adapter:

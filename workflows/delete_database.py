@@ -1,29 +1,47 @@
 """Ends all access at once, keeps the data through the grace period, then destroys it."""
 
+import contextlib
+from datetime import timedelta
+
 from temporalio import workflow
 from temporalio.exceptions import FailureError
 
 from app.contracts.control import ControlActivities
-from app.contracts.databases import DeleteDatabase, DeleteDatabaseInput
-from app.contracts.engine import EngineActivities
+from app.contracts.databases import LOOK_AGAIN, DeleteDatabase, DeleteDatabaseInput
+from app.contracts.engine import NOT_WANTED, EngineActivities
 from app.contracts.queues import provision_workflow_id
-from workflows.engine_steps import on_engine, record, remove_from_host
+from workflows.engine_steps import failure_type, on_engine, record, remove_from_host
 
 
 @workflow.defn(name="DeleteDatabase")
 class DeleteDatabaseWorkflow(DeleteDatabase):
-    """The one who asked waits only until access has ended."""
+    """The one who asked waits only until access has ended. Each step asks the row whether it is still wanted."""
+
+    def __init__(self) -> None:
+        self._row_changed = False
+
+    @workflow.signal(name=LOOK_AGAIN)
+    def look_again(self) -> None:
+        self._row_changed = True
 
     @workflow.run
     async def run(self, request: DeleteDatabaseInput) -> None:
         if request.cancel_provisioning:
             await self._cancel_provisioning(request)
+        try:
+            await self._delete(request)
+        except FailureError as failure:
+            if failure_type(failure) != NOT_WANTED:
+                raise
+            workflow.set_current_details("Undeleted; its data and credentials stay.")
+            return
+        workflow.set_current_details("Destroyed; nothing is left on the host.")
+
+    async def _delete(self, request: DeleteDatabaseInput) -> None:
         doing = f"end all access to database {request.database}"
         await on_engine(request, EngineActivities.revoke_access, request.database, doing)
-        await record(ControlActivities.record_revoked, request.database, "record that access has ended")
         await self._wait_out_grace(request)
         await remove_from_host(request)
-        workflow.set_current_details("Destroyed; nothing is left on the host.")
 
     async def _cancel_provisioning(self, request: DeleteDatabaseInput) -> None:
         workflow.set_current_details("Cancelling the provisioning under way.")
@@ -35,10 +53,19 @@ class DeleteDatabaseWorkflow(DeleteDatabase):
             workflow.logger.info("no provisioning to cancel")
 
     async def _wait_out_grace(self, request: DeleteDatabaseInput) -> None:
-        remaining = request.destroy_at - workflow.now()
-        if remaining.total_seconds() <= 0:
-            return
-        workflow.set_current_details(
-            f"Access has ended. The data is kept until {request.destroy_at:%Y-%m-%d %H:%M:%S} UTC."
-        )
-        await workflow.sleep(remaining, summary="Grace period: the data is kept until its end")
+        """Until the row says that it is over. The timer only has it looked at again, and so does the signal."""
+        while True:
+            self._row_changed = False
+            doing = "look until when the data is kept"
+            grace = await record(ControlActivities.look_at_grace, request.database, doing)
+            if grace.remaining_seconds <= 0:
+                return
+            workflow.set_current_details(
+                f"Access has ended. The data is kept until {grace.ends_at:%Y-%m-%d %H:%M:%S} UTC."
+            )
+            with contextlib.suppress(TimeoutError):
+                await workflow.wait_condition(
+                    lambda: self._row_changed,
+                    timeout=timedelta(seconds=grace.remaining_seconds),
+                    timeout_summary="Grace period: the data is kept until its end",
+                )

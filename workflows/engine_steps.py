@@ -85,8 +85,8 @@ async def remove_from_host(request: DatabaseWorkflowInput, *, at_hand: bool = Tr
 
 
 async def record(
-    step: Callable[[Any, Argument], Awaitable[None]], argument: Argument, doing: str, *, at_hand: bool = True
-) -> None:
+    step: Callable[[Any, Argument], Awaitable[Result]], argument: Argument, doing: str, *, at_hand: bool = True
+) -> Result:
     """Runs one activity on our own database until it succeeds. `doing` is for people, as for an engine's.
 
     At first in the worker that runs this workflow, which spares whoever waits two trips through Temporal. What
@@ -95,13 +95,12 @@ async def record(
     """
     if at_hand:
         try:
-            await workflow.execute_local_activity_method(step, argument, **policies.at_once(doing))
-            return
+            return await workflow.execute_local_activity_method(step, argument, **policies.at_once(doing))
         except FailureError as failure:
             if is_cancelled_exception(failure) or failure_type(failure) == NOT_WANTED:
                 raise
             workflow.set_current_details(f"Waiting for Headwater's own database, to {doing}: {reason(failure)}")
-    await workflow.execute_activity_method(step, argument, **policies.control(doing))
+    return await workflow.execute_activity_method(step, argument, **policies.control(doing))
 
 
 def failure_type(failure: FailureError) -> str | None:

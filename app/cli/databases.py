@@ -11,6 +11,7 @@ from app.cli.running import settings, store
 from app.contracts.queues import access_workflow_id
 from app.core.errors import NotFound
 from app.databases.records import DatabaseRecord
+from app.databases.undeletion import undelete
 from app.quotas import operator
 from app.store.notify import RowWatch
 from app.store.session import fetch_all
@@ -50,6 +51,7 @@ class DatabaseDetails(DatabaseLine, kw_only=True):
     remote_since: datetime | None
     provisioned_at: datetime | None
     deleted_at: datetime | None
+    deletion_revision: int
     revoked_at: datetime | None
     destroy_at: datetime | None
     destroyed_at: datetime | None
@@ -109,6 +111,15 @@ async def resume_database(uuid: UUID) -> DatabaseDetails:
     """Let a paused database's credentials work again, whatever it was paused for."""
     async with store():
         return await _applied(await operator.resume(uuid))
+
+
+@databases.command("undelete")
+@click.argument("uuid", type=click.UUID)
+@shown
+async def undelete_database(uuid: UUID) -> DatabaseDetails:
+    """Bring a deleted database back while its data is kept, as it was: with its name, its data and its credentials."""
+    async with store():
+        return await _applied(await undelete(uuid))
 
 
 async def _details(uuid: UUID) -> DatabaseDetails:

@@ -1,6 +1,7 @@
 """Activities on our own database. Each is one transaction: the state and the event that tells of it."""
 
 from abc import ABC, abstractmethod
+from datetime import datetime
 from uuid import UUID
 
 from temporalio import activity
@@ -26,6 +27,15 @@ class LimitsApplied(Contract, frozen=True, kw_only=True):
     revision: int
 
 
+class Grace(Contract, frozen=True, kw_only=True):
+    """How long the data of a deleted database is kept, as its row has it now."""
+
+    ends_at: datetime
+    """In UTC."""
+    remaining_seconds: float
+    """By the clock of our own database; 0 when it is over."""
+
+
 class ControlActivities(ABC):
     """State changes of databases. All are safe to repeat: a change that was made is made."""
 
@@ -41,10 +51,10 @@ class ControlActivities(ABC):
         """Marks a database whose provisioning was cancelled as deleted, with `database.deleted`, unless the
         deletion that cancelled it has done so."""
 
-    @activity.defn(name="record_revoked")
+    @activity.defn(name="look_at_grace")
     @abstractmethod
-    async def record_revoked(self, database: UUID) -> None:
-        """Access has ended; whoever waits for it is told."""
+    async def look_at_grace(self, database: UUID) -> Grace:
+        """Reads the grace period of a deleted database. Fails with `NOT_WANTED` when it is not deleted any more."""
 
     @activity.defn(name="record_destroyed")
     @abstractmethod

@@ -43,9 +43,13 @@ class ProvisionDatabaseInput(DatabaseWorkflowInput, frozen=True, kw_only=True):
     """What was made is to be removed."""
 
 
+LOOK_AGAIN = "look_again"
+"""The signal to `DeleteDatabase` that its row was changed: the data goes earlier or later, or is not to go at all."""
+
+
 class DeleteDatabaseInput(DatabaseWorkflowInput, frozen=True, kw_only=True):
     destroy_at: datetime
-    """End of the grace period, in UTC: the data is kept until then."""
+    """End of the grace period when the deletion was asked for, in UTC. From then on the row decides."""
     cancel_provisioning: bool
     """A provisioning was still under way when the deletion was asked for."""
 
@@ -78,7 +82,8 @@ class ProvisionDatabase(ABC):
 
 @workflow.defn(name="DeleteDatabase")
 class DeleteDatabase(ABC):
-    """Ends all access at once, keeps the data through the grace period, then destroys it."""
+    """Ends all access at once, keeps the data until the time that the row has, then destroys it. It ends without that
+    when the database is undeleted. The signal `LOOK_AGAIN` has it read the row anew."""
 
     @workflow.run
     @abstractmethod

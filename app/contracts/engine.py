@@ -52,12 +52,15 @@ class EngineActivities(ABC):
     @activity.defn(name="revoke_access")
     @abstractmethod
     async def revoke_access(self, database: UUID) -> None:
-        """When it returns, not one more statement of the tenant's succeeds."""
+        """When it returns, not one more statement of the tenant's succeeds, and for a deleted database that is
+        recorded, under the lock that also holds off whatever would let the tenant in again. Fails with `NOT_WANTED`
+        when the database is not deleted any more."""
 
     @activity.defn(name="destroy_database")
     @abstractmethod
     async def destroy_database(self, database: UUID) -> None:
-        """Removes everything from the host. Refuses, with `NOT_WANTED`, a row that is not deleted."""
+        """Removes everything from the host. Refuses, with `NOT_WANTED`, a row that is not deleted, or whose grace
+        period is not over."""
 
     @activity.defn(name="remove_remnant")
     @abstractmethod

@@ -39,8 +39,9 @@ def provision_workflow_id(database: UUID) -> str:
     return f"provision-database/{database}"
 
 
-def delete_workflow_id(database: UUID) -> str:
-    return f"delete-database/{database}"
+def delete_workflow_id(database: UUID, revision: int) -> str:
+    """`revision` counts the deletions of one that was undeleted in between, and the workflows begun anew."""
+    return f"delete-database/{database}" + (f"/{revision}" if revision > 1 else "")
 
 
 def limits_workflow_id(database: UUID, revision: int) -> str:

@@ -61,6 +61,18 @@ async def thaw(record: DatabaseRecord) -> WorkflowStart | None:
     return await _change(record, "frozen_at = NULL")
 
 
+async def bring_back(record: DatabaseRecord) -> bool:
+    """`deleted` to `paused`, on its way to what it was: to `active`, with `database.resumed`, unless it was paused when
+    it was deleted. False, and nothing is changed, when its grace period is over: the destruction may be under way."""
+    start = await _change(
+        record,
+        "status = 'paused', deleted_at = NULL, revoked_at = NULL, destroy_at = NULL, updated_at = now()",
+        # Later than the moment at which a transaction began that then waited for the lock.
+        where="status = 'deleted' AND destroyed_at IS NULL AND destroy_at > clock_timestamp()",
+    )
+    return start is not None
+
+
 async def record_applied(database: UUID, revision: int) -> None:
     """The engine is as the row was at this revision. Raises `NotWanted` for a database that is deleted."""
     async with transaction():
@@ -76,13 +88,16 @@ async def record_applied(database: UUID, revision: int) -> None:
         await announce(database)
 
 
-async def _change(record: DatabaseRecord, assignments: str, *values: str) -> WorkflowStart:
+async def _change(record: DatabaseRecord, assignments: str, *values: str, where: str = "true") -> WorkflowStart | None:
+    """None where the row is not as `where` wants it."""
     rows = await fetch(
         f"UPDATE databases SET {assignments}, access_revision = access_revision + 1, "  # noqa: S608  ours
-        "access_changed_at = now() WHERE id = $1 RETURNING access_revision",
+        f"access_changed_at = now() WHERE id = $1 AND {where} RETURNING access_revision",
         record.id,
         *values,
     )
+    if not rows:
+        return None
     revision: int = rows[0]["access_revision"]
     await announce(record.uuid)
     return await request_start(

@@ -91,8 +91,13 @@ async def abandon_provisioning(database: UUID) -> None:
 
 
 async def record_revoked(database: UUID) -> None:
+    """Of a deleted database; nothing happens to one that was undeleted meanwhile. Call it under the database's lock:
+    nothing lets the tenant in before the row says so."""
     async with transaction():
-        await fetch("UPDATE databases SET revoked_at = coalesce(revoked_at, now()) WHERE uuid = $1", database)
+        await fetch(
+            "UPDATE databases SET revoked_at = coalesce(revoked_at, now()) WHERE uuid = $1 AND status = 'deleted'",
+            database,
+        )
         await announce(database)
 
 

@@ -41,6 +41,7 @@ class DatabaseRecord(msgspec.Struct, frozen=True, kw_only=True):
     remote_since: datetime | None
     provisioned_at: datetime | None
     deleted_at: datetime | None
+    deletion_revision: int
     cancelled_provision_jobs: int
     revoked_at: datetime | None
     destroy_at: datetime | None

@@ -6,20 +6,18 @@ from uuid import UUID
 
 from app.auth.principal import Principal
 from app.contracts.base import DatabaseStatus
-from app.contracts.databases import DeleteDatabase, DeleteDatabaseInput
-from app.contracts.queues import delete_workflow_id
 from app.core.clock import utc_now
 from app.core.errors import InvalidField, NotFound
 from app.databases import records
+from app.databases.deletion import request_deletion
 from app.databases.lifecycle import note_deleted
 from app.databases.limits import request_limits
 from app.databases.records import DatabaseRecord
+from app.databases.room import room_on_host
 from app.databases.schemas import ChangeQuotas
 from app.databases.teams import get_team
-from app.dispatch.starts import INTERACTIVE, Accepted, request_start
-from app.hosts.loads import loads_of
+from app.dispatch.starts import Accepted
 from app.plans.plans import Quotas, check_quotas, limits_in_force
-from app.pool.eviction import make_room
 from app.store.session import fetch
 
 
@@ -92,19 +90,7 @@ async def delete(principal: Principal, database: UUID, grace: timedelta) -> Acce
     # A database that never became active holds nothing worth keeping.
     destroy_at = utc_now() if provisioning else utc_now() + grace
     await note_deleted(record, destroy_at=destroy_at, cancelled_jobs=int(provisioning))
-    start = await request_start(
-        DeleteDatabase,
-        delete_workflow_id(database),
-        DeleteDatabaseInput(
-            database=database,
-            engine=record.engine,
-            region=record.region,
-            team_id=record.team_id,
-            destroy_at=destroy_at,
-            cancel_provisioning=provisioning,
-        ),
-        priority=INTERACTIVE,
-    )
+    start = await request_deletion(record, destroy_at=destroy_at, cancel_provisioning=provisioning)
     return Accepted(subject=str(database), start=start)
 
 
@@ -116,9 +102,6 @@ async def _owned_for_update(principal: Principal, database: UUID) -> DatabaseRec
 
 
 async def _check_room(record: DatabaseRecord, connections: int) -> None:
-    await fetch("SELECT 1 FROM engine_hosts WHERE id = $1 FOR NO KEY UPDATE", record.host_id)
-    more = connections - record.connections
-    load = (await loads_of([record.host_id]))[0]
-    room = load.connection_capacity - load.connections + record.connections
-    if connections > room and not await make_room([record.host_id], databases=0, connections=more):
+    room = await room_on_host(record, connections, promised=record.connections)
+    if connections > room:
         raise InvalidField("connection_hard_limit", f"The database's host has room for {room} connections.")

@@ -23,6 +23,13 @@ async def get_team(team_id: int, *, lock: bool = False) -> Team:
     return team
 
 
+async def count_owned(team_id: int) -> int:
+    """How many databases it has; deleted ones are not its own any more. Exact while the team is locked."""
+    rows = await fetch("SELECT count(*) FROM databases WHERE team_id = $1 AND status <> 'deleted'", team_id)
+    count: int = rows[0]["count"]
+    return count
+
+
 def asked_team(principal: Principal, request: CreateDatabase) -> Team:
     """The team that is to own the database. Raises `InvalidField`."""
     asked = request.team_id
@@ -40,7 +47,6 @@ async def team_for_create(principal: Principal, request: CreateDatabase) -> Team
     if team.tier == "free":
         # Locked, so that two creates at once don't both find room for the one database.
         team = await get_team(team.id, lock=True)
-        rows = await fetch("SELECT count(*) FROM databases WHERE team_id = $1 AND status <> 'deleted'", team.id)
-        owned = rows[0]["count"]
+        owned = await count_owned(team.id)
     check_plan(team.tier, request.plan, owned)
     return team

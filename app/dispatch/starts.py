@@ -61,6 +61,8 @@ class WorkflowStart(msgspec.Struct, frozen=True, kw_only=True):
     priority: int
     summary: str
     """One line for whoever looks through Temporal's list."""
+    signal: str | None = None
+    """The signal that the workflow gets with its start, or later if it is under way."""
 
 
 class Accepted(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,19 +83,21 @@ async def request_start(
     summary: str | None = None,
     relayed: bool = False,
     head_start: float = HEAD_START_SECONDS,
+    signal: str | None = None,
 ) -> WorkflowStart:
     """Writes the promise. Call it inside the transaction of the change; after the commit give the result to
     `start`. `workflow` is the interface class; `summary` tells it from others of its kind, and for a workflow about one
     database is made of its input. `relayed` leaves the start to the relay from the beginning; otherwise the relay lets
-    `head_start` seconds pass."""
+    `head_start` seconds pass. With a `signal` a workflow that is under way already gets that; one that has ended is
+    left in peace."""
     body = msgspec.json.encode(request).decode()
     summary = summary or _summary(msgspec.json.decode(body, type=_Subject))
     name = workflow.__temporal_workflow_definition.name
     rows = await fetch(
         """
-        INSERT INTO workflow_starts (workflow, workflow_id, input, priority, summary, next_attempt_at)
-        VALUES ($1, $2, $3::jsonb, $4, $5, now() + make_interval(secs => $6))
-        ON CONFLICT (workflow_id) DO UPDATE SET workflow_id = excluded.workflow_id RETURNING id
+        INSERT INTO workflow_starts (workflow, workflow_id, input, priority, summary, next_attempt_at, signal)
+        VALUES ($1, $2, $3::jsonb, $4, $5, now() + make_interval(secs => $6), $7)
+        ON CONFLICT (workflow_id) WHERE signal IS NULL DO UPDATE SET workflow_id = excluded.workflow_id RETURNING id
         """,
         name,
         workflow_id,
@@ -101,9 +105,16 @@ async def request_start(
         priority,
         summary,
         0.0 if relayed else head_start,
+        signal,
     )
     return WorkflowStart(
-        id=rows[0]["id"], workflow=name, workflow_id=workflow_id, input=body, priority=priority, summary=summary
+        id=rows[0]["id"],
+        workflow=name,
+        workflow_id=workflow_id,
+        input=body,
+        priority=priority,
+        summary=summary,
+        signal=signal,
     )
 
 
@@ -123,7 +134,7 @@ async def request_starts(workflow: Any, wishes: Sequence[Wish], *, priority: int
         INSERT INTO workflow_starts (workflow, workflow_id, input, priority, summary, next_attempt_at)
         SELECT $1, wish.workflow_id, wish.input::jsonb, $5, wish.summary, now() + make_interval(secs => $6)
         FROM unnest($2::text[], $3::text[], $4::text[]) AS wish (workflow_id, input, summary)
-        ON CONFLICT (workflow_id) DO UPDATE SET workflow_id = excluded.workflow_id
+        ON CONFLICT (workflow_id) WHERE signal IS NULL DO UPDATE SET workflow_id = excluded.workflow_id
         RETURNING id, workflow, workflow_id, input::text AS input, priority, summary
         """,
         workflow.__temporal_workflow_definition.name,
@@ -145,7 +156,7 @@ async def claim_due(limit: int = 50) -> list[WorkflowStart]:
                next_attempt_at = now() + make_interval(secs => least(0.5 * 2 ^ least(attempts, 10), $2))
         WHERE id IN (SELECT id FROM workflow_starts WHERE next_attempt_at <= now()
                      ORDER BY priority, id LIMIT $1 FOR UPDATE SKIP LOCKED)
-        RETURNING id, workflow, workflow_id, input::text AS input, priority, summary
+        RETURNING id, workflow, workflow_id, input::text AS input, priority, summary, signal
         """,
         limit,
         _BACKOFF_LIMIT_SECONDS,
@@ -194,7 +205,8 @@ async def _start(client: Client, pending: WorkflowStart, *, eager: bool = False)
             priority=Priority(priority_key=pending.priority, fairness_key=_fairness_key(request)),
             task_timeout=TASK_TIMEOUT,
             rpc_timeout=_RPC_TIMEOUT,
-            request_eager_start=eager,
+            start_signal=pending.signal,
+            request_eager_start=eager and pending.signal is None,
         )
     WORKFLOW_STARTS.labels(pending.workflow, "started").inc()
 

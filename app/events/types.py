@@ -27,4 +27,5 @@ class EventType(StrEnum):
         "A database's login had another password than the service's, and has the service's again.",
     )
     DATABASE_DELETED = "database.deleted", "A database is deleted."
+    DATABASE_UNDELETED = "database.undeleted", "A deleted database is back, with its data and its credentials."
     PING = "ping", "The test-delivery operation is used."

@@ -81,15 +81,16 @@ async def discard_member(uuid: UUID) -> bool:
     async with transaction():
         rows = await fetch(
             """
-            UPDATE databases SET status = 'deleted', deleted_at = now(), updated_at = now(), destroy_at = now()
-            WHERE uuid = $1 AND team_id IS NULL AND status = 'active' RETURNING engine, region
+            UPDATE databases SET status = 'deleted', deleted_at = now(), updated_at = now(), destroy_at = now(),
+                   deletion_revision = deletion_revision + 1
+            WHERE uuid = $1 AND team_id IS NULL AND status = 'active' RETURNING engine, region, deletion_revision
             """,
             uuid,
         )
         for row in rows:
             await request_start(
                 DeleteDatabase,
-                delete_workflow_id(uuid),
+                delete_workflow_id(uuid, row["deletion_revision"]),
                 DeleteDatabaseInput(
                     database=uuid,
                     engine=Engine(row["engine"]),

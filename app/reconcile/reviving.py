@@ -3,7 +3,7 @@
 Harmless where one is at work after all: every step takes the database's lock, and looks at its row first.
 """
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -17,8 +17,6 @@ from app.contracts.databases import (
     ApplyLimits,
     ApplyLimitsInput,
     DatabaseWorkflowInput,
-    DeleteDatabase,
-    DeleteDatabaseInput,
     Placement,
     ProvisionDatabase,
     ProvisionDatabaseInput,
@@ -26,12 +24,13 @@ from app.contracts.databases import (
 from app.contracts.queues import (
     DATABASE_ATTRIBUTE,
     access_workflow_id,
-    delete_workflow_id,
     limits_workflow_id,
     provision_workflow_id,
     revived_workflow_id,
 )
 from app.core.ids import new_uuid
+from app.databases import records
+from app.databases.deletion import request_deletion
 from app.dispatch.starts import NORMAL, request_start
 from app.store.session import fetch_all, transaction
 
@@ -51,7 +50,6 @@ class _Stuck(msgspec.Struct, frozen=True, kw_only=True):
     host_id: int
     address: str
     engine_name: str
-    destroy_at: datetime | None
     limits_revision: int
     access_revision: int
 
@@ -73,7 +71,7 @@ WITH stuck AS (
       AND access_changed_at < now() - $1::interval
 )
 SELECT s.workflow, d.uuid, d.engine, d.region, d.team_id, d.host_id, h.host || ':' || h.port AS address, d.engine_name,
-       d.destroy_at, d.limits_revision, d.access_revision
+       d.limits_revision, d.access_revision
 FROM stuck s JOIN databases d ON d.id = s.id JOIN engine_hosts h ON h.id = d.host_id
 WHERE NOT EXISTS (
     SELECT FROM workflow_starts p WHERE p.workflow = s.workflow AND p.input ->> 'database' = d.uuid::text
@@ -103,13 +101,22 @@ async def _at_work(client: Client, stuck: list[_Stuck]) -> set[tuple[str, str]]:
 
 
 async def _begin(stuck: _Stuck) -> str:
-    workflow, workflow_id, request = _wanted(stuck)
+    # Under an id of its own: Temporal doesn't take that of a closed one again.
     async with transaction():
-        # Under an id of its own: Temporal doesn't take that of a closed one again.
-        await request_start(
-            workflow, revived_workflow_id(workflow_id, new_uuid()), request, priority=NORMAL, relayed=True
-        )
+        if stuck.workflow == "DeleteDatabase":
+            await _begin_deletion(stuck.uuid)
+        else:
+            workflow, workflow_id, request = _wanted(stuck)
+            again = revived_workflow_id(workflow_id, new_uuid())
+            await request_start(workflow, again, request, priority=NORMAL, relayed=True)
     return f"Began {stuck.workflow} anew for database {stuck.uuid}: nothing was at it any more."
+
+
+async def _begin_deletion(database: UUID) -> None:
+    """By its row, from which its id can be told: whoever moves the end of its grace has to find it."""
+    record = await records.find_for_update(database)
+    if record is not None and record.destroy_at is not None and record.destroyed_at is None:
+        await request_deletion(record, destroy_at=record.destroy_at, priority=NORMAL, relayed=True)
 
 
 def _wanted(stuck: _Stuck) -> tuple[Any, str, DatabaseWorkflowInput]:
@@ -126,10 +133,6 @@ def _wanted(stuck: _Stuck) -> tuple[Any, str, DatabaseWorkflowInput]:
             placement = Placement(host_id=stuck.host_id, address=stuck.address, name=stuck.engine_name)
             request = ProvisionDatabaseInput(**about, placement=placement)
             return ProvisionDatabase, provision_workflow_id(uuid), request
-        case "DeleteDatabase":
-            assert stuck.destroy_at is not None, "a deletion says when"
-            deletion = DeleteDatabaseInput(**about, destroy_at=stuck.destroy_at, cancel_provisioning=False)
-            return DeleteDatabase, delete_workflow_id(uuid), deletion
         case "ApplyLimits":
             revision = stuck.limits_revision
             return ApplyLimits, limits_workflow_id(uuid, revision), ApplyLimitsInput(**about, revision=revision)

@@ -7,14 +7,17 @@ from uuid import UUID
 
 import pytest
 
+from app.contracts.queues import delete_workflow_id
 from app.core.temporal import connect
-from app.databases import records
+from app.databases import access, records
+from app.databases.deletion import wake_deletion
 from app.databases.records import DatabaseRecord
-from app.store.session import fetch
+from app.store.session import fetch, transaction
 from tests.cli.command import Headwater
 from tests.support.service import RunningService
 from tests.support.store import store
 from tests.support.waiting import until
+from tests.workflows.stage import says
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,27 @@ class Operator:
     async def resume(self, made: dict[str, Any]) -> dict[str, Any]:
         details: dict[str, Any] = await self.headwater.json("databases", "resume", made["uuid"])
         return details
+
+    async def freeze(self, made: dict[str, Any]) -> None:
+        """Ends its writing, as a measurement over its limit does, and waits for the engine."""
+        async with store(self.service.control_dsn), transaction():
+            record = await records.find_for_update(UUID(made["uuid"]))
+            assert record is not None
+            await access.freeze(record)
+        await self.settled(made, lambda record: record.frozen_at is not None)
+
+    async def wake(self, made: dict[str, Any]) -> None:
+        """Has the workflow of its deletion look at the row, as whoever changes the row does."""
+        async with store(self.service.control_dsn), transaction():
+            record = await records.find_for_update(UUID(made["uuid"]))
+            assert record is not None
+            await wake_deletion(record)
+
+    async def deletion_says(self, made: dict[str, Any], words: str) -> None:
+        """Waits until the workflow of its deletion says that."""
+        client = await connect(self.service.temporal.address, "default")
+        revision = (await self.inspect(made))["deletion_revision"]
+        await says(client.get_workflow_handle(delete_workflow_id(UUID(made["uuid"]), revision)), words)
 
     async def enforce(self) -> None:
         """One run of what the Schedule starts, from its beginning to its end."""

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -11,7 +11,7 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from app.contracts.applications import ApplicationActivities, ApplicationStatus, Applied
-from app.contracts.control import ControlActivities, HostFailure, LimitsApplied
+from app.contracts.control import ControlActivities, Grace, HostFailure, LimitsApplied
 from app.contracts.databases import Placement
 from app.contracts.engine import EngineActivities, RemnantRef
 from app.contracts.pool import PoolActivities, PoolHostActivities, PoolLook, VerifyMembers
@@ -104,9 +104,11 @@ class FakeControl(ControlActivities):
     async def abandon_provisioning(self, database: UUID) -> None:
         await self._script.perform(database)
 
-    @activity.defn(name="record_revoked")
-    async def record_revoked(self, database: UUID) -> None:
-        await self._script.perform(database)
+    @activity.defn(name="look_at_grace")
+    async def look_at_grace(self, database: UUID) -> Grace:
+        over = Grace(ends_at=datetime(2026, 1, 1, tzinfo=UTC), remaining_seconds=0)
+        grace: Grace = await self._script.perform(database, over)
+        return grace
 
     @activity.defn(name="record_destroyed")
     async def record_destroyed(self, database: UUID) -> None:

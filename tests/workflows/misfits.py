@@ -39,7 +39,7 @@ class Changed(ApplyLimits):
     @workflow.run
     async def run(self, request: ApplyLimitsInput) -> None:
         await workflow.execute_activity_method(
-            ControlActivities.record_revoked, request.database, **policies.control("record")
+            ControlActivities.record_destroyed, request.database, **policies.control("record")
         )
         await workflow.execute_activity_method(
             EngineActivities.apply_limits,

@@ -103,7 +103,7 @@ def _applied(status: ApplicationStatus, succeeded: int) -> Applied:
 MADE = ["create_database"]
 LOOKED = ["find_unverified", "refill_pool"]
 LISTED = ["follow_plans", "list_regions"]
-DELETED = ["revoke_access", "record_revoked", "destroy_database", "record_destroyed"]
+DELETED = ["revoke_access", "look_at_grace", "destroy_database", "record_destroyed"]
 
 SCENARIOS = {
     "provision-active": Scenario(ProvisionDatabase, PROVISION, Script, MADE, details=f"Active on {FIRST.address}"),
@@ -162,8 +162,22 @@ SCENARIOS = {
     "delete-recorded-late": Scenario(
         DeleteDatabase,
         DELETE,
-        _once("record_revoked", STORE_UNAVAILABLE, times=2),
-        ["revoke_access", *["record_revoked"] * 2, *DELETED[1:]],
+        _once("look_at_grace", STORE_UNAVAILABLE, times=2),
+        ["revoke_access", *["look_at_grace"] * 2, *DELETED[1:]],
+    ),
+    "delete-undeleted": Scenario(
+        DeleteDatabase,
+        DELETE,
+        _once("look_at_grace", NOT_WANTED, final=True),
+        DELETED[:2],
+        details="Undeleted; its data and credentials stay.",
+    ),
+    "delete-undeleted-at-the-end": Scenario(
+        DeleteDatabase,
+        DELETE,
+        _once("destroy_database", NOT_WANTED, final=True),
+        DELETED[:3],
+        details="Undeleted; its data and credentials stay.",
     ),
     "limits-in-force": Scenario(
         ApplyLimits, LIMITS, Script, ["apply_limits", "record_limits_applied"], details="In force"

@@ -5,11 +5,13 @@ from datetime import UTC, datetime, timedelta
 
 from temporalio.client import Client
 
-from app.contracts.databases import DeleteDatabaseInput
+from app.contracts.control import Grace
+from app.contracts.databases import LOOK_AGAIN, DeleteDatabaseInput
 from tests.support.time_skipping import time_skipping
-from tests.workflows.fakes import Script
+from tests.support.waiting import until
+from tests.workflows.fakes import Play, Script
 from tests.workflows.scenario import Scenario
-from tests.workflows.scenarios import DELETED, GRACE, SCENARIOS, SUBJECT
+from tests.workflows.scenarios import DELETED, GRACE, PAST, SCENARIOS, SUBJECT
 from tests.workflows.stage import Handle, begin, says, workers
 
 PUNCTUAL = timedelta(seconds=2)
@@ -20,11 +22,11 @@ async def test_the_data_is_destroyed_when_the_grace_period_ends_and_not_before()
     async with time_skipping() as client:
         destroy_at = datetime.now(UTC) + GRACE
         request = DeleteDatabaseInput(**SUBJECT, destroy_at=destroy_at, cancel_provisioning=False)
-        script = Script()
+        script = Script({"look_at_grace": [lambda: _kept(destroy_at, destroy_at - datetime.now(UTC))()]})
         async with workers(client, script):
             handle = await begin(client, _deleting(request))
             await handle.result()
-        assert script.calls == DELETED
+        assert script.calls == [*DELETED[:2], *DELETED[1:]]
         revoked, destroyed = await _moments(handle)
         assert revoked < destroy_at - GRACE + timedelta(minutes=1)
         assert timedelta(0) <= destroyed - destroy_at < PUNCTUAL
@@ -33,11 +35,42 @@ async def test_the_data_is_destroyed_when_the_grace_period_ends_and_not_before()
 async def test_meanwhile_it_says_until_when_the_data_is_kept(client: Client) -> None:
     destroy_at = datetime.fromisoformat("2999-12-31T23:59:59+00:00")
     request = DeleteDatabaseInput(**SUBJECT, destroy_at=destroy_at, cancel_provisioning=False)
-    script = Script()
+    script = Script(forever={"look_at_grace": _kept(destroy_at, timedelta(days=300))})
     async with workers(client, script):
         handle = await begin(client, _deleting(request))
         await says(handle, "kept until 2999-12-31 23:59:59 UTC")
         await handle.terminate()
+
+
+async def test_woken_it_asks_the_row_which_may_bring_the_end_forward(client: Client) -> None:
+    script = Script({"look_at_grace": [_kept(PAST, timedelta(days=300)), _kept(PAST, timedelta(days=200))]})
+    async with workers(client, script):
+        handle = await begin(client, SCENARIOS["delete-at-once"])
+        await says(handle, "The data is kept until")
+        await handle.signal(LOOK_AGAIN)
+        await until(lambda: _looks(script, 2))
+        await handle.signal(LOOK_AGAIN)
+        await handle.result()
+    assert script.calls == [DELETED[0], *["look_at_grace"] * 3, *DELETED[2:]]
+
+
+async def test_woken_while_it_still_ends_access_it_looks_no_later(client: Client) -> None:
+    script = Script(hangs=frozenset({"revoke_access"}))
+    async with workers(client, script):
+        handle = await begin(client, SCENARIOS["delete-at-once"])
+        await script.hanging.wait()
+        await handle.signal(LOOK_AGAIN)
+        script.hangs = frozenset()
+        await handle.result()
+    assert script.calls == DELETED
+
+
+async def _looks(script: Script, count: int) -> bool:
+    return script.calls.count("look_at_grace") == count
+
+
+def _kept(ends_at: datetime, remaining: timedelta) -> Play:
+    return lambda: Grace(ends_at=ends_at, remaining_seconds=remaining.total_seconds())
 
 
 def _deleting(request: DeleteDatabaseInput) -> Scenario:

@@ -58,7 +58,7 @@ async def test_deleting_cancels_a_provisioning_under_way(client: Client) -> None
 
 STUCK = {
     "create_database": ("provision-active", HOST_UNAVAILABLE, "db-1: no answer in time"),
-    "record_revoked": ("delete-at-once", STORE_UNAVAILABLE, "Headwater's own database is out of reach"),
+    "look_at_grace": ("delete-at-once", STORE_UNAVAILABLE, "Headwater's own database is out of reach"),
     "revoke_access": ("delete-at-once", ENGINE_REFUSED, "sessions of tfirst don't end"),
     "destroy_database": ("delete-at-once", HOST_UNAVAILABLE, "db-1: no answer in time"),
     "apply_limits": ("limits-in-force", HOST_UNAVAILABLE, "db-1: no answer in time"),

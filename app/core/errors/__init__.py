@@ -11,6 +11,8 @@
     ├── MethodNotAllowed         405 method_not_allowed
     ├── IdempotencyKeyConflict   409 idempotency_key_conflict
     ├── IdempotencyKeyInProgress 409 idempotency_key_in_progress
+    ├── DatabaseNotDeleted       409 database_not_deleted
+    ├── DatabaseDestroyed        409 database_destroyed
     ├── PayloadTooLarge          413 payload_too_large
     ├── MissingRequiredField     422 missing_required_field
     ├── InvalidField             422 invalid_field
@@ -50,7 +52,9 @@ from app.core.errors.base import AppError
 from app.core.errors.blueprints import BlueprintInvalid, SystemBlueprint
 from app.core.errors.databases import (
     CapacityExhausted,
+    DatabaseDestroyed,
     DatabaseNotActive,
+    DatabaseNotDeleted,
     DatabaseUnreachable,
     PlanLimitExceeded,
     RevocationPending,
@@ -80,7 +84,9 @@ __all__ = [
     "AppError",
     "BlueprintInvalid",
     "CapacityExhausted",
+    "DatabaseDestroyed",
     "DatabaseNotActive",
+    "DatabaseNotDeleted",
     "DatabaseUnreachable",
     "EndpointLimitReached",
     "IdempotencyKeyConflict",

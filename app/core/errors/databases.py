@@ -36,6 +36,26 @@ class DatabaseNotActive(AppError):
         super().__init__(f"The database is {status}, not active.", details={"status": status})
 
 
+class DatabaseNotDeleted(AppError):
+    """The database is to be undeleted, and is not deleted."""
+
+    code, status, transient = "database_not_deleted", 409, True
+    example_details = MappingProxyType({"status": "active"})
+
+    def __init__(self, status: str) -> None:
+        """`status` is the database's."""
+        super().__init__(f"The database is {status}, not deleted.", details={"status": status})
+
+
+class DatabaseDestroyed(AppError):
+    """The database is to be undeleted, and its grace period is over: its data is gone, or about to go."""
+
+    code, status = "database_destroyed", 409
+
+    def __init__(self) -> None:
+        super().__init__("The database's grace period is over; its data is destroyed.")
+
+
 class RevocationPending(AppError):
     """A deletion was accepted and goes on, but the engine has not ended all access yet."""
 

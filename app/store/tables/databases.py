@@ -18,7 +18,8 @@ class Database(Table, tablename="databases", db=DB):
     proves that nothing was ever made there. `verified_at` is when one in the pool last let its tenant in. A paused one
     without `paused_reason` is on its way back; `frozen_at` is set while it may not write. `login_tried_at` is when the
     service last tried its credentials; `credentials_refused_at` is set from their refusal until they are in force
-    again.
+    again. `deletion_revision` counts the workflows that deletions have asked for; the newest is the one at work. Once
+    `destroy_at` has passed, nothing brings a deleted one back.
     """
 
     id = BigSerial(primary_key=True)
@@ -51,6 +52,7 @@ class Database(Table, tablename="databases", db=DB):
     login_tried_at = columns.moment()
     credentials_refused_at = columns.moment()
     deleted_at = columns.moment()
+    deletion_revision = Integer(default=0)
     cancelled_provision_jobs = Integer(default=0)
     revoked_at = columns.moment()
     destroy_at = columns.moment()

@@ -46,11 +46,14 @@ class Event(Table, tablename="events", db=DB):
 
 
 class WorkflowStart(Table, tablename="workflow_starts", db=DB):
-    """A workflow that a committed change asked for. The row goes when Temporal has accepted the workflow."""
+    """A workflow that a committed change asked for. The row goes when Temporal has accepted the workflow. One with a
+    `signal` tells a workflow that may be under way of one more change: each has a row of its own, the others share
+    one for each `workflow_id`."""
 
     id = BigSerial(primary_key=True)
     workflow = Text()
-    workflow_id = Text(unique=True)
+    workflow_id = Text()
+    signal = Text(null=True, default=None)
     input = JSONB()
     priority = Integer(default=3)
     summary = Text()

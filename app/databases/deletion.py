@@ -1,0 +1,100 @@
+"""Deleting a database, and what its row says of when its data goes.
+
+`destroy_at` decides. Until it has passed, a change of the row may move it either way, or bring the database back; the
+workflow is only woken. Once it has passed, by our own database's clock, nothing changes it any more: the destruction
+may be under way. Both sides look under a lock on the row, so one of them comes first.
+"""
+
+from datetime import datetime
+from uuid import UUID
+
+from app.contracts.base import DatabaseStatus
+from app.contracts.control import Grace
+from app.contracts.databases import LOOK_AGAIN, DeleteDatabase, DeleteDatabaseInput
+from app.contracts.queues import delete_workflow_id
+from app.databases import records
+from app.databases.lifecycle import NotWanted, expect
+from app.databases.records import DatabaseRecord
+from app.dispatch.starts import INTERACTIVE, NORMAL, WorkflowStart, request_start
+from app.store.session import fetch, transaction
+
+_LONGEST_SECONDS = 31_536_000.0
+"""What a timer is set to at most; the row is looked at again then."""
+
+
+async def request_deletion(
+    record: DatabaseRecord,
+    *,
+    destroy_at: datetime,
+    cancel_provisioning: bool = False,
+    priority: int = INTERACTIVE,
+    relayed: bool = False,
+) -> WorkflowStart:
+    """Asks for the workflow of a deleted database under an id that none had before, in the transaction that changed
+    or locked the row."""
+    (row,) = await fetch(
+        "UPDATE databases SET deletion_revision = deletion_revision + 1 WHERE id = $1 RETURNING deletion_revision",
+        record.id,
+    )
+    return await request_start(
+        DeleteDatabase,
+        delete_workflow_id(record.uuid, row["deletion_revision"]),
+        _input(record, destroy_at, cancel_provisioning=cancel_provisioning),
+        priority=priority,
+        relayed=relayed,
+    )
+
+
+async def wake_deletion(record: DatabaseRecord) -> None:
+    """Has the workflow of the deletion look at the row again, in the transaction that changed it. `record` is the row
+    before the change, deleted."""
+    assert record.destroy_at is not None, "a deletion says when"
+    await request_start(
+        DeleteDatabase,
+        delete_workflow_id(record.uuid, record.deletion_revision),
+        _input(record, record.destroy_at, cancel_provisioning=False),
+        priority=NORMAL,
+        relayed=True,
+        signal=LOOK_AGAIN,
+    )
+
+
+async def look_at_grace(database: UUID) -> Grace:
+    """Raises `NotWanted` for one that is not deleted any more."""
+    rows = await fetch(
+        """
+        SELECT destroy_at, extract(epoch FROM destroy_at - clock_timestamp())::float8 AS remaining FROM databases
+        WHERE uuid = $1 AND status = 'deleted'
+        """,
+        database,
+    )
+    if not rows:
+        raise NotWanted("the database is not deleted")
+    remaining = min(max(rows[0]["remaining"], 0.0), _LONGEST_SECONDS)
+    return Grace(ends_at=rows[0]["destroy_at"], remaining_seconds=remaining)
+
+
+async def begin_destruction(database: UUID) -> DatabaseRecord:
+    """The row of a deleted database whose grace is over: from now on nothing brings it back. Raises `NotWanted` for
+    any other."""
+    async with transaction():
+        record = expect(await records.find_for_update(database), DatabaseStatus.DELETED)
+        if not await _is_due(record):
+            raise NotWanted("the database's grace period is not over")
+        return record
+
+
+async def _is_due(record: DatabaseRecord) -> bool:
+    rows = await fetch("SELECT 1 FROM databases WHERE id = $1 AND destroy_at <= clock_timestamp()", record.id)
+    return bool(rows)
+
+
+def _input(record: DatabaseRecord, destroy_at: datetime, *, cancel_provisioning: bool) -> DeleteDatabaseInput:
+    return DeleteDatabaseInput(
+        database=record.uuid,
+        engine=record.engine,
+        region=record.region,
+        team_id=record.team_id,
+        destroy_at=destroy_at,
+        cancel_provisioning=cancel_provisioning,
+    )

@@ -1,0 +1,181 @@
+"""`headwater databases undelete` on the whole service, for each engine."""
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from app.core.errors import AppError, DatabaseDestroyed
+from app.databases.undeletion import undelete
+from app.store.session import fetch
+from tests.e2e.chaos import ENGINES
+from tests.quotas.conftest import Operator
+from tests.quotas.tenant_session import refused, session_of
+from tests.support.answers import data_of, error_of
+from tests.support.client import Caller
+from tests.support.store import store
+from tests.support.waiting import until
+
+STAYS = ("uuid", "name", "team", "engine", "plan", "engine_name", "connections", "address")
+
+
+async def delete(caller: Caller, made: dict[str, Any]) -> dict[str, Any]:
+    deleted: dict[str, Any] = data_of(await caller.delete(f"/databases/{made['uuid']}"))
+    return deleted
+
+
+async def bring_back(operator: Operator, made: dict[str, Any]) -> dict[str, Any]:
+    details: dict[str, Any] = await operator.headwater.json("databases", "undelete", made["uuid"])
+    return details
+
+
+async def end_grace(operator: Operator, made: dict[str, Any]) -> None:
+    """Moves it to now, and waits until the data is gone. The workflow is woken as any change of the row wakes it."""
+    await operator.sql("UPDATE databases SET destroy_at = now() WHERE uuid = $1", UUID(made["uuid"]))
+    await operator.wake(made)
+    await until(lambda: _destroyed(operator, made), timeout=60)
+
+
+async def _destroyed(operator: Operator, made: dict[str, Any]) -> bool:
+    return (await operator.inspect(made))["destroyed_at"] is not None
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+async def test_it_is_back_with_its_data_and_its_password_and_can_be_deleted_again(
+    operator: Operator, caller: Caller, engine: str
+) -> None:
+    made = await caller.created("back", db_type=engine)
+    path = f"/databases/{made['uuid']}"
+    async with session_of(made) as session:
+        await session.run("CREATE TABLE kept (n int)")
+        await session.run("INSERT INTO kept VALUES (1)")
+    before = await operator.inspect(made)
+    await delete(caller, made)
+    assert await refused(made)
+    back = await bring_back(operator, made)
+    assert [back[field] for field in STAYS] == [before[field] for field in STAYS]
+    assert (back["status"], back["deleted_at"], back["revoked_at"], back["destroy_at"]) == ("active", None, None, None)
+    async with session_of(made) as session:
+        assert await session.value("SELECT count(*) FROM kept") == 1
+        await session.run("INSERT INTO kept VALUES (2)")
+    shown = data_of(await caller.get(path))
+    assert (shown["status"], shown["db_password"]) == ("active", made["db_password"])
+    assert (await operator.events(made))[-3:] == ["database.deleted", "database.undeleted", "database.resumed"]
+    assert (await delete(caller, made))["has_remote_resources"] is True
+    assert await refused(made)
+    await end_grace(operator, made)
+    assert (await operator.inspect(made))["status"] == "deleted"
+    assert (await operator.events(made)).count("database.deleted") == 2
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+async def test_what_was_paused_or_frozen_is_so_again(operator: Operator, caller: Caller, engine: str) -> None:
+    made = await caller.created(db_type=engine)
+    await operator.pause(made)
+    await delete(caller, made)
+    back = await bring_back(operator, made)
+    assert (back["status"], back["paused_reason"]) == ("paused", "operator")
+    assert await refused(made)
+    assert (await operator.events(made))[-1] == "database.undeleted"
+    await operator.resume(made)
+    assert not await refused(made, "CREATE TABLE written (n int)")
+    await operator.freeze(made)
+    await delete(caller, made)
+    assert (await bring_back(operator, made))["frozen_at"] is not None
+    assert not await refused(made, "SELECT 1")
+    assert await refused(made, "INSERT INTO written VALUES (1)")
+
+
+async def test_workers_killed_in_between_lose_nothing(operator: Operator, caller: Caller) -> None:
+    made, service = await caller.created(), operator.service
+    await service.kill("worker")
+    deleting = asyncio.create_task(caller.delete(f"/databases/{made['uuid']}"))
+    async with store(service.control_dsn):
+        await until(lambda: fetch("SELECT 1 FROM databases WHERE uuid = $1 AND status = 'deleted'", UUID(made["uuid"])))
+        await undelete(UUID(made["uuid"]))
+    await service.start("worker")
+    assert await operator.settled(made, lambda record: record.status == "active")
+    assert not await refused(made), "the deletion that was overtaken ends no access any more"
+    await asyncio.gather(deleting, return_exceptions=True)
+    await delete(caller, made)
+    await service.kill("worker")
+    async with store(service.control_dsn):
+        await undelete(UUID(made["uuid"]))
+    await service.start("worker")
+    assert await operator.settled(made, lambda record: record.status == "active")
+    assert not await refused(made)
+    await delete(caller, made)
+    assert await refused(made)
+    await end_grace(operator, made)
+
+
+async def test_it_counts_against_its_team_again(operator: Operator) -> None:
+    caller = await operator.service.caller(tier="free")
+    first = await caller.created()
+    await delete(caller, first)
+    second = await caller.created()
+    assert "can have one database" in await operator.headwater.refusal("databases", "undelete", first["uuid"])
+    assert (await operator.inspect(first))["status"] == "deleted"
+    await delete(caller, second)
+    await bring_back(operator, first)
+    error_of(await caller.create(), 422, "plan_limit_exceeded")
+
+
+async def test_many_at_once_bring_back_one(operator: Operator) -> None:
+    caller = await operator.service.caller(tier="free")
+    made = []
+    for _ in range(3):
+        made.append(await caller.created())
+        await delete(caller, made[-1])
+    async with store(operator.service.control_dsn):
+        answers = await asyncio.gather(*(undelete(UUID(one["uuid"])) for one in made * 4), return_exceptions=True)
+    assert len([answer for answer in answers if not isinstance(answer, BaseException)]) == 1
+    codes = {answer.code for answer in answers if isinstance(answer, AppError)}
+    assert codes == {"plan_limit_exceeded", "database_not_deleted"}
+
+
+async def test_what_cannot_be_brought_back_says_why(operator: Operator, caller: Caller) -> None:
+    headwater = operator.headwater
+    assert "No such database" in await headwater.refusal("databases", "undelete", str(uuid4()))
+    made = await caller.created()
+    assert "The database is active, not deleted" in await headwater.refusal("databases", "undelete", made["uuid"])
+    await delete(caller, made)
+    await end_grace(operator, made)
+    assert "its data is destroyed" in await headwater.refusal("databases", "undelete", made["uuid"])
+
+
+async def test_a_host_whose_connections_are_promised_to_others_refuses(operator: Operator, caller: Caller) -> None:
+    made = await caller.created(plan="launch")
+    await delete(caller, made)
+    took = "UPDATE engine_hosts h SET connection_capacity = connection_capacity + $2 FROM databases d"
+    await operator.sql(f"{took} WHERE d.uuid = $1 AND h.id = d.host_id", UUID(made["uuid"]), -999_990)
+    try:
+        said = await operator.headwater.refusal("databases", "undelete", made["uuid"])
+    finally:
+        await operator.sql(f"{took} WHERE d.uuid = $1 AND h.id = d.host_id", UUID(made["uuid"]), 999_990)
+    assert "has no room for its 50 connections" in said
+
+
+async def test_an_end_that_is_moved_holds_both_ways(operator: Operator, caller: Caller) -> None:
+    made = await caller.created()
+    later = "UPDATE databases SET destroy_at = destroy_at + $2::interval WHERE uuid = $1"
+    await delete(caller, made)
+    await operator.sql(later, UUID(made["uuid"]), timedelta(days=9))
+    await operator.wake(made)
+    await operator.deletion_says(made, (await operator.inspect(made))["destroy_at"][:10])
+    assert not await _destroyed(operator, made)
+    await end_grace(operator, made)
+
+
+async def test_once_the_grace_is_over_nothing_brings_it_back_though_the_data_is_there(
+    operator: Operator, caller: Caller
+) -> None:
+    made = await caller.created()
+    await delete(caller, made)
+    with operator.service.frozen("worker"):
+        await operator.sql("UPDATE databases SET destroy_at = now() WHERE uuid = $1", UUID(made["uuid"]))
+        async with store(operator.service.control_dsn):
+            with pytest.raises(DatabaseDestroyed):
+                await undelete(UUID(made["uuid"]))
