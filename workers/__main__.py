@@ -14,6 +14,7 @@ from app.core import logging
 from app.core.leaving import run_and_leave
 from app.core.settings import InvalidSettings, Settings
 from app.plans.file import use_plans
+from workers.log_ids import ids_beside_messages
 from workers.runner import run
 
 _ENGINE_QUEUE = re.compile(r"engine:[a-z0-9-]+")
@@ -25,7 +26,8 @@ def main() -> int:
     queues = list(dict.fromkeys(parser.parse_args().queue))
     try:
         settings = Settings.load(os.environ)
-        logging.configure(settings.log_format)
+        logging.configure(settings.log_format, settings.log_level)
+        ids_beside_messages()
         use_plans(settings.plans_file)
         uvloop.run(_serve(settings, queues))
     except (InvalidSettings, ValueError) as fault:

@@ -23,14 +23,15 @@ class _Counting(ActivityInboundInterceptor):
         try:
             return await super().execute_activity(input)
         except BaseException as failure:
-            outcome = _outcome(failure)
+            outcome = outcome_of(failure)
             raise
         finally:
             name = activity.info().activity_type
             ACTIVITY_SECONDS.labels(name, outcome).observe(time.perf_counter() - began)
 
 
-def _outcome(failure: BaseException) -> str:
+def outcome_of(failure: BaseException) -> str:
+    """`cancelled`, the failure's type, or `failed` where it has none."""
     if isinstance(failure, asyncio.CancelledError):
         return "cancelled"
     return failure.type or "failed" if isinstance(failure, ApplicationError) else "failed"

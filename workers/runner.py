@@ -23,6 +23,7 @@ from app.store.migrate import migrate
 from app.store.session import connected
 from workers.counting import Counting
 from workers.heartbeats import Heartbeats
+from workers.log_ids import LogIds
 from workers.metrics import WorkerMetrics
 from workers.outbox import tell
 from workers.provisionings import provision
@@ -85,7 +86,7 @@ def build_worker(client: Client, queue: str, tools: Tools) -> Worker:
         workflows=served.workflows,
         activities=activities,
         workflow_runner=sandbox() if served.sandboxed else UnsandboxedWorkflowRunner(),
-        interceptors=[Heartbeats(), Counting()],
+        interceptors=[LogIds(), Heartbeats(), Counting()],
         max_concurrent_activities=served.steps,
         max_concurrent_workflow_tasks=served.tasks,
         # By default four fifths of the heartbeat timeout: one late beat, and a step is started a second time.

@@ -267,6 +267,7 @@ def _settle(batch: "list[_Waiter]", verdict: _Verdict | None) -> None:
             answer.set_result(_count(verdict, place))
             place += 1
         except AppError as refusal:
+            refusal.key_id = verdict.key_id if verdict is not None else None
             place += isinstance(refusal, RateLimitExceeded | MonthlyQuotaExceeded)
             answer.set_exception(refusal)
 

@@ -9,6 +9,13 @@ class Contract(msgspec.Struct, frozen=True, kw_only=True):
     """One value that crosses a boundary: an activity's or workflow's input or result."""
 
 
+class WorkflowInput(Contract, frozen=True, kw_only=True):
+    """The input of a workflow that a request may ask for."""
+
+    request_id: str | None = None
+    """Of the request, for whoever looks for what came of it; None for upkeep."""
+
+
 class Engine(StrEnum):
     """The database engines that Headwater provisions. MariaDB is a flavour of `mysql`."""
 

@@ -9,10 +9,10 @@ from uuid import UUID
 
 from temporalio import workflow
 
-from app.contracts.base import Contract, Engine
+from app.contracts.base import Contract, Engine, WorkflowInput
 
 
-class DatabaseWorkflowInput(Contract, frozen=True, kw_only=True):
+class DatabaseWorkflowInput(WorkflowInput, frozen=True, kw_only=True):
     """What every workflow about one database is told: enough to find it and to route to its region."""
 
     database: UUID

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from temporalio import activity, workflow
 
-from app.contracts.base import Contract
+from app.contracts.base import Contract, WorkflowInput
 
 
 class DeliveryStatus(StrEnum):
@@ -17,7 +17,7 @@ class DeliveryStatus(StrEnum):
     FAILED = "failed"
 
 
-class DeliverWebhookInput(Contract, frozen=True, kw_only=True):
+class DeliverWebhookInput(WorkflowInput, frozen=True, kw_only=True):
     """One event for one endpoint. Address, secret and payload are read from our own database for each attempt."""
 
     delivery: int
@@ -57,7 +57,7 @@ class AttemptOutcome(Contract, frozen=True, kw_only=True):
     """What happened, for people."""
 
 
-class EndDeliveriesInput(Contract, frozen=True, kw_only=True):
+class EndDeliveriesInput(WorkflowInput, frozen=True, kw_only=True):
     endpoint: int
     team_id: int
     after: int = 0

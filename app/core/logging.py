@@ -1,58 +1,112 @@
-"""Structured logs: one JSON object a line on standard error, with the ids of what the line is about."""
+"""Structured logs: one line an event on standard error, with the ids of what the line is about."""
 
 import logging
 import sys
+from datetime import UTC, datetime
+from typing import TextIO
 
+import msgspec
 import structlog
-from structlog.typing import EventDict, Processor, WrappedLogger
+from structlog.typing import Processor
 
-from app.core import context
+from app.core import context, log_values
 
-_SECRET_KEYS = frozenset({"password", "api_key", "secret", "dsn", "admin_dsn", "authorization", "token"})
+LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+OURS = ("app", "activities", "workers", "workflows", "temporalio")
+"""Those that `debug` is for. Libraries write requests with their headers and bodies then, and with them secrets."""
+_SHARED: tuple[Processor, ...] = (
+    structlog.contextvars.merge_contextvars,
+    log_values.add_request_id,
+    structlog.stdlib.add_log_level,
+    structlog.stdlib.add_logger_name,
+    structlog.processors.TimeStamper(fmt="iso", utc=True),
+    log_values.redact,
+)
+_AS_JSON: tuple[Processor, ...] = (
+    # Plain tracebacks: structured and colourful ones would carry local variables, and with them passwords.
+    structlog.processors.format_exc_info,
+    log_values.bound,
+    structlog.processors.JSONRenderer(),
+)
 
 
-def configure(log_format: str = "json", level: int = logging.INFO) -> None:
-    """Routes structlog and the standard library's loggers to standard error in one form."""
-    shared: list[Processor] = [
-        _add_request_id,
-        structlog.stdlib.add_log_level,
-        structlog.stdlib.add_logger_name,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
-        _redact,
-    ]
-    renderer: list[Processor] = (
-        # Plain tracebacks: structured and colourful ones would carry local variables, and with them passwords.
-        [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
-        if log_format == "json"
-        else [structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)]
-    )
+class LogLine(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A line that is written for each request or activity, by `write_line`, which adds `level`, `timestamp` and
+    `request_id`. Its fields hold numbers, ids and words of our own; None is left out."""
+
+    event: str
+    logger: str
+    level: str = ""
+    timestamp: datetime | None = None
+    request_id: str | None = None
+
+
+class _Output(logging.StreamHandler[TextIO]):
+    """Standard error, for what comes through `logging`, and for lines that don't."""
+
+    def __init__(self, stream: TextIO, *, as_json: bool) -> None:
+        super().__init__(stream)
+        self._as_json = as_json
+        self._encode = msgspec.json.Encoder().encode
+        self._renderers = _AS_JSON if as_json else _for_people(stream)
+        self.setFormatter(
+            structlog.stdlib.ProcessorFormatter(
+                foreign_pre_chain=[*_SHARED, log_values.add_temporal_ids],
+                processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *self._renderers],
+            )
+        )
+
+    def format(self, record: logging.LogRecord) -> str:
+        # The one control character that JSON leaves as it is.
+        return super().format(record).replace("\x7f", "\\u007f")
+
+    def write(self, line: LogLine) -> None:
+        encoded = self._encode(line)
+        text = encoded.decode() if self._as_json and encoded.isascii() else self._rendered(encoded)
+        self.acquire()
+        try:
+            self.stream.write(text + self.terminator)
+            self.flush()
+        finally:
+            self.release()
+
+    def _rendered(self, encoded: bytes) -> str:
+        event = msgspec.json.decode(encoded)
+        for processor in self._renderers:
+            event = processor(None, "", event)
+        return str(event)
+
+
+def configure(log_format: str = "json", level: str = "info") -> None:
+    """Routes structlog and the standard library's loggers to standard error in one form: `json`, or `console` for a
+    person. `level` is the least of `LEVELS` that is written."""
     structlog.configure(
-        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        processors=[structlog.stdlib.filter_by_level, *_SHARED, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         logger_factory=structlog.stdlib.LoggerFactory(),
         cache_logger_on_first_use=True,
     )
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(
-        structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=shared,
-            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *renderer],
-        )
-    )
     root = logging.getLogger()
-    root.handlers = [handler]
-    root.setLevel(level)
+    root.handlers = [_Output(sys.stderr, as_json=log_format == "json")]
+    root.setLevel(max(LEVELS[level], logging.INFO))
+    for name in OURS:
+        logging.getLogger(name).setLevel(LEVELS[level])
 
 
-def _add_request_id(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
-    """So that the id in an answer finds every line that its request caused."""
-    if request_id := context.request_id.get():
-        event["request_id"] = request_id
-    return event
+def write_line(level: int, line: LogLine) -> None:
+    """Writes the line where its level is written. Takes a sixth of the time of a structlog event, which would be a
+    quarter of the shortest request's."""
+    if not logging.getLogger(line.logger).isEnabledFor(level):
+        return
+    line.level = logging.getLevelName(level).lower()
+    line.timestamp = datetime.now(UTC)
+    line.request_id = context.current_request_id() or None
+    for handler in logging.getLogger().handlers:
+        if isinstance(handler, _Output):
+            handler.write(line)
 
 
-def _redact(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
-    """A last wall: no value under a name that means a secret leaves the process."""
-    for key in event:
-        if key.lower() in _SECRET_KEYS:
-            event[key] = "[redacted]"
-    return event
+def _for_people(stream: TextIO) -> tuple[Processor, ...]:
+    renderer = structlog.dev.ConsoleRenderer(
+        colors=stream.isatty(), exception_formatter=log_values.indented_traceback, sort_keys=False
+    )
+    return (log_values.bound, log_values.write_out_control, renderer)

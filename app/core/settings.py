@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from app.contracts.queues import is_region_code
+from app.core.logging import LEVELS
 
 PREFIX = "HEADWATER_"
 
@@ -37,6 +38,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The MySQL or MariaDB server program, in place of the one on the PATH."""
     postgres_bin: Path | None = None
     """The folder of `postgres` and `initdb`, in place of the embedded package's."""
+    log_file_bytes: int = 67_108_864
+    """Of each part's log: a longer one is set aside, in place of the one set aside before."""
 
     # Every process
     control_dsn: str | None = None
@@ -47,6 +50,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """`id:base64` pairs of 32-byte keys, comma-separated; the first seals, all of them open."""
     log_format: str = "json"
     """`json`, or `console` for a person."""
+    log_level: str = "info"
+    """The least that is logged: `debug`, `info`, `warning` or `error`."""
     plans_file: Path | None = None
     """Plans that are otherwise than the built-in ones, in TOML. The same for every process."""
     metrics_host: str = "127.0.0.1"
@@ -175,6 +180,7 @@ _POSITIVE = {
     "idempotency_ttl_seconds",
     "idempotency_lease_seconds",
     "revocation_timeout_seconds",
+    "log_file_bytes",
     "webhook_timeout_seconds",
     "webhook_concurrency",
     "webhook_endpoints_per_team",
@@ -207,4 +213,5 @@ _RULES: tuple[tuple[set[str], Callable[[Any], bool], str], ...] = (
         f"expected seconds from 0 to {_LARGEST}, comma-separated",
     ),
     ({"log_format"}, lambda form: form not in ("json", "console"), "expected json or console"),
+    ({"log_level"}, lambda level: level not in LEVELS, f"expected one of {', '.join(LEVELS)}"),
 )

@@ -24,14 +24,16 @@ from temporalio.common import (
 from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError
 
-from app.contracts.base import Contract
+from app.contracts.base import Contract, WorkflowInput
 from app.contracts.queues import (
     DATABASE_ATTRIBUTE,
     ENGINE_ATTRIBUTE,
     REGION_ATTRIBUTE,
+    REQUEST_ATTRIBUTE,
     TEAM_ATTRIBUTE,
     workflow_queue,
 )
+from app.core.context import current_request_id
 from app.metrics.counters import WORKFLOW_STARTS
 from app.store.session import fetch, fetch_all
 
@@ -90,7 +92,7 @@ async def request_start(
     database is made of its input. `relayed` leaves the start to the relay from the beginning; otherwise the relay lets
     `head_start` seconds pass. With a `signal` a workflow that is under way already gets that; one that has ended is
     left in peace."""
-    body = msgspec.json.encode(request).decode()
+    body = _input(request)
     summary = summary or _summary(msgspec.json.decode(body, type=_Subject))
     name = workflow.__temporal_workflow_definition.name
     rows = await fetch(
@@ -139,7 +141,7 @@ async def request_starts(workflow: Any, wishes: Sequence[Wish], *, priority: int
         """,
         workflow.__temporal_workflow_definition.name,
         [wish.workflow_id for wish in wishes],
-        [msgspec.json.encode(wish.request).decode() for wish in wishes],
+        [_input(wish.request) for wish in wishes],
         [wish.summary for wish in wishes],
         priority,
         HEAD_START_SECONDS,
@@ -235,6 +237,14 @@ class _Subject(msgspec.Struct, frozen=True):
     region: str | None = None
     team_id: int | None = None
     endpoint: int | None = None
+    request_id: str | None = None
+
+
+def _input(request: Contract) -> str:
+    """JSON, with the id of the request that this task serves."""
+    if isinstance(request, WorkflowInput) and request.request_id is None:
+        request = msgspec.structs.replace(request, request_id=current_request_id() or None)
+    return msgspec.json.encode(request).decode()
 
 
 def _summary(subject: _Subject) -> str:
@@ -259,4 +269,6 @@ def _search_attributes(subject: _Subject) -> TypedSearchAttributes:
         pairs.append(SearchAttributePair(ENGINE_ATTRIBUTE, subject.engine))
     if subject.region is not None:
         pairs.append(SearchAttributePair(REGION_ATTRIBUTE, subject.region))
+    if subject.request_id is not None:
+        pairs.append(SearchAttributePair(REQUEST_ATTRIBUTE, subject.request_id))
     return TypedSearchAttributes(pairs)

@@ -25,6 +25,7 @@ class Authenticate:
         services: Services = scope["litestar_app"].state.services
         headers = Headers.from_scope(scope)
         address = _address(scope, headers, services.trusted_proxies)
+        scope["state"]["client_address"] = address.compressed
         admitted = await services.admission.admit(_authorization(headers), address)
         scope["user"] = admitted.principal
         left = admitted.allowance

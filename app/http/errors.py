@@ -27,6 +27,7 @@ from app.core.errors import (
     PayloadTooLarge,
     ServiceUnavailable,
 )
+from app.http.access_log import note_refusal
 from app.web.envelope import ErrorAnswer, ErrorBody, encode
 
 log = structlog.get_logger(__name__)
@@ -53,7 +54,8 @@ _STORE_AWAY_MESSAGE = (
 Call = Request[Any, Any, Any]
 
 
-def respond(_: Call, error: AppError) -> Response[bytes]:
+def respond(request: Call, error: AppError) -> Response[bytes]:
+    note_refusal(request.scope, error)
     body = ErrorBody(code=error.code, message=error.message, details=UNSET if error.details is None else error.details)
     return Response(
         encode(ErrorAnswer(error=body)),
@@ -103,7 +105,7 @@ def _on_store_away(request: Call, fault: Exception) -> Response[bytes]:
 
 
 def _on_unexpected(request: Call, fault: Exception) -> Response[bytes]:
-    log.error("unexpected_error", method=request.method, path=request.url.path, exc_info=fault)
+    log.error("unexpected_error", method=request.method, route=request.scope.get("path_template"), exc_info=fault)
     message = "Something went wrong on our side. Retry with the same Idempotency-Key."
     return respond(request, InternalError(message))
 

@@ -1,4 +1,4 @@
-"""Counts requests and their durations, by the route that served them."""
+"""Counts requests and their durations by the route that served them, and writes a line for each."""
 
 import time
 from functools import cache
@@ -7,6 +7,7 @@ from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 from prometheus_client import Counter, Histogram
 
+from app.http.access_log import log_request
 from app.metrics.counters import HTTP_REQUEST_SECONDS, HTTP_REQUESTS
 
 _METHODS = frozenset({"GET", "HEAD", "POST", "PATCH", "PUT", "DELETE", "OPTIONS"})
@@ -24,25 +25,31 @@ class Measured:
             await self._app(scope, receive, send)
             return
         began = time.perf_counter()
-        status = "unanswered"
+        status: int | None = None
+        completed = False
 
         async def send_noting_status(message: Message) -> None:
-            nonlocal status
+            nonlocal status, completed
             if message["type"] == "http.response.start":
-                status = str(message["status"])
+                status = message["status"]
             await send(message)
+            if message["type"] == "http.response.body":
+                completed = not message.get("more_body")
 
         try:
             await self._app(scope, receive, send_noting_status)
         finally:
             method = scope["method"] if scope["method"] in _METHODS else "other"
             route = scope.get("path_template") or "unmatched"
-            requests, seconds = _series(method, route, status)
+            seconds = time.perf_counter() - began
+            requests, durations = _series(method, route, status)
             requests.inc()
-            seconds.observe(time.perf_counter() - began)
+            durations.observe(seconds)
+            log_request(scope, method=method, route=route, status=status, completed=completed, seconds=seconds)
 
 
 @cache
-def _series(method: str, route: str, status: str) -> tuple[Counter, Histogram]:
+def _series(method: str, route: str, status: int | None) -> tuple[Counter, Histogram]:
     """Looking labels up costs more than counting does, and is the same for each request of a kind."""
-    return HTTP_REQUESTS.labels(method, route, status), HTTP_REQUEST_SECONDS.labels(method, route)
+    answer = "unanswered" if status is None else str(status)
+    return HTTP_REQUESTS.labels(method, route, answer), HTTP_REQUEST_SECONDS.labels(method, route)

@@ -12,8 +12,6 @@ from app.local import stack_file
 from app.local.errors import StackError
 from app.local.files import write_private
 
-_LOG_BYTES = 64 * 2**20
-
 
 class Home:
     """`HEADWATER_HOME`, and where in it what lies."""
@@ -54,7 +52,7 @@ class Home:
         for log in self.logs.glob("*.log"):
             log.replace(log.with_suffix(".log.1"))
 
-    def bound_logs(self, limit: int = _LOG_BYTES) -> None:
+    def bound_logs(self, limit: int) -> None:
         """Empties each log of more than `limit` bytes into the one kept beside it."""
         for log in self.logs.glob("*.log"):
             with contextlib.suppress(FileNotFoundError):

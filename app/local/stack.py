@@ -23,7 +23,7 @@ from app.local.supervisor import Supervisor, all_of
 from app.local.welcome import welcome
 
 _OPEN_FILES = 65_536
-_LOG_CHECK_SECONDS = 10
+_LOG_CHECK_SECONDS = 1
 
 
 def run(settings: Settings, *, mysql: MysqlSource | None = None) -> int:
@@ -83,20 +83,24 @@ class Stack:
         parts = await self._plan()
         self._supervisor.changed = lambda: self._write(parts)
         try:
-            await self._start(parts)
-            self._ready = True
-            self._write(parts)
-            self._screen.say(welcome(self._stack_file(parts), parts.metrics_urls(), self._home.folder))
-            await all_of(self._supervisor.run_forever(), self._bound_logs())
+            await all_of(self._run(parts), self._bound_logs())
         finally:
             stack_file.withdraw(self._home.folder)
             with self._screen.waiting("stopping"):
                 await self._supervisor.stop()
 
+    async def _run(self, parts: Parts) -> None:
+        await self._start(parts)
+        self._ready = True
+        self._write(parts)
+        self._screen.say(welcome(self._stack_file(parts), parts.metrics_urls(), self._home.folder))
+        await self._supervisor.run_forever()
+
     async def _bound_logs(self) -> None:
+        """Of every part, whatever program it is: they append to files that this process has opened for them."""
         while True:
             await asyncio.sleep(_LOG_CHECK_SECONDS)
-            self._home.bound_logs()
+            self._home.bound_logs(self._settings.log_file_bytes)
 
     async def _plan(self) -> Parts:
         log = self._home.log("install-mysql")

@@ -103,9 +103,10 @@ async def test_an_unexpected_failure(lone: LoneApi, broken_database: str, log: i
     assert "Secret" not in answer.text
     lines = [json.loads(line) for line in log.getvalue().splitlines()]
     mine = [line for line in lines if line.get("request_id") == answer.headers["X-Request-Id"]]
-    assert [line["event"] for line in mine] == ["unexpected_error"]
+    assert [line["event"] for line in mine] == ["unexpected_error", "request"]
     assert "InvalidSecret" in mine[0]["exception"]
-    assert mine[0]["path"] == f"/api/v1/databases/{broken_database}"
+    assert mine[0]["route"] == "/api/v1/databases/{uuid}"
+    assert (mine[1]["level"], mine[1]["error"]) == ("error", "internal_error")
 
 
 @pytest.fixture

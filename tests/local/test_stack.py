@@ -1,5 +1,6 @@
 """The whole stack, as its operator starts, disturbs, kills and starts it again."""
 
+import contextlib
 import os
 import re
 import signal
@@ -7,6 +8,7 @@ import socket
 import stat
 from collections.abc import AsyncIterator
 from pathlib import Path
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 import asyncpg
@@ -23,12 +25,13 @@ from tests.support.metrics import scrape
 from tests.support.waiting import until
 
 PARTS = ("control-postgres", "postgres-us-east-1", "mysql-us-east-1", "temporal", "api", "worker")
+LOG_BYTES = 50_000
 
 
 @pytest_asyncio.fixture(scope="module")
 async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[StackProcess]:
     servers.machine_mysqld()
-    stack = StackProcess(tmp_path_factory.mktemp("stack") / "home")
+    stack = StackProcess(tmp_path_factory.mktemp("stack") / "home", LOG_FILE_BYTES=str(LOG_BYTES))
     try:
         await stack.start()
         yield stack
@@ -53,6 +56,39 @@ async def test_a_ready_stack_serves(running: StackProcess) -> None:
         assert len(pages) == 2
         for page in pages:
             assert (await scrape(http, page)).value("headwater_store_up") == 1
+
+
+async def test_no_log_outgrows_its_bound(running: StackProcess) -> None:
+    """Of our own processes and of servers that know nothing of it; each goes on writing, and what it wrote is kept."""
+    marks = {"api": "request", "control-postgres": "password authentication failed"}
+    names = iter(range(10_000))
+
+    async def write_more() -> bool:
+        async with httpx.AsyncClient(base_url=running.stack.api_url) as http:
+            for _ in range(50):
+                await http.get("/health/live")
+        dsn = urlsplit(running.stack.control_dsn)
+        for _ in range(50):
+            with contextlib.suppress(asyncpg.InvalidPasswordError):
+                await asyncpg.connect(host=dsn.hostname, port=dsn.port, user=f"nobody{next(names)}", password="x")
+        return all((running.home / "logs" / f"{name}.log.1").exists() for name in marks)
+
+    # A log of an earlier run would be there already, and prove nothing.
+    assert not list((running.home / "logs").glob("*.log.1"))
+    await until(write_more, timeout=60)
+    for name, mark in marks.items():
+        log, before = (running.home / "logs" / f"{name}{ending}" for ending in (".log", ".log.1"))
+        assert before.stat().st_size > LOG_BYTES
+
+        assert mark in before.read_text()
+
+        async def goes_on(log: Path = log, mark: str = mark) -> bool:
+            await write_more()
+            text = log.read_text()  # noqa: ASYNC240 - 50 KB
+            assert "\x00" not in text
+            return len(text) <= LOG_BYTES and mark in text
+
+        await until(goes_on)
 
 
 async def test_the_key_in_stack_json_is_stored_as_a_hash_of_a_pro_team(running: StackProcess) -> None:

@@ -15,6 +15,9 @@ class AppError(Exception):
     example_details: ClassVar[Mapping[str, Any] | None] = None
     """`details` as the API's description shows them; None where there are none."""
 
+    key_id: int | None = None
+    """The API key that was refused, where it is a known one: for the log, never for the answer."""
+
     def __init__(
         self,
         message: str,

@@ -1,0 +1,83 @@
+"""The access log: one line for each request, whatever became of it."""
+
+import logging
+from typing import Any
+
+import msgspec
+from litestar.types import HTTPScope
+
+from app.auth.principal import Principal
+from app.core.errors import AppError
+from app.core.logging import LogLine, write_line
+from app.web.parameters import parse_id, parse_uuid
+
+_REFUSAL = "refusal"
+"""Where a request's state keeps what it was refused with."""
+
+
+class AccessLine(LogLine, kw_only=True, omit_defaults=True):
+    """Nothing in it is a client's own text: no path but the route's template, no query, no header, no body."""
+
+    event: str = msgspec.field(default_factory=lambda: "request")
+    logger: str = msgspec.field(default_factory=lambda: "app.http.access")
+    method: str
+    route: str
+    status: int | None = None
+    """None when no answer was begun."""
+    broken_off: bool = False
+    """No answer, or not all of one, was sent: the client went away, or the process stopped."""
+    duration_ms: float
+    client: str | None = None
+    """The address; behind trusted proxies, the one that they name."""
+    user_id: int | None = None
+    team_id: int | None = None
+    """The caller's primary team."""
+    key_id: int | None = None
+    resource: str | None = None
+    """The identifier in the path, where it has the form of one."""
+    error: str | None = None
+    """The error's code."""
+
+
+def note_refusal(scope: HTTPScope, error: AppError) -> None:
+    """For the request's line."""
+    scope["state"][_REFUSAL] = error
+
+
+def log_request(
+    scope: HTTPScope, *, method: str, route: str, status: int | None, completed: bool, seconds: float
+) -> None:
+    """`method` and `route` are of those that the API has."""
+    state: dict[str, Any] = scope.get("state") or {}
+    refusal: AppError | None = state.get(_REFUSAL)
+    caller: Principal | None = scope.get("user")
+    line = AccessLine(
+        method=method,
+        route=route,
+        status=status,
+        broken_off=not completed,
+        duration_ms=round(1000 * seconds, 3),
+        client=state.get("client_address") or _peer(scope),
+        resource=_resource(scope),
+    )
+    if caller is not None:
+        line.user_id, line.key_id = caller.user_id, caller.key_id
+        line.team_id = caller.team_ids[0] if caller.team_ids else None
+    elif refusal is not None:
+        line.key_id = refusal.key_id
+    if refusal is not None:
+        line.error = refusal.code
+    failed = status is not None and status >= 500
+    write_line(logging.ERROR if failed else logging.INFO, line)
+
+
+def _peer(scope: HTTPScope) -> str | None:
+    return scope["client"][0] if scope["client"] else None
+
+
+def _resource(scope: HTTPScope) -> str | None:
+    for value in (scope.get("path_params") or {}).values():
+        text = str(value)
+        if parse_uuid(text) or parse_id(text):
+            return text
+    return None

@@ -1,0 +1,138 @@
+"""The ids by which a worker's lines are found: of the workflow, the activity, the database, and the request of the API
+that began it all.
+
+The API writes its request's id into the input of the workflow. From there it goes with each activity in a header of
+Temporal's, beside the database, and within the activity to the workflows that its own changes ask for.
+"""
+
+import logging
+import time
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+import msgspec
+import temporalio.activity
+import temporalio.workflow
+from structlog.contextvars import bind_contextvars
+from temporalio.api.common.v1 import Payload
+from temporalio.worker import (
+    ActivityInboundInterceptor,
+    ExecuteActivityInput,
+    ExecuteWorkflowInput,
+    Interceptor,
+    StartActivityInput,
+    StartLocalActivityInput,
+    WorkflowInboundInterceptor,
+    WorkflowInterceptorClassInput,
+    WorkflowOutboundInterceptor,
+)
+
+from app.core import context
+from app.core.logging import LogLine, write_line
+from workers.counting import outcome_of
+
+_HEADER = "headwater-log-ids"
+
+
+class _Ids(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What an activity's own input doesn't say."""
+
+    request_id: str | None = None
+    database: UUID | None = None
+
+
+class ActivityLine(LogLine, kw_only=True, omit_defaults=True):
+    """One attempt of an activity."""
+
+    event: str = msgspec.field(default_factory=lambda: "activity")
+    logger: str = msgspec.field(default_factory=lambda: "workers.activities")
+    activity: str
+    attempt: int
+    outcome: str
+    """`ok`, `cancelled`, or the failure's type."""
+    duration_ms: float
+    workflow_id: str | None
+    workflow_type: str | None
+    run_id: str | None
+    database: UUID | None = None
+
+
+class LogIds(Interceptor):
+    def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
+        return _Bound(next)
+
+    def workflow_interceptor_class(self, input: WorkflowInterceptorClassInput) -> type[WorkflowInboundInterceptor]:
+        return _Told
+
+
+def ids_beside_messages() -> None:
+    """Keeps the SDK from writing the ids into the text of each message: they have fields of their own."""
+    temporalio.activity.logger.activity_info_on_message = False
+    temporalio.workflow.logger.workflow_info_on_message = False
+
+
+class _Told(WorkflowInboundInterceptor):
+    """A workflow that hands its ids to its activities."""
+
+    def init(self, outbound: WorkflowOutboundInterceptor) -> None:
+        self.header: Mapping[str, Payload] = {}
+        super().init(_Telling(outbound, self))
+
+    async def execute_workflow(self, input: ExecuteWorkflowInput) -> Any:
+        request = input.args[0] if input.args else None
+        ids = _Ids(getattr(request, "request_id", None), getattr(request, "database", None))
+        if ids != _Ids():
+            self.header = {_HEADER: Payload(data=msgspec.json.encode(ids))}
+        context.request_id.set(ids.request_id or "")
+        return await super().execute_workflow(input)
+
+
+class _Telling(WorkflowOutboundInterceptor):
+    def __init__(self, next: WorkflowOutboundInterceptor, told: _Told) -> None:
+        super().__init__(next)
+        self._told = told
+
+    def start_activity(self, input: StartActivityInput) -> temporalio.workflow.ActivityHandle[Any]:
+        input.headers = {**input.headers, **self._told.header}
+        return super().start_activity(input)
+
+    def start_local_activity(self, input: StartLocalActivityInput) -> temporalio.workflow.ActivityHandle[Any]:
+        input.headers = {**input.headers, **self._told.header}
+        return super().start_local_activity(input)
+
+
+class _Bound(ActivityInboundInterceptor):
+    async def execute_activity(self, input: ExecuteActivityInput) -> Any:
+        info = temporalio.activity.info()
+        told = input.headers.get(_HEADER)
+        ids = msgspec.json.decode(told.data, type=_Ids) if told is not None else _Ids()
+        # For good: an activity has a task of its own, in which the SDK writes of its failure when this has ended.
+        context.request_id.set(ids.request_id or "")
+        bind_contextvars(
+            activity=info.activity_type,
+            attempt=info.attempt,
+            workflow_id=info.workflow_id,
+            workflow_type=info.workflow_type,
+            run_id=info.workflow_run_id,
+            **({} if ids.database is None else {"database": str(ids.database)}),
+        )
+        began = time.perf_counter()
+        outcome = "ok"
+        try:
+            return await super().execute_activity(input)
+        except BaseException as failure:
+            outcome = outcome_of(failure)
+            raise
+        finally:
+            line = ActivityLine(
+                activity=info.activity_type,
+                attempt=info.attempt,
+                outcome=outcome,
+                duration_ms=round(1000 * (time.perf_counter() - began), 3),
+                workflow_id=info.workflow_id,
+                workflow_type=info.workflow_type,
+                run_id=info.workflow_run_id,
+                database=ids.database,
+            )
+            write_line(logging.INFO if outcome in ("ok", "cancelled") else logging.WARNING, line)
