@@ -9,6 +9,7 @@ import msgspec
 
 from app.core.errors import (
     AppError,
+    DatabaseUnreachable,
     LanguageModelUnavailable,
     QueryExecutionFailed,
     QueryNotTranslated,
@@ -19,7 +20,7 @@ from app.engines.registry import ADAPTERS
 from app.queries import counting
 from app.queries.descriptions import Descriptions
 from app.queries.guard.judge import check_kind, check_policy, judge
-from app.queries.guard.verdict import Refused, SqlClass, Unreadable, Verdict
+from app.queries.guard.verdict import Refused, SqlClass, Unreadable, Verdict, recordable
 from app.queries.records import Execution
 from app.queries.schemas import Column, Result
 from app.queries.sessions import Sessions
@@ -70,7 +71,10 @@ class Asking:
     async def _open(self) -> Description:
         means = self._means
         self._session = session = await self._kept.enter_async_context(means.sessions.reading(self._target))
-        description = await session.describe(means.descriptions.get(self._target.uuid))
+        try:
+            description = await session.describe(means.descriptions.get(self._target.uuid))
+        except QueryFailed as failure:
+            raise DatabaseUnreachable(f"The database's schema can't be read: {failure}") from None
         means.descriptions.keep(self._target.uuid, description)
         return description
 
@@ -161,8 +165,8 @@ class Asking:
         execution.prompt_tokens += answered.prompt_tokens
         execution.completion_tokens += answered.completion_tokens
         if answered.reply.sql is None:
-            raise QueryNotTranslated(answered.reply.refusal, query_id=execution.id)
-        execution.sql, execution.declared_kind = answered.reply.sql, answered.reply.kind
+            raise QueryNotTranslated(recordable(answered.reply.refusal), query_id=execution.id)
+        execution.sql, execution.declared_kind = recordable(answered.reply.sql), answered.reply.kind
         # As soon as it is there: while the session is still being opened that costs nobody time.
         self._finding = self._look(answered.reply.sql)
 

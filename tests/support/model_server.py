@@ -28,6 +28,10 @@ class ModelServer:
     seen: list[dict[str, Any]] = field(default_factory=list)
     forms: set[str] = field(default_factory=lambda: {"json_schema", "json_object", "none"})
     """The response formats that it takes; others are refused with 400."""
+    forced: dict[str, Any] | None = None
+    """A turn that answers whatever is asked: for what doesn't fit into a question."""
+    sent: int = 0
+    """Octets of `flood` that somebody took."""
 
     @property
     def environ(self) -> dict[str, str]:
@@ -37,7 +41,7 @@ class ModelServer:
 
 def script(*turns: Any) -> str:
     """A question that makes the model answer so. A turn is `sql(…)`, `says(…)`, or a dict with `status`, `delay`,
-    `close`."""
+    `close`, `raw` (a whole response, as octets), `flood` (one whose body never ends)."""
     return json.dumps(list(turns))
 
 
@@ -75,11 +79,21 @@ async def _serve_one(server: ModelServer, reader: asyncio.StreamReader, writer: 
     head = (await reader.readuntil(b"\r\n\r\n")).decode()
     length = int(re.search(r"content-length: (\d+)", head, re.IGNORECASE)[1])  # type: ignore[index]  # always given
     body = json.loads(await reader.readexactly(length))
-    server.seen.append({**body, "authorization": re.search(r"authorization: (.*?)\r", head, re.IGNORECASE)})
-    turn = _turn(body)
+    server.seen.append(
+        {**body, "head": head, "authorization": re.search(r"authorization: (.*?)\r", head, re.IGNORECASE)}
+    )
+    turn = server.forced or _turn(body)
     await asyncio.sleep(turn.get("delay", 0))
     if turn.get("close"):
         return False
+    if "raw" in turn:
+        writer.write(turn["raw"])
+        await writer.drain()
+        return False
+    while "flood" in turn:
+        writer.write(turn["flood"])
+        await writer.drain()
+        server.sent += len(turn["flood"])
     form = body.get("response_format", {}).get("type", "none")
     status = turn.get("status", 200) if form in server.forms else 400
     answer = (

@@ -1,11 +1,15 @@
 """What a look at a statement comes to."""
 
+import re
 from enum import StrEnum
 
 import msgspec
 
 MOST_CHARACTERS = 16 * 1024
 """The parser of PostgreSQL recurses in C: some 50,000 characters of nested terms would end the process."""
+
+MOST_REASON = 1000
+"""Characters of a refusal, which may quote what it refuses."""
 
 
 class SqlClass(StrEnum):
@@ -30,7 +34,7 @@ class Refused(Exception):
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
-        self.reason = reason
+        self.reason = recordable(reason[:MOST_REASON])
 
 
 class Unreadable(Refused):
@@ -49,6 +53,15 @@ class BeyondPolicy(Refused):
     """The team's questions may not go so far."""
 
     by = "policy"
+
+
+_UNKEPT = re.compile("[\x00\ud800-\udfff]")
+
+
+def recordable(text: str) -> str:
+    """What a model wrote as our database keeps it and an answer carries it: the same, but for what `check_text`
+    refuses. That is replaced and cut off."""
+    return _UNKEPT.sub("\ufffd", text[:MOST_CHARACTERS])
 
 
 def check_text(sql: str) -> None:

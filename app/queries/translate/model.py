@@ -6,6 +6,7 @@ import logging
 import os
 from typing import Annotated, Any
 
+import httpx2
 import msgspec
 import openai
 import structlog
@@ -14,6 +15,7 @@ from openai import AsyncOpenAI, OpenAIError
 from app.core.errors import LanguageModelUnavailable
 from app.core.settings import Settings
 from app.queries.translate.reply import SCHEMA, Reply, parse
+from app.queries.translate.transport import ResponseRefused, http_client
 
 log = structlog.get_logger(__name__)
 
@@ -57,9 +59,12 @@ class _Choice(msgspec.Struct):
     message: _Message
 
 
+_Tokens = Annotated[int, msgspec.Meta(ge=0, le=1_000_000_000)]
+
+
 class _Usage(msgspec.Struct):
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
+    prompt_tokens: _Tokens | None = None
+    completion_tokens: _Tokens | None = None
 
 
 class _Completion(msgspec.Struct):
@@ -78,7 +83,7 @@ class LanguageModel:
         self._form = 0
         self._client: AsyncOpenAI | None = None
         if os.environ.get("OPENAI_API_KEY"):  # the package takes an empty one for a key
-            self._client = AsyncOpenAI(timeout=self._seconds, max_retries=_RETRIES)
+            self._client = AsyncOpenAI(timeout=self._seconds, max_retries=_RETRIES, http_client=http_client())
 
     async def close(self) -> None:
         if self._client is not None:
@@ -114,7 +119,9 @@ class LanguageModel:
             raise _unavailable(
                 f"The language model's server at {client.base_url.host} can't be reached: set OPENAI_BASE_URL."
             ) from None
-        except (OpenAIError, msgspec.MsgspecError, ValueError):
+        except ResponseRefused as refused:
+            raise _unavailable(f"The language model's server at {client.base_url.host} {refused}.") from None
+        except (OpenAIError, msgspec.MsgspecError, ValueError, RecursionError):
             raise _unavailable("The language model's server answered with something else than a completion.") from None
 
     async def _ask_in_some_form(self, client: AsyncOpenAI, messages: list[dict[str, str]]) -> Answered:
@@ -132,7 +139,8 @@ class LanguageModel:
     async def _ask_once(self, client: AsyncOpenAI, messages: list[dict[str, str]], form: dict[str, Any]) -> Answered:
         # The package's typed call builds models of an answer of which we need three fields, for a millisecond.
         body = {"model": self.name, "messages": messages, **form}
-        completion = msgspec.convert(await client.post("/chat/completions", cast_to=object, body=body), _Completion)
+        response = await client.post("/chat/completions", cast_to=httpx2.Response, body=body)
+        completion = msgspec.json.decode(response.content, type=_Completion)
         message, usage = completion.choices[0].message, completion.usage or _Usage()
         reply = Reply(refusal=message.refusal) if message.refusal else parse(message.content)
         return Answered(

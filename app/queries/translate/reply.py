@@ -18,11 +18,13 @@ SCHEMA = {
 }
 """JSON Schema of a good answer."""
 
-_FENCE = re.compile(r"```[ \t]*(\w*)[^\n]*\n(.*?)```", re.DOTALL)
+_FENCE = "```"
 _BEGINS_LIKE_SQL = re.compile(
     r"\s*(SELECT|WITH|VALUES|TABLE|EXPLAIN|INSERT|UPDATE|DELETE|MERGE|REPLACE|CREATE|ALTER)\b", re.IGNORECASE
 )
 _MOST_REASON = 500
+_MOST_CHARACTERS = 256 * 1024
+"""Several times the longest SQL that is looked at, escaped."""
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,23 +36,30 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parse(text: str | None) -> Reply:
-    """From JSON, JSON among words, a fenced block, or bare SQL, whichever comes first."""
+    """From JSON, JSON among words, a fenced block, or bare SQL, whichever comes first. Takes time in proportion to the
+    text, whatever it holds."""
     text = (text or "").strip()
-    for candidate in _candidates(text):
+    if len(text) > _MOST_CHARACTERS:
+        return Reply(refusal=f"The language model's answer is longer than {_MOST_CHARACTERS} characters.")
+    blocks = _blocks(text)
+    inner = text[text.find("{") : text.rfind("}") + 1]
+    for candidate in (text, *(block for language, block in blocks if language in ("", "json")), inner):
         found = _from_json(candidate)
         if found is not None:
             return found
-    fenced = _FENCE.search(text)
-    if fenced and fenced[2].strip():
-        return Reply(sql=fenced[2].strip())
+    if blocks and blocks[0][1].strip():
+        return Reply(sql=blocks[0][1].strip())
     if _BEGINS_LIKE_SQL.match(text):
         return Reply(sql=text)
     return Reply(refusal="The language model's answer holds no SQL.") if text else Reply()
 
 
-def _candidates(text: str) -> list[str]:
-    inner = text[text.find("{") : text.rfind("}") + 1]
-    return [text, *(block for language, block in _FENCE.findall(text) if language in ("", "json")), inner]
+def _blocks(text: str) -> list[tuple[str, str]]:
+    """What stands in fences, each with the language named on its first line."""
+    _, *parts = text.split(_FENCE)
+    inside = parts[: len(parts) // 2 * 2 : 2]  # one that has no end is none
+    blocks = [part.partition("\n") for part in inside]
+    return [(first.strip(), block) for first, newline, block in blocks if newline]
 
 
 def _from_json(text: str) -> Reply | None:
