@@ -10,7 +10,7 @@ import structlog
 from app.applications.journal import Entry, Journal
 from app.applications.schemas import StatementStatus
 from app.blueprints.preparation import Statement
-from app.engines.errors import StatementFailed
+from app.engines.errors import StatementFailed, shortened
 
 _SHOWN_EVERY_SECONDS = 0.25
 _COUNTS_ROWS = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE", "REPLACE", "SELECT", "VALUES", "WITH", "CALL"})
@@ -55,7 +55,8 @@ class Log:
 
     def shown_text(self, text: str) -> str:
         """As `told`, of any text that may quote what the engine said."""
-        return self.hide(text).replace("\0", "\ufffd")
+        # Hidden first: of a secret that is cut in two, neither half would be known.
+        return shortened(self.hide(text).replace("\0", "\ufffd"))
 
     def doubt(self, position: int) -> None:
         """It failed where there is no data, and may succeed where there is."""

@@ -1,5 +1,13 @@
 """What can go wrong on an engine host, whichever engine it is."""
 
+MOST_MESSAGE = 2000
+"""Characters of a server's message that are shown: a tenant may write a megabyte into one."""
+
+
+def shortened(message: str) -> str:
+    """A server's message as it may be shown."""
+    return message if len(message) <= MOST_MESSAGE else message[:MOST_MESSAGE] + "…"
+
 
 class EngineError(Exception):
     """An engine refused or could not be asked. The tree:
@@ -10,6 +18,7 @@ class EngineError(Exception):
     ├── LoginRefused        the tenant's own credentials were refused
     │   └── CredentialsRefused  its account is not as it was made: another password, or a setting of its own
     ├── TenantFull          the tenant itself holds all its sessions
+    ├── AnswerTooLarge      the answer was cut off: it has more octets than are taken into memory
     ├── StatementFailed     the server refused one statement of a tenant's script
     └── StatementUncertain  nobody can tell whether one took effect
     """

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from app.engines.errors import EngineError
+from app.engines.errors import EngineError, shortened
 
 READER_PURPOSE = "ro"
 """The SELECT-only account of a tenant is `<name>_ro`."""
@@ -75,22 +75,45 @@ class TableInfo(msgspec.Struct, kw_only=True):
         return self.schema, self.name
 
 
+MOST_TABLES = 2000
+MOST_COLUMNS = 10_000
+MOST_KEYS = 5000
+MOST_COMMENT = 200
+MOST_TYPE = 400
+"""How much of a schema is described: tables, columns and keys of all of them, characters of one comment or type. The
+server itself cuts what is longer."""
+
+
 class Description(msgspec.Struct, frozen=True, kw_only=True):
-    """The tables and views of a tenant's own schemas. `version` is the same as long as nothing of it has changed."""
+    """The tables and views of a tenant's own schemas, as far as `MOST_TABLES` and the other bounds go. `version` is the
+    same as long as nothing of it has changed."""
 
     tables: list[TableInfo]
     version: str
 
+    @property
+    def characters(self) -> int:
+        """About as many as its texts have."""
+        return sum(map(_characters, self.tables))
+
+
+def _characters(table: TableInfo) -> int:
+    columns = sum(len(c.name) + len(c.type) + len(c.comment or "") for c in table.columns)
+    keys = sum(map(len, table.primary_key)) + sum(
+        len(name) for key in table.references for name in (*key.columns, *key.target_columns)
+    )
+    return len(table.name) + len(table.comment or "") + columns + keys
+
 
 class QueryFailed(EngineError):
-    """The engine refused or broke off a statement. The message is the engine's own, and may quote data.
+    """The engine refused or broke off a statement. The message is the engine's own, shortened, and may quote data.
 
     `executed` is the number of statements before it that took effect and stay. `certain` is false when the
     connection was lost and nobody can tell whether it took effect.
     """
 
     def __init__(self, message: str, *, code: str | None = None, executed: int = 0, certain: bool = True) -> None:
-        super().__init__(message, code=code)
+        super().__init__(shortened(message), code=code)
         self.executed = executed
         self.certain = certain
 

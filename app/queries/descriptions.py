@@ -5,8 +5,8 @@ from uuid import UUID
 
 from app.engines.querying import Description
 
-_MOST_DATABASES = 128
-_MOST_TABLES = 500
+_MOST_CHARACTERS = 16_000_000
+_MOST_OF_ONE = 500_000
 """A schema that is larger is read each time: it would take its megabytes from all others."""
 
 
@@ -14,15 +14,24 @@ class Descriptions:
     """The least recently used one goes first."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[UUID, Description] = OrderedDict()
+        self._kept: OrderedDict[UUID, tuple[Description, int]] = OrderedDict()
+        self._characters = 0
 
     def get(self, database: UUID) -> Description | None:
-        return self._kept.get(database)
+        kept = self._kept.get(database)
+        return kept[0] if kept else None
 
     def keep(self, database: UUID, description: Description) -> None:
-        self._kept.pop(database, None)
-        if len(description.tables) > _MOST_TABLES:
+        known = self._kept.pop(database, None)
+        if known is not None and known[0] is description:
+            self._kept[database] = known
             return
-        self._kept[database] = description
-        while len(self._kept) > _MOST_DATABASES:
-            self._kept.popitem(last=False)
+        self._characters -= known[1] if known else 0
+        characters = 1000 + description.characters
+        if characters > _MOST_OF_ONE:
+            return
+        self._kept[database] = description, characters
+        self._characters += characters
+        while self._characters > _MOST_CHARACTERS:
+            _, (_, gone) = self._kept.popitem(last=False)
+            self._characters -= gone

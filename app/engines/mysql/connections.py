@@ -11,6 +11,7 @@ from typing import Any
 import aiomysql
 from pymysql.constants import CLIENT
 
+from app.engines.answers import MOST_OCTETS, TENANT_OCTETS, AnswerTooLarge
 from app.engines.base import AdminAddress
 from app.engines.mysql.errors import translated, translated_login
 from app.engines.mysql.flavours import Flavour, flavour_of
@@ -23,6 +24,8 @@ POOL_SIZE = 8
 IDLE_SECONDS = 60
 
 _QUIT = b"\x01\x00\x00\x00\x01"
+_KEPT_OCTETS = 64 * 1024
+"""Of a packet that is thrown away: enough to tell a row from an error or an end."""
 
 
 def _opportunistic() -> ssl.SSLContext:
@@ -42,10 +45,22 @@ class _Cursor(aiomysql.Cursor):  # type: ignore[misc]  # the driver is untyped
         """No second query for the warnings of a first: `IF EXISTS` warns by design."""
 
 
-class Connection(aiomysql.Connection):  # type: ignore[misc]  # the driver is untyped
-    """One statement an answer, TLS where the server has it, and every wait bounded."""
+class _StreamCursor(aiomysql.SSCursor):  # type: ignore[misc]  # the driver is untyped
+    """Rows one by one. A cut connection leaves nothing to finish."""
 
-    def __init__(self, **options: Any) -> None:
+    async def _show_warnings(self, conn: Any) -> None:
+        """No second query for the warnings of a first, which the driver would print: they may quote a statement."""
+
+
+class Connection(aiomysql.Connection):  # type: ignore[misc]  # the driver is untyped
+    """One statement an answer, TLS where the server has it, and every wait and every answer bounded."""
+
+    _received = 0
+    _discarding = False
+
+    def __init__(self, *, most_octets: int = MOST_OCTETS, **options: Any) -> None:
+        """A statement's answer has `most_octets` at the most."""
+        self.most_octets = most_octets
         super().__init__(autocommit=True, charset="utf8mb4", cursorclass=_Cursor, ssl=_OPPORTUNISTIC, **options)
         # The driver switches it on and has no option for it: a value that escapes its quotes could then
         # begin a statement of its own.
@@ -68,6 +83,29 @@ class Connection(aiomysql.Connection):  # type: ignore[misc]  # the driver is un
         if not self.server_capabilities & CLIENT.SSL:
             self._ssl_context = None
             self.client_flag &= ~CLIENT.SSL
+
+    async def _execute_command(self, command: int, sql: str | bytes) -> None:
+        self._received = 0
+        await super()._execute_command(command, sql)
+
+    async def _read_bytes(self, num_bytes: int) -> bytes:
+        """The driver joins a row's packets before it looks at one of them, so they are counted before they are read.
+        Raises `AnswerTooLarge`."""
+        if self._discarding and num_bytes > _KEPT_OCTETS:
+            return await self._read_beginning(num_bytes)
+        self._received += 0 if self._discarding else num_bytes
+        if self._received > self.most_octets:
+            self.close()
+            raise AnswerTooLarge(self.most_octets)
+        octets: bytes = await super()._read_bytes(num_bytes)
+        return octets
+
+    async def _read_beginning(self, num_bytes: int) -> bytes:
+        kept: bytes = await super()._read_bytes(_KEPT_OCTETS)
+        left = num_bytes - _KEPT_OCTETS
+        while left:
+            left -= len(await super()._read_bytes(min(left, _KEPT_OCTETS)))
+        return kept
 
     @property
     def flavour(self) -> Flavour:
@@ -99,6 +137,37 @@ class Connection(aiomysql.Connection):  # type: ignore[misc]  # the driver is un
         async with asyncio.timeout(STATEMENT_SECONDS), self.cursor() as cursor:
             await cursor.execute(statement, values or None)
             return list(await cursor.fetchall())
+
+    async def stream(self, statement: str) -> Any:
+        """A cursor that gives the rows one by one. What isn't read goes with the connection."""
+        cursor = _StreamCursor(self)
+        await cursor.execute(statement)
+        return cursor
+
+    async def discard(self, statement: str) -> int:
+        """Runs a statement of the tenant's and throws its rows away as they come, whatever their number and size.
+        Returns how many it changed, or answered with first."""
+        self._discarding = True
+        try:
+            cursor = await self.stream(statement)
+            if cursor.description is None:
+                return max(0, int(cursor.rowcount))
+            rows = await self._discard_rows()
+            while self._result.has_next:
+                await self._read_query_result(unbuffered=True)
+                await self._discard_rows()
+            return rows
+        finally:
+            self._discarding = False
+
+    async def _discard_rows(self) -> int:
+        result, rows = self._result, 0
+        while result.unbuffered_active:
+            if result._check_packet_is_eof(await self._read_packet()):
+                result.unbuffered_active, result.connection = False, None
+            else:
+                rows += 1
+        return rows
 
 
 class Connections:
@@ -148,7 +217,12 @@ class Connections:
         """The tenant itself in its own database. Raises `LoginRefused`."""
         with translated_login(self.host):
             connection = await Connection.open(
-                host=self._address.host, port=self._address.port, user=name, password=password, db=name
+                host=self._address.host,
+                port=self._address.port,
+                user=name,
+                password=password,
+                db=name,
+                most_octets=TENANT_OCTETS,
             )
         with translated(self.host):
             try:
@@ -166,6 +240,7 @@ class Connections:
                 user=user,
                 password=password,
                 db=database,
+                most_octets=TENANT_OCTETS,
                 use_unicode=False,
                 conv={},
             )

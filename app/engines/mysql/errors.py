@@ -6,6 +6,7 @@ from contextlib import contextmanager
 import pymysql
 
 from app.engines.base import CredentialsRefused, EngineError, HostUnavailable, LoginRefused, TenantFull
+from app.engines.errors import shortened
 
 DUPLICATE_ROW = 1062
 SYNTAX_ERROR = 1064
@@ -90,4 +91,4 @@ def _from_driver(host: str, error: pymysql.MySQLError) -> EngineError:
     # The text of a syntax error quotes the statement, which may hold a password.
     message = "syntax error" if number == SYNTAX_ERROR else str(error.args[1] if len(error.args) > 1 else code)
     kind = HostUnavailable if code in _UNAVAILABLE else EngineError
-    return kind(f"{host}: {message.splitlines()[0]}", code=code)
+    return kind(f"{host}: {shortened((message.splitlines() or [code])[0])}", code=code)

@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
-import aiomysql
 import pymysql
 
 from app.engines import json_values
+from app.engines.answers import AnswerTooLarge
 from app.engines.mysql import described, values
 from app.engines.mysql.connections import CLOSE_SECONDS, Connection
 from app.engines.mysql.flavours import MARIADB
@@ -30,11 +30,6 @@ _SERVER_LOST = {2006, 2013, 2014}
 
 # What statements were judged by: no quotes that stand for names, backslashes that escape.
 _SQL_MODE = "STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION"
-
-
-class _StreamCursor(aiomysql.SSCursor):  # type: ignore[misc]  # the driver is untyped
-    async def _show_warnings(self, conn: Any) -> None:
-        """No second query for the warnings of a first."""
 
 
 async def prepare(connection: Connection, limits: QueryLimits, *, read_only: bool) -> None:
@@ -92,6 +87,7 @@ class MySQLReadSession(_Session, ReadSession):
         self._database = database
 
     async def describe(self, known: Description | None = None) -> Description:
+        self._connection.most_octets = self._limits.most_octets
         with _failing():
             version = await described.version(self._connection, self._database)
             if known is not None and known.version == version:
@@ -100,11 +96,11 @@ class MySQLReadSession(_Session, ReadSession):
             return Description(tables=await described.tables(self._connection, self._database), version=version)
 
     async def read(self, sql: str) -> RowsRead:
+        # A row beyond them is never taken in.
+        self._connection.most_octets = self._limits.octets
         with _failing():
             async with self._watched():
-                cursor = _StreamCursor(self._connection)
-                await cursor.execute(sql)
-                read, complete = await self._rows(cursor)
+                read, complete = await self._rows(await self._connection.stream(sql))
                 if complete:
                     return read
             # What is left of the rows is not read to its end: the session goes instead.
@@ -126,18 +122,25 @@ class MySQLReadSession(_Session, ReadSession):
         kinds = [values.described(field) for field in fields]
         columns = [ResultColumn(name, kind) for name, (kind, _) in zip(names, kinds, strict=True)]
         rows: list[dict[str, Any]] = []
+        too_large = f"The first row is larger than {self._limits.octets} octets."
         octets = 0
-        while (raw := await cursor.fetchone()) is not None if fields else False:
-            row = {
-                name: None if value is None else decode(value)
-                for name, (_, decode), value in zip(names, kinds, raw, strict=True)
-            }
-            octets += sum(len(name) + json_values.size(value) for name, value in row.items())
-            if octets > self._limits.octets and not rows:
-                raise QueryFailed(f"The first row is larger than {self._limits.octets} octets.")
-            if octets > self._limits.octets or len(rows) == self._limits.rows:
-                return RowsRead(columns=columns, rows=rows, truncated=True), False
-            rows.append(row)
+        try:
+            while (raw := await cursor.fetchone()) is not None if fields else False:
+                row = {
+                    name: None if value is None else decode(value)
+                    for name, (_, decode), value in zip(names, kinds, raw, strict=True)
+                }
+                octets += sum(len(name) + json_values.size(value) for name, value in row.items())
+                if octets > self._limits.octets and not rows:
+                    raise QueryFailed(too_large)
+                if octets > self._limits.octets or len(rows) == self._limits.rows:
+                    return RowsRead(columns=columns, rows=rows, truncated=True), False
+                rows.append(row)
+        except AnswerTooLarge:
+            # The next row was not even taken in.
+            if not rows:
+                raise QueryFailed(too_large) from None
+            return RowsRead(columns=columns, rows=rows, truncated=True), False
         return RowsRead(columns=columns, rows=rows, truncated=False), True
 
 
@@ -154,9 +157,8 @@ class MySQLWriteSession(_Session, WriteSession):
         return len(statements)
 
     async def _one(self, sql: str) -> int:
-        async with self._watched(), self._connection.cursor() as cursor:
-            await cursor.execute(f"{QUESTION_MARK} {sql}")
-            return max(0, int(cursor.rowcount))
+        async with self._watched():
+            return await self._connection.discard(f"{QUESTION_MARK} {sql}")
 
 
 def _name(field: Any) -> str:
@@ -174,6 +176,8 @@ def _failing(executed: int = 0) -> Iterator[None]:
         lost = number in _SERVER_LOST or not number
         message = str(error.args[1]) if len(error.args) > 1 else "The connection was lost."
         raise QueryFailed(message, code=str(number or ""), executed=executed, certain=not lost) from error
+    except AnswerTooLarge as error:
+        raise QueryFailed(str(error), executed=executed) from error
     except TimeoutError:
         message = "Query execution was interrupted: the time limit was exceeded"
         raise QueryFailed(message, code="3024", executed=executed) from None

@@ -4,9 +4,7 @@ import asyncio
 import re
 import secrets
 import time
-from typing import Any
 
-import aiomysql
 import pymysql
 
 from app.engines.errors import EngineError, HostUnavailable, StatementFailed, StatementUncertain
@@ -45,14 +43,6 @@ _WANTS_DATA = {
 _NULL = 1048
 """Where a column takes none. In a statement that looks something up, what it looks for may be missing."""
 _LOOKS_UP = re.compile(r"\bSELECT\b|@", re.IGNORECASE)
-_FETCHED_AT_ONCE = 1000
-
-
-class _Rows(aiomysql.SSCursor):  # type: ignore[misc]  # the driver is untyped
-    """Throws rows away as they come: a script may select more than fits."""
-
-    async def _show_warnings(self, conn: Any) -> None:
-        """The driver would print them, and they may quote what is in a statement."""
 
 
 class MySQLScript(ScriptSession):
@@ -105,7 +95,7 @@ class MySQLScript(ScriptSession):
     async def _answered(self, statement: str, seconds: float) -> int | None:
         try:
             async with asyncio.timeout(seconds):
-                return await self._run(statement)
+                return await self._connection.discard(statement)
         except TimeoutError as error:
             self._connection.close()
             raise StatementUncertain(f"the statement took longer than {seconds:.0f} s and was stopped") from error
@@ -119,20 +109,6 @@ class MySQLScript(ScriptSession):
 
     async def roll_back(self, *, checked: bool) -> None:
         raise NotImplementedError
-
-    async def _run(self, statement: str) -> int | None:
-        async with self._connection.cursor(_Rows) as cursor:
-            await cursor.execute(statement)
-            if cursor.description is None:
-                changed: int = cursor.rowcount
-                return changed
-            rows = 0
-            while found := await cursor.fetchmany(_FETCHED_AT_ONCE):
-                rows += len(found)
-            while await cursor.nextset():
-                while await cursor.fetchmany(_FETCHED_AT_ONCE):
-                    pass
-            return rows
 
     def _refusal(self, error: pymysql.MySQLError, statement: str) -> EngineError:
         number = error.args[0] if error.args and isinstance(error.args[0], int) else 0

@@ -11,6 +11,7 @@ from app.engines.base import AdminAddress
 from app.engines.naming import check_name
 from app.engines.postgres.encryption import Encryption
 from app.engines.postgres.errors import translated, translated_login
+from app.engines.postgres.wire import metered
 
 CONNECT_SECONDS = 3
 STATEMENT_SECONDS = 60
@@ -33,7 +34,20 @@ _ADMIN_SETTINGS = {
 }
 
 
-class _AdminConnection(asyncpg.Connection):  # type: ignore[misc]  # the driver is untyped
+class _Connection(asyncpg.Connection):  # type: ignore[misc]  # the driver is untyped
+    """Each statement's answer is bounded."""
+
+    async def execute(self, *args: Any, **options: Any) -> str:
+        metered(self).begin()
+        status: str = await super().execute(*args, **options)
+        return status
+
+    async def _execute(self, *args: Any, **options: Any) -> Any:
+        metered(self).begin()
+        return await super()._execute(*args, **options)
+
+
+class _AdminConnection(_Connection):
     def get_reset_query(self) -> str:
         """What the pool sends at release. The driver's own also undoes what these sessions never do."""
         return "SELECT pg_advisory_unlock_all()"
@@ -134,7 +148,7 @@ class Connections:
             return self._pool
 
     async def _connect(self, **overrides: Any) -> Any:
-        return await self._encryption.connect(**{**self.target(), **overrides})
+        return await self._encryption.connect(**{**self.target(), "connection_class": _Connection, **overrides})
 
     def target(self) -> dict[str, Any]:
         """What `asyncpg.connect` needs to come in as the administrator."""

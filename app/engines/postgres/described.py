@@ -5,28 +5,43 @@ from typing import Any
 import asyncpg
 
 from app.engines.naming import literal
-from app.engines.querying import ColumnInfo, Reference, TableInfo
+from app.engines.querying import (
+    MOST_COLUMNS,
+    MOST_COMMENT,
+    MOST_KEYS,
+    MOST_TABLES,
+    MOST_TYPE,
+    ColumnInfo,
+    Reference,
+    TableInfo,
+)
 
-_MOST_COLUMNS = 20_000
-
-_COLUMNS = f"""
+_TABLES = f"""
 SELECT c.oid, n.nspname::text AS schema, c.relname::text AS name, c.relkind IN ('v', 'm') AS is_view,
-       t.description AS comment, a.attnum, a.attname::text AS column, format_type(a.atttypid, a.atttypmod) AS type,
-       a.attnotnull AS required, d.description AS column_comment
+       left(t.description, {MOST_COMMENT}) AS comment
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
 LEFT JOIN pg_description t ON t.objoid = c.oid AND t.classoid = 'pg_class'::regclass AND t.objsubid = 0
-LEFT JOIN pg_description d ON d.objoid = c.oid AND d.classoid = 'pg_class'::regclass AND d.objsubid = a.attnum
 WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition
   AND n.nspname <> 'information_schema' AND NOT starts_with(n.nspname, 'pg_')
-ORDER BY c.oid, a.attnum LIMIT {_MOST_COLUMNS}
-"""  # noqa: S608 - a number of ours
+ORDER BY c.oid LIMIT {MOST_TABLES}
+"""  # noqa: S608 - numbers of ours
+_COLUMNS = f"""
+WITH tables AS ({_TABLES})
+SELECT a.attrelid, a.attnum, a.attname::text AS name, left(format_type(a.atttypid, a.atttypmod), {MOST_TYPE}) AS type,
+       a.attnotnull AS required, left(d.description, {MOST_COMMENT}) AS comment
+FROM pg_attribute a
+LEFT JOIN pg_description d ON d.objoid = a.attrelid AND d.classoid = 'pg_class'::regclass AND d.objsubid = a.attnum
+WHERE a.attrelid IN (SELECT oid FROM tables) AND a.attnum > 0 AND NOT a.attisdropped
+ORDER BY a.attrelid, a.attnum LIMIT {MOST_COLUMNS}
+"""  # noqa: S608 - numbers of ours
 # Lists of numbers as text: the driver would first ask the server what an array of smallint is.
-_KEYS = """
+_KEYS = f"""
+WITH tables AS ({_TABLES})
 SELECT conrelid, contype::text, array_to_string(conkey, ' ') AS columns, confrelid,
        array_to_string(confkey, ' ') AS targets
-FROM pg_constraint WHERE contype IN ('p', 'f')
-"""
+FROM pg_constraint WHERE contype IN ('p', 'f') AND conrelid IN (SELECT oid FROM tables)
+ORDER BY conrelid, oid LIMIT {MOST_KEYS}
+"""  # noqa: S608 - numbers of ours
 # A change of a catalog's row gives it another xmin, higher than all before. Oids from here on are not the system's own.
 _ROWS = " UNION ALL ".join(
     f"SELECT xmin FROM {catalog} WHERE {oid} >= 16384"  # noqa: S608 - names of ours
@@ -59,32 +74,42 @@ async def is_still(connection: Any, known: str) -> bool:
 
 
 async def tables(connection: Any) -> list[TableInfo]:
-    """In the order in which they were made."""
-    found: dict[int, TableInfo] = {}
-    names: dict[tuple[int, int], str] = {}
-    for row in await connection.fetch(_COLUMNS):
-        table = found.get(row["oid"])
-        if table is None:
-            table = found[row["oid"]] = TableInfo(
-                schema=row["schema"], name=row["name"], is_view=row["is_view"], comment=row["comment"], columns=[]
-            )
-        names[row["oid"], row["attnum"]] = row["column"]
-        table.columns.append(
-            ColumnInfo(name=row["column"], type=row["type"], required=row["required"], comment=row["column_comment"])
+    """In the order in which they were made. What is beyond the bounds is left out, be it in the middle of a table."""
+    found = {
+        row["oid"]: TableInfo(
+            schema=row["schema"], name=row["name"], is_view=row["is_view"], comment=row["comment"], columns=[]
         )
-    if found:
+        for row in await connection.fetch(_TABLES)
+    }
+    names: dict[tuple[int, int], str] = {}
+    for row in await connection.fetch(_COLUMNS) if found else ():
+        table = found.get(row["attrelid"])
+        if table is not None:
+            names[row["attrelid"], row["attnum"]] = row["name"]
+            table.columns.append(
+                ColumnInfo(name=row["name"], type=row["type"], required=row["required"], comment=row["comment"])
+            )
+    if names:
         await _add_keys(connection, found, names)
-    return list(found.values())
+    return [table for table in found.values() if table.columns]
 
 
 async def _add_keys(connection: Any, found: dict[int, TableInfo], names: dict[tuple[int, int], str]) -> None:
     for row in await connection.fetch(_KEYS):
         table, target = found.get(row["conrelid"]), found.get(row["confrelid"])
-        if table is None:
+        columns = _named(names, row["conrelid"], row["columns"])
+        if table is None or columns is None:
             continue
-        columns = tuple(names[row["conrelid"], int(number)] for number in row["columns"].split())
         if row["contype"] == "p":
             table.primary_key = columns
         elif target is not None:
-            targets = tuple(names[row["confrelid"], int(number)] for number in row["targets"].split())
-            table.references.append(Reference(columns=columns, table=target.key, target_columns=targets))
+            targets = _named(names, row["confrelid"], row["targets"])
+            if targets is not None:
+                table.references.append(Reference(columns=columns, table=target.key, target_columns=targets))
+
+
+def _named(names: dict[tuple[int, int], str], table: int, numbers: str) -> tuple[str, ...] | None:
+    """None where one of the columns was left out."""
+    found = [names.get((table, int(number))) for number in numbers.split()]
+    named = tuple(name for name in found if name is not None)
+    return named if len(named) == len(found) else None

@@ -6,6 +6,8 @@ from contextlib import contextmanager
 import asyncpg
 
 from app.engines.base import CredentialsRefused, EngineError, HostUnavailable, LoginRefused, TenantFull
+from app.engines.errors import shortened
+from app.engines.postgres.wire import too_large
 
 _UNAVAILABLE = {
     "53100",  # disk full
@@ -60,12 +62,15 @@ def translated_login(host: str) -> Iterator[None]:
 
 
 def _from_server(host: str, error: asyncpg.PostgresError) -> EngineError:
+    cut = too_large(error)
+    if cut is not None:
+        return EngineError(f"{host}: {cut}")
     code: str | None = getattr(error, "sqlstate", None)
     lost = isinstance(error, asyncpg.PostgresConnectionError)
     kind = HostUnavailable if lost or code in _UNAVAILABLE else EngineError
     # The primary message alone: DETAIL may quote values.
     message = str(error.args[0]) if error.args else type(error).__name__
-    return kind(f"{host}: {message.splitlines()[0]}", code=code)
+    return kind(f"{host}: {shortened((message.splitlines() or [type(error).__name__])[0])}", code=code)
 
 
 def _reason(error: Exception) -> str:

@@ -10,7 +10,7 @@ import asyncpg
 from app.engines import json_values
 from app.engines.postgres import described, values
 from app.engines.postgres.connections import CLOSE_SECONDS
-from app.engines.postgres.wire import Meter, metered
+from app.engines.postgres.wire import metered, too_large
 from app.engines.querying import (
     Description,
     QueryFailed,
@@ -52,6 +52,7 @@ class PostgresReadSession(ReadSession):
         self._limits = limits
 
     async def describe(self, known: Description | None = None) -> Description:
+        metered(self._connection).begin(self._limits.most_octets)
         with _failing():
             if known is not None and await described.is_still(self._connection, known.version):
                 return known
@@ -60,9 +61,8 @@ class PostgresReadSession(ReadSession):
             return Description(tables=await described.tables(self._connection), version=version)
 
     async def read(self, sql: str) -> RowsRead:
-        meter = metered(self._connection)
-        meter.most = self._limits.most_octets
-        with _failing(meter):
+        metered(self._connection).begin(self._limits.most_octets)
+        with _failing():
             async with _bounded(self._limits):
                 # It ends with the session: there is nothing to commit.
                 await self._connection.execute("BEGIN READ ONLY")
@@ -133,9 +133,8 @@ class PostgresWriteSession(WriteSession):
 
     async def _run(self, statements: Sequence[str]) -> int:
         """All or none, in one transaction. Returns the rows that the last one changed."""
-        meter = metered(self._connection)
-        meter.most = self._limits.most_octets
-        with _failing(meter) as progress:
+        metered(self._connection).begin(self._limits.most_octets)
+        with _failing() as progress:
             async with _bounded(self._limits):
                 transaction = self._connection.transaction()
                 await transaction.start()
@@ -155,13 +154,15 @@ class _Progress:
 
 
 @contextmanager
-def _failing(meter: Meter | None = None) -> Iterator[_Progress]:
+def _failing() -> Iterator[_Progress]:
     """The engine's own words in place of the driver's exceptions."""
     progress = _Progress()
     try:
         yield progress
     except asyncpg.PostgresError as error:
-        _check(meter, error)
+        cut = too_large(error)
+        if cut is not None:
+            raise QueryFailed(str(cut)) from error
         lost = isinstance(error, asyncpg.PostgresConnectionError)
         raise QueryFailed(
             str(error.args[0]), code=error.sqlstate, certain=not (lost and progress.committing)
@@ -169,14 +170,7 @@ def _failing(meter: Meter | None = None) -> Iterator[_Progress]:
     except TimeoutError:
         raise QueryFailed("canceling statement due to statement timeout", code="57014") from None
     except (OSError, asyncpg.InterfaceError, asyncpg.InternalClientError) as error:
-        _check(meter, error)
         raise QueryFailed("The connection was lost.", certain=not progress.committing) from error
-
-
-def _check(meter: Meter | None, error: Exception) -> None:
-    """A line that we cut ourselves shows as one that was lost. Raises `QueryFailed`."""
-    if meter is not None and meter.exceeded:
-        raise QueryFailed(f"The answer is larger than {meter.most} octets.") from error
 
 
 @asynccontextmanager

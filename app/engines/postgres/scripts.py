@@ -10,12 +10,15 @@ from typing import Any
 import asyncpg
 
 from app.engines.errors import EngineError, HostUnavailable, StatementFailed, StatementUncertain
+from app.engines.postgres.wire import metered, too_large
 from app.engines.scripts import ScriptEnd, ScriptSession
 
 LOCK_SECONDS = 10
 END_SECONDS = 20
 CLOSE_SECONDS = 1
 POLL_SECONDS = 0.05
+_MOST_OCTETS = 16 * 1024 * 1024
+"""Of what the server says beside rows: an error may quote the statements of all functions around it."""
 
 _SETTINGS = {
     # Every tenant sees it in pg_stat_activity.
@@ -52,6 +55,9 @@ class PostgresScript(ScriptSession):
         self._connection = connection
         self._admin = admin
         self._transaction = ""
+        self._meter = metered(connection)
+        self._meter.begin(_MOST_OCTETS)
+        self._meter.discard_rows(discarding=False)
 
     async def begin(self) -> str:
         self._check_reading()
@@ -104,6 +110,14 @@ class PostgresScript(ScriptSession):
             raise StatementUncertain("the script ended the transaction that it runs in")
 
     async def _execute(self, statement: str, seconds: float) -> str:
+        # The driver would take in a row of a gigabyte as a whole before throwing it away.
+        self._meter.discard_rows(discarding=True)
+        try:
+            return await self._run(statement, seconds)
+        finally:
+            self._meter.discard_rows(discarding=False)
+
+    async def _run(self, statement: str, seconds: float) -> str:
         with self._translated(seconds):
             status: str = await self._connection.execute(statement, timeout=seconds)
         return status
@@ -120,6 +134,9 @@ class PostgresScript(ScriptSession):
             raise HostUnavailable("the session was lost") from error
 
     def _refusal(self, error: asyncpg.PostgresError) -> EngineError:
+        cut = too_large(error)
+        if cut is not None:
+            return StatementFailed(str(cut))
         code: str | None = getattr(error, "sqlstate", None)
         lost = isinstance(error, asyncpg.PostgresConnectionError) or (code or "").startswith("57P")
         if lost or self._connection.is_closed():

@@ -1,33 +1,61 @@
-"""A bound on what one statement may send us: rows are held in memory, and one row may be a gigabyte."""
+"""A bound on what one statement may send us: rows are held in memory, and one row may be a gigabyte.
+
+The driver takes in a message as a whole before it looks at it, so its octets are counted before it gets them.
+"""
 
 import asyncio
 from typing import Any
 
+from app.engines.answers import MOST_OCTETS, AnswerTooLarge
+
+_HEAD = 5
+"""The kind of a message in one octet, and its length in four (PostgreSQL, frontend/backend protocol, 54.7)."""
+_DATA_ROW, _NOTICE, _COPY_DATA = b"DNd"
+_DISCARDED = frozenset((_DATA_ROW, _NOTICE, _COPY_DATA))
+
 
 class Meter(asyncio.Protocol):
-    """Stands between a connection's transport and the driver, counts, and cuts the line at `most` octets."""
+    """Stands between a connection's transport and the driver, counts, and cuts the line where an answer has more than
+    `most` octets: the driver then raises a lost connection, caused by `AnswerTooLarge`."""
 
     def __init__(self, transport: Any, inner: Any) -> None:
         self._transport = transport
         self._inner = inner
-        self.most: int | None = None
-        self.received = 0
-        self.exceeded = False
+        self._most = MOST_OCTETS
+        self._received = 0
+        self._exceeded = False
+        self._filter: _Filter | None = None
+
+    def begin(self, most: int | None = None) -> None:
+        """Counts anew for the next statement, up to `most` from now on."""
+        self._received = 0
+        self._most = self._most if most is None else most
+
+    def discard_rows(self, *, discarding: bool) -> None:
+        """Whether rows and notices are thrown away as they come, without being counted. First called before a session's
+        first statement: from then on the messages are told apart."""
+        if self._filter is None:
+            self._filter = _Filter()
+        self._filter.discarding = discarding
 
     def data_received(self, data: bytes) -> None:
-        self.received += len(data)
-        if self.most is not None and self.received > self.most:
-            self.exceeded = True
-            self._transport.abort()
+        if self._exceeded:
             return
-        self._inner.data_received(data)
+        if self._filter is not None:
+            data = self._filter.kept(data)
+        self._received += len(data)
+        if self._received > self._most:
+            self._exceeded = True
+            self._transport.abort()
+        elif data:
+            self._inner.data_received(data)
 
     def eof_received(self) -> bool | None:
         answer: bool | None = self._inner.eof_received()
         return answer
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._inner.connection_lost(exc)
+        self._inner.connection_lost(AnswerTooLarge(self._most) if self._exceeded else exc)
 
     def pause_writing(self) -> None:
         self._inner.pause_writing()
@@ -36,9 +64,54 @@ class Meter(asyncio.Protocol):
         self._inner.resume_writing()
 
 
+class _Filter:
+    """Tells messages apart in a stream that may be cut anywhere."""
+
+    def __init__(self) -> None:
+        self.discarding = False
+        self._head = b""
+        self._left = 0
+        self._dropped = False
+
+    def kept(self, data: bytes) -> bytes:
+        """Without what is discarded."""
+        parts: list[bytes] = []
+        at = 0
+        while at < len(data):
+            if not self._left:
+                at += self._begin(data[at : at + _HEAD - len(self._head)], parts)
+                continue
+            end = min(at + self._left, len(data))
+            if not self._dropped:
+                parts.append(data[at:end])
+            self._left -= end - at
+            at = end
+        return b"".join(parts)
+
+    def _begin(self, piece: bytes, parts: list[bytes]) -> int:
+        """Takes a piece of a message's head, and returns its length."""
+        self._head += piece
+        if len(self._head) == _HEAD:
+            self._left = int.from_bytes(self._head[1:]) - (_HEAD - 1)
+            self._dropped = self.discarding and self._head[0] in _DISCARDED
+            if not self._dropped:
+                parts.append(self._head)
+            self._head = b""
+        return len(piece)
+
+
 def metered(connection: Any) -> Meter:
-    """Puts a meter into an open connection."""
+    """The meter of an open connection, put into it where there is none yet."""
     transport = connection._transport
-    meter = Meter(transport, transport.get_protocol())
+    protocol = transport.get_protocol()
+    if isinstance(protocol, Meter):
+        return protocol
+    meter = Meter(transport, protocol)
     transport.set_protocol(meter)
     return meter
+
+
+def too_large(error: BaseException) -> AnswerTooLarge | None:
+    """Where it was we who cut the connection."""
+    cause = error.__cause__
+    return cause if isinstance(cause, AnswerTooLarge) else None
