@@ -1,5 +1,6 @@
 """Activities that touch tenant engines."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from uuid import UUID
@@ -9,18 +10,26 @@ from temporalio import activity
 from activities.errors import as_failures
 from app.contracts.base import DatabaseStatus
 from app.contracts.engine import EngineActivities, RemnantRef
+from app.core.clock import utc_now
 from app.core.ids import marker
 from app.core.secrets import SecretBox
 from app.databases import access, records
 from app.databases.deletion import begin_destruction
+from app.databases.kept import end_oldest
 from app.databases.lifecycle import NotWanted, activate, begin_remote, expect, record_revoked
 from app.databases.records import DatabaseRecord
+from app.databases.teams import get_team
 from app.databases.tenants import tenant_of
 from app.dispatch.provisionings import UnderWay
-from app.engines.base import EngineAdapter, EngineLimits, NameTaken, Tenant
+from app.engines.base import EngineAdapter, EngineError, EngineLimits, NameTaken, Tenant
 from app.hosts.adapters import Adapters
 from app.hosts.turns import HostTurns
+from app.quotas.usage import record_kept
 from app.store.locks import database_lock
+from app.store.session import transaction
+
+_MEASURING_SECONDS = 10.0
+"""What the size of one database may take."""
 
 
 class EngineActivitiesOnHosts(EngineActivities):
@@ -89,6 +98,7 @@ class EngineActivitiesOnHosts(EngineActivities):
                     async with self._at_work_on(record.host_id) as adapter:
                         await adapter.revoke(tenant_of(record, self._box))
                 await record_revoked(database)
+                await self._weigh(record)
 
     @activity.defn(name="destroy_database")
     async def destroy_database(self, database: UUID) -> None:
@@ -113,6 +123,25 @@ class EngineActivitiesOnHosts(EngineActivities):
                 except NameTaken:
                     # A stranger's: it was the reason to give this place up, and is none of our business.
                     activity.logger.info("the name there is a stranger's; left alone")
+
+    async def _weigh(self, record: DatabaseRecord) -> None:
+        """Measures what is kept, now that nobody writes any more: it counts against what its team may keep. A host
+        that can't say is not waited for."""
+        if record.team_id is None or record.remote_since is None or record.cancelled_provision_jobs:
+            return
+        try:
+            async with asyncio.timeout(_MEASURING_SECONDS), self._at_work_on(record.host_id) as adapter:
+                measured = await adapter.measure([record.engine_name])
+        except (EngineError, TimeoutError) as fault:
+            activity.logger.info("what is kept was not measured: %s", str(fault) or "no answer in time")
+            return
+        async with transaction():
+            # First: it locks the team, which comes before everything that is its own.
+            await get_team(record.team_id, lock=True)
+            # Tenants of MySQL may drop their own database.
+            usage = measured.get(record.engine_name)
+            await record_kept(record.id, usage.storage_bytes if usage else 0, utc_now())
+            await end_oldest(record.team_id)
 
     async def _remove_late_work(self, database: UUID) -> None:
         """An earlier attempt may have lost its lock and worked on, past the destruction."""

@@ -15,6 +15,7 @@ from app.core.errors import CapacityExhausted, InvalidField
 from app.core.ids import engine_name, engine_password, new_uuid
 from app.core.secrets import SecretBox
 from app.databases import records
+from app.databases.kept import check_held
 from app.databases.lifecycle import placement_of
 from app.databases.limits import request_limits
 from app.databases.records import DatabaseRecord
@@ -40,11 +41,12 @@ class Created(msgspec.Struct, frozen=True):
 
 
 async def create(box: SecretBox, principal: Principal, request: CreateDatabase) -> Created:
-    """From the warm pool, or else one that is to be made. Raises `InvalidField`, `PlanLimitExceeded` or
-    `CapacityExhausted`; nothing is made then."""
+    """From the warm pool, or else one that is to be made. Raises `InvalidField`, `PlanLimitExceeded`,
+    `DeletionsPending` or `CapacityExhausted`; nothing is made then."""
     planned = await _plan(principal, request)
     team = await team_for_create(principal, request)
     check_quotas(team.tier, request.plan, request.quotas)
+    await check_held(team)
     started = perf_counter()
     claimed = await claim(wish_of(principal, request, team), DatabaseRecord)
     took = perf_counter() - started

@@ -23,12 +23,16 @@ from app.pool.ready import Found, ReadyMembers
 from app.store.session import fetch
 from app.web.idempotency import Answer, Keeping, Kept
 
+# While deleted databases of the team's are being destroyed, nothing is written: what it holds is to be counted.
 # Whoever claims the member first, the others find its row changed, or about to be, and nothing is written. So it is
 # when its host's row has changed, or the key has a row already, be it one that has expired.
 _CREATE = """
 WITH member AS (
     SELECT m.id FROM databases m JOIN engine_hosts h ON h.id = m.host_id
-    WHERE m.id = $1 AND m.xmin = $2 AND h.xmin = $3 FOR NO KEY UPDATE OF m SKIP LOCKED
+    WHERE m.id = $1 AND m.xmin = $2 AND h.xmin = $3
+      AND NOT EXISTS (SELECT FROM databases WHERE team_id = $11 AND status = 'deleted' AND destroyed_at IS NULL
+                                              AND destroy_at <= now())
+    FOR NO KEY UPDATE OF m SKIP LOCKED
 ), key AS (
     INSERT INTO idempotency_keys
         (user_id, key, fingerprint, resource, response_status, response_sealed, expires_at)
@@ -58,7 +62,8 @@ async def create_at_once(
     keeping: Keeping,
 ) -> Kept | None:
     """None when nothing was done: the pool has no member that is just what is asked for, another create took it, the
-    key has come before, or there is more to do than this. Raises `InvalidField`."""
+    key has come before, the team's deleted databases are to be counted, or there is more to do than this. Raises
+    `InvalidField`."""
     team = asked_team(principal, request)
     # A free team's databases are counted under a lock.
     if team.tier == "free" or request.blueprint_uuid is not UNSET or request.blueprint_variables:

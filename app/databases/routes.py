@@ -13,7 +13,14 @@ from app.auth.principal import Principal
 from app.auth.scopes import Scope
 from app.blueprints.turns import TURNS, size_to_prepare
 from app.contracts.base import DatabaseStatus
-from app.core.errors import CapacityExhausted, InvalidField, NotFound, PlanLimitExceeded, RevocationPending
+from app.core.errors import (
+    CapacityExhausted,
+    DeletionsPending,
+    InvalidField,
+    NotFound,
+    PlanLimitExceeded,
+    RevocationPending,
+)
 from app.databases import creation, service
 from app.databases.created import CreatedDatabase, add_application, created
 from app.databases.examples import (
@@ -63,7 +70,7 @@ class DatabaseController(Controller):
                 ),
             },
             # 404: deleted while the create waited for it.
-            errors=(NotFound, PlanLimitExceeded, CapacityExhausted),
+            errors=(NotFound, PlanLimitExceeded, CapacityExhausted, DeletionsPending),
             body=CreateDatabase,
             example={"name": "orders", "db_type": "postgres", "region": "us-east-1", "plan": "free"},
             idempotent=True,

@@ -101,6 +101,7 @@ class DeletedDatabase(Struct, kw_only=True):
     deleted: bool = True
     cancelled_provision_jobs: int
     destroy_scheduled_at: Moment | None
+    """When the data is destroyed at the latest: earlier where the team deletes more databases than its tier keeps."""
     has_remote_resources: bool
 
 

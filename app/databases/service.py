@@ -10,6 +10,7 @@ from app.core.clock import utc_now
 from app.core.errors import InvalidField, NotFound
 from app.databases import records
 from app.databases.deletion import request_deletion
+from app.databases.kept import end_oldest
 from app.databases.lifecycle import note_deleted
 from app.databases.limits import request_limits
 from app.databases.records import DatabaseRecord
@@ -83,14 +84,19 @@ async def change_quotas(principal: Principal, database: UUID, change: ChangeQuot
 
 
 async def delete(principal: Principal, database: UUID, grace: timedelta) -> Accepted:
-    """Marks it deleted. Access ends when the workflow has revoked it, which the caller waits for. Raises
-    `NotFound`."""
+    """Marks it deleted, and ends the grace of the team's oldest ones beyond what its tier has it keep. Access ends
+    when the workflow has revoked it, which the caller waits for. Raises `NotFound`."""
+    team_id = (await get(principal, database)).team_id
+    assert team_id is not None, "it is one of the caller's teams'"
+    # Before the database, as everything does that counts what a team has.
+    await get_team(team_id, lock=True)
     record = await _owned_for_update(principal, database)
     provisioning = record.status is DatabaseStatus.PROVISIONING
     # A database that never became active holds nothing worth keeping.
     destroy_at = utc_now() if provisioning else utc_now() + grace
     await note_deleted(record, destroy_at=destroy_at, cancelled_jobs=int(provisioning))
     start = await request_deletion(record, destroy_at=destroy_at, cancel_provisioning=provisioning)
+    await end_oldest(team_id)
     return Accepted(subject=str(database), start=start)
 
 

@@ -54,6 +54,21 @@ async def record(samples: Sequence[Sample], at: datetime, *, longest_gap: float)
     )
 
 
+async def record_kept(database_id: int, storage_bytes: int, at: datetime) -> None:
+    """The size of a deleted database, measured when its access had ended. Its hours stay as they were."""
+    await fetch(
+        """
+        INSERT INTO database_usage AS u (database_id, measured_at, storage_bytes, connected, runtime_month)
+        VALUES ($1, $2, $3, false, $4)
+        ON CONFLICT (database_id) DO UPDATE SET storage_bytes = excluded.storage_bytes
+        """,
+        database_id,
+        at,
+        storage_bytes,
+        month_of(at),
+    )
+
+
 def month_of(at: datetime) -> date:
     """The first day of its month. `at` is in UTC."""
     return at.date().replace(day=1)

@@ -11,6 +11,7 @@ import pytest
 from app.core.settings import InvalidSettings
 from app.plans.file import read_plans, use_plans
 from app.plans.plans import PLANS, Quotas, limits_in_force
+from app.plans.tiers import TIER_LIMITS
 from tests.support.service import RunningService
 
 WHOLE = "storage_gb = 1.5\nconnections = 7\nwarning_pct = 60\n"
@@ -18,11 +19,11 @@ WHOLE = "storage_gb = 1.5\nconnections = 7\nwarning_pct = 60\n"
 
 @pytest.fixture
 def built_in() -> Iterator[None]:
-    """The process's plans, put back after the test."""
-    before = dict(PLANS)
+    """The process's plans and tiers, put back after the test."""
+    plans, tiers = dict(PLANS), dict(TIER_LIMITS)
     yield
-    PLANS.clear()
-    PLANS.update(before)
+    PLANS.update(plans)
+    TIER_LIMITS.update(tiers)
 
 
 @pytest.fixture
@@ -41,6 +42,15 @@ def test_what_it_names_takes_the_place_of_the_built_in(built_in: None, written: 
         assert PLANS[plan].runtime_hours == hours
     assert PLANS["launch"] == launch
     assert limits_in_force("free", Quotas(connection_hard_limit=3)).connection_hard_limit == 3
+
+
+def test_of_a_tier_what_is_left_out_stays(built_in: None, written: Path) -> None:
+    before = dict(TIER_LIMITS)
+    written.write_text("[tiers.free]\ndeleted_databases = 9\n")
+    use_plans(written)
+    assert TIER_LIMITS["free"].deleted_databases == 9
+    assert TIER_LIMITS["free"].deleted_storage_gb == before["free"].deleted_storage_gb
+    assert TIER_LIMITS["pro"] == before["pro"]
 
 
 def test_without_a_file_nothing_changes(built_in: None) -> None:
@@ -62,6 +72,10 @@ def test_without_a_file_nothing_changes(built_in: None) -> None:
         (f"[free]\n{WHOLE.replace('7', '0')}", "at `$.connections`"),
         (f"[free]\n{WHOLE.replace('7', '7.5')}", "at `$.connections`"),
         (f"[free]\n{WHOLE.replace('60', '101')}", "at `$.warning_pct`"),
+        ("[tiers.gold]\n", "[tiers.gold]: no such tier; there are free, pro, enterprise"),
+        ("[tiers.free]\nblueprint = 3\n", "[tiers.free]: Object contains unknown field `blueprint`"),
+        ("[tiers.free]\ndeleted_databases = -1\n", "at `$.deleted_databases`"),
+        ("tiers = 3\n", "[tiers]: Expected a table for each tier"),
         ("free = 1\n", "[free]: Expected `object`"),
         ("[free\n", "line 1"),
     ],

@@ -27,6 +27,7 @@
     ├── RateLimitExceeded        429 rate_limit_exceeded
     ├── MonthlyQuotaExceeded     429 monthly_quota_exceeded
     ├── QueryAllowanceExceeded   429 query_allowance_exceeded
+    ├── DeletionsPending         429 deletions_pending
     ├── PingsUnderWay            429 pings_under_way
     ├── InternalError            500 internal_error
     ├── QueryExecutionFailed     500 query_execution_failed
@@ -56,6 +57,7 @@ from app.core.errors.databases import (
     DatabaseNotActive,
     DatabaseNotDeleted,
     DatabaseUnreachable,
+    DeletionsPending,
     PlanLimitExceeded,
     RevocationPending,
 )
@@ -88,6 +90,7 @@ __all__ = [
     "DatabaseNotActive",
     "DatabaseNotDeleted",
     "DatabaseUnreachable",
+    "DeletionsPending",
     "EndpointLimitReached",
     "IdempotencyKeyConflict",
     "IdempotencyKeyInProgress",

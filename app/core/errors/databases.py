@@ -56,6 +56,22 @@ class DatabaseDestroyed(AppError):
         super().__init__("The database's grace period is over; its data is destroyed.")
 
 
+class DeletionsPending(AppError):
+    """The team deleted more databases than its tier has it keep, and those beyond are still being destroyed. A create
+    finds room when they are; nothing was made."""
+
+    code, status = "deletions_pending", 429
+    example_details = MappingProxyType({"deleted_databases": 4, "limit": 3})
+
+    def __init__(self, held: int, limit: int) -> None:
+        """`held` are the deleted databases of which something still lies on a host."""
+        super().__init__(
+            "Deleted databases of this team are still being destroyed. Try again in a moment.",
+            details={"deleted_databases": held, "limit": limit},
+            headers={"Retry-After": "2"},
+        )
+
+
 class RevocationPending(AppError):
     """A deletion was accepted and goes on, but the engine has not ended all access yet."""
 

@@ -1,0 +1,111 @@
+"""What a team holds of databases that it deleted is bounded, on the API alone: nothing is ever destroyed here."""
+
+from typing import Any
+from uuid import UUID
+
+import httpx
+
+from app.plans.tiers import TIER_LIMITS
+from app.store.session import fetch
+from tests.support.answers import body_of, data_of, error_of
+from tests.support.client import Caller
+from tests.support.in_process import LoneApi
+from tests.support.meeting import meet
+from tests.support.moves import make_active
+
+BOUND = TIER_LIMITS["free"].deleted_databases
+KEPT = "SELECT uuid FROM databases WHERE team_id = $1 AND status = 'deleted' AND destroy_at > now() ORDER BY id"
+HELD = "SELECT count(*) FROM databases WHERE team_id = $1 AND destroyed_at IS NULL"
+
+
+async def active(caller: Caller) -> str:
+    """One that its team has; on no host, so that a DELETE waits for nobody."""
+    uuid: str = data_of(await caller.create(), 202)["uuid"]
+    await make_active(uuid)
+    await fetch("UPDATE databases SET remote_since = NULL WHERE uuid = $1", UUID(uuid))
+    return uuid
+
+
+async def delete(caller: Caller, uuid: str) -> None:
+    body_of(await caller.delete(f"/databases/{uuid}"))
+
+
+async def kept(caller: Caller) -> list[str]:
+    return [str(row["uuid"]) for row in await fetch(KEPT, caller.team_id)]
+
+
+def refused(answer: httpx.Response) -> dict[str, Any]:
+    assert answer.headers["Retry-After"].isdigit()
+    details: dict[str, Any] = error_of(answer, 429, "deletions_pending")["details"]
+    return details
+
+
+async def test_beyond_the_bound_the_oldest_goes_and_its_workflow_is_woken(lone: LoneApi) -> None:
+    caller = await lone.caller(tier="free")
+    deleted = []
+    for _ in range(BOUND + 1):
+        deleted.append(await active(caller))
+        await delete(caller, deleted[-1])
+    assert await kept(caller) == deleted[1:]
+    woken = await fetch("SELECT workflow_id, signal FROM workflow_starts WHERE signal IS NOT NULL")
+    assert [tuple(row) for row in woken] == [(f"delete-database/{deleted[0]}", "look_again")]
+
+
+async def test_a_loop_of_creates_and_deletes_holds_one_and_its_bound(lone: LoneApi) -> None:
+    caller = await lone.caller(tier="free")
+    for _ in range(BOUND + 1):
+        await delete(caller, await active(caller))
+    for _ in range(3):
+        assert refused(await caller.create()) == {"deleted_databases": BOUND + 1, "limit": BOUND}
+        assert (await fetch(HELD, caller.team_id))[0]["count"] == BOUND + 1
+    await fetch("UPDATE databases SET destroyed_at = now() WHERE destroy_at <= now()")
+    await active(caller)
+
+
+async def test_creates_that_are_cancelled_count_until_nothing_is_left_of_them(lone: LoneApi) -> None:
+    caller = await lone.caller(tier="free")
+    for _ in range(BOUND + 1):
+        await delete(caller, data_of(await caller.create(), 202)["uuid"])
+    assert refused(await caller.create())["deleted_databases"] == BOUND + 1
+    await fetch("UPDATE databases SET destroyed_at = now()")
+    data_of(await caller.create(), 202)
+
+
+async def test_many_deletes_at_once_keep_just_as_many(lone: LoneApi) -> None:
+    caller = await lone.caller()
+    made = [await active(caller) for _ in range(BOUND + 4)]
+    await fetch("UPDATE teams SET tier = 'free'")
+    answers = await meet(lone.control_dsn, "databases", (caller.delete(f"/databases/{uuid}") for uuid in made))
+    assert [answer.status_code for answer in answers] == [200] * len(made)
+    assert len(await kept(caller)) == BOUND
+
+
+async def test_storage_counts_and_the_last_is_kept_whatever_its_size(lone: LoneApi) -> None:
+    caller = await lone.caller()
+    made = [await active(caller) for _ in range(3)]
+    gigabytes = TIER_LIMITS["pro"].deleted_storage_gb
+    for uuid, share in zip(made, (0.1, 0.8, 0.7), strict=True):
+        await fetch(
+            "INSERT INTO database_usage (database_id, measured_at, storage_bytes, connected, runtime_month)"
+            " SELECT id, now(), $2, false, current_date FROM databases WHERE uuid = $1",
+            UUID(uuid),
+            int(share * gigabytes * 2**30),
+        )
+    await delete(caller, made[0])
+    await delete(caller, made[1])
+    assert await kept(caller) == made[:2]
+    await delete(caller, made[2])
+    assert await kept(caller) == made[2:]
+    assert refused(await caller.create())["deleted_databases"] == 3
+    await fetch("UPDATE databases SET destroyed_at = now() WHERE destroy_at <= now()")
+    await fetch("UPDATE database_usage SET storage_bytes = storage_bytes * 100")
+    await delete(caller, await active(caller))
+    assert len(await kept(caller)) == 1, "the one that was deleted last"
+
+
+async def test_another_team_is_not_concerned(lone: LoneApi) -> None:
+    first, second = await lone.caller(tier="free"), await lone.caller(tier="free")
+    for caller in (first, second):
+        for _ in range(BOUND):
+            await delete(caller, await active(caller))
+    assert [len(await kept(caller)) for caller in (first, second)] == [BOUND, BOUND]
