@@ -1,18 +1,10 @@
-"""Deliveries to webhook endpoints: outgoing HTTP, and what our own database knows of them."""
+"""Deliveries to webhook endpoints: outgoing HTTP."""
 
 from temporalio import activity
 
 from activities.errors import as_failures
-from app.contracts.webhooks import (
-    AttemptOutcome,
-    AttemptRef,
-    DeliveriesPage,
-    DeliveryRecords,
-    WaitingDeliveries,
-    WebhookActivities,
-)
+from app.contracts.webhooks import AttemptOutcome, AttemptRef, WebhookActivities
 from app.webhooks.attempts import Attempts
-from app.webhooks.revocation import list_ended
 
 
 class WebhookActivitiesOverHTTP(WebhookActivities):
@@ -24,11 +16,4 @@ class WebhookActivitiesOverHTTP(WebhookActivities):
     @activity.defn(name="attempt_delivery")
     async def attempt_delivery(self, attempt: AttemptRef) -> AttemptOutcome:
         with as_failures():
-            return await self._attempts.make(attempt)
-
-
-class DeliveryRecordsOnStore(DeliveryRecords):
-    @activity.defn(name="list_ended_deliveries")
-    async def list_ended_deliveries(self, page: DeliveriesPage) -> WaitingDeliveries:
-        with as_failures():
-            return await list_ended(page)
+            return await self._attempts.make_first(attempt)

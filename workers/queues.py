@@ -13,12 +13,11 @@ from activities.pool import PoolActivitiesOnHosts, PoolActivitiesOnStore
 from activities.quotas import QuotaActivitiesOnHosts, QuotaActivitiesOnStore
 from activities.reconcile import HostReconcileActivitiesOnHosts, ReconcileActivitiesOnStore
 from activities.sweep import SweepActivitiesOnStore
-from activities.webhooks import DeliveryRecordsOnStore, WebhookActivitiesOverHTTP
+from activities.webhooks import WebhookActivitiesOverHTTP
 from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
 from app.dispatch.provisionings import UnderWay
-from app.egress.sender import Sender
 from app.hosts.adapters import Adapters
 from app.hosts.turns import AT_ONCE, HostTurns
 from app.sweep.rules import Retention
@@ -32,7 +31,7 @@ class Tools(msgspec.Struct, frozen=True, kw_only=True):
     settings: Settings
     box: SecretBox
     adapters: Adapters
-    sender: Sender
+    attempts: Attempts
     turns: HostTurns = msgspec.field(default_factory=HostTurns)
     under_way: UnderWay = msgspec.field(default_factory=UnderWay)
 
@@ -62,7 +61,6 @@ _CONTROL = Serving(
             )
         ),
         lambda _: ReconcileActivitiesOnStore(),
-        lambda _: DeliveryRecordsOnStore(),
         lambda _: QuotaActivitiesOnStore(),
     ),
     workflows=WORKFLOWS,
@@ -88,13 +86,13 @@ _ENGINE = Serving(
     connections=2 * (2 * AT_ONCE + 2 * AT_ONCE),
 )
 _WEBHOOKS = Serving(
-    parts=(lambda tools: WebhookActivitiesOverHTTP(Attempts(tools.box, tools.sender, tools.settings)),),
+    parts=(lambda tools: WebhookActivitiesOverHTTP(tools.attempts),),
     workflows=WEBHOOK_WORKFLOWS,
     # The sandbox takes a third of a delivery's processor time here. The tests run these workflows inside it.
     sandboxed=False,
-    # Far more than one endpoint may take, so that many that hang at once leave room for the others.
-    steps=400,
-    # Held for single statements, before and after the request.
+    # Only what failed on our own side at first.
+    steps=100,
+    # Held for single statements and short transactions, before and after the request.
     connections=20,
 )
 

@@ -21,7 +21,9 @@ from app.egress.sender import Sender
 from app.hosts.adapters import Adapters
 from app.store.migrate import migrate
 from app.store.session import connected
+from app.webhooks.attempts import Attempts
 from workers.counting import Counting
+from workers.deliveries import WaitingDeliveries
 from workers.heartbeats import Heartbeats
 from workers.log_ids import LogIds
 from workers.metrics import WorkerMetrics
@@ -58,16 +60,18 @@ async def run(settings: Settings, queues: Sequence[str], stop: asyncio.Event) ->
         await migrate()
         client = await _connected_client(settings, metrics.runtime)
         await register_search_attributes(client)
-        tools = Tools(settings=settings, box=box, adapters=Adapters(box), sender=Sender(settings))
+        sender = Sender(settings)
+        stack.push_async_callback(sender.close)
+        tools = Tools(settings=settings, box=box, adapters=Adapters(box), attempts=Attempts(box, sender, settings))
         stack.push_async_callback(tools.adapters.close)
-        stack.push_async_callback(tools.sender.close)
+        stack.push_async_callback(tools.attempts.close)
         for queue in queues:
             await stack.enter_async_context(build_worker(client, queue, tools))
         background = await metrics.serve(client, stack)
         if CONTROL_QUEUE in queues:
             background += [relay(client), keep_schedules(client, settings)]
         if WEBHOOK_QUEUE in queues:
-            background.append(tell(client, settings))
+            background += [tell(client, settings), WaitingDeliveries(tools.attempts, settings).serve()]
         for queue in queues:
             region = engine_region(queue)
             if region is not None:

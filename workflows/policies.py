@@ -120,22 +120,22 @@ def attempt(region: str, summary: str) -> ActivityConfig:
 
 
 def webhook_at_hand(endpoint: int) -> LocalActivityConfig:
-    """A first attempt in the worker that runs the workflow: most are delivered by it, at half the cost."""
+    """A first attempt in the worker that runs the workflow: most are delivered by it, at half the cost. It answers
+    before the workflow task would have to report that it is alive, or goes on without the workflow."""
     return LocalActivityConfig(
         summary=f"attempt 1 to deliver to endpoint {endpoint}",
-        start_to_close_timeout=timedelta(seconds=120),
+        start_to_close_timeout=timedelta(seconds=60),
         retry_policy=RetryPolicy(maximum_attempts=1),
     )
 
 
-def webhook(endpoint: int, spent: int, round_: int) -> ActivityConfig:
-    """One attempt to deliver. First attempts go before retries, and each endpoint has its turn, so that one with a
-    thousand retries doesn't delay another's first attempt. Retried are failures of our own side alone."""
+def webhook(endpoint: int, round_: int) -> ActivityConfig:
+    """The same once it has failed on our own side, which alone is retried. Each endpoint has its turn."""
     return ActivityConfig(
         task_queue=WEBHOOK_QUEUE,
-        summary=f"attempt {spent + 1} to deliver to endpoint {endpoint}",
-        priority=Priority(priority_key=2 if spent == 0 else 4, fairness_key=f"endpoint-{endpoint}"),
-        start_to_close_timeout=timedelta(seconds=120),
+        summary=f"attempt 1 to deliver to endpoint {endpoint}",
+        priority=Priority(priority_key=2, fairness_key=f"endpoint-{endpoint}"),
+        start_to_close_timeout=timedelta(seconds=60),
         heartbeat_timeout=_HEARTBEAT,
         retry_policy=RetryPolicy(
             initial_interval=timedelta(seconds=0.2),

@@ -8,7 +8,6 @@ from workflows.apply_blueprint import ApplyBlueprintWorkflow
 from workflows.apply_limits import ApplyLimitsWorkflow
 from workflows.delete_database import DeleteDatabaseWorkflow
 from workflows.deliver_webhook import DeliverWebhookWorkflow
-from workflows.end_deliveries import EndDeliveriesWorkflow
 from workflows.enforce_quotas import EnforceQuotasWorkflow
 from workflows.provision_database import ProvisionDatabaseWorkflow
 from workflows.reconcile import ReconcileWorkflow
@@ -24,7 +23,6 @@ WORKFLOWS = (
     RefillPoolWorkflow,
     SweepWorkflow,
     ReconcileWorkflow,
-    EndDeliveriesWorkflow,
     ApplyBlueprintWorkflow,
     EnforceQuotasWorkflow,
 )

@@ -10,6 +10,7 @@ from app.cli.check import check
 from app.cli.databases import databases
 from app.cli.hosts import hosts
 from app.cli.pool import pool
+from app.cli.webhooks import webhooks
 from app.cli.workflows import workflows
 from app.core.leaving import run_and_leave
 from app.local.__main__ import main as run_stack
@@ -27,7 +28,7 @@ def up() -> None:
     sys.exit(run_stack())
 
 
-for command in (users, keys, teams, databases, hosts, pool, blueprints, workflows, check):
+for command in (users, keys, teams, databases, hosts, pool, blueprints, webhooks, workflows, check):
     main.add_command(command)
 
 

@@ -66,10 +66,6 @@ def delivery_workflow_id(event: UUID | str, endpoint: int, round_: int = 0) -> s
     return f"deliver-webhook/{event}/{endpoint}" + (f"/{round_}" if round_ else "")
 
 
-def end_deliveries_workflow_id(endpoint: int) -> str:
-    return f"end-deliveries/{endpoint}"
-
-
 def revived_workflow_id(workflow_id: str, revival: UUID) -> str:
     """Of a workflow that is begun anew because nothing works on the first any more."""
     return f"{workflow_id}/again/{revival}"

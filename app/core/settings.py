@@ -87,6 +87,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Of an attempt to deliver a webhook, from looking up the name to the answer."""
     webhook_concurrency: int = 8
     """Attempts at once for one endpoint, in one worker."""
+    webhook_probe_seconds: float = 5
+    """How long a receiver that hangs is first left alone; each time twice as long."""
+    webhook_longest_probe_seconds: float = 300
+    """How long at most."""
     webhook_secret_overlap_seconds: float = 86_400
     """How long a signing secret that was replaced signs beside the new one."""
     quota_interval_seconds: float = 60
@@ -184,6 +188,8 @@ _POSITIVE = {
     "webhook_timeout_seconds",
     "webhook_concurrency",
     "webhook_endpoints_per_team",
+    "webhook_probe_seconds",
+    "webhook_longest_probe_seconds",
     "quota_interval_seconds",
     "refill_interval_seconds",
     "pool_max_age_seconds",

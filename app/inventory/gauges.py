@@ -136,6 +136,20 @@ _GAUGES = (
         help="Deliveries that are not over.",
         sql="SELECT count(*) AS value FROM webhook_deliveries WHERE status = 'pending'",
     ),
+    _Gauge(
+        name="headwater_webhook_deliveries_waiting",
+        help="Those that wait as rows, by reason: `receiver` hangs, `schedule` (a retry), `turn` (due).",
+        # Also where none waits, so that an alert has something to look at.
+        sql="SELECT r.reason, (SELECT count(*) FROM webhook_deliveries d JOIN webhook_endpoints w"
+        " ON w.id = d.endpoint_id WHERE d.waiting AND r.reason = CASE WHEN w.circuit_until IS NOT NULL THEN 'receiver'"
+        " WHEN d.next_attempt_at > now() THEN 'schedule' ELSE 'turn' END) AS value"
+        " FROM (VALUES ('receiver'), ('schedule'), ('turn')) r (reason)",
+    ),
+    _Gauge(
+        name="headwater_webhook_endpoints_hanging",
+        help="Endpoints whose receiver hangs: it is sent nothing but a probe from time to time.",
+        sql="SELECT count(*) AS value FROM webhook_endpoints WHERE circuit_until IS NOT NULL AND revoked_at IS NULL",
+    ),
 )
 
 _QUERY = _HOSTS + "\nUNION ALL\n".join(

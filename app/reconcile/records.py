@@ -64,12 +64,15 @@ _RULES = (
     WHERE e.dispatched_at < now() - $1::interval AND e.created_at > now() - interval '1 day'
       AND NOT EXISTS (SELECT FROM webhook_deliveries d WHERE d.event_id = e.id AND d.endpoint_id = w.id)
     """,
-    # What waits behind others for its turn is put off from minute to minute, and none of that is a standstill.
+    # What waits for an endpoint is due when that is: one that hangs is probed later, and one with much to take is
+    # served again and again. Neither is a standstill.
     """
-    SELECT 'delivery_stuck' AS rule, webhook_id AS subject,
-           event_type || ' to endpoint ' || endpoint_id || ' was due at ' || next_attempt_at AS detail
-    FROM webhook_deliveries
-    WHERE status = 'pending' AND next_attempt_at < now() - greatest($1::interval, interval '10 minutes')
+    SELECT 'delivery_stuck' AS rule, d.webhook_id AS subject,
+           d.event_type || ' to endpoint ' || d.endpoint_id || ' was due at ' || d.next_attempt_at AS detail
+    FROM webhook_deliveries d JOIN webhook_endpoints w ON w.id = d.endpoint_id
+    WHERE d.status = 'pending' AND d.next_attempt_at < now() - greatest($1::interval, interval '10 minutes')
+      AND (NOT d.waiting OR w.next_attempt_at IS NULL
+           OR coalesce(w.claimed_until, w.next_attempt_at) < now() - greatest($1::interval, interval '10 minutes'))
     """,
     """
     SELECT 'idempotency_key_stuck' AS rule, user_id || '/' || key AS subject,

@@ -15,6 +15,7 @@ from app.reconcile.host_rules import FOREIGN, ORPHAN
 from app.reconcile.hosts import check_hosts, see, unreachable
 from app.reconcile.logins import active, due, try_logins
 from app.reconcile.look import PATIENCE, Host, hosts
+from app.reconcile.lost_deliveries import revive_deliveries
 from app.reconcile.mending import mend, restore_credentials
 from app.reconcile.records import check_records
 from app.reconcile.report import Report, Violation
@@ -45,7 +46,7 @@ async def reconcile_records(client: Client) -> Reconciled:
     """The rules over our own records; then new workflows for what nothing works on any more."""
     violations = await check_records(PATIENCE)
     await findings.write(None, violations, {})
-    return _told(violations, await revive(client))
+    return _told(violations, [*await revive(client), *await revive_deliveries(client)])
 
 
 async def reconcile_host(box: SecretBox, adapters: Adapters, ref: HostRef, orphan_age: timedelta | None) -> Reconciled:

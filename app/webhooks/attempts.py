@@ -1,33 +1,46 @@
 """One attempt of a delivery: whether it is to be made, the request, and its record. Safe to repeat at any point.
 
 A process that dies between the request and its record sends again, under the same `webhook-id`: at least once, never
-zero. An attempt that was recorded, with its answer lost, is not made again.
+zero. An attempt that was recorded, with its answer lost, is not made again. What can't be sent now, and what is to be
+sent again later, waits as a row (`app.webhooks.waiting`).
 """
 
+import asyncio
 import random
 from datetime import datetime, timedelta
 from time import time
 from uuid import UUID
 
 import msgspec
+import structlog
 
 from app.contracts.webhooks import AttemptOutcome, AttemptRef, DeliveryStatus
 from app.core.clock import utc_now
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
 from app.egress.sender import Answer, Sender
-from app.store.session import fetch, fetch_one
-from app.webhooks import circuit
+from app.store.session import fetch, fetch_one, transaction
+from app.webhooks import waiting
+from app.webhooks.circuit import Circuit, is_broken, is_known_well
 from app.webhooks.gate import Gate, NoRoom
 from app.webhooks.records import party_of, secret_place
 from app.webhooks.signing import signed_headers
+from app.webhooks.waiting import WaitingDelivery
 
 _JITTER = 0.2
 _SLACK = timedelta(hours=1)
 """By how much a broken circuit may lengthen the schedule, beyond its own length."""
-_MOST_AT_HAND = 40
-"""Within workflows' own tasks, of which a worker has a hundred. So many are only under way where receivers hang."""
+_FIRST_AT_ONCE = 40
+"""First attempts, within workflows' own tasks, of which a worker has a hundred."""
+_FIRST_SECONDS = 1.0
+"""How long a workflow's task waits for a first attempt: less than after which it would have to report to Temporal."""
+_FIRST_PATIENCE_SECONDS, _PATIENCE_SECONDS = 0.25, 5.0
+"""How long an attempt waits for room: a first one, which holds a workflow's task, and one of a delivery that waits."""
+_HOLD_SECONDS = 30.0
+"""Beyond an attempt's own time: when another is made in place of one whose process died."""
 REVOKED = "The endpoint is revoked."
+
+log = structlog.get_logger(__name__)
 
 
 class _Due(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,6 +52,7 @@ class _Due(msgspec.Struct, frozen=True, kw_only=True):
     team_id: int
     event_type: str
     status: DeliveryStatus
+    waiting: bool
     round: int
     spent: int
     round_started_at: datetime
@@ -48,7 +62,6 @@ class _Due(msgspec.Struct, frozen=True, kw_only=True):
     url: str
     revoked: bool
     slow_failures: int
-    circuit_open: bool
     last_success_at: datetime | None
     secret_ids: list[UUID]
     secrets_sealed: list[bytes]
@@ -70,56 +83,126 @@ class Attempts:
         self._sender = sender
         self._schedule = settings.webhook_retry_schedule
         self._lifetime = timedelta(seconds=sum(self._schedule) * (1 + _JITTER)) + _SLACK
+        self._hold_seconds = settings.webhook_timeout_seconds + _HOLD_SECONDS
+        self._circuit = Circuit(settings)
         self._gate = Gate(settings.webhook_concurrency)
-        self._at_hand = 0
+        self._waited_for = 0
+        self._unattended: set[asyncio.Task[AttemptOutcome]] = set()
+        self.changed = asyncio.Event()
+        """Set when something has begun to wait that is due."""
 
-    async def make(self, attempt: AttemptRef) -> AttemptOutcome:
-        """Sends and records, or tells why not and when to come again."""
+    async def close(self) -> None:
+        """Breaks off what is under way without a workflow: it is made again when its time comes."""
+        for task in self._unattended:
+            task.cancel()
+        await asyncio.gather(*self._unattended, return_exceptions=True)
+
+    async def make_first(self, attempt: AttemptRef) -> AttemptOutcome:
+        """Sends and records; or has the delivery wait, where it can't be sent now. Where the receiver takes its time,
+        the attempt goes on by itself, and the delivery waits in case this process dies."""
         due = await fetch_one(_Due, _DUE, attempt.delivery)
         if due is None or due.round != attempt.round:
-            words = "Its record is gone." if due is None else "It was asked for again; that run goes on with it."
-            return AttemptOutcome(status=DeliveryStatus.FAILED, spent=attempt.spent, words=words)
+            words = "Its record is gone." if due is None else "It was asked for again; that round goes on with it."
+            return AttemptOutcome(status=DeliveryStatus.FAILED, spent=0, words=words)
+        if (ended := await self._ended(due)) is not None:
+            return ended
+        if due.spent or due.waiting:
+            return _begun_before(due)
+        if due.slow_failures:
+            return await self._defer(due, "The receiver kept others waiting lately.")
+        if self._waited_for >= _FIRST_AT_ONCE:
+            return await self._defer(due, "Many other attempts are under way.")
+        self._waited_for += 1
+        try:
+            return await self._begin(due)
+        except NoRoom:
+            return await self._defer(due, "Other attempts for this endpoint or team are under way.")
+        finally:
+            self._waited_for -= 1
+
+    async def make_next(self, delivery: WaitingDelivery, *, probing: bool) -> bool:
+        """The attempt that a waiting delivery is due for; False where nothing can be sent to its endpoint now. With
+        `probing` also where its circuit is broken."""
+        due = await fetch_one(_Due, _DUE, delivery.id)
+        if due is None or (due.round, due.spent, due.waiting) != (delivery.round, delivery.spent, True):
+            return True
+        if await self._ended(due) is not None:
+            return True
+        broken = is_broken(due.slow_failures)
+        if broken and not probing:
+            return False
+        try:
+            await self._send(due, patience=_PATIENCE_SECONDS, probing=broken)
+        except NoRoom:
+            return False
+        return True
+
+    async def _ended(self, due: _Due) -> AttemptOutcome | None:
         if due.status is not DeliveryStatus.PENDING:
             return AttemptOutcome(status=due.status, spent=due.spent, words=due.error_message or "")
         if due.revoked:
             await fetch(_END, due.id, REVOKED)
             return AttemptOutcome(status=DeliveryStatus.FAILED, spent=due.spent, words=REVOKED)
-        if due.spent > attempt.spent:
-            return self._recorded_before(due)
-        if not attempt.at_hand:
-            return await self._send_in_turn(due)
-        if due.slow_failures or self._at_hand >= _MOST_AT_HAND:
-            return AttemptOutcome(status=DeliveryStatus.PENDING, spent=due.spent)
-        self._at_hand += 1
-        try:
-            return await self._send_in_turn(due)
-        finally:
-            self._at_hand -= 1
+        return None
 
-    async def _send_in_turn(self, due: _Due) -> AttemptOutcome:
-        try:
-            return await self._send(due)
-        except NoRoom as full:
-            return await self._postpone(due, full.wait, "other attempts for this endpoint or team are under way")
+    async def _begin(self, due: _Due) -> AttemptOutcome:
+        sending = asyncio.create_task(self._send(due, patience=_FIRST_PATIENCE_SECONDS))
+        self._unattended.add(sending)
+        sending.add_done_callback(self._unattended.discard)
+        done, _ = await asyncio.wait({sending}, timeout=_FIRST_SECONDS)
+        if done:
+            return sending.result()
+        sending.add_done_callback(_log_failure)
+        await waiting.hold(due.id, due.endpoint_id, due.round, due.spent, seconds=self._hold_seconds)
+        words = "The receiver takes its time. The delivery's record says what comes of it."
+        return AttemptOutcome(status=DeliveryStatus.PENDING, spent=due.spent, words=words)
 
-    async def _send(self, due: _Due) -> AttemptOutcome:
-        probing = circuit.is_broken(due.slow_failures) and not self._is_overdue(due)
-        if probing and due.circuit_open:
-            return await self._wait_for_the_probe(due)
-        async with self._gate.entered(due.endpoint_id, due.team_id):
-            if probing and not await circuit.take_probe(due.endpoint_id):
-                return await self._wait_for_the_probe(due)
+    async def _defer(self, due: _Due, why: str) -> AttemptOutcome:
+        """Counts as no attempt."""
+        await waiting.hold(due.id, due.endpoint_id, due.round, due.spent)
+        self.changed.set()
+        words = f"Waits for its endpoint's turn. {why}"
+        return AttemptOutcome(status=DeliveryStatus.PENDING, spent=due.spent, words=words)
+
+    async def _send(self, due: _Due, *, patience: float, probing: bool = False) -> AttemptOutcome:
+        async with self._gate.entered(due.endpoint_id, due.team_id, patience=patience):
             answer = await self._sender.send(due.url, *self._signed(due), party=party_of(due.team_id))
-        outcome = await self._record(due, answer)
-        if not (answer.delivered and circuit.is_known_well(due.slow_failures, due.last_success_at)):
-            await circuit.note(due.endpoint_id, answer, probing=probing)
-        if answer.code is not None:
-            self._gate.reopen(due.endpoint_id)
+        if not answer.delivered:
+            return await self._record_failure(due, answer, probing=probing)
+        outcome = await self._record(due, answer, last=False, wait=0)
+        if not is_known_well(due.slow_failures, due.last_success_at):
+            await self._circuit.note(due.endpoint_id, answer, probing=probing)
         return outcome
 
-    async def _wait_for_the_probe(self, due: _Due) -> AttemptOutcome:
-        wait = self._gate.book(due.endpoint_id, after=circuit.PAUSE_SECONDS)
-        return await self._postpone(due, wait, "the receiver hangs, and is tried with one request at a time")
+    async def _record_failure(self, due: _Due, answer: Answer, *, probing: bool) -> AttemptOutcome:
+        spent = due.spent + 1
+        overdue = is_broken(due.slow_failures) and utc_now() - due.round_started_at > self._lifetime
+        last = spent >= len(self._schedule) or overdue
+        wait = 0.0 if last else max(jittered(self._schedule[spent]), answer.retry_after or 0)
+        async with transaction():
+            await self._circuit.note(due.endpoint_id, answer, probing=probing)
+            if not last:
+                await waiting.announce([due.endpoint_id], wait)
+            outcome = await self._record(due, answer, last=last, wait=wait)
+        if probing and answer.code is None:
+            await waiting.end_overdue(due.endpoint_id, self._lifetime)
+        return outcome
+
+    async def _record(self, due: _Due, answer: Answer, *, last: bool, wait: float) -> AttemptOutcome:
+        rows = await fetch(
+            _RECORD,
+            due.id,
+            answer.code,
+            answer.error,
+            answer.body,
+            round(answer.duration * 1000),
+            due.round,
+            answer.delivered,
+            last,
+            wait,
+        )
+        status = DeliveryStatus(rows[0]["status"]) if rows else DeliveryStatus.FAILED
+        return AttemptOutcome(status=status, spent=due.spent + 1, wait_seconds=wait, words=answer.error or "")
 
     def _signed(self, due: _Due) -> tuple[dict[str, str], bytes]:
         """The headers and the body. Raises `InvalidSecret`."""
@@ -134,50 +217,18 @@ class Attempts:
         )
         return headers, body
 
-    async def _record(self, due: _Due, answer: Answer) -> AttemptOutcome:
-        spent = due.spent + 1
-        last = spent >= len(self._schedule) or self._is_overdue(due)
-        wait = 0.0 if answer.delivered or last else max(self._wait(spent), answer.retry_after or 0)
-        rows = await fetch(
-            _RECORD,
-            due.id,
-            answer.code,
-            answer.error,
-            answer.body,
-            round(answer.duration * 1000),
-            due.round,
-            answer.delivered,
-            last,
-            wait,
-        )
-        status = DeliveryStatus(rows[0]["status"]) if rows else DeliveryStatus.FAILED
-        return AttemptOutcome(status=status, spent=spent, wait_seconds=wait, words=answer.error or "")
 
-    async def _postpone(self, due: _Due, wait: float, why: str) -> AttemptOutcome:
-        """Counts as no attempt, and the rest of the schedule moves with it."""
-        await fetch(
-            "UPDATE webhook_deliveries SET next_attempt_at = now() + make_interval(secs => $3)"
-            " WHERE id = $1 AND round = $2 AND status = 'pending'",
-            due.id,
-            due.round,
-            wait,
-        )
-        return AttemptOutcome(
-            status=DeliveryStatus.PENDING, spent=due.spent, wait_seconds=wait, words=f"Postponed: {why}."
-        )
+def _begun_before(due: _Due) -> AttemptOutcome:
+    """Recorded, or put to wait, with the answer lost."""
+    wait = (due.next_attempt_at - utc_now()).total_seconds() if due.next_attempt_at else 0.0
+    return AttemptOutcome(
+        status=DeliveryStatus.PENDING, spent=due.spent, wait_seconds=max(wait, 0), words=due.error_message or ""
+    )
 
-    def _recorded_before(self, due: _Due) -> AttemptOutcome:
-        wait = (due.next_attempt_at - utc_now()).total_seconds() if due.next_attempt_at else 0.0
-        return AttemptOutcome(
-            status=DeliveryStatus.PENDING, spent=due.spent, wait_seconds=max(wait, 0), words=due.error_message or ""
-        )
 
-    def _wait(self, spent: int) -> float:
-        return jittered(self._schedule[spent])
-
-    def _is_overdue(self, due: _Due) -> bool:
-        """Kept so long by a broken circuit that its schedule would have ended by now: it gets one last attempt."""
-        return circuit.is_broken(due.slow_failures) and utc_now() - due.round_started_at > self._lifetime
+def _log_failure(ended: asyncio.Task[AttemptOutcome]) -> None:
+    if not ended.cancelled() and (fault := ended.exception()) is not None:
+        log.warning("attempt_not_recorded", reason=str(fault) or type(fault).__name__)
 
 
 def jittered(seconds: float) -> float:
@@ -191,10 +242,9 @@ def body_of(payload: str) -> bytes:
 
 
 _DUE = """
-SELECT d.id, d.webhook_id, d.endpoint_id, w.team_id, d.event_type, d.status, d.round, d.spent, d.round_started_at,
-       d.next_attempt_at, d.error_message, coalesce(d.payload, e.payload::text) AS payload, w.url,
+SELECT d.id, d.webhook_id, d.endpoint_id, w.team_id, d.event_type, d.status, d.waiting, d.round, d.spent,
+       d.round_started_at, d.next_attempt_at, d.error_message, coalesce(d.payload, e.payload::text) AS payload, w.url,
        w.revoked_at IS NOT NULL AS revoked, w.slow_failures, w.last_success_at,
-       coalesce(w.circuit_until > now(), false) AS circuit_open,
        ARRAY(SELECT s.uuid FROM webhook_secrets s WHERE s.endpoint_id = w.id
              AND (s.expires_at IS NULL OR s.expires_at > now()) ORDER BY s.id DESC) AS secret_ids,
        ARRAY(SELECT s.secret_sealed FROM webhook_secrets s WHERE s.endpoint_id = w.id
@@ -203,7 +253,8 @@ FROM webhook_deliveries d JOIN webhook_endpoints w ON w.id = d.endpoint_id LEFT 
 WHERE d.id = $1
 """
 _END = """
-UPDATE webhook_deliveries SET status = 'failed', error_message = $2, finished_at = now(), next_attempt_at = NULL
+UPDATE webhook_deliveries SET status = 'failed', waiting = false, error_message = $2, finished_at = now(),
+       next_attempt_at = NULL
 WHERE id = $1 AND status = 'pending'
 """
 # What was asked for again meanwhile keeps its new round; what a revocation ended stays failed, unless it arrived. What
@@ -220,6 +271,7 @@ UPDATE webhook_deliveries SET
     error_message = CASE WHEN status = 'pending' OR $7 THEN $3 ELSE error_message END,
     status = CASE WHEN round <> $6 THEN status WHEN $7 THEN 'delivered'
                   WHEN status = 'pending' AND $8 THEN 'failed' ELSE status END,
+    waiting = CASE WHEN round <> $6 THEN waiting ELSE NOT $7 AND NOT $8 AND status = 'pending' END,
     next_attempt_at = CASE WHEN round <> $6 THEN next_attempt_at
                            WHEN $7 OR $8 OR status <> 'pending' THEN NULL
                            ELSE now() + make_interval(secs => $9) END,

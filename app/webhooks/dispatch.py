@@ -1,4 +1,5 @@
-"""From committed events to deliveries: one for each endpoint that wants it, and the workflow that makes it."""
+"""From committed events to deliveries: one for each endpoint that wants it, and the workflow that makes its first
+attempt. What can't be sent now has no workflow: it waits for its endpoint."""
 
 from uuid import UUID
 
@@ -8,7 +9,8 @@ from app.contracts.queues import delivery_workflow_id
 from app.contracts.webhooks import DeliverWebhook, DeliverWebhookInput
 from app.dispatch.starts import NORMAL, Wish, WorkflowStart, request_starts
 from app.store.session import fetch_all, transaction
-from app.webhooks.attempts import jittered
+from app.webhooks import waiting
+from app.webhooks.circuit import BREAKS_AT
 
 
 class _Event(msgspec.Struct, frozen=True):
@@ -23,6 +25,7 @@ class _Delivery(msgspec.Struct, frozen=True):
     id: int
     endpoint_id: int
     event_id: int
+    waiting: bool
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,25 +37,27 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
 
 async def dispatch(limit: int, *, first_wait: float) -> Batch:
     """One transaction: an event is dispatched when its deliveries and the promises of their workflows are written.
-    `first_wait` is the schedule's first entry, in seconds. Any number of processes may do so side by side."""
+    `first_wait` is the schedule's first entry, in seconds, a fifth more or less. Any number of processes may do so side
+    by side."""
     async with transaction():
         events = {event.id: event for event in await fetch_all(_Event, _TAKE, limit)}
         if not events:
             return Batch(events=0, starts=[])
-        deliveries = await fetch_all(_Delivery, _INSERT, list(events), first_wait)
-        wishes = [_wish(delivery, events[delivery.event_id], first_wait) for delivery in deliveries]
+        deliveries = await fetch_all(_Delivery, _INSERT, list(events), first_wait, BREAKS_AT)
+        if later := {delivery.endpoint_id for delivery in deliveries if delivery.waiting}:
+            await waiting.announce(sorted(later), 0.8 * first_wait)
+        wishes = [_wish(one, events[one.event_id]) for one in deliveries if not one.waiting]
         starts = await request_starts(DeliverWebhook, wishes, priority=NORMAL) if wishes else []
     return Batch(events=len(events), starts=starts)
 
 
-def _wish(delivery: _Delivery, event: _Event, first_wait: float) -> Wish:
+def _wish(delivery: _Delivery, event: _Event) -> Wish:
     request = DeliverWebhookInput(
         delivery=delivery.id,
         endpoint=delivery.endpoint_id,
         team_id=event.team_id,
         event=event.type,
         database=event.database,
-        wait_seconds=jittered(first_wait),
     )
     return Wish(
         workflow_id=delivery_workflow_id(event.uuid, delivery.endpoint_id),
@@ -77,11 +82,12 @@ SELECT t.id, t.uuid, t.type, t.team_id, d.uuid AS database
 FROM taken t LEFT JOIN databases d ON d.id = t.database_id ORDER BY t.id
 """
 _INSERT = """
-INSERT INTO webhook_deliveries (webhook_id, endpoint_id, event_id, event_type, next_attempt_at)
-SELECT 'msg_' || replace(e.uuid::text, '-', '') || '_' || w.id, w.id, e.id, e.type, now() + make_interval(secs => $2)
+INSERT INTO webhook_deliveries (webhook_id, endpoint_id, event_id, event_type, next_attempt_at, waiting)
+SELECT 'msg_' || replace(e.uuid::text, '-', '') || '_' || w.id, w.id, e.id, e.type,
+       now() + make_interval(secs => $2 * (0.8 + 0.4 * random())), $2 > 0 OR w.slow_failures >= $3
 FROM events e JOIN webhook_endpoints w ON w.team_id = e.team_id
 WHERE e.id = any($1::bigint[]) AND w.revoked_at IS NULL AND (w.events = '{}' OR e.type = any(w.events))
 ORDER BY e.id, w.id
 ON CONFLICT (event_id, endpoint_id) DO NOTHING
-RETURNING id, endpoint_id, event_id
+RETURNING id, endpoint_id, event_id, waiting
 """

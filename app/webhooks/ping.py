@@ -15,8 +15,9 @@ from app.core.settings import Settings
 from app.egress.sender import Answer, Sender
 from app.events.types import EventType
 from app.store.session import transaction
-from app.webhooks import circuit, records
+from app.webhooks import records
 from app.webhooks.attempts import body_of
+from app.webhooks.circuit import Circuit
 from app.webhooks.records import DeliveryRecord, EndpointRecord
 from app.webhooks.schemas import endpoint_view
 from app.webhooks.signing import signed_headers
@@ -31,6 +32,7 @@ class Pings:
     def __init__(self, box: SecretBox, sender: Sender, settings: Settings) -> None:
         self._box = box
         self._sender = sender
+        self._circuit = Circuit(settings)
         self._longest = settings.webhook_timeout_seconds
         self._under_way: list[EndpointRecord] = []
 
@@ -44,7 +46,7 @@ class Pings:
             answer = await self._request(endpoint, webhook_id, body_of(payload))
             async with transaction():
                 delivery = await records.insert_ping(webhook_id, endpoint.id, payload, answer)
-            await circuit.note(endpoint.id, answer, probing=False)
+            await self._circuit.note(endpoint.id, answer, probing=False)
         record = await records.find_delivery(delivery, endpoint.id)
         assert record is not None, "it was written a moment ago"
         return record

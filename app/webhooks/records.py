@@ -53,10 +53,14 @@ class AttemptRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _ENDPOINT = "SELECT id, team_id, url, events, last_success_at, last_failure_at, revoked_at, created_at"
-_DELIVERY = (
-    "SELECT id, webhook_id, endpoint_id, event_id, event_type, status, response_code, error_message, attempt_count,"
-    " round, next_attempt_at, created_at"
-)
+# What waits for an endpoint that hangs is not attempted before that is probed again.
+_DELIVERY = """
+SELECT d.id, d.webhook_id, d.endpoint_id, d.event_id, d.event_type, d.status, d.response_code, d.error_message,
+       d.attempt_count, d.round, d.created_at,
+       CASE WHEN d.waiting THEN greatest(d.next_attempt_at, w.circuit_until) ELSE d.next_attempt_at END
+       AS next_attempt_at
+FROM webhook_deliveries d JOIN webhook_endpoints w ON w.id = d.endpoint_id
+"""
 
 
 def party_of(team: int) -> str:
@@ -95,10 +99,10 @@ async def list_owned(team_ids: list[int], *, after: int | None, limit: int) -> l
 
 
 async def find_delivery(delivery: int, endpoint: int, *, lock: bool = False) -> DeliveryRecord | None:
-    locking = "FOR NO KEY UPDATE" if lock else ""
+    locking = "FOR NO KEY UPDATE OF d" if lock else ""
     return await fetch_one(
         DeliveryRecord,
-        f"{_DELIVERY} FROM webhook_deliveries WHERE id = $1 AND endpoint_id = $2 {locking}",
+        f"{_DELIVERY} WHERE d.id = $1 AND d.endpoint_id = $2 {locking}",
         delivery,
         endpoint,
     )
@@ -108,8 +112,7 @@ async def list_deliveries(endpoint: int, *, after: int | None, limit: int) -> li
     """An endpoint's deliveries, newest first, from the one that follows `after` on."""
     return await fetch_all(
         DeliveryRecord,
-        f"{_DELIVERY} FROM webhook_deliveries WHERE endpoint_id = $1 AND ($2::bigint IS NULL OR id < $2)"
-        " ORDER BY id DESC LIMIT $3",
+        f"{_DELIVERY} WHERE d.endpoint_id = $1 AND ($2::bigint IS NULL OR d.id < $2) ORDER BY d.id DESC LIMIT $3",
         endpoint,
         after,
         limit,

@@ -84,7 +84,8 @@ async def revoke(principal: Principal, endpoint: int) -> Accepted:
     record = await records.find_owned(endpoint, principal.team_ids, active=True, lock=True)
     if record is None:
         raise NotFound(ENDPOINT)
-    return Accepted(subject=str(endpoint), start=await revocation.revoke(record), settled=True)
+    await revocation.revoke(record)
+    return Accepted(subject=str(endpoint), settled=True)
 
 
 async def rotate_secret(box: SecretBox, principal: Principal, endpoint: int, overlap: timedelta) -> Accepted:
@@ -145,8 +146,8 @@ async def send_again(principal: Principal, endpoint: int, delivery: int) -> tupl
             raise NotFound(DELIVERY)
         await fetch(
             """
-            UPDATE webhook_deliveries SET round = round + 1, spent = 0, status = 'pending', round_started_at = now(),
-                   next_attempt_at = now(), finished_at = NULL
+            UPDATE webhook_deliveries SET round = round + 1, spent = 0, status = 'pending', waiting = false,
+                   round_started_at = now(), next_attempt_at = now(), finished_at = NULL
             WHERE id = $1
             """,
             delivery,
@@ -171,7 +172,6 @@ async def _start_round(owner: EndpointRecord, old: DeliveryRecord) -> WorkflowSt
         event=old.event_type,
         database=rows[0]["database"] if rows else None,
         round=old.round + 1,
-        supersedes=delivery_workflow_id(about, owner.id, old.round),
     )
     return await request_start(
         DeliverWebhook,

@@ -17,7 +17,7 @@ from app.hosts.adapters import Adapters
 from app.reconcile.records import check_records
 from app.reconcile.report import Report
 from app.reconcile.service import check
-from app.store.session import fetch
+from app.store.session import fetch, transaction
 from tests.reconcile.conftest import AGE
 from tests.support.client import Caller
 from tests.support.service import RunningService
@@ -174,6 +174,24 @@ async def test_deliveries_that_nobody_makes(caller: Caller) -> None:
         return [one.rule for one in await check_records(timedelta(minutes=1)) if one.subject == webhook_id]
 
     assert await found() == ["delivery_stuck"]
-    await fetch("UPDATE webhook_deliveries SET next_attempt_at = now() + interval '1 hour'")
+    mine = ("WHERE webhook_id = $1", webhook_id)
+    await fetch(f"UPDATE webhook_deliveries SET next_attempt_at = now() + interval '1 hour' {mine[0]}", mine[1])
     assert await found() == []
+    # One that waits is due when its endpoint is.
+    await fetch(
+        f"UPDATE webhook_deliveries SET next_attempt_at = now() - interval '1 hour', waiting = true {mine[0]}", mine[1]
+    )
+    for due, claimed, rules in (
+        ("NULL", "NULL", ["delivery_stuck"]),
+        ("now() - interval '1 hour'", "NULL", ["delivery_stuck"]),
+        ("now() - interval '1 hour'", "now()", []),
+        ("now() + interval '5 minutes'", "NULL", []),
+    ):
+        # Not claimed by the running service, which would make the attempt.
+        async with transaction():
+            await fetch(
+                f"UPDATE webhook_endpoints SET next_attempt_at = {due}, claimed_until = {claimed} WHERE id = $1",
+                rows[0]["id"],
+            )
+            assert await found() == rules
     await fetch("DELETE FROM webhook_endpoints WHERE id = $1", rows[0]["id"])

@@ -4,10 +4,12 @@ from app.core.secrets import SecretBox, new_key_setting
 from app.core.settings import Settings
 from app.egress.sender import Sender
 from app.hosts.adapters import Adapters
+from app.webhooks.attempts import Attempts
 from workers.queues import Tools
 
 
 def tools(settings: Settings | None = None) -> Tools:
     box = SecretBox.from_setting(new_key_setting())
     settings = settings or Settings()
-    return Tools(settings=settings, box=box, adapters=Adapters(box), sender=Sender(settings))
+    attempts = Attempts(box, Sender(settings), settings)
+    return Tools(settings=settings, box=box, adapters=Adapters(box), attempts=attempts)

@@ -41,6 +41,8 @@ EXAMPLES: dict[str, tuple[str, Any]] = {
     "webhook_timeout_seconds": ("7.5", 7.5),
     "webhook_endpoints_per_team": ("3", 3),
     "webhook_concurrency": ("3", 3),
+    "webhook_probe_seconds": ("0.5", 0.5),
+    "webhook_longest_probe_seconds": ("60", 60),
     "webhook_secret_overlap_seconds": ("0", 0),
     "quota_interval_seconds": ("1", 1.0),
     "refill_interval_seconds": ("1", 1.0),

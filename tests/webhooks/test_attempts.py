@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -14,11 +13,14 @@ from app.core.settings import Settings
 from app.egress.sender import Sender
 from app.store.session import fetch, transaction
 from app.webhooks import attempts as attempts_module
+from app.webhooks import waiting
 from app.webhooks.attempts import Attempts
 from app.webhooks.dispatch import Batch, dispatch
+from app.webhooks.waiting import WaitingDelivery
 from tests.support.client import Caller
 from tests.support.in_process import LoneApi, lone_api
 from tests.support.receiver import Receiver, answer, hang
+from tests.support.waiting import until
 from tests.support.webhooks import ALLOWED, emit, subscribed
 
 PENDING, DELIVERED, FAILED = DeliveryStatus.PENDING, DeliveryStatus.DELIVERED, DeliveryStatus.FAILED
@@ -34,7 +36,7 @@ class Made:
 
     def attempts(self, **settings: Any) -> Attempts:
         """Another worker, with a gate of its own."""
-        return Attempts(SecretBox.from_setting(KEYS), self.sender, Settings(**settings))
+        return Attempts(SecretBox.from_setting(KEYS), self.sender, Settings(webhook_timeout_seconds=1.2, **settings))
 
     async def emitted(self) -> int:
         await emit(self.caller)
@@ -43,8 +45,28 @@ class Made:
         self.delivery = rows[0]["id"]
         return self.delivery
 
-    def ref(self, spent: int = 0, **fields: Any) -> AttemptRef:
-        return AttemptRef(delivery=self.delivery, round=fields.pop("round", 0), spent=spent, **fields)
+    async def first(self, worker: Attempts | None = None, *, round_: int = 0) -> AttemptOutcome:
+        return await (worker or self.attempts()).make_first(AttemptRef(delivery=self.delivery, round=round_))
+
+    async def next(self, spent: int, worker: Attempts | None = None, *, probing: bool = False) -> bool:
+        """The attempt that follows `spent` others, of a delivery that waits."""
+        waiting = WaitingDelivery(id=self.delivery, round=0, spent=spent)
+        return await (worker or self.attempts()).make_next(waiting, probing=probing)
+
+    async def wait(self) -> float:
+        """Seconds from its last attempt to the next."""
+        rows = await fetch(
+            "SELECT extract(epoch FROM next_attempt_at - (SELECT max(created_at) FROM webhook_attempts"
+            " WHERE delivery_id = d.id))::float8 AS wait FROM webhook_deliveries d WHERE id = $1",
+            self.delivery,
+        )
+        return float(rows[0]["wait"])
+
+    async def asked(self) -> bool:
+        return bool(self.receiving.received)
+
+    async def counted(self) -> bool:
+        return bool((await self.row())["attempt_count"])
 
     async def row(self) -> Any:
         (row,) = await fetch("SELECT * FROM webhook_deliveries WHERE id = $1", self.delivery)
@@ -57,7 +79,7 @@ async def made(control_dsn: str, receiving: Receiver) -> AsyncIterator[Made]:
         "secret_keys": KEYS,
         "webhook_allow_cidrs": (ALLOWED,),
         "webhook_ca_file": receiving.ca_file,
-        "webhook_timeout_seconds": 1.0,
+        "webhook_timeout_seconds": 1.2,
     }
     async with lone_api(control_dsn, **known) as api:
         sender = Sender(Settings(**known))
@@ -74,15 +96,15 @@ async def made(control_dsn: str, receiving: Receiver) -> AsyncIterator[Made]:
 async def test_a_worker_that_dies_between_request_and_record_sends_again(
     made: Made, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def die(*_: object) -> AttemptOutcome:
+    async def die(*_: object, **__: object) -> AttemptOutcome:
         raise SystemError("killed")
 
     with monkeypatch.context() as patched:
         patched.setattr(Attempts, "_record", die)
         with pytest.raises(SystemError):
-            await made.attempts().make(made.ref())
+            await made.first()
     assert (await made.row())["attempt_count"] == 0
-    assert (await made.attempts().make(made.ref())).status is DELIVERED
+    assert (await made.first()).status is DELIVERED
     first, second = made.receiving.received
     assert first.headers["webhook-id"] == second.headers["webhook-id"]
     assert first.body == second.body
@@ -90,29 +112,31 @@ async def test_a_worker_that_dies_between_request_and_record_sends_again(
 
 async def test_a_recorded_attempt_whose_answer_was_lost_is_not_made_again(made: Made) -> None:
     made.receiving.replies["/hook"] = answer(500)
-    once = await made.attempts().make(made.ref())
-    again = await made.attempts().make(made.ref())
+    once = await made.first()
+    again = await made.first()
     assert (once.status, once.spent) == (again.status, again.spent) == (PENDING, 1)
     assert 0 < again.wait_seconds <= once.wait_seconds
     assert len(made.receiving.received) == 1
     made.receiving.replies["/hook"] = answer(200)
-    assert (await made.attempts().make(made.ref(1))).status is DELIVERED
-    assert (await made.attempts().make(made.ref(1))).status is DELIVERED
+    assert await made.next(1)
+    assert await made.next(1)
+    assert (await made.first()).status is DELIVERED
     assert len(made.receiving.received) == 2
 
 
 async def test_the_waits_are_the_schedules_with_jitter(made: Made) -> None:
     made.receiving.replies["/hook"] = answer(500)
     schedule = (0.0, 5.0, 300.0, 1800.0)
-    for spent, base in enumerate(schedule[1:]):
-        outcome = await made.attempts(webhook_retry_schedule=schedule).make(made.ref(spent))
-        assert outcome.status is PENDING
-        assert 0.8 * base <= outcome.wait_seconds <= 1.2 * base
-    last = await made.attempts(webhook_retry_schedule=schedule).make(made.ref(3))
-    assert (last.status, last.spent, last.wait_seconds) == (FAILED, 4, 0)
+    worker = made.attempts(webhook_retry_schedule=schedule)
+    await made.first(worker)
+    for spent, base in enumerate(schedule[1:], 1):
+        row = await made.row()
+        assert (row["status"], row["waiting"], row["spent"]) == ("pending", True, spent)
+        assert 0.8 * base - 1 <= await made.wait() <= 1.2 * base + 1
+        assert await made.next(spent, worker)
     row = await made.row()
     assert (row["status"], row["attempt_count"], row["next_attempt_at"]) == ("failed", 4, None)
-    assert row["finished_at"]
+    assert (row["waiting"], row["finished_at"] is None) == (False, False)
 
 
 async def test_jitter_is_spread() -> None:
@@ -126,72 +150,97 @@ async def test_retry_after_lengthens_a_wait_and_never_shortens_one(
     made: Made, after: str, least: float, most: float
 ) -> None:
     made.receiving.replies["/hook"] = answer(429, Retry_After=after)
-    outcome = await made.attempts().make(made.ref())
+    outcome = await made.first()
     assert least <= outcome.wait_seconds <= most
 
 
 async def test_revoked_while_it_is_sent(made: Made) -> None:
     made.receiving.replies["/hook"] = hang
-    sending = asyncio.create_task(made.attempts().make(made.ref()))
-    await asyncio.sleep(0.3)
+    sending = asyncio.create_task(made.first())
+    await until(made.asked)
     await made.caller.delete(f"/webhook_endpoints/{made.endpoint}")
-    assert (await sending).status is FAILED
+    await sending
+    await until(made.counted)
     row = await made.row()
     assert (row["status"], row["error_message"], row["attempt_count"]) == ("failed", "The endpoint is revoked.", 1)
-    assert (await made.attempts().make(made.ref(1))).status is FAILED
+    assert (await made.first()).status is FAILED
+    assert await made.next(1)
     assert len(made.receiving.received) == 1
 
 
 async def test_an_event_dispatched_while_its_endpoint_is_revoked(made: Made) -> None:
     await fetch("UPDATE webhook_endpoints SET revoked_at = now()")
-    assert (await made.attempts().make(made.ref())).status is FAILED
+    assert (await made.first()).status is FAILED
     assert made.receiving.received == []
     assert (await made.row())["error_message"] == "The endpoint is revoked."
 
 
 async def test_a_delivery_that_was_asked_for_again_belongs_to_the_new_round(made: Made) -> None:
     await made.caller.request("POST", f"/webhook_endpoints/{made.endpoint}/deliveries/{made.delivery}/retries")
-    superseded = await made.attempts().make(made.ref())
+    superseded = await made.first()
     assert (superseded.status, made.receiving.received) == (FAILED, [])
     assert (await made.row())["status"] == "pending"
-    assert (await made.attempts().make(made.ref(round=1))).status is DELIVERED
+    assert (await made.first(round_=1)).status is DELIVERED
 
 
 async def test_what_was_delivered_shows_the_answer_that_took_it(made: Made) -> None:
     made.receiving.replies["/hook"] = hang
-    hanging = asyncio.create_task(made.attempts().make(made.ref()))
-    await asyncio.sleep(0.3)
+    hanging = asyncio.create_task(made.first())
+    await until(made.asked)
     made.receiving.replies["/hook"] = answer(202)
     await made.caller.request("POST", f"/webhook_endpoints/{made.endpoint}/deliveries/{made.delivery}/retries")
-    assert (await made.attempts().make(made.ref(round=1))).status is DELIVERED
+    assert (await made.first(round_=1)).status is DELIVERED
     await hanging
+
+    async def both() -> bool:
+        return bool((await made.row())["attempt_count"] == 2)
+
+    await until(both)
     row = await made.row()
     assert (row["status"], row["response_code"], row["error_message"]) == ("delivered", 202, None)
-    assert row["attempt_count"] == 2
 
 
 async def test_no_more_than_so_many_at_once_for_one_endpoint(made: Made) -> None:
-    """The others are put off, each to another time, and none of that counts as an attempt."""
+    """The others wait as rows, due at once, and none of that counts as an attempt."""
     made.receiving.replies["/hook"] = hang
     worker = made.attempts(webhook_concurrency=3)
     numbers = [made.delivery, *[await made.emitted() for _ in range(9)]]
-    refs = [AttemptRef(delivery=number, round=0, spent=0) for number in numbers]
-    outcomes = await asyncio.gather(*map(worker.make, refs))
-    postponed = [one for one in outcomes if one.spent == 0]
+    refs = [AttemptRef(delivery=number, round=0) for number in numbers]
+    outcomes = await asyncio.gather(*map(worker.make_first, refs))
     assert len(made.receiving.received) == 3
-    assert len(postponed) == 7
-    assert all(one.status is PENDING and one.wait_seconds >= 1 for one in postponed)
-    rows = await fetch("SELECT attempt_count, next_attempt_at FROM webhook_deliveries ORDER BY 1, 2")
-    assert [row["attempt_count"] for row in rows] == [0] * 7 + [1] * 3
-    # Seven, a tenth of a second apart.
-    assert rows[6]["next_attempt_at"] - rows[0]["next_attempt_at"] > timedelta(seconds=0.3)
+    assert [one.status for one in outcomes if "turn" in one.words] == [PENDING] * 7
+    assert worker.changed.is_set()
+    rows = await fetch("SELECT 1 FROM webhook_deliveries WHERE waiting AND next_attempt_at <= now() AND spent = 0")
+    assert len(rows) == 7
+    assert await due() == [made.endpoint]
+
+
+async def due() -> list[int]:
+    rows = await fetch("SELECT id FROM webhook_endpoints WHERE next_attempt_at <= now()")
+    return [row["id"] for row in rows]
 
 
 async def test_a_burst_for_a_quick_receiver_goes_through(made: Made) -> None:
     worker = made.attempts(webhook_concurrency=2)
     numbers = [made.delivery, *[await made.emitted() for _ in range(9)]]
-    outcomes = await asyncio.gather(*(worker.make(AttemptRef(delivery=number, round=0, spent=0)) for number in numbers))
+    outcomes = await asyncio.gather(*(worker.make_first(AttemptRef(delivery=one, round=0)) for one in numbers))
     assert {one.status for one in outcomes} == {DELIVERED}
+
+
+async def test_a_receiver_that_takes_its_time_holds_no_workflow(made: Made) -> None:
+    """The attempt goes on and is recorded; should its process die, another is due later."""
+    made.receiving.replies["/hook"] = hang
+    outcome = await made.first()
+    assert (outcome.status, outcome.spent) == (PENDING, 0)
+    row = await made.row()
+    assert (row["waiting"], row["attempt_count"]) == (True, 0)
+    rows = await fetch("SELECT extract(epoch FROM next_attempt_at - now())::float8 AS wait FROM webhook_endpoints")
+    assert rows[0]["wait"] > 10
+    assert (await made.first()).status is PENDING
+    await until(made.counted)
+    row = await made.row()
+    assert (row["waiting"], row["spent"], len(made.receiving.received)) == (True, 1, 1)
+    assert 3 <= await made.wait() <= 7, "the schedule's, in place of the one for a process that died"
 
 
 async def broken(made: Made, *, until: str = "now() + interval '1 minute'") -> None:
@@ -203,82 +252,127 @@ async def state() -> tuple[int, bool]:
     return row["slow_failures"], bool(row["open"])
 
 
-async def test_attempts_that_hang_break_the_circuit(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.webhooks.circuit.SLOW_SECONDS", 0.5)
+async def test_attempts_that_hang_break_the_circuit(made: Made) -> None:
     made.receiving.replies["/hook"] = hang
     worker = made.attempts(webhook_concurrency=20)
-    numbers = [made.delivery, *[await made.emitted() for _ in range(11)]]
-    refs = [AttemptRef(delivery=number, round=0, spent=0) for number in numbers]
-    await asyncio.gather(*map(worker.make, refs[:9]))
+    await fetch("UPDATE webhook_endpoints SET slow_failures = 8")
+    assert await made.next(0, worker) is True, "it doesn't wait: nothing is to be done"
+    await waiting.hold(made.delivery, made.endpoint, 0, 0)
+    assert await made.next(0, worker)
     assert await state() == (9, False)
-    await worker.make(refs[9])
+    await made.emitted()
+    await waiting.hold(made.delivery, made.endpoint, 0, 0)
+    assert await made.next(0, worker)
     assert await state() == (10, True)
-    put_off = await worker.make(refs[10])
-    assert (put_off.status, put_off.spent, len(made.receiving.received)) == (PENDING, 0, 10)
-    assert put_off.wait_seconds >= 5
-    # Half open: one probe, and no more than one.
-    await broken(made, until="now()")
-    results = await asyncio.gather(worker.make(refs[10]), worker.make(refs[11]))
-    assert sorted(one.spent for one in results) == [0, 1]
-    assert len(made.receiving.received) == 11
+    requests = len(made.receiving.received)
+    await made.emitted()
+    assert (await made.first(worker)).spent == 0
+    assert not await made.next(0, worker)
+    assert len(made.receiving.received) == requests
+    # Half open: a probe.
+    assert await made.next(0, worker, probing=True)
+    assert len(made.receiving.received) == requests + 1
     assert await state() == (11, True)
 
 
 async def test_an_answer_of_any_kind_mends_it(made: Made) -> None:
     for reply in (answer(500), answer(200)):
         made.receiving.replies["/hook"] = reply
+        await fetch("DELETE FROM webhook_deliveries")
         await broken(made, until="now()")
+        waits = await made.emitted()
         await made.emitted()
-        await made.attempts().make(made.ref())
+        assert await made.next(0, probing=True)
         assert await state() == (0, False)
+        assert await due() == [made.endpoint], "what waits is due at once"
+        (row,) = await fetch("SELECT waiting FROM webhook_deliveries WHERE id = $1", waits)
+        assert row["waiting"]
+
+
+async def test_a_ping_that_is_answered_mends_it(made: Made) -> None:
+    await broken(made)
+    await made.emitted()
+    assert await due() == []
+    await made.caller.post(f"/webhook_endpoints/{made.endpoint}/test_deliveries", {})
+    assert await state() == (0, False)
+    assert await due() == [made.endpoint]
 
 
 async def test_quick_failures_leave_the_circuit_alone(made: Made) -> None:
     await fetch("UPDATE webhook_endpoints SET url = 'https://127.0.0.1:1/'")
     for _ in range(12):
         await made.emitted()
-        assert (await made.attempts().make(made.ref())).spent == 1
+        assert (await made.first()).spent == 1
     assert await state() == (0, False)
 
 
-async def test_a_broken_circuit_doesnt_keep_a_delivery_for_ever(made: Made) -> None:
+async def test_what_has_waited_for_longer_than_the_schedule_ends(made: Made) -> None:
+    """With the probe that shows that the receiver still hangs, and not before."""
     made.receiving.replies["/hook"] = hang
     await broken(made)
     worker = made.attempts(webhook_retry_schedule=(0.0, 5.0, 300.0))
-    assert (await worker.make(made.ref())).spent == 0
-    await fetch("UPDATE webhook_deliveries SET round_started_at = now() - interval '2 hours'")
-    last = await worker.make(made.ref())
-    assert (last.status, last.spent, len(made.receiving.received)) == (FAILED, 1, 1)
+    numbers = [await made.emitted() for _ in range(5)]
+    await fetch("UPDATE webhook_deliveries SET round_started_at = now() - interval '2 hours' WHERE waiting")
+    young = await made.emitted()
+    made.delivery = numbers[0]
+    assert not await made.next(0, worker)
+    assert await made.next(0, worker, probing=True)
+    rows = await fetch("SELECT id, status, attempt_count, waiting FROM webhook_deliveries WHERE id >= $1", numbers[0])
+    states = {row["id"]: (row["status"], row["attempt_count"], row["waiting"]) for row in rows}
+    assert states.pop(numbers[0]) == ("failed", 1, False)
+    assert states.pop(young) == ("pending", 0, True)
+    assert list(states.values()) == [("failed", 0, False)] * 4
+    assert len(made.receiving.received) == 1
 
 
 async def test_a_delivery_that_waited_for_another_reason_keeps_its_schedule(made: Made) -> None:
     """Such as for a worker that was away for days."""
     made.receiving.replies["/hook"] = answer(500)
     await fetch("UPDATE webhook_deliveries SET round_started_at = now() - interval '30 days'")
-    outcome = await made.attempts().make(made.ref())
+    outcome = await made.first()
     assert (outcome.status, outcome.spent) == (PENDING, 1)
 
 
-async def test_at_hand_only_where_nobody_is_kept_waiting(made: Made) -> None:
+async def test_first_attempts_only_where_nobody_is_kept_waiting(made: Made) -> None:
     await fetch("UPDATE webhook_endpoints SET slow_failures = 1")
-    put_off = await made.attempts().make(made.ref(at_hand=True))
-    assert (put_off.status, put_off.spent, put_off.wait_seconds) == (PENDING, 0, 0)
+    put_off = await made.first()
+    assert (put_off.status, put_off.spent) == (PENDING, 0)
     assert made.receiving.received == []
-    assert (await made.attempts().make(made.ref())).status is DELIVERED
+    assert await made.next(0)
+    assert (await made.row())["status"] == "delivered"
     await made.emitted()
-    assert (await made.attempts().make(made.ref(at_hand=True))).status is DELIVERED
+    assert (await made.first()).status is DELIVERED
 
 
-async def test_at_hand_no_more_than_a_worker_can_spare(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attempts_module, "_MOST_AT_HAND", 2)
+async def test_no_more_first_attempts_than_a_worker_can_spare(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attempts_module, "_FIRST_AT_ONCE", 2)
     made.receiving.replies["/hook"] = hang
     worker = made.attempts()
     numbers = [made.delivery, *[await made.emitted() for _ in range(3)]]
-    refs = [AttemptRef(delivery=number, round=0, spent=0, at_hand=True) for number in numbers]
-    outcomes = await asyncio.gather(*map(worker.make, refs))
-    assert sorted(one.spent for one in outcomes) == [0, 0, 1, 1]
-    assert all(one.wait_seconds == 0 for one in outcomes if one.spent == 0)
+    await asyncio.gather(*(worker.make_first(AttemptRef(delivery=one, round=0)) for one in numbers))
     assert len(made.receiving.received) == 2
+
+
+async def test_an_event_for_an_endpoint_that_hangs_has_no_workflow(made: Made) -> None:
+    await fetch("DELETE FROM workflow_starts")
+    await broken(made)
+    await emit(made.caller)
+    batch = await dispatch(10, first_wait=0)
+    assert (batch.events, batch.starts) == (1, [])
+    assert await fetch("SELECT 1 FROM workflow_starts") == []
+    (row,) = await fetch("SELECT next_attempt_at > now() AS later FROM webhook_endpoints")
+    assert row["later"], "when it is probed"
+
+
+async def test_a_first_wait_has_no_workflow(made: Made) -> None:
+    await fetch("DELETE FROM webhook_deliveries")
+    await emit(made.caller)
+    assert (await dispatch(10, first_wait=600)).starts == []
+    (row,) = await fetch(
+        "SELECT waiting, extract(epoch FROM next_attempt_at - created_at)::float8 AS wait FROM webhook_deliveries"
+    )
+    assert row["waiting"]
+    assert 470 <= row["wait"] <= 730
 
 
 async def test_an_event_is_dispatched_once_however_many_do_so(made: Made) -> None:

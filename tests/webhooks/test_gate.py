@@ -10,13 +10,13 @@ from app.webhooks.gate import Gate, NoRoom
 
 async def test_an_endpoint_has_its_share() -> None:
     gate = Gate(2)
-    async with gate.entered(1, 1), gate.entered(1, 1):
+    async with gate.entered(1, 1, patience=0.25), gate.entered(1, 1, patience=0.25):
         with pytest.raises(NoRoom):
-            async with gate.entered(1, 1):
+            async with gate.entered(1, 1, patience=0.25):
                 pass
-        async with gate.entered(2, 1):
+        async with gate.entered(2, 1, patience=0.25):
             pass
-    async with gate.entered(1, 1), gate.entered(1, 1):
+    async with gate.entered(1, 1, patience=0.25), gate.entered(1, 1, patience=0.25):
         pass
 
 
@@ -24,15 +24,29 @@ async def test_a_team_has_the_share_of_eight_endpoints() -> None:
     gate = Gate(2)
     async with AsyncExitStack() as hanging:
         for place in range(16):
-            await hanging.enter_async_context(gate.entered(place, 1))
+            await hanging.enter_async_context(gate.entered(place, 1, patience=0.25))
         with pytest.raises(NoRoom):
-            async with gate.entered(100, 1):
+            async with gate.entered(100, 1, patience=0.25):
                 pass
-        async with gate.entered(101, 2):
+        async with gate.entered(101, 2, patience=0.25):
             pass
-    async with gate.entered(100, 1):
+    async with gate.entered(100, 1, patience=0.25):
         pass
     assert not gate._teams
+
+
+async def test_who_has_patience_gets_in() -> None:
+    gate, there = Gate(1), asyncio.Event()
+
+    async def patient() -> None:
+        there.set()
+        async with gate.entered(1, 1, patience=20):
+            pass
+
+    async with gate.entered(1, 1, patience=0.25):
+        waiting = asyncio.create_task(patient())
+        await there.wait()
+    await waiting
 
 
 async def test_who_waits_keeps_the_bound() -> None:
@@ -42,7 +56,7 @@ async def test_who_waits_keeps_the_bound() -> None:
 
     async def attempt() -> None:
         nonlocal most, under_way
-        async with gate.entered(1, 1):
+        async with gate.entered(1, 1, patience=0.25):
             under_way += 1
             most = max(most, under_way)
             await asyncio.sleep(0.01)

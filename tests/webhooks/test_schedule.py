@@ -1,43 +1,25 @@
-"""The retry schedule over its three days: real attempts at a real receiver, on a Temporal server that skips time."""
+"""The retry schedule over its three days: real attempts at a real receiver. The days pass in the records."""
 
-from collections.abc import AsyncIterator
-from datetime import UTC, datetime
+import asyncio
 from typing import Any
 
-import pytest_asyncio
-from temporalio.client import Client, WorkflowHandle
-from temporalio.worker import Worker
-
-from activities.webhooks import WebhookActivitiesOverHTTP
-from app.contracts.queues import WEBHOOK_QUEUE
 from app.core.secrets import SecretBox, new_key_setting
 from app.core.settings import Settings
-from app.dispatch.starts import start
 from app.egress.sender import Sender
 from app.store.session import fetch
+from app.webhooks import waiting
 from app.webhooks.attempts import Attempts
 from app.webhooks.dispatch import dispatch
 from tests.support.in_process import lone_api
 from tests.support.receiver import Receiver, answer
-from tests.support.time_skipping import time_skipping
+from tests.support.waiting import until
 from tests.support.webhooks import ALLOWED, emit, subscribed
-from workers.runner import activity_methods, sandbox
-from workers.search_attributes import register_search_attributes
-from workflows.served import WEBHOOK_WORKFLOWS
+from workers.deliveries import WaitingDeliveries
 
 SCHEDULE = Settings().webhook_retry_schedule
-PUNCTUAL = 5.0
-"""Seconds, of timers and of the attempts themselves."""
 
 
-@pytest_asyncio.fixture
-async def skipping() -> AsyncIterator[Client]:
-    async with time_skipping() as client:
-        await register_search_attributes(client)
-        yield client
-
-
-async def test_ten_attempts_over_three_days(skipping: Client, control_dsn: str, receiving: Receiver) -> None:
+async def test_ten_attempts_over_three_days(control_dsn: str, receiving: Receiver) -> None:
     settings = Settings(
         secret_keys=new_key_setting(), webhook_allow_cidrs=(ALLOWED,), webhook_ca_file=receiving.ca_file
     )
@@ -50,42 +32,47 @@ async def test_ten_attempts_over_three_days(skipping: Client, control_dsn: str, 
     sender = Sender(settings)
     async with lone_api(control_dsn, **known) as api:
         caller = await api.caller()
-        await subscribed(caller, receiving.url("/hook"))
+        endpoint, _ = await subscribed(caller, receiving.url("/hook"))
         await emit(caller)
-        (promised,) = (await dispatch(1, first_wait=SCHEDULE[0])).starts
+        # Nothing before the first attempt that a workflow would have to wait for.
+        assert len((await dispatch(1, first_wait=SCHEDULE[0])).starts) == 1
+        (row,) = await fetch("SELECT id FROM webhook_deliveries")
+        await waiting.hold(row["id"], endpoint, 0, 0)
         attempts = Attempts(SecretBox.from_setting(settings.secret_keys), sender, settings)
-        async with Worker(
-            skipping,
-            task_queue=WEBHOOK_QUEUE,
-            workflows=WEBHOOK_WORKFLOWS,
-            activities=activity_methods(WebhookActivitiesOverHTTP(attempts)),
-            workflow_runner=sandbox(),
-            build_id="schedule",
-        ):
-            await start(skipping, promised)
-            handle = skipping.get_workflow_handle(promised.workflow_id)
-            await handle.result()
-        moments = await attempt_moments(handle)
+        serving = asyncio.create_task(WaitingDeliveries(attempts, settings).serve())
+        waits = [await attempted(number) for number in range(1, len(SCHEDULE) + 1)]
+        serving.cancel()
+        await asyncio.gather(serving, return_exceptions=True)
         (row,) = await fetch("SELECT status, attempt_count FROM webhook_deliveries")
+        (made,) = await fetch("SELECT next_attempt_at, claimed_until FROM webhook_endpoints")
     await sender.close()
     assert (row["status"], row["attempt_count"]) == ("failed", 10)
     assert len({got.headers["webhook-id"] for got in receiving.received}) == 1
-    assert len(receiving.received) == len(moments) == len(SCHEDULE) == 10
-    for earlier, later, wait in zip(moments, moments[1:], SCHEDULE[1:], strict=False):
-        assert 0.8 * wait - 1 <= (later - earlier).total_seconds() <= 1.2 * wait + PUNCTUAL
-    whole = (moments[-1] - moments[0]).total_seconds()
-    assert 0.8 * sum(SCHEDULE) <= whole <= 1.2 * sum(SCHEDULE) + 10 * PUNCTUAL
+    assert len(receiving.received) == len(SCHEDULE) == 10
+    for wait, base in zip(waits, SCHEDULE[1:], strict=False):
+        assert 0.8 * base - 1 <= wait <= 1.2 * base + 1
+    assert 0.8 * sum(SCHEDULE) - 10 <= sum(waits) <= 1.2 * sum(SCHEDULE) + 10
+    assert made["next_attempt_at"] is None, "nothing wakes for an endpoint for which nothing waits"
 
 
-async def attempt_moments(handle: WorkflowHandle[Any, Any]) -> list[datetime]:
-    """When each attempt was begun, by the server's clock: the first within the workflow's task, the others as steps of
-    their own."""
-    events = (await handle.fetch_history()).events
-    begun = [
-        event.event_time.ToDatetime(tzinfo=UTC)
-        for event in events
-        if event.HasField("marker_recorded_event_attributes")
-        or event.HasField("activity_task_scheduled_event_attributes")
-    ]
-    assert begun == sorted(begun)
-    return begun
+async def attempted(number: int) -> float:
+    """Waits for the attempt, and lets the time until the next one pass; how long that is, in seconds."""
+
+    async def recorded() -> bool:
+        rows = await fetch(
+            "SELECT 1 FROM webhook_deliveries d JOIN webhook_endpoints w ON w.id = d.endpoint_id"
+            " WHERE attempt_count = $1 AND w.claimed_until IS NULL",
+            number,
+        )
+        return bool(rows)
+
+    await until(recorded)
+    rows = await fetch(
+        "SELECT extract(epoch FROM d.next_attempt_at - max(a.created_at))::float8 AS wait, w.next_attempt_at AS due,"
+        " d.next_attempt_at FROM webhook_deliveries d JOIN webhook_endpoints w ON w.id = d.endpoint_id"
+        " JOIN webhook_attempts a ON a.delivery_id = d.id GROUP BY d.id, w.id"
+    )
+    assert rows[0]["due"] == rows[0]["next_attempt_at"], "nobody looks before"
+    await fetch("UPDATE webhook_deliveries SET next_attempt_at = now() WHERE waiting")
+    await fetch("UPDATE webhook_endpoints SET next_attempt_at = now() WHERE next_attempt_at IS NOT NULL")
+    return float(rows[0]["wait"] or 0)

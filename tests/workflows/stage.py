@@ -19,7 +19,7 @@ from tests.support.waiting import until
 from tests.workflows.fakes import Script, control_fakes, engine_fakes
 from tests.workflows.scenario import Scenario
 from tests.workflows.scenarios import REGION
-from tests.workflows.webhook_fakes import FakeDeliveryRecords, FakeWebhooks
+from tests.workflows.webhook_fakes import FakeWebhooks
 from workers.runner import activity_methods, sandbox
 from workflows.served import ENGINE_WORKFLOWS, WEBHOOK_WORKFLOWS, WORKFLOWS
 
@@ -36,7 +36,7 @@ async def workers(client: Client, script: Script) -> AsyncIterator[None]:
             (
                 CONTROL_QUEUE,
                 # Deliveries too, though they have a queue of their own: scenarios begin on this one.
-                [*control_fakes(script), FakeDeliveryRecords(script), FakeWebhooks(script)],
+                [*control_fakes(script), FakeWebhooks(script)],
                 (*WORKFLOWS, *WEBHOOK_WORKFLOWS),
             ),
             (engine_queue(REGION), engine_fakes(script), ENGINE_WORKFLOWS),

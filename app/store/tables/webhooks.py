@@ -1,6 +1,6 @@
 """Who is told of events, and what became of the telling."""
 
-from piccolo.columns import UUID, Array, BigSerial, Bytea, ForeignKey, Integer, Text
+from piccolo.columns import UUID, Array, BigSerial, Boolean, Bytea, ForeignKey, Integer, Text
 from piccolo.columns.base import OnDelete
 from piccolo.constraints import Unique
 from piccolo.table import Table
@@ -16,6 +16,9 @@ class WebhookEndpoint(Table, tablename="webhook_endpoints", db=DB):
 
     `slow_failures` counts the attempts in a row that held a connection and got no answer; from a certain number on
     nothing but a single probe is sent, and that not before `circuit_until`.
+
+    `next_attempt_at` is when the next delivery that waits for it is to be attempted; null when none waits. The worker
+    `claimed_by` is at it until `claimed_until`.
     """
 
     id = BigSerial(primary_key=True)
@@ -27,6 +30,9 @@ class WebhookEndpoint(Table, tablename="webhook_endpoints", db=DB):
     last_failure_at = columns.moment()
     slow_failures = Integer(default=0)
     circuit_until = columns.moment()
+    next_attempt_at = columns.moment()
+    claimed_by = UUID(null=True, default=None)
+    claimed_until = columns.moment()
     revoked_at = columns.moment()
     created_at = columns.created_at()
 
@@ -46,6 +52,7 @@ class WebhookDelivery(Table, tablename="webhook_deliveries", db=DB):
     """One event for one endpoint, or a ping, whose `payload` is here for want of an event.
 
     `round` counts how often it was asked for again, `spent` the attempts of this round, `attempt_count` those of all.
+    While it is `waiting` no workflow is at it: its endpoint's row says when it is looked at.
     """
 
     id = BigSerial(primary_key=True)
@@ -61,6 +68,7 @@ class WebhookDelivery(Table, tablename="webhook_deliveries", db=DB):
     round = Integer(default=0)
     spent = Integer(default=0)
     next_attempt_at = columns.moment()
+    waiting = Boolean(default=False)
     round_started_at = columns.created_at()
     finished_at = columns.moment()
     created_at = columns.created_at()

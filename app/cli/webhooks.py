@@ -1,0 +1,20 @@
+"""`headwater webhooks`: what waits to be delivered, and why."""
+
+import rich_click as click
+
+from app.cli.output import shown
+from app.cli.running import store
+from app.webhooks.waiting import WaitingEndpoint, list_endpoints
+
+
+@click.group()
+def webhooks() -> None:
+    """Deliveries to webhook endpoints."""
+
+
+@webhooks.command("waiting")
+@shown
+async def waiting() -> list[WaitingEndpoint]:
+    """Show the endpoints for which deliveries wait: for a receiver that hangs, for a retry, or for their turn."""
+    async with store():
+        return await list_endpoints()

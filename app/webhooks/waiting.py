@@ -1,0 +1,238 @@
+"""Deliveries that can't be sent now: rows that wait for their endpoint, and cost nothing meanwhile.
+
+The endpoint's row says when the next of them is to be attempted (`next_attempt_at`; null when none waits). A webhook
+worker claims the endpoints that are due, attempts some of what waits for each, the longest due first, and says anew
+when it is due. A claim that is not renewed expires: what a killed worker had claimed, another one takes up.
+
+Where both are locked, the endpoint's row comes before its deliveries', as in a revocation.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from uuid import UUID
+
+import msgspec
+
+from app.store.session import fetch, fetch_all, transaction
+from app.webhooks.circuit import BREAKS_AT
+
+CLAIM_SECONDS = 15.0
+"""How long a claim holds unless it is renewed."""
+_ENDPOINTS_OF_A_TEAM = 8
+"""Claimed at once, by all workers together: a team with many endpoints that hang holds up no other."""
+OVERDUE = "The receiver gave no answer for as long as the schedule lasts."
+
+
+class ClaimedEndpoint(msgspec.Struct, frozen=True, kw_only=True):
+    id: int
+    broken: bool
+    """Its circuit: only one probe may be sent."""
+
+
+class WaitingDelivery(msgspec.Struct, frozen=True, kw_only=True):
+    """One whose next attempt is due: the one that follows `spent` others of its round."""
+
+    id: int
+    round: int
+    spent: int
+
+
+class WaitingEndpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """An endpoint for which deliveries wait, as an operator sees it."""
+
+    endpoint_id: int
+    team_id: int
+    url: str
+    waiting: int
+    """Deliveries."""
+    hanging: bool
+    """Its receiver doesn't answer: only probes are sent, and what waits is let go when one is answered."""
+    next_attempt_at: datetime | None
+    last_success_at: datetime | None
+
+
+class LostDelivery(msgspec.Struct, frozen=True, kw_only=True):
+    """One whose first attempt is overdue, and the workflow that was to make it."""
+
+    id: int
+    webhook_id: str
+    endpoint_id: int
+    round: int
+    event: UUID | None
+
+
+async def hold(delivery: int, endpoint: int, round_: int, spent: int, *, seconds: float = 0) -> None:
+    """Has it wait for its endpoint, and for `seconds` at least. Nothing where that attempt was recorded meanwhile."""
+    async with transaction():
+        await announce([endpoint], seconds)
+        await fetch(
+            """
+            UPDATE webhook_deliveries SET waiting = true, next_attempt_at = now() + make_interval(secs => $4)
+            WHERE id = $1 AND round = $2 AND spent = $3 AND status = 'pending'
+            """,
+            delivery,
+            round_,
+            spent,
+            seconds,
+        )
+
+
+async def announce(endpoints: Sequence[int], seconds: float) -> None:
+    """That something waits for these endpoints which is due in so many seconds. In the transaction that has it wait."""
+    await fetch(
+        """
+        UPDATE webhook_endpoints SET next_attempt_at = least(coalesce(next_attempt_at, 'infinity'),
+                                                             greatest(now() + make_interval(secs => $2), circuit_until))
+        WHERE id IN (SELECT id FROM webhook_endpoints WHERE id = any($1::bigint[]) ORDER BY id FOR NO KEY UPDATE)
+        """,
+        sorted(endpoints),
+        seconds,
+    )
+
+
+async def claim(worker: UUID, most: int) -> list[ClaimedEndpoint]:
+    """At most so many endpoints that are due and that no worker has claimed, the teams in turn."""
+    return await fetch_all(ClaimedEndpoint, _CLAIM, worker, most, CLAIM_SECONDS, _ENDPOINTS_OF_A_TEAM, BREAKS_AT)
+
+
+async def renew(worker: UUID) -> None:
+    """Keeps what this worker has claimed."""
+    await fetch(
+        "UPDATE webhook_endpoints SET claimed_until = now() + make_interval(secs => $2)"
+        " WHERE claimed_by = $1 AND claimed_until > now()",
+        worker,
+        CLAIM_SECONDS,
+    )
+
+
+async def list_due(endpoint: int, most: int) -> list[WaitingDelivery]:
+    """What waits for the endpoint and may be attempted, the longest due first."""
+    return await fetch_all(
+        WaitingDelivery,
+        "SELECT id, round, spent FROM webhook_deliveries"
+        " WHERE endpoint_id = $1 AND waiting AND next_attempt_at <= now() ORDER BY next_attempt_at, id LIMIT $2",
+        endpoint,
+        most,
+    )
+
+
+async def release(worker: UUID, endpoint: int, *, pause: float = 0) -> None:
+    """Ends the claim, and says when the endpoint is due again: not within `pause` seconds."""
+    async with transaction():
+        # Locked first: what has begun to wait by then is in sight of the second statement, and what begins later says
+        # so itself.
+        await fetch("SELECT 1 FROM webhook_endpoints WHERE id = $1 FOR NO KEY UPDATE", endpoint)
+        await fetch(_RELEASE, endpoint, worker, pause)
+
+
+async def postpone(delivery: int, seconds: float) -> None:
+    """Counts as no attempt."""
+    await fetch(
+        "UPDATE webhook_deliveries SET next_attempt_at = now() + make_interval(secs => $2) WHERE id = $1 AND waiting",
+        delivery,
+        seconds,
+    )
+
+
+async def end_overdue(endpoint: int, lifetime: timedelta) -> None:
+    """Ends what has waited for the endpoint for longer than `lifetime`."""
+    await fetch(
+        """
+        UPDATE webhook_deliveries SET status = 'failed', waiting = false, error_message = $3, finished_at = now(),
+               next_attempt_at = NULL
+        WHERE endpoint_id = $1 AND waiting AND round_started_at < now() - $2::interval
+        """,
+        endpoint,
+        lifetime,
+        OVERDUE,
+    )
+
+
+async def end_all(endpoint: int, why: str) -> None:
+    """Ends what is pending for an endpoint, in the caller's transaction, with its row locked."""
+    await fetch(
+        """
+        UPDATE webhook_deliveries SET status = 'failed', waiting = false, error_message = $2, finished_at = now(),
+               next_attempt_at = NULL
+        WHERE endpoint_id = $1 AND status = 'pending'
+        """,
+        endpoint,
+        why,
+    )
+
+
+async def list_endpoints() -> list[WaitingEndpoint]:
+    """All for which something waits, those with most first."""
+    return await fetch_all(
+        WaitingEndpoint,
+        """
+        SELECT w.id AS endpoint_id, w.team_id, w.url, d.waiting, w.circuit_until IS NOT NULL AS hanging,
+               w.next_attempt_at, w.last_success_at
+        FROM (SELECT endpoint_id, count(*) AS waiting FROM webhook_deliveries WHERE waiting GROUP BY endpoint_id) d
+        JOIN webhook_endpoints w ON w.id = d.endpoint_id ORDER BY d.waiting DESC, w.id
+        """,
+    )
+
+
+async def list_lost(patience: timedelta, most: int) -> list[LostDelivery]:
+    """Deliveries that don't wait for their endpoint and were to be attempted longer ago than `patience`: the longest
+    overdue, except those whose workflow is promised."""
+    return await fetch_all(LostDelivery, _LOST, patience, most)
+
+
+async def wake_forgotten() -> list[int]:
+    """Makes endpoints due for which deliveries wait without anything that says when: none, unless rows were changed by
+    hand. Returns them."""
+    rows = await fetch(
+        """
+        UPDATE webhook_endpoints w SET next_attempt_at = now() WHERE next_attempt_at IS NULL AND claimed_until IS NULL
+        AND EXISTS (SELECT FROM webhook_deliveries d WHERE d.endpoint_id = w.id AND d.waiting) RETURNING id
+        """
+    )
+    return [row["id"] for row in rows]
+
+
+async def take_over(lost: Sequence[int]) -> None:
+    """Has these wait for their endpoints, if they have not been attempted since."""
+    async with transaction():
+        rows = await fetch("SELECT endpoint_id FROM webhook_deliveries WHERE id = any($1::bigint[])", list(lost))
+        await announce(sorted({row["endpoint_id"] for row in rows}), 0)
+        await fetch(
+            "UPDATE webhook_deliveries SET waiting = true WHERE id = any($1::bigint[]) AND status = 'pending'",
+            list(lost),
+        )
+
+
+_CLAIM = """
+WITH due AS (
+    SELECT id, next_attempt_at, row_number() OVER (PARTITION BY team_id ORDER BY next_attempt_at, id)
+           + (SELECT count(*) FROM webhook_endpoints other
+              WHERE other.team_id = one.team_id AND other.claimed_until > now()) AS turn
+    FROM webhook_endpoints one
+    WHERE next_attempt_at <= now() AND (claimed_until IS NULL OR claimed_until <= now())
+      AND (circuit_until IS NULL OR circuit_until <= now())
+)
+UPDATE webhook_endpoints SET claimed_by = $1, claimed_until = now() + make_interval(secs => $3)
+WHERE id IN (
+    SELECT w.id FROM webhook_endpoints w JOIN due ON due.id = w.id
+    WHERE due.turn <= $4 AND w.next_attempt_at <= now() AND (w.claimed_until IS NULL OR w.claimed_until <= now())
+    ORDER BY due.turn, due.next_attempt_at LIMIT $2 FOR NO KEY UPDATE OF w SKIP LOCKED
+)
+RETURNING id, slow_failures >= $5 AS broken
+"""
+# Not before now: those that were served longest ago are next.
+_RELEASE = """
+UPDATE webhook_endpoints SET claimed_by = NULL, claimed_until = NULL, next_attempt_at = (
+    SELECT greatest(d.next_attempt_at, now() + make_interval(secs => $3), circuit_until)
+    FROM webhook_deliveries d WHERE d.endpoint_id = $1 AND d.waiting ORDER BY d.next_attempt_at LIMIT 1
+)
+WHERE id = $1 AND claimed_by = $2
+"""
+_LOST = """
+SELECT d.id, d.webhook_id, d.endpoint_id, d.round, e.uuid AS event
+FROM webhook_deliveries d LEFT JOIN events e ON e.id = d.event_id
+WHERE d.status = 'pending' AND NOT d.waiting AND d.next_attempt_at < now() - $1::interval AND NOT EXISTS (
+    SELECT FROM workflow_starts p WHERE p.workflow = 'DeliverWebhook' AND p.input ->> 'delivery' = d.id::text
+)
+ORDER BY d.next_attempt_at LIMIT $2
+"""
