@@ -111,6 +111,11 @@ async def session_of(host: EngineHost, tenant: Tenant) -> AsyncIterator[Session]
         await session.close()
 
 
+def kind_of(host: EngineHost) -> str:
+    """`postgres`, or `mysql` for both of that family."""
+    return "postgres" if host.flavour == "postgres" else "mysql"
+
+
 async def refusal(session: Session, statement: str) -> str | None:
     """The code with which the engine refuses the statement; None when it doesn't."""
     try:

@@ -6,7 +6,7 @@ import pytest
 import pytest_asyncio
 
 from app.engines.base import Tenant
-from tests.engines.harness import EngineHost, refusal, session_of, tenants
+from tests.engines.harness import EngineHost, kind_of, refusal, session_of, tenants
 
 PREPARED = {
     "postgres": [
@@ -133,15 +133,11 @@ HARMLESS = {
 """Tricks that the engine may take, and that change nothing."""
 
 
-def _kind(host: EngineHost) -> str:
-    return "postgres" if host.flavour == "postgres" else "mysql"
-
-
 @pytest_asyncio.fixture
 async def frozen(host: EngineHost) -> AsyncIterator[Tenant]:
     async with tenants(host) as [tenant]:
         async with session_of(host, tenant) as session:
-            for statement in PREPARED[_kind(host)]:
+            for statement in PREPARED[kind_of(host)]:
                 await session.run(statement)
         await host.adapter.freeze(tenant)
         yield tenant
@@ -155,7 +151,7 @@ async def _contents(host: EngineHost, tenant: Tenant, tables: Sequence[str]) -> 
 async def test_every_trick_is_refused_and_leaves_no_trace(host: EngineHost, frozen: Tenant) -> None:
     tables = ["kept", "loose", *(["parts", "second.kept"] if host.flavour == "postgres" else [])]
     before = await _contents(host, frozen, tables), await host.rights(frozen)
-    for trick in TRICKS[_kind(host)]:
+    for trick in TRICKS[kind_of(host)]:
         async with session_of(host, frozen) as session:
             code = await refusal(session, trick.format(name=frozen.name))
             assert code is not None or trick in HARMLESS, trick
@@ -169,7 +165,7 @@ async def test_dropping_everything_is_no_way_round(host: EngineHost, frozen: Ten
     everything = {
         "postgres": ["DROP SCHEMA public CASCADE", "DROP SCHEMA second CASCADE"],
         "mysql": [f"DROP DATABASE {frozen.name}"],
-    }[_kind(host)]
+    }[kind_of(host)]
     async with session_of(host, frozen) as session:
         for statement in everything:
             await session.run(statement)

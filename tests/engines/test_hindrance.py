@@ -8,33 +8,63 @@ import pytest
 
 from app.engines.base import EngineLimits, Tenant
 from app.engines.postgres.connections import LOCK_SECONDS
-from tests.engines.harness import EngineHost, RefusedError, session_of, tenants
+from tests.engines.harness import EngineHost, RefusedError, kind_of, session_of, tenants
 from tests.support.waiting import until
 
 TABLES = ("CREATE TABLE kept (n INT PRIMARY KEY, t VARCHAR(100))", "INSERT INTO kept VALUES (1, 'a')")
 HELD = {
-    "its own role": (("revoke", "set_limits"), "ALTER ROLE CURRENT_USER PASSWORD 'another'"),
-    "all that it was granted": (("revoke", "freeze"), "DROP OWNED BY CURRENT_USER"),
-    "rights on a table": (("freeze",), "GRANT SELECT ON kept TO PUBLIC"),
-    "a table": (("freeze",), "LOCK TABLE kept IN ACCESS EXCLUSIVE MODE"),
+    "postgres": {
+        "its own role": (("revoke", "set_limits"), ("BEGIN", "ALTER ROLE CURRENT_USER PASSWORD 'another'")),
+        "all that it was granted": (
+            ("revoke", "freeze", "thaw", "restore", "repair"),
+            ("BEGIN", "DROP OWNED BY CURRENT_USER"),
+        ),
+        "rights on a table": (("freeze", "make_reader"), ("BEGIN", "GRANT SELECT ON kept TO PUBLIC")),
+        "rights on a schema": (("restore", "repair", "make_reader"), ("BEGIN", "GRANT ALL ON SCHEMA public TO PUBLIC")),
+        "a table": (("freeze",), ("BEGIN", "LOCK TABLE kept IN ACCESS EXCLUSIVE MODE")),
+        "a table that it drops": (("freeze", "thaw", "restore"), ("BEGIN", "DROP TABLE kept")),
+    },
+    "mysql": {
+        "a table": (
+            ("revoke", "set_limits", "freeze", "thaw", "restore", "repair", "make_reader"),
+            ("LOCK TABLES kept WRITE",),
+        ),
+        "rows": (
+            ("revoke", "set_limits", "freeze", "thaw", "restore", "repair", "make_reader"),
+            ("BEGIN", "SELECT * FROM kept FOR UPDATE"),
+        ),
+    },
 }
+"""By engine and by what is held: what is done to the tenant meanwhile, and the statements that hold it."""
 
 
-@pytest.mark.parametrize("held", HELD)
-async def test_an_open_transaction_is_no_protection(host: EngineHost, held: str) -> None:
-    if host.flavour != "postgres":
-        pytest.skip("elsewhere no transaction of a tenant's holds its account or its grants")
-    operations, statement = HELD[held]
+async def _operate(host: EngineHost, tenant: Tenant, operation: str) -> None:
+    match operation:
+        case "set_limits":
+            await host.adapter.set_limits(tenant, EngineLimits(connections=1))
+        case "make_reader":
+            await host.adapter.make_reader(tenant, "a-reader's-password")
+        case _:
+            await getattr(host.adapter, operation)(tenant)
+
+
+@pytest.mark.parametrize(("engine", "held"), [(engine, held) for engine, kinds in HELD.items() for held in kinds])
+async def test_what_a_tenant_holds_is_no_protection(host: EngineHost, engine: str, held: str) -> None:
+    if engine != kind_of(host):
+        pytest.skip(f"what a tenant of {engine} holds")
+    operations, statements = HELD[engine][held]
     for operation in operations:
         async with tenants(host) as [tenant]:
-            holding = await host.login(tenant)
-            for before in (*TABLES, "BEGIN", statement):
-                await holding.run(before)
-            began = time.monotonic()
-            limits = (EngineLimits(connections=1),) if operation == "set_limits" else ()
-            await getattr(host.adapter, operation)(tenant, *limits)
-            assert time.monotonic() - began < LOCK_SECONDS - 1, "it waited for the lock to the end"
-            await holding.close()
+            async with session_of(host, tenant) as session:
+                for before in TABLES:
+                    await session.run(before)
+            if operation == "thaw":
+                await host.adapter.freeze(tenant)
+            async with session_of(host, tenant) as holding:
+                for statement in statements:
+                    await holding.run(statement)
+                # Whoever waits for the lock to its end is refused by the server.
+                await _operate(host, tenant, operation)
 
 
 async def test_who_comes_back_to_hold_again_is_no_better_off(host: EngineHost) -> None:
@@ -69,7 +99,7 @@ UNDER_WAY = {
 
 
 async def test_what_one_tenant_holds_does_not_hold_up_the_measurement_of_others(host: EngineHost) -> None:
-    kind = "postgres" if host.flavour == "postgres" else "mysql"
+    kind = kind_of(host)
     async with tenants(host, 2) as [tenant, other]:
         busy = [await host.login(tenant) for _ in UNDER_WAY[kind]]
         running = [asyncio.create_task(s.run(statement)) for s, statement in zip(busy, UNDER_WAY[kind], strict=True)]

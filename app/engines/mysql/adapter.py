@@ -24,6 +24,7 @@ from app.engines.mysql.bookkeeping import Frost
 from app.engines.mysql.connections import Connection, Connections
 from app.engines.mysql.errors import NO_SUCH_GRANT, ignored, translated
 from app.engines.mysql.flavours import FROZEN_PRIVILEGES, TENANT_PRIVILEGES, WRITE_PRIVILEGES
+from app.engines.mysql.blockers import ending_blockers
 from app.engines.mysql.removal import account_name
 from app.engines.mysql.sessions import end_overdue, end_present_sessions
 from app.engines.naming import check_name, check_tenant
@@ -64,8 +65,7 @@ class MySQLAdapter(EngineAdapter):
                 if row_now is None:
                     raise EngineError(f"{tenant.name} was removed while it was being made")
                 found = await bookkeeping.look(connection, tenant.name)
-                if not found.database:
-                    await connection.run(f"CREATE DATABASE IF NOT EXISTS `{tenant.name}` CHARACTER SET utf8mb4")
+                await _make_database(connection, tenant.name, found)
                 verb = "ALTER" if tenant.name in found.accounts else "CREATE"
                 await connection.run(
                     f"{verb} USER {account_name(tenant.name)} "
@@ -113,8 +113,7 @@ class MySQLAdapter(EngineAdapter):
     async def restore(self, tenant: Tenant, *, frozen: bool = False) -> None:
         check_tenant(tenant)
         async with self._known(tenant) as (connection, found):
-            # Tenants may drop their own database.
-            await connection.run(f"CREATE DATABASE IF NOT EXISTS `{tenant.name}` CHARACTER SET utf8mb4")
+            await _make_database(connection, tenant.name, found)
             await _grant(connection, tenant, frozen=frozen)
             await bookkeeping.mark_frozen(connection, tenant.name, Frost.COMPLETE if frozen else Frost.NONE)
             for account in found.accounts:
@@ -127,8 +126,7 @@ class MySQLAdapter(EngineAdapter):
             row = await bookkeeping.read(connection, tenant)
             if row is None or row.revoked:
                 return
-            if not found.database:
-                await connection.run(f"CREATE DATABASE IF NOT EXISTS `{tenant.name}` CHARACTER SET utf8mb4")
+            await _make_database(connection, tenant.name, found)
             frost = await bookkeeping.frost(connection, tenant.name)
             await _grant(connection, tenant, frozen=frost is not Frost.NONE)
 
@@ -147,9 +145,8 @@ class MySQLAdapter(EngineAdapter):
 
     async def thaw(self, tenant: Tenant) -> None:
         check_tenant(tenant)
-        async with self._known(tenant) as (connection, _):
-            # Tenants may drop their own database, and then not make it anew while they are frozen.
-            await connection.run(f"CREATE DATABASE IF NOT EXISTS `{tenant.name}` CHARACTER SET utf8mb4")
+        async with self._known(tenant) as (connection, found):
+            await _make_database(connection, tenant.name, found)
             await _grant(connection, tenant)
             await bookkeeping.mark_frozen(connection, tenant.name, Frost.NONE)
 
@@ -290,6 +287,14 @@ class MySQLAdapter(EngineAdapter):
 
 def _limit(limits: EngineLimits) -> str:
     return f"WITH MAX_USER_CONNECTIONS {limits.connections:d}"
+
+
+async def _make_database(connection: Connection, name: str, found: bookkeeping.Found) -> None:
+    """Tenants may drop their own database, and a frozen one can't make it anew. Where it is there, even IF NOT EXISTS
+    would wait for whoever has its tables locked."""
+    if not found.database:
+        create = f"CREATE DATABASE IF NOT EXISTS `{name}` CHARACTER SET utf8mb4"
+        await ending_blockers(connection, name, partial(connection.run, create))
 
 
 async def _grant(connection: Connection, tenant: Tenant, *, frozen: bool = False) -> None:

@@ -48,7 +48,7 @@ from app.engines.querying import QueryLimits, ReadSession, WriteSession
 from app.engines.scripts import ScriptEnd, ScriptSession
 
 _HINDERED_SECONDS = 2.0
-"""How long a tenant's open transaction may hold up a change of its limits, or its freezing."""
+"""How long a tenant's open transaction may hold up what is done to it: below what the other steps on its host wait."""
 
 
 class PostgresAdapter(EngineAdapter):
@@ -85,7 +85,7 @@ class PostgresAdapter(EngineAdapter):
 
     async def create(self, tenant: Tenant, limits: EngineLimits) -> None:
         check_tenant(tenant)
-        async with self._connections.locked(tenant.name) as connection:
+        async with self._working(tenant) as connection:
             if await self._make(connection, tenant, limits):
                 await self._inside.hand_over_schema(tenant.name)
 
@@ -97,7 +97,7 @@ class PostgresAdapter(EngineAdapter):
     async def create_verified(self, tenant: Tenant, limits: EngineLimits) -> None:
         """The first session in a new database is dear, so the tenant's own takes what another would hand over."""
         check_tenant(tenant)
-        async with self._connections.locked(tenant.name) as connection:
+        async with self._working(tenant) as connection:
             if not await self._make(connection, tenant, limits):
                 raise LoginRefused(f"access of {tenant.name} was ended")
             async with self._connections.tenant(tenant.name, tenant.password) as session:
@@ -115,17 +115,13 @@ class PostgresAdapter(EngineAdapter):
 
     async def restore_credentials(self, tenant: Tenant) -> None:
         check_tenant(tenant)
-        async with self._connections.locked(tenant.name) as connection:
-            (await catalog.find(connection, tenant.name)).require(tenant)
-            async with ending_blockers(self._connections, tenant.name, patience=_HINDERED_SECONDS):
-                await connection.execute(statements.restore_credentials(tenant))
+        async with self._changing(tenant) as (connection, _):
+            await connection.execute(statements.restore_credentials(tenant))
 
     async def set_limits(self, tenant: Tenant, limits: EngineLimits) -> None:
         check_tenant(tenant)
-        async with self._connections.locked(tenant.name) as connection:
-            (await catalog.find(connection, tenant.name)).require(tenant)
-            async with ending_blockers(self._connections, tenant.name, patience=_HINDERED_SECONDS):
-                await connection.execute(statements.limit(tenant.name, limits))
+        async with self._changing(tenant) as (connection, _):
+            await connection.execute(statements.limit(tenant.name, limits))
 
     async def revoke(self, tenant: Tenant) -> None:
         check_tenant(tenant)
@@ -133,8 +129,7 @@ class PostgresAdapter(EngineAdapter):
 
     async def restore(self, tenant: Tenant, *, frozen: bool = False) -> None:
         check_tenant(tenant)
-        async with self._connections.locked(tenant.name) as connection:
-            found = (await catalog.find(connection, tenant.name)).require(tenant)
+        async with self._changing(tenant) as (connection, found):
             await connection.execute(statements.open_database(tenant, self._marker(tenant), frozen=frozen))
             # What a revocation found half made is finished here, before anybody logs in.
             await self._inside.hand_over_schema(tenant.name)
@@ -146,8 +141,7 @@ class PostgresAdapter(EngineAdapter):
 
     async def repair(self, tenant: Tenant) -> None:
         check_tenant(tenant)
-        async with self._connections.locked(tenant.name) as connection:
-            found = (await catalog.find(connection, tenant.name)).require(tenant)
+        async with self._changing(tenant) as (connection, found):
             if found.revoked:
                 return
             # The schema first: that the rights are whole is the sign that nothing is left to mend.
@@ -159,16 +153,13 @@ class PostgresAdapter(EngineAdapter):
 
     async def freeze(self, tenant: Tenant) -> None:
         check_tenant(tenant)
-        async with self._connections.locked(tenant.name) as connection:
-            (await catalog.find(connection, tenant.name)).require(tenant)
-            async with ending_blockers(self._connections, tenant.name, patience=_HINDERED_SECONDS):
-                await connection.execute(statements.grants(tenant.name, frozen=True))
-                await self._inside.freeze(connection, tenant.name)
+        async with self._changing(tenant) as (connection, _):
+            await connection.execute(statements.grants(tenant.name, frozen=True))
+            await self._inside.freeze(connection, tenant.name)
 
     async def thaw(self, tenant: Tenant) -> None:
         check_tenant(tenant)
-        async with self._connections.locked(tenant.name) as connection:
-            (await catalog.find(connection, tenant.name)).require(tenant)
+        async with self._changing(tenant) as (connection, _):
             await self._inside.thaw(tenant.name)
             await connection.execute(statements.grants(tenant.name, frozen=False))
 
@@ -181,7 +172,7 @@ class PostgresAdapter(EngineAdapter):
     async def destroy(self, tenant: Tenant) -> None:
         check_tenant(tenant)
         await self.revoke(tenant)
-        async with self._connections.locked(tenant.name) as connection:
+        async with self._working(tenant) as connection:
             found = (await catalog.find(connection, tenant.name)).check(tenant)
             if found.database:
                 if not found.invalid:
@@ -227,8 +218,7 @@ class PostgresAdapter(EngineAdapter):
 
     async def make_reader(self, tenant: Tenant, password: str) -> None:
         check_tenant(tenant)
-        async with self._connections.locked(tenant.name) as connection:
-            found = (await catalog.find(connection, tenant.name)).require(tenant)
+        async with self._changing(tenant) as (connection, found):
             if found.revoked:
                 raise LoginRefused(f"access of {tenant.name} was ended")
             exists = readers.reader_name(tenant.name) in found.helpers
@@ -268,6 +258,22 @@ class PostgresAdapter(EngineAdapter):
         """For a session of our own as the tenant: the server's values of what the tenant has set for its role."""
         async with self._connections.admin() as connection:
             return await role_settings.server_values(connection, name)
+
+    @asynccontextmanager
+    async def _working(self, tenant: Tenant) -> AsyncIterator[Any]:
+        """The administrator's connection that alone works on the tenant; from `_HINDERED_SECONDS` on, the tenant's
+        sessions that it waits for are ended."""
+        async with (
+            self._connections.locked(tenant.name) as connection,
+            ending_blockers(self._connections, tenant.name, patience=_HINDERED_SECONDS),
+        ):
+            yield connection
+
+    @asynccontextmanager
+    async def _changing(self, tenant: Tenant) -> AsyncIterator[tuple[Any, catalog.Found]]:
+        """The same for a tenant that is there, with what the catalogs say of it. Raises `EngineError`."""
+        async with self._working(tenant) as connection:
+            yield connection, (await catalog.find(connection, tenant.name)).require(tenant)
 
     async def _make(self, connection: Any, tenant: Tenant, limits: EngineLimits) -> bool:
         """All but the schema; says whether the tenant may log in, which it may not once it was revoked."""
