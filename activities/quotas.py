@@ -6,13 +6,13 @@ from temporalio import activity
 
 from activities.errors import as_failures
 from app.contracts.base import DatabaseStatus
-from app.contracts.quotas import MeasureRegion, QuotaActivities, QuotaHostActivities, RegionMeasured
+from app.contracts.quotas import FrozenDatabase, MeasureRegion, QuotaActivities, QuotaHostActivities, RegionMeasured
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
 from app.databases import records
 from app.databases.tenants import tenant_of
 from app.hosts.adapters import Adapters
-from app.quotas import enforcement
+from app.quotas import enforcement, reclaiming
 from app.quotas.plan_changes import follow_plans
 from app.store.locks import database_lock
 from app.store.session import fetch
@@ -35,6 +35,11 @@ class QuotaActivitiesOnStore(QuotaActivities):
         with as_failures():
             return await follow_plans()
 
+    @activity.defn(name="list_frozen")
+    async def list_frozen(self) -> list[FrozenDatabase]:
+        with as_failures():
+            return await reclaiming.list_frozen()
+
 
 class QuotaActivitiesOnHosts(QuotaHostActivities):
     """Through `app.quotas`."""
@@ -55,6 +60,7 @@ class QuotaActivitiesOnHosts(QuotaHostActivities):
     @activity.defn(name="reclaim_space")
     async def reclaim_space(self, database: UUID) -> None:
         with as_failures():
+            await reclaiming.take_turn(database)
             async with database_lock(database):
                 record = await records.find(database)
                 if record is None or record.status is not DatabaseStatus.ACTIVE or record.frozen_at is None:

@@ -26,7 +26,7 @@ from temporalio.service import RPCError
 from app.contracts.base import Contract
 from app.contracts.pool import RefillPool
 from app.contracts.queues import CONTROL_QUEUE
-from app.contracts.quotas import EnforceQuotas
+from app.contracts.quotas import EnforceQuotas, ReclaimSpace
 from app.contracts.reconcile import Reconcile
 from app.contracts.upkeep import Sweep
 from app.core.settings import Settings
@@ -84,6 +84,12 @@ UPKEEP_SCHEDULES: tuple[Upkeep, ...] = (
         every=lambda settings: settings.quota_interval_seconds,
         at_random=True,
         summary="Hold every database to its plan",
+    ),
+    Upkeep(
+        id="reclaim-space",
+        workflow=ReclaimSpace,
+        every=lambda settings: settings.quota_interval_seconds,
+        summary="Give back the space that deletions left in frozen databases",
     ),
 )
 

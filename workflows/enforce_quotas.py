@@ -48,18 +48,10 @@ class EnforceQuotasWorkflow(EnforceQuotas):
                 QuotaHostActivities.measure_region, request, **policies.attempt(request.region, doing)
             )
             self._tell(request.region, _words(measured))
-            await self._reclaim(request.region, measured)
         except ActivityError as failure:
             if is_cancelled_exception(failure):
                 raise
             self._tell(request.region, f"left to the next run: {reason(failure)}")
-
-    async def _reclaim(self, region: str, measured: RegionMeasured) -> None:
-        for database in measured.frozen:
-            doing = f"give back the space that deletions left in database {database}"
-            await workflow.execute_activity_method(
-                QuotaHostActivities.reclaim_space, database, **policies.attempt(region, doing)
-            )
 
     def _tell(self, region: str, sentence: str) -> None:
         self._told[region] = f"{region}: {sentence}"

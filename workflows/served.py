@@ -10,6 +10,7 @@ from workflows.delete_database import DeleteDatabaseWorkflow
 from workflows.deliver_webhook import DeliverWebhookWorkflow
 from workflows.enforce_quotas import EnforceQuotasWorkflow
 from workflows.provision_database import ProvisionDatabaseWorkflow
+from workflows.reclaim_space import ReclaimSpaceWorkflow
 from workflows.reconcile import ReconcileWorkflow
 from workflows.refill_pool import RefillPoolWorkflow
 from workflows.remove_remnant import RemoveRemnantWorkflow
@@ -25,6 +26,7 @@ WORKFLOWS = (
     ReconcileWorkflow,
     ApplyBlueprintWorkflow,
     EnforceQuotasWorkflow,
+    ReclaimSpaceWorkflow,
 )
 """On the control queue."""
 ENGINE_WORKFLOWS = (ProvisionDatabaseWorkflow,)

@@ -23,8 +23,11 @@ class RegionMeasured(Contract, frozen=True, kw_only=True):
     `ended_overdue`, statements of questions that outlived the process that asked."""
     unreachable: tuple[str, ...]
     """Hosts that were not measured, as `host:port`."""
-    frozen: tuple[UUID, ...]
-    """Some of the region's frozen databases: those whose deletions may have left space to give back."""
+
+
+class FrozenDatabase(Contract, frozen=True, kw_only=True):
+    region: str
+    database: UUID
 
 
 class QuotaActivities(ABC):
@@ -40,6 +43,12 @@ class QuotaActivities(ABC):
     async def follow_plans(self) -> int:
         """Asks for the connection limits of databases whose plan was changed; returns how many there were."""
 
+    @activity.defn(name="list_frozen")
+    @abstractmethod
+    async def list_frozen(self) -> list[FrozenDatabase]:
+        """Some of the frozen databases of each region, those first for which nothing has been reclaimed longest: their
+        deletions may have left space to give back."""
+
 
 class QuotaHostActivities(ABC):
     """On the engine hosts of one region."""
@@ -49,8 +58,7 @@ class QuotaHostActivities(ABC):
     async def measure_region(self, request: MeasureRegion) -> RegionMeasured:
         """Measures storage and use of every database, records it, and makes the moves that follow: each in one
         transaction with its event and the workflow that brings it to the engine. Ends what questions left running. A
-        host that doesn't answer in time
-        costs the others nothing."""
+        host that doesn't answer in time costs the others nothing, and neither does a database on its host."""
 
     @activity.defn(name="reclaim_space")
     @abstractmethod
@@ -61,6 +69,16 @@ class QuotaHostActivities(ABC):
 @workflow.defn(name="EnforceQuotas")
 class EnforceQuotas(ABC):
     """Holds every database to its plan: storage, and hours of use."""
+
+    @workflow.run
+    @abstractmethod
+    async def run(self) -> None: ...
+
+
+@workflow.defn(name="ReclaimSpace")
+class ReclaimSpace(ABC):
+    """Gives back the space that deletions left in frozen databases: apart from their measurement, which never waits for
+    what a tenant makes slow."""
 
     @workflow.run
     @abstractmethod

@@ -22,6 +22,10 @@ from app.engines.errors import TenantFull as TenantFull
 from app.engines.querying import QueryLimits, ReadSession, WriteSession
 from app.engines.scripts import ScriptEnd, ScriptSession
 
+SURVEY_SECONDS = 10.0
+"""What the server may take to tell the sizes of all files, where it tells them only together."""
+MEASURE_SECONDS = 20.0
+
 
 class AdminAddress(msgspec.Struct, frozen=True, kw_only=True):
     """How the service reaches a host. Not what tenants are told: that is the host's public address."""
@@ -80,6 +84,16 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
 
     storage_bytes: int
     connections: int
+
+
+class Measuring(ABC):
+    """A measurement of one host that is under way, some databases at a time."""
+
+    @abstractmethod
+    async def usage(self, names: Sequence[str], seconds: float) -> dict[str, Usage]:
+        """Storage and open sessions of these databases. Missing ones are left out. Raises `EngineError` when the
+        server takes longer than that, or refuses; others may be asked for afterwards. Raises `HostUnavailable` when
+        nothing more can be asked."""
 
 
 class FoundTenant(msgspec.Struct, frozen=True, kw_only=True):
@@ -220,8 +234,14 @@ class EngineAdapter(ABC):
         raise NotImplementedError("scripts are transactions here: nothing needs a copy")
 
     @abstractmethod
+    def measuring(self, names: Sequence[str]) -> AbstractAsyncContextManager[Measuring]:
+        """A measurement of these databases, in parts of the caller's choice. What the server tells of all of them at
+        once is asked for here, within `SURVEY_SECONDS`."""
+
     async def measure(self, names: Sequence[str]) -> dict[str, Usage]:
         """Storage and open sessions of these databases, in one look at the host. Missing ones are left out."""
+        async with self.measuring(names) as measuring:
+            return await measuring.usage(names, MEASURE_SECONDS)
 
     @abstractmethod
     async def sessions(self, names: Sequence[str]) -> dict[str, frozenset[str]]:

@@ -57,6 +57,20 @@ _GAUGES = (
         " WHERE destroyed_at IS NULL AND status <> 'deleted' AND frozen_at IS NOT NULL GROUP BY engine, region",
     ),
     _Gauge(
+        name="headwater_databases_unmeasured",
+        help="Databases whose storage can't be measured; `headwater check` names those for which that lasts.",
+        sql="SELECT d.engine, d.region, count(u.unmeasured_since) AS value"
+        " FROM databases d LEFT JOIN database_usage u ON u.database_id = d.id"
+        " WHERE d.status IN ('active', 'paused') AND d.team_id IS NOT NULL GROUP BY d.engine, d.region",
+    ),
+    _Gauge(
+        name="headwater_storage_measured_oldest_age_seconds",
+        help="How long ago the storage of the database was measured that has waited longest.",
+        sql="SELECT d.engine, d.region, extract(epoch FROM now() - min(u.storage_measured_at)) AS value"
+        " FROM databases d JOIN database_usage u ON u.database_id = d.id"
+        " WHERE d.status IN ('active', 'paused') AND u.storage_measured_at IS NOT NULL GROUP BY d.engine, d.region",
+    ),
+    _Gauge(
         name="headwater_host_databases",
         help="Databases on an engine host.",
         sql="SELECT engine, region, host, databases AS value FROM hosts",

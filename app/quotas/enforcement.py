@@ -19,18 +19,16 @@ from app.hosts.adapters import Adapters
 from app.hosts.loads import mark_sick
 from app.quotas import usage
 from app.quotas.decision import Standing, Verdict, judge
+from app.quotas.measuring import measure_storage
 from app.quotas.usage import Sample
-from app.store.session import fetch, fetch_all, transaction
+from app.store.session import fetch_all, transaction
 
-HOST_SECONDS = 25.0
+HOST_SECONDS = 45.0
 """What one host may take, so that one that hangs costs the others nothing."""
 LOOKS = 4
 """At the sessions, in one measurement: one alone would tell of a tenant that comes and goes by all or nothing."""
 SPREAD_SECONDS = 2.0
 """Over which the looks lie, each at a random moment of its share: nobody can be away just then, time after time."""
-
-MOST_RECLAIMED = 20
-"""Frozen databases whose space one run gives back."""
 
 _RANDOM = SystemRandom()
 log = structlog.get_logger(__name__)
@@ -60,23 +58,24 @@ async def measure_region(
     unreachable: list[str] = []
 
     async def one(host: _Host) -> None:
+        databases = await _databases(host)
         try:
             async with asyncio.timeout(HOST_SECONDS):
                 adapter = await adapters.of_host(host.id)
                 counts.update(await _end_overdue(adapter, host, overdue))
-                counts.update(await _measure_host(adapter, host, at, longest_gap))
+                counts["databases"] += await _measure_host(adapter, databases, at, longest_gap)
         except (EngineError, TimeoutError) as error:
             log.warning("host_not_measured", host=host.address, reason=str(error) or "no answer in time")
             unreachable.append(host.address)
             if isinstance(error, HostUnavailable):
                 await mark_sick(host.id, str(error))
+        counts.update(await _enforce(databases))
 
     await asyncio.gather(*map(one, hosts))
     return RegionMeasured(
         databases=counts.pop("databases", 0),
         moves=dict(sorted(counts.items())),
         unreachable=tuple(sorted(unreachable)),
-        frozen=await _frozen(region),
     )
 
 
@@ -87,8 +86,8 @@ async def _end_overdue(adapter: EngineAdapter, host: _Host, overdue: float) -> C
     return Counter({"ended_overdue": ended} if ended else {})
 
 
-async def _measure_host(adapter: EngineAdapter, host: _Host, at: datetime, longest_gap: float) -> Counter[str]:
-    measured = await fetch_all(
+async def _databases(host: _Host) -> list[_Measured]:
+    return await fetch_all(
         _Measured,
         """
         SELECT id, uuid, engine_name, access_applied >= access_revision AS settled FROM databases
@@ -96,33 +95,36 @@ async def _measure_host(adapter: EngineAdapter, host: _Host, at: datetime, longe
         """,
         host.id,
     )
-    if not measured:
-        return Counter()
-    samples = await _samples(adapter, measured)
-    await usage.record(samples, at, longest_gap=longest_gap)
-    found = await usage.standings([sample.database_id for sample in samples])
-    counts = Counter(databases=len(samples))
-    for one in measured:
+
+
+async def _measure_host(
+    adapter: EngineAdapter, databases: Sequence[_Measured], at: datetime, longest_gap: float
+) -> int:
+    """Records the use of all, then the storage of those whose turn it is; returns how many these were."""
+    if not databases:
+        return 0
+    await usage.record_use(await _samples(adapter, databases), at, longest_gap=longest_gap)
+    return await measure_storage(adapter, [one.id for one in databases], at)
+
+
+async def _enforce(databases: Sequence[_Measured]) -> Counter[str]:
+    """What follows from what is recorded of them, also where the run went no further."""
+    found = await usage.standings([one.id for one in databases])
+    counts: Counter[str] = Counter()
+    for one in databases:
         standing = found.get(one.id)
         if standing is not None and _changes(standing, settled=one.settled):
             counts.update(await _act(one))
     return counts
 
 
-async def _samples(adapter: EngineAdapter, measured: Sequence[_Measured]) -> list[Sample]:
-    names = [one.engine_name for one in measured]
+async def _samples(adapter: EngineAdapter, databases: Sequence[_Measured]) -> list[Sample]:
     since = await own_logins.moment()
-    sizes, seen = await asyncio.gather(adapter.measure(names), _look_for_sessions(adapter, names))
-    ours = await own_logins.among([one.id for one in measured], since)
+    seen = await _look_for_sessions(adapter, [one.engine_name for one in databases])
+    ours = await own_logins.among([one.id for one in databases], since)
+    # What may have been our own login is nobody's use.
     return [
-        Sample(
-            database_id=one.id,
-            # Tenants of MySQL may drop their own database.
-            storage_bytes=sizes[one.engine_name].storage_bytes if one.engine_name in sizes else 0,
-            # What may have been our own login is nobody's use.
-            use=0.0 if one.id in ours else seen[one.engine_name] / LOOKS,
-        )
-        for one in measured
+        Sample(database_id=one.id, use=0.0 if one.id in ours else seen[one.engine_name] / LOOKS) for one in databases
     ]
 
 
@@ -178,15 +180,3 @@ def _moves(verdict: Verdict) -> list[str]:
     moves = {"warned": verdict.warn, "frozen": verdict.freeze, "thawed": verdict.thaw, "resumed": verdict.resume}
     paused = [] if verdict.pause is None else [f"paused_{verdict.pause.value}"]
     return [name for name, made in moves.items() if made] + paused
-
-
-async def _frozen(region: str) -> tuple[UUID, ...]:
-    rows = await fetch(
-        """
-        SELECT uuid FROM databases WHERE region = $1 AND status = 'active'
-          AND frozen_at IS NOT NULL AND access_applied >= access_revision ORDER BY frozen_at LIMIT $2
-        """,
-        region,
-        MOST_RECLAIMED,
-    )
-    return tuple(row["uuid"] for row in rows)

@@ -1,6 +1,6 @@
 """Measurements as they are kept, and the time that databases run."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 
 import msgspec
@@ -12,43 +12,39 @@ from app.store.session import fetch, fetch_all
 
 
 class Sample(msgspec.Struct, frozen=True, kw_only=True):
-    """One database, measured once. `use` is the share of the looks, from 0 to 1, that found a session open."""
+    """The use of one database, looked at once: the share of the looks, from 0 to 1, that found a session open."""
 
     database_id: int
-    storage_bytes: int
     use: float
 
 
-_RECORD = """
+_RECORD_USE = """
 INSERT INTO database_usage AS u (database_id, measured_at, storage_bytes, connected, runtime_month)
-SELECT s.database_id, $4, s.storage_bytes, s.use > 0, $5
-FROM unnest($1::bigint[], $2::bigint[], $3::float8[]) AS s (database_id, storage_bytes, use)
+SELECT s.database_id, $3, 0, s.use > 0, $4
+FROM unnest($1::bigint[], $2::float8[]) AS s (database_id, use)
 JOIN databases d ON d.id = s.database_id AND d.status <> 'deleted'
 ORDER BY s.database_id
 ON CONFLICT (database_id) DO UPDATE SET
-    measured_at = excluded.measured_at, storage_bytes = excluded.storage_bytes, connected = excluded.connected,
-    runtime_month = excluded.runtime_month,
+    measured_at = excluded.measured_at, connected = excluded.connected, runtime_month = excluded.runtime_month,
     runtime_seconds = CASE WHEN u.runtime_month = excluded.runtime_month THEN u.runtime_seconds ELSE 0 END
         -- What lies before the month is the last one's.
-        + least(extract(epoch FROM excluded.measured_at - greatest(u.measured_at, $6)), $7)
-          * (SELECT s.use FROM unnest($1::bigint[], $3::float8[]) AS s (database_id, use)
+        + least(extract(epoch FROM excluded.measured_at - greatest(u.measured_at, $5)), $6)
+          * (SELECT s.use FROM unnest($1::bigint[], $2::float8[]) AS s (database_id, use)
              WHERE s.database_id = excluded.database_id)
 WHERE u.measured_at < excluded.measured_at
 """
 
 
-async def record(samples: Sequence[Sample], at: datetime, *, longest_gap: float) -> None:
+async def record_use(samples: Sequence[Sample], at: datetime, *, longest_gap: float) -> None:
     """Keeps the samples, all taken at that moment. One that finds its database in use adds its share of the time
     since the last, up to `longest_gap` seconds, to the month's runtime: what no sample saw is nobody's. One that is not
     newer than the last changes nothing, so that repeated and overlapping runs count no time twice."""
-    month = month_of(at)
     await fetch(
-        _RECORD,
+        _RECORD_USE,
         [sample.database_id for sample in samples],
-        [sample.storage_bytes for sample in samples],
         [sample.use for sample in samples],
         at,
-        month,
+        month_of(at),
         at.replace(day=1, hour=0, minute=0, second=0, microsecond=0),
         longest_gap,
     )
@@ -69,6 +65,39 @@ async def record_kept(database_id: int, storage_bytes: int, at: datetime) -> Non
     )
 
 
+_RECORD_STORAGE = """
+UPDATE database_usage u SET storage_bytes = s.storage_bytes, storage_measured_at = $3, measured_alone_at = $4,
+       unmeasured_since = NULL, measure_failures = 0, measure_failure = NULL
+FROM unnest($1::bigint[], $2::bigint[]) AS s (database_id, storage_bytes)
+WHERE u.database_id = s.database_id AND (u.storage_measured_at IS NULL OR u.storage_measured_at < $3)
+"""
+
+
+async def record_storage(octets: Mapping[int, int], at: datetime, *, alone_at: datetime | None = None) -> None:
+    """Keeps what databases, by their ids, hold in bytes. Those whose measuring takes long are measured apart from the
+    others, not before `alone_at`. One that is not newer than the last changes nothing."""
+    await fetch(_RECORD_STORAGE, list(octets), list(octets.values()), at, alone_at)
+
+
+async def measure_alone(database_ids: Sequence[int], at: datetime) -> None:
+    """From that moment on: they couldn't be measured together, and most likely for one of them alone."""
+    await fetch(
+        "UPDATE database_usage SET measured_alone_at = $2 WHERE database_id = any($1::bigint[])", list(database_ids), at
+    )
+
+
+_RECORD_FAILURE = """
+UPDATE database_usage SET unmeasured_since = coalesce(unmeasured_since, $2), measure_failures = measure_failures + 1,
+       measure_failure = left($3, 500), measured_alone_at = $4
+WHERE database_id = $1
+"""
+
+
+async def record_failure(database_id: int, at: datetime, reason: str, *, retry_at: datetime) -> None:
+    """Remembers that it couldn't be measured even alone."""
+    await fetch(_RECORD_FAILURE, database_id, at, reason, retry_at)
+
+
 def month_of(at: datetime) -> date:
     """The first day of its month. `at` is in UTC."""
     return at.date().replace(day=1)
@@ -87,6 +116,7 @@ class _Row(msgspec.Struct, frozen=True, kw_only=True):
     connection_hard_limit: int | None
     warning_threshold_pct: int | None
     measured_at: datetime
+    storage_measured_at: datetime | None
     judged_at: datetime | None
     storage_bytes: int
     runtime_month: date
@@ -127,7 +157,7 @@ def _standing(row: _Row) -> Standing:
         limit_bytes=limits.storage_hard_limit_gb * GIB,
         warning_pct=limits.warning_threshold_pct,
         runtime_limit_seconds=None if hours is None else hours * 3600,
-        measured_at=row.measured_at,
+        measured_at=row.storage_measured_at or row.measured_at,
         judged_at=row.judged_at,
         storage_bytes=row.storage_bytes,
         runtime_month=row.runtime_month,
@@ -143,7 +173,7 @@ async def remember(database_id: int, verdict: Verdict) -> None:
     """What the next judgement has to know, in the transaction of what this one led to."""
     await fetch(
         """
-        UPDATE database_usage SET judged_at = measured_at, frozen_bytes = $3, growing = $4,
+        UPDATE database_usage SET judged_at = storage_measured_at, frozen_bytes = $3, growing = $4,
                warned_at = CASE WHEN $2 THEN coalesce(warned_at, now()) END
         WHERE database_id = $1
         """,

@@ -38,6 +38,13 @@ _RULES = (
       AND access_changed_at < now() - $1::interval
     """,
     """
+    SELECT 'storage_unmeasured' AS rule, d.uuid::text AS subject,
+           'its storage can''t be measured since ' || u.unmeasured_since || ': ' || u.measure_failure AS detail
+    FROM database_usage u JOIN databases d ON d.id = u.database_id
+    WHERE d.status IN ('active', 'paused')
+      AND u.unmeasured_since < now() - greatest($1::interval, interval '15 minutes')
+    """,
+    """
     SELECT 'application_stuck' AS rule, a.id::text AS subject,
            a.status || ' since ' || coalesce(a.started_at, a.created_at) || ' on database ' || d.uuid AS detail
     FROM blueprint_applications a JOIN databases d ON d.id = a.database_id

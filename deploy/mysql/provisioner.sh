@@ -14,12 +14,13 @@ SQL
 
 # As app.engines.mysql.administrator_grants says; a test holds the two together.
 docker_process_sql <<'SQL'
-GRANT CREATE USER, PROCESS, CONNECTION_ADMIN, XA_RECOVER_ADMIN ON *.* TO 'headwater_provisioner'@'%';
+GRANT CREATE USER, PROCESS, CONNECTION_ADMIN, XA_RECOVER_ADMIN, SHOW_ROUTINE ON *.* TO 'headwater_provisioner'@'%';
 GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, REFERENCES, INDEX, ALTER, CREATE TEMPORARY TABLES, LOCK TABLES, EXECUTE, CREATE VIEW, SHOW VIEW, CREATE ROUTINE, ALTER ROUTINE, TRIGGER ON `t%`.* TO 'headwater_provisioner'@'%' WITH GRANT OPTION;
 GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, ALTER, INDEX ON `headwater`.* TO 'headwater_provisioner'@'%';
 GRANT SELECT (Host, User) ON mysql.user TO 'headwater_provisioner'@'%';
 GRANT SELECT (Host, Db, User) ON mysql.db TO 'headwater_provisioner'@'%';
 GRANT SELECT ON performance_schema.data_locks TO 'headwater_provisioner'@'%';
 GRANT SELECT ON performance_schema.events_transactions_current TO 'headwater_provisioner'@'%';
+GRANT SELECT ON performance_schema.prepared_statements_instances TO 'headwater_provisioner'@'%';
 GRANT SELECT ON performance_schema.threads TO 'headwater_provisioner'@'%';
 SQL

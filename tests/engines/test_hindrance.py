@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import pytest
 
-from app.engines.base import EngineLimits, Tenant
+from app.engines.base import EngineError, EngineLimits, HostUnavailable, Tenant
 from app.engines.postgres.connections import LOCK_SECONDS
 from tests.engines.harness import EngineHost, RefusedError, kind_of, session_of, tenants
 from tests.support.waiting import until
@@ -152,6 +152,28 @@ async def test_temporary_tables_are_measured_while_they_are_there(host: EngineHo
             during = (await host.adapter.measure([tenant.name]))[tenant.name].storage_bytes
             assert during - before > 16 * 2**20
         await until(lambda: _is_below(host, tenant, before + 2**20), timeout=30)
+
+
+MANY = 3000
+MAKES_TABLES = {
+    "postgres": [
+        f"DO $$ BEGIN FOR i IN 1..{MANY} LOOP EXECUTE 'CREATE TABLE many' || i || ' (t text)'; END LOOP; END $$"
+    ],
+    "mysql": [f"CREATE TABLE many{number} (n INT)" for number in range(MANY // 10)],
+}
+
+
+async def test_a_measurement_that_takes_too_long_ends_and_others_go_on(host: EngineHost) -> None:
+    async with tenants(host, 2) as [tenant, other]:
+        async with session_of(host, tenant) as session:
+            for statement in MAKES_TABLES[kind_of(host)]:
+                await session.run(statement)
+        async with host.adapter.measuring([tenant.name, other.name]) as measuring:
+            with pytest.raises(EngineError) as refused:
+                await measuring.usage([tenant.name], 0.001)
+            assert not isinstance(refused.value, HostUnavailable)
+            assert set(await measuring.usage([other.name], 20)) == {other.name}
+            assert set(await measuring.usage([tenant.name, other.name], 20)) == {tenant.name, other.name}
 
 
 async def _is_above(host: EngineHost, tenant: Tenant, octets: int) -> bool:

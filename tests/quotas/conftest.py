@@ -61,14 +61,18 @@ class Operator:
         await says(client.get_workflow_handle(delete_workflow_id(UUID(made["uuid"]), revision)), words)
 
     async def enforce(self) -> None:
-        """One run of what the Schedule starts, from its beginning to its end."""
-        from_schedule = (await connect(self.service.temporal.address, "default")).get_schedule_handle("enforce-quotas")
-        runs = (await from_schedule.describe()).info.num_actions
+        """One run of what the Schedules start, from its beginning to its end."""
+        for schedule in ("enforce-quotas", "reclaim-space"):
+            await self._run(schedule)
+
+    async def _run(self, schedule: str) -> None:
+        handle = (await connect(self.service.temporal.address, "default")).get_schedule_handle(schedule)
+        runs = (await handle.describe()).info.num_actions
 
         async def ran() -> bool:
-            info = (await from_schedule.describe()).info
+            info = (await handle.describe()).info
             if info.num_actions == runs and not info.running_actions:
-                await from_schedule.trigger()
+                await handle.trigger()
             return info.num_actions > runs and not info.running_actions
 
         await until(ran, timeout=60)

@@ -27,7 +27,7 @@ async def _database(lone: LoneApi) -> int:
 
 async def _sample(database: int, at: datetime, connected: bool) -> float:
     """The month's seconds after it."""
-    await usage.record([Sample(database_id=database, storage_bytes=1, use=float(connected))], at, longest_gap=GAP)
+    await usage.record_use([Sample(database_id=database, use=float(connected))], at, longest_gap=GAP)
     rows = await fetch("SELECT runtime_seconds FROM database_usage WHERE database_id = $1", database)
     return float(rows[0]["runtime_seconds"])
 
@@ -81,7 +81,7 @@ async def test_a_month_turns_while_nobody_is_connected(lone: LoneApi) -> None:
 async def test_a_deleted_one_is_not_measured(lone: LoneApi) -> None:
     database = await _database(lone)
     await fetch("UPDATE databases SET status = 'deleted' WHERE id = $1", database)
-    await usage.record([Sample(database_id=database, storage_bytes=1, use=1.0)], START, longest_gap=GAP)
+    await usage.record_use([Sample(database_id=database, use=1.0)], START, longest_gap=GAP)
     assert await fetch("SELECT 1 FROM database_usage WHERE database_id = $1", database) == []
 
 

@@ -15,7 +15,7 @@ from app.contracts.control import ControlActivities, Grace, HostFailure, LimitsA
 from app.contracts.databases import Placement
 from app.contracts.engine import EngineActivities, RemnantRef
 from app.contracts.pool import PoolActivities, PoolHostActivities, PoolLook, VerifyMembers
-from app.contracts.quotas import MeasureRegion, QuotaActivities, QuotaHostActivities, RegionMeasured
+from app.contracts.quotas import FrozenDatabase, MeasureRegion, QuotaActivities, QuotaHostActivities, RegionMeasured
 from app.contracts.reconcile import HostReconcileActivities, HostRef, ReconcileActivities, Reconciled
 from app.contracts.upkeep import SweepActivities, Swept
 
@@ -195,6 +195,10 @@ class FakeQuotas(QuotaActivities):
     async def follow_plans(self) -> int:
         return int(await self._script.perform(None, 0))
 
+    @activity.defn(name="list_frozen")
+    async def list_frozen(self) -> list[FrozenDatabase]:
+        return list(await self._script.perform(None, []))
+
 
 class FakeQuotaHosts(QuotaHostActivities):
     def __init__(self, script: Script) -> None:
@@ -202,7 +206,7 @@ class FakeQuotaHosts(QuotaHostActivities):
 
     @activity.defn(name="measure_region")
     async def measure_region(self, request: MeasureRegion) -> RegionMeasured:
-        nothing = RegionMeasured(databases=3, moves={}, unreachable=(), frozen=())
+        nothing = RegionMeasured(databases=3, moves={}, unreachable=())
         measured: RegionMeasured = await self._script.perform(request, nothing)
         return measured
 

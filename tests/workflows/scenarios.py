@@ -6,7 +6,7 @@ The tests play them; `tests.workflows.record` plays them too, and keeps their hi
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid5
 
 from temporalio.client import WorkflowExecutionStatus
 
@@ -27,7 +27,7 @@ from app.contracts.databases import (
 )
 from app.contracts.engine import ENGINE_REFUSED, HOST_UNAVAILABLE, NAME_TAKEN, NOT_WANTED, STORE_UNAVAILABLE
 from app.contracts.pool import PoolLook, RefillPool, VerifyMembers
-from app.contracts.quotas import EnforceQuotas, RegionMeasured
+from app.contracts.quotas import EnforceQuotas, FrozenDatabase, ReclaimSpace, RegionMeasured
 from app.contracts.reconcile import HostRef, Reconcile, Reconciled
 from app.contracts.upkeep import Sweep, Swept
 from tests.workflows.fakes import Script, fails
@@ -47,9 +47,8 @@ DELETE = DeleteDatabaseInput(**SUBJECT, destroy_at=PAST, cancel_provisioning=Fal
 CANCELLING_DELETE = DeleteDatabaseInput(**SUBJECT, destroy_at=PAST, cancel_provisioning=True)
 LIMITS = ApplyLimitsInput(**SUBJECT, revision=1)
 ACCESS = ApplyAccessInput(**SUBJECT, revision=1)
-MEASURED = RegionMeasured(
-    databases=3, moves={"frozen": 1, "paused_runtime": 2}, unreachable=("db-2.example.com:5432",), frozen=(DATABASE,)
-)
+MEASURED = RegionMeasured(databases=3, moves={"frozen": 1, "paused_runtime": 2}, unreachable=("db-2.example.com:5432",))
+FROZEN = [FrozenDatabase(region=REGION, database=database) for database in (DATABASE, uuid5(DATABASE, "another"))]
 UNVERIFIED = VerifyMembers(region=REGION, before=PAST)
 REMNANT = RemoveRemnantInput(**SUBJECT, host_id=1, name="tfirst")
 APPLICATION = ApplyBlueprintInput(**SUBJECT, application=12)
@@ -210,7 +209,7 @@ SCENARIOS = {
         EnforceQuotas,
         None,
         lambda: Script({"follow_plans": [lambda: 4], "measure_region": [lambda: MEASURED]}),
-        [*LISTED, "measure_region", "reclaim_space"],
+        [*LISTED, "measure_region"],
         details="3 databases measured; 1 frozen; 2 paused for runtime; not measured: db-2.example.com:5432",
     ),
     "quotas-store-away": Scenario(
@@ -225,6 +224,21 @@ SCENARIOS = {
         None,
         _once("follow_plans", STORE_UNAVAILABLE, times=UPKEEP_ATTEMPTS),
         ["follow_plans"] * UPKEEP_ATTEMPTS,
+        details="Left to the next run: as the script says",
+    ),
+    "reclaim-nothing": Scenario(ReclaimSpace, None, Script, ["list_frozen"], details="No frozen database"),
+    "reclaim-one-fails": Scenario(
+        ReclaimSpace,
+        None,
+        lambda: Script({"list_frozen": [lambda: FROZEN], "reclaim_space": [fails(HOST_UNAVAILABLE)]}),
+        ["list_frozen", *["reclaim_space"] * 2],
+        details="test-1: 1 databases looked at\n\ntest-1: database",
+    ),
+    "reclaim-store-away": Scenario(
+        ReclaimSpace,
+        None,
+        _once("list_frozen", STORE_UNAVAILABLE, times=UPKEEP_ATTEMPTS),
+        ["list_frozen"] * UPKEEP_ATTEMPTS,
         details="Left to the next run: as the script says",
     ),
     "remnant-removed": Scenario(RemoveRemnant, REMNANT, Script, ["remove_remnant"], details="Removed"),

@@ -16,15 +16,15 @@ from app.engines.base import (
     FoundTenant,
     HostFacts,
     LoginRefused,
+    Measuring,
     Tenant,
-    Usage,
 )
 from app.engines.mysql import bookkeeping, copying, host, queries, readers, reclaiming, removal, scripts, usage
+from app.engines.mysql.blockers import ending_blockers
 from app.engines.mysql.bookkeeping import Frost
 from app.engines.mysql.connections import Connection, Connections
 from app.engines.mysql.errors import NO_SUCH_GRANT, ignored, translated
 from app.engines.mysql.flavours import FROZEN_PRIVILEGES, TENANT_PRIVILEGES, WRITE_PRIVILEGES
-from app.engines.mysql.blockers import ending_blockers
 from app.engines.mysql.removal import account_name
 from app.engines.mysql.sessions import end_overdue, end_present_sessions
 from app.engines.naming import check_name, check_tenant
@@ -182,13 +182,15 @@ class MySQLAdapter(EngineAdapter):
         ):
             return await copying.copy_schema(reading, writing, source.name, target.name)
 
-    async def measure(self, names: Sequence[str]) -> dict[str, Usage]:
+    @asynccontextmanager
+    async def measuring(self, names: Sequence[str]) -> AsyncIterator[Measuring]:
         for name in names:
             check_name(name)
-        if not names:
-            return {}
-        async with self._connections.admin() as connection:
-            return await usage.measure(connection, names)
+        async with (
+            self._connections.admin() as connection,
+            usage.measuring(connection, self._connections.host, names) as measuring,
+        ):
+            yield measuring
 
     async def sessions(self, names: Sequence[str]) -> dict[str, frozenset[str]]:
         for name in names:

@@ -12,8 +12,9 @@ TENANT_PRIVILEGES = (
     "LOCK TABLES, EXECUTE, CREATE VIEW, SHOW VIEW, CREATE ROUTINE, ALTER ROUTINE, TRIGGER"
 )
 """All that a tenant holds, on its own database. No EVENT: events would outlive a locked account."""
-FROZEN_PRIVILEGES = "SELECT, DELETE, DROP, LOCK TABLES, EXECUTE, SHOW VIEW"
-"""What is left of them to a frozen one. DROP is TRUNCATE's too."""
+FROZEN_PRIVILEGES = "SELECT, DELETE, DROP, LOCK TABLES, EXECUTE, SHOW VIEW, ALTER ROUTINE"
+"""What is left of them to a frozen one. DROP is TRUNCATE's too, and drops views; ALTER ROUTINE drops routines.
+What drops a trigger would also create one: triggers go with their table."""
 WRITE_PRIVILEGES = tuple(
     privilege for privilege in TENANT_PRIVILEGES.split(", ") if privilege not in FROZEN_PRIVILEGES.split(", ")
 )
@@ -40,6 +41,11 @@ class Flavour(msgspec.Struct, frozen=True, kw_only=True):
     temporary: str | None
     """Bytes of temporary tables on disk, as rows `(tenant, bytes)`, for `%s` names; None where the server tells of
     none."""
+    definitions: tuple[str, ...]
+    """Bytes that the server keeps of what is no table's data: bodies of routines, views and triggers, and what columns
+    say of themselves, as rows `(database, bytes)`, for `%s` names."""
+    time_limit: Callable[[float], str]
+    """The session's bound in seconds for what reads, as a `SET` clause; 0 for none."""
     shortest_wait: int
     """The least `lock_wait_timeout`, in seconds."""
     cached_statistics: bool
@@ -72,19 +78,41 @@ SELECT SUBSTRING_INDEX(p.user, '_', 1), SUM(t.size)
 FROM information_schema.innodb_session_temp_tablespaces t JOIN information_schema.processlist p ON p.id = t.id
 WHERE t.state = 'ACTIVE' AND SUBSTRING_INDEX(p.user, '_', 1) IN %s GROUP BY 1
 """
+# Routines, views and triggers lie in the data dictionary twice, as they were written and in UTF-8. A row beside each.
+_MYSQL_DEFINITIONS = (
+    "SELECT routine_schema, SUM(1024 + 2 * COALESCE(OCTET_LENGTH(routine_definition), 0)"
+    " + OCTET_LENGTH(routine_comment)) FROM information_schema.routines WHERE routine_schema IN %s GROUP BY 1",
+    "SELECT specific_schema, COUNT(*) * 256 FROM information_schema.parameters WHERE specific_schema IN %s GROUP BY 1",
+    "SELECT table_schema, SUM(1024 + 2 * COALESCE(OCTET_LENGTH(view_definition), 0)) FROM information_schema.views"
+    " WHERE table_schema IN %s GROUP BY 1",
+    "SELECT trigger_schema, SUM(1024 + 2 * COALESCE(OCTET_LENGTH(action_statement), 0))"
+    " FROM information_schema.triggers WHERE trigger_schema IN %s GROUP BY 1",
+    "SELECT table_schema, SUM(OCTET_LENGTH(column_comment) + OCTET_LENGTH(column_type)"
+    " + COALESCE(OCTET_LENGTH(generation_expression), 0)) FROM information_schema.columns"
+    " WHERE table_schema IN %s GROUP BY 1",
+)
+_MARIADB_DEFINITIONS = (
+    "SELECT db, SUM(1024 + OCTET_LENGTH(body) + OCTET_LENGTH(body_utf8) + OCTET_LENGTH(param_list)"
+    " + OCTET_LENGTH(`returns`) + OCTET_LENGTH(comment)) FROM mysql.proc WHERE db IN %s GROUP BY 1",
+    *_MYSQL_DEFINITIONS[2:],
+)
 MYSQL = Flavour(
     name="mysql",
     oldest=(8, 0),
-    global_privileges=("CREATE USER", "PROCESS", "CONNECTION_ADMIN", "XA_RECOVER_ADMIN"),
+    # SHOW_ROUTINE lets it see how long the bodies of routines are.
+    global_privileges=("CREATE USER", "PROCESS", "CONNECTION_ADMIN", "XA_RECOVER_ADMIN", "SHOW_ROUTINE"),
     more_grants=(
         "SELECT ON performance_schema.data_locks",
         "SELECT ON performance_schema.events_transactions_current",
+        "SELECT ON performance_schema.prepared_statements_instances",
         "SELECT ON performance_schema.threads",
     ),
     identified=_mysql_identified,
     sizes=_SIZES.format(tablespaces="innodb_tablespaces"),
     shares_files=True,
     temporary=_TEMPORARY,
+    definitions=_MYSQL_DEFINITIONS,
+    time_limit=lambda seconds: f"max_execution_time = {1000 * seconds:.0f}",
     shortest_wait=1,
     cached_statistics=True,
     recover="XA RECOVER CONVERT XID",
@@ -94,11 +122,13 @@ MARIADB = Flavour(
     name="mariadb",
     oldest=(10, 5),
     global_privileges=("CREATE USER", "PROCESS", "CONNECTION ADMIN"),
-    more_grants=(),
+    more_grants=("SELECT ON mysql.proc",),
     identified=_mariadb_identified,
     sizes=_SIZES.format(tablespaces="innodb_sys_tablespaces"),
     shares_files=False,
     temporary=None,
+    definitions=_MARIADB_DEFINITIONS,
+    time_limit=lambda seconds: f"max_statement_time = {seconds:.3f}",
     shortest_wait=0,
     cached_statistics=False,
     recover="XA RECOVER FORMAT='SQL'",

@@ -4,20 +4,17 @@ Every tenant of MySQL may make them, and hold them locked for as long as it like
 for neither.
 """
 
-import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pymysql
-import structlog
 
+from app.engines.base import EngineError
 from app.engines.mysql.connections import Connection
 from app.engines.mysql.errors import LOCK_WAIT_TIMEOUT, TIMED_OUT
 from app.engines.mysql.sessions import end_present_sessions
 
 _PATIENCE_SECONDS = 1
 """For the tables of one database, and again when the sessions that held them were ended."""
-_MOST = 5
-"""Databases that are estimated by themselves in one look, others each time where there are more."""
 # TABLESPACE=innodb_system asks for no privilege. InnoDB's own list of tables would tell where each lies, and waits for
 # those that are just being made; so these are the ones without a file of their own. Exactly, or a table of almost the
 # same name would hide another.
@@ -43,25 +40,20 @@ SELECT table_name FROM information_schema.tables
 WHERE table_schema = %s AND engine = 'InnoDB' AND LOCATE('stats_auto_recalc=0', create_options) > 0
 ORDER BY RAND() LIMIT 5
 """
-log = structlog.get_logger(__name__)
 
 
-async def estimates(connection: Connection, names: Sequence[str]) -> dict[str, int]:
-    """Bytes of all that the databases hold which have such a table."""
-    schemas = [name for (name,) in await connection.run(_FIND, ([*names], [*names]))]
-    if not schemas:
-        return {}
-    random.shuffle(schemas)
-    await connection.run(
-        f"SET SESSION information_schema_stats_expiry = 0, max_execution_time = {1000 * _PATIENCE_SECONDS}"
-    )
-    found = {name: await _estimate(connection, name) for name in schemas[:_MOST]}
-    await connection.run("SET SESSION max_execution_time = 0")
-    return {name: octets for name, octets in found.items() if octets is not None}
+async def find(connection: Connection, names: Sequence[str]) -> frozenset[str]:
+    """The databases that have such a table."""
+    return frozenset(name for (name,) in await connection.run(_FIND, ([*names], [*names])))
 
 
-async def _estimate(connection: Connection, name: str) -> int | None:
+async def estimate(connection: Connection, name: str, left: Callable[[], float]) -> int:
+    """Bytes of all that the database holds. `left` are the seconds that it may take; raises `EngineError` when there
+    are none, or when its tables stay locked though the sessions that held them were ended."""
+    await connection.run("SET SESSION information_schema_stats_expiry = 0")
     for _ in range(2):
+        patience = min(left(), _PATIENCE_SECONDS)
+        await connection.run(f"SET SESSION {connection.flavour.time_limit(patience)}")
         try:
             for (table,) in await connection.run(_UNCOUNTED, (name,)):
                 quoted = table.replace("`", "``")
@@ -73,5 +65,4 @@ async def _estimate(connection: Connection, name: str) -> int | None:
             await end_present_sessions(connection, name)
         else:
             return int(octets or 0)
-    log.warning("shared_tables_not_measured", tenant=name)
-    return None
+    raise EngineError(f"what {name} has in the server's own file can't be measured")

@@ -22,8 +22,8 @@ from app.engines.base import (
     FoundTenant,
     HostFacts,
     LoginRefused,
+    Measuring,
     Tenant,
-    Usage,
 )
 from app.engines.naming import check_name, check_tenant, written_marker
 from app.engines.postgres import (
@@ -42,6 +42,7 @@ from app.engines.postgres.connections import Connections
 from app.engines.postgres.errors import UNRECOGNIZED_PARAMETER
 from app.engines.postgres.guard import make_template
 from app.engines.postgres.inside import Inside
+from app.engines.postgres.measuring import PostgresMeasuring
 from app.engines.postgres.proof import take_schema, write_and_read
 from app.engines.postgres.revocation import shut_out
 from app.engines.querying import QueryLimits, ReadSession, WriteSession
@@ -200,11 +201,12 @@ class PostgresAdapter(EngineAdapter):
         async with self._connections.admin() as connection:
             return await scripts.end_script(connection, reference)
 
-    async def measure(self, names: Sequence[str]) -> dict[str, Usage]:
+    @asynccontextmanager
+    async def measuring(self, names: Sequence[str]) -> AsyncIterator[Measuring]:
         for name in names:
             check_name(name)
         async with self._connections.admin() as connection:
-            return await catalog.measure(connection, names)
+            yield PostgresMeasuring(connection, self._connections.host)
 
     async def sessions(self, names: Sequence[str]) -> dict[str, frozenset[str]]:
         for name in names:

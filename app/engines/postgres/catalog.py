@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from app.engines.base import EngineError, FoundTenant, NameTaken, Tenant, Usage
+from app.engines.base import EngineError, FoundTenant, NameTaken, Tenant
 from app.engines.naming import HELPER_SEPARATOR, INSTALLATION_SEPARATOR, MARKER_PREFIX
 from app.engines.postgres.guard import IS_GUARDED
 
@@ -80,11 +80,6 @@ async def find(connection: Any, name: str) -> Found:
     return msgspec.convert(dict(row), Found)
 
 
-_MEASURE = """
-SELECT d.datname, pg_database_size(d.oid) AS storage_bytes,
-       (SELECT count(*) FROM pg_stat_activity a WHERE a.datid = d.oid AND a.usename = d.datname) AS connections
-FROM pg_database d WHERE d.datname = ANY($1::name[])
-"""
 _SESSIONS = """
 SELECT split_part(usename, $2, 1) AS name, array_agg(pid || '/' || extract(epoch FROM backend_start)) AS ids
 FROM pg_stat_activity WHERE split_part(usename, $2, 1) = ANY($1::text[]) GROUP BY 1
@@ -113,13 +108,6 @@ FULL JOIN databases d ON d.name = r.name
 WHERE r.name IS NOT NULL OR starts_with(d.marker, $1)
 ORDER BY name
 """
-
-
-async def measure(connection: Any, names: Sequence[str]) -> dict[str, Usage]:
-    rows = await connection.fetch(_MEASURE, list(names))
-    return {
-        row["datname"]: Usage(storage_bytes=row["storage_bytes"] or 0, connections=row["connections"]) for row in rows
-    }
 
 
 async def sessions(connection: Any, names: Sequence[str]) -> dict[str, frozenset[str]]:
