@@ -6,7 +6,7 @@ from piccolo.apps.migrations.auto.migration_manager import MigrationManager
 from piccolo.columns.column_types import Integer, Text, Timestamptz
 from piccolo.columns.indexes import IndexMethod
 
-ID = "2026-11-22T03:45:00:000000"
+ID = "2026-11-22T03:58:00:000000"
 VERSION = "1.38.0"
 DESCRIPTION = "measured in parts"
 

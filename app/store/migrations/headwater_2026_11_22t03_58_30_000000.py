@@ -4,7 +4,7 @@ from piccolo.apps.migrations.auto.migration_manager import MigrationManager
 
 from app.store.engine import DB
 
-ID = "2026-11-22T03:45:30:000000"
+ID = "2026-11-22T03:58:30:000000"
 VERSION = "1.38.0"
 DESCRIPTION = "when storage was measured"
 
