@@ -37,7 +37,7 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
     """One that is measured alone, doubled with each failure."""
 
     def of_one(self, failures: int) -> float:
-        return min(self.first * 2 ** min(failures, 10), self.alone)
+        return min(self.first * (1 << min(failures, 10)), self.alone)
 
     @property
     def share(self) -> float:

@@ -12,7 +12,7 @@ from tests.engines.harness import EngineHost, RefusedError, kind_of, session_of,
 from tests.support.waiting import until
 
 TABLES = ("CREATE TABLE kept (n INT PRIMARY KEY, t VARCHAR(100))", "INSERT INTO kept VALUES (1, 'a')")
-HELD = {
+HELD: dict[str, dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     "postgres": {
         "its own role": (("revoke", "set_limits"), ("BEGIN", "ALTER ROLE CURRENT_USER PASSWORD 'another'")),
         "all that it was granted": (
