@@ -7,6 +7,9 @@ from app.contracts.base import Engine
 MAX_FAULTS = 20
 """More are counted, not told: nobody reads them, and a hostile script could make them by the million."""
 
+MAX_STATEMENTS = 10_000
+"""Each takes a fraction of a millisecond to judge, and a row in the log of each application."""
+
 Finding = tuple[int, str]
 """An offset, and what is wrong there."""
 Remark = tuple[str, str]

@@ -13,16 +13,18 @@ from app.contracts.base import Engine
 # What an undeclared placeholder may stand for, the likeliest first.
 _GUESSES = (VariableType.IDENTIFIER, VariableType.INTEGER, VariableType.STRING)
 MAX_GUESSES = 40
+_READ_TO_GUESS = 2_000_000
+"""Characters that are read again for guesses, all together: each guess reads the script anew."""
 
 _SIGNS = {
     Engine.MYSQL: re.compile(
-        r"`|^\s*DELIMITER\b|\bENGINE\s*=|\bAUTO_INCREMENT\b|/\*!|^\s*#|\bUNSIGNED\b|\bLOCK TABLES\b|\bCHARSET\b"
-        r"|\bTINYINT\b|\bDATETIME\b|\bMEDIUMTEXT\b|\bON DUPLICATE KEY\b|\bSQL_MODE\b",
+        r"`|^[ \t]*+DELIMITER\b|\bENGINE\s*+=|\bAUTO_INCREMENT\b|/\*!|^[ \t]*+#|\bUNSIGNED\b"
+        r"|\bLOCK TABLES\b|\bCHARSET\b|\bTINYINT\b|\bDATETIME\b|\bMEDIUMTEXT\b|\bON DUPLICATE KEY\b|\bSQL_MODE\b",
         re.IGNORECASE | re.MULTILINE,
     ),
     Engine.POSTGRES: re.compile(
         r"\$\$|::|\b(?:SMALL|BIG)?SERIAL\b|\bpg_catalog\b|\bplpgsql\b|\bEXTENSION\b|\bTIMESTAMPTZ\b|\bJSONB\b|\bBYTEA\b"
-        r"|\bOWNER TO\b|\bRETURNING\b|\bON CONFLICT\b|\bpublic\.|^\s*\\|\bVACUUM\b|\bCONCURRENTLY\b|\bILIKE\b",
+        r"|\bOWNER TO\b|\bRETURNING\b|\bON CONFLICT\b|\bpublic\.|^[ \t]*+\\|\bVACUUM\b|\bCONCURRENTLY\b|\bILIKE\b",
         re.IGNORECASE | re.MULTILINE,
     ),
 }
@@ -84,7 +86,7 @@ def _read(
 
 def _guess(script: str, reading: Reading, types: dict[str, VariableType], thorough: bool) -> Reading:
     """Tries other kinds of values where the sample is what doesn't parse."""
-    for _ in range(MAX_GUESSES):
+    for _ in range(min(MAX_GUESSES, 1 + _READ_TO_GUESS // max(len(script), 1))):
         at = {item.start: item for item in reading.placeholders.found}
         blamed = next((at[fault.offset] for fault in reading.analysis.faults if fault.offset in at), None)
         if blamed is None:

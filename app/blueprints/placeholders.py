@@ -4,6 +4,7 @@ A sample is as long as its placeholder, so positions in a script with samples ar
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -25,17 +26,23 @@ class Placeholder:
     end: int
 
 
+def _start(item: Placeholder) -> int:
+    return item.start
+
+
 @dataclass(slots=True)
 class Placeholders:
     """Those of one script, read as one engine's SQL."""
 
     found: list[Placeholder] = field(default_factory=list)
+    """In the order of the script."""
     faults: list[Fault] = field(default_factory=list)
     in_literals: list[Placeholder] = field(default_factory=list)
     """They look like placeholders, and are data: in a string, a dollar-quoted body, a quoted name or a comment."""
 
     def between(self, start: int, end: int) -> list[Placeholder]:
-        return [item for item in self.found if start <= item.start < end]
+        first = bisect_left(self.found, start, key=_start)
+        return self.found[first : bisect_left(self.found, end, lo=first, key=_start)]
 
 
 def find(script: str, dialect: Engine) -> Placeholders:
@@ -108,11 +115,13 @@ def _sample(item: Placeholder, kind: VariableType, dialect: Engine) -> str:
 
 def as_written(text: str, names: set[str], values: Mapping[str, str] | None = None) -> str:
     """A message about a script with samples, with the placeholders, or their values, in the samples' place."""
-    instead = {name: f"{{{{{name}}}}}" for name in names} | dict(values or {})
     if "{" not in text:
         return text
-    return re.sub(
-        r"[\"'`]?(?<!\{)\{([A-Za-z_][A-Za-z0-9_]*)\}+[\"'`]?",
-        lambda match: instead.get(match.group(1), match.group()),
-        text,
-    )
+
+    def instead(match: re.Match[str]) -> str:
+        name = match.group(1)
+        if values is not None and name in values:
+            return values[name]
+        return f"{{{{{name}}}}}" if name in names else match.group()
+
+    return re.sub(r"[\"'`]?(?<!\{)\{([A-Za-z_][A-Za-z0-9_]*)\}+[\"'`]?", instead, text)

@@ -16,6 +16,7 @@ from app.blueprints.validation import LABELS
 from app.blueprints.variables import Definition, Value, VariableError, check_definitions, check_values
 from app.contracts.base import Engine
 from app.sql.positions import Lines
+from app.sql.postgres.parser import on_deep_stack
 
 MAX_LOG_TEXT = 500
 HIDDEN = f"'{MASK}'"
@@ -54,6 +55,13 @@ def prepare(
     """
     declared = check_definitions(definitions)
     chosen = check_values(declared, values)
+    # Once for all statements, each of which is parsed again with its values.
+    return on_deep_stack(lambda: _prepare(sql, dialect, declared, chosen))
+
+
+def _prepare(
+    sql: str, dialect: Engine, declared: Mapping[str, Definition], chosen: Mapping[str, Value]
+) -> list[Statement]:
     reading = read(sql, dialect, declared)
     lines = Lines(sql)
     if not reading.analysis.valid or not reading.analysis.statements:
@@ -106,11 +114,11 @@ class _Filler:
         self._reading = reading
         self._definitions = definitions
         self._dialect = dialect
-        self._values = values
         self._quoted = {name: quote(value, definitions[name].type, dialect) for name, value in values.items()}
         shown = {name: HIDDEN for name, definition in definitions.items() if definition.secret}
         self._shown = self._quoted | shown
         self._used = {item.name for item in reading.placeholders.found}
+        self._named = {name: str(values[name]) for name in self._used if not definitions[name].secret}
 
     def text(self, found: FoundStatement) -> str:
         """Raises `VariableError` if a value would make it another statement."""
@@ -135,8 +143,7 @@ class _Filler:
 
     def name(self, name: str) -> str:
         """An object's name with its values, as people read it."""
-        shown = {name: str(self._values[name]) for name in self._used if not self._definitions[name].secret}
-        return placeholders.as_written(name, self._used, shown)
+        return placeholders.as_written(name, self._used, self._named)
 
     def _put(
         self, found: FoundStatement, used: list[Placeholder], value_of: Callable[[Placeholder], str]

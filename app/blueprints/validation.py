@@ -174,14 +174,12 @@ def _statements(analysis: Analysis, used: set[str], lines: Lines) -> list[Manife
 
 
 def _objects(analysis: Analysis, used: set[str]) -> dict[str, list[str]]:
-    made: dict[str, list[str]] = {}
+    made: dict[str, dict[str, None]] = {}
     for found in analysis.statements:
         if found.makes and found.object and found.object_type and found.object_type != "extension":
-            names = made.setdefault(_plural(found.object_type), [])
-            name = placeholders.as_written(found.object, used)
-            if name not in names:
-                names.append(name)
-    return made
+            names = made.setdefault(_plural(found.object_type), {})
+            names[placeholders.as_written(found.object, used)] = None
+    return {kind: list(names) for kind, names in made.items()}
 
 
 def _plural(word: str) -> str:

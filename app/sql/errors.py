@@ -8,3 +8,10 @@ class SqlError(Exception):
         super().__init__(message)
         self.offset = offset
         self.message = message
+
+
+class TooManyStatements(SqlError):
+    """The script goes on after as many statements as it may hold. `offset` is where the next one begins."""
+
+    def __init__(self, offset: int, most: int) -> None:
+        super().__init__(offset, f"a script holds at most {most} statements, and here the next one begins")

@@ -1,12 +1,13 @@
 """A script read as MySQL's SQL: its statements, what refuses it, and what to warn of."""
 
-from app.blueprints.analysis import Analysis, Cut, FoundStatement
+from app.blueprints.analysis import MAX_STATEMENTS, Analysis, Cut, FoundStatement
 from app.blueprints.mysql import contents, grammar, kinds, refusals, settings
 from app.blueprints.mysql.definer import find_definer
 from app.blueprints.mysql.notices import Watch
 from app.blueprints.mysql.reader import Reader
 from app.blueprints.mysql.second_opinion import SecondOpinion
 from app.contracts.base import Engine
+from app.sql.errors import TooManyStatements
 from app.sql.mysql.lexer import Kind
 from app.sql.mysql.splitter import Statement, split
 
@@ -30,12 +31,14 @@ class _Analyzer:
         self._opinion = SecondOpinion()
 
     def run(self) -> Analysis:
-        result = split(self._script, single=self._single)
-        for statement in result.statements:
+        result = split(self._script, single=self._single, most=MAX_STATEMENTS)
+        for statement in result.statements if not isinstance(result.error, TooManyStatements) else ():
             if self._analysis.faults and not self._thorough:
                 break
             self._statement(statement)
-        if result.error is not None:
+        if isinstance(result.error, TooManyStatements):
+            self._analysis.forbid(result.error.offset, result.error.message)
+        elif result.error is not None:
             self._analysis.reject(result.error.offset, result.error.message)
         if (nul := self._script.find("\0")) != -1:
             self._analysis.reject(nul, "there is a NUL character here")
@@ -68,8 +71,11 @@ class _Analyzer:
         known = len(self._analysis.faults)
         for offset, message in grammar.errors(reader, what):
             self._analysis.reject(offset, message)
-        if len(self._analysis.faults) == known and (error := self._opinion.error(self._script, statement, what)):
-            self._analysis.reject(*error)
+        # What was cut out of a script has the tokens of a statement that was read before.
+        if len(self._analysis.faults) == known and not self._single:
+            error = self._opinion.error(self._script, statement, what)
+            if error is not None:
+                self._analysis.reject(*error)
         cut = find_definer(reader) if what.kind.startswith(("CREATE", "ALTER")) else None
         if cut is not None:
             self._analysis.notice("left-out", cut.start, _DEFINER_LEFT_OUT)

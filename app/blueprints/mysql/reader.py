@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from app.sql.mysql.lexer import Kind
 from app.sql.mysql.splitter import Statement
 
+LONGEST_NAME = 200
+"""Characters that are kept of a name: it may stand in as many messages as there are statements. Servers take 64."""
 _MARKS = (Kind.OPEN, Kind.CLOSE)
 
 
@@ -97,9 +99,9 @@ class Reader:
         self.database = None
         if self.word() == "." and (second := self.peek(1)) is not None and second.is_name:
             self.at += 2
-            self.database = first.name
-            return f"{first.name}.{second.name}"
-        return first.name
+            self.database = first.name[:LONGEST_NAME]
+            return f"{self.database}.{second.name[:LONGEST_NAME]}"
+        return first.name[:LONGEST_NAME]
 
     def find(self, *words: str) -> int | None:
         """The index of the first place where these words follow each other."""

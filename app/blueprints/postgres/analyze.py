@@ -2,11 +2,11 @@
 
 import re
 
-from app.blueprints.analysis import MAX_FAULTS, Analysis, FoundStatement
+from app.blueprints.analysis import MAX_FAULTS, MAX_STATEMENTS, Analysis, FoundStatement
 from app.blueprints.postgres import bodies, contents, extensions, kinds, psql, refusals, settings
 from app.blueprints.postgres.notices import Watch
 from app.contracts.base import Engine
-from app.sql.errors import SqlError
+from app.sql.errors import SqlError, TooManyStatements
 from app.sql.postgres.lexer import Kind, tokens
 from app.sql.postgres.parser import ParsedStatement, on_deep_stack, parse_statements
 from app.sql.postgres.recovery import all_errors
@@ -31,14 +31,18 @@ class _Analyzer:
         self._watch = Watch(self._analysis)
         self._committing: set[str] = set()
         self._server_functions = list(_SERVER_FUNCTION.finditer(script))[:MAX_FAULTS]
+        self._needed: set[str] = set()
         self._sets_config = "set_config" in script.lower()
 
     def run(self) -> Analysis:
         try:
-            readable, meta_commands = psql.set_aside(self._script)
+            readable, meta_commands = psql.set_aside(self._script, most=MAX_STATEMENTS)
             self._meta_commands(meta_commands)
             self._executable_comments(readable)
-            parsed = parse_statements(readable)
+            parsed = parse_statements(readable, most=MAX_STATEMENTS)
+        except TooManyStatements as error:
+            self._analysis.forbid(error.offset, error.message)
+            return self._analysis
         except SqlError as error:
             self._unreadable(error)
             return self._analysis
@@ -52,7 +56,7 @@ class _Analyzer:
 
     def _unreadable(self, first: SqlError) -> None:
         try:
-            readable, _ = psql.set_aside(self._script)
+            readable, _ = psql.set_aside(self._script, most=MAX_STATEMENTS)
         except SqlError:
             readable = ""
         for error in all_errors(readable, first, self._limit):
@@ -160,5 +164,6 @@ class _Analyzer:
         return False
 
     def _needs(self, extension: str) -> None:
-        if extension not in self._analysis.extensions:
+        if extension not in self._needed:
+            self._needed.add(extension)
             self._analysis.extensions.append(extension)

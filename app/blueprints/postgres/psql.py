@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 
+from app.sql.errors import TooManyStatements
 from app.sql.postgres.lexer import Kind, tokens
 
 _END_OF_DATA = re.compile(r"^\\\.[ \t]*\r?$", re.MULTILINE)
@@ -15,8 +16,9 @@ class MetaCommand:
     """With its backslash, such as `\\connect`."""
 
 
-def set_aside(text: str) -> tuple[str, list[MetaCommand]]:
-    """The script with blanks where psql's lines and the rows of COPY stood, and those lines. Raises `SqlError`."""
+def set_aside(text: str, *, most: int) -> tuple[str, list[MetaCommand]]:
+    """The script with blanks where psql's lines and the rows of COPY stood, and those lines. Raises `SqlError`, and
+    `TooManyStatements` for more than `most` of them."""
     found: list[MetaCommand] = []
     if "\\" not in text:
         return text, found
@@ -27,6 +29,8 @@ def set_aside(text: str) -> tuple[str, list[MetaCommand]]:
         if text[start] == "\\":
             name = re.match(r"\\[^\s]*", text[start:end])
             assert name is not None
+            if len(found) == most:
+                raise TooManyStatements(start, most)
             found.append(MetaCommand(start, name.group()))
         pieces += [text[done:start], re.sub(r"[^\n]", " ", text[start:end])]
         done = at = end

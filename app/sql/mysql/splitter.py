@@ -7,11 +7,13 @@ another delimiter semicolons still end plain statements, as the server itself ha
 import re
 from dataclasses import dataclass, field
 
-from app.sql.errors import SqlError
+from app.sql.errors import SqlError, TooManyStatements
 from app.sql.mysql.blocks import Blocks
 from app.sql.mysql.lexer import Kind, Lexer, Token
 
 _DELIMITER = re.compile(r"delimiter(?:[ \t]+([^\s]+))?[^\n]*", re.IGNORECASE)
+MAX_DELIMITER = 16
+"""Characters, as in the client; each token is held against it."""
 _ROUTINES = frozenset({"procedure", "function", "trigger", "event"})
 # Between CREATE and what is created there can be so many.
 _HEADER_TOKENS = 40
@@ -42,9 +44,10 @@ class Split:
     error: SqlError | None = None
 
 
-def split(text: str, *, single: bool = False) -> Split:
-    """`single`: the text was cut out of a script as one statement, so a routine in it ends where the text does."""
-    splitter = _Splitter(text, single)
+def split(text: str, *, single: bool = False, most: int | None = None) -> Split:
+    """`single`: the text was cut out of a script as one statement, so a routine in it ends where the text does. With
+    more than `most` statements, empty ones counted, the error is `TooManyStatements`."""
+    splitter = _Splitter(text, single, most)
     try:
         splitter.run()
     except SqlError as error:
@@ -53,11 +56,13 @@ def split(text: str, *, single: bool = False) -> Split:
 
 
 class _Splitter:
-    def __init__(self, text: str, single: bool) -> None:
+    def __init__(self, text: str, single: bool, most: int | None) -> None:
         self.statements: list[Statement] = []
         self._text = text
         self._lexer = Lexer(text, delimiter=";")
         self._single = single
+        self._most = most
+        self._ended = 0
         self._begin()
 
     def _begin(self) -> None:
@@ -71,11 +76,16 @@ class _Splitter:
             if kind is Kind.COMMENT:
                 continue
             if kind is Kind.DELIMITER:
+                if self._ended == self._most:
+                    raise TooManyStatements(token.start, self._ended)
                 if not self._goes_on(token):
                     self._end()
                 continue
-            if not self._current.tokens and self._is_delimiter_line(token):
-                continue
+            if not self._current.tokens:
+                if self._is_delimiter_line(token):
+                    continue
+                if self._ended == self._most:
+                    raise TooManyStatements(token.start, self._ended)
             self._current.tokens.append(token)
             if kind is Kind.OPEN or kind is Kind.CLOSE:
                 self._current.has_marks = True
@@ -103,6 +113,7 @@ class _Splitter:
         return True
 
     def _end(self) -> None:
+        self._ended += 1
         # A comment may open before a statement and close after its delimiter: `/*!50003 CREATE … */;;`
         if any(token.kind not in (Kind.OPEN, Kind.CLOSE) for token in self._current.tokens):
             self._refuse_dashes(self._current)
@@ -126,6 +137,8 @@ class _Splitter:
             raise SqlError(token.start, "DELIMITER needs the new delimiter after it")
         if "\\" in match.group(1):
             raise SqlError(token.start, "a delimiter can't hold a backslash")
+        if len(match.group(1)) > MAX_DELIMITER:
+            raise SqlError(token.start, f"a delimiter has at most {MAX_DELIMITER} characters")
         self._lexer.delimiter = match.group(1)
         self._lexer.at = match.end()
         return True

@@ -1,6 +1,6 @@
 """How deep a script's trees can become at most, told from its tokens alone."""
 
-from app.sql.errors import SqlError
+from app.sql.errors import SqlError, TooManyStatements
 from app.sql.postgres.lexer import Kind, tokens
 
 MAX_DEPTH = 10_000
@@ -9,8 +9,9 @@ _CLOSING = frozenset(")]")
 _SET_OPERATIONS = frozenset({"union", "except", "intersect"})
 
 
-def check_depth(text: str) -> None:
-    """Raises `SqlError` where more tokens than `MAX_DEPTH` could each be a level of one tree.
+def check_depth(text: str, most: int | None = None) -> None:
+    """Raises `SqlError` where more tokens than `MAX_DEPTH` could each be a level of one tree, and `TooManyStatements`
+    where the next one begins after `most`; what stands before a semicolon counts, be it nothing.
 
     Items of a list are side by side, so a comma begins anew. Terms of a chain (`1 + 1 + 1`, joins, unions) each
     enclose the one before.
@@ -18,7 +19,10 @@ def check_depth(text: str) -> None:
     here = total = 0
     outside: list[int] = []
     unions: list[int] = [0]
+    statements = 0
     for kind, start, end in tokens(text):
+        if statements == most and kind is not Kind.COMMENT:
+            raise TooManyStatements(start, statements)
         symbol = text[start] if kind is Kind.SYMBOL else ""
         if symbol == ",":
             here = 0
@@ -32,6 +36,7 @@ def check_depth(text: str) -> None:
             total -= here + unions.pop() + 1
             here += 1
         elif symbol == ";":
+            statements += 1
             here = total = 0
             outside.clear()
             unions = [0]

@@ -27,7 +27,14 @@ upb.SetAllowOversizeProtos(True)
 Result = TypeVar("Result")
 _starting = threading.Lock()
 # The same threads serve every script: the parser leaves a key of the process's 1,024 behind for each thread it ran in.
-_THREADS = ThreadPoolExecutor(max_workers=4, thread_name_prefix="sql-parser")
+_here = threading.local()
+
+
+def _mark_deep() -> None:
+    _here.is_deep = True
+
+
+_THREADS = ThreadPoolExecutor(max_workers=4, thread_name_prefix="sql-parser", initializer=_mark_deep)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +51,12 @@ class ParsedStatement:
         return str(self.node.WhichOneof("node"))
 
 
-def parse_statements(text: str) -> list[ParsedStatement]:
-    """All statements of a script. Call it on a deep stack. Raises `SqlError` at the first that doesn't parse."""
+def parse_statements(text: str, *, most: int | None = None) -> list[ParsedStatement]:
+    """All statements of a script. Call it on a deep stack. Raises `SqlError` at the first that doesn't parse, and
+    `TooManyStatements` before any is parsed."""
     if (nul := text.find("\0")) != -1:
         raise SqlError(nul, "there is a NUL character here")
-    check_depth(text)
+    check_depth(text, most)
     try:
         tree = parse(text)
     except PgQueryError as error:
@@ -66,7 +74,9 @@ def parse_statements(text: str) -> list[ParsedStatement]:
 
 
 def on_deep_stack(work: Callable[[], Result]) -> Result:
-    """Runs `work` in a thread with room for deep recursion, and waits for it. `work` must not call this again."""
+    """Runs `work` in a thread with room for deep recursion, and waits for it."""
+    if getattr(_here, "is_deep", False):
+        return work()
     # A thread gets the stack that is in force while it is started, and starts when there is more work than threads.
     with _starting:
         usual = threading.stack_size(STACK_BYTES)
