@@ -44,6 +44,35 @@ async def test_a_read(service: RunningService, asked: Asked) -> None:
     assert "Yara" not in str({**row, "question": "", "sql": ""}), "no rows are kept"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SHOW TABLES",
+        "SHOW FULL COLUMNS FROM orders",
+        "SHOW INDEX FROM orders",
+        "SHOW CREATE TABLE orders",
+        "DESC orders",
+    ],
+)
+async def test_questions_about_the_schema(service: RunningService, on_mysql: Asked, text: str) -> None:
+    for turn in (sql(text), says(f"```sql\n{text};\n```"), says(text)):
+        body = body_of(await on_mysql.ask(turn))
+        assert body["result"]["type"] == "select"
+        assert body["result"]["rows"]
+        shown = await on_mysql.run(text)
+        values = [value for row in body["result"]["rows"] for value in row.values()]
+        assert len(body["result"]["rows"]) == len(shown)
+        assert values[0] == shown[0][0]
+    async with service.another_api(NL_MAX_ROWS="1") as (http, _):
+        few = body_of(await ask_at(http, on_mysql, sql("DESC orders")))["result"]
+    assert (few["rowCount"], few["truncated"]) == (1, True)
+
+
+async def test_how_a_read_would_be_carried_out(asked: Asked) -> None:
+    text = "EXPLAIN SELECT name FROM customers WHERE id = 1"
+    assert "customers" in str(body_of(await asked.ask(sql(text)))["result"]["rows"])
+
+
 async def test_a_write(asked: Asked) -> None:
     body = body_of(await asked.ask(sql("INSERT INTO customers (id, name) VALUES (10, 'A'), (11, 'B')", "write")))
     assert body["result"] == {"type": "write", "affectedRows": 2}

@@ -92,6 +92,40 @@ def test_the_tenants_own_database_may_be_named(engine: Engine) -> None:
     assert verdict(engine, sql) is SqlClass.SELECT
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"SHOW TABLES FROM {DATABASE}",
+        f"SHOW FULL TABLES IN `{DATABASE}` LIKE 'o%'",
+        f"SHOW COLUMNS FROM {DATABASE.upper()}.orders",
+        f"SHOW COLUMNS FROM orders FROM `{DATABASE}`",
+        f"SHOW INDEX FROM `{DATABASE}`.`orders` IN {DATABASE}",
+        f"SHOW CREATE TABLE {DATABASE} . orders",
+        f"DESCRIBE {DATABASE}.orders id",
+        f"EXPLAIN SELECT * FROM {DATABASE}.orders",
+        "SHOW COLUMNS FROM bücher",
+        "SHOW COLUMNS FROM `a``b`",
+        "DESCRIBE `select`",
+        "SHOW TABLES FROM`tenantsown`LIKE'x'",
+    ],
+)
+def test_what_there_is_may_be_asked_of_the_own_database(sql: str) -> None:
+    assert verdict(Engine.MYSQL, sql) is SqlClass.SELECT
+
+
+def test_what_a_parser_stumbles_over_is_unreadable() -> None:
+    """sqlglot raises a `TypeError` of its own here."""
+    with pytest.raises(Unreadable):
+        judge(Engine.MYSQL, "CREATE TABLE a (n INT) DEFAULT COMMENT='x'", DATABASE)
+
+
+@pytest.mark.parametrize(
+    "sql", ["SHOW\u00a0TABLES", "\u017fHOW TABLES", "SHOW TABLES FROM `tenantsown``x`", "SHOW TABLE\u017f"]
+)
+def test_letters_that_only_look_alike(sql: str) -> None:
+    assert not isinstance(verdict(Engine.MYSQL, sql), SqlClass)
+
+
 @each_engine
 @pytest.mark.parametrize(
     "sql",

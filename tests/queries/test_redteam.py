@@ -109,6 +109,56 @@ async def test_the_roles_alone_keep_everyone_from_files_others_and_settings(host
         assert not any(path.exists() for path in TRACES)
 
 
+async def test_the_reading_account_alone_sees_no_neighbour(host: EngineHost) -> None:
+    """The first wall is off: whatever it asks about its server, the neighbour's names are not among the answers."""
+    corpus = corpus_of(host)
+    hidden = (*corpus.FIXTURE, "CREATE TABLE hidden_from_others (n INT)")
+    async with tenant_with(host, corpus.FIXTURE) as tenant, tenant_with(host, hidden) as neighbour:
+        for sql in LOOKING[engine_of(host)]:
+            seen = ""
+            with contextlib.suppress(QueryFailed):
+                async with host.adapter.reading(tenant, PASSWORD, HASTY) as reading:
+                    seen = str((await reading.read(sql.replace("NEIGHBOUR", neighbour.name))).rows)
+            assert "hidden_from_others" not in seen, sql
+            assert sql in ITS_OWN or neighbour.name not in seen, sql
+
+
+ITS_OWN = ("SELECT datname FROM pg_database",)
+"""PostgreSQL shows everybody which databases and roles there are: their names are random."""
+LOOKING = {
+    Engine.POSTGRES: (
+        *ITS_OWN,
+        "SELECT relname FROM pg_class",
+        "SELECT query FROM pg_stat_activity",
+        "SELECT '{hidden_from_others}'::_regclass",
+        "EXPLAIN SELECT * FROM hidden_from_others",
+    ),
+    Engine.MYSQL: (
+        "SHOW DATABASES",
+        "SHOW TABLES FROM `NEIGHBOUR`",
+        "SHOW FULL TABLES IN `NEIGHBOUR`",
+        "SHOW COLUMNS FROM hidden_from_others FROM `NEIGHBOUR`",
+        "SHOW INDEX FROM `NEIGHBOUR`.orders",
+        "SHOW CREATE TABLE `NEIGHBOUR`.hidden_from_others",
+        "SHOW CREATE VIEW `NEIGHBOUR`.spent",
+        "SHOW TABLE STATUS FROM `NEIGHBOUR`",
+        "SHOW TRIGGERS FROM `NEIGHBOUR`",
+        "SHOW CREATE DATABASE `NEIGHBOUR`",
+        "SHOW GRANTS FOR `NEIGHBOUR`@`%`",
+        "SHOW CREATE USER `NEIGHBOUR`@`%`",
+        "SHOW FULL PROCESSLIST",
+        "SHOW OPEN TABLES",
+        "SHOW ENGINE INNODB STATUS",
+        "DESCRIBE `NEIGHBOUR`.hidden_from_others",
+        "DESCRIBE mysql.user",
+        "SHOW COLUMNS FROM mysql.user",
+        "EXPLAIN SELECT * FROM `NEIGHBOUR`.hidden_from_others",
+        "EXPLAIN SELECT * FROM mysql.user",
+        "SHOW TABLES WHERE 1 = (SELECT COUNT(*) FROM `NEIGHBOUR`.hidden_from_others)",
+    ),
+}
+
+
 REACHING = {
     Engine.POSTGRES: (
         "SELECT pg_read_file('/etc/passwd')",

@@ -56,7 +56,6 @@ ARGUMENTS = {
         "Create": "this kind expression exists properties replace unique",
         "Alter": "this kind actions",
         "AlterColumn": "this default",
-        "Describe": "this format",
     }.items()
 }
 """What these nodes may be given: the rest are hints, locks, targets and dialects that nobody looks into."""

@@ -63,6 +63,10 @@ def _judge_one(root: Message) -> SqlClass:
             raise Refused("EXPLAIN is for reads alone.")
         _check(root, nodes.EXPLAINING, functions.READING, nodes.OPTIONS["explain"])
         return SqlClass.SELECT
+    if kind == "VariableShowStmt":
+        if root.name not in nodes.SETTINGS:  # type: ignore[attr-defined]
+            raise Refused(f"The setting {root.name} is not one that a question may see.")  # type: ignore[attr-defined]
+        return SqlClass.SELECT
     if kind in _MODIFYING:
         _check(root, nodes.WRITING, functions.WRITING)
         if any(inner is not root and inner.DESCRIPTOR.name in _MODIFYING for inner in _walk(root)):
@@ -142,7 +146,8 @@ def _check_type(node: Any) -> None:
     *schema, name = _names(node.names)
     if node.pct_type or (schema and schema[0].startswith("pg_") and schema != ["pg_catalog"]):
         raise Refused("A type of the system's may not be named so.")
-    if name in nodes.REGISTERED_TYPES:
+    # An array's type has the name of its elements' type, with an underscore before it.
+    if name.lstrip("_") in nodes.REGISTERED_TYPES:
         raise Refused(f"The type {name} looks into the system's catalogs.")
 
 
@@ -214,6 +219,11 @@ def _check_comment(node: Any) -> None:
     _check_own(named[:-1] if tree.ObjectType.Name(node.objtype) == "OBJECT_COLUMN" else named)
 
 
+def _check_view(node: Any) -> None:
+    if node.replace:
+        raise Refused("What is there may not be replaced.")
+
+
 def _check_enum(node: Any) -> None:
     _check_own(_names(node.type_name))
 
@@ -241,6 +251,7 @@ _CHECKS: dict[str, Callable[[Any], None]] = {
     "CreateTableAsStmt": _check_made_from_select,
     "CommentStmt": _check_comment,
     "CreateEnumStmt": _check_enum,
+    "ViewStmt": _check_view,
 }
 
 

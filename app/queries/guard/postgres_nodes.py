@@ -54,9 +54,17 @@ INFORMATION_SCHEMA = words(
     """
 )
 """Views of information_schema that a question may read: they show the tenant's own tables."""
-REGISTERED_TYPES = words(
+SETTINGS = words(
     """
-    regclass regcollation regconfig regdatabase regdictionary regnamespace regoper regoperator regproc regprocedure
-    regrole regtype
+    server_version server_version_num server_encoding default_text_search_config search_path timezone datestyle
+    intervalstyle transaction_isolation transaction_read_only
     """
 )
+"""Settings that SHOW may tell: what the server is, and how the session that asks reads and writes values."""
+REGISTERED_TYPES = words(
+    """
+    aclitem regclass regcollation regconfig regdatabase regdictionary regnamespace regoper regoperator regproc
+    regprocedure regrole regtype
+    """
+)
+"""Types whose values are looked up in the catalogs by name or number: they tell of other tenants' roles too."""

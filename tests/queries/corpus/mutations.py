@@ -17,6 +17,7 @@ _KEYWORDS = words(
     select from where and or not in join left on group by having order limit union all with recursive as insert into
     values update set delete create table index view alter add column drop truncate grant call exists distinct case
     when then else end between like is null using primary key
+    show full tables columns fields index indexes keys describe desc explain analyze
     """
 )
 _NAMES = {"customers", "products", "orders", "items", "log", "total", "status", "pg_read_file", "pg_authid", "user"}
