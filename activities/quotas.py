@@ -12,10 +12,10 @@ from app.core.settings import Settings
 from app.databases import records
 from app.databases.tenants import tenant_of
 from app.hosts.adapters import Adapters
+from app.hosts.service import served_regions
 from app.quotas import enforcement, reclaiming
 from app.quotas.plan_changes import follow_plans
 from app.store.locks import database_lock
-from app.store.session import fetch
 
 _GAP_INTERVALS, _GAP_SECONDS = 3.0, 10.0
 """What one sample may answer for: between two runs lie two intervals at most, and one may be missed. A long absence of
@@ -28,7 +28,7 @@ class QuotaActivitiesOnStore(QuotaActivities):
     @activity.defn(name="list_regions")
     async def list_regions(self) -> list[str]:
         with as_failures():
-            return [row["region"] for row in await fetch("SELECT DISTINCT region FROM engine_hosts ORDER BY region")]
+            return await served_regions()
 
     @activity.defn(name="follow_plans")
     async def follow_plans(self) -> int:

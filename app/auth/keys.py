@@ -11,7 +11,7 @@ import msgspec
 from app.auth.scopes import Scope
 from app.auth.users import check_name
 from app.core.errors import InvalidField, NotFound
-from app.store.session import fetch, fetch_all
+from app.store.session import fetch, fetch_all, fetch_one
 
 PREFIX = "pk_live_"
 
@@ -102,13 +102,28 @@ async def list_keys(*, user_id: int | None = None, with_revoked: bool = False) -
     )
 
 
-async def revoke_key(key_id: int) -> None:
+class RevokedKey(msgspec.Struct, frozen=True, kw_only=True):
+    id: int
+    revoked: bool = True
+    revoked_at: datetime
+    already_revoked: bool
+    """Before this call."""
+
+
+async def revoke_key(key_id: int) -> RevokedKey:
     """The next request with it is refused. Revoking twice is fine. Raises `NotFound`."""
-    rows = await fetch(
-        "UPDATE api_keys SET revoked_at = coalesce(revoked_at, now()) WHERE id = $1 RETURNING id", key_id
+    revoked = await fetch_one(
+        RevokedKey,
+        """
+        UPDATE api_keys k SET revoked_at = coalesce(k.revoked_at, now())
+        FROM (SELECT id, revoked_at FROM api_keys WHERE id = $1 FOR UPDATE) before WHERE k.id = before.id
+        RETURNING k.id, k.revoked_at, before.revoked_at IS NOT NULL AS already_revoked
+        """,
+        key_id,
     )
-    if not rows:
+    if revoked is None:
         raise NotFound("API key")
+    return revoked
 
 
 def _check(scopes: Sequence[str], controls: KeyControls) -> None:

@@ -2,12 +2,11 @@
 
 from datetime import datetime
 
-import msgspec
 import rich_click as click
 
 from app.auth import keys as api_keys
 from app.auth import users as accounts
-from app.auth.keys import KeyControls, KeyLine, NewKey
+from app.auth.keys import KeyControls, KeyLine, NewKey, RevokedKey
 from app.auth.users import QUERY_CLASSES, TIERS, NewUser, TeamLine, TeamSettings, UserLine
 from app.cli.output import shown
 from app.cli.parameters import POSITIVE
@@ -15,11 +14,6 @@ from app.cli.running import store
 from app.core.clock import utc_now
 
 _TIER = click.Choice(TIERS)
-
-
-class Revoked(msgspec.Struct):
-    id: int
-    revoked: bool = True
 
 
 @click.group()
@@ -98,11 +92,10 @@ async def create_key(
 @keys.command("revoke")
 @click.argument("key_id", type=POSITIVE)
 @shown
-async def revoke_key(key_id: int) -> Revoked:
+async def revoke_key(key_id: int) -> RevokedKey:
     """Refuse a key from now on."""
     async with store():
-        await api_keys.revoke_key(key_id)
-    return Revoked(key_id)
+        return await api_keys.revoke_key(key_id)
 
 
 @click.group()

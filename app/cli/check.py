@@ -1,11 +1,16 @@
 """`headwater check`: whether everything is as it must be."""
 
+from uuid import UUID
+
+import msgspec
 import rich_click as click
 
 from app.cli.output import shown
 from app.cli.running import secret_box, settings, store
+from app.core.ids import find_uuid
+from app.inventory.databases import names_of
 from app.reconcile import service
-from app.reconcile.report import Report
+from app.reconcile.report import Report, Violation
 
 
 @click.command()
@@ -14,4 +19,19 @@ async def check() -> Report:
     """Compare our records with themselves and with the hosts. Changes nothing; exits with 1 on a violation."""
     box = secret_box()
     async with store():
-        return await service.check(box, settings().orphan_age)
+        report = await service.check(box, settings().orphan_age)
+        return await _named(report)
+
+
+async def _named(report: Report) -> Report:
+    """With the names of databases and teams beside their uuids."""
+    uuids = [find_uuid(one.subject) for one in (*report.violations, *report.notes)]
+    names = await names_of([uuid for uuid in uuids if uuid is not None])
+
+    def named(one: Violation) -> Violation:
+        name, team = names.get(find_uuid(one.subject) or UUID(int=0), (None, None))
+        return msgspec.structs.replace(one, name=name, team=team)
+
+    return msgspec.structs.replace(
+        report, violations=[named(one) for one in report.violations], notes=[named(one) for one in report.notes]
+    )

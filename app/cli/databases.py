@@ -1,148 +1,191 @@
 """`headwater databases`: what is there, whosever it is. Passwords are not shown."""
 
-from datetime import datetime
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 import msgspec
 import rich_click as click
 
 from app.cli.output import shown
+from app.cli.parameters import ENGINE, ENGINE_HELP, POSITIVE
 from app.cli.running import settings, store
-from app.contracts.queues import access_workflow_id
-from app.core.errors import NotFound
+from app.cli.tables import Rows, size_text
+from app.contracts.base import DatabaseStatus, Engine
+from app.contracts.queues import access_workflow_id, delete_workflow_id
+from app.core.errors import InvalidField
+from app.databases import service
 from app.databases.records import DatabaseRecord
+from app.databases.schemas import RenameDatabase
 from app.databases.undeletion import undelete
+from app.inventory import databases as inventory
+from app.inventory.databases import Counted, DatabaseDetails, Filters, Grouping, Sort
 from app.quotas import operator
 from app.store.notify import RowWatch
-from app.store.session import fetch_all
+from app.store.session import transaction
 
-
-class DatabaseLine(msgspec.Struct, kw_only=True):
-    uuid: UUID
-    name: str
-    team: str | None
-    """None in the warm pool."""
-    engine: str
-    region: str
-    plan: str
-    status: str
-    address: str
-    created_at: datetime
-
-
-class DatabaseDetails(DatabaseLine, kw_only=True):
-    team_id: int | None
-    host_id: int
-    engine_name: str
-    connections: int
-    limits_revision: int
-    limits_applied: int
-    paused_reason: str | None
-    """`operator`, `runtime` or `storage`; None for a paused one that is on its way back."""
-    frozen_at: datetime | None
-    """Since when it may read, delete and drop, and write nothing."""
-    access_revision: int
-    access_applied: int
-    """The engine is as recorded when it has caught up with `access_revision`."""
-    storage_bytes: int | None
-    measured_at: datetime | None
-    runtime_seconds: float | None
-    """Of the month in which it was last measured."""
-    remote_since: datetime | None
-    provisioned_at: datetime | None
-    deleted_at: datetime | None
-    deletion_revision: int
-    revoked_at: datetime | None
-    destroy_at: datetime | None
-    destroyed_at: datetime | None
-
-
-_SELECT = """
-SELECT d.*, t.name AS team, h.host || ':' || h.port AS address, u.storage_bytes, u.measured_at, u.runtime_seconds
-FROM databases d LEFT JOIN teams t ON t.id = d.team_id JOIN engine_hosts h ON h.id = d.host_id
-LEFT JOIN database_usage u ON u.database_id = d.id
-"""
 _APPLIED_SECONDS = 60.0
 """How long a command waits for the engine."""
+_SHOWN = 100
+"""Lines of a list for a person, unless `--limit` says otherwise. `--json` prints all."""
+
+
+def _filtered(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Gives a command the options that choose databases; it is called with `filters`."""
+    options = (
+        click.option("--team", help="Of the team with this id or name."),
+        click.option("--name", help="Whose name holds this."),
+        click.option("--status", type=click.Choice([status.value for status in DatabaseStatus]), help="One of them."),
+        click.option("--engine", type=ENGINE, help=ENGINE_HELP),
+        click.option("--region", help="Such as us-east-1."),
+        click.option("--plan", help="Such as free."),
+        click.option("--host", help="On the host with this id or host:port."),
+        click.option("--all", "with_destroyed", is_flag=True, help="Also those of which nothing is left."),
+        click.option("--pooled", is_flag=True, help="Those of the warm pool instead, which are no team's yet."),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def _filters(status: str | None, engine: str | None, **others: Any) -> Filters:
+    return Filters(
+        status=DatabaseStatus(status) if status else None, engine=Engine(engine) if engine else None, **others
+    )
+
+
+def _database(command: Callable[..., Any]) -> Callable[..., Any]:
+    return click.argument("database", metavar="DATABASE")(command)
 
 
 @click.group()
 def databases() -> None:
-    """Databases of all teams."""
+    """Databases of all teams. DATABASE is a uuid, the beginning of one, or a name that only one has."""
 
 
 @databases.command("list")
-@click.option("--all", "with_destroyed", is_flag=True, help="Also those of which nothing is left.")
-@click.option("--pooled", is_flag=True, help="Those of the warm pool instead, which are no team's yet.")
+@_filtered
+@click.option("--sort", type=click.Choice([sort.value for sort in Sort]), default=Sort.CREATED.value, show_default=True)
+@click.option("--limit", type=POSITIVE, help=f"Lines; {_SHOWN} unless given, all with --json.")
 @shown
-async def list_databases(with_destroyed: bool, pooled: bool) -> list[DatabaseLine]:
-    """Show the teams' databases, newest first."""
+async def list_databases(sort: str, limit: int | None, **chosen: Any) -> Rows:
+    """Show the teams' databases, newest first unless sorted."""
+    filters = _filters(**chosen)
     async with store():
-        return await fetch_all(
-            DatabaseLine,
-            f"{_SELECT} WHERE ($1 OR d.destroyed_at IS NULL) AND (d.team_id IS NULL) = $2 ORDER BY d.position DESC",
-            with_destroyed,
-            pooled,
-        )
+        rows = await inventory.list_databases(filters, Sort(sort), limit)
+        counted = await inventory.count_databases(filters)
+    note = f"{size_text(counted.storage_bytes)} as last measured"
+    return Rows(rows=rows, total=counted.databases, noun="databases", note=note, most=limit or _SHOWN)
+
+
+@databases.command("count")
+@_filtered
+@click.option("--by", type=click.Choice([by.value for by in Grouping]), default=Grouping.TEAM.value, show_default=True)
+@shown
+async def count_databases(by: str, **chosen: Any) -> list[Counted]:
+    """Count databases, their storage as last measured and the connections promised to them."""
+    async with store():
+        return await inventory.count_by(_filters(**chosen), Grouping(by))
 
 
 @databases.command("inspect")
-@click.argument("uuid", type=click.UUID)
+@_database
 @shown
-async def inspect_database(uuid: UUID) -> DatabaseDetails:
+async def inspect_database(database: str) -> DatabaseDetails:
     """Show all that is recorded of one database."""
     async with store():
-        return await _details(uuid)
+        return await inventory.get_details(await inventory.resolve(database, deleted=None))
 
 
 @databases.command("pause")
-@click.argument("uuid", type=click.UUID)
+@_database
 @shown
-async def pause_database(uuid: UUID) -> DatabaseDetails:
+async def pause_database(database: str) -> DatabaseDetails:
     """End all connections to a database and let nobody in; its data and credentials stay."""
     async with store():
-        return await _applied(await operator.pause(uuid))
+        return await _applied(await operator.pause(await inventory.resolve(database)))
 
 
 @databases.command("resume")
-@click.argument("uuid", type=click.UUID)
+@_database
 @shown
-async def resume_database(uuid: UUID) -> DatabaseDetails:
+async def resume_database(database: str) -> DatabaseDetails:
     """Let a paused database's credentials work again, whatever it was paused for."""
     async with store():
-        return await _applied(await operator.resume(uuid))
+        return await _applied(await operator.resume(await inventory.resolve(database)))
 
 
 @databases.command("undelete")
-@click.argument("uuid", type=click.UUID)
+@_database
 @shown
-async def undelete_database(uuid: UUID) -> DatabaseDetails:
+async def undelete_database(database: str) -> DatabaseDetails:
     """Bring a deleted database back while its data is kept, as it was: with its name, its data and its credentials."""
     async with store():
-        return await _applied(await undelete(uuid))
+        return await _applied(await undelete(await inventory.resolve(database, deleted=True)))
 
 
-async def _details(uuid: UUID) -> DatabaseDetails:
-    found = await fetch_all(DatabaseDetails, f"{_SELECT} WHERE d.uuid = $1", uuid)
-    if not found:
-        raise NotFound("database")
-    return found[0]
+@databases.command("rename")
+@_database
+@click.argument("name")
+@shown
+async def rename_database(database: str, name: str) -> DatabaseDetails:
+    """Give a database another name. Its address, user and password stay."""
+    try:
+        asked = msgspec.convert({"name": name}, RenameDatabase)
+    except msgspec.ValidationError as fault:
+        raise InvalidField("name", f"This can't be its name: {fault}") from None
+    async with store(), transaction():
+        uuid = await inventory.resolve(database)
+        await service.rename_any(uuid, asked.name)
+        return await inventory.get_details(uuid)
+
+
+@databases.command("delete")
+@_database
+@click.option("--yes", is_flag=True, help="Don't ask.")
+@shown
+async def delete_database(database: str, yes: bool) -> DatabaseDetails:
+    """End all access to a database at once. Its data is kept for the grace period: undelete brings it back."""
+    async with store():
+        found = await inventory.get_details(await inventory.resolve(database))
+        if not yes:
+            click.confirm(f"Delete {found.name} ({found.uuid}) of {found.team}?", abort=True, err=True)
+        async with transaction():
+            await service.delete_any(found.uuid, timedelta(seconds=settings().deletion_grace_seconds))
+        return await _revoked(found.uuid)
+
+
+async def _revoked(database: UUID) -> DatabaseDetails:
+    """The database once nobody gets in any more. Raises `click.ClickException` when that takes too long."""
+
+    async def look() -> DatabaseDetails | None:
+        details = await inventory.get_details(database)
+        return details if details.revoked_at or details.remote_since is None else None
+
+    deletion = (await inventory.get_details(database)).deletion_revision
+    return await _awaited(database, look, delete_workflow_id(database, deletion))
 
 
 async def _applied(changed: DatabaseRecord) -> DatabaseDetails:
     """The database once its engine is as recorded. Raises `click.ClickException` when that takes too long."""
 
     async def look() -> DatabaseDetails | None:
-        details = await _details(changed.uuid)
+        details = await inventory.get_details(changed.uuid)
         return details if details.access_applied >= changed.access_revision else None
 
+    return await _awaited(changed.uuid, look, access_workflow_id(changed.uuid, changed.access_revision))
+
+
+async def _awaited(
+    database: UUID, look: Callable[[], Awaitable[DatabaseDetails | None]], workflow_id: str
+) -> DatabaseDetails:
     dsn = settings().control_dsn
     assert dsn is not None, "the store is connected"
     async with RowWatch(dsn).running() as watch:
-        details = await watch.wait_for(changed.uuid, look, _APPLIED_SECONDS)
+        details = await watch.wait_for(database, look, _APPLIED_SECONDS)
     if details is None:
         raise click.ClickException(
-            "It is recorded, but the engine has not followed yet. The work goes on: see the workflow "
-            f"{access_workflow_id(changed.uuid, changed.access_revision)}."
+            f"It is recorded, but the engine has not followed yet. The work goes on: see the workflow {workflow_id}."
         )
     return details

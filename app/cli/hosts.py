@@ -13,11 +13,18 @@ from app.engines.base import AdminAddress
 from app.engines.registry import ADAPTERS
 from app.hosts import service
 from app.hosts.service import DEFAULT_CAPACITY, HostAdded, HostSummary, NewHost
+from app.reconcile import findings
+from app.store.session import transaction
 
 
 class Drained(msgspec.Struct):
     host_id: int
-    draining: bool = True
+    draining: bool
+
+
+class Removed(msgspec.Struct):
+    host_id: int
+    removed: bool = True
 
 
 @click.group()
@@ -78,7 +85,28 @@ async def drain_host(host_id: int) -> Drained:
     """Put no new database there; those that are there stay."""
     async with store():
         await service.drain_host(host_id)
-    return Drained(host_id)
+    return Drained(host_id, draining=True)
+
+
+@hosts.command("undrain")
+@click.argument("host_id", type=POSITIVE)
+@shown
+async def undrain_host(host_id: int) -> Drained:
+    """Put new databases there again."""
+    async with store():
+        await service.undrain_host(host_id)
+    return Drained(host_id, draining=False)
+
+
+@hosts.command("remove")
+@click.argument("host_id", type=POSITIVE)
+@shown
+async def remove_host(host_id: int) -> Removed:
+    """Forget a host that carries no database any more, and its administrator. Drain it first."""
+    async with store(), transaction():
+        await service.remove_host(host_id)
+        await findings.forget_host(host_id)
+    return Removed(host_id)
 
 
 def _address(engine: Engine, dsn: str) -> AdminAddress:

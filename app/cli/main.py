@@ -8,6 +8,7 @@ from app.cli.accounts import keys, teams, users
 from app.cli.blueprints import blueprints
 from app.cli.check import check
 from app.cli.databases import databases
+from app.cli.environment import env
 from app.cli.hosts import hosts
 from app.cli.pool import pool
 from app.cli.webhooks import webhooks
@@ -28,7 +29,7 @@ def up() -> None:
     sys.exit(run_stack())
 
 
-for command in (users, keys, teams, databases, hosts, pool, blueprints, webhooks, workflows, check):
+for command in (users, keys, teams, databases, hosts, pool, blueprints, webhooks, workflows, check, env):
     main.add_command(command)
 
 

@@ -1,19 +1,16 @@
 """`headwater workflows`: what is under way in Temporal."""
 
-from datetime import datetime
-
-import msgspec
 import rich_click as click
 
 from app.cli.output import shown
-from app.cli.running import settings
+from app.cli.parameters import POSITIVE
+from app.cli.running import settings, store
+from app.cli.tables import Rows
 from app.core.temporal import connect
+from app.inventory.databases import names_of
+from app.inventory.workflows import OpenWorkflow, WorkflowState, list_open
 
-
-class OpenWorkflow(msgspec.Struct):
-    workflow_id: str
-    type: str
-    started_at: datetime
+_SHOWN = 100
 
 
 @click.group()
@@ -22,10 +19,22 @@ def workflows() -> None:
 
 
 @workflows.command("open")
+@click.option("--state", type=click.Choice([state.value for state in WorkflowState]), help="Only those in it.")
+@click.option("--limit", type=POSITIVE, default=_SHOWN, show_default=True, help="Lines; --json prints all.")
 @shown
-async def open_workflows() -> list[OpenWorkflow]:
-    """Show the workflows that have not ended."""
+async def open_workflows(state: str | None, limit: int) -> Rows:
+    """Show the workflows that have not ended, stuck ones first."""
     known = settings()
     client = await connect(known.temporal_address, known.temporal_namespace)
-    found = client.list_workflows("ExecutionStatus = 'Running'")
-    return [OpenWorkflow(one.id, one.workflow_type, one.start_time) async for one in found]
+    found = [one for one in await list_open(client) if state in (None, one.state.value)]
+    await _name(found)
+    stuck = sum(one.state is WorkflowState.STUCK for one in found)
+    return Rows(rows=found, total=len(found), noun="open workflows", note=f"{stuck} stuck", most=limit)
+
+
+async def _name(found: list[OpenWorkflow]) -> None:
+    async with store():
+        names = await names_of([one.database for one in found if one.database is not None])
+    for one in found:
+        if one.database in names:
+            one.name, one.team = names[one.database]

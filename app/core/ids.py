@@ -2,13 +2,22 @@
 
 import base64
 import hashlib
+import re
 import secrets
 import uuid
+
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def new_uuid() -> uuid.UUID:
     """A resource's public identifier."""
     return uuid.uuid4()
+
+
+def find_uuid(text: str) -> uuid.UUID | None:
+    """The first uuid in a text, such as a workflow's id."""
+    found = _UUID.search(text)
+    return uuid.UUID(found[0]) if found else None
 
 
 def request_id() -> str:

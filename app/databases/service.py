@@ -52,8 +52,18 @@ async def list_page(
 async def rename(principal: Principal, database: UUID, name: str) -> Accepted:
     """Only our own row changes: the name on the host is opaque. Raises `NotFound`."""
     record = await _owned_for_update(principal, database)
-    await fetch("UPDATE databases SET name = $2, updated_at = now() WHERE id = $1", record.id, name)
+    await _rename(record, name)
     return Accepted(subject=str(database), settled=True)
+
+
+async def rename_any(database: UUID, name: str) -> None:
+    """The same for an operator, whosever it is. Raises `NotFound`."""
+    record = await _get_live(database, lock=True)
+    await _rename(record, name)
+
+
+async def _rename(record: DatabaseRecord, name: str) -> None:
+    await fetch("UPDATE databases SET name = $2, updated_at = now() WHERE id = $1", record.id, name)
 
 
 async def change_quotas(principal: Principal, database: UUID, change: ChangeQuotas) -> Accepted:
@@ -86,18 +96,34 @@ async def change_quotas(principal: Principal, database: UUID, change: ChangeQuot
 async def delete(principal: Principal, database: UUID, grace: timedelta) -> Accepted:
     """Marks it deleted, and ends the grace of the team's oldest ones beyond what its tier has it keep. Access ends
     when the workflow has revoked it, which the caller waits for. Raises `NotFound`."""
-    team_id = (await get(principal, database)).team_id
-    assert team_id is not None, "it is one of the caller's teams'"
+    return await _delete(await get(principal, database), grace)
+
+
+async def delete_any(database: UUID, grace: timedelta) -> Accepted:
+    """The same for an operator, whosever it is. Raises `NotFound`."""
+    return await _delete(await _get_live(database), grace)
+
+
+async def _delete(found: DatabaseRecord, grace: timedelta) -> Accepted:
+    assert found.team_id is not None, "it is one of a team's"
     # Before the database, as everything does that counts what a team has.
-    await get_team(team_id, lock=True)
-    record = await _owned_for_update(principal, database)
+    await get_team(found.team_id, lock=True)
+    record = await _get_live(found.uuid, lock=True)
     provisioning = record.status is DatabaseStatus.PROVISIONING
     # A database that never became active holds nothing worth keeping.
     destroy_at = utc_now() if provisioning else utc_now() + grace
     await note_deleted(record, destroy_at=destroy_at, cancelled_jobs=int(provisioning))
     start = await request_deletion(record, destroy_at=destroy_at, cancel_provisioning=provisioning)
-    await end_oldest(team_id)
-    return Accepted(subject=str(database), start=start)
+    await end_oldest(found.team_id)
+    return Accepted(subject=str(record.uuid), start=start)
+
+
+async def _get_live(database: UUID, *, lock: bool = False) -> DatabaseRecord:
+    """Any team's, unless it is deleted. Raises `NotFound`."""
+    record = await (records.find_for_update(database) if lock else records.find(database))
+    if record is None or record.team_id is None or record.status is DatabaseStatus.DELETED:
+        raise NotFound("database")
+    return record
 
 
 async def _owned_for_update(principal: Principal, database: UUID) -> DatabaseRecord:

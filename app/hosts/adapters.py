@@ -35,11 +35,11 @@ class Adapters:
         self._open: dict[int, tuple[bytes, EngineAdapter]] = {}
 
     async def of_host(self, host_id: int) -> EngineAdapter:
-        """Raises `LookupError` for an unknown host."""
+        """Raises `LookupError` for an unknown host, and for one that was removed."""
         access = await fetch_one(
             HostAccess,
             "SELECT h.id, h.engine, h.host, h.port, h.admin_sealed, i.id AS installation"
-            " FROM engine_hosts h, installation i WHERE h.id = $1",
+            " FROM engine_hosts h, installation i WHERE h.id = $1 AND h.removed_at IS NULL",
             host_id,
         )
         if access is None:

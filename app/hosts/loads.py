@@ -49,7 +49,8 @@ async def rooms(engine: Engine, region: str | None) -> dict[int, int]:
 async def _locked(engine: Engine, region: str | None) -> list[Any]:
     return await fetch(
         """
-        SELECT id, draining FROM engine_hosts WHERE engine = $1 AND ($2::text IS NULL OR region = $2)
+        SELECT id, draining FROM engine_hosts
+        WHERE engine = $1 AND ($2::text IS NULL OR region = $2) AND removed_at IS NULL
         ORDER BY id FOR NO KEY UPDATE
         """,
         engine,

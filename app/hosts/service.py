@@ -1,5 +1,7 @@
 """Registering the servers that hold tenant databases. Operators do so, on the command line."""
 
+from datetime import datetime
+
 import msgspec
 
 from app.contracts.base import Engine
@@ -9,7 +11,7 @@ from app.core.secrets import SecretBox
 from app.engines.base import AdminAddress, EngineError, HostFacts
 from app.engines.registry import open_adapter
 from app.hosts.adapters import admin_place
-from app.store.session import fetch, fetch_all
+from app.store.session import fetch, fetch_all, fetch_one
 
 DEFAULT_CAPACITY = 1000
 """Databases on one host, unless the operator says otherwise."""
@@ -37,19 +39,21 @@ class HostAdded(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HostSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """The most telling columns first: a narrow terminal shows those."""
+
     id: int
-    engine: str
     flavour: str
-    version: str
     region: str
     host: str
     port: int
-    capacity: int
-    connection_capacity: int
-    draining: bool
-    sick_reason: str | None
     databases: int
+    capacity: int
+    draining: bool
     connections: int
+    connection_capacity: int
+    sick_reason: str | None
+    version: str
+    engine: str
 
 
 async def add_host(box: SecretBox, new: NewHost) -> HostAdded:
@@ -98,8 +102,8 @@ async def _write(box: SecretBox, new: NewHost, facts: HostFacts) -> int:
         ON CONFLICT (engine, host, port) DO UPDATE SET
             flavour = excluded.flavour, version = excluded.version, admin_sealed = excluded.admin_sealed,
             capacity = excluded.capacity, connection_capacity = excluded.connection_capacity,
-            draining = false, sick_until = NULL, sick_reason = NULL
-        WHERE engine_hosts.region = excluded.region
+            region = excluded.region, draining = false, sick_until = NULL, sick_reason = NULL, removed_at = NULL
+        WHERE engine_hosts.region = excluded.region OR engine_hosts.removed_at IS NOT NULL
         RETURNING id
         """,
         new.engine,
@@ -125,9 +129,15 @@ async def list_hosts() -> list[HostSummary]:
         SELECT h.*, count(d.id) AS databases,
                coalesce(sum(d.connections) FILTER (WHERE d.status <> 'deleted'), 0)::bigint AS connections
         FROM engine_hosts h LEFT JOIN databases d ON d.host_id = h.id AND d.destroyed_at IS NULL
-        GROUP BY h.id ORDER BY h.id
+        WHERE h.removed_at IS NULL GROUP BY h.id ORDER BY h.id
         """,
     )
+
+
+async def served_regions() -> list[str]:
+    """Every region that has a host."""
+    rows = await fetch("SELECT DISTINCT region FROM engine_hosts WHERE removed_at IS NULL ORDER BY region")
+    return [row["region"] for row in rows]
 
 
 async def set_aside(engine: Engine, host: str, port: int) -> None:
@@ -143,6 +153,63 @@ async def set_aside(engine: Engine, host: str, port: int) -> None:
 
 
 async def drain_host(host_id: int) -> None:
-    """No new database goes there; those that are there stay. Adding the host again ends it. Raises `NotFound`."""
-    if not await fetch("UPDATE engine_hosts SET draining = true WHERE id = $1 RETURNING id", host_id):
+    """No new database goes there; those that are there stay. Raises `NotFound`."""
+    await _set_draining(host_id, True)
+
+
+async def undrain_host(host_id: int) -> None:
+    """New databases may go there again. Raises `NotFound`."""
+    await _set_draining(host_id, False)
+
+
+async def remove_host(host_id: int) -> None:
+    """Forgets a host that carries nothing any more, and how to get in. Its row stays for the destroyed databases that
+    name it; adding the host again brings it back. Belongs in a transaction. Raises `NotFound`, or `InvalidField` saying
+    what it still carries."""
+    # Whoever places a database there has this row locked until the database's row is written.
+    if not await fetch("SELECT 1 FROM engine_hosts WHERE id = $1 AND removed_at IS NULL FOR UPDATE", host_id):
+        raise NotFound("engine host")
+    carried = await fetch_one(_Carried, _CARRIED, host_id)
+    assert carried is not None, "counts have always one row"
+    if carried.live or carried.deleted or carried.pooled:
+        raise InvalidField("host_id", _still_carries(carried))
+    await fetch(
+        "UPDATE engine_hosts SET removed_at = now(), admin_sealed = NULL, draining = true, sick_until = 'infinity',"
+        " sick_reason = 'removed' WHERE id = $1",
+        host_id,
+    )
+
+
+class _Carried(msgspec.Struct, frozen=True, kw_only=True):
+    live: int
+    deleted: int
+    pooled: int
+    last_destroyed_at: datetime | None
+
+
+_CARRIED = """
+SELECT count(*) FILTER (WHERE team_id IS NOT NULL AND status <> 'deleted') AS live,
+       count(*) FILTER (WHERE team_id IS NOT NULL AND status = 'deleted') AS deleted,
+       count(*) FILTER (WHERE team_id IS NULL) AS pooled,
+       max(destroy_at) FILTER (WHERE team_id IS NOT NULL AND status = 'deleted') AS last_destroyed_at
+FROM databases WHERE host_id = $1 AND destroyed_at IS NULL
+"""
+
+
+def _still_carries(carried: _Carried) -> str:
+    parts = []
+    if carried.live:
+        parts.append(f"{carried.live} databases of teams")
+    if carried.deleted:
+        parts.append(f"{carried.deleted} deleted ones that are kept until {carried.last_destroyed_at:%Y-%m-%d %H:%M}Z")
+    if carried.pooled:
+        parts.append(f"{carried.pooled} of the warm pool, which go when the host is drained")
+    return f"The host still carries {', '.join(parts)}."
+
+
+async def _set_draining(host_id: int, draining: bool) -> None:
+    changed = await fetch(
+        "UPDATE engine_hosts SET draining = $2 WHERE id = $1 AND removed_at IS NULL RETURNING id", host_id, draining
+    )
+    if not changed:
         raise NotFound("engine host")

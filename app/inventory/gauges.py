@@ -33,7 +33,8 @@ WITH hosts AS (
            h.draining::int AS draining, coalesce(h.sick_until > now(), false)::int AS sick,
            count(d.id) AS databases,
            coalesce(sum(d.connections) FILTER (WHERE d.status <> 'deleted'), 0) AS connections
-    FROM engine_hosts h LEFT JOIN databases d ON d.host_id = h.id AND d.destroyed_at IS NULL GROUP BY h.id
+    FROM engine_hosts h LEFT JOIN databases d ON d.host_id = h.id AND d.destroyed_at IS NULL
+    WHERE h.removed_at IS NULL GROUP BY h.id
 )
 """
 
@@ -104,7 +105,8 @@ _GAUGES = (
         name="headwater_pool_ready",
         help="Databases that wait in a warm pool and may be claimed.",
         # An empty pool is told as 0.
-        sql="SELECT s.engine, s.region, count(d.id) AS value FROM (SELECT DISTINCT engine, region FROM engine_hosts) s"
+        sql="SELECT s.engine, s.region, count(d.id) AS value FROM (SELECT DISTINCT engine, region FROM engine_hosts"
+        " WHERE removed_at IS NULL) s"
         " LEFT JOIN (databases d JOIN engine_hosts h ON h.id = d.host_id AND NOT h.draining"
         " AND h.sick_until IS NULL) ON d.engine = s.engine AND d.region = s.region"
         " AND d.team_id IS NULL AND d.status = 'active' AND d.destroyed_at IS NULL GROUP BY s.engine, s.region",
@@ -112,7 +114,8 @@ _GAUGES = (
     _Gauge(
         name="headwater_pool_size",
         help="How many there are to be.",
-        sql="SELECT engine, region, size AS value FROM pool_targets",
+        sql="SELECT engine, region, coalesce(size, setting) AS value FROM pool_targets"
+        " WHERE coalesce(size, setting) IS NOT NULL",
     ),
     _Gauge(
         name="headwater_findings",

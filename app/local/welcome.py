@@ -1,12 +1,16 @@
 """What a ready stack tells its operator."""
 
+import shlex
+import sys
 from pathlib import Path
 
 from app.local.stack_file import NAME, StackFile
 
+COMMAND = Path(sys.executable).with_name("headwater")
 
-def welcome(stack: StackFile, metrics_urls: list[str], home: Path) -> str:
-    """The addresses, the key, and a first request to paste."""
+
+def welcome(stack: StackFile, metrics_urls: list[str], home: Path, *, command: Path = COMMAND) -> str:
+    """The addresses, the key, a first request to paste, and how to call the operator's command."""
     engines = ", ".join(f"{host.flavour or host.engine} in {host.region}" for host in stack.hosts)
     return f"""
 Headwater is ready.
@@ -26,6 +30,11 @@ A first database:
     -H "Idempotency-Key: $(python3 -c 'import uuid; print(uuid.uuid4())')" \\
     -H 'Content-Type: application/json' \\
     -d '{{"name": "first", "db_type": "postgres"}}'
+
+The operator's command, with psql and pg_dump beside it, in another shell:
+
+  eval "$(HEADWATER_HOME={shlex.quote(str(home))} {shlex.quote(str(command))} env)"
+  headwater databases list
 
 Ctrl-C stops everything and keeps the data.
 """

@@ -11,7 +11,7 @@ from app.core.settings import Settings
 from app.hosts.loads import place
 from app.pool.decision import Decision, age_limit, decide
 from app.pool.members import begin_member, discard_member, forget_discarded, member_connections, members_of
-from app.pool.targets import Target, note_targets, targets
+from app.pool.targets import Target, note_setting, targets
 from app.store.session import fetch, transaction
 
 _LOCK = 0x6865_6164_706F_6F6C
@@ -37,7 +37,7 @@ class _Look(msgspec.Struct, frozen=True, kw_only=True):
 async def refill(box: SecretBox, settings: Settings, now: datetime) -> PoolLook:
     """One look at every pool, as `PoolActivities.refill_pool` promises it."""
     wanted = await targets(settings.pool_size)
-    await note_targets(wanted)
+    await note_setting(wanted, settings.pool_size)
     older_than = age_limit(now, settings.pool_max_age_seconds)
     looks = [await _refill_one(box, target, older_than) for target in wanted]
     await forget_discarded()

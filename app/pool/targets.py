@@ -25,12 +25,12 @@ class PoolStatus(msgspec.Struct, frozen=True, kw_only=True):
     """How many a create could claim right now."""
 
 
-_WANTED = """
+_SERVED = "(SELECT DISTINCT engine, region FROM engine_hosts WHERE removed_at IS NULL) served"
+_WANTED = f"""
 SELECT served.engine, served.region, coalesce(t.size, $1) AS size
-FROM (SELECT DISTINCT engine, region FROM engine_hosts) served
-LEFT JOIN pool_targets t ON t.engine = served.engine AND t.region = served.region AND t.by_operator
+FROM {_SERVED} LEFT JOIN pool_targets t ON t.engine = served.engine AND t.region = served.region
 ORDER BY served.region, served.engine
-"""
+"""  # noqa: S608 - our own words
 
 
 async def targets(default: int) -> list[Target]:
@@ -38,18 +38,18 @@ async def targets(default: int) -> list[Target]:
     return await fetch_all(Target, _WANTED, default)
 
 
-async def note_targets(wanted: list[Target]) -> None:
-    """Writes down what the workers hold to, for `pool_status`: only they know their setting."""
-    for one in wanted:
+async def note_setting(pools: list[Target], setting: int) -> None:
+    """Records the workers' own setting for these pools, for `pool_status`: only they know it."""
+    for one in pools:
         await fetch(
             """
-            INSERT INTO pool_targets AS t (region, engine, size) VALUES ($1, $2, $3)
-            ON CONFLICT (region, engine) DO UPDATE SET size = excluded.size
-            WHERE NOT t.by_operator AND t.size <> excluded.size
+            INSERT INTO pool_targets AS t (region, engine, setting) VALUES ($1, $2, $3)
+            ON CONFLICT (region, engine) DO UPDATE SET setting = excluded.setting
+            WHERE t.setting IS DISTINCT FROM excluded.setting
             """,
             one.region,
             one.engine,
-            one.size,
+            setting,
         )
 
 
@@ -58,15 +58,12 @@ async def set_target(engine: Engine, region: str, size: int | None) -> None:
     if size is not None and not 0 <= size <= MOST_MEMBERS:
         raise InvalidField("size", f"Expected a number from 0 to {MOST_MEMBERS}.")
     async with transaction():
-        if not await fetch("SELECT 1 FROM engine_hosts WHERE engine = $1 AND region = $2 LIMIT 1", engine, region):
+        if not await fetch(f"SELECT 1 FROM {_SERVED} WHERE engine = $1 AND region = $2", engine, region):  # noqa: S608
             raise InvalidField("region", f"No host serves {engine.value} in {region!r}.")
-        if size is None:
-            await fetch("UPDATE pool_targets SET by_operator = false WHERE engine = $1 AND region = $2", engine, region)
-            return
         await fetch(
             """
-            INSERT INTO pool_targets (region, engine, size, by_operator) VALUES ($1, $2, $3, true)
-            ON CONFLICT (region, engine) DO UPDATE SET size = excluded.size, by_operator = true
+            INSERT INTO pool_targets (region, engine, size) VALUES ($1, $2, $3)
+            ON CONFLICT (region, engine) DO UPDATE SET size = excluded.size
             """,
             region,
             engine,
@@ -75,18 +72,18 @@ async def set_target(engine: Engine, region: str, size: int | None) -> None:
 
 
 async def pool_status(default: int) -> list[PoolStatus]:
-    """Every pool. `default` stands in until a worker has told its own."""
+    """Every pool. `default` stands in until a worker has recorded its setting."""
     return await fetch_all(
         PoolStatus,
-        """
-        SELECT served.region, served.engine, coalesce(t.size, $1) AS size, count(d.id) AS ready
-        FROM (SELECT DISTINCT engine, region FROM engine_hosts) served
+        f"""
+        SELECT served.region, served.engine, coalesce(t.size, t.setting, $1) AS size, count(d.id) AS ready
+        FROM {_SERVED}
         LEFT JOIN pool_targets t ON t.engine = served.engine AND t.region = served.region
         LEFT JOIN (databases d JOIN engine_hosts h ON h.id = d.host_id
                    AND NOT h.draining AND h.sick_until IS NULL)
                ON d.engine = served.engine AND d.region = served.region
               AND d.team_id IS NULL AND d.status = 'active' AND d.destroyed_at IS NULL
-        GROUP BY served.region, served.engine, t.size ORDER BY served.region, served.engine
-        """,
+        GROUP BY served.region, served.engine, t.size, t.setting ORDER BY served.region, served.engine
+        """,  # noqa: S608
         default,
     )

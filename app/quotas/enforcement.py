@@ -52,7 +52,10 @@ async def measure_region(
     """Measures all hosts of the region side by side. `at` is the moment that the samples count as taken at; `overdue`
     are the seconds that no statement of a question takes unless its process died."""
     hosts = await fetch_all(
-        _Host, "SELECT id, host || ':' || port AS address FROM engine_hosts WHERE region = $1 ORDER BY id", region
+        _Host,
+        "SELECT id, host || ':' || port AS address FROM engine_hosts"
+        " WHERE region = $1 AND removed_at IS NULL ORDER BY id",
+        region,
     )
     counts: Counter[str] = Counter()
     unreachable: list[str] = []

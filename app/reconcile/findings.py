@@ -30,6 +30,11 @@ async def write(host_id: int | None, violations: Sequence[Violation], marks: Mar
             )
 
 
+async def forget_host(host_id: int) -> None:
+    """Of a host that was removed nobody looks whether they are over."""
+    await fetch("DELETE FROM findings WHERE host_id = $1", host_id)
+
+
 async def begin_anew(host_id: int, rule: str, subjects: Sequence[str]) -> None:
     """As if this run were the first that saw them."""
     await fetch(

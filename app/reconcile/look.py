@@ -76,7 +76,9 @@ FROM databases WHERE host_id = $1 AND destroyed_at IS NULL
 async def hosts() -> list[Host]:
     """Every registered one."""
     return await fetch_all(
-        Host, "SELECT id, engine, region, host || ':' || port AS address FROM engine_hosts ORDER BY id"
+        Host,
+        "SELECT id, engine, region, host || ':' || port AS address FROM engine_hosts"
+        " WHERE removed_at IS NULL ORDER BY id",
     )
 
 

@@ -10,6 +10,9 @@ class Violation(msgspec.Struct, frozen=True, kw_only=True):
     subject: str
     """What it is about: a database's uuid, a name on a host, a key."""
     detail: str
+    name: str | None = None
+    """Of the database that it is about, where it is one of ours."""
+    team: str | None = None
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):

@@ -101,11 +101,13 @@ async def test_a_key_of_nobody(headwater: Headwater) -> None:
 
 async def test_revoking_a_key(headwater: Headwater, control_dsn: str) -> None:
     made = await key(headwater, (await user(headwater))["user_id"])
-    assert await headwater.json("keys", "revoke", str(made["id"])) == {"id": made["id"], "revoked": True}
-    assert "revoked" in await headwater.text("keys", "revoke", str(made["id"]))
+    first = await headwater.json("keys", "revoke", str(made["id"]))
+    again = await headwater.json("keys", "revoke", str(made["id"]))
+    assert (first["id"], first["revoked"], first["already_revoked"]) == (made["id"], True, False)
+    assert again == {**first, "already_revoked": True}
     async with store(control_dsn):
         (row,) = await fetch("SELECT revoked_at FROM api_keys")
-    assert row["revoked_at"] is not None
+    assert row["revoked_at"] == datetime.fromisoformat(first["revoked_at"])
     assert "No such API key" in await headwater.refusal("keys", "revoke", "404")
 
 

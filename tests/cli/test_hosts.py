@@ -1,6 +1,7 @@
 """`headwater hosts`: registering real servers through administrators that are no superusers."""
 
 from typing import Any
+from uuid import UUID
 
 import asyncpg
 import pytest
@@ -10,6 +11,7 @@ from app.local.ports import free_port
 from app.store.session import fetch
 from tests.cli.command import Headwater
 from tests.servers import RunningServer
+from tests.support.lone_pool import lone_pool
 from tests.support.provisioners import mysql_provisioner, postgres_provisioner
 from tests.support.store import store
 
@@ -150,5 +152,74 @@ async def test_without_secret_keys_nothing_is_registered(headwater: Headwater, a
     assert "HEADWATER_SECRET_KEYS" in await refusal(keyless, dsn(admin))
 
 
-async def test_draining_nothing(headwater: Headwater) -> None:
-    assert "No such engine host" in await headwater.refusal("hosts", "drain", "404")
+async def test_no_such_host(headwater: Headwater) -> None:
+    for command in ("drain", "undrain", "remove"):
+        assert "No such engine host" in await headwater.refusal("hosts", command, "404")
+
+
+async def test_undraining(headwater: Headwater, control_dsn: str) -> None:
+    async with lone_pool(control_dsn) as pool:
+        host = await pool.api.add_host(draining=True)
+        refused = await (await pool.api.caller()).create("early", db_type="postgres")
+        assert refused.json()["error"]["code"] == "capacity_exhausted"
+    assert await headwater.json("hosts", "undrain", str(host)) == {"host_id": host, "draining": False}
+    async with lone_pool(control_dsn) as pool:
+        assert (await (await pool.api.caller()).create("late", db_type="postgres")).status_code == 202
+
+
+async def test_removing_what_is_in_use(headwater: Headwater, control_dsn: str) -> None:
+    """First a team's, then its deleted one, then the pool's; nothing of the host changes before it is empty."""
+    async with lone_pool(control_dsn) as pool:
+        host = await pool.api.add_host()
+        caller = await pool.api.caller()
+        made = (await caller.create("mine", db_type="postgres")).json()["data"]
+        await pool.add_members(1, host)
+        await fetch("INSERT INTO findings (host_id, rule, subject, detail) VALUES ($1, 'r', 's', 'd')", host)
+    for change, said in (
+        ("SELECT 1 FROM databases WHERE uuid = $1", "1 databases of teams, 1 of the warm pool"),
+        (
+            "UPDATE databases SET status = 'deleted', destroy_at = '2030-01-02' WHERE uuid = $1",
+            "until 2030-01-02 00:00Z",
+        ),
+        ("UPDATE databases SET destroyed_at = now() WHERE uuid = $1", "1 of the warm pool"),
+    ):
+        async with store(control_dsn):
+            await fetch(change, UUID(made["uuid"]))
+        assert said in await headwater.refusal("hosts", "remove", str(host))
+    assert [line["draining"] for line in await headwater.json("hosts", "list")] == [False]
+    async with store(control_dsn):
+        await fetch("UPDATE databases SET status = 'deleted', destroyed_at = now()")
+    assert await headwater.json("hosts", "remove", str(host)) == {"host_id": host, "removed": True}
+    assert await headwater.json("hosts", "list") == []
+    async with store(control_dsn):
+        assert await fetch("SELECT 1 FROM findings") == []
+        assert (await fetch("SELECT admin_sealed FROM engine_hosts"))[0]["admin_sealed"] is None
+    # What remembers it stays readable.
+    assert (await headwater.json("databases", "inspect", made["uuid"]))["host_id"] == host
+
+
+async def test_a_removed_host_is_used_for_nothing(headwater: Headwater, control_dsn: str) -> None:
+    async with lone_pool(control_dsn) as pool:
+        host = str(await pool.api.add_host())
+    await headwater.json("hosts", "remove", host)
+    async with lone_pool(control_dsn) as pool:
+        caller = await pool.api.caller()
+        refused = await caller.create("mine", db_type="postgres")
+        assert "No host serves postgres" in refused.json()["error"]["message"]
+        entries = (await caller.get("/database_types")).json()["data"]
+        assert all(not entry["regions"] for entry in entries)
+    assert await headwater.json("pool", "status") == []
+    chosen = ("--region", "us-east-1", "--engine", "postgres", "--size", "1")
+    assert "No host serves" in await headwater.refusal("pool", "set", *chosen)
+    assert await headwater.json("check") == {"ok": True, "violations": [], "notes": []}
+    for command in ("drain", "undrain", "remove"):
+        assert "No such engine host" in await headwater.refusal("hosts", command, host)
+
+
+async def test_a_removed_host_comes_back(headwater: Headwater, admin: AdminAddress) -> None:
+    first = await add(headwater, dsn(admin))
+    await headwater.json("hosts", "remove", str(first["host_id"]))
+    arguments = ("--engine", "postgres", "--region", "eu-west-1", "--admin-dsn", dsn(admin))
+    assert (await headwater.json("hosts", "add", *arguments))["host_id"] == first["host_id"]
+    (host,) = await headwater.json("hosts", "list")
+    assert (host["region"], host["draining"], host["sick_reason"]) == ("eu-west-1", False, None)

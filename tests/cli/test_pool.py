@@ -1,7 +1,7 @@
 """`headwater pool`: what is to be ready, and what is."""
 
 from app.contracts.base import Engine
-from app.store.session import fetch
+from app.pool.targets import note_setting, targets
 from tests.cli.command import Headwater
 from tests.support.lone_pool import lone_pool
 from tests.support.store import store
@@ -21,9 +21,22 @@ async def test_size_and_readiness(headwater: Headwater, control_dsn: str) -> Non
     assert await headwater.json(*_CHOSEN, "--size", "20") == {**postgres, "size": 20}
     assert await headwater.json("pool", "status") == [mysql, {**postgres, "size": 20}]
     assert "20" in await headwater.text("pool", "status")
-    await headwater.json(*_CHOSEN, "--default")
+    assert await headwater.json(*_CHOSEN, "--default") == postgres
+
+
+async def test_going_back_to_the_workers_setting(headwater: Headwater, control_dsn: str) -> None:
+    """The command's own environment may say another size than the workers'."""
+    headwater = headwater.with_settings(POOL_SIZE="5", TEMPORAL_ADDRESS="127.0.0.1:9")
+    async with lone_pool(control_dsn) as pool:
+        await pool.api.add_host()
     async with store(control_dsn):
-        assert await fetch("SELECT 1 FROM pool_targets WHERE by_operator") == []
+        await note_setting(await targets(7), 7)
+    assert (await headwater.json("pool", "status"))[0]["size"] == 7
+    assert (await headwater.json(*_CHOSEN, "--size", "20"))["size"] == 20
+    async with store(control_dsn):
+        await note_setting(await targets(8), 8)
+    assert (await headwater.json("pool", "status"))[0]["size"] == 20
+    assert (await headwater.json(*_CHOSEN, "--default"))["size"] == 8
 
 
 async def test_what_can_not_be_set(headwater: Headwater, control_dsn: str) -> None:

@@ -167,7 +167,7 @@ def test_the_first_request_is_the_one_that_the_stack_prints() -> None:
         hosts=[],
         processes={},
     )
-    printed = welcome(stack, [], ROOT).partition("A first database:")[2].partition("Ctrl-C")[0]
+    printed = welcome(stack, [], ROOT).partition("A first database:")[2].partition("The operator's")[0]
     assert dedent(printed).strip() == request.strip()
 
 

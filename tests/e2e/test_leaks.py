@@ -112,7 +112,7 @@ async def _cycles(stack: LiveStack, count: int, asked: int | None) -> None:
 async def _is_full(stack: LiveStack) -> bool:
     """The warm pools are back at their size."""
     members = await stack.control("SELECT count(*) FROM databases WHERE team_id IS NULL AND status = 'active'")
-    wanted = await stack.control("SELECT sum(size) FROM pool_targets")
+    wanted = await stack.control("SELECT sum(coalesce(size, setting)) FROM pool_targets")
     return bool(members[0]["count"] == (wanted[0]["sum"] or 0))
 
 

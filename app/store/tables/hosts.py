@@ -12,7 +12,8 @@ class EngineHost(Table, tablename="engine_hosts", db=DB):
     """A server that holds tenant databases.
 
     `host` and `port` are the public address, which tenants are told; `admin_sealed` is how the service gets in.
-    `sick_until` keeps a host that failed out of placement for a while.
+    `sick_until` keeps a host that failed out of placement for a while. A row with `removed_at` stands for a server that
+    is no longer used: only destroyed databases name it, and nothing is left there that would let us in.
     """
 
     id = BigSerial(primary_key=True)
@@ -22,11 +23,12 @@ class EngineHost(Table, tablename="engine_hosts", db=DB):
     region = Text()
     host = Text()
     port = Integer()
-    admin_sealed = Bytea()
+    admin_sealed = Bytea(null=True, default=None)
     capacity = Integer()
     connection_capacity = Integer()
     draining = Boolean(default=False)
     sick_until = columns.moment()
     sick_reason = Text(null=True, default=None)
+    removed_at = columns.moment()
     created_at = columns.created_at()
     one_address = Unique([engine, host, port])

@@ -1,0 +1,145 @@
+"""Results as text: a struct line by line, a list as a table that fits the terminal."""
+
+import re
+import sys
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from app.reconcile.report import Report
+
+_FILE_WIDTH = 250
+"""What goes into a file or another program is not cut to the width of a terminal."""
+_GAP = 2
+_SHORT_UUID = 8
+"""Characters of a uuid where the whole has no room. Commands take such a prefix where it is unique."""
+_NARROWEST = 20
+"""What the last column is wrapped to, at the least, before a column is left out."""
+_UUID = re.compile(r"\b([0-9a-f]{8})(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
+
+
+class Rows(msgspec.Struct, frozen=True, kw_only=True):
+    """A list that can be long, its most telling columns first. `--json` prints all of `rows`, and they alone."""
+
+    rows: list[Any]
+    total: int
+    """How many there are, shown or not."""
+    noun: str
+    """What they are, in the plural."""
+    note: str = ""
+    """What to say of all of them, beneath the table."""
+    most: int | None = None
+    """How many a person is shown."""
+
+    @property
+    def summary(self) -> str:
+        shown = len(self.rows[: self.most])
+        counted = f"{shown} of {self.total} {self.noun}" if shown < self.total else f"{self.total} {self.noun}"
+        return "; ".join(filter(None, (counted, self.note)))
+
+
+def show(result: Any) -> None:
+    """Prints a result for a person to standard output."""
+    console = Console(width=None if sys.stdout.isatty() else _FILE_WIDTH, highlight=False)
+    if result is None:
+        return
+    if isinstance(result, Report):
+        _show_report(console, result)
+    elif isinstance(result, Rows):
+        _show_rows(console, result.rows[: result.most])
+        if result.total:
+            console.print(result.summary, markup=False, soft_wrap=True)
+    elif isinstance(result, list):
+        _show_rows(console, result)
+    else:
+        for name, value in _fields(result).items():
+            console.print(f"{name}  {_text(name, value)}", markup=False, soft_wrap=True)
+
+
+def _show_report(console: Console, report: Report) -> None:
+    for title, found in (("violations", report.violations), ("notes", report.notes)):
+        if found:
+            console.print(f"{len(found)} {title}", style="bold")
+            _show_rows(console, found)
+    console.print("ok" if report.ok else "not ok")
+
+
+def _show_rows(console: Console, rows: Sequence[Any]) -> None:
+    if not rows:
+        console.print("none")
+        return
+    names = list(_fields(rows[0]))
+    cells = [[_text(name, value) for name, value in _fields(row).items()] for row in rows]
+    if not _fits(names, cells, console.width):
+        cells = [[_UUID.sub(lambda found: found[1][:_SHORT_UUID], cell) for cell in row] for row in cells]
+    shown = _columns(names, cells, console.width)
+    table = Table(*(_title(name) for name in names[:shown]), box=None, header_style="bold", pad_edge=False)
+    for row in cells:
+        table.add_row(*map(Text, row[:shown]))
+    for column in table.columns[:-1]:
+        column.no_wrap = True
+    table.columns[-1].overflow = "fold"
+    console.print(table)
+    if shown < len(names):
+        console.print(f"no room for {', '.join(names[shown:])}: --json shows all", style="dim", soft_wrap=True)
+
+
+def _columns(names: list[str], cells: list[list[str]], width: int) -> int:
+    """How many of the first columns fit, the last of them wrapped."""
+    widths = _widths(names, cells)
+    count = len(names)
+    while count > 1 and sum(widths[: count - 1]) + _GAP * (count - 1) + min(widths[count - 1], _NARROWEST) > width:
+        count -= 1
+    return count
+
+
+def _fits(names: list[str], cells: list[list[str]], width: int) -> bool:
+    return sum(_widths(names, cells)) + _GAP * (len(names) - 1) <= width
+
+
+def _widths(names: list[str], cells: list[list[str]]) -> list[int]:
+    def widest(column: int) -> int:
+        lines = [line for row in cells for line in row[column].split("\n")]
+        return max(len(_title(names[column])), *map(len, lines))
+
+    return [widest(column) for column in range(len(names))]
+
+
+def _title(name: str) -> str:
+    return name.removesuffix("_bytes")
+
+
+def _fields(result: Any) -> dict[str, Any]:
+    fields: dict[str, Any] = msgspec.to_builtins(result, builtin_types=(datetime,))
+    return fields
+
+
+def _text(name: str, value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%d %H:%M:%S}Z"
+    if isinstance(value, list | tuple):
+        return "\n".join(_printable(str(one)) for one in value) or "-"
+    if name.endswith("_bytes"):
+        return size_text(value)
+    return _printable(str(value))
+
+
+def _printable(text: str) -> str:
+    """Tenants choose names, and engines word errors: what could steer a terminal is shown as its escape."""
+    return "".join(char if char.isprintable() or char == "\n" else repr(char)[1:-1] for char in text)
+
+
+def size_text(count: float) -> str:
+    """Bytes as storage limits count them: a GB is 2^30."""
+    for unit in ("B", "KB", "MB", "GB"):
+        if count < 1024:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1024
+    return f"{count:.1f} TB"

@@ -1,0 +1,238 @@
+"""The databases of all teams, as operators list, count and name them."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from app.contracts.base import DatabaseStatus, Engine
+from app.core.errors import InvalidField, NotFound
+from app.store.session import fetch, fetch_all, fetch_one
+
+SHORTEST_PREFIX = 4
+"""Characters of a uuid that may stand for it."""
+_NAMED = 5
+"""Candidates that an ambiguous reference is answered with."""
+
+
+class DatabaseLine(msgspec.Struct, kw_only=True):
+    """The most telling columns first: a narrow terminal shows those."""
+
+    uuid: UUID
+    name: str
+    team: str | None
+    """None in the warm pool."""
+    engine: Engine
+    status: DatabaseStatus
+    storage_bytes: int | None
+    """None until it was measured."""
+    plan: str
+    region: str
+    host_id: int
+    address: str
+    created_at: datetime
+
+
+class DatabaseDetails(DatabaseLine, kw_only=True):
+    """All that is recorded of one database, but no secret."""
+
+    team_id: int | None
+    engine_name: str
+    connections: int
+    limits_revision: int
+    limits_applied: int
+    paused_reason: str | None
+    """`operator`, `runtime` or `storage`; None for a paused one that is on its way back."""
+    frozen_at: datetime | None
+    """Since when it may read, delete and drop, and write nothing."""
+    access_revision: int
+    access_applied: int
+    """The engine is as recorded when it has caught up with `access_revision`."""
+    measured_at: datetime | None
+    runtime_seconds: float | None
+    """Of the month in which it was last measured."""
+    remote_since: datetime | None
+    provisioned_at: datetime | None
+    deleted_at: datetime | None
+    deletion_revision: int
+    revoked_at: datetime | None
+    destroy_at: datetime | None
+    destroyed_at: datetime | None
+
+
+class Filters(msgspec.Struct, frozen=True, kw_only=True):
+    """Which databases; what is None doesn't narrow."""
+
+    team: str | None = None
+    """A team's id or its whole name."""
+    name: str | None = None
+    """A part of the name, in upper or lower case."""
+    status: DatabaseStatus | None = None
+    engine: Engine | None = None
+    region: str | None = None
+    plan: str | None = None
+    host: str | None = None
+    """A host's id or its `host:port`."""
+    with_destroyed: bool = False
+    pooled: bool = False
+    """Those of the warm pool instead, which are no team's yet."""
+
+
+class Sort(StrEnum):
+    CREATED = "created"
+    """Newest first."""
+    NAME = "name"
+    TEAM = "team"
+    STORAGE = "storage"
+    """Largest first."""
+
+
+class Grouping(StrEnum):
+    """What databases are counted by."""
+
+    TEAM = "team"
+    STATUS = "status"
+    ENGINE = "engine"
+    REGION = "region"
+    PLAN = "plan"
+    HOST = "host"
+
+
+class Counted(msgspec.Struct, kw_only=True):
+    group: str | None
+    """None for the warm pool's, by team."""
+    databases: int
+    storage_bytes: int
+    """As last measured; a database that was never measured adds nothing."""
+    connections: int
+    """Promised to them."""
+
+
+_FROM = """
+FROM databases d LEFT JOIN teams t ON t.id = d.team_id JOIN engine_hosts h ON h.id = d.host_id
+LEFT JOIN database_usage u ON u.database_id = d.id
+"""
+_SELECT = f"""
+SELECT d.*, t.name AS team, h.host || ':' || h.port AS address, u.storage_bytes, u.measured_at, u.runtime_seconds
+{_FROM}
+"""
+_WHERE = """
+WHERE (d.team_id IS NULL) = $1 AND ($2 OR d.destroyed_at IS NULL)
+  AND ($3::text IS NULL OR t.name = $3 OR t.id::text = $3)
+  AND ($4::text IS NULL OR position(lower($4) IN lower(d.name)) > 0)
+  AND ($5::text IS NULL OR d.status = $5) AND ($6::text IS NULL OR d.engine = $6)
+  AND ($7::text IS NULL OR d.region = $7) AND ($8::text IS NULL OR d.plan = $8)
+  AND ($9::text IS NULL OR h.id::text = $9 OR h.host || ':' || h.port = $9)
+"""
+_ORDER = {
+    Sort.CREATED: "d.position DESC",
+    Sort.NAME: "d.name, d.position DESC",
+    Sort.TEAM: "t.name, d.name, d.position DESC",
+    Sort.STORAGE: "u.storage_bytes DESC NULLS LAST, d.position DESC",
+}
+_GROUP = {
+    Grouping.TEAM: "t.name",
+    Grouping.STATUS: "d.status",
+    Grouping.ENGINE: "d.engine",
+    Grouping.REGION: "d.region",
+    Grouping.PLAN: "d.plan",
+    Grouping.HOST: "h.host || ':' || h.port",
+}
+_COUNTED = """
+count(*) AS databases, coalesce(sum(u.storage_bytes), 0)::bigint AS storage_bytes,
+coalesce(sum(d.connections) FILTER (WHERE d.status <> 'deleted'), 0)::bigint AS connections
+"""
+
+
+async def list_databases(filters: Filters, sort: Sort = Sort.CREATED, limit: int | None = None) -> list[DatabaseLine]:
+    """Those that match; all of them where `limit` is None."""
+    query = f"{_SELECT} {_WHERE} ORDER BY {_ORDER[sort]} LIMIT $10"
+    return await fetch_all(DatabaseLine, query, *_values(filters), limit)
+
+
+async def count_databases(filters: Filters) -> Counted:
+    """All that match, as one group without a name."""
+    counted = await fetch_one(Counted, f"SELECT NULL AS group, {_COUNTED} {_FROM} {_WHERE}", *_values(filters))
+    assert counted is not None, "a count has always one row"
+    return counted
+
+
+async def count_by(filters: Filters, grouping: Grouping) -> list[Counted]:
+    """A line for each group of those that match, the one with the most databases first."""
+    group = _GROUP[grouping]
+    query = f'SELECT {group} AS "group", {_COUNTED} {_FROM} {_WHERE} GROUP BY {group} ORDER BY 2 DESC, 1'
+    return await fetch_all(Counted, query, *_values(filters))
+
+
+async def get_details(database: UUID) -> DatabaseDetails:
+    """Raises `NotFound`."""
+    details = await fetch_one(DatabaseDetails, f"{_SELECT} WHERE d.uuid = $1", database)
+    if details is None:
+        raise NotFound("database")
+    return details
+
+
+async def resolve(reference: str, *, deleted: bool | None = False) -> UUID:
+    """The database that a uuid, the beginning of one, or a name means.
+
+    A whole uuid is taken as it is. Otherwise only what is not destroyed counts: live databases, deleted ones where
+    `deleted` is true, both where it is None. Raises `NotFound`, and `InvalidField` naming the candidates where several
+    match.
+    """
+    try:
+        return UUID(reference)
+    except ValueError:
+        pass
+    found = await fetch(
+        """
+        SELECT d.uuid, d.name, t.name AS team, d.status, count(*) OVER () AS matches
+        FROM databases d LEFT JOIN teams t ON t.id = d.team_id
+        WHERE d.destroyed_at IS NULL AND ($2::boolean IS NULL OR (d.status = 'deleted') = $2)
+          AND ((d.name = $1 AND d.team_id IS NOT NULL) OR (length($1) >= $3 AND starts_with(d.uuid::text, lower($1))))
+        ORDER BY d.position DESC LIMIT $4
+        """,
+        reference,
+        deleted,
+        SHORTEST_PREFIX,
+        _NAMED,
+    )
+    if not found:
+        raise NotFound("database")
+    if len(found) > 1:
+        raise InvalidField("database", _ambiguous(reference, found))
+    uuid: UUID = found[0]["uuid"]
+    return uuid
+
+
+async def names_of(databases: list[UUID]) -> dict[UUID, tuple[str, str | None]]:
+    """By uuid: the database's name, and its team's. What is not in our records is left out."""
+    rows = await fetch(
+        "SELECT d.uuid, d.name, t.name AS team FROM databases d LEFT JOIN teams t ON t.id = d.team_id"
+        " WHERE d.uuid = any($1::uuid[])",
+        databases,
+    )
+    return {row["uuid"]: (row["name"], row["team"]) for row in rows}
+
+
+def _values(filters: Filters) -> tuple[Any, ...]:
+    return (
+        filters.pooled,
+        filters.with_destroyed,
+        filters.team,
+        filters.name,
+        filters.status,
+        filters.engine,
+        filters.region,
+        filters.plan,
+        filters.host,
+    )
+
+
+def _ambiguous(reference: str, found: list[Any]) -> str:
+    lines = [f"  {row['uuid']}  {row['name']} ({row['team'] or 'warm pool'}, {row['status']})" for row in found]
+    more = found[0]["matches"] - len(found)
+    if more:
+        lines.append(f"  and {more} more")
+    return "\n".join([f"{reference!r} means {found[0]['matches']} databases; give the uuid of one:", *lines])

@@ -1,0 +1,123 @@
+"""The workflows that have not ended: which of them work, which wait as they should, and which are stuck."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from temporalio.api.enums.v1 import PendingActivityState
+from temporalio.client import Client, WorkflowExecution
+from temporalio.service import RPCError, RPCStatusCode
+
+from app.core.clock import utc_now
+from app.core.ids import find_uuid
+
+STUCK_AFTER = timedelta(seconds=60)
+"""How long a step may fail, or find no worker, before its workflow counts as stuck."""
+_LOOKS_AT_ONCE = 16
+
+
+class WorkflowState(StrEnum):
+    RUNNING = "running"
+    """A step is under way, or was just put into its queue."""
+    WAITING = "waiting"
+    """For a moment or a signal, as it should: the end of a grace period, the next attempt of a delivery."""
+    STUCK = "stuck"
+    """A step has failed for a minute, or no worker takes it. The reason says which."""
+
+
+class OpenWorkflow(msgspec.Struct, kw_only=True):
+    """The most telling columns first: a narrow terminal shows those."""
+
+    state: WorkflowState
+    type: str
+    name: str | None = None
+    """Of the database that it works on."""
+    team: str | None = None
+    started_at: datetime
+    workflow_id: str
+    reason: str | None
+    """What it is at, or what the last failure was."""
+
+    @property
+    def database(self) -> UUID | None:
+        """As its id names it."""
+        return find_uuid(self.workflow_id)
+
+
+class _Step(msgspec.Struct, frozen=True):
+    """What is pending in a workflow: an activity, or its own next task."""
+
+    stuck: bool
+    reason: str
+
+
+async def list_open(client: Client, patience: timedelta = STUCK_AFTER) -> list[OpenWorkflow]:
+    """Stuck ones first, then those that work, then those that wait; the newest first in each."""
+    turns = asyncio.Semaphore(_LOOKS_AT_ONCE)
+
+    async def look(found: WorkflowExecution) -> OpenWorkflow | None:
+        async with turns:
+            return await _look(client, found, patience)
+
+    # The index of workflows is a moment behind: one may have ended meanwhile.
+    looks = [look(found) async for found in client.list_workflows("ExecutionStatus = 'Running'")]
+    opened = [one for one in await asyncio.gather(*looks) if one is not None]
+    order = [WorkflowState.STUCK, WorkflowState.RUNNING, WorkflowState.WAITING]
+    opened.sort(key=lambda one: one.started_at, reverse=True)
+    return sorted(opened, key=lambda one: order.index(one.state))
+
+
+async def _look(client: Client, found: WorkflowExecution, patience: timedelta) -> OpenWorkflow | None:
+    try:
+        description = await client.get_workflow_handle(found.id, run_id=found.run_id).describe()
+    except RPCError as error:
+        if error.status is RPCStatusCode.NOT_FOUND:
+            return None
+        raise
+    if description.status is not found.status:
+        return None
+    steps = _pending(description.raw_description, found.task_queue, utc_now() - patience)
+    stuck = [step for step in steps if step.stuck]
+    state = WorkflowState.STUCK if stuck else WorkflowState.RUNNING if steps else WorkflowState.WAITING
+    return OpenWorkflow(
+        state=state,
+        type=found.workflow_type,
+        started_at=found.start_time,
+        workflow_id=found.id,
+        reason="; ".join(step.reason for step in stuck or steps) or await description.static_summary(),
+    )
+
+
+def _pending(raw: Any, queue: str, since: datetime) -> list[_Step]:
+    """What began before `since` is stuck, unless it is under way."""
+    steps = [_activity(activity, since) for activity in raw.pending_activities]
+    if raw.HasField("pending_workflow_task"):
+        steps.append(_task(raw.pending_workflow_task, queue, since))
+    return steps
+
+
+def _activity(activity: Any, since: datetime) -> _Step:
+    name = activity.activity_type.name
+    late = _time(activity.scheduled_time) <= since
+    if activity.attempt > 1:
+        failure = activity.last_failure
+        cause = failure.cause.message or failure.message
+        return _Step(late, f"{name} failed {activity.attempt - 1} times: {cause}")
+    if activity.state == PendingActivityState.PENDING_ACTIVITY_STATE_SCHEDULED:
+        return _Step(late, f"{name}: no worker has taken it yet")
+    return _Step(False, f"{name} is under way")
+
+
+def _task(task: Any, queue: str, since: datetime) -> _Step:
+    late = _time(task.original_scheduled_time) <= since
+    if task.attempt > 1:
+        return _Step(late, f"its own task failed {task.attempt - 1} times")
+    return _Step(late, f"no worker has taken its next task from {queue} yet")
+
+
+def _time(stamp: Any) -> datetime:
+    moment: datetime = stamp.ToDatetime(tzinfo=UTC)
+    return moment
