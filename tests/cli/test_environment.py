@@ -22,7 +22,8 @@ async def _shell(script: str, **environ: str) -> str:
 
 async def test_in_a_shell(tmp_path: Path) -> None:
     home = tmp_path / "a home's folder"
-    script = f'eval "$({shlex.quote(str(_PROGRAM))} env)"; cd /; for name in headwater pg_dump psql; do command -v $name; done; echo "$HEADWATER_HOME"'
+    look = 'for name in headwater pg_dump psql; do command -v $name; done; echo "$HEADWATER_HOME"'
+    script = f'eval "$({shlex.quote(str(_PROGRAM))} env)"; cd /; {look}'
     headwater, pg_dump, psql, named = (await _shell(script, HEADWATER_HOME=str(home))).splitlines()
     assert Path(headwater) == _PROGRAM
     assert Path(pg_dump).parent == Path(psql).parent
