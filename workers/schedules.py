@@ -28,7 +28,7 @@ from app.contracts.pool import RefillPool
 from app.contracts.queues import CONTROL_QUEUE
 from app.contracts.quotas import EnforceQuotas, ReclaimSpace
 from app.contracts.reconcile import Reconcile
-from app.contracts.upkeep import Sweep
+from app.contracts.upkeep import ScheduleId, Sweep
 from app.core.settings import Settings
 from app.dispatch.starts import TASK_TIMEOUT, UPKEEP, UPKEEP_FAIRNESS
 
@@ -61,32 +61,32 @@ class Upkeep(msgspec.Struct, frozen=True, kw_only=True):
 
 UPKEEP_SCHEDULES: tuple[Upkeep, ...] = (
     Upkeep(
-        id="sweep",
+        id=ScheduleId.SWEEP.value,
         workflow=Sweep,
         every=lambda settings: settings.sweep_interval_seconds,
         summary="Remove what has had its time from our own database",
     ),
     Upkeep(
-        id="refill-pool",
+        id=ScheduleId.REFILL_POOL.value,
         workflow=RefillPool,
         every=lambda settings: settings.refill_interval_seconds,
         summary="All pools, on schedule",
     ),
     Upkeep(
-        id="reconcile",
+        id=ScheduleId.RECONCILE.value,
         workflow=Reconcile,
         every=lambda settings: settings.reconcile_interval_seconds,
         summary="Hold our records against themselves and against every engine host",
     ),
     Upkeep(
-        id="enforce-quotas",
+        id=ScheduleId.ENFORCE_QUOTAS.value,
         workflow=EnforceQuotas,
         every=lambda settings: settings.quota_interval_seconds,
         at_random=True,
         summary="Hold every database to its plan",
     ),
     Upkeep(
-        id="reclaim-space",
+        id=ScheduleId.RECLAIM_SPACE.value,
         workflow=ReclaimSpace,
         every=lambda settings: settings.quota_interval_seconds,
         summary="Give back the space that deletions left in frozen databases",

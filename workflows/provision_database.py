@@ -82,7 +82,13 @@ class ProvisionDatabaseWorkflow(ProvisionDatabase):
     async def _undo(self, request: ProvisionDatabaseInput) -> None:
         workflow.set_current_details("Cancelled; removing what was made so far.")
         await record(ControlActivities.abandon_provisioning, request.database, "record it as deleted", at_hand=False)
-        await remove_from_host(request, at_hand=False)
+        try:
+            await remove_from_host(request, at_hand=False)
+        except FailureError as failure:
+            if failure_type(failure) != NOT_WANTED:
+                raise
+            workflow.set_current_details("Cancelled when it was active already, or undeleted since: it stays.")
+            return
         workflow.set_current_details("Cancelled; nothing is left of it.")
 
 

@@ -11,15 +11,17 @@ from app.core.ids import find_uuid
 from app.inventory.databases import names_of
 from app.reconcile import service
 from app.reconcile.report import Report, Violation
+from app.reconcile.schedules import check_schedules_at
 
 
 @click.command()
 @shown
 async def check() -> Report:
-    """Compare our records with themselves and with the hosts. Changes nothing; exits with 1 on a violation."""
-    box = secret_box()
+    """Compare our records with themselves, the hosts and Temporal. Changes nothing; exits with 1 on a violation."""
+    box, known = secret_box(), settings()
+    schedules = await check_schedules_at(known.temporal_address, known.temporal_namespace)
     async with store():
-        report = await service.check(box, settings().orphan_age)
+        report = await service.check(box, known.orphan_age, schedules)
         return await _named(report)
 
 

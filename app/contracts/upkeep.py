@@ -1,10 +1,21 @@
 """The work that nobody asks for: workflows that run on a Schedule, and their activities on our own database."""
 
 from abc import ABC, abstractmethod
+from enum import StrEnum
 
 from temporalio import activity, workflow
 
 from app.contracts.base import Contract
+
+
+class ScheduleId(StrEnum):
+    """Of each Schedule in Temporal. The ids of its runs begin with it."""
+
+    SWEEP = "sweep"
+    REFILL_POOL = "refill-pool"
+    RECONCILE = "reconcile"
+    ENFORCE_QUOTAS = "enforce-quotas"
+    RECLAIM_SPACE = "reclaim-space"
 
 
 class Swept(Contract, frozen=True, kw_only=True):

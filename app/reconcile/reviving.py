@@ -10,6 +10,7 @@ from uuid import UUID
 import msgspec
 from temporalio.client import Client
 
+from app.contracts.applications import ApplyBlueprint, ApplyBlueprintInput
 from app.contracts.base import Engine
 from app.contracts.databases import (
     ApplyAccess,
@@ -24,6 +25,7 @@ from app.contracts.databases import (
 from app.contracts.queues import (
     DATABASE_ATTRIBUTE,
     access_workflow_id,
+    apply_workflow_id,
     limits_workflow_id,
     provision_workflow_id,
     revived_workflow_id,
@@ -37,12 +39,15 @@ from app.store.session import fetch_all, transaction
 LONG_STUCK = timedelta(minutes=5)
 """Long enough for Temporal's list to know of a workflow that was started."""
 _MOST = 50
-"""In one run."""
+"""Begun in one run."""
+_PAGE = 100
+"""Asked about in one question to Temporal."""
 
 
 class _Stuck(msgspec.Struct, frozen=True, kw_only=True):
     workflow: str
     """The name of the one that is to get it out of there."""
+    id: int
     uuid: UUID
     engine: Engine
     region: str
@@ -52,28 +57,37 @@ class _Stuck(msgspec.Struct, frozen=True, kw_only=True):
     engine_name: str
     limits_revision: int
     access_revision: int
+    application: int | None
+    """The one whose turn it is, for the workflow that applies it."""
 
 
 _STUCK = """
 WITH stuck AS (
-    SELECT 'ProvisionDatabase' AS workflow, id FROM databases
+    SELECT 'ProvisionDatabase' AS workflow, id, NULL::bigint AS application FROM databases
     WHERE status = 'provisioning' AND created_at < now() - $1::interval
     UNION ALL
-    SELECT 'DeleteDatabase', id FROM databases
+    SELECT 'DeleteDatabase', id, NULL FROM databases
     WHERE status = 'deleted' AND destroyed_at IS NULL AND deleted_at < now() - $1::interval
       AND (remote_since IS NOT NULL AND revoked_at IS NULL OR destroy_at < now() - $1::interval)
     UNION ALL
-    SELECT 'ApplyLimits', id FROM databases
+    SELECT 'ApplyLimits', id, NULL FROM databases
     WHERE status IN ('active', 'paused') AND limits_applied < limits_revision AND updated_at < now() - $1::interval
     UNION ALL
-    SELECT 'ApplyAccess', id FROM databases
+    SELECT 'ApplyAccess', id, NULL FROM databases
     WHERE status IN ('active', 'paused') AND access_applied < access_revision
       AND access_changed_at < now() - $1::interval
+    UNION ALL
+    SELECT 'ApplyBlueprint', a.database_id, a.id
+    FROM blueprint_applications a JOIN databases d ON d.id = a.database_id
+    WHERE a.completed_at IS NULL AND d.status <> 'provisioning'
+      AND greatest(a.created_at, a.started_at, d.provisioned_at) < now() - $1::interval
+      AND NOT EXISTS (SELECT FROM blueprint_applications first
+                      WHERE first.database_id = a.database_id AND first.completed_at IS NULL AND first.id < a.id)
 )
-SELECT s.workflow, d.uuid, d.engine, d.region, d.team_id, d.host_id, h.host || ':' || h.port AS address, d.engine_name,
-       d.limits_revision, d.access_revision
+SELECT s.workflow, d.id, d.uuid, d.engine, d.region, d.team_id, d.host_id, h.host || ':' || h.port AS address,
+       d.engine_name, d.limits_revision, d.access_revision, s.application
 FROM stuck s JOIN databases d ON d.id = s.id JOIN engine_hosts h ON h.id = d.host_id
-WHERE NOT EXISTS (
+WHERE (d.id, s.workflow) > ($3, $4) AND NOT EXISTS (
     SELECT FROM workflow_starts p WHERE p.workflow = s.workflow AND p.input ->> 'database' = d.uuid::text
 )
 ORDER BY d.id, s.workflow LIMIT $2
@@ -83,11 +97,17 @@ ORDER BY d.id, s.workflow LIMIT $2
 async def revive(client: Client, patience: timedelta = LONG_STUCK) -> list[str]:
     """Asks for the workflow of each database that has been between two states for longer than `patience`, where
     Temporal has none open. A sentence for each. Raises what Temporal's client raises when it can't be reached."""
-    stuck = await fetch_all(_Stuck, _STUCK, patience, _MOST)
-    if not stuck:
-        return []
-    at_work = await _at_work(client, stuck)
-    return [await _begin(one) for one in stuck if (str(one.uuid), one.workflow) not in at_work]
+    begun: list[str] = []
+    after = (0, "")
+    while len(begun) < _MOST:
+        stuck = await fetch_all(_Stuck, _STUCK, patience, _PAGE, *after)
+        if not stuck:
+            break
+        after = (stuck[-1].id, stuck[-1].workflow)
+        at_work = await _at_work(client, stuck)
+        lost = [one for one in stuck if (str(one.uuid), one.workflow) not in at_work]
+        begun += [await _begin(one) for one in lost[: _MOST - len(begun)]]
+    return begun
 
 
 async def _at_work(client: Client, stuck: list[_Stuck]) -> set[tuple[str, str]]:
@@ -133,6 +153,10 @@ def _wanted(stuck: _Stuck) -> tuple[Any, str, DatabaseWorkflowInput]:
             placement = Placement(host_id=stuck.host_id, address=stuck.address, name=stuck.engine_name)
             request = ProvisionDatabaseInput(**about, placement=placement)
             return ProvisionDatabase, provision_workflow_id(uuid), request
+        case "ApplyBlueprint":
+            assert stuck.application is not None, "it applies one"
+            applying = ApplyBlueprintInput(**about, application=stuck.application)
+            return ApplyBlueprint, apply_workflow_id(stuck.application), applying
         case "ApplyLimits":
             revision = stuck.limits_revision
             return ApplyLimits, limits_workflow_id(uuid, revision), ApplyLimitsInput(**about, revision=revision)

@@ -20,16 +20,18 @@ from app.reconcile.mending import mend, restore_credentials
 from app.reconcile.records import check_records
 from app.reconcile.report import Report, Violation
 from app.reconcile.reviving import revive
+from app.reconcile.schedules import check_schedules
 
 _TOLD = 20
 """Sentences of each kind that a run tells; it counts them all."""
 
 
-async def check(box: SecretBox, orphan_age: timedelta | None) -> Report:
-    """Runs every rule. Changes nothing. `orphan_age` is what scheduled runs go by."""
+async def check(box: SecretBox, orphan_age: timedelta | None, others: Sequence[Violation] = ()) -> Report:
+    """Runs every rule over our own database and the hosts; `others` were found elsewhere. Changes nothing. `orphan_age`
+    is what scheduled runs go by."""
     adapters = Adapters(box)
     try:
-        found = [*await check_records(PATIENCE), *await check_hosts(box, adapters, orphan_age)]
+        found = [*others, *await check_records(PATIENCE), *await check_hosts(box, adapters, orphan_age)]
     finally:
         await adapters.close()
     violations, notes = _without_notes(found)
@@ -43,8 +45,9 @@ async def list_hosts() -> list[HostRef]:
 
 
 async def reconcile_records(client: Client) -> Reconciled:
-    """The rules over our own records; then new workflows for what nothing works on any more."""
-    violations = await check_records(PATIENCE)
+    """The rules over our own records and over Temporal's Schedules; then new workflows for what nothing works on any
+    more."""
+    violations = [*await check_records(PATIENCE), *await check_schedules(client)]
     await findings.write(None, violations, {})
     return _told(violations, [*await revive(client), *await revive_deliveries(client)])
 

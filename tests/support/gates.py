@@ -1,0 +1,68 @@
+"""Holding a workflow at one of its steps, in workers of this process."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import temporalio.client
+from temporalio import activity
+from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
+
+
+@dataclass
+class Gate:
+    """Closed for the first workflow of that type which comes to that step."""
+
+    workflow: str
+    step: str
+    workflow_id: str = ""
+    reached: asyncio.Event = field(default_factory=asyncio.Event)
+    opened: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class Gates(temporalio.client.Interceptor, Interceptor):
+    """A client's, which the workers on it take over."""
+
+    def __init__(self) -> None:
+        self.steps: dict[str, list[str]] = defaultdict(list)
+        """By the id of the workflow, in order."""
+        self._closed: list[Gate] = []
+
+    def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
+        return _Held(next, self)
+
+    @asynccontextmanager
+    async def holding(self, workflow: str, step: str) -> AsyncIterator[Gate]:
+        """Open at the end of the block, if not before."""
+        gate = Gate(workflow, step)
+        self._closed.append(gate)
+        try:
+            yield gate
+        finally:
+            self._closed.remove(gate)
+            gate.opened.set()
+
+    async def pass_through(self, info: activity.Info) -> None:
+        workflow_id = info.workflow_id or ""
+        if info.activity_type not in self.steps[workflow_id]:
+            self.steps[workflow_id].append(info.activity_type)
+        for gate in self._closed:
+            if (gate.workflow, gate.step) == (info.workflow_type, info.activity_type) and not gate.opened.is_set():
+                if gate.workflow_id not in ("", workflow_id):
+                    continue
+                gate.workflow_id = workflow_id
+                gate.reached.set()
+                await gate.opened.wait()
+
+
+class _Held(ActivityInboundInterceptor):
+    def __init__(self, next: ActivityInboundInterceptor, gates: Gates) -> None:
+        super().__init__(next)
+        self._gates = gates
+
+    async def execute_activity(self, input: ExecuteActivityInput) -> Any:
+        await self._gates.pass_through(activity.info())
+        return await self.next.execute_activity(input)
