@@ -11,7 +11,7 @@ from app.blueprints.records import decoded
 from app.contracts.applications import ApplicationStatus
 from app.contracts.base import DatabaseStatus, Engine
 from app.core.secrets import Place
-from app.store.session import fetch_all, fetch_one
+from app.store.session import fetch, fetch_all, fetch_one
 
 
 class ApplicationRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,6 +111,17 @@ async def find_next(database_id: int) -> ApplicationRecord | None:
         f"{_SELECT} WHERE a.database_id = $1 AND a.completed_at IS NULL ORDER BY a.id LIMIT 1",
         database_id,
     )
+
+
+async def find_owner(database: UUID, team_ids: list[int]) -> int | None:
+    """Which of these teams has the database, unless it is deleted."""
+    rows = await fetch(
+        "SELECT team_id FROM databases WHERE uuid = $1 AND team_id = any($2::bigint[]) AND status <> 'deleted'",
+        database,
+        team_ids,
+    )
+    owner: int | None = rows[0]["team_id"] if rows else None
+    return owner
 
 
 async def find_target(database: UUID, team_ids: list[int]) -> Target | None:

@@ -16,7 +16,7 @@ from app.auth.scopes import Scope
 from app.blueprints.examples import EXAMPLE_BLUEPRINT_UUID
 from app.blueprints.turns import TURNS, size_to_prepare
 from app.contracts.applications import ApplicationStatus
-from app.core.errors import DatabaseNotActive, InvalidField
+from app.core.errors import DatabaseNotActive, InvalidField, TooManyUnderWay
 from app.dispatch.starts import Accepted
 from app.web.envelope import Change, Item
 from app.web.idempotency import Answer
@@ -46,7 +46,7 @@ _MESSAGES = {
             200: Change(message=_MESSAGES[ApplicationStatus.COMPLETED], data=EXAMPLE_APPLICATION),
             202: Change(message=_MESSAGES[ApplicationStatus.PENDING], data=EXAMPLE_UNDER_WAY),
         },
-        errors=(DatabaseNotActive, InvalidField),
+        errors=(DatabaseNotActive, InvalidField, TooManyUnderWay),
         body=ApplyToDatabase,
         example={"blueprint_uuid": EXAMPLE_BLUEPRINT_UUID, "variables": {"table": "notes"}, "dry_run": False},
         idempotent=True,

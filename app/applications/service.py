@@ -14,12 +14,19 @@ from app.blueprints import records as blueprints
 from app.blueprints.checking import check_no_values, prepared, secret_names
 from app.blueprints.records import BlueprintRecord, encoded
 from app.contracts.base import DatabaseStatus, Engine
-from app.core.errors import DatabaseNotActive, InvalidField, NotFound
+from app.core.errors import DatabaseNotActive, InvalidField, NotFound, TooManyUnderWay
 from app.core.secrets import SecretBox
 from app.dispatch.starts import Accepted
+from app.plans.bounds import Bound, check_bound, lock_team
 from app.store.session import fetch
 
 MASK = "********"
+UNDER_WAY = Bound(
+    resource="blueprint_applications",
+    counted="SELECT count(*) FROM blueprint_applications a JOIN databases d ON d.id = a.database_id"
+    " WHERE d.team_id = $1 AND a.completed_at IS NULL",
+    refusal=TooManyUnderWay,
+)
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,23 +65,29 @@ async def plan(blueprint: BlueprintRecord, engine: Engine, values: Values | None
 
 async def plan_at_creation(principal: Principal, blueprint: UUID, engine: Engine, values: Values | None) -> Plan:
     """For a database that is to be made. Raises `InvalidField`."""
-    record = await blueprints.find_visible(blueprint, principal.team_ids)
+    record = await blueprints.find_visible(blueprint, principal.team_ids, lock="FOR KEY SHARE")
     if record is None:
         raise InvalidField("blueprint_uuid", "This is not the uuid of a blueprint that you can see.")
     return await plan(record, engine, values, field="blueprint_variables")
 
 
 async def apply(box: SecretBox, principal: Principal, database: UUID, request: ApplyToDatabase) -> Accepted:
-    """Raises `NotFound`, `DatabaseNotActive`, or `InvalidField`."""
+    """Raises `NotFound`, `DatabaseNotActive`, `InvalidField` or `TooManyUnderWay`."""
+    owner = await records.find_owner(database, principal.team_ids)
+    if owner is None:
+        raise NotFound("database")
+    # Before the database, as everything does that counts what a team has.
+    await lock_team(owner)
     target = await records.find_target(database, principal.team_ids)
     if target is None:
         raise NotFound("database")
-    blueprint = await blueprints.find_visible(request.blueprint_uuid, principal.team_ids)
+    blueprint = await blueprints.find_visible(request.blueprint_uuid, principal.team_ids, lock="FOR KEY SHARE")
     if blueprint is None:
         raise NotFound("blueprint")
     if target.status is not DatabaseStatus.ACTIVE:
         raise DatabaseNotActive(target.status.value)
     planned = await plan(blueprint, target.engine, request.variables, field="variables")
+    await check_bound(UNDER_WAY, owner)
     application = await add(box, principal, target.id, planned, dry_run=request.dry_run)
     return Accepted(subject=str(application), start=await start_next(target.id))
 
@@ -88,7 +101,8 @@ async def add(
     dry_run: bool = False,
     at_creation: bool = False,
 ) -> int:
-    """Writes a pending application; its turn comes with `start_next`."""
+    """Writes a pending application; its turn comes with `start_next`. `check_bound(UNDER_WAY, …)` comes first, in the
+    same transaction."""
     rows = await fetch(
         """
         INSERT INTO blueprint_applications (blueprint_id, blueprint_version, database_id, requested_by_id, status,

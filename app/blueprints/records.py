@@ -1,7 +1,7 @@
 """A blueprint's row with its present version, as everything above the tables reads it."""
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 import msgspec
@@ -46,20 +46,22 @@ def encoded(value: Any) -> str | None:
     return None if value is None else msgspec.json.encode(value).decode()
 
 
+Lock = Literal["FOR KEY SHARE", "FOR NO KEY UPDATE", "FOR UPDATE"]
+
 _COLUMNS = "b.*, v.size_bytes, v.variables::text AS variables_json, v.metadata::text AS metadata_json"
 _JOIN = "JOIN blueprint_versions v ON v.blueprint_id = b.id AND v.version = b.version"
 _SELECT = f"SELECT {_COLUMNS} FROM blueprints b {_JOIN}"  # noqa: S608 - our own words
 _VISIBLE = "(b.team_id = any($2::bigint[]) OR b.is_system)"
 
 
-async def find_visible(blueprint: UUID, team_ids: list[int], *, lock: bool = False) -> BlueprintRecord | None:
-    """One of these teams' or everyone's, unless it is deleted. With `lock` one of these teams' stays as it is until the
-    end of the transaction."""
+async def find_visible(blueprint: UUID, team_ids: list[int], *, lock: Lock | None = None) -> BlueprintRecord | None:
+    """One of these teams' or everyone's, unless it is deleted. With a `lock` one of these teams' stays until the end of
+    the transaction: undeleted, `FOR KEY SHARE`; as it is, `FOR NO KEY UPDATE`; and unused by others, `FOR UPDATE`."""
     if lock:
         # By itself, before the reading: a statement that has waited for another's new version doesn't see that version
         # yet, and would find none.
         await fetch(
-            "SELECT 1 FROM blueprints b WHERE b.uuid = $1 AND b.team_id = any($2::bigint[]) FOR NO KEY UPDATE",
+            f"SELECT 1 FROM blueprints b WHERE b.uuid = $1 AND b.team_id = any($2::bigint[]) {lock}",  # noqa: S608 - our own words
             blueprint,
             team_ids,
         )
@@ -91,6 +93,22 @@ async def sql_of(blueprint_id: int, version: int) -> str:
     )
     content: str = rows[0]["sql_content"]
     return content
+
+
+async def forget_unused(blueprint_id: int) -> None:
+    """Of a blueprint that is deleted and locked `FOR UPDATE`: the SQL that no application was made with. What is left
+    of it has its name and numbers, no more."""
+    used = "SELECT FROM blueprint_applications a WHERE a.blueprint_id = $1 AND a.blueprint_version = v.version"
+    present = "v.version = (SELECT version FROM blueprints WHERE id = $1)"
+    await fetch(
+        f"DELETE FROM blueprint_versions v WHERE v.blueprint_id = $1 AND NOT {present} AND NOT EXISTS ({used})",  # noqa: S608
+        blueprint_id,
+    )
+    await fetch(
+        "UPDATE blueprint_versions v SET sql_content = '', variables = NULL "  # noqa: S608 - our own words
+        f"WHERE v.blueprint_id = $1 AND {present} AND NOT EXISTS ({used})",
+        blueprint_id,
+    )
 
 
 async def list_visible(team_ids: list[int], *, after: UUID | None, limit: int) -> list[BlueprintRecord]:

@@ -30,7 +30,7 @@ from app.blueprints.schemas import (
 from app.blueprints.turns import TURNS
 from app.blueprints.validation import Validation
 from app.blueprints.views import view
-from app.core.errors import BlueprintInvalid, InvalidField, SystemBlueprint
+from app.core.errors import BlueprintInvalid, InvalidField, SystemBlueprint, TeamLimitReached
 from app.dispatch.starts import Accepted
 from app.store.session import transaction
 from app.web.envelope import Change, Item, Page
@@ -53,7 +53,7 @@ class BlueprintController(Controller):
             scopes=(Scope.BLUEPRINTS_WRITE,),
             answers={201: Change[BlueprintView]},
             examples={201: Change(message="Blueprint created.", data=EXAMPLE_BLUEPRINT)},
-            errors=(BlueprintInvalid,),
+            errors=(BlueprintInvalid, TeamLimitReached),
             body=CreateBlueprint,
             example=EXAMPLE_REQUEST,
             idempotent=True,
@@ -113,7 +113,7 @@ class BlueprintController(Controller):
             scopes=(Scope.BLUEPRINTS_WRITE,),
             answers={200: Item[BlueprintView]},
             examples={200: Item(message="Blueprint updated.", data=EXAMPLE_BLUEPRINT)},
-            errors=(BlueprintInvalid, SystemBlueprint),
+            errors=(BlueprintInvalid, SystemBlueprint, TeamLimitReached),
             body=UpdateBlueprint,
             example={"description": "Notes of the team."},
         ),

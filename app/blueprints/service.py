@@ -14,18 +14,32 @@ from app.blueprints.checking import check
 from app.blueprints.naming import free_slug, slug_of
 from app.blueprints.records import BlueprintRecord, encoded
 from app.blueprints.schemas import CreateBlueprint, Metadata, UpdateBlueprint
-from app.core.errors import InvalidField, NotFound, SystemBlueprint
+from app.core.errors import InvalidField, NotFound, SystemBlueprint, TeamLimitReached
 from app.core.ids import new_uuid
 from app.dispatch.starts import Accepted
+from app.plans.bounds import Bound, check_bound
 from app.store.session import fetch
+
+BLUEPRINTS = Bound(
+    resource="blueprints",
+    counted="SELECT count(*) FROM blueprints WHERE team_id = $1 AND deleted_at IS NULL",
+    refusal=TeamLimitReached,
+)
+VERSIONS = Bound(
+    resource="blueprint_versions",
+    counted="SELECT count(*) FROM blueprint_versions v JOIN blueprints b ON b.id = v.blueprint_id"
+    " WHERE b.team_id = $1 AND b.id = $2",
+    refusal=TeamLimitReached,
+)
 
 
 async def create(principal: Principal, request: CreateBlueprint) -> Accepted:
-    """Raises `BlueprintInvalid`, or `InvalidField` naming a variable."""
+    """Raises `BlueprintInvalid`, `InvalidField` naming a variable, or `TeamLimitReached`."""
     if not principal.team_ids:
         raise InvalidField("team_id", "You are in no team that could own the blueprint.")
     metadata = await asyncio.to_thread(check, request.sql_content, request.variables)
     team_id = principal.team_ids[0]
+    await check_bound(BLUEPRINTS, team_id)
     slug = await _free_slug(request.name, team_id)
     uuid = new_uuid()
     rows = await fetch(
@@ -64,8 +78,8 @@ async def list_page(
 
 
 async def update(principal: Principal, blueprint: UUID, change: UpdateBlueprint) -> None:
-    """New SQL makes a new version; the earlier ones stay. Raises `NotFound`, `SystemBlueprint`, `BlueprintInvalid` or
-    `InvalidField`."""
+    """New SQL makes a new version; the earlier ones stay. Raises `NotFound`, `SystemBlueprint`, `BlueprintInvalid`,
+    `InvalidField` or `TeamLimitReached`."""
     record = await _own_for_update(principal, blueprint)
     await _change_content(record, change.sql_content, change.variables)
     name = record.name if change.name is UNSET else change.name
@@ -81,8 +95,10 @@ async def update(principal: Principal, blueprint: UUID, change: UpdateBlueprint)
 
 
 async def delete(principal: Principal, blueprint: UUID) -> None:
-    """Out of sight; applications of it keep what they ran. Raises `NotFound` or `SystemBlueprint`."""
-    record = await _own_for_update(principal, blueprint)
+    """Out of sight; applications of it keep what they ran, and versions that none ran go. Raises `NotFound` or
+    `SystemBlueprint`."""
+    record = await _own_for_update(principal, blueprint, "FOR UPDATE")
+    await records.forget_unused(record.id)
     await fetch("UPDATE blueprints SET deleted_at = now(), updated_at = now() WHERE id = $1", record.id)
 
 
@@ -121,8 +137,10 @@ async def publish(name: str, sql: str, *, description: str | None, variables: di
     return published
 
 
-async def _own_for_update(principal: Principal, blueprint: UUID) -> BlueprintRecord:
-    record = await records.find_visible(blueprint, principal.team_ids, lock=True)
+async def _own_for_update(
+    principal: Principal, blueprint: UUID, lock: records.Lock = "FOR NO KEY UPDATE"
+) -> BlueprintRecord:
+    record = await records.find_visible(blueprint, principal.team_ids, lock=lock)
     if record is None:
         raise NotFound("blueprint")
     if record.is_system:
@@ -142,6 +160,8 @@ async def _change_content(
     new_variables = record.variables if variables is UNSET else variables
     metadata = await asyncio.to_thread(check, new_sql, new_variables)
     if new_sql != present:
+        if record.team_id is not None:
+            await check_bound(VERSIONS, record.team_id, record.id)
         await _add_version(record.id, record.version + 1, new_sql, new_variables, metadata)
         await fetch("UPDATE blueprints SET version = version + 1 WHERE id = $1", record.id)
         return

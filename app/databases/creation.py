@@ -7,7 +7,7 @@ import msgspec
 from msgspec import UNSET
 
 from app.applications.queue import start_next
-from app.applications.service import Plan, add, plan_at_creation
+from app.applications.service import UNDER_WAY, Plan, add, plan_at_creation
 from app.auth.principal import Principal
 from app.contracts.base import Engine
 from app.contracts.databases import ProvisionDatabaseInput
@@ -28,6 +28,7 @@ from app.engines.placement import HostLoad
 from app.events import outbox
 from app.events.types import EventType
 from app.hosts.adapters import password_place
+from app.plans.bounds import check_bound
 from app.plans.plans import check_quotas, limits_in_force
 from app.pool.claim import Wish, claim, note_claim
 from app.pool.eviction import place_with_room_made
@@ -42,11 +43,13 @@ class Created(msgspec.Struct, frozen=True):
 
 async def create(box: SecretBox, principal: Principal, request: CreateDatabase) -> Created:
     """From the warm pool, or else one that is to be made. Raises `InvalidField`, `PlanLimitExceeded`,
-    `DeletionsPending` or `CapacityExhausted`; nothing is made then."""
+    `DeletionsPending`, `TooManyUnderWay` or `CapacityExhausted`; nothing is made then."""
     planned = await _plan(principal, request)
     team = await team_for_create(principal, request)
     check_quotas(team.tier, request.plan, request.quotas)
     await check_held(team)
+    if planned is not None:
+        await check_bound(UNDER_WAY, team.id)
     started = perf_counter()
     claimed = await claim(wish_of(principal, request, team), DatabaseRecord)
     took = perf_counter() - started

@@ -20,6 +20,7 @@ from app.core.errors import (
     NotFound,
     PlanLimitExceeded,
     RevocationPending,
+    TooManyUnderWay,
 )
 from app.databases import creation, service
 from app.databases.created import CreatedDatabase, add_application, created
@@ -70,7 +71,7 @@ class DatabaseController(Controller):
                 ),
             },
             # 404: deleted while the create waited for it.
-            errors=(NotFound, PlanLimitExceeded, CapacityExhausted, DeletionsPending),
+            errors=(NotFound, PlanLimitExceeded, CapacityExhausted, DeletionsPending, TooManyUnderWay),
             body=CreateDatabase,
             example={"name": "orders", "db_type": "postgres", "region": "us-east-1", "plan": "free"},
             idempotent=True,

@@ -37,6 +37,10 @@ class _TierEntry(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The fields of `TierLimits`."""
 
     deleted_databases: _Count | msgspec.UnsetType = msgspec.UNSET
+    blueprints: _Count | msgspec.UnsetType = msgspec.UNSET
+    blueprint_versions: _Count | msgspec.UnsetType = msgspec.UNSET
+    blueprint_applications: _Count | msgspec.UnsetType = msgspec.UNSET
+    query_executions: _Count | msgspec.UnsetType = msgspec.UNSET
     deleted_storage_gb: Annotated[float, msgspec.Meta(ge=0, le=1_000_000)] | msgspec.UnsetType = msgspec.UNSET
 
 

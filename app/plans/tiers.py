@@ -10,10 +10,38 @@ class TierLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Databases that were deleted and whose data is kept: beyond it the oldest go before their grace is over."""
     deleted_storage_gb: float
     """The storage of all of them; the one that was deleted last is kept whatever its size."""
+    blueprints: int
+    blueprint_versions: int
+    """Of one blueprint."""
+    blueprint_applications: int
+    """Pending or running, on all databases of the team."""
+    query_executions: int
+    """Questions under way."""
 
 
 TIER_LIMITS: dict[str, TierLimits] = {
-    "free": TierLimits(deleted_databases=3, deleted_storage_gb=1),
-    "pro": TierLimits(deleted_databases=50, deleted_storage_gb=200),
-    "enterprise": TierLimits(deleted_databases=500, deleted_storage_gb=2000),
+    "free": TierLimits(
+        deleted_databases=3,
+        deleted_storage_gb=1,
+        blueprints=50,
+        blueprint_versions=50,
+        blueprint_applications=10,
+        query_executions=10,
+    ),
+    "pro": TierLimits(
+        deleted_databases=50,
+        deleted_storage_gb=200,
+        blueprints=1000,
+        blueprint_versions=200,
+        blueprint_applications=200,
+        query_executions=50,
+    ),
+    "enterprise": TierLimits(
+        deleted_databases=500,
+        deleted_storage_gb=2000,
+        blueprints=10_000,
+        blueprint_versions=1000,
+        blueprint_applications=2000,
+        query_executions=200,
+    ),
 }

@@ -12,7 +12,8 @@ import time
 import msgspec
 
 from app.auth.principal import Principal
-from app.core.errors import QueryAllowanceExceeded
+from app.core.errors import QueryAllowanceExceeded, TooManyUnderWay
+from app.plans.tiers import TIER_LIMITS
 from app.queries.targets import Target
 from app.store.session import fetch
 
@@ -21,7 +22,9 @@ ALLOWANCES: dict[str, int | None] = {"free": 10, "pro": 500, "enterprise": None}
 
 _TODAY = "date_trunc('day', now() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC'"
 # A function: counting comes after the team's lock, in one round trip.
-_TAKE = "SELECT take_question_place($1, $2, $3, $4, $5, $6, $7, $8) AS id"
+_TAKE = "SELECT take_question_place($1, $2, $3, $4, $5, $6, $7, $8, $9) AS id"
+_TOO_MANY = -1
+"""In place of an id: as many are under way as may be."""
 _RESETS_IN = f"SELECT ceil(extract(epoch FROM {_TODAY} + interval '1 day' - now()))::int AS seconds"  # noqa: S608
 _JUDGED = """
 UPDATE query_executions SET counts = true, sql = $2, declared_kind = $3, sql_class = $4, verdict = $5, reason = $6
@@ -94,11 +97,24 @@ async def begin(
     principal: Principal, target: Target, question: str, model: str, *, place_seconds: float, most_seconds: float
 ) -> Execution:
     """Takes a place in the day's allowance for `place_seconds`; nothing takes longer than `most_seconds` in all.
-    Raises `QueryAllowanceExceeded`."""
+    Raises `QueryAllowanceExceeded`, or `TooManyUnderWay` when the team has as many questions under way as it may, over
+    all processes."""
     started, allowance = time.monotonic(), ALLOWANCES[target.tier]
+    at_once = TIER_LIMITS[target.tier].query_executions
     [row] = await fetch(
-        _TAKE, target.team_id, principal.user_id, target.id, question, model, most_seconds, place_seconds, allowance
+        _TAKE,
+        target.team_id,
+        principal.user_id,
+        target.id,
+        question,
+        model,
+        most_seconds,
+        place_seconds,
+        allowance,
+        at_once,
     )
+    if row["id"] == _TOO_MANY:
+        raise TooManyUnderWay("query_executions", at_once)
     if row["id"] is None:
         assert allowance is not None
         raise QueryAllowanceExceeded(allowance, max(1, int((await fetch(_RESETS_IN))[0]["seconds"])))

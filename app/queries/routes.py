@@ -17,6 +17,7 @@ from app.core.errors import (
     QueryAllowanceExceeded,
     QueryExecutionFailed,
     QueryNotTranslated,
+    TooManyUnderWay,
     UnsafeSQL,
 )
 from app.queries.disconnect import ClientGone, while_connected
@@ -46,6 +47,7 @@ Call = Request[Principal, Any, Any]
             UnsafeSQL,
             QueryNotTranslated,
             QueryAllowanceExceeded,
+            TooManyUnderWay,
             QueryExecutionFailed,
             LanguageModelUnavailable,
             DatabaseUnreachable,

@@ -48,8 +48,8 @@ class Questions:
         self._most_seconds = 2 * (self._place_seconds + settings.query_timeout_seconds + _MARGIN_SECONDS)
 
     async def ask(self, principal: Principal, asked: AskQuestion) -> QueryAnswer:
-        """Raises `NotFound`, `DatabaseNotActive`, `DatabaseUnreachable`, `QueryAllowanceExceeded`, and the errors of
-        `_OUTCOMES`. Cancelled, it cancels what runs on the engine."""
+        """Raises `NotFound`, `DatabaseNotActive`, `DatabaseUnreachable`, `QueryAllowanceExceeded`,
+        `TooManyUnderWay`, and the errors of `_OUTCOMES`. Cancelled, it cancels what runs on the engine."""
         target = await targets.find(principal, asked.database_uuid)
         self.model.require()
         async with AsyncExitStack() as kept:

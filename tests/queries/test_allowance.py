@@ -122,8 +122,8 @@ async def test_what_tiers_may_ask(service: RunningService, tier: str, allowance:
     body_of(await asked.ask(READ))
     async with store(service.control_dsn):
         await fetch(
-            "INSERT INTO query_executions (team_id, question, model, counts, reserved_until)"
-            " SELECT $1, 'q', 'm', true, now() FROM generate_series(1, 498)",
+            "INSERT INTO query_executions (team_id, question, model, counts, reserved_until, outcome)"
+            " SELECT $1, 'q', 'm', true, now(), 'succeeded' FROM generate_series(1, 498)",
             asked.caller.team_id,
         )
     statuses = [(await asked.ask(READ)).status_code for _ in range(2)]

@@ -22,12 +22,14 @@
     ├── BlueprintInvalid         422 blueprint_invalid
     ├── SystemBlueprint          422 system_blueprint
     ├── EndpointLimitReached     422 endpoint_limit_reached
+    ├── TeamLimitReached         422 team_limit_reached
     ├── UnsafeSQL                422 unsafe_sql
     ├── QueryNotTranslated       422 query_not_translated
     ├── RateLimitExceeded        429 rate_limit_exceeded
     ├── MonthlyQuotaExceeded     429 monthly_quota_exceeded
     ├── QueryAllowanceExceeded   429 query_allowance_exceeded
     ├── DeletionsPending         429 deletions_pending
+    ├── TooManyUnderWay          429 too_many_under_way
     ├── PingsUnderWay            429 pings_under_way
     ├── InternalError            500 internal_error
     ├── QueryExecutionFailed     500 query_execution_failed
@@ -79,6 +81,7 @@ from app.core.errors.requests import (
     PayloadTooLarge,
 )
 from app.core.errors.service import InternalError, ServiceUnavailable
+from app.core.errors.teams import TeamLimitReached, TooManyUnderWay
 from app.core.errors.webhooks import EndpointLimitReached, PingsUnderWay
 
 __all__ = [
@@ -115,6 +118,8 @@ __all__ = [
     "RevocationPending",
     "ServiceUnavailable",
     "SystemBlueprint",
+    "TeamLimitReached",
+    "TooManyUnderWay",
     "Unauthorized",
     "UnsafeSQL",
     "rate_limit_headers",
