@@ -122,6 +122,8 @@ def _fields(result: Any) -> dict[str, Any]:
 def _text(name: str, value: Any) -> str:
     if value is None:
         return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if isinstance(value, datetime):
         return f"{value:%Y-%m-%d %H:%M:%S}Z"
     if isinstance(value, list | tuple):
