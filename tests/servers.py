@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from app.engines.tls import PLAIN, TlsPolicy
 from app.local.mysql import SUPERUSER as MYSQL_SUPERUSER
 from app.local.mysql import MysqlService
 from app.local.mysql_install import Flavour, detect_flavour
@@ -33,6 +34,8 @@ class RunningServer:
     pid: int
     flavour: str
     """`postgres`, `mysql` or `mariadb`."""
+    tls: TlsPolicy = PLAIN
+    """How the service reaches it."""
 
 
 @asynccontextmanager
@@ -62,8 +65,8 @@ async def postgres(folder: Path, **settings: str) -> AsyncIterator[RunningServer
 
 
 @asynccontextmanager
-async def mysql(folder: Path, program: Path) -> AsyncIterator[RunningServer]:
-    """A MySQL or MariaDB server, whichever `program` is."""
+async def mysql(folder: Path, program: Path, *options: str) -> AsyncIterator[RunningServer]:
+    """A MySQL or MariaDB server, whichever `program` is. `options` are the server's own."""
     flavour: Flavour = await detect_flavour(program)
     service = MysqlService(
         "mysql",
@@ -74,6 +77,7 @@ async def mysql(folder: Path, program: Path) -> AsyncIterator[RunningServer]:
         flavour=flavour,
         max_connections=1000,
         durable=False,
+        options=options,
     )
     async with _running(service) as pid:
         yield RunningServer(
@@ -85,6 +89,7 @@ async def mysql(folder: Path, program: Path) -> AsyncIterator[RunningServer]:
             log=service.log,
             pid=pid,
             flavour=flavour,
+            tls=PLAIN if options else service.tls,
         )
 
 

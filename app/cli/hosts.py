@@ -1,5 +1,7 @@
 """`headwater hosts`: the servers that hold tenant databases."""
 
+from pathlib import Path
+from typing import IO
 from urllib.parse import SplitResult, unquote, urlsplit
 
 import msgspec
@@ -11,10 +13,15 @@ from app.cli.running import secret_box, store
 from app.contracts.base import Engine
 from app.engines.base import AdminAddress
 from app.engines.registry import ADAPTERS
+from app.engines.tls import TlsMode, TlsPolicy
 from app.hosts import service
 from app.hosts.service import DEFAULT_CAPACITY, HostAdded, HostSummary, NewHost
 from app.reconcile import findings
 from app.store.session import transaction
+
+_TLS_MODES = [mode.value for mode in TlsMode if mode is not TlsMode.PREFER]
+_LONGEST_DSN = 8192
+_LARGEST_CA = 1_048_576
 
 
 class Drained(msgspec.Struct):
@@ -45,7 +52,18 @@ async def list_hosts() -> list[HostSummary]:
     "--engine", type=click.Choice([engine.value for engine in Engine]), required=True, help="MariaDB is mysql."
 )
 @click.option("--region", required=True, help="Such as us-east-1; a worker has to serve its queue.")
-@click.option("--admin-dsn", required=True, help="postgresql://… or mysql://… of an account that may provision.")
+@click.option(
+    "--admin-dsn",
+    help="postgresql://… or mysql://… of an account that may provision. Other users of this machine can see it: "
+    "better give --dsn-file.",
+)
+@click.option("--dsn-file", type=click.File(), help="A file that holds it, - for standard input.")
+@click.option("--tls", type=click.Choice(_TLS_MODES), help="Disable on loopback, else verify-full, unless given.")
+@click.option(
+    "--ca",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="PEM of who signs the server's certificate; the authorities that this machine trusts unless given.",
+)
 @click.option("--public-host", help="What tenants connect to; the DSN's host unless given.")
 @click.option("--public-port", type=PORT, help="The DSN's port unless given.")
 @click.option("--capacity", type=POSITIVE, default=DEFAULT_CAPACITY, show_default=True, help="Databases.")
@@ -56,25 +74,32 @@ async def list_hosts() -> list[HostSummary]:
 async def add_host(
     engine: str,
     region: str,
-    admin_dsn: str,
+    admin_dsn: str | None,
+    dsn_file: IO[str] | None,
+    tls: str | None,
+    ca: Path | None,
     public_host: str | None,
     public_port: int | None,
     capacity: int,
     connection_capacity: int | None,
 ) -> HostAdded:
-    """Check, harden and register a host; or bring a registered one up to date."""
+    """Check, harden and register a host; or bring a registered one up to date. It keeps its TLS mode unless another is
+    given."""
     box = secret_box()
-    admin = _address(Engine(engine), admin_dsn)
-    new = NewHost(
-        engine=Engine(engine),
-        region=region,
-        admin=admin,
-        public_host=public_host or admin.host,
-        public_port=public_port or admin.port,
-        capacity=capacity,
-        connection_capacity=connection_capacity,
-    )
+    admin = _address(Engine(engine), _dsn(admin_dsn, dsn_file))
+    given = _policy(tls, ca)
+    host, port = public_host or admin.host, public_port or admin.port
     async with store():
+        policy = given or await service.tls_of(Engine(engine), host, port) or service.usual_tls(admin.host)
+        new = NewHost(
+            engine=Engine(engine),
+            region=region,
+            admin=msgspec.structs.replace(admin, tls=policy),
+            public_host=host,
+            public_port=port,
+            capacity=capacity,
+            connection_capacity=connection_capacity,
+        )
         return await service.add_host(box, new)
 
 
@@ -109,12 +134,47 @@ async def remove_host(host_id: int) -> Removed:
     return Removed(host_id)
 
 
+def _dsn(given: str | None, file: IO[str] | None) -> str:
+    if (given is None) == (file is None):
+        raise click.UsageError("Give the administrator's string with --dsn-file, or with --admin-dsn.")
+    if file is None:
+        assert given is not None
+        return given
+    try:
+        # One octet more than a string may have, so that a whole disk is never read.
+        text = file.read(_LONGEST_DSN + 1)
+    except (OSError, UnicodeDecodeError):
+        raise click.BadParameter("can't be read as text", param_hint="'--dsn-file'") from None
+    lines = text.split()
+    if len(lines) != 1 or len(text) > _LONGEST_DSN:
+        raise click.BadParameter("expected one line that holds one connection string", param_hint="'--dsn-file'")
+    return lines[0]
+
+
+def _policy(mode: str | None, ca: Path | None) -> TlsPolicy | None:
+    """None when nothing was said."""
+    if ca is None:
+        return None if mode is None else TlsPolicy(mode=TlsMode(mode))
+    if mode == TlsMode.DISABLE.value:
+        raise click.BadParameter("has no meaning with --tls disable", param_hint="'--ca'")
+    if ca.stat().st_size > _LARGEST_CA:
+        raise click.BadParameter(f"is larger than {_LARGEST_CA} octets", param_hint="'--ca'")
+    policy = TlsPolicy(mode=TlsMode(mode) if mode else TlsMode.VERIFY_FULL, ca=ca.read_text("ascii", "replace"))
+    try:
+        policy.context  # noqa: B018  what it raises is wanted
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="'--ca'") from None
+    return policy
+
+
 def _address(engine: Engine, dsn: str) -> AdminAddress:
     adapter = ADAPTERS[engine]
     parts = _split(dsn)
     schemes = {adapter.uri_scheme, engine.value}
     if parts.scheme not in schemes or not parts.hostname or not parts.username:
         raise _bad_dsn(f"expected {adapter.uri_scheme}://user:password@host:port/database")
+    if parts.query or parts.fragment:
+        raise _bad_dsn("what follows the database isn't read: TLS is chosen with --tls and --ca")
     return AdminAddress(
         host=parts.hostname,
         port=_port(parts) or adapter.default_port,
@@ -139,4 +199,4 @@ def _port(parts: SplitResult) -> int | None:
 
 
 def _bad_dsn(message: str) -> click.BadParameter:
-    return click.BadParameter(message, param_hint="'--admin-dsn'")
+    return click.BadParameter(message, param_hint="the administrator's string")

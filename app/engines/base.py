@@ -21,20 +21,31 @@ from app.engines.errors import NameTaken as NameTaken
 from app.engines.errors import TenantFull as TenantFull
 from app.engines.querying import QueryLimits, ReadSession, WriteSession
 from app.engines.scripts import ScriptEnd, ScriptSession
+from app.engines.tls import TlsPolicy
+
+_UNSAID = TlsPolicy()
 
 SURVEY_SECONDS = 10.0
 """What the server may take to tell the sizes of all files, where it tells them only together."""
 MEASURE_SECONDS = 20.0
 
 
-class AdminAddress(msgspec.Struct, frozen=True, kw_only=True):
-    """How the service reaches a host. Not what tenants are told: that is the host's public address."""
+class AdminAddress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How the service reaches a host. Not what tenants are told: that is the host's public address.
+
+    `tls` holds for every connection to the host, the tenants' own too that the service opens.
+    """
 
     host: str
     port: int
     user: str
     password: str
     database: str | None = None
+    tls: TlsPolicy = _UNSAID
+
+    def sealable(self) -> bytes:
+        """What is kept sealed. `tls` isn't: it is no secret, and an operator reads and changes it."""
+        return msgspec.json.encode(msgspec.structs.replace(self, tls=_UNSAID))
 
     def __repr__(self) -> str:
         return f"AdminAddress({self.user}@{self.host}:{self.port})"

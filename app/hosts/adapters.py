@@ -8,6 +8,7 @@ from app.contracts.base import Engine
 from app.core.secrets import Place, SecretBox
 from app.engines.base import AdminAddress, EngineAdapter
 from app.engines.registry import open_adapter
+from app.engines.tls import TlsMode, TlsPolicy
 from app.store.session import fetch_one
 
 
@@ -19,7 +20,15 @@ class HostAccess(msgspec.Struct, frozen=True, kw_only=True):
     host: str
     port: int
     admin_sealed: bytes
+    tls: TlsMode
+    tls_ca: str | None
     installation: UUID
+
+    def address(self, box: SecretBox) -> AdminAddress:
+        """Raises `InvalidSecret`."""
+        opened = box.open(self.admin_sealed, admin_place(self.engine, self.host, self.port))
+        address = msgspec.json.decode(opened, type=AdminAddress)
+        return msgspec.structs.replace(address, tls=TlsPolicy(mode=self.tls, ca=self.tls_ca))
 
 
 def admin_place(engine: Engine, host: str, port: int) -> Place:
@@ -28,17 +37,17 @@ def admin_place(engine: Engine, host: str, port: int) -> Place:
 
 
 class Adapters:
-    """Opens each host's adapter at its first use, and anew when its administrator address was changed."""
+    """Opens each host's adapter at its first use, and anew when how to reach it was changed."""
 
     def __init__(self, box: SecretBox) -> None:
         self._box = box
-        self._open: dict[int, tuple[bytes, EngineAdapter]] = {}
+        self._open: dict[int, tuple[HostAccess, EngineAdapter]] = {}
 
     async def of_host(self, host_id: int) -> EngineAdapter:
         """Raises `LookupError` for an unknown host, and for one that was removed."""
         access = await fetch_one(
             HostAccess,
-            "SELECT h.id, h.engine, h.host, h.port, h.admin_sealed, i.id AS installation"
+            "SELECT h.id, h.engine, h.host, h.port, h.admin_sealed, h.tls, h.tls_ca, i.id AS installation"
             " FROM engine_hosts h, installation i WHERE h.id = $1 AND h.removed_at IS NULL",
             host_id,
         )
@@ -49,12 +58,10 @@ class Adapters:
     async def of(self, access: HostAccess) -> EngineAdapter:
         """For who has read the host's row already."""
         known = self._open.get(access.id)
-        if known is not None and known[0] == access.admin_sealed:
+        if known is not None and known[0] == access:
             return known[1]
-        place = admin_place(access.engine, access.host, access.port)
-        address = msgspec.json.decode(self._box.open(access.admin_sealed, place), type=AdminAddress)
-        adapter = open_adapter(access.engine, address, access.installation.hex)
-        self._open[access.id] = (access.admin_sealed, adapter)
+        adapter = open_adapter(access.engine, access.address(self._box), access.installation.hex)
+        self._open[access.id] = (access, adapter)
         if known is not None:
             await known[1].close()
         return adapter

@@ -1,5 +1,6 @@
 """Registering the servers that hold tenant databases. Operators do so, on the command line."""
 
+import ipaddress
 from datetime import datetime
 
 import msgspec
@@ -10,6 +11,7 @@ from app.core.errors import InvalidField, NotFound
 from app.core.secrets import SecretBox
 from app.engines.base import AdminAddress, EngineError, HostFacts
 from app.engines.registry import open_adapter
+from app.engines.tls import PLAIN, TlsMode, TlsPolicy
 from app.hosts.adapters import admin_place
 from app.store.session import fetch, fetch_all, fetch_one
 
@@ -52,6 +54,9 @@ class HostSummary(msgspec.Struct, frozen=True, kw_only=True):
     connections: int
     connection_capacity: int
     sick_reason: str | None
+    tls: TlsMode
+    ca: bool
+    """Whether the server's certificate has to be of a CA of its own."""
     version: str
     engine: str
 
@@ -79,6 +84,30 @@ async def add_host(box: SecretBox, new: NewHost) -> HostAdded:
     )
 
 
+async def tls_of(engine: Engine, host: str, port: int) -> TlsPolicy | None:
+    """Of the host that tenants know by this address; None when none is registered."""
+    rows = await fetch(
+        "SELECT tls, tls_ca FROM engine_hosts WHERE engine = $1 AND host = $2 AND port = $3 AND removed_at IS NULL",
+        engine,
+        host,
+        port,
+    )
+    return TlsPolicy(mode=TlsMode(rows[0]["tls"]), ca=rows[0]["tls_ca"]) if rows else None
+
+
+def usual_tls(admin_host: str) -> TlsPolicy:
+    """For a host of which nothing is said: the server's certificate is verified, unless the way to it doesn't leave
+    this machine."""
+    return PLAIN if _is_loopback(admin_host) else TlsPolicy(mode=TlsMode.VERIFY_FULL)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
 def _check(new: NewHost) -> None:
     if not 1 <= new.public_port <= 65_535:
         raise InvalidField("public_port", "Expected a port from 1 to 65535.")
@@ -91,16 +120,15 @@ def _check(new: NewHost) -> None:
 
 
 async def _write(box: SecretBox, new: NewHost, facts: HostFacts) -> int:
-    sealed = box.seal(
-        msgspec.json.encode(new.admin).decode(), admin_place(new.engine, new.public_host, new.public_port)
-    )
+    sealed = box.seal(new.admin.sealable().decode(), admin_place(new.engine, new.public_host, new.public_port))
     rows = await fetch(
         """
-        INSERT INTO engine_hosts (engine, flavour, version, region, host, port, admin_sealed, capacity,
-                                  connection_capacity)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+        INSERT INTO engine_hosts (engine, flavour, version, region, host, port, admin_sealed, tls, tls_ca,
+                                  capacity, connection_capacity)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
         ON CONFLICT (engine, host, port) DO UPDATE SET
             flavour = excluded.flavour, version = excluded.version, admin_sealed = excluded.admin_sealed,
+            tls = excluded.tls, tls_ca = excluded.tls_ca,
             capacity = excluded.capacity, connection_capacity = excluded.connection_capacity,
             region = excluded.region, draining = false, sick_until = NULL, sick_reason = NULL, removed_at = NULL
         WHERE engine_hosts.region = excluded.region OR engine_hosts.removed_at IS NOT NULL
@@ -113,6 +141,8 @@ async def _write(box: SecretBox, new: NewHost, facts: HostFacts) -> int:
         new.public_host,
         new.public_port,
         sealed,
+        new.admin.tls.mode.value,
+        new.admin.tls.ca,
         new.capacity,
         new.connection_capacity or facts.max_connections,
     )
@@ -126,7 +156,7 @@ async def list_hosts() -> list[HostSummary]:
     return await fetch_all(
         HostSummary,
         """
-        SELECT h.*, count(d.id) AS databases,
+        SELECT h.*, h.tls_ca IS NOT NULL AS ca, count(d.id) AS databases,
                coalesce(sum(d.connections) FILTER (WHERE d.status <> 'deleted'), 0)::bigint AS connections
         FROM engine_hosts h LEFT JOIN databases d ON d.host_id = h.id AND d.destroyed_at IS NULL
         WHERE h.removed_at IS NULL GROUP BY h.id ORDER BY h.id

@@ -8,6 +8,7 @@ from pathlib import Path
 import aiomysql
 import pymysql
 
+from app.engines.tls import PLAIN, TlsMode, TlsPolicy
 from app.local.errors import StackError
 from app.local.files import kept_secret
 from app.local.mysql_install import Flavour, install
@@ -24,7 +25,6 @@ _OPTIONS = (
     "--pid-file=mysql.pid",
     "--character-set-server=utf8mb4",
     "--skip-name-resolve",
-    "--skip-show-database",
     "--local-infile=OFF",
     "--event-scheduler=OFF",
     "--skip-log-bin",
@@ -71,6 +71,7 @@ class MysqlService(Service):
         flavour: Flavour,
         max_connections: int = 150,
         durable: bool = True,
+        options: tuple[str, ...] = (),
     ) -> None:
         super().__init__(name, port, log)
         self.flavour = flavour
@@ -79,12 +80,20 @@ class MysqlService(Service):
         self._data = self._folder / f"data-{flavour}"
         self._program = program
         self._options: tuple[str, ...] = (f"--max-connections={max_connections}",)
-        self._options += _OPTIONS + _FLAVOURED[flavour] + (() if durable else _NOT_DURABLE)
+        self._options += _OPTIONS + _FLAVOURED[flavour] + (() if durable else _NOT_DURABLE) + options
 
     @property
     def password(self) -> str:
         """The full administrator's."""
         return kept_secret(self._folder / "password")
+
+    @property
+    def tls(self) -> TlsPolicy:
+        """How to reach it once it has started. MySQL takes a password's proof alone only while it remembers the
+        account, and makes itself an authority at its first start; MariaDB needs neither on the loopback interface."""
+        if self.flavour == "mariadb":
+            return PLAIN
+        return TlsPolicy(mode=TlsMode.REQUIRE, ca=(self._data / "ca.pem").read_text())
 
     def dsn(self, database: str = "mysql") -> str:
         """The full administrator's connection string."""

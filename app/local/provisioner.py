@@ -9,6 +9,7 @@ import asyncpg
 from app.engines.base import AdminAddress
 from app.engines.mysql import administrator_grants
 from app.engines.postgres import make_template
+from app.engines.tls import PLAIN
 from app.local.mysql import SUPERUSER, MysqlService
 from app.local.ports import LOOPBACK
 from app.local.postgres import PostgresService
@@ -36,7 +37,7 @@ async def on_postgres(server: PostgresService, password: str) -> AdminAddress:
             )
     finally:
         await connection.close()
-    return AdminAddress(host=LOOPBACK, port=server.port, user=NAME, password=password, database="postgres")
+    return AdminAddress(host=LOOPBACK, port=server.port, user=NAME, password=password, database="postgres", tls=PLAIN)
 
 
 async def on_mysql(server: MysqlService, password: str) -> AdminAddress:
@@ -54,4 +55,4 @@ async def on_mysql(server: MysqlService, password: str) -> AdminAddress:
                 await cursor.execute(grant)
     finally:
         await connection.ensure_closed()
-    return AdminAddress(host=LOOPBACK, port=server.port, user=NAME, password=password)
+    return AdminAddress(host=LOOPBACK, port=server.port, user=NAME, password=password, tls=server.tls)

@@ -10,6 +10,7 @@ from app.core.errors import DatabaseNotActive, NotFound
 from app.core.ids import marker
 from app.core.secrets import Place, SecretBox
 from app.engines.base import Tenant
+from app.engines.tls import TlsMode
 from app.hosts.adapters import HostAccess, password_place
 from app.store.session import fetch_one
 
@@ -26,6 +27,8 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     host_address: str
     host_port: int
     admin_sealed: bytes
+    tls: TlsMode
+    tls_ca: str | None
     installation: UUID
     engine_name: str
     password_sealed: bytes | None
@@ -46,6 +49,8 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
             host=self.host_address,
             port=self.host_port,
             admin_sealed=self.admin_sealed,
+            tls=self.tls,
+            tls_ca=self.tls_ca,
             installation=self.installation,
         )
 
@@ -57,7 +62,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 _FIND = """
 SELECT d.id, d.uuid, d.team_id, d.engine, d.status, d.host_id, d.engine_name, d.password_sealed,
        r.password_sealed AS reader_sealed, t.tier, t.queries,
-       h.host AS host_address, h.port AS host_port, h.admin_sealed,
+       h.host AS host_address, h.port AS host_port, h.admin_sealed, h.tls, h.tls_ca,
        (SELECT id FROM installation) AS installation
 FROM databases d JOIN teams t ON t.id = d.team_id JOIN engine_hosts h ON h.id = d.host_id
      LEFT JOIN query_readers r ON r.database_id = d.id

@@ -5,7 +5,16 @@ set -eu
 
 known=$(headwater hosts list --json)
 
-register() { # engine, public port, administrator's DSN
+# The policy of a certificate that this installation's own authority signed, or that nobody has.
+set -- --tls require
+if [ -n "${ENGINE_CA:-}" ]; then
+    ca=$(mktemp)
+    trap 'rm -f "$ca"' EXIT
+    printf '%s' "$ENGINE_CA" | base64 -d > "$ca"
+    set -- --tls verify-full --ca "$ca"
+fi
+
+register() { # engine, public port, administrator's DSN, TLS options
     if printf '%s' "$known" | python -c '
 import json, sys
 engine, host, port = sys.argv[1], sys.argv[2], int(sys.argv[3])
@@ -15,10 +24,12 @@ sys.exit(0 if found else 1)
         echo "$1 host $ENGINE_PUBLIC_HOST:$2 is registered"
         return
     fi
-    headwater hosts add --engine "$1" --region "$ENGINE_REGION" --admin-dsn "$3" \
-        --public-host "$ENGINE_PUBLIC_HOST" --public-port "$2"
+    engine=$1 port=$2 dsn=$3
+    shift 3
+    printf '%s' "$dsn" | headwater hosts add --engine "$engine" --region "$ENGINE_REGION" --dsn-file - \
+        --public-host "$ENGINE_PUBLIC_HOST" --public-port "$port" "$@"
 }
 
-register postgres "$POSTGRES_PUBLIC_PORT" "$POSTGRES_ADMIN_DSN"
-register mysql "$MYSQL_PUBLIC_PORT" "$MYSQL_ADMIN_DSN"
+register postgres "$POSTGRES_PUBLIC_PORT" "$POSTGRES_ADMIN_DSN" "$@"
+register mysql "$MYSQL_PUBLIC_PORT" "$MYSQL_ADMIN_DSN" "$@"
 headwater blueprints ship

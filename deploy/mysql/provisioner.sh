@@ -7,6 +7,14 @@ if [[ ! ${PROVISIONER_PASSWORD:-} =~ ^[A-Za-z0-9]+$ ]]; then
     exit 1
 fi
 
+# In the place of the certificate that the server has made itself, which carries no name. It reads them at its next
+# start, which the image does when this is over.
+if [[ -n ${ENGINE_CERTIFICATE:-} ]]; then
+    base64 -d <<< "$ENGINE_CA" > "$MYSQL_DATA/ca.pem"
+    base64 -d <<< "$ENGINE_CERTIFICATE" > "$MYSQL_DATA/server-cert.pem"
+    (umask 077 && base64 -d <<< "$ENGINE_CERTIFICATE_KEY" > "$MYSQL_DATA/server-key.pem")
+fi
+
 docker_process_sql <<SQL
 CREATE USER IF NOT EXISTS 'headwater_provisioner'@'%' IDENTIFIED BY '$PROVISIONER_PASSWORD';
 ALTER USER 'headwater_provisioner'@'%' IDENTIFIED BY '$PROVISIONER_PASSWORD' REQUIRE SSL;

@@ -22,7 +22,7 @@ class Headwater:
     def with_settings(self, **settings: str) -> "Headwater":
         return Headwater({**self.settings, **settings})
 
-    async def run(self, *arguments: str) -> Result:
+    async def run(self, *arguments: str, given: str | None = None) -> Result:
         """In this process, in a thread: each command runs an event loop of its own, and opens its own connections
         whatever the test holds open."""
         unset: dict[str, str | None] = {name: None for name in os.environ if name.startswith("HEADWATER_")}
@@ -30,13 +30,13 @@ class Headwater:
         outer = DB.config, DB.pool
         DB.pool = None
         try:
-            return await asyncio.to_thread(CliRunner(env=environ).invoke, main, arguments)
+            return await asyncio.to_thread(CliRunner(env=environ).invoke, main, arguments, given)
         finally:
             DB.config, DB.pool = outer
 
-    async def json(self, *arguments: str) -> Any:
-        """What a command prints with `--json`."""
-        result = await self.run(*arguments, "--json")
+    async def json(self, *arguments: str, given: str | None = None) -> Any:
+        """What a command prints with `--json`, with this on its standard input."""
+        result = await self.run(*arguments, "--json", given=given)
         assert result.exit_code == 0, result.output
         return json.loads(result.stdout)
 

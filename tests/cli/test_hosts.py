@@ -1,19 +1,22 @@
 """`headwater hosts`: registering real servers through administrators that are no superusers."""
 
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import asyncpg
 import pytest
+import trustme
 
 from app.engines.base import AdminAddress
-from app.local.ports import free_port
+from app.local.ports import LOOPBACK, free_port
 from app.store.session import fetch
 from tests.cli.command import Headwater
 from tests.servers import RunningServer
 from tests.support.lone_pool import lone_pool
 from tests.support.provisioners import mysql_provisioner, postgres_provisioner
 from tests.support.store import store
+from tests.support.tls_front import postgres_front
 
 PASSWORD = "hunter2hunter2"
 
@@ -223,3 +226,83 @@ async def test_a_removed_host_comes_back(headwater: Headwater, admin: AdminAddre
     assert (await headwater.json("hosts", "add", *arguments))["host_id"] == first["host_id"]
     (host,) = await headwater.json("hosts", "list")
     assert (host["region"], host["draining"], host["sick_reason"]) == ("eu-west-1", False, None)
+
+
+async def test_the_string_comes_from_a_file_or_from_standard_input(
+    headwater: Headwater, admin: AdminAddress, tmp_path: Path
+) -> None:
+    file = tmp_path / "dsn"
+    file.write_text(dsn(admin) + "\n")
+    options = ("--engine", "postgres", "--region", "us-east-1")
+    added = await headwater.json("hosts", "add", *options, "--dsn-file", str(file))
+    again = await headwater.json("hosts", "add", *options, "--dsn-file", "-", given=dsn(admin))
+    assert again["host_id"] == added["host_id"]
+
+
+@pytest.mark.parametrize("text", ["", "\n", "two lines\nof it", "x" * 10_000])
+async def test_a_file_that_holds_no_string(headwater: Headwater, tmp_path: Path, text: str) -> None:
+    file = tmp_path / "dsn"
+    file.write_text(text)
+    options = ("--engine", "postgres", "--region", "us-east-1", "--dsn-file", str(file))
+    assert "--dsn-file" in await headwater.refusal("hosts", "add", *options, exit_code=2)
+
+
+async def test_one_string_and_no_more(headwater: Headwater, admin: AdminAddress, tmp_path: Path) -> None:
+    options = ("--engine", "postgres", "--region", "us-east-1")
+    assert "--dsn-file" in await headwater.refusal("hosts", "add", *options, exit_code=2)
+    file = tmp_path / "dsn"
+    file.write_text(dsn(admin))
+    both = ("--admin-dsn", dsn(admin), "--dsn-file", str(file))
+    assert "--dsn-file" in await headwater.refusal("hosts", "add", *options, *both, exit_code=2)
+
+
+async def test_tls_is_kept_with_the_host(headwater: Headwater, admin: AdminAddress, tmp_path: Path) -> None:
+    authority, file = trustme.CA(), tmp_path / "ca.pem"
+    authority.cert_pem.write_to_path(file)
+
+    async def mode() -> tuple[str, bool]:
+        (host,) = await headwater.json("hosts", "list")
+        return host["tls"], host["ca"]
+
+    async with postgres_front(admin.port, authority.issue_cert(LOOPBACK)) as front:
+        there = dsn(admin).replace(f":{admin.port}/", f":{front.port}/")
+        public = ("--public-host", "db.example.com", "--public-port", "5432")
+        assert "certificate" in await refusal(headwater, there, *public, "--tls", "verify-full")
+        await add(headwater, there, *public, "--tls", "verify-full", "--ca", str(file))
+        assert await mode() == ("verify-full", True)
+        # Added again without a word of it, it keeps its mode.
+        await add(headwater, there, *public)
+        assert await mode() == ("verify-full", True)
+        assert front.plain == 0
+        await add(headwater, there, *public, "--tls", "disable")
+        assert await mode() == ("disable", False)
+        await add(headwater, there, *public, "--ca", str(file))
+        assert await mode() == ("verify-full", True)
+
+
+async def test_a_host_without_tls_is_told_of(headwater: Headwater, admin: AdminAddress) -> None:
+    assert "offers no TLS" in await refusal(headwater, dsn(admin), "--tls", "require")
+    assert "offers no TLS" in await refusal(headwater, dsn(admin), "--tls", "verify-full")
+    # On the loopback interface nobody is in between.
+    await add(headwater, dsn(admin))
+    assert (await headwater.json("hosts", "list"))[0]["tls"] == "disable"
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "said"),
+    [
+        ("no certificate", (), "not a PEM"),
+        (None, ("--tls", "disable"), "no meaning"),
+        (None, ("--tls", "prefer"), "prefer"),
+    ],
+)
+async def test_a_policy_that_cannot_be(
+    headwater: Headwater, admin: AdminAddress, tmp_path: Path, text: str | None, options: tuple[str, ...], said: str
+) -> None:
+    file = tmp_path / "ca.pem"
+    file.write_bytes(trustme.CA().cert_pem.bytes() if text is None else text.encode())
+    assert said in await refusal(headwater, dsn(admin), "--ca", str(file), *options, exit_code=2)
+
+
+async def test_options_in_the_string_are_not_left_unread(headwater: Headwater, admin: AdminAddress) -> None:
+    assert "--tls" in await refusal(headwater, dsn(admin) + "?sslmode=verify-full", exit_code=2)

@@ -66,6 +66,6 @@ async def deployed_postgres(tmp_path_factory: pytest.TempPathFactory) -> AsyncIt
         folder, **settings | {"log_statement": "none", "max_connections": str(CONNECTIONS)}
     ) as server:
         administrator = AdminAddress(
-            host=server.host, port=server.port, user=PROVISIONER, password=PASSWORD, database="postgres"
+            host=server.host, port=server.port, user=PROVISIONER, password=PASSWORD, database="postgres", tls=server.tls
         )
         yield DeployedPostgres(server, administrator)

@@ -84,8 +84,15 @@ def test_engine_hosts_reach_neither_our_database_nor_temporal() -> None:
         assert set(host["networks"]) == {"public", "engines"}
     for name in ("control-postgres", "temporal-postgres", "temporal"):
         assert not {"public", "engines"} & set(SERVICES[name]["networks"])
+    # Nor what shows Temporal, which asks nobody for a password.
+    assert not {"public", "engines"} & set(SERVICES["temporal-ui"]["networks"])
+    assert {name for name, one in SERVICES.items() if "temporal-ui" in one["networks"]} == {"temporal-ui"}
     assert not compose.raw()["networks"]["public"]
     assert all(compose.raw()["networks"][name]["internal"] for name in ("control", "temporal", "engines"))
+
+
+def test_what_shows_temporal_changes_nothing() -> None:
+    assert SERVICES["temporal-ui"]["environment"]["TEMPORAL_DISABLE_WRITE_ACTIONS"] == "true"
 
 
 def test_what_asks_for_no_password_listens_to_this_machine_alone() -> None:
@@ -122,6 +129,8 @@ def test_nothing_in_the_file_looks_like_a_secret() -> None:
 
 def test_what_must_be_given_is_what_the_example_names() -> None:
     required = {name for name, rest in compose.variables().items() if rest.startswith("?")}
+    # Without them, as in an .env of before, the servers make certificates of their own.
+    required |= {"ENGINE_CA", "ENGINE_CERTIFICATE", "ENGINE_CERTIFICATE_KEY"}
     lines = (compose.ROOT / ".env.example").read_text().splitlines()
     assert {line.removesuffix("=") for line in lines if line and not line.startswith("#")} == required
     assert all(line.endswith("=") for line in lines if line and not line.startswith("#"))

@@ -1,6 +1,8 @@
 """`deploy/make-env.sh`: fresh secrets in a file that only its owner reads, and never over another's."""
 
+import base64
 import shutil
+import ssl
 import stat
 import subprocess
 from pathlib import Path
@@ -8,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from app.core.secrets import SecretBox
+from app.engines.tls import TlsMode, TlsPolicy
 from tests.deployment import compose
 
 
@@ -40,6 +43,39 @@ def test_it_fills_everything_in(project: Path) -> None:
     assert stat.S_IMODE((project / ".env").stat().st_mode) == 0o600
     for service in compose.services().values():
         compose.environment(service, values)
+
+
+@pytest.mark.parametrize("public", ["db.example.com", "192.0.2.7"])
+def test_it_makes_a_certificate_for_every_name_of_the_engine_hosts(project: Path, public: str) -> None:
+    assert _make(project, public).returncode == 0
+    values = _values(project)
+    for name in (public, "postgres-us-east-1", "mysql-us-east-1"):
+        assert _shakes_hands(project, values, name)
+    assert not _shakes_hands(project, values, "other.example.com")
+    assert not _shakes_hands(project, values, "192.0.2.8")
+    assert not list(project.rglob("*.key"))
+
+
+def _shakes_hands(folder: Path, values: dict[str, str], name: str) -> bool:
+    """Whether a client under `verify-full` takes a server with that certificate for the one of that name."""
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    for variable in ("ENGINE_CERTIFICATE", "ENGINE_CERTIFICATE_KEY"):
+        (folder / variable).write_bytes(base64.b64decode(values[variable]))
+    server.load_cert_chain(folder / "ENGINE_CERTIFICATE", folder / "ENGINE_CERTIFICATE_KEY")
+    policy = TlsPolicy(mode=TlsMode.VERIFY_FULL, ca=base64.b64decode(values["ENGINE_CA"]).decode())
+    assert policy.context is not None
+    there, back = ssl.MemoryBIO(), ssl.MemoryBIO()
+    ours = policy.context.wrap_bio(back, there, server_hostname=name)
+    theirs = server.wrap_bio(there, back, server_side=True)
+    for _ in range(3):
+        for side in (ours, theirs):
+            try:
+                side.do_handshake()
+            except ssl.SSLWantReadError:
+                pass
+            except ssl.SSLCertVerificationError:
+                return False
+    return True
 
 
 def test_two_installations_share_no_secret(project: Path) -> None:

@@ -55,7 +55,11 @@ async def test_its_administrator_is_fit_and_works(oracle_mysql_server: RunningSe
         for statement in _statements():
             await query(oracle_mysql_server, statement)
     account = AdminAddress(
-        host=oracle_mysql_server.host, port=oracle_mysql_server.port, user=PROVISIONER, password=PASSWORD
+        host=oracle_mysql_server.host,
+        port=oracle_mysql_server.port,
+        user=PROVISIONER,
+        password=PASSWORD,
+        tls=oracle_mysql_server.tls,
     )
     name = engine_name()
     tenant = Tenant(name=name, password=f"password{name}", marker=f"headwater:{name}")

@@ -10,10 +10,12 @@ from typing import Any
 
 import asyncpg
 import pytest
+import pytest_asyncio
 
 from app.core.ids import engine_name
 from app.engines.base import EngineLimits, Tenant
-from app.engines.postgres import PostgresAdapter
+from app.engines.postgres import PostgresAdapter, readers
+from app.engines.querying import QueryLimits
 from tests.deployment import compose
 from tests.deployment.conftest import PASSWORD, PROVISIONER, DeployedPostgres
 from tests.support.waiting import until
@@ -92,26 +94,69 @@ async def _use_up(deployed: DeployedPostgres, tenant: Tenant, sessions: list[asy
         sessions.append(await _login(deployed, tenant))
 
 
-async def test_pg_hba_lets_a_tenant_into_its_own_database_alone(deployed_postgres: DeployedPostgres) -> None:
+@pytest_asyncio.fixture(scope="module")
+async def ruled_postgres(deployed_postgres: DeployedPostgres) -> DeployedPostgres:
+    """Under the deployment's rules, which shut the superuser out."""
     deployed_postgres.provision()
     await deployed_postgres.use_pg_hba()
-    adapter, one, other = PostgresAdapter(deployed_postgres.administrator), _tenant(), _tenant()
+    return deployed_postgres
+
+
+async def test_pg_hba_lets_a_tenant_into_its_own_database_alone(ruled_postgres: DeployedPostgres) -> None:
+    adapter, one, other = PostgresAdapter(ruled_postgres.administrator), _tenant(), _tenant()
     try:
         for tenant in (one, other):
             await adapter.create(tenant, _LIMITS)
             await adapter.verify_login(tenant)
         # As if a GRANT had gone wrong: the rules are the wall that holds then.
-        owner = await _login(deployed_postgres, one, user=PROVISIONER, password=PASSWORD, database=other.name)
+        owner = await _login(ruled_postgres, one, user=PROVISIONER, password=PASSWORD, database=other.name)
         await owner.execute(f'GRANT CONNECT ON DATABASE "{other.name}" TO PUBLIC')
         await owner.close()
         for database in (other.name, "postgres", "template1"):
-            await _refused(deployed_postgres, one, database=database)
-        superuser = deployed_postgres.server
+            await _refused(ruled_postgres, one, database=database)
+        superuser = ruled_postgres.server
         for database in (superuser.user, one.name):
-            await _refused(deployed_postgres, one, user=superuser.user, password=superuser.password, database=database)
+            await _refused(ruled_postgres, one, user=superuser.user, password=superuser.password, database=database)
         for tenant in (one, other):
             await adapter.destroy(tenant)
     finally:
+        await adapter.close()
+
+
+async def test_pg_hba_lets_a_question_in_where_its_tenant_belongs_and_nowhere_else(
+    ruled_postgres: DeployedPostgres,
+) -> None:
+    adapter, one, other = PostgresAdapter(ruled_postgres.administrator), _tenant(), _tenant()
+    password, limits = "readerPassw0rd", QueryLimits(seconds=10, rows=10)
+    try:
+        for tenant in (one, other):
+            await adapter.create_verified(tenant, _LIMITS)
+            await adapter.make_reader(tenant, password)
+        session = await _login(ruled_postgres, one)
+        await session.execute("CREATE TABLE kept (n int); INSERT INTO kept VALUES (7)")
+        await session.close()
+        async with adapter.reading(one, password, limits) as reading:
+            assert (await reading.read("SELECT n FROM kept")).rows == [{"n": 7}]
+        async with adapter.writing(one, limits):
+            pass
+        reader = {"user": readers.reader_name(one.name), "password": password}
+        owner = await _login(ruled_postgres, one, user=PROVISIONER, password=PASSWORD, database=other.name)
+        await owner.execute(f'GRANT CONNECT ON DATABASE "{other.name}" TO PUBLIC')
+        await owner.close()
+        for database in (other.name, "postgres", "template1"):
+            await _refused(ruled_postgres, one, **reader, database=database)
+        # What lets it in gives it nothing.
+        session = await _login(ruled_postgres, one, **reader)
+        with pytest.raises(asyncpg.InsufficientPrivilegeError):
+            await session.execute(f'SET ROLE "{one.name}"')
+        with pytest.raises(asyncpg.InsufficientPrivilegeError):
+            await session.execute("DROP TABLE kept")
+        with pytest.raises(asyncpg.InsufficientPrivilegeError):
+            await session.execute("INSERT INTO kept VALUES (8)")
+        await session.close()
+    finally:
+        for tenant in (one, other):
+            await adapter.destroy(tenant)
         await adapter.close()
 
 

@@ -50,7 +50,9 @@ class MySQLHost(EngineHost):
     def __init__(self, server: RunningServer) -> None:
         self._server = server
         self.flavour = server.flavour
-        self.administrator = AdminAddress(host=server.host, port=server.port, user=PROVISIONER, password=PASSWORD)
+        self.administrator = AdminAddress(
+            host=server.host, port=server.port, user=PROVISIONER, password=PASSWORD, tls=server.tls
+        )
         self.adapter = MySQLAdapter(self.administrator)
 
     async def prepare(self) -> None:

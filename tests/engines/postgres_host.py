@@ -68,7 +68,9 @@ class PostgresHost(EngineHost):
         self._server = server
         self.log = server.log
         user, password = (server.user, server.password) if superuser else (PROVISIONER, PASSWORD)
-        self.administrator = AdminAddress(host=server.host, port=server.port, user=user, password=password)
+        self.administrator = AdminAddress(
+            host=server.host, port=server.port, user=user, password=password, tls=server.tls
+        )
         self.adapter = PostgresAdapter(self.administrator)
 
     async def prepare(self) -> None:

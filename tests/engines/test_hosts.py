@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from app.contracts.base import Engine
@@ -32,7 +33,7 @@ async def opened(engine: Engine, address: AdminAddress) -> AsyncIterator[EngineA
 
 
 def address_of(host: EngineHost, user: str, password: str) -> AdminAddress:
-    return AdminAddress(host=host.administrator.host, port=host.administrator.port, user=user, password=password)
+    return msgspec.structs.replace(host.administrator, user=user, password=password, database=None)
 
 
 @asynccontextmanager

@@ -107,7 +107,6 @@ async def _check_mysql(server: RunningServer) -> None:
         "event_scheduler": "OFF",
         "log_bin": "OFF",
         "skip_name_resolve": "ON",
-        "skip_show_database": "ON",
         "bind_address": "127.0.0.1",
         "character_set_server": "utf8mb4",
         "max_connections": "1000",

@@ -29,7 +29,9 @@ async def postgres_provisioner(server: RunningServer, password: str, name: str =
         )
     finally:
         await connection.close()
-    return AdminAddress(host=server.host, port=server.port, user=name, password=password, database="postgres")
+    return AdminAddress(
+        host=server.host, port=server.port, user=name, password=password, database="postgres", tls=server.tls
+    )
 
 
 async def mysql_provisioner(server: RunningServer, password: str, name: str = _NAME) -> AdminAddress:
@@ -40,4 +42,4 @@ async def mysql_provisioner(server: RunningServer, password: str, name: str = _N
     await query(server, f"ALTER USER {account} IDENTIFIED BY '{password}'")
     for grant in administrator_grants(flavour, account):
         await query(server, grant)
-    return AdminAddress(host=server.host, port=server.port, user=name, password=password)
+    return AdminAddress(host=server.host, port=server.port, user=name, password=password, tls=server.tls)

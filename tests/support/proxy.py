@@ -45,7 +45,7 @@ class Proxy:
         with contextlib.suppress(OSError, asyncio.CancelledError):
             there_reader, there_writer = await asyncio.open_connection(LOOPBACK, self._target_port)
             try:
-                await _both_ways((reader, there_writer), (there_reader, writer))
+                await both_ways((reader, there_writer), (there_reader, writer))
             finally:
                 there_writer.transport.abort()
         writer.transport.abort()
@@ -64,7 +64,7 @@ async def proxy(dsn: str) -> AsyncIterator[Proxy]:
         await way.cut()
 
 
-async def _both_ways(*ways: tuple[asyncio.StreamReader, asyncio.StreamWriter]) -> None:
+async def both_ways(*ways: tuple[asyncio.StreamReader, asyncio.StreamWriter]) -> None:
     """Until either side ends."""
     copying = [asyncio.create_task(_copy(*way)) for way in ways]
     try:

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-import ssl
+import struct
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -15,6 +15,8 @@ from app.engines.answers import MOST_OCTETS, TENANT_OCTETS, AnswerTooLarge
 from app.engines.base import AdminAddress
 from app.engines.mysql.errors import translated, translated_login
 from app.engines.mysql.flavours import Flavour, flavour_of
+from app.engines.mysql.login import GuardedLogin, UnprovenServer
+from app.engines.tls import TlsPolicy
 
 CONNECT_SECONDS = 3
 STATEMENT_SECONDS = 60
@@ -26,18 +28,6 @@ IDLE_SECONDS = 60
 _QUIT = b"\x01\x00\x00\x00\x01"
 _KEPT_OCTETS = 64 * 1024
 """Of a packet that is thrown away: enough to tell a row from an error or an end."""
-
-
-def _opportunistic() -> ssl.SSLContext:
-    """Encrypts where the server can, and proves nothing about who it is: as PostgreSQL's `prefer` does."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    return context
-
-
-_OPPORTUNISTIC = _opportunistic()
-"""Making one takes longer than a login."""
 
 
 class _Cursor(aiomysql.Cursor):  # type: ignore[misc]  # the driver is untyped
@@ -52,37 +42,34 @@ class _StreamCursor(aiomysql.SSCursor):  # type: ignore[misc]  # the driver is u
         """No second query for the warnings of a first, which the driver would print: they may quote a statement."""
 
 
-class Connection(aiomysql.Connection):  # type: ignore[misc]  # the driver is untyped
-    """One statement an answer, TLS where the server has it, and every wait and every answer bounded."""
+class Connection(GuardedLogin):
+    """One statement an answer, TLS as the host's policy says, and every wait and every answer bounded."""
 
     _received = 0
     _discarding = False
 
-    def __init__(self, *, most_octets: int = MOST_OCTETS, **options: Any) -> None:
+    def __init__(self, policy: TlsPolicy, *, most_octets: int = MOST_OCTETS, **options: Any) -> None:
         """A statement's answer has `most_octets` at the most."""
         self.most_octets = most_octets
-        super().__init__(autocommit=True, charset="utf8mb4", cursorclass=_Cursor, ssl=_OPPORTUNISTIC, **options)
+        super().__init__(policy, autocommit=True, charset="utf8mb4", cursorclass=_Cursor, **options)
         # The driver switches it on and has no option for it: a value that escapes its quotes could then
         # begin a statement of its own.
         self.client_flag &= ~CLIENT.MULTI_STATEMENTS
 
     @classmethod
-    async def open(cls, **options: Any) -> "Connection":
-        connection = cls(**options)
+    async def open(cls, policy: TlsPolicy, **options: Any) -> "Connection":
+        connection = cls(policy, **options)
         # The driver's own timeout ends before the server's greeting.
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
                 await connection._connect()
+        except (AttributeError, LookupError, ValueError, struct.error) as error:
+            connection.close()
+            raise UnprovenServer("its login isn't the protocol's") from error
         except BaseException:
             connection.close()
             raise
         return connection
-
-    async def _get_server_information(self) -> None:
-        await super()._get_server_information()
-        if not self.server_capabilities & CLIENT.SSL:
-            self._ssl_context = None
-            self.client_flag &= ~CLIENT.SSL
 
     async def _execute_command(self, command: int, sql: str | bytes) -> None:
         self._received = 0
@@ -216,14 +203,7 @@ class Connections:
     async def tenant(self, name: str, password: str) -> AsyncIterator[Connection]:
         """The tenant itself in its own database. Raises `LoginRefused`."""
         with translated_login(self.host):
-            connection = await Connection.open(
-                host=self._address.host,
-                port=self._address.port,
-                user=name,
-                password=password,
-                db=name,
-                most_octets=TENANT_OCTETS,
-            )
+            connection = await self._open(user=name, password=password, db=name, most_octets=TENANT_OCTETS)
         with translated(self.host):
             try:
                 yield connection
@@ -234,26 +214,21 @@ class Connections:
         """An open session for statements that nobody vouches for; the caller ends it. Its values are octets, as they
         come. Raises `LoginRefused`."""
         with translated_login(self.host):
-            return await Connection.open(
-                host=self._address.host,
-                port=self._address.port,
-                user=user,
-                password=password,
-                db=database,
-                most_octets=TENANT_OCTETS,
-                use_unicode=False,
-                conv={},
+            return await self._open(
+                user=user, password=password, db=database, most_octets=TENANT_OCTETS, use_unicode=False, conv={}
             )
 
     async def _connect_admin(self) -> Connection:
-        return await Connection.open(
-            host=self._address.host,
-            port=self._address.port,
+        return await self._open(
             user=self._address.user,
             password=self._address.password,
             # A prepared XA branch holds its tables for ever, and the server's own limits are 86400 s and 50 s.
             init_command=(f"SET SESSION lock_wait_timeout = {LOCK_SECONDS}, innodb_lock_wait_timeout = {LOCK_SECONDS}"),
         )
+
+    async def _open(self, **options: Any) -> Connection:
+        address = self._address
+        return await Connection.open(address.tls, host=address.host, port=address.port, **options)
 
     def _reusable(self) -> Connection | None:
         while self._idle:

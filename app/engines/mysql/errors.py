@@ -7,6 +7,7 @@ import pymysql
 
 from app.engines.base import CredentialsRefused, EngineError, HostUnavailable, LoginRefused, TenantFull
 from app.engines.errors import shortened
+from app.engines.tls import tls_failure
 
 DUPLICATE_ROW = 1062
 SYNTAX_ERROR = 1064
@@ -28,6 +29,7 @@ _UNAVAILABLE = {
     "2003",  # nobody answers
     "2006",  # the connection is gone
     "2013",  # lost during a statement
+    "2061",  # it asks for what a server that isn't proven to be ours may not have
     "3032",  # offline mode
 }
 _REFUSED = {
@@ -54,7 +56,8 @@ def translated(host: str) -> Iterator[None]:
     except TimeoutError as error:
         raise HostUnavailable(f"{host} can't be reached: no answer in time") from error
     except OSError as error:
-        raise HostUnavailable(f"{host} can't be reached: {error.strerror or type(error).__name__}") from error
+        reason = tls_failure(error) or error.strerror or type(error).__name__
+        raise HostUnavailable(f"{host} can't be reached: {reason}") from error
 
 
 @contextmanager
@@ -89,6 +92,8 @@ def _from_driver(host: str, error: pymysql.MySQLError) -> EngineError:
         # Not from the server: the driver found its connection closed.
         return HostUnavailable(f"{host}: the connection was lost")
     code = str(number)
+    if error.__cause__ is not None and (failure := tls_failure(error.__cause__)) is not None:
+        return HostUnavailable(f"{host} can't be reached: {failure}", code=code)
     # The text of a syntax error quotes the statement, which may hold a password.
     message = "syntax error" if number == SYNTAX_ERROR else str(error.args[1] if len(error.args) > 1 else code)
     kind = HostUnavailable if code in _UNAVAILABLE else EngineError

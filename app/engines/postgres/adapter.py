@@ -81,7 +81,7 @@ class PostgresAdapter(EngineAdapter):
     async def harden_host(self) -> tuple[str, ...]:
         async with self._connections.admin() as connection:
             if await connection.fetchval("SELECT rolsuper FROM pg_roles WHERE rolname = current_user"):
-                await make_template(connection, self._connections.target())
+                await make_template(connection, self._connections.target(), self._connections.connect)
             return await host.harden(connection)
 
     async def create(self, tenant: Tenant, limits: EngineLimits) -> None:

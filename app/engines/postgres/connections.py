@@ -60,7 +60,7 @@ class Connections:
         self._address = address
         self._pool: Any = None
         self._opening = asyncio.Lock()
-        self._encryption = Encryption()
+        self.connect = Encryption(address.tls).connect
         self.host = f"{address.host}:{address.port}"
 
     async def close(self) -> None:
@@ -138,6 +138,7 @@ class Connections:
         async with self._opening:
             if self._pool is None:
                 self._pool = await asyncpg.create_pool(
+                    connect=self.connect,
                     **self.target(),
                     min_size=0,
                     max_size=POOL_SIZE,
@@ -148,7 +149,7 @@ class Connections:
             return self._pool
 
     async def _connect(self, **overrides: Any) -> Any:
-        return await self._encryption.connect(**{**self.target(), "connection_class": _Connection, **overrides})
+        return await self.connect(**{**self.target(), "connection_class": _Connection, **overrides})
 
     def target(self) -> dict[str, Any]:
         """What `asyncpg.connect` needs to come in as the administrator."""

@@ -1,60 +1,159 @@
-"""Connecting with TLS where the server has it, as libpq's `prefer` does, without asking anew each time.
+"""Connecting as the host's policy says, and never giving the password itself to a server that hasn't proven who it is.
 
-For every connection the driver makes a TLS context and asks the server, which is a third of what connecting costs us.
+The driver answers every request for authentication, that for the password in the clear too, and has no option against
+it (libpq's is `require_auth`). So what the server sends is read before the driver sees it.
 """
 
-import os
+import asyncio
 import ssl
-import time
+import struct
+from collections.abc import Callable
 from typing import Any, Literal
 
 import asyncpg
 
-_MODE = "PGSSLMODE"
-"""libpq's setting, which the driver obeys. Whoever sets it gets just that."""
-_UNENCRYPTED_SECONDS = 60.0
-"""How long a server counts as one without TLS, so that it is used soon after it was switched on."""
-_REFUSED = "28000"
-"""What pg_hba.conf has no line for, encrypted or not encrypted; a role that may not log in too."""
+from app.engines.tls import TlsMode, TlsPolicy
+
+_AUTHENTICATION = ord("R")
+_OK = 0
+# MD5, SASL, and the two that follow the latter: a proof of the password crosses, never the password.
+_HARMLESS = {_OK, 5, 10, 11, 12}
+_MOST_OCTETS = 65_536
+"""Of one message before the login's end."""
+_REFUSAL = "it asks for the password itself, over a connection that doesn't prove whose it is: verified TLS is needed"
 
 
 class Encryption:
-    """What the last connection to one server found."""
+    """The ways to one server under its policy."""
 
-    def __init__(self) -> None:
-        self._context: ssl.SSLContext | None = None
-        self._unencrypted_until = 0.0
+    def __init__(self, policy: TlsPolicy) -> None:
+        self._policy = policy
 
-    async def connect(self, **options: Any) -> Any:
+    async def connect(
+        self, dsn: str | None = None, *, loop: asyncio.AbstractEventLoop | None = None, **options: Any
+    ) -> Any:
         """`asyncpg.connect` with these options."""
-        known = self._known()
-        if known is not None:
-            try:
-                return await asyncpg.connect(ssl=known, **options)
-            except (asyncpg.InvalidAuthorizationSpecificationError, OSError) as error:
-                if not _is_about_encryption(error):
-                    raise
-        connection = await asyncpg.connect(**options)
-        self._remember(connection)
-        return connection
+        real = loop or asyncio.get_running_loop()
+        guarded: Any = real if self._policy.verified else _GuardedLoop(real)
+        return await asyncpg.connect(dsn, loop=guarded, ssl=self._ssl(), **options)
 
-    def _known(self) -> ssl.SSLContext | Literal[False] | None:
-        if self._context is None and time.monotonic() < self._unencrypted_until:
-            return False
-        return self._context
-
-    def _remember(self, connection: Any) -> None:
-        if os.environ.get(_MODE):
-            return
-        if connection._transport.get_extra_info("ssl_object") is None:
-            self._context, self._unencrypted_until = None, time.monotonic() + _UNENCRYPTED_SECONDS
-        else:
-            # With what the driver read from the environment: a client's certificate, versions.
-            self._context = connection._params.ssl
+    def _ssl(self) -> ssl.SSLContext | Literal[False, "prefer"]:
+        if self._policy.mode is TlsMode.PREFER:
+            return "prefer"
+        return self._policy.context or False
 
 
-def _is_about_encryption(error: Exception) -> bool:
-    """The driver says that the server refuses TLS with a plain `ConnectionError`."""
-    if isinstance(error, asyncpg.PostgresError):
-        return bool(error.sqlstate == _REFUSED)
-    return isinstance(error, ssl.SSLError) or type(error) is ConnectionError
+class _GuardedLoop:
+    """The running loop, with a guard before the protocol of each connection that it opens. The driver takes a loop as
+    an option; equal to the real one, it finds the current task as that does."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loop, name)
+
+    def __eq__(self, other: object) -> bool:
+        return other is self._loop or other is self
+
+    def __hash__(self) -> int:
+        return hash(self._loop)
+
+    async def create_connection(self, factory: Callable[[], Any], *address: Any, **options: Any) -> tuple[Any, Any]:
+        made: list[Any] = []
+
+        def guarded() -> LoginGuard:
+            made.append(factory())
+            return LoginGuard(made[-1])
+
+        guard: LoginGuard
+        transport, guard = await self._loop.create_connection(guarded, *address, **options)
+        return _GuardedTransport(transport, guarding=guard.reading), made[-1]
+
+    async def start_tls(self, transport: Any, protocol: Any, context: ssl.SSLContext, **options: Any) -> Any:
+        upgraded = await self._loop.start_tls(transport.real, protocol, context, **options)
+        return upgraded and _GuardedTransport(upgraded)
+
+
+class _GuardedTransport:
+    """A transport whose first protocol of the database is put behind a guard."""
+
+    def __init__(self, real: Any, *, guarding: bool = False) -> None:
+        self.real = real
+        self._guarding = guarding
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.real, name)
+
+    def set_protocol(self, protocol: Any) -> None:
+        if not self._guarding:
+            self._guarding = True
+            protocol = LoginGuard(protocol, self.real)
+        self.real.set_protocol(protocol)
+
+
+class LoginGuard(asyncio.Protocol):
+    """Passes a server's messages on until the login has succeeded, and stands aside then. A request for more than a
+    proof of the password is answered with the connection's end, and the driver sees an error of the protocol."""
+
+    def __init__(self, inner: Any, transport: Any = None) -> None:
+        self._inner = inner
+        self._transport = transport
+        self._pending = b""
+        # What asks for TLS reads a single octet, which is no message yet.
+        self.reading = isinstance(inner, asyncpg.protocol.Protocol)
+
+    def connection_made(self, transport: Any) -> None:
+        self._transport = transport
+        self._inner.connection_made(transport)
+
+    def data_received(self, data: bytes) -> None:
+        self._pending += data
+        while self.reading and (message := self._next()) is not None:
+            self._read(message)
+        if not self.reading and self._pending:
+            rest, self._pending = self._pending, b""
+            self._inner.data_received(rest)
+
+    def _next(self) -> bytes | None:
+        if len(self._pending) < 5:
+            return None
+        (length,) = struct.unpack_from("!L", self._pending, 1)
+        if length > _MOST_OCTETS:
+            self._refuse("it sent a message of the login that is too long")
+            return None
+        if len(self._pending) < 1 + length:
+            return None
+        message, self._pending = self._pending[: 1 + length], self._pending[1 + length :]
+        return message
+
+    def _read(self, message: bytes) -> None:
+        if message[0] == _AUTHENTICATION:
+            (method,) = struct.unpack_from("!L", message.ljust(9, b"\xff"), 5)
+            if method not in _HARMLESS:
+                self._refuse(_REFUSAL)
+                return
+            if method == _OK:
+                self.reading = False
+                self._transport.set_protocol(self._inner)
+        self._inner.data_received(message)
+
+    def _refuse(self, reason: str) -> None:
+        self._pending = b""
+        self._transport.abort()
+        # As the server itself would say it (PostgreSQL's documentation, section 53.8); 08P01 is protocol_violation.
+        fields = b"SFATAL\0C08P01\0M" + reason.encode() + b"\0\0"
+        self._inner.data_received(b"E" + struct.pack("!L", len(fields) + 4) + fields)
+
+    def eof_received(self) -> bool | None:
+        answer: bool | None = self._inner.eof_received()
+        return answer
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._inner.connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        self._inner.pause_writing()
+
+    def resume_writing(self) -> None:
+        self._inner.resume_writing()

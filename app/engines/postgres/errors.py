@@ -8,6 +8,7 @@ import asyncpg
 from app.engines.base import CredentialsRefused, EngineError, HostUnavailable, LoginRefused, TenantFull
 from app.engines.errors import shortened
 from app.engines.postgres.wire import too_large
+from app.engines.tls import tls_failure
 
 _UNAVAILABLE = {
     "53100",  # disk full
@@ -76,4 +77,8 @@ def _from_server(host: str, error: asyncpg.PostgresError) -> EngineError:
 def _reason(error: Exception) -> str:
     if isinstance(error, TimeoutError):
         return "no answer in time"
+    if (failure := tls_failure(error)) is not None:
+        return failure
+    if "rejected SSL upgrade" in str(error):  # the driver has no type for it
+        return "it offers no TLS, which this host's mode asks for"
     return (getattr(error, "strerror", None) or type(error).__name__).splitlines()[0]

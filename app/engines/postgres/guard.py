@@ -4,6 +4,7 @@ A server without the template serves too: then a tenant over its storage limit c
 from it, and is paused when it grows.
 """
 
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +32,11 @@ WHERE c.relkind = 'r' AND NOT c.relisshared AND n.nspname IN ('pg_catalog', 'inf
 """Rewritten, they have fewer pages, and a quarter of the files is gone: each is copied for every tenant."""
 
 
-async def make_template(superuser: Any, target: dict[str, Any]) -> None:
+async def make_template(
+    superuser: Any, target: dict[str, Any], connect: Callable[..., Awaitable[Any]] = asyncpg.connect
+) -> None:
     """Makes the template, or finishes one that an earlier call began. `superuser` is a connection outside any
-    transaction; `target` is what `asyncpg.connect` needs to reach the same server as the same user."""
+    transaction; `target` is what `connect` needs to reach the same server as the same user."""
     current = await superuser.fetchrow(_IS_CURRENT)
     if current is not None and current[0]:
         return
@@ -41,7 +44,7 @@ async def make_template(superuser: Any, target: dict[str, Any]) -> None:
         await superuser.execute(f"CREATE DATABASE {TEMPLATE} TEMPLATE template0 ENCODING 'UTF8'")
     await superuser.execute(f"ALTER DATABASE {TEMPLATE} IS_TEMPLATE false ALLOW_CONNECTIONS true")
     await superuser.execute(f"REVOKE ALL ON DATABASE {TEMPLATE} FROM PUBLIC")
-    inside = await asyncpg.connect(**{**target, "database": TEMPLATE})
+    inside = await connect(**{**target, "database": TEMPLATE})
     try:
         await inside.execute(SCRIPT.read_text())
         for row in await inside.fetch(_CATALOGS):

@@ -35,6 +35,9 @@ def write_role(name: str, password: str, *, exists: bool, temp_limit: bool) -> s
         f"CONNECTION LIMIT {READER_SESSIONS} "
         f"PASSWORD {literal(verifier(password, iterations=_ITERATIONS))}",
         f'GRANT CONNECT ON DATABASE "{name}" TO "{role}"',
+        # A membership that gives nothing: neither rights nor SET ROLE. It tells pg_hba.conf, by `samerole`, whose
+        # database this one may enter.
+        f'GRANT "{name}" TO "{role}" WITH INHERIT FALSE, SET FALSE',
     ]
     if temp_limit:
         statements.append(f'ALTER ROLE "{role}" SET temp_file_limit = {literal(TEMP_FILE_LIMIT)}')

@@ -11,7 +11,8 @@ from app.store.tables import columns
 class EngineHost(Table, tablename="engine_hosts", db=DB):
     """A server that holds tenant databases.
 
-    `host` and `port` are the public address, which tenants are told; `admin_sealed` is how the service gets in.
+    `host` and `port` are the public address, which tenants are told; `admin_sealed` is how the service gets in,
+    and `tls` and `tls_ca` what it asks of the server's certificate.
     `sick_until` keeps a host that failed out of placement for a while. A row with `removed_at` stands for a server that
     is no longer used: only destroyed databases name it, and nothing is left there that would let us in.
     """
@@ -24,6 +25,8 @@ class EngineHost(Table, tablename="engine_hosts", db=DB):
     host = Text()
     port = Integer()
     admin_sealed = Bytea(null=True, default=None)
+    tls = Text(default="prefer")
+    tls_ca = Text(null=True, default=None)
     capacity = Integer()
     connection_capacity = Integer()
     draining = Boolean(default=False)

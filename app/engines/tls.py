@@ -1,0 +1,72 @@
+"""How far a host's certificate is asked for: one policy for every connection that is opened to it."""
+
+import ssl
+from enum import Enum
+from functools import cached_property
+
+import msgspec
+
+
+class TlsMode(Enum):
+    """`prefer` is what hosts have that were registered before there was a choice: encrypted where the server offers it.
+    It can't be chosen."""
+
+    DISABLE = "disable"
+    PREFER = "prefer"
+    REQUIRE = "require"
+    VERIFY_FULL = "verify-full"
+
+
+class TlsPolicy(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    """`ca` is a PEM of the authorities that may have signed the server's certificate.
+
+    As in libpq (PostgreSQL's documentation, section 34.19.1): `require` checks the certificate's authority where a CA
+    is given, but not the host's name; `verify-full` checks both, against what this machine trusts unless a CA is given.
+    Nothing falls back to less than the policy asks for.
+    """
+
+    mode: TlsMode = TlsMode.REQUIRE
+    ca: str | None = None
+
+    @property
+    def verified(self) -> bool:
+        """Whether a connection proves whose the server is. Without it no password may cross it in the clear."""
+        return self.mode is TlsMode.VERIFY_FULL or (self.mode is TlsMode.REQUIRE and self.ca is not None)
+
+    @cached_property
+    def context(self) -> ssl.SSLContext | None:
+        """None for `disable`. Made once: that takes longer than a login. Raises `ValueError` for a CA that is no
+        PEM."""
+        if self.mode is TlsMode.DISABLE:
+            return None
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        context.check_hostname = self.mode is TlsMode.VERIFY_FULL
+        if not self.verified:
+            context.verify_mode = ssl.CERT_NONE
+        elif self.ca is None:
+            context.load_default_certs()
+        else:
+            _load(context, self.ca)
+        return context
+
+
+def _load(context: ssl.SSLContext, ca: str) -> None:
+    try:
+        context.load_verify_locations(cadata=ca)
+    except (ssl.SSLError, ValueError):
+        raise ValueError("the CA is not a PEM of certificates") from None
+    if not context.cert_store_stats()["x509"]:
+        raise ValueError("the CA holds no certificate")
+
+
+PLAIN = TlsPolicy(mode=TlsMode.DISABLE)
+
+
+def tls_failure(error: BaseException) -> str | None:
+    """What went wrong with TLS, for the operator; None for an error that is about something else."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate isn't accepted: {error.verify_message}"
+    if isinstance(error, ssl.SSLError):
+        return f"TLS failed: {error.reason or 'handshake'}"
+    return None
