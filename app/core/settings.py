@@ -88,7 +88,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     webhook_concurrency: int = 8
     """Attempts at once for one endpoint, in one worker."""
     webhook_probe_seconds: float = 5
-    """How long a receiver that hangs is first left alone; each time twice as long."""
+    """How long a receiver that hangs is first left alone; each time three times as long."""
     webhook_longest_probe_seconds: float = 300
     """How long at most."""
     webhook_secret_overlap_seconds: float = 86_400

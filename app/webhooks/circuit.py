@@ -40,12 +40,13 @@ class Circuit:
 
     async def note(self, endpoint: int, answer: Answer, *, probing: bool) -> None:
         """Keeps when the endpoint last took something and when it last didn't, and the state of its circuit. Within a
-        transaction it comes before what concerns a delivery: a revocation locks in that order."""
+        transaction it comes before what concerns a delivery: a revocation locks in that order. A probe that gets no
+        answer has failed, however quickly."""
         if answer.delivered:
             await fetch(_SUCCESS, endpoint, _FRESH_SECONDS)
         elif answer.code is not None:
             await fetch(_REFUSAL, endpoint)
-        elif answer.duration >= self._slow:
+        elif answer.duration >= self._slow or probing:
             await fetch(_SLOW_FAILURE, endpoint, probing, BREAKS_AT, self._pause, self._longest)
         else:
             await fetch("UPDATE webhook_endpoints SET last_failure_at = now() WHERE id = $1", endpoint)
@@ -72,7 +73,7 @@ UPDATE webhook_endpoints SET last_failure_at = now(),
        slow_failures = CASE WHEN slow_failures < $3 OR $2 THEN slow_failures + 1 ELSE slow_failures END,
        circuit_until = CASE WHEN slow_failures + 1 = $3 OR $2
            THEN now() + make_interval(secs => (0.8 + 0.4 * random())
-                                              * least($4 * 2 ^ least(greatest(slow_failures + 1 - $3, 0), 20), $5))
+                                              * least($4 * 3 ^ least(greatest(slow_failures + 1 - $3, 0), 20), $5))
            ELSE circuit_until END
 WHERE id = $1
 """

@@ -22,6 +22,7 @@ from tests.support.in_process import LoneApi, lone_api
 from tests.support.receiver import Receiver, answer, hang
 from tests.support.waiting import until
 from tests.support.webhooks import ALLOWED, emit, subscribed
+from workers.deliveries import WaitingDeliveries
 
 PENDING, DELIVERED, FAILED = DeliveryStatus.PENDING, DeliveryStatus.DELIVERED, DeliveryStatus.FAILED
 KEYS = "k1:" + "A" * 43 + "="
@@ -221,10 +222,19 @@ async def due() -> list[int]:
 
 
 async def test_a_burst_for_a_quick_receiver_goes_through(made: Made) -> None:
+    """What finds no room within a moment waits for its turn, which comes at once."""
     worker = made.attempts(webhook_concurrency=2)
     numbers = [made.delivery, *[await made.emitted() for _ in range(9)]]
-    outcomes = await asyncio.gather(*(worker.make_first(AttemptRef(delivery=one, round=0)) for one in numbers))
-    assert {one.status for one in outcomes} == {DELIVERED}
+    serving = asyncio.create_task(WaitingDeliveries(worker, Settings(webhook_concurrency=2)).serve())
+    await asyncio.gather(*(worker.make_first(AttemptRef(delivery=one, round=0)) for one in numbers))
+
+    async def delivered() -> bool:
+        return not await fetch("SELECT 1 FROM webhook_deliveries WHERE status <> 'delivered'")
+
+    await until(delivered)
+    serving.cancel()
+    await asyncio.gather(serving, return_exceptions=True)
+    assert len(made.receiving.received) == 10
 
 
 async def test_a_receiver_that_takes_its_time_holds_no_workflow(made: Made) -> None:
@@ -304,6 +314,15 @@ async def test_quick_failures_leave_the_circuit_alone(made: Made) -> None:
         await made.emitted()
         assert (await made.first()).spent == 1
     assert await state() == (0, False)
+
+
+async def test_a_probe_that_fails_quickly_mends_nothing(made: Made) -> None:
+    """Else what waits would be let go to a receiver that is not there, one after the other."""
+    await fetch("UPDATE webhook_endpoints SET url = 'https://127.0.0.1:1/'")
+    await broken(made, until="now()")
+    await made.emitted()
+    assert await made.next(0, probing=True)
+    assert await state() == (11, True)
 
 
 async def test_what_has_waited_for_longer_than_the_schedule_ends(made: Made) -> None:
