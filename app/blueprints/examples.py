@@ -12,7 +12,7 @@ from app.contracts.base import Engine
 
 EXAMPLE_BLUEPRINT_UUID = "c2a4d8f0-6b1e-4f7a-9d35-8e0b7a1c5f24"
 EXAMPLE_SQL = "CREATE TABLE {{table}} (id integer PRIMARY KEY, note varchar(200) NOT NULL);\n"
-EXAMPLE_VARIABLES: dict[str, Any] = {"table": {"type": "identifier", "default": "notes"}}
+EXAMPLE_VARIABLES: dict[str, Any] = {"table": {"type": "identifier", "required": True}}
 _MADE_AT = datetime(2026, 11, 20, 8, 0, tzinfo=UTC)
 
 EXAMPLE_BLUEPRINT = BlueprintView(

@@ -17,13 +17,27 @@ def reference(kind: Any) -> dict[str, str]:
 
 def components(bodies: Iterable[Any], answers: Iterable[Any]) -> dict[str, Any]:
     """The components of these structs and of all within them. In what we answer every field is there, whether it has
-    a default or not, but for those that may be unset."""
+    a default or not, but for those that may be unset. What a body's field is when it is left out, its description says:
+    of a field with a `default` some generators demand that it is sent."""
     bodies, answers = list(bodies), list(answers)
     _, found = msgspec.json.schema_components([*bodies, *answers], ref_template=_PREFIX + "{name}")
     for struct in _structs(answers):
         component = found[reference(struct.cls)["$ref"].removeprefix(_PREFIX)]
         component["required"] = [field.encode_name for field in struct.fields if not _may_be_unset(field)]
+    sent = {reference(struct.cls)["$ref"].removeprefix(_PREFIX) for struct in _structs(bodies)}
+    for name, component in found.items():
+        for field in component.get("properties", {}).values():
+            _describe_default(field, sent=name in sent)
     return {name: _tidy(schema) for name, schema in sorted(found.items())}
+
+
+def _describe_default(field: dict[str, Any], *, sent: bool) -> None:
+    if "default" not in field:
+        return
+    default = field.pop("default")
+    if sent and default is not None:
+        told = f"`{default if isinstance(default, str) else msgspec.json.encode(default).decode()}` unless given."
+        field["description"] = " ".join(part for part in (field.get("description"), told) if part)
 
 
 def _structs(types: Iterable[Any]) -> list[inspect.StructType]:
@@ -50,9 +64,11 @@ def _may_be_unset(field: inspect.Field) -> bool:
 
 
 def _tidy(schema: Any) -> Any:
-    """Patterns with the anchors of JSON Schema's dialect (ECMA-262) in place of Python's."""
+    """Patterns with the anchors of JSON Schema's dialect (ECMA-262) in place of Python's, and objects of any fields
+    that say so: some generators take one that says nothing for one without fields."""
     if isinstance(schema, dict):
-        return {
+        anything = {"additionalProperties": True} if schema == {"type": "object"} else {}
+        return anything | {
             key: value.replace(r"\A", "^").replace(r"\Z", "$") if key == "pattern" else _tidy(value)
             for key, value in schema.items()
         }

@@ -19,7 +19,7 @@ from app.events.types import EventType
 from app.http.answers import HEADERS, answers, error_examples, refusals, share_refusals
 from app.http.json_schemas import components, reference
 from app.web.envelope import ErrorAnswer
-from app.web.guards import IDEMPOTENCY_HEADER, IDEMPOTENCY_KEY_PATTERN
+from app.web.guards import IDEMPOTENCY_HEADER, IDEMPOTENCY_KEY_PATTERN, query_parameters
 from app.web.operation import OPT, Operation
 from app.webhooks.examples import EXAMPLE_ENDPOINT
 from app.webhooks.schemas import EndpointView
@@ -31,6 +31,8 @@ _EVERY = (
     errors.IpNotAllowed,
     errors.RateLimitExceeded,
     errors.MonthlyQuotaExceeded,
+    # A query parameter that the operation doesn't have.
+    errors.InvalidField,
     errors.InternalError,
     errors.ServiceUnavailable,
 )
@@ -138,7 +140,7 @@ def _parameters(path: str, handler: HTTPRouteHandler, declared: Operation) -> It
     for name in re.findall(r"{(\w+)}", path):
         schema = {"type": "string", "format": "uuid"} if name == "uuid" else {"type": "integer", "minimum": 1}
         yield {"name": name, "in": "path", "required": True, "schema": schema} | _example(name)
-    for field, parameter in _query_parameters(handler):
+    for field, parameter in query_parameters(handler):
         schema = _query_schema(field, parameter)
         yield {
             "name": parameter.name,
@@ -151,10 +153,9 @@ def _parameters(path: str, handler: HTTPRouteHandler, declared: Operation) -> It
             "name": IDEMPOTENCY_HEADER,
             "in": "header",
             "required": True,
+            # No example: a page to try it out would send it with every change.
             "description": "A fresh uuid for each change; the same again to retry one.",
-            # The second takes in the first, which says what serves best.
-            "schema": {"type": "string", "anyOf": [{"format": "uuid"}, {"pattern": IDEMPOTENCY_KEY_PATTERN}]},
-            "example": "5d3f6a52-9f6e-4a51-8a3e-2f1c3b8f9d10",
+            "schema": {"type": "string", "pattern": IDEMPOTENCY_KEY_PATTERN},
         }
 
 
@@ -165,11 +166,6 @@ def _example(name: str | None) -> dict[str, Any]:
 def _query_example(name: str | None, schema: dict[str, Any]) -> dict[str, Any]:
     """None for a cursor that is a number: nobody has one that was never given out."""
     return {} if name == "starting_after" and schema["type"] == "integer" else _example(name)
-
-
-def _query_parameters(handler: HTTPRouteHandler) -> list[tuple[FieldDefinition, QueryParameter]]:
-    fields = handler.parsed_fn_signature.parameters.values()
-    return [(field, field.kwarg_definition) for field in fields if isinstance(field.kwarg_definition, QueryParameter)]
 
 
 def _query_schema(field: FieldDefinition, parameter: QueryParameter) -> dict[str, Any]:
@@ -189,7 +185,6 @@ def _errors(path: str, declared: Operation, handler: HTTPRouteHandler) -> Sequen
         *_EVERY,
         *((errors.InsufficientScope,) if declared.scopes else ()),
         *((errors.NotFound,) if "{" in path else ()),
-        *((errors.InvalidField,) if _query_parameters(handler) else ()),
         *(_WITH_BODY if declared.body is not None else ()),
         *(_IDEMPOTENT if declared.idempotent else ()),
         *declared.errors,

@@ -1,4 +1,4 @@
-"""What a route demands before its body is read: a scope, and an idempotency key."""
+"""What a route demands before its body is read: a scope, an idempotency key, and query parameters that it has."""
 
 import re
 from collections.abc import Awaitable, Callable, Sequence
@@ -6,6 +6,9 @@ from typing import Any
 
 from litestar import Request
 from litestar.connection import ASGIConnection
+from litestar.handlers import HTTPRouteHandler
+from litestar.params import QueryParameter
+from litestar.typing import FieldDefinition
 
 from app.auth.scopes import Scope, grants
 from app.core.errors import InsufficientScope, InvalidField, MissingRequiredField
@@ -16,7 +19,8 @@ IDEMPOTENCY_KEY_PATTERN = r"^[!-~]([ -~]{0,253}[!-~])?$"
 
 
 def demands(scopes: Sequence[Scope], *, needs_key: bool) -> Callable[[Request[Any, Any, Any]], Awaitable[None]]:
-    """The key needs all of these scopes, and the request perhaps an Idempotency-Key.
+    """The key needs all of these scopes, and the request perhaps an Idempotency-Key, and no query parameter that the
+    operation doesn't have: one that is misspelt would be ignored in silence.
 
     To be called before a request is handled, not as one of Litestar's guards: for each of those it copies the whole
     route. Asynchronous though it waits for nothing: what is synchronous would run in a thread.
@@ -28,6 +32,8 @@ def demands(scopes: Sequence[Scope], *, needs_key: bool) -> Callable[[Request[An
                 raise InsufficientScope(scope.value)
         if needs_key:
             _check_idempotency_key(request)
+        if request.scope["query_string"]:
+            _check_query(request)
 
     return check
 
@@ -40,6 +46,19 @@ def _check_idempotency_key(connection: ASGIConnection[Any, Any, Any, Any]) -> No
         raise MissingRequiredField(IDEMPOTENCY_HEADER)
     if not re.fullmatch(IDEMPOTENCY_KEY_PATTERN, key):
         raise InvalidField(IDEMPOTENCY_HEADER, "An idempotency key has 1 to 255 printable ASCII characters.")
+
+
+def _check_query(request: Request[Any, Any, Any]) -> None:
+    known = {parameter.name for _, parameter in query_parameters(request.route_handler)}
+    unknown = next((name for name in request.query_params if name not in known), None)
+    if unknown is not None:
+        raise InvalidField(unknown, f"There is no query parameter {unknown}.")
+
+
+def query_parameters(handler: HTTPRouteHandler) -> list[tuple[FieldDefinition, QueryParameter]]:
+    """Those that a route reads, each with the parameter of its function."""
+    fields = handler.parsed_fn_signature.parameters.values()
+    return [(field, field.kwarg_definition) for field in fields if isinstance(field.kwarg_definition, QueryParameter)]
 
 
 def idempotency_key(connection: ASGIConnection[Any, Any, Any, Any]) -> str:

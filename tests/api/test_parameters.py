@@ -4,8 +4,13 @@ from uuid import uuid4
 
 import pytest
 
+from app.http.app import describe
 from tests.support.answers import body_of, error_of, field_of
 from tests.support.client import Caller
+
+OPERATIONS = [
+    (method.upper(), path.removeprefix("/api/v1")) for path, item in describe()["paths"].items() for method in item
+]
 
 
 @pytest.mark.parametrize("timeout", ["0", "121", "-1", "1.5", "abc", "", " ", "1_0", "true", "9" * 30])
@@ -47,3 +52,17 @@ async def test_a_malformed_identifier_names_nothing(asking: Caller, uuid: str) -
     error_of(await asking.patch(f"/databases/{uuid}", {"name": "a"}), 404, "not_found")
     error_of(await asking.patch(f"/databases/{uuid}/quotas", {}), 404, "not_found")
     error_of(await asking.delete(f"/databases/{uuid}"), 404, "not_found")
+
+
+@pytest.mark.parametrize(("method", "path"), OPERATIONS)
+@pytest.mark.parametrize("query", [{"limits": "5"}, {"Limit": "5"}, {"wait ": ""}, {"idempotency_key\n": "x"}])
+async def test_a_parameter_that_the_operation_does_not_have(
+    asking: Caller, method: str, path: str, query: dict[str, str]
+) -> None:
+    path = path.format(uuid=uuid4(), id=1, delivery_id=1)
+    answer = await asking.request(method, path, key=str(uuid4()), params=query, content="{}")
+    assert field_of(answer) == next(iter(query))
+
+
+async def test_a_known_parameter_beside_an_unknown_one(asking: Caller) -> None:
+    assert field_of(await asking.get("/databases", params={"limit": "0", "starting_before": "x"})) == "starting_before"
