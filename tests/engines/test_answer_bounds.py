@@ -63,6 +63,16 @@ async def test_a_row_of_hundreds_of_megabytes(host: EngineHost) -> None:
     assert after == {"rows": 1, "truncated": False}
 
 
+async def test_rows_that_are_too_much_together_are_cut_off(host: EngineHost) -> None:
+    """1,000 rows of half a megabyte: those that have room are an answer."""
+    numbers = "WITH RECURSIVE s AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM s WHERE n < 1000)"
+    async with tenants(host) as [tenant]:
+        await host.adapter.make_reader(tenant, PASSWORD)
+        [found] = await outcomes(host, tenant, ["read", f"{numbers} SELECT n, repeat('x', 500000) AS x FROM s"])
+    assert found["truncated"]
+    assert found["rows"] == bounded_process.LIMITS.octets // 500_000
+
+
 async def test_a_script_that_answers_with_hundreds_of_megabytes(host: EngineHost) -> None:
     """Rows are nobody's, and are thrown away before they are whole. What comes after them takes effect."""
     async with tenants(host) as [tenant]:

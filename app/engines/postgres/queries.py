@@ -22,7 +22,9 @@ from app.engines.querying import (
     distinct,
 )
 
-_BATCH = 200
+_FIRST_BATCH = 16
+_MOST_BATCH = 200
+"""Rows that are asked for at once. What the first ones take says how many may come together."""
 _MARGIN_SECONDS = 5.0
 """How much longer than the server's own limit we wait for it to take effect."""
 
@@ -87,10 +89,13 @@ class PostgresReadSession(ReadSession):
         decoders = [values.decoder(attribute.type) for attribute in attributes]
         columns = [ResultColumn(name, attribute.type.name) for name, attribute in zip(names, attributes, strict=True)]
         kept = _Kept(names, decoders, self._limits)
-        async for record in statement.cursor(prefetch=_BATCH):
-            kept.add(record)
-            if kept.truncated:
+        cursor, batch = await statement.cursor(), _FIRST_BATCH
+        while not kept.truncated:
+            records = await cursor.fetch(batch)
+            kept.add(records)
+            if len(records) < batch:
                 break
+            batch = kept.next_batch()
         return RowsRead(columns=columns, rows=kept.rows, truncated=kept.truncated)
 
 
@@ -105,7 +110,19 @@ class _Kept:
         self.rows: list[dict[str, Any]] = []
         self.truncated = False
 
-    def add(self, record: Any) -> None:
+    def add(self, records: Sequence[Any]) -> None:
+        """As many of them as the limits allow. Raises `QueryFailed` when not even the first row is among those."""
+        for record in records:
+            if self.truncated:
+                break
+            self._add_one(record)
+
+    def next_batch(self) -> int:
+        """How many more rows have room, if they are like those that came."""
+        average = self._octets // len(self.rows) + 1
+        return max(1, min(_MOST_BATCH, (self._limits.octets - self._octets) // average + 1))
+
+    def _add_one(self, record: Any) -> None:
         row = {
             name: None if value is None else decode(value)
             for name, decode, value in zip(self._names, self._decoders, record, strict=True)
