@@ -16,6 +16,9 @@ from app.contracts.reconcile import (
 from workflows import policies
 from workflows.engine_steps import reason
 
+_TOLD = 100
+"""Sentences of each kind in the result."""
+
 
 @workflow.defn(name="Reconcile")
 class ReconcileWorkflow(Reconcile):
@@ -34,7 +37,13 @@ class ReconcileWorkflow(Reconcile):
             for rule in sorted(found):
                 counts[rule] = counts.get(rule, 0) + found[rule]
         self._tell("Done.")
-        return ReconcileOutcome(findings=counts, deeds=len(self._done), not_looked_at=self._not_looked_at)
+        return ReconcileOutcome(
+            findings=counts,
+            deeds=len(self._done),
+            told=self._found[:_TOLD],
+            done=self._done[:_TOLD],
+            not_looked_at=self._not_looked_at,
+        )
 
     async def _hosts(self) -> list[HostRef]:
         try:

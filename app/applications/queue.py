@@ -26,7 +26,7 @@ async def start_next(database_id: int, *, relayed: bool = False) -> WorkflowStar
     assert record.team_id is not None, "nothing is applied to a database that is nobody's"
     return await request_start(
         ApplyBlueprint,
-        apply_workflow_id(record.id),
+        apply_workflow_id(record.id, dry_run=record.is_dry_run),
         ApplyBlueprintInput(
             database=record.database,
             engine=record.engine,
@@ -35,7 +35,7 @@ async def start_next(database_id: int, *, relayed: bool = False) -> WorkflowStar
             application=record.id,
         ),
         priority=INTERACTIVE,
-        summary=f"Blueprint application {record.id} to {record.engine.value} database {record.database}",
+        purpose=f"{'Dry run' if record.is_dry_run else 'Application'} {record.id} of a blueprint: ",
         relayed=relayed,
     )
 

@@ -8,7 +8,7 @@ import rich_click as click
 from app.cli.output import shown
 from app.cli.running import secret_box, settings, store
 from app.core.ids import find_uuid
-from app.inventory.databases import names_of
+from app.databases.names import names_of
 from app.reconcile import service
 from app.reconcile.report import Report, Violation
 from app.reconcile.schedules import check_schedules_at

@@ -7,7 +7,7 @@ from app.cli.parameters import POSITIVE
 from app.cli.running import settings, store
 from app.cli.tables import Rows
 from app.core.temporal import connect
-from app.inventory.databases import names_of
+from app.databases.names import names_of
 from app.inventory.workflows import OpenWorkflow, WorkflowState, list_open
 
 _SHOWN = 100

@@ -48,8 +48,9 @@ def limits_workflow_id(database: UUID, revision: int) -> str:
     return f"apply-limits/{database}/{revision}"
 
 
-def apply_workflow_id(application: int) -> str:
-    return f"apply-blueprint/{application}"
+def apply_workflow_id(application: int, *, dry_run: bool) -> str:
+    """A dry run can be told in Temporal's list, which shows little but the id."""
+    return f"apply-blueprint/{application}" + ("/dry-run" if dry_run else "")
 
 
 def access_workflow_id(database: UUID, revision: int) -> str:

@@ -31,6 +31,10 @@ class ReconcileOutcome(Contract, frozen=True, kw_only=True):
 
     findings: dict[str, int]
     deeds: int
+    told: list[str]
+    """The first findings in words, with the names of the databases that they are about."""
+    done: list[str]
+    """The same of what was put right, or couldn't be."""
     not_looked_at: list[str]
     """The addresses of hosts that no step came to an end on."""
 

@@ -42,6 +42,9 @@ INTERACTIVE, NORMAL, UPKEEP = 1, 3, 5
 UPKEEP_FAIRNESS = "upkeep"
 """The fairness key of what no team has asked for."""
 
+_NO_MARKUP = "[^[:alnum:] ._-]"
+"""What names lose in summaries. The Temporal UI renders these, and a name is whatever its team calls it; Temporal takes
+400 octets of each."""
 HEAD_START_SECONDS = 2.0
 """How long the relay leaves a fresh row to the process that wrote it."""
 _BACKOFF_LIMIT_SECONDS = 3.0
@@ -83,23 +86,30 @@ async def request_start(
     *,
     priority: int,
     summary: str | None = None,
+    purpose: str = "",
     relayed: bool = False,
     head_start: float = HEAD_START_SECONDS,
     signal: str | None = None,
 ) -> WorkflowStart:
     """Writes the promise. Call it inside the transaction of the change; after the commit give the result to
-    `start`. `workflow` is the interface class; `summary` tells it from others of its kind, and for a workflow about one
-    database is made of its input. `relayed` leaves the start to the relay from the beginning; otherwise the relay lets
-    `head_start` seconds pass. With a `signal` a workflow that is under way already gets that; one that has ended is
-    left in peace."""
+    `start`. `workflow` is the interface class; `summary` tells it from others of its kind. A workflow about one
+    database needs none: then it is the `purpose`, and what the database and its team are called now. `relayed` leaves
+    the start to the relay from the beginning; otherwise the relay lets `head_start` seconds pass. With a `signal` a
+    workflow that is under way already gets that; one that has ended is left in peace."""
     body = _input(request)
-    summary = summary or _summary(msgspec.json.decode(body, type=_Subject))
+    subject = msgspec.json.decode(body, type=_Subject)
     name = workflow.__temporal_workflow_definition.name
     rows = await fetch(
         """
         INSERT INTO workflow_starts (workflow, workflow_id, input, priority, summary, next_attempt_at, signal)
-        VALUES ($1, $2, $3::jsonb, $4, $5, now() + make_interval(secs => $6), $7)
-        ON CONFLICT (workflow_id) WHERE signal IS NULL DO UPDATE SET workflow_id = excluded.workflow_id RETURNING id
+        VALUES ($1, $2, $3::jsonb, $4, coalesce($5, $8 || (
+            SELECT d.engine || ' database "' || left(regexp_replace(d.name, $10, '?', 'g'), 30) || '", '
+                   || coalesce('team "' || left(regexp_replace(t.name, $10, '?', 'g'), 30) || '"', 'no team')
+                   || ', ' || d.uuid
+            FROM databases d LEFT JOIN teams t ON t.id = d.team_id WHERE d.uuid = $9::uuid
+        ), $8 || $11), now() + make_interval(secs => $6), $7)
+        ON CONFLICT (workflow_id) WHERE signal IS NULL DO UPDATE SET workflow_id = excluded.workflow_id
+        RETURNING id, summary
         """,
         name,
         workflow_id,
@@ -108,6 +118,10 @@ async def request_start(
         summary,
         0.0 if relayed else head_start,
         signal,
+        purpose,
+        subject.database,
+        _NO_MARKUP,
+        _summary(subject),
     )
     return WorkflowStart(
         id=rows[0]["id"],
@@ -115,7 +129,7 @@ async def request_start(
         workflow_id=workflow_id,
         input=body,
         priority=priority,
-        summary=summary,
+        summary=rows[0]["summary"],
         signal=signal,
     )
 

@@ -206,16 +206,6 @@ async def resolve(reference: str, *, deleted: bool | None = False) -> UUID:
     return uuid
 
 
-async def names_of(databases: list[UUID]) -> dict[UUID, tuple[str, str | None]]:
-    """By uuid: the database's name, and its team's. What is not in our records is left out."""
-    rows = await fetch(
-        "SELECT d.uuid, d.name, t.name AS team FROM databases d LEFT JOIN teams t ON t.id = d.team_id"
-        " WHERE d.uuid = any($1::uuid[])",
-        databases,
-    )
-    return {row["uuid"]: (row["name"], row["team"]) for row in rows}
-
-
 def _values(filters: Filters) -> tuple[Any, ...]:
     return (
         filters.pooled,

@@ -59,25 +59,26 @@ class _Stuck(msgspec.Struct, frozen=True, kw_only=True):
     access_revision: int
     application: int | None
     """The one whose turn it is, for the workflow that applies it."""
+    is_dry_run: bool
 
 
 _STUCK = """
 WITH stuck AS (
-    SELECT 'ProvisionDatabase' AS workflow, id, NULL::bigint AS application FROM databases
+    SELECT 'ProvisionDatabase' AS workflow, id, NULL::bigint AS application, false AS is_dry_run FROM databases
     WHERE status = 'provisioning' AND created_at < now() - $1::interval
     UNION ALL
-    SELECT 'DeleteDatabase', id, NULL FROM databases
+    SELECT 'DeleteDatabase', id, NULL, false FROM databases
     WHERE status = 'deleted' AND destroyed_at IS NULL AND deleted_at < now() - $1::interval
       AND (remote_since IS NOT NULL AND revoked_at IS NULL OR destroy_at < now() - $1::interval)
     UNION ALL
-    SELECT 'ApplyLimits', id, NULL FROM databases
+    SELECT 'ApplyLimits', id, NULL, false FROM databases
     WHERE status IN ('active', 'paused') AND limits_applied < limits_revision AND updated_at < now() - $1::interval
     UNION ALL
-    SELECT 'ApplyAccess', id, NULL FROM databases
+    SELECT 'ApplyAccess', id, NULL, false FROM databases
     WHERE status IN ('active', 'paused') AND access_applied < access_revision
       AND access_changed_at < now() - $1::interval
     UNION ALL
-    SELECT 'ApplyBlueprint', a.database_id, a.id
+    SELECT 'ApplyBlueprint', a.database_id, a.id, a.is_dry_run
     FROM blueprint_applications a JOIN databases d ON d.id = a.database_id
     WHERE a.completed_at IS NULL AND d.status <> 'provisioning'
       AND greatest(a.created_at, a.started_at, d.provisioned_at) < now() - $1::interval
@@ -85,7 +86,7 @@ WITH stuck AS (
                       WHERE first.database_id = a.database_id AND first.completed_at IS NULL AND first.id < a.id)
 )
 SELECT s.workflow, d.id, d.uuid, d.engine, d.region, d.team_id, d.host_id, h.host || ':' || h.port AS address,
-       d.engine_name, d.limits_revision, d.access_revision, s.application
+       d.engine_name, d.limits_revision, d.access_revision, s.application, s.is_dry_run
 FROM stuck s JOIN databases d ON d.id = s.id JOIN engine_hosts h ON h.id = d.host_id
 WHERE (d.id, s.workflow) > ($3, $4) AND NOT EXISTS (
     SELECT FROM workflow_starts p WHERE p.workflow = s.workflow AND p.input ->> 'database' = d.uuid::text
@@ -156,7 +157,7 @@ def _wanted(stuck: _Stuck) -> tuple[Any, str, DatabaseWorkflowInput]:
         case "ApplyBlueprint":
             assert stuck.application is not None, "it applies one"
             applying = ApplyBlueprintInput(**about, application=stuck.application)
-            return ApplyBlueprint, apply_workflow_id(stuck.application), applying
+            return ApplyBlueprint, apply_workflow_id(stuck.application, dry_run=stuck.is_dry_run), applying
         case "ApplyLimits":
             revision = stuck.limits_revision
             return ApplyLimits, limits_workflow_id(uuid, revision), ApplyLimitsInput(**about, revision=revision)

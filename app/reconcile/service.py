@@ -3,11 +3,14 @@
 from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
+from uuid import UUID
 
 from temporalio.client import Client
 
 from app.contracts.reconcile import HostRef, Reconciled
+from app.core.ids import find_uuid
 from app.core.secrets import SecretBox
+from app.databases.names import names_of, without_markup
 from app.engines.base import EngineError
 from app.hosts.adapters import Adapters
 from app.reconcile import findings, orphans
@@ -49,7 +52,7 @@ async def reconcile_records(client: Client) -> Reconciled:
     more."""
     violations = [*await check_records(PATIENCE), *await check_schedules(client)]
     await findings.write(None, violations, {})
-    return _told(violations, [*await revive(client), *await revive_deliveries(client)])
+    return await _told(violations, [*await revive(client), *await revive_deliveries(client)])
 
 
 async def reconcile_host(box: SecretBox, adapters: Adapters, ref: HostRef, orphan_age: timedelta | None) -> Reconciled:
@@ -64,7 +67,7 @@ async def reconcile_host(box: SecretBox, adapters: Adapters, ref: HostRef, orpha
     except EngineError as error:
         violation = unreachable(host, error)
         await findings.write(host.id, [violation], {}, complete=False)
-        return _told([violation], [])
+        return await _told([violation], [])
     refusals = await try_logins(box, adapter, trying)
     logins = [refusal.violation for refusal in refusals]
     violations, _ = _without_notes([fault.violation for fault in seen.faults])
@@ -75,7 +78,7 @@ async def reconcile_host(box: SecretBox, adapters: Adapters, ref: HostRef, orpha
         *await mend(seen, adapter, orphan_age),
         *await restore_credentials(box, adapter, trying, refusals),
     ]
-    return _told([*told, *logins], deeds, notes)
+    return await _told([*told, *logins], deeds, notes)
 
 
 def _without_notes(found: Sequence[Violation]) -> tuple[list[Violation], list[Violation]]:
@@ -83,9 +86,25 @@ def _without_notes(found: Sequence[Violation]) -> tuple[list[Violation], list[Vi
     return [one for one in found if one.rule != FOREIGN], [one for one in found if one.rule == FOREIGN]
 
 
-def _told(violations: Sequence[Violation], deeds: list[str], notes: Sequence[Violation] = ()) -> Reconciled:
+async def _told(violations: Sequence[Violation], deeds: list[str], notes: Sequence[Violation] = ()) -> Reconciled:
+    told = [f"{one.rule}: {one.subject} {one.detail}" for one in [*violations, *notes][:_TOLD]]
     return Reconciled(
         findings=dict(Counter(violation.rule for violation in violations)),
-        told=[f"{one.rule}: {one.subject} {one.detail}" for one in [*violations, *notes][:_TOLD]],
-        deeds=deeds[:_TOLD],
+        told=await _with_names(told),
+        deeds=await _with_names(deeds[:_TOLD]),
     )
+
+
+async def _with_names(sentences: list[str]) -> list[str]:
+    """What a database and its team are called, after the uuid that a sentence has."""
+    uuids = [find_uuid(sentence) for sentence in sentences]
+    names = await names_of([uuid for uuid in uuids if uuid is not None])
+
+    def named(sentence: str, uuid: UUID | None) -> str:
+        if uuid is None or uuid not in names:
+            return sentence
+        name, team = names[uuid]
+        owner = f'team "{without_markup(team)}"' if team is not None else "no team"
+        return sentence.replace(str(uuid), f'{uuid} ("{without_markup(name)}", {owner})', 1)
+
+    return [named(sentence, uuid) for sentence, uuid in zip(sentences, uuids, strict=True)]

@@ -79,7 +79,7 @@ async def test_a_workflow_that_an_operator_cancels(service: RunningService, call
     application = await ask(caller, database, SLOW[engine], wait=False)
     await running_statement(caller, application, 2)
     client = await connect(service.temporal.address, "default")
-    await client.get_workflow_handle(apply_workflow_id(application["id"])).cancel()
+    await client.get_workflow_handle(apply_workflow_id(application["id"], dry_run=False)).cancel()
     after = await ended(caller, application)
     assert after["status"] == "failed"
     assert await tables(database) == ([] if engine == "postgres" else ["a"])

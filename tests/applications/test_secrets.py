@@ -35,7 +35,7 @@ async def test_a_secret_value(service: RunningService, caller: Caller, engine: s
     assert "***" in failed["error"]["message"]
     assert "***" in failed["sql"]
     client = await connect(service.temporal.address, "default")
-    history = await client.get_workflow_handle(apply_workflow_id(after["id"])).fetch_history()
+    history = await client.get_workflow_handle(apply_workflow_id(after["id"], dry_run=False)).fetch_history()
     async with store(service.control_dsn):
         ours = [
             str(dict(row))

@@ -35,11 +35,12 @@ async def test_a_scheduled_run_finds_and_tells(bench: Bench) -> None:
             page = await scrape(http, f"http://{LOOPBACK}:{bench.running.worker.port}/metrics")
         assert page.value("headwater_findings", rule="orphan_on_host") >= 1
         description = await client.get_schedule_handle("reconcile").describe()
-        run = description.info.recent_actions[0].action
+        run = description.info.recent_actions[-1].action
         assert isinstance(run, ScheduleActionExecutionStartWorkflow)
         handle = client.get_workflow_handle(run.workflow_id, result_type=ReconcileOutcome)
         outcome: ReconcileOutcome = await handle.result()
         assert "our own records" not in outcome.not_looked_at
+        assert any(stray.name in sentence for sentence in outcome.told)
     finally:
         await adapter.destroy(stray)
 
