@@ -20,7 +20,7 @@ from temporalio.service import RPCError
 
 from app.core.leaving import run_and_leave
 from app.core.settings import InvalidSettings, Settings
-from app.core.temporal import connect
+from app.core.temporal import connect_as_set
 
 _FRESH = timedelta(seconds=90)
 """A poll that finds no work is held open for a minute, and only then followed by the next."""
@@ -44,7 +44,7 @@ def main() -> int:
 
 async def _unserved(settings: Settings, queues: Sequence[str]) -> list[str]:
     async with asyncio.timeout(_TIMEOUT_SECONDS):
-        client = await connect(settings.temporal_address, settings.temporal_namespace)
+        client = await connect_as_set(settings)
         return [queue for queue in queues if not await _is_polled(client, queue)]
 
 

@@ -16,7 +16,7 @@ from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxR
 from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, engine_region
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
-from app.core.temporal import connect
+from app.core.temporal import connect_as_set
 from app.egress.sender import Sender
 from app.hosts.adapters import Adapters
 from app.store.migrate import migrate
@@ -120,7 +120,7 @@ def activity_methods(implementation: object) -> list[Callable[..., Any]]:
 async def _connected_client(settings: Settings, runtime: Runtime | None) -> Client:
     while True:
         try:
-            return await connect(settings.temporal_address, settings.temporal_namespace, runtime=runtime)
+            return await connect_as_set(settings, runtime=runtime)
         except (RuntimeError, RPCError) as fault:
             log.warning("waiting_for_temporal", address=settings.temporal_address, reason=str(fault))
             await asyncio.sleep(_CONNECT_RETRY_SECONDS)

@@ -19,7 +19,7 @@ from app.reconcile.schedules import check_schedules_at
 async def check() -> Report:
     """Compare our records with themselves, the hosts and Temporal. Changes nothing; exits with 1 on a violation."""
     box, known = secret_box(), settings()
-    schedules = await check_schedules_at(known.temporal_address, known.temporal_namespace)
+    schedules = await check_schedules_at(known)
     async with store():
         report = await service.check(box, known.orphan_age, schedules)
         return await _named(report)

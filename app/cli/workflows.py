@@ -6,7 +6,7 @@ from app.cli.output import shown
 from app.cli.parameters import POSITIVE
 from app.cli.running import settings, store
 from app.cli.tables import Rows
-from app.core.temporal import connect
+from app.core.temporal import connect_as_set
 from app.databases.names import names_of
 from app.inventory.workflows import OpenWorkflow, WorkflowState, list_open
 
@@ -25,7 +25,7 @@ def workflows() -> None:
 async def open_workflows(state: str | None, limit: int) -> Rows:
     """Show the workflows that have not ended, stuck ones first."""
     known = settings()
-    client = await connect(known.temporal_address, known.temporal_namespace)
+    client = await connect_as_set(known)
     found = [one for one in await list_open(client) if state in (None, one.state.value)]
     await _name(found)
     stuck = sum(one.state is WorkflowState.STUCK for one in found)

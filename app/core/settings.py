@@ -46,6 +46,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Our own PostgreSQL. The embedded stack sets it for its processes."""
     temporal_address: str = "127.0.0.1:7233"
     temporal_namespace: str = "default"
+    temporal_tls: bool = False
+    """Whether Temporal is reached over TLS. Each of the five below says so too."""
+    temporal_tls_ca_file: Path | None = None
+    """Who signs its certificate, in PEM; the authorities that this machine trusts unless given."""
+    temporal_tls_cert_file: Path | None = None
+    temporal_tls_key_file: Path | None = None
+    """Of our own certificate, for mutual TLS."""
+    temporal_tls_server_name: str | None = None
+    """What its certificate says, where that isn't the address."""
+    temporal_api_key: str | None = None
     secret_keys: str | None = None
     """`id:base64` pairs of 32-byte keys, comma-separated; the first seals, all of them open."""
     log_format: str = "json"
@@ -138,6 +148,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
                     values[name] = _check(name, _convert(text.strip(), fields[name]))
                 except ValueError as fault:
                     faults.append(f"{variable}: {fault}")
+        if ("temporal_tls_cert_file" in values) != ("temporal_tls_key_file" in values):
+            faults.append("HEADWATER_TEMPORAL_TLS_CERT_FILE and HEADWATER_TEMPORAL_TLS_KEY_FILE go together")
         if faults:
             raise InvalidSettings("\n".join(faults))
         return cls(**values)
@@ -173,6 +185,8 @@ def _check(name: str, value: Any) -> Any:
     for names, wrong, message in _RULES:
         if name in names and wrong(value):
             raise ValueError(message)
+    if name.startswith("temporal_tls_") and isinstance(value, Path) and not value.is_file():
+        raise ValueError("there is no such file")
     if name in ("trusted_proxies", "webhook_allow_cidrs"):
         for network in value:
             ipaddress.ip_network(network, strict=False)

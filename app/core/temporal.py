@@ -2,6 +2,7 @@
 
 import dataclasses
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -15,6 +16,9 @@ from temporalio.converter import (
     JSONPlainPayloadConverter,
 )
 from temporalio.runtime import Runtime
+from temporalio.service import TLSConfig
+
+from app.core.settings import Settings
 
 
 @lru_cache(maxsize=256)
@@ -51,7 +55,62 @@ class HeadwaterPayloadConverter(CompositePayloadConverter):
 DATA_CONVERTER = dataclasses.replace(DataConverter.default, payload_converter_class=HeadwaterPayloadConverter)
 
 
-async def connect(address: str, namespace: str, *, lazy: bool = False, runtime: Runtime | None = None) -> Client:
+async def connect(
+    address: str,
+    namespace: str,
+    *,
+    lazy: bool = False,
+    runtime: Runtime | None = None,
+    tls: TLSConfig | None = None,
+    api_key: str | None = None,
+) -> Client:
     """A client. A lazy one connects at its first call, so that the API starts, and accepts creates, while
     Temporal is away. `runtime` is the SDK's own unless given."""
-    return await Client.connect(address, namespace=namespace, data_converter=DATA_CONVERTER, lazy=lazy, runtime=runtime)
+    return await Client.connect(
+        address,
+        namespace=namespace,
+        data_converter=DATA_CONVERTER,
+        lazy=lazy,
+        runtime=runtime,
+        tls=tls or False,
+        api_key=api_key,
+    )
+
+
+async def connect_as_set(settings: Settings, *, lazy: bool = False, runtime: Runtime | None = None) -> Client:
+    """`connect` to the Temporal that the settings name, as they say. Raises `RuntimeError` when it can't be reached, or
+    isn't who it is to be."""
+    return await connect(
+        settings.temporal_address,
+        settings.temporal_namespace,
+        lazy=lazy,
+        runtime=runtime,
+        tls=_tls(settings),
+        api_key=settings.temporal_api_key,
+    )
+
+
+def _tls(settings: Settings) -> TLSConfig | None:
+    # A key in the clear would be anybody's on the way.
+    if not (settings.temporal_tls or settings.temporal_api_key or any(_tls_settings(settings))):
+        return None
+    authority, certificate, key, name = _tls_settings(settings)
+    return TLSConfig(
+        server_root_ca_cert=_read(authority),
+        domain=name,
+        client_cert=_read(certificate),
+        client_private_key=_read(key),
+    )
+
+
+def _tls_settings(settings: Settings) -> tuple[Path | None, Path | None, Path | None, str | None]:
+    return (
+        settings.temporal_tls_ca_file,
+        settings.temporal_tls_cert_file,
+        settings.temporal_tls_key_file,
+        settings.temporal_tls_server_name,
+    )
+
+
+def _read(file: Path | None) -> bytes | None:
+    return file.read_bytes() if file else None

@@ -16,7 +16,7 @@ from app.blueprints.routes import BlueprintController, validate_blueprint
 from app.catalog.routes import list_database_types
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
-from app.core.temporal import connect
+from app.core.temporal import connect_as_set
 from app.databases.records import DatabaseRecord
 from app.databases.routes import DatabaseController
 from app.dispatch.starter import Starter
@@ -126,7 +126,7 @@ async def _open_services(stack: AsyncExitStack, settings: Settings, box: SecretB
     await migrate()
     watch = await stack.enter_async_context(RowWatch(settings.control_dsn).running())
     admitting = await stack.enter_async_context(admission(settings.control_dsn))
-    client = await connect(settings.temporal_address, settings.temporal_namespace, lazy=True)
+    client = await connect_as_set(settings, lazy=True)
     sender = Sender(settings)
     stack.push_async_callback(sender.close)
     starter = Starter(client)

@@ -6,7 +6,8 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from app.contracts.upkeep import ScheduleId
-from app.core.temporal import connect
+from app.core.settings import Settings
+from app.core.temporal import connect_as_set
 from app.reconcile.report import Violation
 
 MISSING = "schedule_missing"
@@ -21,12 +22,12 @@ async def check_schedules(client: Client) -> list[Violation]:
     return [violation for violation in found if violation is not None]
 
 
-async def check_schedules_at(address: str, namespace: str) -> list[Violation]:
+async def check_schedules_at(settings: Settings) -> list[Violation]:
     """The same, with a violation where Temporal can't be reached."""
     try:
-        return await check_schedules(await connect(address, namespace))
+        return await check_schedules(await connect_as_set(settings))
     except (RPCError, RuntimeError, OSError) as error:
-        return [Violation(rule=UNREACHABLE, subject=address, detail=str(error).splitlines()[0])]
+        return [Violation(rule=UNREACHABLE, subject=settings.temporal_address, detail=str(error).splitlines()[0])]
 
 
 async def _look_at(client: Client, schedule: ScheduleId) -> Violation | None:

@@ -116,7 +116,7 @@ async def test_schedules_that_are_paused_or_deleted_are_findings(place: Place) -
         await reconcile_records(place.client)
         rows = await fetch("SELECT rule, subject FROM findings WHERE host_id IS NULL AND rule LIKE 'schedule%'")
         kept = [(row["rule"], row["subject"]) for row in rows]
-        assert kept == [(one.rule, one.subject) for one in await check_schedules_at(address, "default")]
+        assert kept == [(one.rule, one.subject) for one in await check_schedules_at(Settings(temporal_address=address))]
         return kept
 
     for upkeep in UPKEEP_SCHEDULES:
@@ -124,7 +124,7 @@ async def test_schedules_that_are_paused_or_deleted_are_findings(place: Place) -
         assert await found() == []
         await handle.pause(note="while the disk is changed")
         assert await found() == [("schedule_paused", upkeep.id)]
-        [violation] = await check_schedules_at(address, "default")
+        [violation] = await check_schedules_at(Settings(temporal_address=address))
         assert "while the disk is changed" in violation.detail
         await handle.delete()
         assert await found() == [("schedule_missing", upkeep.id)]
@@ -133,7 +133,7 @@ async def test_schedules_that_are_paused_or_deleted_are_findings(place: Place) -
 
 async def test_a_temporal_that_is_away_is_a_violation() -> None:
     nobody = f"{LOOPBACK}:{free_port()}"
-    assert [(one.rule, one.subject) for one in await check_schedules_at(nobody, "default")] == [
+    assert [(one.rule, one.subject) for one in await check_schedules_at(Settings(temporal_address=nobody))] == [
         ("temporal_unreachable", nobody)
     ]
 

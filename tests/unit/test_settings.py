@@ -20,6 +20,12 @@ EXAMPLES: dict[str, tuple[str, Any]] = {
     "control_dsn": ("postgresql://u:p@h/d", "postgresql://u:p@h/d"),
     "temporal_address": ("temporal:7233", "temporal:7233"),
     "temporal_namespace": ("prod", "prod"),
+    "temporal_tls": ("true", True),
+    "temporal_tls_ca_file": (__file__, Path(__file__)),
+    "temporal_tls_cert_file": (__file__, Path(__file__)),
+    "temporal_tls_key_file": (__file__, Path(__file__)),
+    "temporal_tls_server_name": ("temporal.example", "temporal.example"),
+    "temporal_api_key": ("a-key", "a-key"),
     "secret_keys": ("k1:AAAA", "k1:AAAA"),
     "log_format": ("console", "console"),
     "log_level": ("warning", "warning"),
@@ -57,6 +63,11 @@ EXAMPLES: dict[str, tuple[str, Any]] = {
     "nl_timeout_seconds": ("1", 1.0),
     "query_timeout_seconds": ("1", 1.0),
 }
+COMPANIONS = {
+    "temporal_tls_cert_file": "temporal_tls_key_file",
+    "temporal_tls_key_file": "temporal_tls_cert_file",
+}
+"""One is nothing without the other."""
 WRONG = [
     ("API_PORT", "0"),
     ("API_PORT", "65536"),
@@ -103,9 +114,11 @@ def test_the_examples_cover_every_setting() -> None:
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_each_setting(name: str) -> None:
     text, value = EXAMPLES[name]
-    settings = load(**{name: f" {text} "})
+    companion = COMPANIONS.get(name)
+    settings = load(**{name: f" {text} "}, **({companion: EXAMPLES[companion][0]} if companion else {}))
     assert getattr(settings, name) == value
-    others = {field: value for field, value in msgspec.structs.asdict(settings).items() if field != name}
+    given = {name, companion}
+    others = {field: value for field, value in msgspec.structs.asdict(settings).items() if field not in given}
     defaults = msgspec.structs.asdict(Settings())
     assert others == {field: defaults[field] for field in others}
 
