@@ -4,7 +4,7 @@ from litestar import get
 from msgspec import Struct, field
 
 from app.auth.scopes import Scope
-from app.catalog.service import CatalogEntry, Region, catalog
+from app.catalog.service import CatalogEntry, Extension, Region, catalog
 from app.core.context import current_request_id
 from app.web.operation import operation
 
@@ -22,6 +22,7 @@ _EXAMPLE = Catalog(
             is_provisionable=True,
             is_available=True,
             regions=[Region(code="us-east-1", label="US East 1", is_available=True)],
+            extensions=[Extension(name="pg_trgm", regions=["us-east-1"])],
         )
     ]
 )

@@ -13,17 +13,29 @@ class Region(msgspec.Struct, kw_only=True):
     is_available: bool
 
 
+class Extension(msgspec.Struct, kw_only=True):
+    """What a tenant may add to its database with CREATE EXTENSION."""
+
+    name: str
+    regions: list[str]
+    """The codes of those in which every host has it."""
+
+
 class CatalogEntry(msgspec.Struct, kw_only=True):
-    """Interface specification, section 2.7."""
+    """Interface specification, section 2.7, which doesn't have `extensions`."""
 
     value: str
     label: str
     is_provisionable: bool
     is_available: bool
     regions: list[Region]
+    extensions: list[Extension]
+    """None for engines without such a thing."""
 
 
-_SQLITE = CatalogEntry(value="sqlite", label="SQLite", is_provisionable=False, is_available=False, regions=[])
+_SQLITE = CatalogEntry(
+    value="sqlite", label="SQLite", is_provisionable=False, is_available=False, regions=[], extensions=[]
+)
 """Announced by the specification as a rollout in progress."""
 
 _AREAS = {
@@ -37,6 +49,18 @@ _AREAS = {
 }
 
 
+# Of a region, what a database gets wherever it is placed there.
+_EXTENSIONS = """
+WITH open AS (
+    SELECT engine, region, extensions FROM engine_hosts WHERE sick_until IS DISTINCT FROM 'infinity' AND NOT draining
+), common AS (
+    SELECT o.engine, o.region, name FROM open o, unnest(o.extensions) AS name GROUP BY 1, 2, 3
+    HAVING count(*) = (SELECT count(*) FROM open p WHERE p.engine = o.engine AND p.region = o.region)
+)
+SELECT engine, name, array_agg(region ORDER BY region) AS regions FROM common GROUP BY 1, 2 ORDER BY 1, 2
+"""
+
+
 async def catalog() -> list[CatalogEntry]:
     """Every engine; a region is available when one of its hosts takes new databases. Hosts that were
     set aside are no part of it."""
@@ -47,6 +71,7 @@ async def catalog() -> list[CatalogEntry]:
         GROUP BY engine, region ORDER BY engine, region
         """
     )
+    offered = await fetch(_EXTENSIONS)
     entries = []
     for engine in Engine:
         regions = [
@@ -61,6 +86,9 @@ async def catalog() -> list[CatalogEntry]:
                 is_provisionable=bool(regions),
                 is_available=any(region.is_available for region in regions),
                 regions=regions,
+                extensions=[
+                    Extension(name=row["name"], regions=row["regions"]) for row in offered if row["engine"] == engine
+                ],
             )
         )
     return [*entries, _SQLITE]

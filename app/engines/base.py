@@ -155,6 +155,11 @@ class EngineAdapter(ABC):
         """Version, room and shortcomings. Raises `EngineError` for a server too old to isolate tenants or an
         administrator who may not provision, saying what is missing; `HostUnavailable` when nobody answers."""
 
+    async def extensions(self) -> list[str]:
+        """What a tenant may add to its own database with CREATE EXTENSION, by name. None where the engine has no such
+        thing."""
+        return []
+
     @abstractmethod
     async def harden_host(self) -> tuple[str, ...]:
         """Closes what a fresh server leaves open to every account. Returns a sentence for each thing that this

@@ -71,16 +71,25 @@ async def add_host(box: SecretBox, new: NewHost) -> HostAdded:
     try:
         open_doors = await adapter.harden_host()
         facts = await adapter.inspect_host()
+        extensions = await adapter.extensions()
     except EngineError as error:
         raise InvalidField("admin_dsn", f"The host can't be used: {error}") from error
     finally:
         await adapter.close()
     host_id = await _write(box, new, facts)
+    await note_extensions(host_id, extensions)
     return HostAdded(
         host_id=host_id,
         flavour=facts.flavour,
         version=facts.version,
         shortcomings=tuple(dict.fromkeys((*facts.shortcomings, *open_doors))),
+    )
+
+
+async def note_extensions(host_id: int, extensions: list[str]) -> None:
+    """What a host's tenants may add to their databases, as it was just asked."""
+    await fetch(
+        "UPDATE engine_hosts SET extensions = $2 WHERE id = $1 AND extensions IS DISTINCT FROM $2", host_id, extensions
     )
 
 

@@ -13,6 +13,7 @@ from app.core.secrets import SecretBox
 from app.databases.names import names_of, without_markup
 from app.engines.base import EngineError
 from app.hosts.adapters import Adapters
+from app.hosts.service import note_extensions
 from app.reconcile import findings, orphans
 from app.reconcile.host_rules import FOREIGN, ORPHAN
 from app.reconcile.hosts import check_hosts, see, unreachable
@@ -64,6 +65,7 @@ async def reconcile_host(box: SecretBox, adapters: Adapters, ref: HostRef, orpha
         seen = await see(host, adapter)
         trying = await due(host, adapter, active(seen.look.recorded.values()))
         in_use = await orphans.in_use(seen, adapter)
+        await note_extensions(host.id, await adapter.extensions())
     except EngineError as error:
         violation = unreachable(host, error)
         await findings.write(host.id, [violation], {}, complete=False)

@@ -12,7 +12,7 @@ async def catalog(lone: LoneApi) -> dict[str, dict[str, Any]]:
     body = body_of(await caller.get("/database_types"))
     assert body.keys() == {"data", "request_id"}
     for entry in body["data"]:
-        assert entry.keys() == {"value", "label", "is_provisionable", "is_available", "regions"}
+        assert entry.keys() == {"value", "label", "is_provisionable", "is_available", "regions", "extensions"}
         for region in entry["regions"]:
             assert region.keys() == {"code", "label", "is_available"}
     return {entry["value"]: entry for entry in body["data"]}
@@ -27,6 +27,7 @@ async def test_the_engines(lone: LoneApi) -> None:
         "is_provisionable": True,
         "is_available": True,
         "regions": [{"code": "us-east-1", "label": "US East 1", "is_available": True}],
+        "extensions": [],
     }
     for value, label in (("mysql", "MySQL"), ("sqlite", "SQLite")):
         assert entries[value] == {
@@ -35,6 +36,7 @@ async def test_the_engines(lone: LoneApi) -> None:
             "is_provisionable": False,
             "is_available": False,
             "regions": [],
+            "extensions": [],
         }
 
 
@@ -58,3 +60,16 @@ async def test_a_region_is_available_while_one_of_its_hosts_is(lone: LoneApi) ->
     await fetch("UPDATE engine_hosts SET draining = true")
     postgres = (await catalog(lone))["postgres"]
     assert postgres["is_available"] is False
+
+
+async def test_extensions_are_told_where_every_host_of_the_region_has_them(lone: LoneApi) -> None:
+    await fetch("UPDATE engine_hosts SET extensions = '{citext,hstore}'")
+    await lone.add_host(port=5433, extensions=["citext"])
+    await lone.add_host(port=5434, region="eu-west-1", extensions=["citext", "hstore"])
+    await lone.add_host(port=5435, region="eu-west-1", extensions=[], draining=True)
+    entries = await catalog(lone)
+    assert entries["postgres"]["extensions"] == [
+        {"name": "citext", "regions": ["eu-west-1", "us-east-1"]},
+        {"name": "hstore", "regions": ["eu-west-1"]},
+    ]
+    assert entries["mysql"]["extensions"] == []

@@ -78,6 +78,10 @@ class PostgresAdapter(EngineAdapter):
                 raise EngineError(host.TOO_OLD, code=error.code) from error
             raise
 
+    async def extensions(self) -> list[str]:
+        async with self._connections.admin() as connection:
+            return await host.extensions(connection)
+
     async def harden_host(self) -> tuple[str, ...]:
         async with self._connections.admin() as connection:
             if await connection.fetchval("SELECT rolsuper FROM pg_roles WHERE rolname = current_user"):

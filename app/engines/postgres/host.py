@@ -29,6 +29,15 @@ SELECT current_setting('server_version') AS version,
              WHERE trusted AND name ~ '^pl(perl|tcl|python)' ORDER BY 1) AS languages
 FROM pg_roles r WHERE r.rolname = current_user
 """  # noqa: S608  constants
+# Trusted is what CREATE on the database is enough for, with all that it requires.
+_EXTENSIONS = """
+SELECT a.name FROM pg_available_extensions a
+JOIN pg_available_extension_versions v ON v.name = a.name AND v.version = a.default_version
+WHERE v.trusted AND NOT EXISTS (
+    SELECT FROM unnest(v.requires) AS needed (name)
+    WHERE NOT EXISTS (SELECT FROM pg_available_extension_versions n WHERE n.name = needed.name AND n.trusted)
+) ORDER BY 1
+"""
 _OPEN = """
 SELECT datname::text FROM pg_database
 WHERE datname IN ('postgres', 'template1')
@@ -95,6 +104,11 @@ def _shortcomings(facts: Any) -> list[str]:
         ),
     )
     return [sentence for lacking, sentence in checks if lacking]
+
+
+async def extensions(connection: Any) -> list[str]:
+    """Those that a tenant can make by itself."""
+    return [row["name"] for row in await connection.fetch(_EXTENSIONS)]
 
 
 async def harden(connection: Any) -> tuple[str, ...]:

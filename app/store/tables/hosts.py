@@ -1,6 +1,6 @@
 """Where tenant databases live."""
 
-from piccolo.columns import BigSerial, Boolean, Bytea, Integer, Text
+from piccolo.columns import Array, BigSerial, Boolean, Bytea, Integer, Text
 from piccolo.constraints import Unique
 from piccolo.table import Table
 
@@ -13,8 +13,9 @@ class EngineHost(Table, tablename="engine_hosts", db=DB):
 
     `host` and `port` are the public address, which tenants are told; `admin_sealed` is how the service gets in,
     and `tls` and `tls_ca` what it asks of the server's certificate.
-    `sick_until` keeps a host that failed out of placement for a while. A row with `removed_at` stands for a server that
-    is no longer used: only destroyed databases name it, and nothing is left there that would let us in.
+    `extensions` are those that its tenants may add, as it was last asked. `sick_until` keeps a host that failed out of
+    placement for a while. A row with `removed_at` stands for a server that is no longer used: only destroyed databases
+    name it, and nothing is left there that would let us in.
     """
 
     id = BigSerial(primary_key=True)
@@ -29,6 +30,7 @@ class EngineHost(Table, tablename="engine_hosts", db=DB):
     tls_ca = Text(null=True, default=None)
     capacity = Integer()
     connection_capacity = Integer()
+    extensions = Array(base_column=Text(), default=list)
     draining = Boolean(default=False)
     sick_until = columns.moment()
     sick_reason = Text(null=True, default=None)
