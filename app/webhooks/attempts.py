@@ -181,7 +181,8 @@ class Attempts:
         wait = 0.0 if last else max(jittered(self._schedule[spent]), answer.retry_after or 0)
         async with transaction():
             await self._circuit.note(due.endpoint_id, answer, probing=probing)
-            if not last:
+            # For one that waited, the release of its endpoint says when that is due again.
+            if not last and not due.waiting:
                 await waiting.announce([due.endpoint_id], wait)
             outcome = await self._record(due, answer, last=last, wait=wait)
         if probing and answer.code is None:

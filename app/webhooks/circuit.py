@@ -67,12 +67,12 @@ UPDATE webhook_endpoints SET last_failure_at = now(), slow_failures = 0, circuit
 WHERE id = $1
 """
 # Attempts that were under way when the circuit broke don't lengthen the pause: only its probes do. Each pause is up
-# to a fifth more or less, so that endpoints that broke together aren't probed together.
+# to two fifths more or less, so that endpoints that broke together are soon probed evenly over time.
 _SLOW_FAILURE = """
 UPDATE webhook_endpoints SET last_failure_at = now(),
        slow_failures = CASE WHEN slow_failures < $3 OR $2 THEN slow_failures + 1 ELSE slow_failures END,
        circuit_until = CASE WHEN slow_failures + 1 = $3 OR $2
-           THEN now() + make_interval(secs => (0.8 + 0.4 * random())
+           THEN now() + make_interval(secs => (0.6 + 0.8 * random())
                                               * least($4 * 3 ^ least(greatest(slow_failures + 1 - $3, 0), 20), $5))
            ELSE circuit_until END
 WHERE id = $1
