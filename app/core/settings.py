@@ -70,6 +70,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     # The API
     api_host: str = "127.0.0.1"
+    api_connections: int = 4096
+    """Open ones at a time, idle ones included; more wait to be accepted."""
+    request_head_timeout_seconds: float = 30
+    """From a connection's beginning, or the last answer on it, to the end of a request's head; then it is closed."""
+    request_body_timeout_seconds: float = 30
+    """From a request's head to the end of its body; then the answer is 408."""
+    requests_in_flight_per_key: int = 1000
+    """In one process, those included that wait for something."""
+    requests_in_flight_per_address: int = 2000
+    """The same, of one client address."""
     trusted_proxies: tuple[str, ...] = ()
     idempotency_ttl_seconds: float = 86_400
     idempotency_lease_seconds: float = 10
@@ -198,6 +208,11 @@ _POSITIVE = {
     "idempotency_ttl_seconds",
     "idempotency_lease_seconds",
     "revocation_timeout_seconds",
+    "api_connections",
+    "request_head_timeout_seconds",
+    "request_body_timeout_seconds",
+    "requests_in_flight_per_key",
+    "requests_in_flight_per_address",
     "log_file_bytes",
     "webhook_timeout_seconds",
     "webhook_concurrency",

@@ -8,7 +8,8 @@ import signal
 import sys
 
 import uvloop
-from granian.constants import Interfaces
+from granian.constants import HTTPModes, Interfaces
+from granian.http import HTTP1Settings
 from granian.log import LogLevels
 from granian.server.embed import Server
 
@@ -18,7 +19,8 @@ from app.core.settings import InvalidSettings, Settings
 from app.http.app import create_app
 from app.plans.file import use_plans
 
-_MOST_CONNECTIONS = 4096
+_LEAST_BACKLOG = 128
+"""Of connections that wait to be accepted; granian takes no fewer."""
 _OBJECTS_BETWEEN_COLLECTIONS = 20_000
 """Python looks for cycles after 700, which is several times a request and finds none: a tenth of its time."""
 _SERVER_LOGGER = "_granian"
@@ -35,8 +37,11 @@ async def serve(settings: Settings) -> None:
         port=settings.api_port,
         interface=Interfaces.ASGI,
         # Bounds open connections, idle ones included: with the default, 128 idle clients shut out everybody else.
-        backlog=_MOST_CONNECTIONS,
-        backpressure=_MOST_CONNECTIONS,
+        backlog=max(settings.api_connections, _LEAST_BACKLOG),
+        backpressure=settings.api_connections,
+        # With HTTP/2 beside it, the server would wait without end for the bytes that tell one from the other.
+        http=HTTPModes.http1,
+        http1_settings=HTTP1Settings(header_read_timeout=round(1000 * settings.request_head_timeout_seconds)),
         # The access log is ours: it knows the route, the key and the request's id.
         log_access=False,
         log_dictconfig=_LOGGING,

@@ -23,6 +23,7 @@ _NAMES = {
     "403": "Forbidden",
     "404": "NotFound",
     "405": "MethodNotAllowed",
+    "408": "RequestTimeout",
     "409": "Conflict",
     "413": "PayloadTooLarge",
     "422": "Invalid",

@@ -27,6 +27,7 @@ from app.http.authenticate import Authenticate
 from app.http.documentation import documentation
 from app.http.errors import EXCEPTION_HANDLERS
 from app.http.health import live, ready
+from app.http.in_flight import InFlight
 from app.http.measured import Measured
 from app.http.metrics import read_metrics
 from app.http.openapi import document
@@ -68,6 +69,9 @@ def create_app(settings: Settings) -> ASGIApp:
             opened.pings = Pings(box, opened.services.sender, settings)
             opened.questions = _open_questions(stack, settings, box)
             app.state.metrics = MetricsPage(installation)
+            app.state.in_flight = InFlight(
+                per_key=settings.requests_in_flight_per_key, per_address=settings.requests_in_flight_per_address
+            )
             if settings.metrics_port and not on_own_port:
                 await stack.enter_async_context(app.state.metrics.served(settings.metrics_host, settings.metrics_port))
             yield
@@ -83,7 +87,7 @@ def create_app(settings: Settings) -> ASGIApp:
         logging_config=None,
     )
     litestar.register(documentation(_handlers(litestar)))
-    return RequestIds(Measured(UnreadBodies(litestar)))
+    return RequestIds(Measured(UnreadBodies(litestar, settings.request_body_timeout_seconds)))
 
 
 def describe() -> dict[str, Any]:

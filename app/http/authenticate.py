@@ -4,8 +4,10 @@ from litestar.datastructures import Headers
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
+from app.auth.admission import Allowance
 from app.auth.client_address import Address, Network, client_address
 from app.core.errors import Unauthorized, rate_limit_headers
+from app.http.in_flight import InFlight
 from app.web.services import Services
 
 _NOT_KEPT = (b"cache-control", b"no-store")
@@ -26,9 +28,14 @@ class Authenticate:
         headers = Headers.from_scope(scope)
         address = _address(scope, headers, services.trusted_proxies)
         scope["state"]["client_address"] = address.compressed
-        admitted = await services.admission.admit(_authorization(headers), address)
-        scope["user"] = admitted.principal
-        left = admitted.allowance
+        in_flight: InFlight = scope["litestar_app"].state.in_flight
+        with in_flight.of_address(address):
+            admitted = await services.admission.admit(_authorization(headers), address)
+            scope["user"] = admitted.principal
+            with in_flight.of_key(admitted.principal.key_id):
+                await self._admitted(scope, receive, send, admitted.allowance)
+
+    async def _admitted(self, scope: Scope, receive: Receive, send: Send, left: Allowance) -> None:
         rate_limit = [
             (name.lower().encode(), value.encode())
             for name, value in rate_limit_headers(left.limit, left.remaining, left.resets_in).items()

@@ -55,6 +55,9 @@ Call = Request[Any, Any, Any]
 
 
 def respond(request: Call, error: AppError) -> Response[bytes]:
+    # What is kept must not hold on to the frames that it came through: they hold the request's unread body, and the
+    # server closes no connection before that is let go.
+    error.__traceback__ = error.__context__ = None
     note_refusal(request.scope, error)
     body = ErrorBody(code=error.code, message=error.message, details=UNSET if error.details is None else error.details)
     return Response(

@@ -30,16 +30,24 @@ _EVERY = (
     errors.ApiKeyExpired,
     errors.IpNotAllowed,
     errors.RateLimitExceeded,
+    errors.TooManyInFlight,
     errors.MonthlyQuotaExceeded,
     # A query parameter that the operation doesn't have.
     errors.InvalidField,
     errors.InternalError,
     errors.ServiceUnavailable,
 )
-_WITH_BODY = (errors.MalformedJSON, errors.PayloadTooLarge, errors.MissingRequiredField, errors.InvalidField)
+_WITH_BODY = (
+    errors.MalformedJSON,
+    errors.RequestTimeout,
+    errors.PayloadTooLarge,
+    errors.MissingRequiredField,
+    errors.InvalidField,
+)
 # Their fingerprint covers the body, so it is read even where none is asked for.
 _IDEMPOTENT = (
     errors.MalformedJSON,
+    errors.RequestTimeout,
     errors.PayloadTooLarge,
     errors.IdempotencyKeyConflict,
     errors.IdempotencyKeyInProgress,

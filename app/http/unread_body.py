@@ -1,4 +1,5 @@
-"""Reads what a request still sends before its refusal goes out, and tells a body that ends before its time.
+"""Reads what a request still sends before its refusal goes out, and tells a body that ends before its time, or doesn't
+end in time.
 
 A server that answers and closes with bytes unread resets the connection, and the client, still writing, never sees the
 answer (RFC 9112, section 9.6). Bodies are therefore read to their end and thrown away, within bounds.
@@ -10,7 +11,7 @@ import contextlib
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, HTTPReceiveMessage, Message, Receive, ReceiveMessage, Scope, Send
 
-from app.core.errors import MalformedJSON
+from app.core.errors import MalformedJSON, RequestTimeout
 
 _Received = HTTPReceiveMessage | ReceiveMessage
 """By one name: what a function within a function says of its types is evaluated with each request."""
@@ -23,8 +24,10 @@ _MOST_SECONDS = 5.0
 class UnreadBodies:
     """Wraps an application whose handlers may answer before they have read the body."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, seconds: float) -> None:
+        """`seconds` are what a body may take from the request's head to its end, however it is sent."""
         self._app = app
+        self._seconds = seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != ScopeType.HTTP or not _has_body(scope):
@@ -34,11 +37,17 @@ class UnreadBodies:
         # Whoever asks first sends nothing to a refusal.
         asks_first = any(name == b"expect" and value.lower() == b"100-continue" for name, value in scope["headers"])
         early = asyncio.create_task(_receive(receive)) if _is_small(scope) and not asks_first else None
+        deadline = asyncio.get_running_loop().time() + self._seconds
 
         async def receive_noting_the_end() -> _Received:
             nonlocal unread, early
             coming, early = early or receive(), None
-            message = await coming
+            # After its end only the client's leaving is waited for, which may take as long as the answer does.
+            try:
+                async with asyncio.timeout_at(deadline if unread else None):
+                    message = await coming
+            except TimeoutError:
+                raise RequestTimeout(self._seconds) from None
             cut_short = unread and message["type"] == "http.disconnect"
             unread = message["type"] == "http.request" and bool(message.get("more_body"))
             if cut_short:
@@ -47,7 +56,7 @@ class UnreadBodies:
 
         async def send_when_read(message: Message) -> None:
             if message["type"] == "http.response.start" and unread and not asks_first:
-                with contextlib.suppress(TimeoutError, MalformedJSON):
+                with contextlib.suppress(TimeoutError, MalformedJSON, RequestTimeout):
                     async with asyncio.timeout(_MOST_SECONDS):
                         await discard()
             await send(message)

@@ -37,6 +37,6 @@ async def test_when_the_body_is_asked_for(headers: list[tuple[bytes, bytes]], ea
         raise AssertionError(message)
 
     scope: Any = {"type": "http", "headers": headers}
-    await UnreadBodies(app)(scope, receive, send)
+    await UnreadBodies(app, 30)(scope, receive, send)
     assert [message["body"] for message in read] == [b"{}"]
     assert asked == 1

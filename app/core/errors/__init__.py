@@ -9,6 +9,7 @@
     ├── InsufficientScope        403 insufficient_scope
     ├── NotFound                 404 not_found
     ├── MethodNotAllowed         405 method_not_allowed
+    ├── RequestTimeout           408 request_timeout
     ├── IdempotencyKeyConflict   409 idempotency_key_conflict
     ├── IdempotencyKeyInProgress 409 idempotency_key_in_progress
     ├── DatabaseNotDeleted       409 database_not_deleted
@@ -26,6 +27,7 @@
     ├── UnsafeSQL                422 unsafe_sql
     ├── QueryNotTranslated       422 query_not_translated
     ├── RateLimitExceeded        429 rate_limit_exceeded
+    ├── TooManyInFlight          429 too_many_in_flight
     ├── MonthlyQuotaExceeded     429 monthly_quota_exceeded
     ├── QueryAllowanceExceeded   429 query_allowance_exceeded
     ├── DeletionsPending         429 deletions_pending
@@ -48,6 +50,7 @@ from app.core.errors.access import (
     IpNotAllowed,
     MonthlyQuotaExceeded,
     RateLimitExceeded,
+    TooManyInFlight,
     Unauthorized,
     rate_limit_headers,
 )
@@ -79,6 +82,7 @@ from app.core.errors.requests import (
     MissingRequiredField,
     NotFound,
     PayloadTooLarge,
+    RequestTimeout,
 )
 from app.core.errors.service import InternalError, ServiceUnavailable
 from app.core.errors.teams import TeamLimitReached, TooManyUnderWay
@@ -115,10 +119,12 @@ __all__ = [
     "QueryExecutionFailed",
     "QueryNotTranslated",
     "RateLimitExceeded",
+    "RequestTimeout",
     "RevocationPending",
     "ServiceUnavailable",
     "SystemBlueprint",
     "TeamLimitReached",
+    "TooManyInFlight",
     "TooManyUnderWay",
     "Unauthorized",
     "UnsafeSQL",

@@ -66,6 +66,19 @@ class RateLimitExceeded(AppError):
         )
 
 
+class TooManyInFlight(AppError):
+    """So many requests of this key, or from this address, wait for their answers that no more are taken."""
+
+    code, status = "too_many_in_flight", 429
+    example_details = MappingProxyType({"limit": 1000})
+
+    def __init__(self, whose: str, limit: int) -> None:
+        """`whose` completes the sentence "… may have 10 requests in flight"."""
+        super().__init__(
+            f"{whose} may have {limit} requests in flight.", details={"limit": limit}, headers={"Retry-After": "1"}
+        )
+
+
 class MonthlyQuotaExceeded(AppError):
     """The key's requests of this calendar month (UTC) are used up."""
 

@@ -38,6 +38,15 @@ class IdempotencyKeyInProgress(AppError):
     code, status, transient = "idempotency_key_in_progress", 409, True
 
 
+class RequestTimeout(AppError):
+    """The body did not come in time. The connection is closed."""
+
+    code, status = "request_timeout", 408
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"The body was not sent within {seconds:g} seconds.", headers={"Connection": "close"})
+
+
 class PayloadTooLarge(AppError):
     """The body is larger than 1 MiB."""
 
