@@ -6,6 +6,7 @@ import re
 import shutil
 import warnings
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import aiomysql
 import asyncpg
@@ -119,6 +120,20 @@ async def catalog(server: RunningServer, host: EngineHost, tenant: Tenant) -> li
         await root.close()
     # What the server splits by itself keeps the semicolon in a body without a block.
     return sorted(str([str(value).rstrip(";") for value in row]).replace(tenant.name, "tenant") for row in rows)
+
+
+async def dumped(server: RunningServer, tenant: Tenant, *options: str) -> str:
+    """The tenant's database as the dump program of the engine writes it. On MySQL that program may be missing, and the
+    test is skipped."""
+    if server.flavour == "postgres":
+        return await _run(str(find_programs(None) / "pg_dump"), *options, "-d", _dsn(server, tenant))
+    program = shutil.which("mariadb-dump")
+    if program is None or server.flavour != "mariadb":
+        pytest.skip("no dump program of this engine is installed")
+    address = urlsplit(server.admin_dsn)
+    arguments = ["-h", str(address.hostname), "-P", str(address.port), "-u", str(address.username)]
+    password = {"MYSQL_PWD": unquote(address.password or "")}
+    return await _run(program, *arguments, *options, tenant.name, environment=password)
 
 
 async def _postgres_catalog(server: RunningServer, tenant: Tenant) -> list[str]:

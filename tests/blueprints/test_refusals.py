@@ -11,7 +11,7 @@ POSTGRES = {
         *("BEGIN", "START TRANSACTION", "COMMIT", "END", "ROLLBACK", "ABORT", "SAVEPOINT a", "RELEASE a"),
         *("ROLLBACK TO a", "PREPARE TRANSACTION 'x'", "COMMIT PREPARED 'x'", "ROLLBACK PREPARED 'x'"),
         *("SET TRANSACTION READ ONLY", "SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE"),
-        *("SET default_transaction_read_only = off", "SET transaction_isolation = 'serializable'"),
+        *("SET default_transaction_read_only = on", "SET transaction_isolation = 'serializable'"),
         "DO $$ BEGIN INSERT INTO t VALUES (1); COMMIT; END $$",
         "DO $$ BEGIN /* ; */ ROLLBACK AND CHAIN; END $$",
         "DO 'BEGIN commit; END'",
@@ -19,7 +19,7 @@ POSTGRES = {
     "about databases": ["CREATE DATABASE a", "DROP DATABASE a", "ALTER DATABASE a SET work_mem = '1MB'"],
     "roles and rights": [
         *("CREATE ROLE a", "CREATE USER a", "DROP ROLE a", "ALTER ROLE a SUPERUSER", "ALTER USER a SET b = 1"),
-        *("GRANT SELECT ON t TO a", "REVOKE ALL ON t FROM PUBLIC", "GRANT a TO b", "REASSIGN OWNED BY a TO b"),
+        *("GRANT a TO b", "REVOKE a FROM b", "REASSIGN OWNED BY a TO b"),
         *(
             "DROP OWNED BY a",
             "SET ROLE a",
@@ -28,7 +28,6 @@ POSTGRES = {
             "CREATE SCHEMA a AUTHORIZATION b",
         ),
         *(
-            "ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO a",
             "COMMENT ON ROLE a IS 'x'",
             "ALTER ROLE a RENAME TO b",
         ),
@@ -101,13 +100,13 @@ MYSQL = {
     "users, roles and rights": [
         *("CREATE USER a", "CREATE ROLE a", "DROP USER a", "ALTER USER a IDENTIFIED BY 'b'", "RENAME USER a TO b"),
         *(
-            "GRANT ALL ON *.* TO a",
-            "REVOKE ALL ON t FROM a",
+            "GRANT a TO b",
+            "REVOKE ALL PRIVILEGES, GRANT OPTION FROM a",
             "SET PASSWORD = 'a'",
             "SET ROLE a",
             "SET DEFAULT ROLE a TO b",
         ),
-        "/*!50000 GRANT ALL ON *.* TO a */",
+        "/*!50000 GRANT a TO b */",
     ],
     "files of the server": [
         *(

@@ -46,6 +46,9 @@ POSTGRES = {
         "SET lock_timeout = 0",
         "\\restrict x\nSELECT 1::int",
         "COMMENT ON DATABASE a IS 'b'",
+        *("GRANT ALL ON TABLE public.a TO b WITH GRANT OPTION", "REVOKE ALL ON FUNCTION public.f() FROM PUBLIC"),
+        "ALTER DEFAULT PRIVILEGES FOR ROLE a IN SCHEMA public GRANT SELECT ON TABLES TO b",
+        "SET default_transaction_read_only = off; SELECT 1::int",
     ],
 }
 MYSQL = {
@@ -73,6 +76,7 @@ MYSQL = {
             "UNLOCK TABLES; SELECT `a` FROM b",
             "SET @@SESSION.SQL_LOG_BIN= 0; SELECT `a` FROM b",
         ),
+        *("GRANT SELECT ON `a` TO b", "REVOKE ALL ON `a` FROM b", "/*!50000 GRANT ALL ON *.* TO `a`@`b` */"),
         *("CREATE DEFINER=`a`@`b` VIEW v AS SELECT 1", "SET @@GLOBAL.GTID_PURGED=/*!80000 '+'*/ ''; SELECT `a` FROM b"),
     ],
 }

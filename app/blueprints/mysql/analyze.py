@@ -12,6 +12,7 @@ from app.sql.mysql.lexer import Kind
 from app.sql.mysql.splitter import Statement, split
 
 _LOCKS_LEFT_OUT = "LOCK and UNLOCK TABLES are left out: nobody else uses what a blueprint makes, and locks end with it"
+_RIGHTS_LEFT_OUT = "rights on objects are left out: the database's own user has all that there are"
 _DEFINER_LEFT_OUT = "DEFINER is left out: views and routines belong to the database's own user"
 
 
@@ -121,4 +122,6 @@ def _left_out(reader: Reader) -> str | None:
     words = (reader.word(), reader.word(1))
     if words[0] in ("lock", "unlock") and words[1] in ("table", "tables"):
         return _LOCKS_LEFT_OUT
+    if words[0] in ("grant", "revoke") and reader.find("on") is not None:
+        return _RIGHTS_LEFT_OUT
     return settings.left_out(reader) if words[0] == "set" else None

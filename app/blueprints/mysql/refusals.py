@@ -92,6 +92,8 @@ def refusal(reader: Reader) -> str | None:
 
 
 def _object(reader: Reader) -> str:
+    if reader.word(1) == "default":  # ALTER DEFAULT PRIVILEGES FOR ROLE …, which is PostgreSQL's
+        return ""
     for word in reader.words[1:12]:
         if word in _BY_OBJECT:
             return word

@@ -65,6 +65,9 @@ def _is_unknown_to_sqlglot(reader: Reader, what: Description) -> bool:
     if not _UNKNOWN.isdisjoint(words):
         return True
     match what.kind:
+        case "CREATE TABLE":
+            # Each partition with its engine, as dumps have them.
+            return "partition" in words
         case "SELECT":
             return "into" in words
         case "DELETE":

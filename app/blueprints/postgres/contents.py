@@ -27,6 +27,7 @@ SERVER_FUNCTIONS = frozenset(
         "pg_rotate_logfile",
     }
 )
+RIGHTS_LEFT_OUT = "rights on objects are left out: everything belongs to the database's own user, the only one there is"
 _SUPERUSER_DEFINITIONS = {
     ObjectType.OBJECT_TSPARSER: "CREATE TEXT SEARCH PARSER",
     ObjectType.OBJECT_TSTEMPLATE: "CREATE TEXT SEARCH TEMPLATE",
@@ -42,6 +43,8 @@ def refusal(node: Node) -> str | None:
 def left_out(node: Node) -> str | None:
     """Why applying skips the statement, which is harmless but not for this database's user."""
     which = node.WhichOneof("node")
+    if which in ("grant_stmt", "alter_default_privileges_stmt"):
+        return RIGHTS_LEFT_OUT
     if which == "alter_owner_stmt" or (which == "alter_table_stmt" and _only_changes_owner(node.alter_table_stmt)):
         return "OWNER TO is left out: everything belongs to the database's own user"
     if which == "variable_set_stmt":

@@ -178,6 +178,8 @@ _DESCRIBERS: dict[str, Describer] = {
     "alter_collation_stmt": _about("ALTER COLLATION", "collation", lambda n: names.dotted(n.collname)),
     "alter_tsdictionary_stmt": _about("ALTER TEXT SEARCH DICTIONARY", None, lambda n: names.dotted(n.dictname)),
     "alter_tsconfiguration_stmt": _about("ALTER TEXT SEARCH CONFIGURATION", None, lambda n: names.dotted(n.cfgname)),
+    "grant_stmt": lambda n: Description("GRANT" if n.is_grant else "REVOKE"),
+    "alter_default_privileges_stmt": _plain("ALTER DEFAULT PRIVILEGES"),
     "drop_stmt": _drop,
     "truncate_stmt": _about("TRUNCATE", "table", _relations),
     "comment_stmt": lambda n: Description("COMMENT ON", names.of(n.object) or None, object_type(n.objtype)),

@@ -10,6 +10,7 @@ from app.blueprints.postgres import names
 from app.blueprints.postgres.refusals import ROLES, SERVER, TRANSACTION
 
 _RESET, _RESET_ALL = 5, 6
+_OFF = frozenset({"off", "false", "no", "0"})
 _ON = frozenset({"on", "true", "yes", "1"})
 _TIMEOUTS = frozenset(
     {
@@ -43,6 +44,8 @@ def left_out(name: str, value: str | None) -> str | None:
     """Why applying skips the setting; None when it doesn't."""
     if name.lower() in _TIMEOUTS and value is not None and value.strip() in ("0", "0s", "0ms", "0min"):
         return f"{name} = 0 would wait without end, so it is left out"
+    if name.lower() == "default_transaction_read_only" and value is not None and value.lower() in _OFF:
+        return f"{name} = off is how a blueprint is applied anyway, so it is left out"
     return None
 
 
