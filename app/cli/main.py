@@ -11,6 +11,7 @@ from app.cli.databases import databases
 from app.cli.environment import env
 from app.cli.hosts import hosts
 from app.cli.pool import pool
+from app.cli.secrets import secrets
 from app.cli.webhooks import webhooks
 from app.cli.workflows import workflows
 from app.core.leaving import run_and_leave
@@ -29,7 +30,7 @@ def up() -> None:
     sys.exit(run_stack())
 
 
-for command in (users, keys, teams, databases, hosts, pool, blueprints, webhooks, workflows, check, env):
+for command in (users, keys, teams, databases, hosts, pool, secrets, blueprints, webhooks, workflows, check, env):
     main.add_command(command)
 
 

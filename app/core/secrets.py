@@ -53,6 +53,16 @@ class SecretBox:
                 raise ValueError(f"HEADWATER_SECRET_KEYS: key {key_id!r} is not base64") from None
         return cls(keys)
 
+    @property
+    def newest(self) -> bytes:
+        """The id of the key that seals."""
+        return self._sealing
+
+    @property
+    def key_ids(self) -> tuple[str, ...]:
+        """Of all keys, the one that seals first."""
+        return tuple(key_id.decode() for key_id in self._ciphers)
+
     def seal(self, secret: str, place: Place) -> bytes:
         nonce = os.urandom(_NONCE_BYTES)
         sealed = self._ciphers[self._sealing].encrypt(nonce, secret.encode(), place.associated_data())

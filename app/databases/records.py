@@ -7,7 +7,11 @@ import msgspec
 
 from app.contracts.base import DatabaseStatus, Engine, PauseReason
 from app.plans.plans import Quotas
+from app.store.sealed import SealedColumn
 from app.store.session import fetch, fetch_all, fetch_one
+
+SEALED_PASSWORD = SealedColumn(table="databases", column="password_sealed", row="s.uuid::text")
+"""At `app.hosts.adapters.password_place`."""
 
 
 class DatabaseRecord(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,6 +9,7 @@ from app.core.secrets import Place, SecretBox
 from app.engines.base import AdminAddress, EngineAdapter
 from app.engines.registry import open_adapter
 from app.engines.tls import TlsMode, TlsPolicy
+from app.store.sealed import SealedColumn
 from app.store.session import fetch_one
 
 
@@ -34,6 +35,11 @@ class HostAccess(msgspec.Struct, frozen=True, kw_only=True):
 def admin_place(engine: Engine, host: str, port: int) -> Place:
     """Where a host's administrator address lies sealed: bound to the host's public address."""
     return Place("engine_hosts", "admin_sealed", f"{engine}:{host}:{port}")
+
+
+SEALED_ADMIN = SealedColumn(
+    table="engine_hosts", column="admin_sealed", row="s.engine || ':' || s.host || ':' || s.port"
+)
 
 
 class Adapters:

@@ -12,6 +12,7 @@ from app.core.secrets import Place, SecretBox
 from app.engines.base import Tenant
 from app.engines.tls import TlsMode
 from app.hosts.adapters import HostAccess, password_place
+from app.store.sealed import SealedColumn
 from app.store.session import fetch_one
 
 
@@ -83,3 +84,10 @@ async def find(principal: Principal, database: UUID) -> Target:
 def reader_place(database: UUID) -> Place:
     """Where the password of a database's SELECT-only account lies sealed."""
     return Place("query_readers", "password_sealed", str(database))
+
+
+SEALED_READER = SealedColumn(
+    table="query_readers",
+    column="password_sealed",
+    row="(SELECT d.uuid::text FROM databases d WHERE d.id = s.database_id)",
+)

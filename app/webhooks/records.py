@@ -8,6 +8,7 @@ import msgspec
 from app.contracts.webhooks import DeliveryStatus
 from app.core.secrets import Place, SecretBox
 from app.egress.sender import Answer
+from app.store.sealed import SealedColumn
 from app.store.session import fetch, fetch_all, fetch_one
 
 
@@ -70,6 +71,9 @@ def party_of(team: int) -> str:
 
 def secret_place(uuid: UUID) -> Place:
     return Place("webhook_secrets", "secret_sealed", str(uuid))
+
+
+SEALED_SECRET = SealedColumn(table="webhook_secrets", column="secret_sealed", row="s.uuid::text")
 
 
 async def find_endpoint(endpoint: int) -> EndpointRecord | None:

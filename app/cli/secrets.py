@@ -1,0 +1,73 @@
+"""`headwater secrets`: the keys under which secrets are kept."""
+
+from collections import Counter
+
+import msgspec
+import rich_click as click
+
+from app.applications.records import SEALED_VALUES
+from app.cli.output import shown
+from app.cli.running import secret_box, store
+from app.databases.records import SEALED_PASSWORD
+from app.hosts.adapters import SEALED_ADMIN
+from app.queries.targets import SEALED_READER
+from app.store.sealed import reseal, values_by_key
+from app.web.idempotency_rows import SEALED_RESPONSE
+from app.webhooks.records import SEALED_SECRET
+
+SEALED = (SEALED_ADMIN, SEALED_PASSWORD, SEALED_READER, SEALED_SECRET, SEALED_VALUES, SEALED_RESPONSE)
+"""Every sealed column there is. A test finds one that is missing here."""
+
+
+class Keys(msgspec.Struct, frozen=True, kw_only=True):
+    """`values` says how many are sealed with each key; those with none may be taken out of HEADWATER_SECRET_KEYS."""
+
+    resealed: int
+    newest: str
+    values: dict[str, int]
+    retirable: tuple[str, ...]
+    unreadable: tuple[str, ...] = ()
+    """Rows that no configured key opens, at most a hundred of them."""
+
+
+@click.group()
+def secrets() -> None:
+    """Keys of what is kept sealed."""
+
+
+@secrets.command("keys")
+@shown
+async def keys() -> Keys:
+    """Show how many secrets are sealed with which key."""
+    box = secret_box()
+    async with store():
+        return await _keys(box.newest.decode(), box.key_ids)
+
+
+@secrets.command("reseal")
+@shown
+async def reseal_all() -> Keys:
+    """Seal everything anew with the first of HEADWATER_SECRET_KEYS. May run at any time, and again; give every process
+    the new key first."""
+    box = secret_box()
+    resealed, unreadable = 0, list[str]()
+    async with store():
+        for column in SEALED:
+            async for batch in reseal(box, column):
+                resealed += batch.done
+                unreadable += batch.unreadable
+                click.echo(f"{column.name}: {resealed} resealed in all", err=True)
+        return await _keys(box.newest.decode(), box.key_ids, resealed, unreadable)
+
+
+async def _keys(newest: str, known: tuple[str, ...], resealed: int = 0, unreadable: list[str] | None = None) -> Keys:
+    total: Counter[str] = Counter(dict.fromkeys(known, 0))
+    for column in SEALED:
+        total.update(await values_by_key(column))
+    return Keys(
+        resealed=resealed,
+        newest=newest,
+        values=dict(total),
+        retirable=tuple(key for key in known if not total[key] and key != newest),
+        unreadable=tuple((unreadable or [])[:100]),
+    )

@@ -1,0 +1,71 @@
+"""Sealing what is kept anew, under the key that seals now, so that an older key can be retired."""
+
+from collections.abc import AsyncGenerator
+
+import msgspec
+
+from app.core.secrets import InvalidSecret, Place, SecretBox
+from app.store.session import fetch
+
+_BATCH = 200
+
+
+class SealedColumn(msgspec.Struct, frozen=True, kw_only=True):
+    """A column that holds sealed values. `row` is SQL, over the table as `s`, for what `Place.row` says of a row.
+    Each folder declares those of its own tables."""
+
+    table: str
+    column: str
+    row: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.table}.{self.column}"
+
+
+class Resealed(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one batch."""
+
+    done: int
+    unreadable: tuple[str, ...]
+    """Rows, as `table.column id`, whose value no configured key opens."""
+
+
+async def reseal(box: SecretBox, column: SealedColumn) -> AsyncGenerator[Resealed]:
+    """Batch by batch, each value by itself: after a crash the next call goes on with what is left. A value that
+    somebody else writes meanwhile is left as it was written, and found by the next call if it needs to be."""
+    last = 0
+    while rows := await fetch(
+        f"SELECT s.id, {column.row} AS place, s.{column.column} AS sealed FROM {column.table} s"  # noqa: S608  constants
+        f" WHERE s.id > $1 AND substr(s.{column.column}, 1, length($2::bytea)) <> $2 ORDER BY s.id LIMIT {_BATCH}",
+        last,
+        box.newest + b"\x00",
+    ):
+        done, unreadable = 0, []
+        for row in rows:
+            place = Place(column.table, column.column, row["place"])
+            try:
+                fresh = box.seal(box.open(row["sealed"], place), place)
+            except InvalidSecret:
+                unreadable.append(f"{column.name} {row['id']}")
+                continue
+            done += len(
+                await fetch(
+                    f"UPDATE {column.table} SET {column.column} = $3"  # noqa: S608  constants
+                    f" WHERE id = $1 AND {column.column} = $2 RETURNING 1",
+                    row["id"],
+                    row["sealed"],
+                    fresh,
+                )
+            )
+        last = rows[-1]["id"]
+        yield Resealed(done=done, unreadable=tuple(unreadable))
+
+
+async def values_by_key(column: SealedColumn) -> dict[str, int]:
+    """How many values are sealed with each key."""
+    rows = await fetch(
+        f"SELECT encode(substr({column.column}, 1, position('\\x00'::bytea IN {column.column}) - 1), 'escape') AS key,"  # noqa: S608
+        f" count(*) AS number FROM {column.table} WHERE {column.column} IS NOT NULL GROUP BY 1"
+    )
+    return {row["key"]: row["number"] for row in rows}

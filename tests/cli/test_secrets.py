@@ -1,0 +1,150 @@
+"""`headwater secrets`: a key that seals no more is retired while the service runs."""
+
+import asyncio
+import base64
+import os
+from typing import Any
+from uuid import UUID, uuid4
+
+import asyncpg
+import pytest
+
+from app.cli.secrets import SEALED
+from app.core.secrets import InvalidSecret, Place, SecretBox
+from app.store.sealed import SealedColumn, reseal
+from app.store.session import fetch
+from app.web.idempotency_rows import SEALED_RESPONSE
+from app.webhooks.records import SEALED_SECRET, secret_place
+from tests.cli.command import Headwater
+from tests.support.lone_pool import lone_pool
+from tests.support.store import store
+from tests.support.waiting import until
+
+NOT_SEALED = {("api_keys", "hash"), ("idempotency_keys", "fingerprint")}
+"""Digests, which nothing opens."""
+
+
+def key(name: str) -> str:
+    return f"{name}:{base64.b64encode(os.urandom(32)).decode()}"
+
+
+async def test_the_list_of_sealed_columns_is_whole(own_store: None) -> None:
+    rows = await fetch(
+        "SELECT table_name, column_name FROM information_schema.columns"
+        " WHERE table_schema = 'public' AND (data_type = 'bytea' OR column_name LIKE '%sealed%')"
+    )
+    there = {(row["table_name"], row["column_name"]) for row in rows}
+    assert there - NOT_SEALED == {(one.table, one.column) for one in SEALED}
+    assert len(SEALED) == len({one.name for one in SEALED})
+
+
+async def test_everything_is_sealed_anew_where_it_lies(headwater: Headwater, control_dsn: str) -> None:
+    """A value in every sealed column, at the place that its owner opens it at."""
+    first, second = key("first"), key("second")
+    old = SecretBox.from_setting(first)
+    async with lone_pool(control_dsn) as pool:
+        await pool.api.add_host()
+        caller = await pool.api.caller()
+        await caller.create("one", db_type="postgres")
+    async with store(control_dsn):
+        await fetch("DELETE FROM idempotency_keys")
+        secret = await _fill()
+        places = {}
+        for column in SEALED:
+            [row] = await fetch(f"SELECT s.id, {column.row} AS place FROM {column.table} s")
+            places[column.name] = Place(column.table, column.column, row["place"])
+            sealed = old.seal(column.name, places[column.name])
+            await fetch(f"UPDATE {column.table} SET {column.column} = $1", sealed)
+        assert places[SEALED_SECRET.name] == secret_place(secret)
+    command = headwater.with_settings(SECRET_KEYS=f"{second},{first}")
+    before = await command.json("secrets", "keys")
+    assert before["values"] == {"second": 0, "first": len(SEALED)}
+    assert before["retirable"] == []
+    after = await command.json("secrets", "reseal")
+    assert (after["resealed"], after["newest"], after["retirable"]) == (len(SEALED), "second", ["first"])
+    assert after["values"] == {"second": len(SEALED), "first": 0}
+    assert (await command.json("secrets", "reseal"))["resealed"] == 0
+    async with store(control_dsn):
+        only = SecretBox.from_setting(second)
+        for column in SEALED:
+            [row] = await fetch(f"SELECT {column.column} AS sealed FROM {column.table}")
+            assert only.open(row["sealed"], places[column.name]) == column.name
+            with pytest.raises(InvalidSecret):
+                old.open(row["sealed"], places[column.name])
+
+
+async def _fill() -> UUID:
+    """A row in each table that has none yet. Returns the webhook secret's uuid."""
+    secret = uuid4()
+    await fetch("INSERT INTO query_readers (database_id, password_sealed) SELECT id, '' FROM databases")
+    await fetch(
+        "INSERT INTO idempotency_keys (user_id, key, fingerprint, expires_at)"
+        " SELECT id, 'a:key', '', now() + interval '1 day' FROM users"
+    )
+    await fetch("INSERT INTO webhook_endpoints (team_id, url) SELECT id, 'https://example.com' FROM teams")
+    await fetch(
+        "INSERT INTO webhook_secrets (uuid, endpoint_id, secret_sealed) SELECT $1, id, '' FROM webhook_endpoints",
+        secret,
+    )
+    await fetch("INSERT INTO blueprints (uuid, team_id, name) SELECT $1, id, 'one' FROM teams", uuid4())
+    await fetch(
+        "INSERT INTO blueprint_applications (blueprint_id, blueprint_version, database_id)"
+        " SELECT b.id, 1, d.id FROM blueprints b, databases d"
+    )
+    return secret
+
+
+async def many(count: int, box: SecretBox) -> SealedColumn:
+    """So many answers of one user's, sealed by this box."""
+    await fetch("INSERT INTO users (email, name) VALUES ('a@example.com', 'A')")
+    [user] = await fetch("SELECT id FROM users")
+    for number in range(count):
+        place = Place("idempotency_keys", "response_sealed", f"{user['id']}:{number}")
+        await fetch(
+            "INSERT INTO idempotency_keys (user_id, key, fingerprint, response_sealed, expires_at)"
+            " VALUES ($1, $2, '', $3, now() + interval '1 day')",
+            user["id"],
+            str(number),
+            box.seal(str(number), place),
+        )
+    return SEALED_RESPONSE
+
+
+async def test_a_crash_between_batches_loses_nothing(own_store: None) -> None:
+    first, second = key("first"), key("second")
+    column = await many(450, SecretBox.from_setting(first))
+    box = SecretBox.from_setting(f"{second},{first}")
+    batches = reseal(box, column)
+    assert (await anext(batches)).done == 200
+    await batches.aclose()
+    assert sum([batch.done async for batch in reseal(box, column)]) == 250
+
+
+async def test_what_is_written_meanwhile_stays_as_it_was_written(control_dsn: str) -> None:
+    first, second = key("first"), key("second")
+    other: Any = await asyncpg.connect(control_dsn)
+    async with store(control_dsn):
+        column = await many(1, SecretBox.from_setting(first))
+        writing = other.transaction()
+        await writing.start()
+        await other.execute("UPDATE idempotency_keys SET response_sealed = 'newer'")
+        batches = reseal(SecretBox.from_setting(f"{second},{first}"), column)
+        resealing = asyncio.ensure_future(anext(batches))
+        waiting = "SELECT 1 FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'"
+        await until(lambda: other.fetch(waiting))
+        await writing.commit()
+        assert (await resealing).done == 0
+        assert (await fetch("SELECT response_sealed FROM idempotency_keys"))[0]["response_sealed"] == b"newer"
+    await other.close()
+
+
+async def test_what_no_key_opens_is_named_and_left(headwater: Headwater, control_dsn: str) -> None:
+    lost, held = key("lost"), key("held")
+    async with store(control_dsn):
+        column = await many(1, SecretBox.from_setting(lost))
+        [row] = await fetch("SELECT id, response_sealed AS sealed FROM idempotency_keys")
+    said = await headwater.with_settings(SECRET_KEYS=held).json("secrets", "reseal")
+    assert said["unreadable"] == [f"{column.name} {row['id']}"]
+    assert said["values"] == {"held": 0, "lost": 1}
+    async with store(control_dsn):
+        assert (await fetch("SELECT response_sealed AS sealed FROM idempotency_keys"))[0]["sealed"] == row["sealed"]
