@@ -95,6 +95,6 @@ async def bench(control_dsn: str, *servers: RunningServer) -> AsyncIterator[Benc
             yield Bench(api, box, adapters)
         finally:
             for row in await fetch("SELECT uuid FROM databases WHERE remote_since IS NOT NULL"):
-                await fetch("UPDATE databases SET status = 'deleted' WHERE uuid = $1", row["uuid"])
+                await fetch("UPDATE databases SET status = 'deleted', destroy_at = now() WHERE uuid = $1", row["uuid"])
                 await EngineActivitiesOnHosts(box, adapters, HostTurns(), UnderWay()).destroy_database(row["uuid"])
             await adapters.close()
