@@ -11,6 +11,7 @@ from app.core.secrets import SecretBox
 from app.core.settings import Settings
 from app.databases import records
 from app.databases.tenants import tenant_of
+from app.engines.base import SessionLimits
 from app.hosts.adapters import Adapters
 from app.hosts.service import served_regions
 from app.quotas import enforcement, reclaiming
@@ -47,6 +48,12 @@ class QuotaActivitiesOnHosts(QuotaHostActivities):
     def __init__(self, box: SecretBox, adapters: Adapters, settings: Settings) -> None:
         self._box = box
         self._adapters = adapters
+        self._sessions = SessionLimits(
+            idle_transaction_seconds=settings.session_idle_transaction_seconds,
+            transaction_seconds=settings.session_transaction_seconds,
+            memory_bytes=settings.session_memory_mb * 2**20,
+            shared_percent=settings.session_shared_percent,
+        )
         self._overdue = settings.query_timeout_seconds + _OVERDUE_SECONDS
         self._longest_gap = _GAP_INTERVALS * settings.quota_interval_seconds + _GAP_SECONDS
 
@@ -54,7 +61,12 @@ class QuotaActivitiesOnHosts(QuotaHostActivities):
     async def measure_region(self, request: MeasureRegion) -> RegionMeasured:
         with as_failures():
             return await enforcement.measure_region(
-                self._adapters, request.region, request.at, longest_gap=self._longest_gap, overdue=self._overdue
+                self._adapters,
+                request.region,
+                request.at,
+                longest_gap=self._longest_gap,
+                overdue=self._overdue,
+                sessions=self._sessions,
             )
 
     @activity.defn(name="reclaim_space")

@@ -115,6 +115,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """How long a signing secret that was replaced signs beside the new one."""
     quota_interval_seconds: float = 60
     """How often storage and use are measured, and so what a tenant can overshoot by."""
+    session_idle_transaction_seconds: float = 3600
+    """How long a tenant's session may keep a transaction open and do nothing in it."""
+    session_transaction_seconds: float = 86_400
+    """How long it may keep one open at all."""
+    session_memory_mb: int = 1024
+    """What it may hold, on servers that tell: MySQL and MariaDB."""
+    session_shared_percent: int = 50
+    """Of an engine host's locks and prepared statements: when so much is taken, sessions that hold most are ended."""
     refill_interval_seconds: float = 30
     reconcile_interval_seconds: float = 300
     sweep_interval_seconds: float = 600

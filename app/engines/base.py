@@ -97,6 +97,35 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
     connections: int
 
 
+class SessionLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """What one session of a tenant's may take of what the whole server shares. Beyond it the session is ended."""
+
+    idle_transaction_seconds: float = 3600
+    """How long a transaction may stay open while nothing is done in it."""
+    transaction_seconds: float = 86_400
+    """How long one may stay open at all, or be prepared."""
+    memory_bytes: int = 2**30
+    """What it may hold, where the server tells."""
+    shared_percent: int = 50
+    """Of the server's locks and prepared statements: when so much is taken, the sessions that hold most are ended."""
+
+
+class SessionsEnded(msgspec.Struct, frozen=True, kw_only=True):
+    tenant: str
+    reason: str
+    """`idle_transaction`, `long_transaction`, `prepared_transaction`, `locks`, `memory` or `prepared_statements`."""
+
+
+class SharedResource(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that all tenants of a server use up together."""
+
+    name: str
+    """In Prometheus' style, such as `transaction_ids`."""
+    used: float
+    capacity: float | None
+    """Where the server stops; None where nothing is said."""
+
+
 class Measuring(ABC):
     """A measurement of one host that is under way, some databases at a time."""
 
@@ -263,6 +292,15 @@ class EngineAdapter(ABC):
     async def sessions(self, names: Sequence[str]) -> dict[str, frozenset[str]]:
         """The sessions that these tenants hold open now, each by an id that none after it has: their own, and those of
         their helpers, which work for them. Tenants without one are left out."""
+
+    @abstractmethod
+    async def end_hoarding(self, names: Sequence[str], limits: SessionLimits) -> list[SessionsEnded]:
+        """Ends the sessions of these tenants that take more than their limits of what the server shares, some hundreds
+        at most: one entry each. Works while there is none of it left."""
+
+    @abstractmethod
+    async def shared_resources(self) -> list[SharedResource]:
+        """How much of what all tenants share is used up."""
 
     @abstractmethod
     async def list_tenants(self) -> list[FoundTenant]:

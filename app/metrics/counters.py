@@ -4,7 +4,7 @@ Labels hold what is few: engines, regions, route templates, names from the code.
 anything secret.
 """
 
-from prometheus_client import Counter, Histogram, disable_created_metrics
+from prometheus_client import Counter, Gauge, Histogram, disable_created_metrics
 
 # When a series began is told by nobody's alert, and would be a third of the page.
 disable_created_metrics()  # type: ignore[no-untyped-call]  # the library leaves it untyped
@@ -90,3 +90,24 @@ APPLICATION_SECONDS = Histogram(
     ["engine", "region", "outcome"],
     buckets=_PROVISIONING,
 )
+SESSIONS_ENDED = Counter(
+    "headwater_sessions_ended_total",
+    "Sessions of tenants that were ended because they took too much of what their whole host shares.",
+    ["engine", "reason"],
+)
+HOST_RESOURCE_USED = Gauge(
+    "headwater_host_resource_used",
+    "What all tenants of an engine host use up together, as this process saw it last.",
+    ["engine", "host", "resource"],
+)
+HOST_RESOURCE_CAPACITY = Gauge(
+    "headwater_host_resource_capacity",
+    "Where the engine host stops, for the resources of which it says so.",
+    ["engine", "host", "resource"],
+)
+
+
+def tell_shared(engine: str, host: str, resource: str, used: float, capacity: float | None) -> None:
+    HOST_RESOURCE_USED.labels(engine, host, resource).set(used)
+    if capacity is not None:
+        HOST_RESOURCE_CAPACITY.labels(engine, host, resource).set(capacity)

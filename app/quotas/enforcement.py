@@ -13,10 +13,11 @@ import structlog
 from app.contracts.quotas import RegionMeasured
 from app.databases import access, own_logins, records
 from app.databases.lifecycle import tell
-from app.engines.base import EngineAdapter, EngineError, HostUnavailable
+from app.engines.base import EngineAdapter, EngineError, HostUnavailable, SessionLimits, SessionsEnded
 from app.events.types import EventType
 from app.hosts.adapters import Adapters
 from app.hosts.loads import mark_sick
+from app.metrics import counters
 from app.quotas import usage
 from app.quotas.decision import Standing, Verdict, judge
 from app.quotas.measuring import measure_storage
@@ -25,6 +26,8 @@ from app.store.session import fetch_all, transaction
 
 HOST_SECONDS = 45.0
 """What one host may take, so that one that hangs costs the others nothing."""
+SHARING_SECONDS = 8.0
+"""Of it, what ending the sessions may take that hold what belongs to all."""
 LOOKS = 4
 """At the sessions, in one measurement: one alone would tell of a tenant that comes and goes by all or nothing."""
 SPREAD_SECONDS = 2.0
@@ -47,10 +50,17 @@ class _Measured(msgspec.Struct, frozen=True):
 
 
 async def measure_region(
-    adapters: Adapters, region: str, at: datetime, *, longest_gap: float, overdue: float
+    adapters: Adapters,
+    region: str,
+    at: datetime,
+    *,
+    longest_gap: float,
+    overdue: float,
+    sessions: SessionLimits | None = None,
 ) -> RegionMeasured:
     """Measures all hosts of the region side by side. `at` is the moment that the samples count as taken at; `overdue`
-    are the seconds that no statement of a question takes unless its process died."""
+    are the seconds that no statement of a question takes unless its process died; `sessions` is what tenants' sessions
+    may take."""
     hosts = await fetch_all(
         _Host,
         "SELECT id, host || ':' || port AS address FROM engine_hosts"
@@ -65,6 +75,7 @@ async def measure_region(
         try:
             async with asyncio.timeout(HOST_SECONDS):
                 adapter = await adapters.of_host(host.id)
+                counts.update(await _look_after(adapter, host.address, databases, sessions or SessionLimits()))
                 counts.update(await _end_overdue(adapter, host, overdue))
                 counts["databases"] += await _measure_host(adapter, databases, at, longest_gap)
         except (EngineError, TimeoutError) as error:
@@ -80,6 +91,27 @@ async def measure_region(
         moves=dict(sorted(counts.items())),
         unreachable=tuple(sorted(unreachable)),
     )
+
+
+async def _look_after(
+    adapter: EngineAdapter, address: str, databases: Sequence[_Measured], limits: SessionLimits
+) -> Counter[str]:
+    """Ends the sessions that take what belongs to all, and tells how much of that is used up. Nothing that goes wrong
+    with it keeps anything from being measured, but for a host that isn't there."""
+    ended: list[SessionsEnded] = []
+    try:
+        async with asyncio.timeout(SHARING_SECONDS):
+            ended = await adapter.end_hoarding([one.engine_name for one in databases], limits)
+            for resource in await adapter.shared_resources():
+                counters.tell_shared(adapter.engine, address, resource.name, resource.used, resource.capacity)
+    except HostUnavailable:
+        raise
+    except (EngineError, TimeoutError) as error:
+        log.warning("sharing_not_watched", host=address, reason=str(error) or "no answer in time")
+    for one in ended:
+        counters.SESSIONS_ENDED.labels(adapter.engine, one.reason).inc()
+        log.warning("session_ended", host=address, tenant=one.tenant, reason=one.reason)
+    return Counter(f"ended_{one.reason}" for one in ended)
 
 
 async def _end_overdue(adapter: EngineAdapter, host: _Host, overdue: float) -> Counter[str]:

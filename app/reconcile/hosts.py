@@ -11,6 +11,7 @@ from app.reconcile.host_rules import Seen, faults
 from app.reconcile.logins import active, try_logins
 from app.reconcile.look import Host, hosts, look_at
 from app.reconcile.report import Violation
+from app.reconcile.shared import scarce
 
 UNREACHABLE = "host_unreachable"
 AGAIN_SECONDS = 1.0
@@ -45,4 +46,5 @@ async def _check_host(box: SecretBox, adapters: Adapters, host: Host, orphan_age
     except EngineError as error:
         return [unreachable(host, error)]
     logins = await try_logins(box, adapter, active(seen.look.recorded.values()))
-    return [*await orphans.dated(seen, orphan_age), *(refusal.violation for refusal in logins)]
+    shared = await scarce(host, adapter)
+    return [*await orphans.dated(seen, orphan_age), *shared, *(refusal.violation for refusal in logins)]

@@ -25,6 +25,7 @@ from app.reconcile.records import check_records
 from app.reconcile.report import Report, Violation
 from app.reconcile.reviving import revive
 from app.reconcile.schedules import check_schedules
+from app.reconcile.shared import scarce
 
 _TOLD = 20
 """Sentences of each kind that a run tells; it counts them all."""
@@ -73,14 +74,15 @@ async def reconcile_host(box: SecretBox, adapters: Adapters, ref: HostRef, orpha
     refusals = await try_logins(box, adapter, trying)
     logins = [refusal.violation for refusal in refusals]
     violations, _ = _without_notes([fault.violation for fault in seen.faults])
-    await findings.write(host.id, [*violations, *logins], {one.name: one.marker for one in orphans.of(seen)})
+    shared = await scarce(host, adapter)
+    await findings.write(host.id, [*violations, *logins, *shared], {one.name: one.marker for one in orphans.of(seen)})
     await findings.begin_anew(host.id, ORPHAN, in_use)
     told, notes = _without_notes(await orphans.dated(seen, orphan_age))
     deeds = [
         *await mend(seen, adapter, orphan_age),
         *await restore_credentials(box, adapter, trying, refusals),
     ]
-    return await _told([*told, *logins], deeds, notes)
+    return await _told([*told, *logins, *shared], deeds, notes)
 
 
 def _without_notes(found: Sequence[Violation]) -> tuple[list[Violation], list[Violation]]:

@@ -17,9 +17,12 @@ from app.engines.base import (
     HostFacts,
     LoginRefused,
     Measuring,
+    SessionLimits,
+    SessionsEnded,
+    SharedResource,
     Tenant,
 )
-from app.engines.mysql import bookkeeping, copying, host, queries, readers, reclaiming, removal, scripts, usage
+from app.engines.mysql import bookkeeping, copying, host, queries, readers, reclaiming, removal, scripts, sharing, usage
 from app.engines.mysql.blockers import ending_blockers
 from app.engines.mysql.bookkeeping import Frost
 from app.engines.mysql.connections import Connection, Connections
@@ -199,6 +202,18 @@ class MySQLAdapter(EngineAdapter):
             return {}
         async with self._connections.admin() as connection:
             return await usage.sessions(connection, names)
+
+    async def end_hoarding(self, names: Sequence[str], limits: SessionLimits) -> list[SessionsEnded]:
+        for name in names:
+            check_name(name)
+        if not names:
+            return []
+        async with self._connections.admin() as connection:
+            return await sharing.end_hoarding(connection, names, limits)
+
+    async def shared_resources(self) -> list[SharedResource]:
+        async with self._connections.admin() as connection:
+            return await sharing.resources(connection)
 
     async def list_tenants(self) -> list[FoundTenant]:
         async with self._admin() as connection:

@@ -46,6 +46,10 @@ class Flavour(msgspec.Struct, frozen=True, kw_only=True):
     say of themselves, as rows `(database, bytes)`, for `%s` names."""
     time_limit: Callable[[float], str]
     """The session's bound in seconds for what reads, as a `SET` clause; 0 for none."""
+    session_memory: str
+    """Bytes of memory that sessions hold, as rows `(session, tenant, bytes)`, for `%s` names, those above `%s`."""
+    prepared_statements: str
+    """The sessions that are likeliest to hold most prepared statements, as rows `(session, tenant)`, for `%s` names."""
     shortest_wait: int
     """The least `lock_wait_timeout`, in seconds."""
     cached_statistics: bool
@@ -96,6 +100,25 @@ _MARIADB_DEFINITIONS = (
     " + OCTET_LENGTH(`returns`) + OCTET_LENGTH(comment)) FROM mysql.proc WHERE db IN %s GROUP BY 1",
     *_MYSQL_DEFINITIONS[2:],
 )
+_MYSQL_MEMORY = """
+SELECT processlist_id, SUBSTRING_INDEX(processlist_user, '_', 1), total_memory FROM performance_schema.threads
+WHERE SUBSTRING_INDEX(processlist_user, '_', 1) IN %s AND total_memory > %s ORDER BY total_memory DESC LIMIT 100
+"""
+_MARIADB_MEMORY = """
+SELECT id, SUBSTRING_INDEX(user, '_', 1), memory_used FROM information_schema.processlist
+WHERE SUBSTRING_INDEX(user, '_', 1) IN %s AND memory_used > %s ORDER BY memory_used DESC LIMIT 100
+"""
+_MYSQL_PREPARED = """
+SELECT t.processlist_id, SUBSTRING_INDEX(t.processlist_user, '_', 1)
+FROM performance_schema.prepared_statements_instances p
+JOIN performance_schema.threads t ON t.thread_id = p.owner_thread_id
+WHERE SUBSTRING_INDEX(t.processlist_user, '_', 1) IN %s GROUP BY 1, 2 ORDER BY COUNT(*) DESC LIMIT 1
+"""
+# Nothing there tells whose they are. Each takes some kilobytes of its session, and a session without any little.
+_MARIADB_PREPARED = """
+SELECT id, SUBSTRING_INDEX(user, '_', 1) FROM information_schema.processlist
+WHERE SUBSTRING_INDEX(user, '_', 1) IN %s ORDER BY memory_used DESC LIMIT 1
+"""
 MYSQL = Flavour(
     name="mysql",
     oldest=(8, 0),
@@ -113,6 +136,8 @@ MYSQL = Flavour(
     temporary=_TEMPORARY,
     definitions=_MYSQL_DEFINITIONS,
     time_limit=lambda seconds: f"max_execution_time = {1000 * seconds:.0f}",
+    session_memory=_MYSQL_MEMORY,
+    prepared_statements=_MYSQL_PREPARED,
     shortest_wait=1,
     cached_statistics=True,
     recover="XA RECOVER CONVERT XID",
@@ -129,6 +154,8 @@ MARIADB = Flavour(
     temporary=None,
     definitions=_MARIADB_DEFINITIONS,
     time_limit=lambda seconds: f"max_statement_time = {seconds:.3f}",
+    session_memory=_MARIADB_MEMORY,
+    prepared_statements=_MARIADB_PREPARED,
     shortest_wait=0,
     cached_statistics=False,
     recover="XA RECOVER FORMAT='SQL'",

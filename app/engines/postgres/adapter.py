@@ -23,6 +23,9 @@ from app.engines.base import (
     HostFacts,
     LoginRefused,
     Measuring,
+    SessionLimits,
+    SessionsEnded,
+    SharedResource,
     Tenant,
 )
 from app.engines.naming import check_name, check_tenant, written_marker
@@ -35,6 +38,7 @@ from app.engines.postgres import (
     reclaiming,
     role_settings,
     scripts,
+    sharing,
     statements,
 )
 from app.engines.postgres.blockers import ending_blockers
@@ -217,6 +221,21 @@ class PostgresAdapter(EngineAdapter):
             check_name(name)
         async with self._connections.admin() as connection:
             return await catalog.sessions(connection, names)
+
+    async def end_hoarding(self, names: Sequence[str], limits: SessionLimits) -> list[SessionsEnded]:
+        for name in names:
+            check_name(name)
+        async with self._connections.standing() as connection:
+            ended = await sharing.end_hoarding(connection, names, limits)
+            forgotten = await sharing.forgotten(connection, names, limits.transaction_seconds)
+        for name in forgotten:
+            count = await prepared.roll_back_old(self._connections, name, limits.transaction_seconds)
+            ended += [SessionsEnded(tenant=name, reason="prepared_transaction")] * count
+        return ended
+
+    async def shared_resources(self) -> list[SharedResource]:
+        async with self._connections.standing() as connection:
+            return await sharing.resources(connection)
 
     async def list_tenants(self) -> list[FoundTenant]:
         async with self._connections.admin() as connection:

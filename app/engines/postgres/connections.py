@@ -34,6 +34,9 @@ _ADMIN_SETTINGS = {
 }
 
 
+_RESERVE = "SELECT count(pg_advisory_lock(pg_backend_pid(), n)) FROM generate_series(1, 64) n"
+
+
 class _Connection(asyncpg.Connection):  # type: ignore[misc]  # the driver is untyped
     """Each statement's answer is bounded."""
 
@@ -61,9 +64,14 @@ class Connections:
         self._pool: Any = None
         self._opening = asyncio.Lock()
         self.connect = Encryption(address.tls).connect
+        self._standing: Any = None
+        self._standing_used = asyncio.Lock()
         self.host = f"{address.host}:{address.port}"
 
     async def close(self) -> None:
+        standing, self._standing = self._standing, None
+        if standing is not None:
+            standing.terminate()
         pool, self._pool = self._pool, None
         if pool is None:
             return
@@ -79,6 +87,22 @@ class Connections:
         with translated(self.host):
             async with (await self._ready()).acquire() as connection:
                 yield connection
+
+    @asynccontextmanager
+    async def standing(self) -> AsyncIterator[Any]:
+        """An administrator's connection that stays open, with room of its own in the server's lock table: where others
+        have filled that, nobody can log in any more, and no query finds the locks that it needs itself."""
+        async with self._standing_used:
+            with translated(self.host):
+                if self._standing is None or self._standing.is_closed():
+                    self._standing = await self._connect(server_settings=_ADMIN_SETTINGS)
+                try:
+                    await self._standing.execute("SELECT pg_advisory_unlock_all()")
+                    yield self._standing
+                finally:
+                    if not self._standing.is_closed():
+                        # Under numbers of its own process, which no other session of ours waits for.
+                        await self._standing.execute(_RESERVE)
 
     @asynccontextmanager
     async def locked(self, name: str) -> AsyncIterator[Any]:

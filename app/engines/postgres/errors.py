@@ -12,12 +12,12 @@ from app.engines.tls import tls_failure
 
 _UNAVAILABLE = {
     "53100",  # disk full
-    "53200",  # out of memory
     "53300",  # too many connections
     "57P01",  # shutting down
     "57P02",  # shutting down after a crash
     "57P03",  # starting up
 }
+# Not 53200, "out of (shared) memory": the host answers, and it is a tenant that has taken all of its locks.
 _REFUSED = {
     "28000",  # the role may not log in, or pg_hba.conf has no line for it
     "3D000",  # no such database

@@ -5,6 +5,11 @@ from typing import Any
 from app.engines.naming import literal
 from app.engines.postgres.connections import Connections
 
+_OLD = """
+SELECT gid, owner FROM pg_prepared_xacts
+WHERE database = current_database() AND prepared <= clock_timestamp() - make_interval(secs => $1) LIMIT 10000
+"""
+
 
 async def roll_back(connection: Any, connections: Connections, name: str) -> None:
     """Rolls back all that are prepared in this database, whose roles may not log in any more.
@@ -15,9 +20,16 @@ async def roll_back(connection: Any, connections: Connections, name: str) -> Non
     if not await connection.fetchval("SELECT count(*) FROM pg_prepared_xacts WHERE database = $1", name):
         return
     await connection.execute(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS true')
+    await roll_back_old(connections, name, 0)
+
+
+async def roll_back_old(connections: Connections, name: str, seconds: float) -> int:
+    """Rolls back those of this database that were prepared longer ago than that, some of them at a time; returns how
+    many."""
     async with connections.admin_in(name) as inside:
-        rows = await inside.fetch("SELECT gid, owner FROM pg_prepared_xacts WHERE database = current_database()")
+        rows = await inside.fetch(_OLD, seconds)
         for row in rows:
             await inside.execute(f'SET ROLE "{row["owner"]}"')
             await inside.execute(f"ROLLBACK PREPARED {literal(row['gid'])}")
             await inside.execute("RESET ROLE")
+    return len(rows)

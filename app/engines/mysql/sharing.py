@@ -1,0 +1,86 @@
+"""What all tenants of a MySQL or MariaDB server use up together: its prepared statements, its memory, and the undo log,
+which is purged no further than the oldest open transaction.
+
+None of it can be bounded for an account.
+"""
+
+import asyncio
+from collections.abc import Sequence
+
+from app.engines.base import SessionLimits, SessionsEnded, SharedResource
+from app.engines.mysql.connections import Connection
+from app.engines.mysql.errors import NO_SUCH_COLUMN, NO_SUCH_THREAD, ignored
+
+_MOST = 50
+"""Sessions that are ended for prepared statements in one look."""
+_SETTLE_SECONDS = 0.05
+"""After which a session that was ended has given up what it held."""
+_TRANSACTIONS = """
+SELECT p.id, SUBSTRING_INDEX(p.user, '_', 1),
+       IF(TIMESTAMPDIFF(SECOND, t.trx_started, NOW()) >= %s, 'long_transaction', 'idle_transaction')
+FROM information_schema.innodb_trx t JOIN information_schema.processlist p ON p.id = t.trx_mysql_thread_id
+WHERE SUBSTRING_INDEX(p.user, '_', 1) IN %s
+  AND (TIMESTAMPDIFF(SECOND, t.trx_started, NOW()) >= %s OR p.command = 'Sleep' AND p.time >= %s)
+ORDER BY t.trx_started LIMIT 100
+"""
+_HISTORY = "SELECT count FROM information_schema.innodb_metrics WHERE name = 'trx_rseg_history_len'"
+# A prepared branch whose session has ended names no owner.
+_DETACHED = "SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_mysql_thread_id = 0"
+
+
+async def end_hoarding(connection: Connection, names: Sequence[str], limits: SessionLimits) -> list[SessionsEnded]:
+    longest = limits.transaction_seconds
+    found = [
+        (int(number), str(tenant), str(reason))
+        for number, tenant, reason in await connection.run(
+            _TRANSACTIONS, (longest, [*names], longest, limits.idle_transaction_seconds)
+        )
+    ]
+    with ignored(NO_SUCH_COLUMN):  # of a server that doesn't tell yet
+        rows = await connection.run(connection.flavour.session_memory, ([*names], limits.memory_bytes))
+        found += [(int(number), str(tenant), "memory") for number, tenant, _ in rows]
+    unique = {number: (tenant, reason) for number, tenant, reason in reversed(found)}
+    ended = []
+    for number, (tenant, reason) in unique.items():
+        await _kill(connection, number)
+        ended.append(SessionsEnded(tenant=tenant, reason=reason))
+    return ended + await _free_statements(connection, names, limits.shared_percent)
+
+
+async def resources(connection: Connection) -> list[SharedResource]:
+    used, capacity = await _statements(connection)
+    [(history,)], [(detached,)] = await connection.run(_HISTORY), await connection.run(_DETACHED)
+    return [
+        SharedResource(name="prepared_statements", used=used, capacity=capacity),
+        SharedResource(name="undo_history", used=float(history), capacity=None),
+        SharedResource(name="detached_transactions", used=float(detached), capacity=None),
+    ]
+
+
+async def _free_statements(connection: Connection, names: Sequence[str], percent: int) -> list[SessionsEnded]:
+    """One session after the other, until there is room again."""
+    ended: list[SessionsEnded] = []
+    while len(ended) < _MOST:
+        used, capacity = await _statements(connection)
+        if used * 100 < capacity * percent:
+            break
+        rows = await connection.run(connection.flavour.prepared_statements, ([*names],))
+        if not rows:
+            break
+        [(number, tenant)] = rows
+        await _kill(connection, int(number))
+        ended.append(SessionsEnded(tenant=str(tenant), reason="prepared_statements"))
+        await asyncio.sleep(_SETTLE_SECONDS)
+    return ended
+
+
+async def _statements(connection: Connection) -> tuple[int, int]:
+    """How many there are on the server, and how many it takes."""
+    [(_, used)] = await connection.run("SHOW GLOBAL STATUS LIKE 'Prepared_stmt_count'")
+    [(capacity,)] = await connection.run("SELECT @@global.max_prepared_stmt_count")
+    return int(used), int(capacity)
+
+
+async def _kill(connection: Connection, number: int) -> None:
+    with ignored(NO_SUCH_THREAD):
+        await connection.run(f"KILL {number:d}")

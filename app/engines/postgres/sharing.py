@@ -1,0 +1,93 @@
+"""What all tenants of a PostgreSQL server use up together: its lock table, and its transaction ids.
+
+A transaction that stays open keeps its database's oldest ids from being frozen, and the ids are the whole server's: at
+2^31 of them it takes no writes any more. The lock table lies in shared memory, and one session can fill it; then nobody
+can log in.
+
+Tenants have no right to replication slots, and a cursor that is held over its transaction holds no snapshot.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from app.engines.base import SessionLimits, SessionsEnded, SharedResource
+from app.engines.naming import HELPER_SEPARATOR
+
+_MOST = 200
+"""Sessions that are ended in one look for one reason."""
+_CAPACITY = """
+current_setting('max_locks_per_transaction')::bigint
+    * (current_setting('max_connections')::bigint + current_setting('max_prepared_transactions')::bigint)
+"""
+# Who holds no more than the server has room for in every session is never ended.
+_LOCKS = f"""
+WITH held AS (
+    SELECT pid, count(*) AS locks FROM pg_locks WHERE NOT fastpath AND pid IS NOT NULL AND pid <> pg_backend_pid()
+    GROUP BY pid
+), ranked AS (
+    SELECT pid, locks, sum(locks) OVER () AS total, sum(locks) OVER (ORDER BY locks DESC, pid) - locks AS before
+    FROM held
+), chosen AS (
+    SELECT k.pid, split_part(r.rolname, $2, 1) AS tenant
+    FROM ranked k JOIN pg_stat_get_activity(NULL) a ON a.pid = k.pid JOIN pg_roles r ON r.oid = a.usesysid
+    WHERE k.before < k.total - {_CAPACITY} * $3 / 100 AND NOT r.rolsuper
+      AND k.locks > current_setting('max_locks_per_transaction')::bigint
+      AND split_part(r.rolname, $2, 1) = ANY($1::text[])
+    ORDER BY k.locks DESC LIMIT $4
+)
+SELECT tenant, pg_terminate_backend(pid) AS ended FROM chosen
+"""  # noqa: S608  constants
+_TRANSACTIONS = """
+WITH chosen AS (
+    SELECT a.pid, split_part(r.rolname, $2, 1) AS tenant,
+           CASE WHEN a.xact_start < now() - make_interval(secs => $4) THEN 'long_transaction'
+                ELSE 'idle_transaction' END AS reason
+    FROM pg_stat_activity a JOIN pg_roles r ON r.oid = a.usesysid
+    WHERE split_part(r.rolname, $2, 1) = ANY($1::text[]) AND NOT r.rolsuper
+      AND (a.xact_start < now() - make_interval(secs => $4)
+           OR a.state LIKE 'idle in transaction%' AND a.state_change < now() - make_interval(secs => $3))
+    ORDER BY a.xact_start LIMIT $5
+)
+SELECT tenant, reason, pg_terminate_backend(pid) AS ended FROM chosen
+"""
+_PREPARED = """
+SELECT DISTINCT database::text AS name FROM pg_prepared_xacts
+WHERE database = ANY($1::name[]) AND prepared < now() - make_interval(secs => $2) LIMIT $3
+"""
+_RESOURCES = f"""
+SELECT 'transaction_ids' AS name, max(age(datfrozenxid))::float8 AS used, 2147483648::float8 AS capacity
+FROM pg_database
+UNION ALL SELECT 'multixact_ids', max(mxid_age(datminmxid)), 2147483648 FROM pg_database
+UNION ALL SELECT 'locks', count(*), {_CAPACITY} FROM pg_locks WHERE NOT fastpath
+UNION ALL SELECT 'oldest_snapshot_transactions', coalesce(max(age(xmin)), 0), NULL
+FROM (SELECT backend_xmin AS xmin FROM pg_stat_get_activity(NULL) UNION ALL SELECT transaction FROM pg_prepared_xacts
+      UNION ALL SELECT xmin FROM pg_replication_slots UNION ALL SELECT catalog_xmin FROM pg_replication_slots) s
+"""  # noqa: S608  constants
+
+
+async def end_hoarding(connection: Any, names: Sequence[str], limits: SessionLimits) -> list[SessionsEnded]:
+    """The sessions; prepared transactions outlive theirs, see `forgotten`."""
+    tenants = list(names)
+    locks = await connection.fetch(_LOCKS, tenants, HELPER_SEPARATOR, limits.shared_percent, _MOST)
+    transactions = await connection.fetch(
+        _TRANSACTIONS,
+        tenants,
+        HELPER_SEPARATOR,
+        limits.idle_transaction_seconds,
+        limits.transaction_seconds,
+        _MOST,
+    )
+    return [
+        *[SessionsEnded(tenant=row["tenant"], reason="locks") for row in locks if row["ended"]],
+        *[SessionsEnded(tenant=row["tenant"], reason=row["reason"]) for row in transactions if row["ended"]],
+    ]
+
+
+async def forgotten(connection: Any, names: Sequence[str], seconds: float) -> list[str]:
+    """The databases of these in which a transaction was prepared longer ago than that."""
+    return [row["name"] for row in await connection.fetch(_PREPARED, list(names), seconds, _MOST)]
+
+
+async def resources(connection: Any) -> list[SharedResource]:
+    rows = await connection.fetch(_RESOURCES)
+    return [SharedResource(name=row["name"], used=row["used"] or 0, capacity=row["capacity"]) for row in rows]

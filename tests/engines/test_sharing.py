@@ -1,0 +1,135 @@
+"""What all tenants of a server use up together: whoever takes too much of it is ended, and nobody else is."""
+
+from pathlib import Path
+
+import pytest
+
+from app.engines.base import EngineError, HostUnavailable, SessionLimits, SessionsEnded, Tenant
+from tests import servers
+from tests.engines.harness import EngineHost, Session, as_root, kind_of, refusal, session_of, tenants
+from tests.engines.postgres_host import PostgresHost
+from tests.support.waiting import until
+
+NEVER = SessionLimits(idle_transaction_seconds=3600, transaction_seconds=3600)
+OPEN = ("CREATE TABLE kept (n INT)", "BEGIN", "INSERT INTO kept VALUES (1)")
+
+
+async def _is_over(session: Session) -> bool:
+    try:
+        await session.run("SELECT 1")
+    except Exception:  # whatever its driver makes of it
+        return True
+    return False
+
+
+async def _logs_in(host: EngineHost, tenant: Tenant) -> bool:
+    """The server gives up what a session held a moment after its end."""
+    try:
+        await host.adapter.log_in(tenant)
+    except EngineError:
+        return False
+    return True
+
+
+async def _ended(host: EngineHost, tenant: Tenant, limits: SessionLimits) -> list[SessionsEnded]:
+    """InnoDB tells of a transaction a moment after it began."""
+    return await until(lambda: host.adapter.end_hoarding([tenant.name], limits))
+
+
+@pytest.mark.parametrize(
+    ("limits", "reason"),
+    [
+        (SessionLimits(idle_transaction_seconds=0), "idle_transaction"),
+        (SessionLimits(transaction_seconds=0), "long_transaction"),
+    ],
+)
+async def test_a_transaction_that_stays_open_is_ended(host: EngineHost, limits: SessionLimits, reason: str) -> None:
+    async with (
+        tenants(host, 2) as [tenant, other],
+        session_of(host, tenant) as holding,
+        session_of(host, other) as idle,
+    ):
+        for statement in OPEN:
+            await holding.run(statement)
+        assert await host.adapter.end_hoarding([tenant.name, other.name], NEVER) == []
+        assert await host.adapter.end_hoarding([other.name], limits) == [], "not those of a name that wasn't given"
+        assert await _ended(host, tenant, limits) == [SessionsEnded(tenant=tenant.name, reason=reason)]
+        await until(lambda: _is_over(holding))
+        assert await idle.run("SELECT 1") == [(1,)]
+
+
+async def test_whoever_fills_the_lock_table_is_ended_while_nobody_can_log_in(host: EngineHost) -> None:
+    if host.flavour != "postgres":
+        pytest.skip("only PostgreSQL has one table of locks for all")
+    async with tenants(host, 2) as [tenant, other]:
+        await host.adapter.end_hoarding([tenant.name, other.name], NEVER)
+        async with session_of(host, tenant) as holding:
+            taking = "SELECT count(pg_advisory_lock(n)) FROM generate_series(1, 1000000) n"
+            assert await refusal(holding, taking) == "53200"
+            with pytest.raises(EngineError) as refused:
+                await host.adapter.log_in(other)
+            assert refused.value.code == "53200"
+            assert not isinstance(refused.value, HostUnavailable), "the host is well"
+            locks = SessionsEnded(tenant=tenant.name, reason="locks")
+            assert await host.adapter.end_hoarding([tenant.name, other.name], NEVER) == [locks]
+            await until(lambda: _is_over(holding))
+        await until(lambda: _logs_in(host, other))
+
+
+async def test_a_forgotten_prepared_transaction_is_rolled_back(tmp_path: Path) -> None:
+    async with servers.postgres(tmp_path, max_prepared_transactions="5") as server:
+        host = PostgresHost(server)
+        await host.prepare()
+        async with tenants(host) as [tenant]:
+            async with session_of(host, tenant) as session:
+                for statement in (*OPEN, "PREPARE TRANSACTION 'it''s mine'"):
+                    await session.run(statement)
+            assert await host.adapter.end_hoarding([tenant.name], NEVER) == []
+            ended = await host.adapter.end_hoarding([tenant.name], SessionLimits(transaction_seconds=0))
+            assert ended == [SessionsEnded(tenant=tenant.name, reason="prepared_transaction")]
+            assert await as_root(host, "SELECT gid FROM pg_prepared_xacts") == []
+        await host.adapter.close()
+
+
+async def test_whoever_takes_all_prepared_statements_is_ended(host: EngineHost) -> None:
+    if kind_of(host) != "mysql":
+        pytest.skip("PostgreSQL keeps them in each session's own memory")
+    [(before,)] = await as_root(host, "SELECT @@global.max_prepared_stmt_count")
+    await as_root(host, "SET GLOBAL max_prepared_stmt_count = 1000")
+    try:
+        async with tenants(host, 2) as [tenant, other], session_of(host, other) as modest:
+            await modest.run("PREPARE one FROM 'SELECT 1'")
+            async with session_of(host, tenant) as taking:
+                for number in range(600):
+                    await taking.run(f"PREPARE s{number} FROM 'SELECT 1'")
+                ended = await host.adapter.end_hoarding([tenant.name, other.name], NEVER)
+                assert ended[0] == SessionsEnded(tenant=tenant.name, reason="prepared_statements")
+                await until(lambda: _is_over(taking))
+            assert await host.adapter.end_hoarding([tenant.name, other.name], NEVER) == []
+            assert await modest.run("EXECUTE one") == [(1,)]
+    finally:
+        await as_root(host, f"SET GLOBAL max_prepared_stmt_count = {before}")
+
+
+async def test_a_session_that_holds_too_much_memory_is_ended(host: EngineHost) -> None:
+    if kind_of(host) != "mysql":
+        pytest.skip("PostgreSQL doesn't tell of another session's memory")
+    async with tenants(host) as [tenant], session_of(host, tenant) as session:
+        await session.run("SET @t = REPEAT('x', 8000000)")
+        assert await host.adapter.end_hoarding([tenant.name], NEVER) == []
+        ended = await _ended(host, tenant, SessionLimits(memory_bytes=4_000_000))
+        assert ended == [SessionsEnded(tenant=tenant.name, reason="memory")]
+        await until(lambda: _is_over(session))
+
+
+async def test_what_is_used_up_is_told(host: EngineHost) -> None:
+    told = {one.name: one for one in await host.adapter.shared_resources()}
+    expected = (
+        {"transaction_ids", "multixact_ids", "locks", "oldest_snapshot_transactions"}
+        if host.flavour == "postgres"
+        else {"prepared_statements", "undo_history", "detached_transactions"}
+    )
+    assert set(told) == expected
+    for one in told.values():
+        assert one.used >= 0
+        assert one.capacity is None or one.used < one.capacity
