@@ -82,6 +82,21 @@ async def test_another_tenants_branch_is_left_alone(host: EngineHost) -> None:
         await mine.close()
 
 
+async def test_an_id_that_looks_like_anothers_is_not_taken_for_it(host: EngineHost) -> None:
+    """The neighbour's id is octets that aren't printable; the tenant's is the text as which the server shows them."""
+    async with tenants(host, 2) as [tenant, other]:
+        theirs = await prepare(host, other, "X'00ff27'")
+        mine = await prepare(host, tenant, "'0x00FF27'")
+        # It can't be told which is whose, and nothing is rolled back, or the tenant's own alone.
+        await host.adapter.revoke(tenant)
+        assert await theirs.run("XA COMMIT X'00ff27'") == []
+        assert await theirs.run("SELECT n FROM t") == [(1,)]
+        await host.adapter.destroy(tenant)
+        assert await prepared(host) == 0
+        await theirs.close()
+        await mine.close()
+
+
 async def test_when_nobody_can_tell_nothing_is_rolled_back(host: EngineHost) -> None:
     async with tenants(host, 2) as [tenant, other]:
         await (await prepare(host, other, "'theirs'")).close()

@@ -51,7 +51,7 @@ async def branches_of_sessions(connection: Connection, sessions: list[int]) -> l
     if connection.flavour is not MYSQL or not sessions:
         return []
     rows = await connection.run(_PREPARED_BY, (sessions,))
-    return [_xid(form, gtrid, bqual) for form, gtrid, bqual in rows]
+    return [_xid(form, gtrid, bqual) for form, gtrid, bqual in rows if not (_ambiguous(gtrid) or _ambiguous(bqual))]
 
 
 async def roll_back(connection: Connection, xids: list[str]) -> None:
@@ -94,8 +94,11 @@ def _xid(form: int, gtrid: str | None, bqual: str | None) -> str:
     return ",".join([_part(gtrid), _part(bqual), str(form)])
 
 
+def _ambiguous(text: str | None) -> bool:
+    """The performance schema shows a part of an id as text, or as `0x…` where it isn't printable. A branch whose id is
+    such a text itself looks like another's, which must not be rolled back in its place."""
+    return text is not None and text.lower().startswith("0x")
+
+
 def _part(text: str | None) -> str:
-    """The performance schema shows a part of an id as text, or as `0x…` where it isn't printable."""
-    if text and text.startswith("0x"):
-        return f"X'{text.removeprefix('0x')}'"
     return f"X'{(text or '').encode().hex()}'"
