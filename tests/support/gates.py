@@ -21,6 +21,8 @@ class Gate:
     workflow_id: str = ""
     reached: asyncio.Event = field(default_factory=asyncio.Event)
     opened: asyncio.Event = field(default_factory=asyncio.Event)
+    dropped: bool = False
+    """The step held there is never made."""
 
 
 class Gates(temporalio.client.Interceptor, Interceptor):
@@ -56,6 +58,8 @@ class Gates(temporalio.client.Interceptor, Interceptor):
                 gate.workflow_id = workflow_id
                 gate.reached.set()
                 await gate.opened.wait()
+                if gate.dropped:
+                    raise RuntimeError("the worker died with this step")
 
 
 class _Held(ActivityInboundInterceptor):
