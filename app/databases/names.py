@@ -1,17 +1,8 @@
 """What databases and their teams are called, for operators, who read uuids badly."""
 
-import re
 from uuid import UUID
 
 from app.store.session import fetch
-
-_MARKUP = re.compile(r"[^\w .-]")
-_LONGEST = 30
-
-
-def without_markup(name: str) -> str:
-    """For the Temporal UI, which renders what it is told; and a name is whatever its team calls it."""
-    return _MARKUP.sub("?", name)[:_LONGEST]
 
 
 async def names_of(databases: list[UUID]) -> dict[UUID, tuple[str, str | None]]:

@@ -10,7 +10,8 @@ from temporalio.client import Client
 from app.contracts.reconcile import HostRef, Reconciled
 from app.core.ids import find_uuid
 from app.core.secrets import SecretBox
-from app.databases.names import names_of, without_markup
+from app.databases.names import names_of
+from app.dispatch.names import without_markup
 from app.engines.base import EngineError
 from app.hosts.adapters import Adapters
 from app.hosts.service import note_extensions

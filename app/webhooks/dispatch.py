@@ -7,6 +7,7 @@ import msgspec
 
 from app.contracts.queues import delivery_workflow_id
 from app.contracts.webhooks import DeliverWebhook, DeliverWebhookInput
+from app.dispatch.names import without_markup
 from app.dispatch.starts import NORMAL, Wish, WorkflowStart, request_starts
 from app.store.session import fetch_all, transaction
 from app.webhooks import waiting
@@ -18,7 +19,9 @@ class _Event(msgspec.Struct, frozen=True):
     uuid: UUID
     type: str
     team_id: int
+    team: str
     database: UUID | None
+    database_name: str | None
 
 
 class _Delivery(msgspec.Struct, frozen=True):
@@ -62,14 +65,14 @@ def _wish(delivery: _Delivery, event: _Event) -> Wish:
     return Wish(
         workflow_id=delivery_workflow_id(event.uuid, delivery.endpoint_id),
         request=request,
-        summary=summary_of(request),
+        summary=summary_of(request, team=event.team, database=event.database_name),
     )
 
 
-def summary_of(request: DeliverWebhookInput) -> str:
-    """One line for Temporal's list."""
-    about = f" about database {request.database}" if request.database else ""
-    return f"{request.event}{about} to endpoint {request.endpoint}, team {request.team_id}"
+def summary_of(request: DeliverWebhookInput, *, team: str, database: str | None) -> str:
+    """One line for Temporal's list, with what the team and the database are called now."""
+    about = f' about database "{without_markup(database)}", {request.database},' if database is not None else ""
+    return f'{request.event}{about} to endpoint {request.endpoint} of team "{without_markup(team)}", {request.team_id}'
 
 
 _TAKE = """
@@ -78,8 +81,8 @@ WITH taken AS (
     WHERE id IN (SELECT id FROM events WHERE dispatched_at IS NULL ORDER BY id LIMIT $1 FOR UPDATE SKIP LOCKED)
     RETURNING id, uuid, type, team_id, database_id
 )
-SELECT t.id, t.uuid, t.type, t.team_id, d.uuid AS database
-FROM taken t LEFT JOIN databases d ON d.id = t.database_id ORDER BY t.id
+SELECT t.id, t.uuid, t.type, t.team_id, o.name AS team, d.uuid AS database, d.name AS database_name
+FROM taken t JOIN teams o ON o.id = t.team_id LEFT JOIN databases d ON d.id = t.database_id ORDER BY t.id
 """
 _INSERT = """
 INSERT INTO webhook_deliveries (webhook_id, endpoint_id, event_id, event_type, next_attempt_at, waiting)

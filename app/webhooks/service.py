@@ -159,18 +159,21 @@ async def send_again(principal: Principal, endpoint: int, delivery: int) -> tupl
 
 
 async def _start_round(owner: EndpointRecord, old: DeliveryRecord) -> WorkflowStart:
-    rows = await fetch(
-        "SELECT e.uuid AS event, d.uuid AS database FROM events e LEFT JOIN databases d ON d.id = e.database_id"
-        " WHERE e.id = $1",
+    (found,) = await fetch(
+        """
+        SELECT t.name AS team, e.uuid AS event, d.uuid AS database, d.name AS database_name
+        FROM teams t LEFT JOIN events e ON e.id = $2 LEFT JOIN databases d ON d.id = e.database_id WHERE t.id = $1
+        """,
+        owner.team_id,
         old.event_id,
     )
-    about: UUID | str = rows[0]["event"] if rows else old.webhook_id
+    about: UUID | str = found["event"] or old.webhook_id
     request = DeliverWebhookInput(
         delivery=old.id,
         endpoint=owner.id,
         team_id=owner.team_id,
         event=old.event_type,
-        database=rows[0]["database"] if rows else None,
+        database=found["database"],
         round=old.round + 1,
     )
     return await request_start(
@@ -178,7 +181,7 @@ async def _start_round(owner: EndpointRecord, old: DeliveryRecord) -> WorkflowSt
         delivery_workflow_id(about, owner.id, request.round),
         request,
         priority=NORMAL,
-        summary=summary_of(request),
+        summary=summary_of(request, team=found["team"], database=found["database_name"]),
     )
 
 

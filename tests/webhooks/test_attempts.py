@@ -383,6 +383,15 @@ async def test_an_event_for_an_endpoint_that_hangs_has_no_workflow(made: Made) -
     assert row["later"], "when it is probed"
 
 
+async def test_a_summary_has_names_and_nothing_that_would_be_rendered(made: Made) -> None:
+    await fetch("UPDATE teams SET name = '<b>[x](https://evil.example)' WHERE id = $1", made.caller.team_id)
+    await fetch("DELETE FROM workflow_starts")
+    await emit(made.caller)
+    (start,) = (await dispatch(10, first_wait=0)).starts
+    assert 'of team "?b??x??https???evil.example?"' in start.summary
+    assert start.summary.endswith(f", {made.caller.team_id}")
+
+
 async def test_a_first_wait_has_no_workflow(made: Made) -> None:
     await fetch("DELETE FROM webhook_deliveries")
     await emit(made.caller)
