@@ -220,6 +220,44 @@ async def test_a_statement_is_one_statement(host: EngineHost) -> None:
         assert (await read(host, tenant, "SELECT * FROM a"))["rows"] == []
 
 
+async def reads_another_way(host: EngineHost, tenant: Tenant) -> str:
+    """A statement that changes the schema, as a question may, and how the server reads what comes after it."""
+    if host.flavour == "postgres":
+        hidden = (
+            "CREATE FUNCTION hidden() RETURNS text LANGUAGE plpgsql AS $$"
+            " BEGIN EXECUTE 'SET standard_' || 'conforming_strings = off'; RETURN ''; END $$"
+        )
+        await prepare(host, tenant, hidden)
+        return "CREATE TABLE a AS SELECT hidden() AS t"
+    return "SET sql_mode = CONCAT(@@sql_mode, ',NO_BACKSLASH', '_ESCAPES')"
+
+
+async def test_a_change_of_the_reading_ends_the_changes(host: EngineHost) -> None:
+    """What was judged as text would come to be a call of a function."""
+    second = on(
+        host,
+        "CREATE TABLE b AS SELECT '\\' AS x, ', current_user AS y --'",
+        "CREATE TABLE b AS SELECT 'a\\', ' AS x, CURRENT_USER() AS y",
+    )
+    async with tenants(host) as [tenant]:
+        first = await reads_another_way(host, tenant)
+        async with host.adapter.writing(tenant, LIMITS) as session:
+            with pytest.raises(QueryFailed, match=r"(conforming_strings|sql_mode) .*changes how the rest") as failed:
+                await session.change([first, second])
+        assert (failed.value.executed, failed.value.certain) == on(host, (0, True), (1, True))
+        async with session_of(host, tenant) as session:
+            assert await refusal(session, "SELECT 1 FROM b") is not None
+            assert (await refusal(session, "SELECT 1 FROM a") is not None) or host.flavour != "postgres"
+
+
+async def test_a_change_that_ends_its_transaction_is_in_doubt(host: EngineHost) -> None:
+    ends = on(host, "COMMIT", "START TRANSACTION")
+    async with tenants(host) as [tenant], host.adapter.writing(tenant, LIMITS) as session:
+        with pytest.raises(QueryFailed, match="transaction") as failed:
+            await session.change(["CREATE TABLE a (n INT)", ends, "CREATE TABLE b (n INT)"])
+        assert not failed.value.certain
+
+
 async def test_what_is_described(host: EngineHost) -> None:
     comment = on(host, [], [" COMMENT 'who bought'"])
     async with tenants(host) as [tenant]:

@@ -10,9 +10,11 @@ import pymysql
 
 from app.engines import json_values
 from app.engines.answers import AnswerTooLarge
+from app.engines.errors import StatementUncertain
 from app.engines.mysql import described, values
 from app.engines.mysql.connections import CLOSE_SECONDS, Connection
 from app.engines.mysql.flavours import MARIADB
+from app.engines.mysql.reading import state_of
 from app.engines.mysql.sessions import QUESTION_MARK
 from app.engines.querying import (
     Description,
@@ -152,9 +154,23 @@ class MySQLWriteSession(_Session, WriteSession):
     async def change(self, statements: Sequence[str]) -> int:
         for executed, sql in enumerate(statements):
             # Each commits by itself.
+            if executed:
+                await self._look(executed, sql)
             with _failing(executed):
                 await self._one(sql)
         return len(statements)
+
+    async def _look(self, executed: int, following: str) -> None:
+        """That what was run before lasts, and that the server will read the next statement as it was judged."""
+        with _failing(executed):
+            async with self._watched():
+                state = await state_of(self._connection)
+            state.check_lasting()
+            reason = state.misread()
+            if reason is None and not state.reads(following):
+                reason = f"character_set_client is {state.character_set} now, and the next statement isn't ASCII"
+        if reason:
+            raise QueryFailed(reason, executed=executed)
 
     async def _one(self, sql: str) -> int:
         async with self._watched():
@@ -176,6 +192,8 @@ def _failing(executed: int = 0) -> Iterator[None]:
         lost = number in _SERVER_LOST or not number
         message = str(error.args[1]) if len(error.args) > 1 else "The connection was lost."
         raise QueryFailed(message, code=str(number or ""), executed=executed, certain=not lost) from error
+    except StatementUncertain as error:
+        raise QueryFailed(str(error), executed=executed, certain=False) from error
     except AnswerTooLarge as error:
         raise QueryFailed(str(error), executed=executed) from error
     except TimeoutError:

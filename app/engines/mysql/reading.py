@@ -49,10 +49,8 @@ _ONE_OCTET = frozenset(
 )
 """Character sets in which ASCII is read as ASCII, and only that as we read it. In others an octet of one character may
 be the quote or the backslash of another."""
-_STATE = (
-    "SELECT @@SESSION.sql_mode, @@SESSION.character_set_client, @@SESSION.autocommit,"
-    " COALESCE(IS_USED_LOCK(%s) = CONNECTION_ID(), 0)"
-)
+_STATE = "SELECT @@SESSION.sql_mode, @@SESSION.character_set_client, @@SESSION.autocommit, "
+_HOLDS = "COALESCE(IS_USED_LOCK(%s) = CONNECTION_ID(), 0)"
 
 
 class SessionState(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,14 +88,19 @@ class SessionState(msgspec.Struct, frozen=True, kw_only=True):
         return self.character_set in _UTF8 or statement.isascii()
 
 
-async def state_of(connection: Connection, lock_name: str) -> SessionState:
-    """`lock_name` is the lock that the session should hold."""
-    [(sql_mode, character_set, autocommit, holds_lock)] = await connection.run(_STATE, (lock_name,))
+async def state_of(connection: Connection, lock_name: str | None = None) -> SessionState:
+    """`lock_name` is the lock that the session should hold, if any. The session may answer in octets."""
+    asked = (_STATE + _HOLDS, (lock_name,)) if lock_name else (f"{_STATE}1", None)
+    [(sql_mode, character_set, autocommit, holds_lock)] = await connection.run(*asked)
     return SessionState(
-        sql_mode=str(sql_mode),
-        character_set=str(character_set),
-        autocommit=bool(autocommit),
+        sql_mode=_text(sql_mode),
+        character_set=_text(character_set),
+        autocommit=bool(int(autocommit)),
         # The flag comes with every answer.
         in_transaction=connection.get_transaction_status(),
-        holds_lock=bool(holds_lock),
+        holds_lock=bool(int(holds_lock)),
     )
+
+
+def _text(value: str | bytes) -> str:
+    return value if isinstance(value, str) else value.decode()

@@ -8,8 +8,10 @@ from typing import Any
 import asyncpg
 
 from app.engines import json_values
+from app.engines.errors import StatementFailed, StatementUncertain
 from app.engines.postgres import described, values
 from app.engines.postgres.connections import CLOSE_SECONDS
+from app.engines.postgres.reading import READING, check_open, check_reading
 from app.engines.postgres.wire import metered, too_large
 from app.engines.querying import (
     Description,
@@ -34,7 +36,7 @@ def settings(limits: QueryLimits, *, read_only: bool) -> dict[str, str]:
     return {
         "application_name": "headwater",
         "search_path": "public, pg_temp",
-        "standard_conforming_strings": "on",
+        **READING,
         "default_transaction_read_only": "on" if read_only else "off",
         "statement_timeout": f"{1000 * limits.seconds:.0f}",
         "lock_timeout": f"{1000 * limits.lock_seconds:.0f}",
@@ -157,9 +159,11 @@ class PostgresWriteSession(WriteSession):
                 await transaction.start()
                 status = ""
                 for sql in statements:
+                    check_reading(self._connection)
                     statement = await self._connection.prepare(sql)
                     await statement.fetch()
                     status = statement.get_statusmsg()
+                    check_open(self._connection)
                 progress.committing = True
                 await transaction.commit()
         last = status.rsplit(" ", 1)[-1]
@@ -176,6 +180,10 @@ def _failing() -> Iterator[_Progress]:
     progress = _Progress()
     try:
         yield progress
+    except StatementFailed as error:
+        raise QueryFailed(str(error)) from error
+    except StatementUncertain as error:
+        raise QueryFailed(str(error), certain=False) from error
     except asyncpg.PostgresError as error:
         cut = too_large(error)
         if cut is not None:

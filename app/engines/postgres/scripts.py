@@ -10,6 +10,7 @@ from typing import Any
 import asyncpg
 
 from app.engines.errors import EngineError, HostUnavailable, StatementFailed, StatementUncertain
+from app.engines.postgres.reading import READING, check_open, check_reading
 from app.engines.postgres.wire import metered, too_large
 from app.engines.scripts import ScriptEnd, ScriptSession
 
@@ -24,13 +25,10 @@ _SETTINGS = {
     # Every tenant sees it in pg_stat_activity.
     "application_name": "headwater",
     # Variables are quoted for this reading of literals.
-    "standard_conforming_strings": "on",
-    "client_encoding": "UTF8",
+    **READING,
     "lock_timeout": f"{LOCK_SECONDS}s",
     "idle_in_transaction_session_timeout": "60s",
 }
-# How statements are read, as it was when they were judged. The server tells of each change by itself.
-_READING = {name: _SETTINGS[name] for name in ("standard_conforming_strings", "client_encoding")}
 _QUERY_CANCELED = "57014"
 _INVALID_PARAMETER = "22023"
 _COUNTED = re.compile(r"(?:INSERT \d+|[A-Z]+) (\d+)")
@@ -60,7 +58,7 @@ class PostgresScript(ScriptSession):
         self._meter.discard_rows(discarding=False)
 
     async def begin(self) -> str:
-        self._check_reading()
+        check_reading(self._connection)
         await self._connection.execute("BEGIN")
         row = await self._connection.fetchrow(_BEGIN)
         self._transaction = row[0]
@@ -71,24 +69,17 @@ class PostgresScript(ScriptSession):
         return self._transaction
 
     async def run(self, statement: str, seconds: float) -> int | None:
-        self._check_reading()
+        check_reading(self._connection)
         if ";" in statement:
             await self._check_single(statement, seconds)
         counted = _COUNTED.fullmatch(await self._execute(statement, seconds))
-        if not self._connection.is_in_transaction():
-            raise StatementUncertain("the statement ended the transaction that the script runs in")
-        self._check_reading()
+        check_open(self._connection)
+        check_reading(self._connection)
         return int(counted[1]) if counted else None
 
     async def commit(self) -> None:
         await self._check_transaction()
         await self._execute("COMMIT", END_SECONDS)
-
-    def _check_reading(self) -> None:
-        settings = self._connection.get_settings()
-        for name, expected in _READING.items():
-            if (value := getattr(settings, name, None)) != expected:
-                raise StatementFailed(f"{name} is {value} now, which changes how the rest of the script is read")
 
     async def _check_single(self, statement: str, seconds: float) -> None:
         """That the server itself reads one statement: it prepares no more than one. The driver's own way to run a
