@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from functools import partial
 from uuid import UUID
 
 import structlog
@@ -38,7 +39,8 @@ class WaitingDeliveries:
         self._attempts = attempts
         self._at_once = settings.webhook_concurrency
         self._busy = asyncio.Semaphore(_BUSY_AT_ONCE)
-        self._serving: set[asyncio.Task[None]] = set()
+        self._serving: dict[int, asyncio.Task[None]] = {}
+        """By endpoint."""
         self._worker: UUID = new_uuid()
 
     async def serve(self) -> None:
@@ -57,19 +59,23 @@ class WaitingDeliveries:
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._attempts.changed.wait(), _INTERVAL_SECONDS)
         finally:
-            for task in (renewing, *self._serving):
+            tasks = [renewing, *self._serving.values()]
+            for task in tasks:
                 task.cancel()
-            await asyncio.gather(renewing, *self._serving, return_exceptions=True)
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _claim(self) -> None:
         room = _ENDPOINTS_AT_ONCE - len(self._serving)
         for endpoint in await waiting.claim(self._worker, room) if room > 0 else []:
-            task = asyncio.create_task(self._serve(endpoint))
-            self._serving.add(task)
-            task.add_done_callback(self._served)
+            # A claim that expired, as while our database was away or this process was stopped, may be taken again in
+            # the middle of serving: it goes on with that, and sends nothing twice.
+            if endpoint.id not in self._serving:
+                task = asyncio.create_task(self._serve(endpoint))
+                self._serving[endpoint.id] = task
+                task.add_done_callback(partial(self._served, endpoint.id))
 
-    def _served(self, task: asyncio.Task[None]) -> None:
-        self._serving.discard(task)
+    def _served(self, endpoint: int, _: asyncio.Task[None]) -> None:
+        del self._serving[endpoint]
         self._attempts.changed.set()
 
     async def _renew(self) -> None:
@@ -77,7 +83,7 @@ class WaitingDeliveries:
             await asyncio.sleep(waiting.CLAIM_SECONDS / 3)
             if self._serving:
                 try:
-                    await waiting.renew(self._worker)
+                    await waiting.renew(self._worker, list(self._serving))
                 except Exception as fault:
                     log.warning("claims_not_renewed", reason=str(fault) or type(fault).__name__)
 
@@ -108,14 +114,22 @@ class WaitingDeliveries:
 
     async def _attempt_one(self, delivery: WaitingDelivery, busy: asyncio.Semaphore, *, probing: bool) -> bool:
         async with busy, self._busy:
-            attempt = asyncio.create_task(self._attempts.make_next(delivery, probing=probing))
+            attempt = asyncio.create_task(self._attempts.make_next(delivery, worker=self._worker, probing=probing))
             await _wait(attempt)
         try:
             return await attempt
         except Exception as fault:
             log.warning("attempt_failed_here", delivery=delivery.id, reason=str(fault) or type(fault).__name__)
+            return await self._postpone(delivery)
+
+    async def _postpone(self, delivery: WaitingDelivery) -> bool:
+        """False where our own database is away: what is under way for the same endpoint goes on all the same."""
+        try:
             await waiting.postpone(delivery.id, _FAILED_SECONDS)
-            return True
+        except Exception as fault:
+            log.warning("attempt_not_postponed", delivery=delivery.id, reason=str(fault) or type(fault).__name__)
+            return False
+        return True
 
 
 async def _wait(attempt: asyncio.Task[bool]) -> None:

@@ -16,12 +16,13 @@ _GIB = 2**30
 # Whatever of a team's deleted databases still lies on a host.
 _HELD = "d.team_id = $1 AND d.status = 'deleted' AND d.destroyed_at IS NULL"
 
-# The newest first, so that place and sum tell what would be kept with each.
+# The newest first, so that place and sum tell what would be kept with each. One that never became active, deleted in
+# this very transaction, is kept no more: it takes no other's place.
 _END_OLDEST = f"""
 WITH kept AS (
     SELECT d.id, row_number() OVER newest AS place, sum(coalesce(u.storage_bytes, 0)) OVER newest AS bytes
     FROM databases d LEFT JOIN database_usage u ON u.database_id = d.id
-    WHERE {_HELD} AND d.destroy_at > now()
+    WHERE {_HELD} AND d.destroy_at > clock_timestamp()
     WINDOW newest AS (ORDER BY d.deleted_at DESC, d.id DESC)
 )
 UPDATE databases d SET destroy_at = now() FROM kept

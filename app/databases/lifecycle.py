@@ -3,7 +3,7 @@
 Each is safe to repeat, because activities are: a move that was made is made.
 """
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from app.applications.queue import end_waiting, start_next
@@ -23,6 +23,9 @@ from app.hosts.loads import mark_sick, mark_well, place
 from app.metrics.counters import PROVISIONING_MOVES, PROVISIONING_SECONDS
 from app.store.notify import announce
 from app.store.session import fetch, transaction
+
+NO_GRACE = timedelta(0)
+"""Of a database that never became active: it holds nothing worth keeping."""
 
 
 class NotWanted(Exception):
@@ -63,16 +66,17 @@ async def activate(database: UUID) -> None:
     _observe(record, "active")
 
 
-async def note_deleted(record: DatabaseRecord, *, destroy_at: datetime, cancelled_jobs: int = 0) -> None:
-    """Any status to `deleted`, in the caller's transaction, with the row locked."""
-    await fetch(
+async def note_deleted(record: DatabaseRecord, *, grace: timedelta, cancelled_jobs: int = 0) -> datetime:
+    """Any status to `deleted`, in the caller's transaction, with the row locked. Returns when its data goes: by our own
+    database's clock, which decides whether that moment has passed, whatever this process's clock shows."""
+    rows = await fetch(
         """
-        UPDATE databases SET status = 'deleted', deleted_at = now(), updated_at = now(), destroy_at = $2,
-               cancelled_provision_jobs = $3
-        WHERE id = $1
+        UPDATE databases SET status = 'deleted', deleted_at = now(), updated_at = now(),
+               destroy_at = clock_timestamp() + $2::interval, cancelled_provision_jobs = $3
+        WHERE id = $1 RETURNING destroy_at
         """,
         record.id,
-        destroy_at,
+        grace,
         cancelled_jobs,
     )
     await end_waiting(record.uuid, "The database was deleted before its turn came. Nothing was changed.")
@@ -80,6 +84,8 @@ async def note_deleted(record: DatabaseRecord, *, destroy_at: datetime, cancelle
     await announce(record.uuid)
     if record.status is DatabaseStatus.PROVISIONING:
         _observe(record, "cancelled")
+    destroy_at: datetime = rows[0]["destroy_at"]
+    return destroy_at
 
 
 async def abandon_provisioning(database: UUID) -> None:
@@ -87,7 +93,7 @@ async def abandon_provisioning(database: UUID) -> None:
     async with transaction():
         record = await records.find_for_update(database)
         if record is not None and record.status is DatabaseStatus.PROVISIONING:
-            await note_deleted(record, destroy_at=utc_now(), cancelled_jobs=1)
+            await note_deleted(record, grace=NO_GRACE, cancelled_jobs=1)
 
 
 async def record_revoked(database: UUID) -> None:

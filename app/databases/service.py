@@ -6,12 +6,11 @@ from uuid import UUID
 
 from app.auth.principal import Principal
 from app.contracts.base import DatabaseStatus
-from app.core.clock import utc_now
 from app.core.errors import InvalidField, NotFound
 from app.databases import records
 from app.databases.deletion import request_deletion
 from app.databases.kept import end_oldest
-from app.databases.lifecycle import note_deleted
+from app.databases.lifecycle import NO_GRACE, note_deleted
 from app.databases.limits import request_limits
 from app.databases.records import DatabaseRecord
 from app.databases.room import room_on_host
@@ -110,9 +109,7 @@ async def _delete(found: DatabaseRecord, grace: timedelta) -> Accepted:
     await get_team(found.team_id, lock=True)
     record = await _get_live(found.uuid, lock=True)
     provisioning = record.status is DatabaseStatus.PROVISIONING
-    # A database that never became active holds nothing worth keeping.
-    destroy_at = utc_now() if provisioning else utc_now() + grace
-    await note_deleted(record, destroy_at=destroy_at, cancelled_jobs=int(provisioning))
+    destroy_at = await note_deleted(record, grace=NO_GRACE if provisioning else grace, cancelled_jobs=int(provisioning))
     start = await request_deletion(record, destroy_at=destroy_at, cancel_provisioning=provisioning)
     await end_oldest(found.team_id)
     return Accepted(subject=str(record.uuid), start=start)

@@ -61,6 +61,8 @@ class _Due(msgspec.Struct, frozen=True, kw_only=True):
     payload: str
     url: str
     revoked: bool
+    claimed_by: UUID | None
+    """The worker whose claim on the endpoint holds."""
     slow_failures: int
     last_success_at: datetime | None
     secret_ids: list[UUID]
@@ -87,15 +89,16 @@ class Attempts:
         self._circuit = Circuit(settings)
         self._gate = Gate(settings.webhook_concurrency)
         self._waited_for = 0
-        self._unattended: set[asyncio.Task[AttemptOutcome]] = set()
+        self._unattended: dict[AttemptRef, asyncio.Task[AttemptOutcome]] = {}
         self.changed = asyncio.Event()
         """Set when something has begun to wait that is due."""
 
     async def close(self) -> None:
         """Breaks off what is under way without a workflow: it is made again when its time comes."""
-        for task in self._unattended:
+        tasks = list(self._unattended.values())
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._unattended, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def make_first(self, attempt: AttemptRef) -> AttemptOutcome:
         """Sends and records; or has the delivery wait, where it can't be sent now. Where the receiver takes its time,
@@ -120,16 +123,17 @@ class Attempts:
         finally:
             self._waited_for -= 1
 
-    async def make_next(self, delivery: WaitingDelivery, *, probing: bool) -> bool:
-        """The attempt that a waiting delivery is due for; False where nothing can be sent to its endpoint now. With
-        `probing` also where its circuit is broken."""
+    async def make_next(self, delivery: WaitingDelivery, *, worker: UUID, probing: bool) -> bool:
+        """The attempt that a waiting delivery is due for; False where nothing can be sent to its endpoint now, or
+        `worker` has lost its claim on that: another may be sending the same. With `probing` also where its circuit is
+        broken."""
         due = await fetch_one(_Due, _DUE, delivery.id)
         if due is None or (due.round, due.spent, due.waiting) != (delivery.round, delivery.spent, True):
             return True
         if await self._ended(due) is not None:
             return True
         broken = is_broken(due.slow_failures)
-        if broken and not probing:
+        if due.claimed_by != worker or (broken and not probing):
             return False
         try:
             await self._send(due, patience=_PATIENCE_SECONDS, probing=broken)
@@ -146,9 +150,13 @@ class Attempts:
         return None
 
     async def _begin(self, due: _Due) -> AttemptOutcome:
-        sending = asyncio.create_task(self._send(due, patience=_FIRST_PATIENCE_SECONDS))
-        self._unattended.add(sending)
-        sending.add_done_callback(self._unattended.discard)
+        attempt = AttemptRef(delivery=due.id, round=due.round)
+        # Asked for again while it is under way, as when its answer to Temporal failed: it is waited for, not repeated.
+        sending = self._unattended.get(attempt)
+        if sending is None:
+            sending = asyncio.create_task(self._send(due, patience=_FIRST_PATIENCE_SECONDS))
+            self._unattended[attempt] = sending
+            sending.add_done_callback(lambda _: self._unattended.pop(attempt))
         done, _ = await asyncio.wait({sending}, timeout=_FIRST_SECONDS)
         if done:
             return sending.result()
@@ -245,7 +253,8 @@ def body_of(payload: str) -> bytes:
 _DUE = """
 SELECT d.id, d.webhook_id, d.endpoint_id, w.team_id, d.event_type, d.status, d.waiting, d.round, d.spent,
        d.round_started_at, d.next_attempt_at, d.error_message, coalesce(d.payload, e.payload::text) AS payload, w.url,
-       w.revoked_at IS NOT NULL AS revoked, w.slow_failures, w.last_success_at,
+       w.revoked_at IS NOT NULL AS revoked, CASE WHEN w.claimed_until > now() THEN w.claimed_by END AS claimed_by,
+       w.slow_failures, w.last_success_at,
        ARRAY(SELECT s.uuid FROM webhook_secrets s WHERE s.endpoint_id = w.id
              AND (s.expires_at IS NULL OR s.expires_at > now()) ORDER BY s.id DESC) AS secret_ids,
        ARRAY(SELECT s.secret_sealed FROM webhook_secrets s WHERE s.endpoint_id = w.id

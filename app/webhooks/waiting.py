@@ -95,13 +95,20 @@ async def claim(worker: UUID, most: int) -> list[ClaimedEndpoint]:
     return await fetch_all(ClaimedEndpoint, _CLAIM, worker, most, CLAIM_SECONDS, _ENDPOINTS_OF_A_TEAM, BREAKS_AT)
 
 
-async def renew(worker: UUID) -> None:
-    """Keeps what this worker has claimed."""
+async def renew(worker: UUID, endpoints: Sequence[int]) -> None:
+    """Keeps this worker's claims on these, which it is serving. A claim whose release failed is none of them: it
+    expires."""
     await fetch(
-        "UPDATE webhook_endpoints SET claimed_until = now() + make_interval(secs => $2)"
-        " WHERE claimed_by = $1 AND claimed_until > now()",
+        """
+        UPDATE webhook_endpoints SET claimed_until = now() + make_interval(secs => $2)
+        WHERE id IN (
+            SELECT id FROM webhook_endpoints WHERE id = any($3::bigint[]) AND claimed_by = $1 AND claimed_until > now()
+            ORDER BY id FOR NO KEY UPDATE
+        )
+        """,
         worker,
         CLAIM_SECONDS,
+        list(endpoints),
     )
 
 
@@ -204,11 +211,12 @@ async def take_over(lost: Sequence[int]) -> None:
 
 
 _CLAIM = """
-WITH due AS (
+WITH claimed AS (
+    SELECT team_id, count(*) AS endpoints FROM webhook_endpoints WHERE claimed_until > now() GROUP BY team_id
+), due AS (
     SELECT id, next_attempt_at, row_number() OVER (PARTITION BY team_id ORDER BY next_attempt_at, id)
-           + (SELECT count(*) FROM webhook_endpoints other
-              WHERE other.team_id = one.team_id AND other.claimed_until > now()) AS turn
-    FROM webhook_endpoints one
+           + coalesce(claimed.endpoints, 0) AS turn
+    FROM webhook_endpoints LEFT JOIN claimed USING (team_id)
     WHERE next_attempt_at <= now() AND (claimed_until IS NULL OR claimed_until <= now())
       AND (circuit_until IS NULL OR circuit_until <= now())
 )

@@ -1,10 +1,15 @@
 """What a team holds of databases that it deleted is bounded, on the API alone: nothing is ever destroyed here."""
 
+from datetime import datetime, timedelta, tzinfo
 from typing import Any
 from uuid import UUID
 
 import httpx
+import pytest
 
+from app.core import clock
+from app.core.errors import DatabaseDestroyed
+from app.databases.undeletion import undelete
 from app.plans.tiers import TIER_LIMITS
 from app.store.session import fetch
 from tests.support.answers import body_of, data_of, error_of
@@ -109,3 +114,36 @@ async def test_another_team_is_not_concerned(lone: LoneApi) -> None:
         for _ in range(BOUND):
             await delete(caller, await active(caller))
     assert [len(await kept(caller)) for caller in (first, second)] == [BOUND, BOUND]
+
+
+async def test_one_that_never_became_active_takes_no_others_place(lone: LoneApi) -> None:
+    """It goes at once: neither is it one of those that are kept, nor the one that was deleted last."""
+    caller = await lone.caller(tier="free")
+    deleted = []
+    for _ in range(BOUND):
+        deleted.append(await active(caller))
+        await delete(caller, deleted[-1])
+    await delete(caller, data_of(await caller.create(), 202)["uuid"])
+    assert await kept(caller) == deleted
+
+
+@pytest.mark.parametrize("off", [timedelta(days=-2), timedelta(days=2)])
+async def test_a_process_whose_clock_is_wrong(lone: LoneApi, monkeypatch: pytest.MonkeyPatch, off: timedelta) -> None:
+    """Our own database's clock decides, so it says when."""
+
+    class Wrong(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override]
+            return datetime.now(tz) + off
+
+    caller = await lone.caller()
+    uuid, cancelled = await active(caller), data_of(await caller.create(), 202)["uuid"]
+    monkeypatch.setattr(clock, "datetime", Wrong)
+    for one in (uuid, cancelled):
+        await delete(caller, one)
+    rows = await fetch("SELECT uuid, extract(epoch FROM destroy_at - deleted_at)::float8 AS grace FROM databases")
+    grace = {str(row["uuid"]): row["grace"] for row in rows}
+    assert 86_400 <= grace[uuid] < 86_400 + 3600
+    assert 0 <= grace[cancelled] < 3600
+    with pytest.raises(DatabaseDestroyed):
+        await undelete(UUID(cancelled))

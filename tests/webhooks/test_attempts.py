@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
+from uuid import UUID
 
 import pytest
 import pytest_asyncio
@@ -25,6 +26,7 @@ from tests.support.webhooks import ALLOWED, emit, subscribed
 from workers.deliveries import WaitingDeliveries
 
 PENDING, DELIVERED, FAILED = DeliveryStatus.PENDING, DeliveryStatus.DELIVERED, DeliveryStatus.FAILED
+WORKER = UUID("00000000-0000-4000-8000-000000000001")
 KEYS = "k1:" + "A" * 43 + "="
 
 
@@ -50,9 +52,10 @@ class Made:
         return await (worker or self.attempts()).make_first(AttemptRef(delivery=self.delivery, round=round_))
 
     async def next(self, spent: int, worker: Attempts | None = None, *, probing: bool = False) -> bool:
-        """The attempt that follows `spent` others, of a delivery that waits."""
+        """The attempt that follows `spent` others, of a delivery that waits, by a worker that claimed its endpoint."""
+        await fetch("UPDATE webhook_endpoints SET claimed_by = $1, claimed_until = now() + interval '1 minute'", WORKER)
         waiting = WaitingDelivery(id=self.delivery, round=0, spent=spent)
-        return await (worker or self.attempts()).make_next(waiting, probing=probing)
+        return await (worker or self.attempts()).make_next(waiting, worker=WORKER, probing=probing)
 
     async def wait(self) -> float:
         """Seconds from its last attempt to the next."""
@@ -370,6 +373,30 @@ async def test_no_more_first_attempts_than_a_worker_can_spare(made: Made, monkey
     numbers = [made.delivery, *[await made.emitted() for _ in range(3)]]
     await asyncio.gather(*(worker.make_first(AttemptRef(delivery=one, round=0)) for one in numbers))
     assert len(made.receiving.received) == 2
+
+
+async def test_a_first_attempt_that_is_asked_for_again_is_under_way_once(made: Made) -> None:
+    """As when our database was away for a moment, and Temporal heard of a failure while the request was under way."""
+    made.receiving.replies["/hook"] = hang
+    worker = made.attempts()
+    outcomes = await asyncio.gather(made.first(worker), made.first(worker))
+    assert [(one.status, one.spent) for one in outcomes] == [(PENDING, 0)] * 2
+    await until(made.counted)
+    assert (await made.row())["attempt_count"] == len(made.receiving.received) == 1
+
+
+async def test_a_worker_without_the_claim_sends_nothing(made: Made) -> None:
+    """One that was stopped for a while: another worker may have its endpoints by now."""
+    await waiting.hold(made.delivery, made.endpoint, 0, 0)
+    delivery = WaitingDelivery(id=made.delivery, round=0, spent=0)
+    for holder, expired in ((UUID(int=2), "1 minute"), (WORKER, "-1 second")):
+        await fetch(
+            "UPDATE webhook_endpoints SET claimed_by = $1, claimed_until = now() + $2::text::interval", holder, expired
+        )
+        assert not await made.attempts().make_next(delivery, worker=WORKER, probing=False)
+    assert made.receiving.received == []
+    assert await made.next(0)
+    assert len(made.receiving.received) == 1
 
 
 async def test_an_event_for_an_endpoint_that_hangs_has_no_workflow(made: Made) -> None:

@@ -1,0 +1,187 @@
+"""What one worker claims, serves and lets go, whatever fails in between."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+import pytest
+import pytest_asyncio
+
+from app.core.secrets import SecretBox, new_key_setting
+from app.core.settings import Settings
+from app.egress.sender import Sender
+from app.store.session import fetch
+from app.webhooks import waiting
+from app.webhooks.attempts import Attempts
+from app.webhooks.dispatch import dispatch
+from tests.support.client import Caller
+from tests.support.in_process import lone_api
+from tests.support.receiver import Received, Receiver
+from tests.support.waiting import until
+from tests.support.webhooks import ALLOWED, emit, path, subscribed
+from workers.deliveries import WaitingDeliveries
+
+Serving = Callable[[], AbstractAsyncContextManager[None]]
+
+
+@pytest_asyncio.fixture
+async def known(receiving: Receiver) -> dict[str, object]:
+    """Settings: attempts have a minute."""
+    return {
+        "secret_keys": new_key_setting(),
+        "webhook_allow_cidrs": (ALLOWED,),
+        "webhook_ca_file": receiving.ca_file,
+        "webhook_timeout_seconds": 60,
+    }
+
+
+@pytest_asyncio.fixture
+async def caller(control_dsn: str, known: dict[str, object]) -> AsyncIterator[Caller]:
+    async with lone_api(control_dsn, **known) as api:
+        yield await api.caller()
+
+
+@pytest_asyncio.fixture
+async def serving(known: dict[str, object], caller: Caller) -> AsyncIterator[Serving]:
+    """A worker of this process, for a block."""
+    settings = Settings(**known)  # type: ignore[arg-type]
+    sender = Sender(settings)
+
+    @asynccontextmanager
+    async def serve() -> AsyncIterator[None]:
+        attempts = Attempts(SecretBox.from_setting(settings.secret_keys or ""), sender, settings)
+        task = asyncio.create_task(WaitingDeliveries(attempts, settings).serve())
+        try:
+            yield
+        finally:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+    try:
+        yield serve
+    finally:
+        await sender.close()
+
+
+class Held:
+    """A receiver's path whose answers wait until they are let go."""
+
+    def __init__(self, receiving: Receiver, caller: Caller) -> None:
+        self.receiving, self.caller, self.path, self.let_go = receiving, caller, path(), asyncio.Event()
+        self.endpoint = 0
+        receiving.replies[self.path] = self._reply
+
+    async def _reply(self, _: Received, __: object) -> bytes:
+        await self.let_go.wait()
+        return b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+
+    async def subscribe(self) -> None:
+        self.endpoint, _ = await subscribed(self.caller, self.receiving.url(self.path))
+
+    async def asked(self) -> bool:
+        return bool(self.receiving.of(self.path))
+
+    async def delivered(self) -> bool:
+        return not await fetch("SELECT 1 FROM webhook_deliveries WHERE endpoint_id = $1 AND waiting", self.endpoint)
+
+
+async def wait_all() -> None:
+    """Every event's deliveries wait, due at once."""
+    await dispatch(100, first_wait=0)
+    await fetch("UPDATE webhook_deliveries SET waiting = true, next_attempt_at = now() WHERE status = 'pending'")
+    await fetch("UPDATE webhook_endpoints SET next_attempt_at = now() WHERE claimed_by IS NULL")
+
+
+async def test_a_claim_that_expires_while_its_worker_sends(
+    serving: Serving, receiving: Receiver, caller: Caller
+) -> None:
+    """It was stopped, or our database was away: the worker claims the endpoint again, and has it in hand already."""
+    held, other = Held(receiving, caller), Held(receiving, caller)
+    other.let_go.set()
+    await held.subscribe()
+    await emit(caller)
+    await wait_all()
+    async with serving():
+        await until(held.asked)
+        await fetch("UPDATE webhook_endpoints SET claimed_until = now() - interval '1 second'")
+
+        async def claimed_again() -> bool:
+            return bool(await fetch("SELECT 1 FROM webhook_endpoints WHERE claimed_until > now()"))
+
+        await until(claimed_again)
+        # What is claimed after that has been sent, so that would have been sent too.
+        await other.subscribe()
+        await emit(caller, 1)
+        await wait_all()
+        await until(other.asked)
+        held.let_go.set()
+        await until(held.delivered)
+    arrived = [got.headers["webhook-id"] for got in receiving.of(held.path)]
+    assert len(arrived) == len(set(arrived)) == 2
+
+
+async def test_a_claim_whose_release_failed_expires_while_the_worker_is_busy(
+    serving: Serving, receiving: Receiver, caller: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else what waits for that endpoint would wait for as long as the worker has anything else to do."""
+    monkeypatch.setattr(waiting, "CLAIM_SECONDS", 1.5)
+    release, failed = waiting.release, asyncio.Event()
+    busy, other = Held(receiving, caller), Held(receiving, caller)
+    other.let_go.set()
+
+    async def fail_once(worker: object, endpoint: int, *, pause: float = 0) -> None:
+        if endpoint == other.endpoint and not failed.is_set():
+            failed.set()
+            raise OSError("our database is away")
+        await release(worker, endpoint, pause=pause)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(waiting, "release", fail_once)
+    await busy.subscribe()
+    await other.subscribe()
+    await emit(caller)
+    await wait_all()
+    async with serving():
+        await until(busy.asked)
+        await until(failed.wait)
+        await emit(caller, 1)
+        await wait_all()
+
+        async def both() -> bool:
+            return len(receiving.of(other.path)) == 2
+
+        await until(both, timeout=20)
+        assert len(receiving.of(busy.path)) == 1, "it is still busy with that"
+        busy.let_go.set()
+
+
+async def test_an_attempt_that_fails_here_breaks_off_no_other(
+    serving: Serving, receiving: Receiver, caller: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Our database is away when it is to be put off, while another request to the same endpoint is under way."""
+    held, failed = Held(receiving, caller), asyncio.Event()
+    postpone = waiting.postpone
+
+    async def fail_once(delivery: int, seconds: float) -> None:
+        if not failed.is_set():
+            await until(held.asked)
+            failed.set()
+            raise OSError("our database is away")
+        await postpone(delivery, seconds)
+
+    monkeypatch.setattr(waiting, "postpone", fail_once)
+    await held.subscribe()
+    await emit(caller)
+    await emit(caller, 1)
+    await wait_all()
+    await fetch("UPDATE webhook_deliveries SET payload = 'none' WHERE id = (SELECT min(id) FROM webhook_deliveries)")
+    async with serving():
+        await until(failed.wait)
+        held.let_go.set()
+
+        async def sent() -> bool:
+            return bool(await fetch("SELECT 1 FROM webhook_deliveries WHERE status = 'delivered'"))
+
+        await until(sent, timeout=30)
+    assert len(receiving.of(held.path)) == 1
