@@ -1,6 +1,9 @@
 # One image for the API, the workers and the `headwater` command; what runs is the container's command.
 
-FROM python:3.11.14-slim-bookworm AS build
+# docker-compose.yml gives it, with its digest once deploy/pin-images.sh has looked that up.
+ARG PYTHON_IMAGE=python:3.11.14-slim-bookworm
+
+FROM ${PYTHON_IMAGE} AS build
 
 WORKDIR /build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_ROOT_USER_ACTION=ignore
@@ -27,7 +30,7 @@ RUN pip wheel --no-deps --no-build-isolation --wheel-dir dist . \
     && /opt/headwater/bin/python -m compileall -q /opt/headwater/lib
 
 
-FROM python:3.11.14-slim-bookworm
+FROM ${PYTHON_IMAGE}
 
 # Nothing here installs anything any more; nobody who gets in should be able to.
 RUN python -m pip uninstall --yes --root-user-action=ignore pip setuptools wheel \

@@ -25,9 +25,14 @@ def services() -> dict[str, Service]:
     return found
 
 
+def image(service: Service) -> str:
+    """The one that runs where `.env` names no other."""
+    return interpolated(service["image"], {})
+
+
 def ours() -> dict[str, Service]:
     """The services that run our own image."""
-    return {name: service for name, service in services().items() if service["image"].startswith("headwater:")}
+    return {name: service for name, service in services().items() if image(service).startswith("headwater:")}
 
 
 def once() -> set[str]:

@@ -40,7 +40,15 @@ _SERVICE = {
     "type": "object",
     "properties": {
         "image": {"type": "string"},
-        "build": {"type": "string"},
+        "build": {
+            "type": "object",
+            "properties": {
+                "context": {"type": "string"},
+                "args": {"type": "object", "additionalProperties": {"type": "string"}},
+            },
+            "required": ["context"],
+            "additionalProperties": False,
+        },
         "command": _ARGUMENTS,
         "entrypoint": _ARGUMENTS,
         # Compose turns numbers and booleans into strings of its own choice: only strings are certain.

@@ -1,5 +1,6 @@
 """The compose file as a whole: its shape, its pins, its health checks, its networks, and no secret in it."""
 
+import json
 import re
 import tomllib
 from urllib.parse import urlsplit
@@ -28,9 +29,25 @@ def test_the_schema_refuses_a_misspelt_key() -> None:
 
 @pytest.mark.parametrize("name", SERVICES)
 def test_an_image_is_pinned_to_a_full_version(name: str) -> None:
-    image, _, tag = SERVICES[name]["image"].rpartition(":")
+    image, _, tag = compose.image(SERVICES[name]).rpartition(":")
     assert image
     assert re.match(r"\d+\.\d+(\.\d+)?(-\w+)?$", tag), f"{tag} moves"
+
+
+def test_every_image_that_is_pulled_can_be_pinned() -> None:
+    pulled = {name: service["image"] for name, service in SERVICES.items() if name not in compose.ours()}
+    assert all(re.fullmatch(r"\$\{[A-Z_]+_IMAGE:-[^}]+\}", image) for image in pulled.values()), pulled
+    # One variable an image: two of the same default would be pinned apart, two defaults of one would be a surprise.
+    named = {image[2:-1].partition(":-")[::2] for image in pulled.values()}
+    assert len({variable for variable, _ in named}) == len({image for _, image in named}) == len(named)
+
+
+def test_the_base_of_our_image_can_be_pinned() -> None:
+    [build] = {json.dumps(service["build"]) for service in compose.ours().values()}
+    [(argument, value)] = json.loads(build)["args"].items()
+    default = value.removeprefix(f"${{{argument}:-").removesuffix("}")
+    assert value == f"${{{argument}:-{default}}}"
+    assert f"\nARG {argument}={default}\n" in (compose.ROOT / "Dockerfile").read_text()
 
 
 def test_our_image_has_the_version_of_the_project() -> None:
@@ -72,7 +89,7 @@ def test_volumes_and_networks_are_declared_and_used() -> None:
 def test_a_database_server_keeps_its_data_in_a_volume_of_its_own(name: str) -> None:
     # Since 18 the image's data lies in a folder named for the version, below this one.
     folders = {"postgres": "/var/lib/postgresql", "mysql": "/var/lib/mysql"}
-    folder = folders.get(SERVICES[name]["image"].split(":")[0])
+    folder = folders.get(compose.image(SERVICES[name]).split(":")[0])
     if folder is not None:
         assert compose.mounts(SERVICES[name])[folder] == name
 

@@ -89,7 +89,7 @@ def test_servers_are_reached_where_they_listen() -> None:
     for service in SERVICES.values():
         for value in compose.environment(service, ENV | {"SECRET_KEYS": ""}).values():
             for other, port in re.findall(r"(?:@|^)([a-z][a-z0-9-]+):(\d+)", value):
-                assert port == ports[SERVICES[other]["image"].split(":")[0]]
+                assert port == ports[compose.image(SERVICES[other]).split(":")[0]]
 
 
 @pytest.mark.parametrize("name", SERVICES)

@@ -22,7 +22,8 @@ class Instruction(NamedTuple):
 def _stages() -> list[list[Instruction]]:
     lines = [line for line in (ROOT / "Dockerfile").read_text().splitlines() if not line.lstrip().startswith("#")]
     whole = re.sub(r"\\\n\s*", "", "\n".join(lines))
-    stages: list[list[Instruction]] = []
+    # What stands before the first stage belongs to none.
+    stages: list[list[Instruction]] = [[]]
     for line in filter(None, map(str.strip, whole.splitlines())):
         word, _, rest = line.partition(" ")
         if word == "FROM":
@@ -31,7 +32,7 @@ def _stages() -> list[list[Instruction]]:
     return stages
 
 
-BUILD, FINAL = _stages()
+GLOBAL, BUILD, FINAL = _stages()
 
 
 def _values(stage: list[Instruction], word: str) -> list[str]:
@@ -45,8 +46,9 @@ def _copied() -> list[str]:
 def test_both_stages_stand_on_one_pinned_image() -> None:
     # The environment that is copied between them links to the interpreter of its base.
     bases = {_values(stage, "FROM")[0].split(" AS ")[0] for stage in (BUILD, FINAL)}
-    assert len(bases) == 1
-    assert re.fullmatch(r"python:3\.\d+\.\d+-slim-\w+", bases.pop())
+    assert bases == {"${PYTHON_IMAGE}"}
+    [argument] = _values(GLOBAL, "ARG")
+    assert re.fullmatch(r"PYTHON_IMAGE=python:3\.\d+\.\d+-slim-\w+", argument)
 
 
 def test_copied_files_exist_and_reach_the_build() -> None:
