@@ -13,7 +13,7 @@ from app.cli.running import secret_box, store
 from app.contracts.base import Engine
 from app.engines.base import AdminAddress
 from app.engines.registry import ADAPTERS
-from app.engines.tls import TlsMode, TlsPolicy
+from app.engines.tls import TlsMode, TlsPolicy, certificates
 from app.hosts import service
 from app.hosts.service import DEFAULT_CAPACITY, HostAdded, HostSummary, NewHost
 from app.reconcile import findings
@@ -159,7 +159,8 @@ def _policy(mode: str | None, ca: Path | None) -> TlsPolicy | None:
         raise click.BadParameter("has no meaning with --tls disable", param_hint="'--ca'")
     if ca.stat().st_size > _LARGEST_CA:
         raise click.BadParameter(f"is larger than {_LARGEST_CA} octets", param_hint="'--ca'")
-    policy = TlsPolicy(mode=TlsMode(mode) if mode else TlsMode.VERIFY_FULL, ca=ca.read_text("ascii", "replace"))
+    authorities = certificates(ca.read_text("ascii", "replace"))
+    policy = TlsPolicy(mode=TlsMode(mode) if mode else TlsMode.VERIFY_FULL, ca=authorities)
     try:
         policy.context  # noqa: B018  what it raises is wanted
     except ValueError as error:

@@ -1,10 +1,13 @@
 """How far a host's certificate is asked for: one policy for every connection that is opened to it."""
 
+import re
 import ssl
 from enum import Enum
 from functools import cached_property
 
 import msgspec
+
+_CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----")
 
 
 class TlsMode(Enum):
@@ -58,6 +61,12 @@ def _load(context: ssl.SSLContext, ca: str) -> None:
         raise ValueError("the CA is not a PEM of certificates") from None
     if not context.cert_store_stats()["x509"]:
         raise ValueError("the CA holds no certificate")
+
+
+def certificates(text: str) -> str:
+    """The certificates of a PEM, one after the other, without what stands around them: a name or a comment (RFC 7468,
+    section 2), or the NUL byte with which MySQL ends the authority that it makes itself. Nothing, when there is none."""
+    return "".join(f"{found}\n" for found in _CERTIFICATE.findall(text))
 
 
 PLAIN = TlsPolicy(mode=TlsMode.DISABLE)

@@ -8,7 +8,7 @@ from pathlib import Path
 import aiomysql
 import pymysql
 
-from app.engines.tls import PLAIN, TlsMode, TlsPolicy
+from app.engines.tls import PLAIN, TlsMode, TlsPolicy, certificates
 from app.local.errors import StackError
 from app.local.files import kept_secret
 from app.local.mysql_install import Flavour, install
@@ -93,7 +93,7 @@ class MysqlService(Service):
         account, and makes itself an authority at its first start; MariaDB needs neither on the loopback interface."""
         if self.flavour == "mariadb":
             return PLAIN
-        return TlsPolicy(mode=TlsMode.REQUIRE, ca=(self._data / "ca.pem").read_text())
+        return TlsPolicy(mode=TlsMode.REQUIRE, ca=certificates((self._data / "ca.pem").read_text()))
 
     def dsn(self, database: str = "mysql") -> str:
         """The full administrator's connection string."""

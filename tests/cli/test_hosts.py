@@ -261,7 +261,8 @@ async def test_one_string_and_no_more(headwater: Headwater, admin: AdminAddress,
 
 async def test_tls_is_kept_with_the_host(headwater: Headwater, admin: AdminAddress, tmp_path: Path) -> None:
     authority, file = trustme.CA(), tmp_path / "ca.pem"
-    authority.cert_pem.write_to_path(file)
+    # As other programs write them: with words around the certificate, and a NUL byte after it.
+    file.write_bytes(b"# ours\n" + authority.cert_pem.bytes() + b"\0")
 
     async def mode() -> tuple[str, bool]:
         (host,) = await headwater.json("hosts", "list")

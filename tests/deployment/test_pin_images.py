@@ -93,9 +93,8 @@ def test_an_image_of_the_operators_own_choice_is_pinned_as_it_is(project: Path) 
     done = _pin(project)
     assert done.returncode == 0, done.stderr
     assert set(_lines(project)) == _pinned(_IMAGES | {"MYSQL_IMAGE": "registry.example.com:5000/mysql:9.7.2"})
-    assert f"MYSQL_IMAGE: .env has registry.example.com:5000/mysql:9.7.2, docker-compose.yml {_IMAGES['MYSQL_IMAGE']}" in (
-        done.stderr
-    )
+    said = f"MYSQL_IMAGE: .env has registry.example.com:5000/mysql:9.7.2, docker-compose.yml {_IMAGES['MYSQL_IMAGE']}"
+    assert said in done.stderr
 
 
 def test_a_line_without_its_end_stays_whole(project: Path) -> None:

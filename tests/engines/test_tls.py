@@ -162,3 +162,11 @@ async def test_an_unproven_server_never_gets_the_password(tls_host: TlsHost) -> 
             await query(tls_host.roots[number], f"ALTER USER '{address.user}'@'{LOOPBACK}' IDENTIFIED BY '{PASSWORD}'")
             with pytest.raises(EngineError, match="asks for the password itself"):
                 await adapter.inspect_host()
+
+
+async def test_the_authority_that_mysql_makes_itself_can_be_kept(oracle_mysql_server: RunningServer) -> None:
+    # The server ends it with a NUL byte, which no text of PostgreSQL's holds.
+    made = oracle_mysql_server.tls.ca
+    assert made
+    assert made.startswith("-----BEGIN CERTIFICATE-----\n")
+    assert made.endswith("\n-----END CERTIFICATE-----\n")
