@@ -65,7 +65,7 @@ def _load(context: ssl.SSLContext, ca: str) -> None:
 
 def certificates(text: str) -> str:
     """The certificates of a PEM, one after the other, without what stands around them: a name or a comment (RFC 7468,
-    section 2), or the NUL byte with which MySQL ends the authority that it makes itself. Nothing, when there is none."""
+    section 2), or the NUL byte with which MySQL ends the authority that it makes itself. Empty when there is none."""
     return "".join(f"{found}\n" for found in _CERTIFICATE.findall(text))
 
 
