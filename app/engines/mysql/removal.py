@@ -35,7 +35,6 @@ async def shut_out(connection: Connection, connections: Connections, name: str) 
 async def remove(connection: Connection, connections: Connections, name: str) -> None:
     """Database first: dropped accounts would leave its views and routines without their definer."""
     await shut_out(connection, connections, name)
-    await lift_read_only(connection, name)
     await _drop_database(connection, connections, name)
     for account in (await bookkeeping.look(connection, name)).accounts:
         await connection.run(f"DROP USER IF EXISTS {account_name(account)}")
@@ -50,17 +49,25 @@ async def lift_read_only(connection: Connection, name: str) -> None:
 
 
 async def _drop_database(connection: Connection, connections: Connections, name: str) -> None:
-    drop = f"DROP DATABASE IF EXISTS `{name}`"
-    if await _gave_way(connection, drop):
+    if await _dropped(connection, name):
         return
     async with connections.extra() as dropper, connections.extra() as observer:
         holders = await _drop_tables(dropper, observer, name)
         rolled_back = await branches.roll_back_all_of(observer, connections, holders)
-    if not (rolled_back and await _gave_way(connection, drop)):
+    if not (rolled_back and await _dropped(connection, name)):
         raise EngineError(
             f"something holds tables of {name}, most likely a prepared XA branch, and with others prepared on this "
             "server nobody can tell which is whose. XA RECOVER lists them: commit or roll back those that are over."
         )
+
+
+async def _dropped(connection: Connection, name: str) -> bool:
+    """Whether nothing held its tables. Where they are held, MySQL 9 has the lifting of read-only wait for them too."""
+    with ignored(LOCK_WAIT_TIMEOUT):
+        await lift_read_only(connection, name)
+        await connection.run(f"DROP DATABASE IF EXISTS `{name}`")
+        return True
+    return False
 
 
 async def _drop_tables(dropper: Connection, observer: Connection, name: str) -> set[int]:
