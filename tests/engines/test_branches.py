@@ -3,9 +3,11 @@
 import pytest
 
 from app.engines.base import EngineError, Tenant
+from app.engines.errors import StatementFailed, StatementUncertain
 from app.engines.mysql import connections
 from tests.engines.harness import EngineHost, Session, as_root, session_of, tenants
 
+SECONDS = 30.0
 pytestmark = pytest.mark.parametrize("engine_server", ["mysql", "oracle"], indirect=True, scope="session")
 
 
@@ -110,3 +112,45 @@ async def test_when_nobody_can_tell_nothing_is_rolled_back(host: EngineHost) -> 
         # Now there is one, and its owner is known.
         await host.adapter.destroy(tenant)
         assert await prepared(host) == 0
+
+
+# No statement but the call is seen. After another transaction, MySQL no longer shows that the session prepared it.
+HIDDEN_BRANCH = """
+CREATE PROCEDURE hidden () BEGIN
+XA START 'hidden'; INSERT INTO t VALUES (7); XA END 'hidden'; XA PREPARE 'hidden';{after}
+END
+"""
+
+
+@pytest.mark.parametrize("after", ["", " INSERT INTO t VALUES (8); SELECT COUNT(*) FROM t;"])
+async def test_a_branch_that_a_script_prepares_is_noticed_and_holds_up_nothing(host: EngineHost, after: str) -> None:
+    async with tenants(host) as [tenant]:
+        async with host.adapter.script_session(tenant, SECONDS) as session:
+            await session.begin()
+            await session.run("CREATE TABLE t (n INT PRIMARY KEY)", SECONDS)
+            await session.run(HIDDEN_BRANCH.format(after=after), SECONDS)
+            with pytest.raises((StatementUncertain, StatementFailed)) as stopped:
+                await session.run("CALL hidden()", SECONDS)
+        # MariaDB refuses what comes after the branch within the procedure, and a session with a branch in it.
+        assert isinstance(stopped.value, StatementUncertain) or host.flavour == "mariadb"
+        if host.flavour == "mysql" and not after:
+            assert await prepared(host) == 0
+        await host.adapter.destroy(tenant)
+        assert await prepared(host) == 0
+
+
+async def test_a_scripts_branch_is_told_from_a_neighbours(host: EngineHost) -> None:
+    if host.flavour != "mysql":
+        pytest.skip("the server doesn't tell here which session prepared a branch")
+    async with tenants(host, 2) as [tenant, other]:
+        await (await prepare(host, other, "'theirs'")).close()
+        async with host.adapter.script_session(tenant, SECONDS) as session:
+            await session.begin()
+            await session.run("CREATE TABLE t (n INT PRIMARY KEY)", SECONDS)
+            await session.run(HIDDEN_BRANCH.format(after=""), SECONDS)
+            with pytest.raises(StatementUncertain, match="XA branch"):
+                await session.run("CALL hidden()", SECONDS)
+        await host.adapter.destroy(tenant)
+        assert await prepared(host) == 1
+        async with session_of(host, other) as session:
+            await session.run("XA COMMIT 'theirs'")

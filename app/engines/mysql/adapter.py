@@ -170,7 +170,7 @@ class MySQLAdapter(EngineAdapter):
     async def script_session(self, tenant: Tenant, seconds: float) -> AsyncIterator[ScriptSession]:
         check_tenant(tenant)
         async with self._connections.tenant(tenant.name, tenant.password) as connection:
-            yield scripts.MySQLScript(connection)
+            yield scripts.MySQLScript(connection, self._connections.admin)
 
     async def end_script(self, reference: str) -> ScriptEnd:
         async with self._connections.admin() as connection:

@@ -50,6 +50,8 @@ _ONE_OCTET = frozenset(
 """Character sets in which ASCII is read as ASCII, and only that as we read it. In others an octet of one character may
 be the quote or the backslash of another."""
 _STATE = "SELECT @@SESSION.sql_mode, @@SESSION.character_set_client, @@SESSION.autocommit, "
+# Counts in procedures and prepared statements too, and a tenant can't set it back.
+_PREPARED = "SHOW SESSION STATUS LIKE 'Com_xa_prepare'"
 _HOLDS = "COALESCE(IS_USED_LOCK(%s) = CONNECTION_ID(), 0)"
 
 
@@ -61,6 +63,9 @@ class SessionState(msgspec.Struct, frozen=True, kw_only=True):
     autocommit: bool
     in_transaction: bool
     holds_lock: bool
+    prepared_branches: int
+    """How often the session prepared an XA branch. MySQL detaches it, and the session looks as if nothing were open;
+    MariaDB refuses all that comes after it."""
 
     def check_lasting(self) -> None:
         """Raises `StatementUncertain` where what was run may not last, or the session can't be told from others."""
@@ -68,6 +73,8 @@ class SessionState(msgspec.Struct, frozen=True, kw_only=True):
             raise StatementUncertain(
                 "the statement left a transaction open, so that nothing tells what of it will last"
             )
+        if self.prepared_branches:
+            raise StatementUncertain("the statement prepared an XA branch, and nothing tells what of it will last")
         if not self.holds_lock:
             raise StatementUncertain("the statement released a lock that was not the script's")
 
@@ -92,6 +99,7 @@ async def state_of(connection: Connection, lock_name: str | None = None) -> Sess
     """`lock_name` is the lock that the session should hold, if any. The session may answer in octets."""
     asked = (_STATE + _HOLDS, (lock_name,)) if lock_name else (f"{_STATE}1", None)
     [(sql_mode, character_set, autocommit, holds_lock)] = await connection.run(*asked)
+    [(_, prepared)] = await connection.run(_PREPARED)
     return SessionState(
         sql_mode=_text(sql_mode),
         character_set=_text(character_set),
@@ -99,6 +107,7 @@ async def state_of(connection: Connection, lock_name: str | None = None) -> Sess
         # The flag comes with every answer.
         in_transaction=connection.get_transaction_status(),
         holds_lock=bool(int(holds_lock)),
+        prepared_branches=int(prepared),
     )
 
 

@@ -1,13 +1,17 @@
 """A script on MySQL, which commits DDL as it goes: nothing of it can be taken back."""
 
 import asyncio
+import contextlib
 import re
 import secrets
 import time
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 
 import pymysql
 
 from app.engines.errors import EngineError, HostUnavailable, StatementFailed, StatementUncertain
+from app.engines.mysql import branches
 from app.engines.mysql.connections import Connection
 from app.engines.mysql.errors import NO_SUCH_THREAD, ignored
 from app.engines.mysql.reading import REREADING_MODES, SessionState, state_of
@@ -46,10 +50,11 @@ _LOOKS_UP = re.compile(r"\bSELECT\b|@", re.IGNORECASE)
 
 
 class MySQLScript(ScriptSession):
-    """`connection` is the tenant's."""
+    """`connection` is the tenant's, `admin` opens one of the administrator's."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, admin: Callable[[], AbstractAsyncContextManager[Connection]]) -> None:
         self._connection = connection
+        self._admin = admin
         self._lock_name = secrets.token_hex(16)
         self._state: SessionState | None = None
 
@@ -69,9 +74,12 @@ class MySQLScript(ScriptSession):
             raise StatementFailed(
                 f"it holds other characters than ASCII, and character_set_client is {self._state.character_set} here"
             )
-        rows = await self._answered(statement, seconds)
-        await self._look()
-        return rows
+        try:
+            return await self._answered(statement, seconds)
+        finally:
+            # A procedure that fails may have left as much behind as one that doesn't.
+            if self._connection.usable:
+                await self._look()
 
     async def _look(self) -> None:
         """That what was run lasts, and that the server will read the next statement as it was judged."""
@@ -88,9 +96,19 @@ class MySQLScript(ScriptSession):
             raise refusal from error
         except (OSError, RuntimeError) as error:
             raise HostUnavailable("the session was lost") from error
+        if self._state.prepared_branches:
+            await self._roll_back_branches()
         self._state.check_lasting()
         if reason := self._state.misread():
             raise StatementFailed(reason)
+
+    async def _roll_back_branches(self) -> None:
+        """They would hold their tables for ever. While the session is there, MySQL tells which its last one is; what
+        is left goes with the database."""
+        with contextlib.suppress(EngineError):
+            async with self._admin() as connection:
+                found = await branches.branches_of_sessions(connection, [self._connection.thread_id()])
+                await branches.roll_back(connection, found)
 
     async def _answered(self, statement: str, seconds: float) -> int | None:
         try:
