@@ -10,6 +10,7 @@ from app.cli.running import secret_box, settings, store
 from app.core.ids import find_uuid
 from app.databases.names import names_of
 from app.reconcile import service
+from app.reconcile.missing import missing_extensions
 from app.reconcile.report import Report, Violation
 from app.reconcile.schedules import check_schedules_at
 
@@ -21,7 +22,8 @@ async def check() -> Report:
     box, known = secret_box(), settings()
     schedules = await check_schedules_at(known)
     async with store():
-        report = await service.check(box, known.orphan_age, schedules)
+        others = [*schedules, *await missing_extensions(known.postgres_extensions)]
+        report = await service.check(box, known.orphan_age, others)
         return await _named(report)
 
 

@@ -9,7 +9,7 @@ import rich_click as click
 
 from app.cli.output import shown
 from app.cli.parameters import PORT, POSITIVE
-from app.cli.running import secret_box, store
+from app.cli.running import secret_box, settings, store
 from app.contracts.base import Engine
 from app.engines.base import AdminAddress
 from app.engines.registry import ADAPTERS
@@ -100,7 +100,7 @@ async def add_host(
             capacity=capacity,
             connection_capacity=connection_capacity,
         )
-        return await service.add_host(box, new)
+        return await service.add_host(box, new, settings().postgres_extensions)
 
 
 @hosts.command("drain")

@@ -68,6 +68,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     metrics_port: int | None = None
     """Where the process serves its metrics; nowhere unless given. The API takes its own port too."""
 
+    postgres_extensions: tuple[str, ...] = ()
+    """Extensions that every new PostgreSQL database has, of those that tenants can't add by themselves."""
+
     # The API
     api_host: str = "127.0.0.1"
     api_connections: int = 4096

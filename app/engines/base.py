@@ -189,10 +189,17 @@ class EngineAdapter(ABC):
         thing."""
         return []
 
+    @classmethod
+    def missing_extensions(cls, listed: Sequence[str], present: Sequence[str]) -> list[str]:
+        """Those of an operator's list that a host lacks which has these. Raises `EngineError` for one that tenants may
+        not have. None where the engine has no such thing."""
+        return []
+
     @abstractmethod
-    async def harden_host(self) -> tuple[str, ...]:
-        """Closes what a fresh server leaves open to every account. Returns a sentence for each thing that this
-        administrator was not allowed to close."""
+    async def harden_host(self, extensions: Sequence[str] = ()) -> tuple[str, ...]:
+        """Closes what a fresh server leaves open to every account, and has new databases made with the extensions of
+        an operator's list, where there is such a thing. Returns a sentence for each thing that this administrator was
+        not allowed to do. Raises `EngineError` for an extension that tenants may not have."""
 
     @abstractmethod
     async def create(self, tenant: Tenant, limits: EngineLimits) -> None:

@@ -1,6 +1,7 @@
 """Registering the servers that hold tenant databases. Operators do so, on the command line."""
 
 import ipaddress
+from collections.abc import Sequence
 from datetime import datetime
 
 import msgspec
@@ -58,26 +59,29 @@ class HostSummary(msgspec.Struct, frozen=True, kw_only=True):
     ca: bool
     """Whether the server's certificate has to be of a CA of its own."""
     version: str
-    engine: str
+    engine: Engine
+    extensions: list[str]
+    """What tenants may use or add."""
 
 
-async def add_host(box: SecretBox, new: NewHost) -> HostAdded:
-    """Checks, hardens and registers a host; one that is registered already is brought up to date.
+async def add_host(box: SecretBox, new: NewHost, extensions: Sequence[str] = ()) -> HostAdded:
+    """Checks, hardens and registers a host; one that is registered already is brought up to date. `extensions` are an
+    operator's list for PostgreSQL.
 
     Raises `InvalidField` when the server can't serve, in the words of its adapter.
     """
     _check(new)
     adapter = open_adapter(new.engine, new.admin)
     try:
-        open_doors = await adapter.harden_host()
+        open_doors = await adapter.harden_host(extensions)
         facts = await adapter.inspect_host()
-        extensions = await adapter.extensions()
+        present = await adapter.extensions()
     except EngineError as error:
         raise InvalidField("admin_dsn", f"The host can't be used: {error}") from error
     finally:
         await adapter.close()
     host_id = await _write(box, new, facts)
-    await note_extensions(host_id, extensions)
+    await note_extensions(host_id, present)
     return HostAdded(
         host_id=host_id,
         flavour=facts.flavour,

@@ -3,13 +3,16 @@
 Each function may run again at any time, and puts right what it finds.
 """
 
+from collections.abc import Sequence
+
 import aiomysql
 import asyncpg
 
-from app.engines.base import AdminAddress
+from app.engines.base import AdminAddress, EngineError
 from app.engines.mysql import administrator_grants
 from app.engines.postgres import make_template
 from app.engines.tls import PLAIN
+from app.local.errors import StackError
 from app.local.mysql import SUPERUSER, MysqlService
 from app.local.ports import LOOPBACK
 from app.local.postgres import PostgresService
@@ -17,12 +20,15 @@ from app.local.postgres import PostgresService
 NAME = "headwater_provisioner"
 
 
-async def on_postgres(server: PostgresService, password: str) -> AdminAddress:
+async def on_postgres(server: PostgresService, password: str, extensions: Sequence[str] = ()) -> AdminAddress:
     """Makes the role and the template of tenant databases, and closes to both what a fresh cluster leaves open to
-    everyone."""
+    everyone. Raises `StackError` for an extension that tenants may not have."""
     connection = await asyncpg.connect(server.dsn(), timeout=10)
     try:
-        await make_template(connection, {"dsn": server.dsn(), "timeout": 10})
+        try:
+            await make_template(connection, {"dsn": server.dsn(), "timeout": 10}, extensions=extensions)
+        except EngineError as error:
+            raise StackError(str(error)) from error
         async with connection.transaction():
             if not await connection.fetchval("SELECT 1 FROM pg_roles WHERE rolname = $1", NAME):
                 await connection.execute(f"CREATE ROLE {NAME}")

@@ -150,7 +150,7 @@ class Stack:
         if isinstance(host.server, MysqlService):
             admin = await provisioner.on_mysql(host.server, password)
         else:
-            admin = await provisioner.on_postgres(host.server, password)
+            admin = await provisioner.on_postgres(host.server, password, self._settings.postgres_extensions)
         moved = host.last_port if host.last_port != host.server.port else None
         return LocalHost(engine=host.engine, region=host.region, admin=admin, last_port=moved)
 

@@ -19,12 +19,19 @@ GRANT CONNECT ON DATABASE postgres TO headwater_provisioner;
 
 -- What every tenant database is a copy of. Only a superuser can make it, because of what holds frozen tenants in it.
 \getenv guard GUARD_SCRIPT
+\getenv extensions_script EXTENSIONS_SCRIPT
+\set extensions ''
+\getenv extensions POSTGRES_EXTENSIONS
 SELECT 'CREATE DATABASE headwater_template TEMPLATE template0 ENCODING ''UTF8'''
 WHERE NOT EXISTS (SELECT FROM pg_database WHERE datname = 'headwater_template') \gexec
 REVOKE ALL ON DATABASE headwater_template FROM PUBLIC;
 ALTER DATABASE headwater_template IS_TEMPLATE false ALLOW_CONNECTIONS true;
 \connect headwater_template
 \i :guard
+SELECT set_config('headwater.extensions', :'extensions', false) \g /dev/null
+\i :extensions_script
+SELECT coalesce('; extensions ' || string_agg(extname, ',' ORDER BY extname), '') AS has
+FROM pg_extension WHERE extname <> 'plpgsql' \gset
 -- Rewritten, the catalogs have fewer pages and files to copy.
 SELECT format('VACUUM (FULL, FREEZE) %I.%I', n.nspname, c.relname)
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -32,4 +39,5 @@ WHERE c.relkind = 'r' AND NOT c.relisshared AND n.nspname IN ('pg_catalog', 'inf
 \connect postgres
 ALTER DATABASE headwater_template ALLOW_CONNECTIONS false;
 ALTER DATABASE headwater_template IS_TEMPLATE true;
-COMMENT ON DATABASE headwater_template IS 'headwater guard 2';
+\set comment 'headwater guard 2' :has
+COMMENT ON DATABASE headwater_template IS :'comment';

@@ -51,6 +51,36 @@ async def test_a_managed_postgres(headwater: Headwater, admin: AdminAddress, con
     assert PASSWORD.encode().hex() not in row["row"]
 
 
+async def test_extensions_of_the_list(headwater: Headwater, admin: AdminAddress, mysql_server: RunningServer) -> None:
+    """This administrator can't make any, and nobody has."""
+    made = await mysql_provisioner(mysql_server, PASSWORD, "cli_provisioner")
+    listing = headwater.with_settings(POSTGRES_EXTENSIONS="vector,bloom")
+    added = await add(listing, dsn(admin))
+    assert [told for told in added["shortcomings"] if "lack the extension" in told] == [
+        f"New databases lack the extension {name}: the server doesn't have it, or a superuser has yet to make it in "
+        "headwater_template: see docs/operating.md."
+        for name in ("bloom", "vector")
+    ]
+    told = (await add(listing, dsn(made, scheme="mysql"), engine="mysql"))["shortcomings"]
+    assert not any("extension" in one for one in told)
+    hosts = {host["engine"]: host["extensions"] for host in await headwater.json("hosts", "list")}
+    assert "citext" in hosts["postgres"]
+    assert "vector" not in hosts["postgres"]
+    assert hosts["mysql"] == []
+    place = f"{admin.host}:{admin.port}"
+    assert await _missing(listing) == [f"{place}/bloom", f"{place}/vector"]
+    assert await _missing(headwater) == []
+    wrong = headwater.with_settings(POSTGRES_EXTENSIONS="vector,dblink")
+    assert await _missing(wrong) == ["HEADWATER_POSTGRES_EXTENSIONS"]
+    arguments = ("--engine", "postgres", "--region", "us-east-1", "--admin-dsn", dsn(admin))
+    assert "dblink: it opens connections" in await wrong.refusal("hosts", "add", *arguments)
+
+
+async def _missing(headwater: Headwater) -> list[str]:
+    checked = json.loads((await headwater.run("check", "--json")).stdout)
+    return [one["subject"] for one in checked["violations"] if one["rule"] == "extension_missing"]
+
+
 async def test_a_mysql(headwater: Headwater, mysql_server: RunningServer) -> None:
     made = await mysql_provisioner(mysql_server, PASSWORD, "cli_provisioner")
     added = await add(headwater, dsn(made, scheme="mysql"), engine="mysql")

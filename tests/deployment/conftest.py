@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 
 from app.engines.base import AdminAddress
-from app.engines.postgres import guard
+from app.engines.postgres import extensions, guard
 from app.local.postgres import find_programs
 from tests import servers
 from tests.deployment import compose
@@ -29,12 +29,14 @@ class DeployedPostgres:
     administrator: AdminAddress
     connections: int = CONNECTIONS
 
-    def provision(self, password: str | None = PASSWORD) -> subprocess.CompletedProcess[str]:
+    def provision(self, password: str | None = PASSWORD, listed: str = "") -> subprocess.CompletedProcess[str]:
         """Runs the script as the image does at a first start, but over TCP."""
         script = compose.ROOT / "deploy/postgres/provisioner.sql"
         argv = [find_programs(None) / "psql", "--no-psqlrc", "-v", "ON_ERROR_STOP=1", "-f", script]
         environ = {name: value for name, value in os.environ.items() if name != "PROVISIONER_PASSWORD"}
         environ["GUARD_SCRIPT"] = str(guard.SCRIPT)
+        environ["EXTENSIONS_SCRIPT"] = str(extensions.SCRIPT)
+        environ["POSTGRES_EXTENSIONS"] = listed
         environ |= {} if password is None else {"PROVISIONER_PASSWORD": password}
         return subprocess.run(
             [*map(str, argv), self.server.admin_dsn], env=environ, capture_output=True, text=True, check=False

@@ -54,6 +54,19 @@ async def test_its_administrator_is_fit_and_lacks_nothing_but_tls(deployed_postg
     assert facts.max_connections == deployed_postgres.connections - 3 - reserved
 
 
+async def test_listed_extensions_are_in_the_template(deployed_postgres: DeployedPostgres) -> None:
+    adapter = PostgresAdapter(deployed_postgres.administrator)
+    try:
+        for listed, expected in (("bloom, vector", {"bloom", "vector"}), ("vector", {"vector"}), ("", set())):
+            run = deployed_postgres.provision(listed=listed)
+            assert run.returncode == 0, run.stderr
+            assert {"bloom", "vector"} & set(await adapter.extensions()) == expected
+        assert deployed_postgres.provision(listed="vector,dblink").returncode != 0
+        assert deployed_postgres.provision().returncode == 0
+    finally:
+        await adapter.close()
+
+
 async def test_a_frozen_tenant_of_it_cannot_thaw_itself(deployed_postgres: DeployedPostgres) -> None:
     deployed_postgres.provision()
     adapter, tenant = PostgresAdapter(deployed_postgres.administrator), _tenant()

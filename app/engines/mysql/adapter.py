@@ -56,7 +56,7 @@ class MySQLAdapter(EngineAdapter):
         async with self._connections.admin() as connection:
             return await host.inspect(connection)
 
-    async def harden_host(self) -> tuple[str, ...]:
+    async def harden_host(self, extensions: Sequence[str] = ()) -> tuple[str, ...]:
         async with self._admin() as connection:
             return await host.harden(connection)
 

@@ -44,6 +44,7 @@ from app.engines.postgres import (
 from app.engines.postgres.blockers import ending_blockers
 from app.engines.postgres.connections import Connections
 from app.engines.postgres.errors import UNRECOGNIZED_PARAMETER
+from app.engines.postgres.extensions import check_names
 from app.engines.postgres.guard import make_template
 from app.engines.postgres.inside import Inside
 from app.engines.postgres.measuring import PostgresMeasuring
@@ -86,11 +87,19 @@ class PostgresAdapter(EngineAdapter):
         async with self._connections.admin() as connection:
             return await host.extensions(connection)
 
-    async def harden_host(self) -> tuple[str, ...]:
+    @classmethod
+    def missing_extensions(cls, listed: Sequence[str], present: Sequence[str]) -> list[str]:
+        check_names(listed)
+        return sorted(set(listed) - set(present))
+
+    async def harden_host(self, extensions: Sequence[str] = ()) -> tuple[str, ...]:
+        check_names(extensions)
         async with self._connections.admin() as connection:
             if await connection.fetchval("SELECT rolsuper FROM pg_roles WHERE rolname = current_user"):
-                await make_template(connection, self._connections.target(), self._connections.connect)
-            return await host.harden(connection)
+                target, connect = self._connections.target(), self._connections.connect
+                await make_template(connection, target, connect, extensions=extensions)
+            missing = self.missing_extensions(extensions, await host.extensions(connection))
+            return (*await host.harden(connection), *map(host.lacks_extension, missing))
 
     async def create(self, tenant: Tenant, limits: EngineLimits) -> None:
         check_tenant(tenant)

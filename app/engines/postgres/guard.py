@@ -4,11 +4,13 @@ A server without the template serves too: then a tenant over its storage limit c
 from it, and is paused when it grows.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import asyncpg
+
+from app.engines.postgres import extensions as optional
 
 TEMPLATE = "headwater_template"
 SCRIPT = Path(__file__).with_name("guard.sql")
@@ -20,10 +22,16 @@ EXISTS (SELECT FROM pg_database d JOIN pg_roles o ON o.oid = d.datdba
         WHERE d.datname = '{TEMPLATE}' AND d.datistemplate AND NOT d.datallowconn AND o.rolsuper)
 """
 """Whether a superuser's template is there and finished."""
+EXTENSIONS = f"""
+SELECT unnest(string_to_array(split_part(shobj_description(oid, 'pg_database'), '; extensions ', 2), ',')) AS name
+FROM pg_database WHERE datname = '{TEMPLATE}' AND {IS_GUARDED}
+"""  # noqa: S608  constants
+"""What the template has, by its comment: nobody can look inside, and nobody but its owner can write one."""
 _IS_CURRENT = f"""
-SELECT {IS_GUARDED} AND shobj_description(oid, 'pg_database') = '{_COMMENT}' FROM pg_database
+SELECT {IS_GUARDED} AND shobj_description(oid, 'pg_database') = $1 FROM pg_database
 WHERE datname = '{TEMPLATE}'
 """  # noqa: S608  a constant
+_AVAILABLE = "SELECT name::text FROM pg_available_extensions WHERE name = ANY($1::text[]) ORDER BY 1"
 
 _CATALOGS = """
 SELECT format('%I.%I', n.nspname, c.relname) AS name FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -33,11 +41,19 @@ WHERE c.relkind = 'r' AND NOT c.relisshared AND n.nspname IN ('pg_catalog', 'inf
 
 
 async def make_template(
-    superuser: Any, target: dict[str, Any], connect: Callable[..., Awaitable[Any]] = asyncpg.connect
+    superuser: Any,
+    target: dict[str, Any],
+    connect: Callable[..., Awaitable[Any]] = asyncpg.connect,
+    *,
+    extensions: Sequence[str] = (),
 ) -> None:
-    """Makes the template, or finishes one that an earlier call began. `superuser` is a connection outside any
-    transaction; `target` is what `connect` needs to reach the same server as the same user."""
-    current = await superuser.fetchrow(_IS_CURRENT)
+    """Makes the template, or finishes one that an earlier call began, with those of the extensions that the server has
+    and no others. `superuser` is a connection outside any transaction; `target` is what `connect` needs to reach the
+    same server as the same user. Raises `EngineError` for an extension that tenants may not have."""
+    optional.check_names(extensions)
+    present = ",".join(row["name"] for row in await superuser.fetch(_AVAILABLE, list(extensions)))
+    comment = f"{_COMMENT}; extensions {present}" if present else _COMMENT
+    current = await superuser.fetchrow(_IS_CURRENT, comment)
     if current is not None and current[0]:
         return
     if current is None:
@@ -47,6 +63,8 @@ async def make_template(
     inside = await connect(**{**target, "database": TEMPLATE})
     try:
         await inside.execute(SCRIPT.read_text())
+        await inside.execute("SELECT set_config('headwater.extensions', $1, false)", present)
+        await inside.execute(optional.SCRIPT.read_text())
         for row in await inside.fetch(_CATALOGS):
             await inside.execute(f"VACUUM (FULL, FREEZE) {row['name']}")
     finally:
@@ -54,4 +72,4 @@ async def make_template(
     # Closed, because a session in it would hold up every CREATE DATABASE; marked last.
     await superuser.execute(f"ALTER DATABASE {TEMPLATE} ALLOW_CONNECTIONS false")
     await superuser.execute(f"ALTER DATABASE {TEMPLATE} IS_TEMPLATE true")
-    await superuser.execute(f"COMMENT ON DATABASE {TEMPLATE} IS '{_COMMENT}'")
+    await superuser.execute(f"COMMENT ON DATABASE {TEMPLATE} IS '{comment}'")

@@ -3,7 +3,7 @@
 from typing import Any
 
 from app.engines.base import EngineError, HostFacts
-from app.engines.postgres.guard import IS_GUARDED, TEMPLATE
+from app.engines.postgres.guard import EXTENSIONS, IS_GUARDED, TEMPLATE
 
 OLDEST = 16
 """Before it, CREATEROLE is as good as a superuser, and can't hand a schema over without more rights."""
@@ -30,14 +30,14 @@ SELECT current_setting('server_version') AS version,
 FROM pg_roles r WHERE r.rolname = current_user
 """  # noqa: S608  constants
 # Trusted is what CREATE on the database is enough for, with all that it requires.
-_EXTENSIONS = """
-SELECT a.name FROM pg_available_extensions a
+_EXTENSIONS = f"""
+SELECT a.name::text FROM pg_available_extensions a
 JOIN pg_available_extension_versions v ON v.name = a.name AND v.version = a.default_version
 WHERE v.trusted AND NOT EXISTS (
     SELECT FROM unnest(v.requires) AS needed (name)
     WHERE NOT EXISTS (SELECT FROM pg_available_extension_versions n WHERE n.name = needed.name AND n.trusted)
-) ORDER BY 1
-"""
+) UNION {EXTENSIONS} ORDER BY 1
+"""  # noqa: S608  constants
 _OPEN = """
 SELECT datname::text FROM pg_database
 WHERE datname IN ('postgres', 'template1')
@@ -107,8 +107,15 @@ def _shortcomings(facts: Any) -> list[str]:
 
 
 async def extensions(connection: Any) -> list[str]:
-    """Those that a tenant can make by itself."""
+    """Those that a tenant can make by itself, and those that its database has from the template."""
     return [row["name"] for row in await connection.fetch(_EXTENSIONS)]
+
+
+def lacks_extension(name: str) -> str:
+    return (
+        f"New databases lack the extension {name}: the server doesn't have it, or a superuser has yet to make it in "
+        f"{TEMPLATE}: see docs/operating.md."
+    )
 
 
 async def harden(connection: Any) -> tuple[str, ...]:
