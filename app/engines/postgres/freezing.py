@@ -1,12 +1,20 @@
 """Taking a tenant's right to write, from inside its database, and giving back exactly what was taken.
 
-What is taken is written down in a table of ours beside the tenant's, in the transaction that takes it. The tenant may
-read that table: its own dump locks every table it finds.
+What is taken is written down in a table of ours beside the tenant's, before it is taken. The tenant may read that
+table: its own dump locks every table it finds.
+
+Some objects at a time, in a transaction each: a tenant may have millions, and each that a transaction touches takes a
+place in the lock table that the whole server shares.
 """
 
 import secrets
+from functools import partial
 from typing import Any
 
+from app.engines.postgres.dropped import while_dropped
+
+_BATCH = 200
+"""Objects."""
 _SCHEMA_PREFIX = "headwater_frozen_"
 """Random after it, because a tenant could make a schema of any name that it can foresee."""
 _FIND_SCHEMA = """
@@ -34,9 +42,9 @@ WITH owners AS (
 # Deleting from a table asks its foreign keys' own columns whether they may be updated: to lock the referring rows, or
 # to empty them with ON DELETE SET NULL. So those columns stay writable to the owner.
 _KEYS = """
-SELECT k.conrelid, string_agg(DISTINCT quote_ident(t.attname), ', ') AS columns
+SELECT string_agg(DISTINCT quote_ident(t.attname), ', ') AS columns
 FROM pg_constraint k JOIN pg_attribute t ON t.attrelid = k.conrelid AND t.attnum = ANY (k.conkey)
-WHERE k.contype = 'f' GROUP BY k.conrelid
+WHERE k.contype = 'f' AND k.conrelid = b.object AND b.kind = 'table'
 """
 _SAVE = """
 INSERT INTO "{schema}".withheld (object, kind, number, grantee, privilege, is_grantable)
@@ -45,33 +53,44 @@ WHERE (privilege IN ('INSERT', 'UPDATE') AND kind = 'table' OR privilege = 'CREA
   -- What was written down once has lost its rights since, or holds those that are left to it.
   AND NOT EXISTS (SELECT FROM "{schema}".withheld w WHERE w.object = held.object AND w.kind = held.kind)
 """
+# Of a batch `b` of objects.
 _NAMES = """
-SELECT c.oid AS object, 'table' AS kind, format('%I.%I', n.nspname, c.relname) AS name, c.relowner AS owner
-FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-UNION ALL SELECT oid, 'schema', format('%I', nspname), nspowner FROM pg_namespace
+SELECT format('%I.%I', n.nspname, c.relname) AS name, c.relowner AS owner
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = b.object AND b.kind = 'table'
+UNION ALL SELECT format('%I', nspname), nspowner FROM pg_namespace WHERE oid = b.object AND b.kind = 'schema'
 """
 _GRANTEE = "CASE WHEN {0} = 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid({0})) END"
 _TAKE = f"""
-SELECT format(CASE kind WHEN 'table' THEN 'REVOKE INSERT, UPDATE ON TABLE %s FROM %s CASCADE'
-                        ELSE 'REVOKE CREATE ON SCHEMA %s FROM %s CASCADE' END,
-              n.name, string_agg(DISTINCT {_GRANTEE.format("w.grantee")}, ', '))
+SELECT b.object, b.kind, format(CASE b.kind WHEN 'table' THEN 'REVOKE INSERT, UPDATE ON TABLE %s FROM %s CASCADE'
+                                            ELSE 'REVOKE CREATE ON SCHEMA %s FROM %s CASCADE' END,
+                                n.name, b.grantees)
        || coalesce('; GRANT UPDATE (' || k.columns || ') ON TABLE ' || n.name
-                   || ' TO ' || quote_ident(pg_get_userbyid(n.owner)), '')
-FROM "{{schema}}".withheld w JOIN ({_NAMES}) n USING (object, kind)
-LEFT JOIN ({_KEYS}) k ON k.conrelid = w.object AND w.kind = 'table'
-GROUP BY kind, n.name, n.owner, k.columns
+                   || ' TO ' || quote_ident(pg_get_userbyid(n.owner)), '') AS statement
+FROM (
+    SELECT object, kind, string_agg(DISTINCT {_GRANTEE.format("grantee")}, ', ') AS grantees FROM "{{schema}}".withheld
+    WHERE (object, kind) > ($1, $2) GROUP BY object, kind ORDER BY object, kind LIMIT {_BATCH}
+) b LEFT JOIN LATERAL ({_NAMES}) n ON true LEFT JOIN LATERAL ({_KEYS}) k ON true
+ORDER BY b.object, b.kind
 """  # noqa: S608  constants, and a name of our own making
+# The first so many objects, with all that is held on each of them.
+_BEGUN_WITH = f"""
+SELECT DISTINCT object, kind FROM "{{schema}}".withheld ORDER BY object, kind LIMIT {_BATCH}
+"""  # noqa: S608  the same
 _GIVE_BACK = f"""
-SELECT DISTINCT 0 AS turn, format('REVOKE UPDATE ON TABLE %s FROM %I', n.name, pg_get_userbyid(n.owner)) AS statement
-FROM "{{schema}}".withheld w JOIN ({_NAMES}) n USING (object, kind)
-WHERE kind = 'table' AND EXISTS (SELECT FROM pg_constraint WHERE contype = 'f' AND conrelid = w.object)
+WITH b AS MATERIALIZED ({_BEGUN_WITH})
+SELECT 0 AS turn, format('REVOKE UPDATE ON TABLE %s FROM %I', n.name, pg_get_userbyid(n.owner)) AS statement
+FROM b CROSS JOIN LATERAL ({_NAMES}) n
+WHERE b.kind = 'table' AND EXISTS (SELECT FROM pg_constraint WHERE contype = 'f' AND conrelid = b.object)
 UNION ALL
 SELECT 1, format('GRANT %s%s ON %s %s TO %s%s', w.privilege, ' (' || quote_ident(t.attname) || ')', kind, n.name,
                  {_GRANTEE.format("w.grantee")}, CASE WHEN is_grantable THEN ' WITH GRANT OPTION' ELSE '' END)
-FROM "{{schema}}".withheld w JOIN ({_NAMES}) n USING (object, kind)
+FROM b JOIN "{{schema}}".withheld w USING (object, kind) CROSS JOIN LATERAL ({_NAMES}) n
 LEFT JOIN pg_attribute t ON t.attrelid = w.object AND t.attnum = w.number AND w.number <> 0
 WHERE w.grantee = 0 OR EXISTS (SELECT FROM pg_roles WHERE oid = w.grantee)
 ORDER BY 1
+"""  # noqa: S608  the same
+_FORGET = f"""
+DELETE FROM "{{schema}}".withheld WHERE (object, kind) IN ({_BEGUN_WITH})
 """  # noqa: S608  the same
 _GUARDED = "SELECT to_regprocedure('pg_catalog.headwater_large_objects(boolean)') IS NOT NULL"
 
@@ -94,23 +113,46 @@ async def mark_complete(inside: Any) -> None:
 
 async def take_writes(inside: Any) -> None:
     """Takes every right to write but the columns that deleting itself needs. `inside` is the administrator's session
-    in the tenant's database."""
+    in the tenant's database. What dies in the middle is finished by the next call."""
     async with inside.transaction():
         schema = await _schema(inside) or await _make_schema(inside)
         await inside.execute(_HELD + _SAVE.format(schema=schema))
-        await _run_all(inside, await inside.fetch(_TAKE.format(schema=schema)))
         await _switch_large_objects(inside, writable=False)
+    reached: tuple[int, str] | None = (0, "")
+    while reached is not None:
+        reached = await while_dropped(partial(_take_batch, inside, schema, reached))
 
 
 async def give_writes(inside: Any) -> None:
-    """Gives back what was taken, to those tables and roles that are still there."""
+    """Gives back what was taken, to those tables and roles that are still there. What dies in the middle is finished by
+    the next call, or taken back by a freeze: what was given back is no longer written down."""
+    schema = await _schema(inside)
+    if schema is not None:
+        # Whoever may write from here on has sessions that the next freeze has to end.
+        await inside.execute(f'COMMENT ON SCHEMA "{schema}" IS NULL')
+        while await while_dropped(partial(_give_batch, inside, schema)):
+            pass
     async with inside.transaction():
-        schema = await _schema(inside)
         if schema is not None:
-            rows = await inside.fetch(_GIVE_BACK.format(schema=schema))
-            await _run_all(inside, [(row["statement"],) for row in rows])
             await inside.execute(f'DROP SCHEMA "{schema}" CASCADE')
         await _switch_large_objects(inside, writable=True)
+
+
+async def _take_batch(inside: Any, schema: str, after: tuple[int, str]) -> tuple[int, str] | None:
+    """The last of the objects after that one, None where there are none."""
+    async with inside.transaction():
+        rows = await inside.fetch(_TAKE.format(schema=schema), *after)
+        await _run_all(inside, [row["statement"] for row in rows if row["statement"] is not None])
+    return (rows[-1]["object"], rows[-1]["kind"]) if rows else None
+
+
+async def _give_batch(inside: Any, schema: str) -> bool:
+    """Whether there was anything to give back."""
+    async with inside.transaction():
+        rows = await inside.fetch(_GIVE_BACK.format(schema=schema))
+        await _run_all(inside, [row["statement"] for row in rows])
+        deleted: str = await inside.execute(_FORGET.format(schema=schema))
+    return deleted != "DELETE 0"
 
 
 async def _schema(inside: Any) -> str | None:
@@ -137,6 +179,6 @@ async def _switch_large_objects(inside: Any, *, writable: bool) -> None:
         await inside.execute(f"SELECT headwater_large_objects({'true' if writable else 'false'})")
 
 
-async def _run_all(inside: Any, rows: list[Any]) -> None:
-    if rows:
-        await inside.execute("; ".join(row[0] for row in rows))
+async def _run_all(inside: Any, written: list[str]) -> None:
+    if written:
+        await inside.execute("; ".join(written))

@@ -4,9 +4,11 @@ Not through `pg_read_all_data`, which reads `pg_authid`, and with it every tenan
 grants what it has, and by default privileges what it will have.
 """
 
+from functools import partial
 from typing import Any
 
 from app.engines.naming import HELPER_SEPARATOR, literal
+from app.engines.postgres.dropped import while_dropped
 from app.engines.postgres.scram import verifier
 from app.engines.postgres.statements import TEMP_FILE_LIMIT
 from app.engines.querying import READER_PURPOSE, READER_SESSIONS
@@ -14,11 +16,20 @@ from app.engines.querying import READER_PURPOSE, READER_SESSIONS
 _ITERATIONS = 1
 """A login for each question: the password is random, and repeating its hash adds nothing to 190 bits."""
 
-_SCHEMAS = """
-SELECT quote_ident(nspname) FROM pg_namespace
-WHERE nspname <> 'information_schema' AND NOT starts_with(nspname, 'pg_')
-  AND pg_has_role(current_user, nspowner, 'USAGE') ORDER BY 1
-"""
+# What it may read already costs nothing: this runs before each question. Some at a time, in a transaction each: a
+# tenant may have millions of tables, and each that a transaction touches takes a place in the server's lock table.
+_BATCH = 200
+_OWN = "nspname <> 'information_schema' AND NOT starts_with(nspname, 'pg_') AND pg_has_role($2, nspowner, 'USAGE')"
+_SCHEMAS = f"""
+SELECT oid, format('GRANT USAGE ON SCHEMA %I TO %I', nspname, $3::text) AS statement FROM pg_namespace
+WHERE oid > $1 AND {_OWN} AND NOT has_schema_privilege($3, oid, 'USAGE') ORDER BY oid LIMIT {_BATCH}
+"""  # noqa: S608  constants
+_TABLES = f"""
+SELECT c.oid, format('GRANT SELECT ON TABLE %I.%I TO %I', nspname, relname, $3::text) AS statement
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.oid > $1 AND {_OWN} AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND pg_has_role($2, relowner, 'USAGE')
+  AND NOT has_table_privilege($3, c.oid, 'SELECT') ORDER BY c.oid LIMIT {_BATCH}
+"""  # noqa: S608  the same
 
 
 def reader_name(name: str) -> str:
@@ -48,12 +59,21 @@ async def grant_select(connection: Any, name: str) -> None:
     """Inside the tenant's database, with the tenant's rights and not the administrator's."""
     role = reader_name(name)
     async with connection.transaction():
-        await connection.execute(f'SET LOCAL ROLE "{name}"')
         await connection.execute(
+            f'SET LOCAL ROLE "{name}"; '
             f'ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO "{role}"; '
             f'ALTER DEFAULT PRIVILEGES GRANT USAGE ON SCHEMAS TO "{role}"'
         )
-        for (schema,) in await connection.fetch(_SCHEMAS):
-            await connection.execute(
-                f'GRANT USAGE ON SCHEMA {schema} TO "{role}"; GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO "{role}"'
-            )
+    for statement in (_SCHEMAS, _TABLES):
+        reached: int | None = 0
+        while reached is not None:
+            reached = await while_dropped(partial(_grant_batch, connection, statement, reached, name))
+
+
+async def _grant_batch(connection: Any, statement: str, after: int, name: str) -> int | None:
+    """The last of what came after that one, None where there is nothing."""
+    async with connection.transaction():
+        rows = await connection.fetch(statement, after, name, reader_name(name))
+        if rows:
+            await connection.execute("; ".join([f'SET LOCAL ROLE "{name}"', *[row["statement"] for row in rows]]))
+    return rows[-1]["oid"] if rows else None
