@@ -124,6 +124,8 @@ class SharedResource(msgspec.Struct, frozen=True, kw_only=True):
     used: float
     capacity: float | None
     """Where the server stops; None where nothing is said."""
+    concern: str | None = None
+    """What an operator has to see to, however much is used up."""
 
 
 class Measuring(ABC):

@@ -1,6 +1,6 @@
 """What all tenants of a host use up together, before there is none left."""
 
-from app.engines.base import EngineAdapter, EngineError
+from app.engines.base import EngineAdapter, EngineError, SharedResource
 from app.reconcile.look import Host
 from app.reconcile.report import Violation
 
@@ -10,7 +10,7 @@ _PERCENT = 50
 
 
 async def scarce(host: Host, adapter: EngineAdapter) -> list[Violation]:
-    """A finding for each resource of which half is gone. A server that doesn't tell has none."""
+    """A finding for each resource of which half is gone, or of which the server says more."""
     try:
         resources = await adapter.shared_resources()
     except EngineError as error:
@@ -19,8 +19,14 @@ async def scarce(host: Host, adapter: EngineAdapter) -> list[Violation]:
         Violation(
             rule=SCARCE,
             subject=f"{host.address}/{one.name}",
-            detail=f"{one.used:.0f} of {one.capacity:.0f} are used up",
+            detail=detail,
         )
         for one in resources
-        if one.capacity is not None and one.used * 100 >= one.capacity * _PERCENT
+        if (detail := _concern(one)) is not None
     ]
+
+
+def _concern(one: SharedResource) -> str | None:
+    if one.concern is None and one.capacity is not None and one.used * 100 >= one.capacity * _PERCENT:
+        return f"{one.used:.0f} of {one.capacity:.0f} are used up"
+    return one.concern

@@ -31,7 +31,7 @@ HELD: dict[str, dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
         ),
         "rows": (
             ("revoke", "set_limits", "freeze", "thaw", "restore", "repair", "make_reader"),
-            ("BEGIN", "SELECT * FROM kept FOR UPDATE"),
+            ("BEGIN", "SELECT * FROM kept FOR UPDATE", "DELETE FROM kept"),
         ),
     },
 }

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from app.engines.base import EngineError, HostUnavailable, SessionLimits, SessionsEnded, Tenant
+from app.engines.mysql import sharing
 from tests import servers
 from tests.engines.harness import EngineHost, Session, as_root, kind_of, refusal, session_of, tenants
 from tests.engines.postgres_host import PostgresHost
@@ -89,6 +90,46 @@ async def test_a_forgotten_prepared_transaction_is_rolled_back(tmp_path: Path) -
             assert ended == [SessionsEnded(tenant=tenant.name, reason="prepared_transaction")]
             assert await as_root(host, "SELECT gid FROM pg_prepared_xacts") == []
         await host.adapter.close()
+
+
+async def _branch(host: EngineHost, tenant: Tenant, name: str) -> None:
+    """Prepared, and left behind by its session."""
+    async with session_of(host, tenant) as session:
+        for statement in (
+            "CREATE TABLE IF NOT EXISTS kept (n INT)",
+            f"XA START '{name}'",
+            "INSERT INTO kept VALUES (1)",
+            f"XA END '{name}'",
+            f"XA PREPARE '{name}'",
+        ):
+            await session.run(statement)
+
+
+async def _concern(host: EngineHost) -> str | None:
+    [told] = [one for one in await host.adapter.shared_resources() if one.name == "detached_transactions"]
+    return told.concern
+
+
+async def test_a_branch_without_a_session_is_ended_or_named(host: EngineHost, monkeypatch: pytest.MonkeyPatch) -> None:
+    if kind_of(host) != "mysql":
+        pytest.skip("PostgreSQL tells whose a prepared transaction is")
+    async with tenants(host, 2) as [tenant, other]:
+        for one in (tenant, other):
+            await _branch(host, one, one.name)
+        names, now = [tenant.name, other.name], SessionLimits(transaction_seconds=0)
+        assert await _concern(host) is None, "they may yet be committed"
+        monkeypatch.setattr(sharing, "DETACHED_SECONDS", 0)
+        await until(lambda: _concern(host))
+        assert await host.adapter.end_hoarding(names, NEVER) == []
+        assert await host.adapter.end_hoarding([tenant.name], now) == [], "one of them is somebody else's"
+        assert len(await as_root(host, "XA RECOVER")) == 2
+        if host.flavour == "mysql":
+            ended = await host.adapter.end_hoarding(names, now)
+            assert ended == [SessionsEnded(tenant=name, reason="prepared_transaction") for name in sorted(names)]
+        else:
+            assert await host.adapter.end_hoarding(names, now) == [], "nothing tells whose they are"
+            await as_root(host, *[f"XA ROLLBACK '{name}'" for name in names])
+        assert await as_root(host, "XA RECOVER") == []
 
 
 async def test_whoever_takes_all_prepared_statements_is_ended(host: EngineHost) -> None:

@@ -22,7 +22,19 @@ from app.engines.base import (
     SharedResource,
     Tenant,
 )
-from app.engines.mysql import bookkeeping, copying, host, queries, readers, reclaiming, removal, scripts, sharing, usage
+from app.engines.mysql import (
+    bookkeeping,
+    branches,
+    copying,
+    host,
+    queries,
+    readers,
+    reclaiming,
+    removal,
+    scripts,
+    sharing,
+    usage,
+)
 from app.engines.mysql.blockers import ending_blockers
 from app.engines.mysql.bookkeeping import Frost
 from app.engines.mysql.connections import Connection, Connections
@@ -140,7 +152,8 @@ class MySQLAdapter(EngineAdapter):
             if not complete:
                 await bookkeeping.mark_frozen(connection, tenant.name, Frost.BEGUN)
             await _grant(connection, tenant, frozen=True)
-            await removal.lift_read_only(connection, tenant.name)
+            # It waits for every transaction that has seen the database.
+            await ending_blockers(connection, tenant.name, partial(removal.lift_read_only, connection, tenant.name))
             if not complete:
                 # A session keeps the rights with which it took up its database.
                 await end_present_sessions(connection, tenant.name)
@@ -209,7 +222,10 @@ class MySQLAdapter(EngineAdapter):
         if not names:
             return []
         async with self._connections.admin() as connection:
-            return await sharing.end_hoarding(connection, names, limits)
+            ended = await sharing.end_hoarding(connection, names, limits)
+            seconds = limits.transaction_seconds
+            detached = await branches.end_detached(connection, self._connections, names, seconds)
+        return ended + [SessionsEnded(tenant=name, reason="prepared_transaction") for name in detached]
 
     async def shared_resources(self) -> list[SharedResource]:
         async with self._connections.admin() as connection:

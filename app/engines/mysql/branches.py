@@ -7,6 +7,8 @@ every detached transaction of the server is the tenant's, and on MySQL also the 
 is seen to have prepared.
 """
 
+from collections.abc import Sequence
+
 from app.engines.mysql.connections import Connection, Connections
 from app.engines.mysql.errors import NO_SUCH_BRANCH, ignored
 from app.engines.mysql.flavours import MYSQL
@@ -17,6 +19,11 @@ _HOLDING_TABLES = "SELECT DISTINCT engine_transaction_id FROM performance_schema
 _HOLDING_UP = """
 SELECT DISTINCT w.blocking_trx_id FROM information_schema.innodb_lock_waits w
 JOIN information_schema.innodb_trx t ON t.trx_id = w.requesting_trx_id WHERE t.trx_mysql_thread_id = %s
+"""
+_DETACHED_LOCKS = """
+SELECT DISTINCT t.trx_id, l.object_schema
+FROM information_schema.innodb_trx t JOIN performance_schema.data_locks l ON l.engine_transaction_id = t.trx_id
+WHERE t.trx_mysql_thread_id = %s AND TIMESTAMPDIFF(SECOND, t.trx_started, NOW()) >= %s LIMIT 10000
 """
 _PREPARED_BY = """
 SELECT e.xid_format_id, e.xid_gtrid, e.xid_bqual
@@ -44,6 +51,21 @@ async def transactions_holding_up(connection: Connection, waiting_session: int) 
     if connection.flavour is MYSQL:
         return set()
     return {int(number) for (number,) in await connection.run(_HOLDING_UP, (waiting_session,))}
+
+
+async def end_detached(
+    connection: Connection, connections: Connections, names: Sequence[str], seconds: float
+) -> list[str]:
+    """Rolls back the prepared branches without a session that were begun longer ago than that, if every detached
+    transaction of the server is such a one of these tenants: otherwise nobody can tell which are whose. Returns whose
+    they were, a name for each. Nothing on MariaDB, which tells of no owner."""
+    if connection.flavour is not MYSQL or not names:
+        return []
+    owners: dict[int, set[str]] = {}
+    for transaction, schema in await connection.run(_DETACHED_LOCKS, (DETACHED, seconds)):
+        owners.setdefault(int(transaction), set()).add(str(schema))
+    theirs = {transaction: min(schemas) for transaction, schemas in owners.items() if schemas <= set(names)}
+    return sorted(theirs.values()) if await roll_back_all_of(connection, connections, set(theirs)) else []
 
 
 async def branches_of_sessions(connection: Connection, sessions: list[int]) -> list[str]:

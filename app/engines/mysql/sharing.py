@@ -25,7 +25,12 @@ ORDER BY t.trx_started LIMIT 100
 """
 _HISTORY = "SELECT count FROM information_schema.innodb_metrics WHERE name = 'trx_rseg_history_len'"
 # A prepared branch whose session has ended names no owner.
-_DETACHED = "SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_mysql_thread_id = 0"
+_DETACHED = """
+SELECT COUNT(*), COALESCE(SUM(TIMESTAMPDIFF(SECOND, trx_started, NOW()) >= %s), 0)
+FROM information_schema.innodb_trx WHERE trx_mysql_thread_id = 0
+"""
+DETACHED_SECONDS = 3600
+"""After which a prepared branch without a session is named: by then nobody is about to commit it."""
 
 
 async def end_hoarding(connection: Connection, names: Sequence[str], limits: SessionLimits) -> list[SessionsEnded]:
@@ -49,11 +54,19 @@ async def end_hoarding(connection: Connection, names: Sequence[str], limits: Ses
 
 async def resources(connection: Connection) -> list[SharedResource]:
     used, capacity = await _statements(connection)
-    [(history,)], [(detached,)] = await connection.run(_HISTORY), await connection.run(_DETACHED)
+    [(history,)] = await connection.run(_HISTORY)
+    [(detached, left)] = await connection.run(_DETACHED, (DETACHED_SECONDS,))
     return [
         SharedResource(name="prepared_statements", used=used, capacity=capacity),
         SharedResource(name="undo_history", used=float(history), capacity=None),
-        SharedResource(name="detached_transactions", used=float(detached), capacity=None),
+        SharedResource(
+            name="detached_transactions",
+            used=float(detached),
+            capacity=None,
+            concern=f"{left} prepared XA branches were left without a session, and hold rows: XA RECOVER lists them"
+            if left
+            else None,
+        ),
     ]
 
 
