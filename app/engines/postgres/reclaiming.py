@@ -1,9 +1,16 @@
 """Giving back what deletions left inside a frozen tenant's tables: as the tenant itself, because rebuilding a table
 runs the functions of its indexes."""
 
+import time
 from typing import Any
 
+import asyncpg
+
 _WORTH_BYTES = 2**20
+_MOST = 100
+"""Tables in one call; the next goes on with others."""
+_ENOUGH_SECONDS = 30
+"""After which no other table is begun: nobody else works on the tenant meanwhile."""
 # Dead rows at a table's end go with a plain VACUUM, which holds up nobody. Those between living ones need a rebuild.
 _LOOSE = """
 SELECT format('%I.%I', s.schemaname, s.relname) AS name,
@@ -13,12 +20,22 @@ FROM pg_stat_user_tables s JOIN pg_class c ON c.oid = s.relid
 LEFT JOIN pg_stat_all_tables t ON t.relid = c.reltoastrelid
 WHERE c.relowner = (SELECT oid FROM pg_roles WHERE rolname = current_user)
   AND s.n_dead_tup + coalesce(t.n_dead_tup, 0) > 0
-ORDER BY pg_total_relation_size(s.relid) DESC
+ORDER BY pg_total_relation_size(s.relid) DESC LIMIT $2
 """
 
 
 async def reclaim(session: Any) -> None:
-    """Rebuilds tables of which a fifth or more is dead rows, and cuts off the end of the others where it is empty."""
+    """Rebuilds tables of which a fifth or more is dead rows, and cuts off the end of the others where it is empty.
+    Raises `LockNotAvailableError` where one of them is held, after the others."""
     await session.execute("SET lock_timeout = '5s'")
-    for row in await session.fetch(_LOOSE, _WORTH_BYTES):
-        await session.execute(f"VACUUM {'(FULL)' if row['rebuild'] else ''} {row['name']}")
+    held: asyncpg.LockNotAvailableError | None = None
+    deadline = time.monotonic() + _ENOUGH_SECONDS
+    for row in await session.fetch(_LOOSE, _WORTH_BYTES, _MOST):
+        if time.monotonic() > deadline:
+            break
+        try:
+            await session.execute(f"VACUUM {'(FULL)' if row['rebuild'] else ''} {row['name']}")
+        except asyncpg.LockNotAvailableError as error:
+            held = error
+    if held is not None:
+        raise held
