@@ -23,6 +23,22 @@ CONNECTIONS = 60
 """Fewer than the deployment's: few enough to use them all up."""
 
 
+def run_mysql_script(password: str) -> subprocess.CompletedProcess[str]:
+    """Sources the script as MySQL's image does; what it would send to the server comes out instead."""
+    script = compose.ROOT / "deploy/mysql/provisioner.sh"
+    return subprocess.run(
+        ["bash", "-eo", "pipefail", "-c", f"docker_process_sql() {{ cat; }}; . {script}"],
+        env={"PROVISIONER_PASSWORD": password, "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def mysql_statements() -> list[str]:
+    return [one.strip() for one in run_mysql_script(PASSWORD).stdout.split(";\n") if one.strip()]
+
+
 @dataclass(frozen=True)
 class DeployedPostgres:
     server: RunningServer

@@ -94,18 +94,42 @@ def test_a_database_server_keeps_its_data_in_a_volume_of_its_own(name: str) -> N
         assert compose.mounts(SERVICES[name])[folder] == name
 
 
-def test_engine_hosts_reach_neither_our_database_nor_temporal() -> None:
-    hosts = [service for name, service in SERVICES.items() if name.endswith("-us-east-1") and "ports" in service]
-    assert len(hosts) == 2
-    for host in hosts:
-        assert set(host["networks"]) == {"public", "engines"}
-    for name in ("control-postgres", "temporal-postgres", "temporal"):
-        assert not {"public", "engines"} & set(SERVICES[name]["networks"])
-    # Nor what shows Temporal, which asks nobody for a password.
-    assert not {"public", "engines"} & set(SERVICES["temporal-ui"]["networks"])
-    assert {name for name, one in SERVICES.items() if "temporal-ui" in one["networks"]} == {"temporal-ui"}
-    assert not compose.raw()["networks"]["public"]
-    assert all(compose.raw()["networks"][name]["internal"] for name in ("control", "temporal", "engines"))
+HOSTS = {"postgres-us-east-1", "mysql-us-east-1"}
+_NEIGHBOURS = {
+    "api": {"hosts", "temporal", "temporal-namespace", "control-postgres"}
+    | {"worker-control", "worker-webhooks", "worker-us-east-1"}
+    | HOSTS,
+    "postgres-us-east-1": {"api", "worker-us-east-1", "hosts", "mysql-us-east-1"},
+    "mysql-us-east-1": {"api", "worker-us-east-1", "hosts", "postgres-us-east-1"},
+    "temporal-postgres": {"temporal", "temporal-schema"},
+    "temporal-schema": {"temporal", "temporal-postgres"},
+    "temporal-ui": {"temporal"},
+}
+"""Whom a service meets on any of its networks."""
+
+
+def _neighbours(name: str) -> set[str]:
+    joined = set(SERVICES[name]["networks"])
+    return {other for other, one in SERVICES.items() if joined & set(one["networks"])} - {name}
+
+
+@pytest.mark.parametrize("name", _NEIGHBOURS)
+def test_a_service_shares_networks_with_what_it_needs_alone(name: str) -> None:
+    assert _neighbours(name) == _NEIGHBOURS[name]
+
+
+def test_nothing_that_need_not_reaches_the_engine_hosts() -> None:
+    assert {name for name in SERVICES if _neighbours(name) & HOSTS} - HOSTS == {"api", "worker-us-east-1", "hosts"}
+    assert {name for name in SERVICES if "temporal-postgres" in _neighbours(name)} == {"temporal", "temporal-schema"}
+
+
+def test_only_what_publishes_or_sends_reaches_the_outside() -> None:
+    outside = {name for name, network in compose.raw()["networks"].items() if not (network or {}).get("internal")}
+    assert outside == {"public", "temporal-ui", "outgoing"}
+    reach = {name for name, one in SERVICES.items() if outside & set(one["networks"])}
+    published = {name for name, one in SERVICES.items() if "ports" in one}
+    assert reach == published | {"worker-webhooks"}
+    assert published == {"api", "temporal-ui"} | HOSTS
 
 
 def test_what_shows_temporal_changes_nothing() -> None:

@@ -14,36 +14,19 @@ from app.engines.mysql import MySQLAdapter, administrator_grants
 from app.local.service_user import service_user
 from tests import servers
 from tests.deployment import compose
-from tests.deployment.conftest import PASSWORD, PROVISIONER
+from tests.deployment.conftest import PASSWORD, PROVISIONER, mysql_statements, run_mysql_script
 from tests.mysql_client import query
 from tests.servers import RunningServer
 
-_SCRIPT = compose.ROOT / "deploy/mysql/provisioner.sh"
-
-
-def _run(password: str) -> subprocess.CompletedProcess[str]:
-    """Sources the script as the image does; what it would send to the server comes out instead."""
-    return subprocess.run(
-        ["bash", "-eo", "pipefail", "-c", f"docker_process_sql() {{ cat; }}; . {_SCRIPT}"],
-        env={"PROVISIONER_PASSWORD": password, "PATH": "/usr/bin:/bin"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
-def _statements() -> list[str]:
-    return [one.strip() for one in _run(PASSWORD).stdout.split(";\n") if one.strip()]
-
 
 def test_its_administrator_gets_what_the_adapter_asks_for_and_no_more() -> None:
-    grants = [statement for statement in _statements() if statement.startswith("GRANT")]
+    grants = [statement for statement in mysql_statements() if statement.startswith("GRANT")]
     assert grants == list(administrator_grants("mysql", f"'{PROVISIONER}'@'%'"))
 
 
 @pytest.mark.parametrize("password", ["", "it's", "$(id)", "a b"])
 def test_a_password_that_would_not_survive_is_refused(password: str) -> None:
-    run = _run(password)
+    run = run_mysql_script(password)
     assert run.returncode != 0
     assert run.stdout == ""
     assert "PROVISIONER_PASSWORD" in run.stderr
@@ -52,7 +35,7 @@ def test_a_password_that_would_not_survive_is_refused(password: str) -> None:
 @pytest.mark.filterwarnings("ignore:.*already exists")  # the second run of a script that may run again
 async def test_its_administrator_is_fit_and_works(oracle_mysql_server: RunningServer) -> None:
     for _ in range(2):
-        for statement in _statements():
+        for statement in mysql_statements():
             await query(oracle_mysql_server, statement)
     account = AdminAddress(
         host=oracle_mysql_server.host,

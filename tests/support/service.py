@@ -5,7 +5,7 @@ So a test can kill them, and this process's one connection pool stays the tests'
 
 import os
 import signal
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +16,7 @@ import httpx
 from app.auth.keys import KeyControls
 from app.contracts.base import Engine
 from app.core.secrets import SecretBox, new_key_setting
+from app.engines.base import AdminAddress
 from app.hosts.service import NewHost, add_host
 from app.local.ports import LOOPBACK, free_port
 from app.local.processes import ChildProcess
@@ -126,13 +127,16 @@ async def running_service(
     temporal: TemporalService,
     postgres: RunningServer,
     mysql: RunningServer | None,
+    admins: Mapping[Engine, AdminAddress] | None = None,
     **settings: str,
 ) -> AsyncIterator[RunningService]:
     """A migrated control database, the engine hosts registered in one region, one API and one worker. `settings` are
-    environment variables without their prefix; without them there is no warm pool."""
+    environment variables without their prefix; without them there is no warm pool. `admins` are the accounts to work
+    through, where the tests' own ones won't do."""
     control_dsn = await new_database(control.admin_dsn)
     secret_keys = new_key_setting()
-    await _register_hosts(control_dsn, SecretBox.from_setting(secret_keys), postgres, mysql)
+    admins = admins or await _provisioners(postgres, mysql)
+    await _register_hosts(control_dsn, SecretBox.from_setting(secret_keys), admins)
     port = free_port()
     async with AsyncExitStack() as stack:
         http = await stack.enter_async_context(http_client(f"http://{LOOPBACK}:{port}"))
@@ -175,14 +179,16 @@ def http_client(url: str) -> httpx.AsyncClient:
     return httpx.AsyncClient(base_url=url, timeout=90)
 
 
-async def _register_hosts(
-    control_dsn: str, box: SecretBox, postgres: RunningServer, mysql: RunningServer | None
-) -> None:
+async def _provisioners(postgres: RunningServer, mysql: RunningServer | None) -> dict[Engine, AdminAddress]:
     # Of this service's own: another one on the same servers keeps its password.
     name = f"provisioner{uuid4().hex[:8]}"
     admins = {Engine.POSTGRES: await postgres_provisioner(postgres, uuid4().hex, name)}
     if mysql is not None:
         admins[Engine.MYSQL] = await mysql_provisioner(mysql, uuid4().hex, name)
+    return admins
+
+
+async def _register_hosts(control_dsn: str, box: SecretBox, admins: Mapping[Engine, AdminAddress]) -> None:
     async with store(control_dsn):
         await migrate()
         for engine, admin in admins.items():
