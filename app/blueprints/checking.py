@@ -1,6 +1,7 @@
 """Validation and variables in the API's words: errors that name a field."""
 
 import asyncio
+from collections.abc import Set
 from typing import Any
 
 from app.blueprints.preparation import ScriptError, Statement, prepare
@@ -9,12 +10,13 @@ from app.blueprints.validation import Validation, validate
 from app.blueprints.variables import DefinitionError, VariableError, check_values
 from app.contracts.base import Engine
 from app.core.errors import BlueprintInvalid, InvalidField
+from app.hosts.service import offered_extensions
 
 
-def check(sql: str, definitions: dict[str, Any] | None) -> Metadata:
+def check(sql: str, definitions: dict[str, Any] | None, provided: Set[str] = frozenset()) -> Metadata:
     """For SQL that is to be saved; without definitions no variable may be in it. Raises `BlueprintInvalid`, or
     `InvalidField` naming a variable."""
-    result = validated(sql, definitions or {})
+    result = validated(sql, definitions or {}, provided)
     if not result.valid:
         raise BlueprintInvalid(result.errors)
     return Metadata(
@@ -25,10 +27,10 @@ def check(sql: str, definitions: dict[str, Any] | None) -> Metadata:
     )
 
 
-def validated(sql: str, definitions: dict[str, Any] | None) -> Validation:
+def validated(sql: str, definitions: dict[str, Any] | None, provided: Set[str] = frozenset()) -> Validation:
     """Without definitions any variable may be there. Raises `InvalidField` for a definition that can't be used."""
     try:
-        return validate(sql, definitions)
+        return validate(sql, definitions, provided)
     except DefinitionError as error:
         raise InvalidField(error.place, str(error)) from None
 
@@ -38,8 +40,9 @@ async def prepared(
 ) -> list[Statement]:
     """Statements to run. Raises `InvalidField` naming the variable beneath `field`, or `BlueprintInvalid`."""
     try:
+        provided = await offered_extensions()
         # In a thread of its own: a megabyte takes the parsers a while.
-        return await asyncio.to_thread(prepare, sql, engine, definitions, values)
+        return await asyncio.to_thread(prepare, sql, engine, definitions, values, provided)
     except VariableError as error:
         raise InvalidField(f"{field}.{error.name}", str(error)) from None
     except DefinitionError as error:

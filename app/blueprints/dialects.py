@@ -1,7 +1,7 @@
 """A script read as each engine's SQL, placeholders and all."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
 from app.blueprints import mysql, placeholders, postgres
@@ -41,26 +41,38 @@ class Reading:
 
 
 def read(
-    script: str, dialect: Engine, definitions: Mapping[str, Definition] | None, *, thorough: bool = True
+    script: str,
+    dialect: Engine,
+    definitions: Mapping[str, Definition] | None,
+    *,
+    thorough: bool = True,
+    provided: Set[str] = frozenset(),
 ) -> Reading:
     """`definitions` None: any placeholder may be there, and stands for whatever fits. Unless `thorough`, the first
-    fault ends it."""
+    fault ends it. `provided` are the extensions that engine hosts offer."""
     found = placeholders.find(script, dialect)
     types = {name: definition.type for name, definition in (definitions or {}).items()}
-    reading = _read(script, dialect, found, types, thorough)
+    reading = _read(script, dialect, found, types, thorough, provided)
     if definitions is None:
-        return _guess(script, reading, types, thorough)
+        return _guess(script, reading, types, thorough, provided)
     for item in found.found:
         if item.name not in definitions:
             reading.analysis.reject(item.start, f"{{{{{item.name}}}}} is not declared among the variables")
     return reading
 
 
-def analyze(script: str, dialect: Engine, *, single: bool = False, thorough: bool = True) -> Analysis:
+def analyze(
+    script: str,
+    dialect: Engine,
+    *,
+    single: bool = False,
+    thorough: bool = True,
+    provided: Set[str] = frozenset(),
+) -> Analysis:
     """`script` holds no placeholders. `single`: it was cut out of a script as one statement. Unless `thorough`, the
     first fault ends it."""
     if dialect is Engine.POSTGRES:
-        return postgres.analyze(script, thorough=thorough)
+        return postgres.analyze(script, thorough=thorough, provided=provided)
     return mysql.analyze(script, single=single, thorough=thorough)
 
 
@@ -74,17 +86,24 @@ def likelier(script: str) -> Engine | None:
 
 
 def _read(
-    script: str, dialect: Engine, found: Placeholders, types: Mapping[str, VariableType], thorough: bool
+    script: str,
+    dialect: Engine,
+    found: Placeholders,
+    types: Mapping[str, VariableType],
+    thorough: bool,
+    provided: Set[str],
 ) -> Reading:
     sampled = placeholders.with_samples(script, found.found, types, dialect)
-    analysis = analyze(sampled, dialect, thorough=thorough)
+    analysis = analyze(sampled, dialect, thorough=thorough, provided=provided)
     for fault in found.faults:
         analysis.reject(fault.offset, fault.message)
     analysis.faults.sort(key=lambda fault: fault.offset)
     return Reading(analysis, found, sampled)
 
 
-def _guess(script: str, reading: Reading, types: dict[str, VariableType], thorough: bool) -> Reading:
+def _guess(
+    script: str, reading: Reading, types: dict[str, VariableType], thorough: bool, provided: Set[str]
+) -> Reading:
     """Tries other kinds of values where the sample is what doesn't parse."""
     for _ in range(min(MAX_GUESSES, 1 + _READ_TO_GUESS // max(len(script), 1))):
         at = {item.start: item for item in reading.placeholders.found}
@@ -95,5 +114,5 @@ def _guess(script: str, reading: Reading, types: dict[str, VariableType], thorou
         if tried + 1 == len(_GUESSES):
             break
         types[blamed.name] = _GUESSES[tried + 1]
-        reading = _read(script, reading.analysis.dialect, reading.placeholders, types, thorough)
+        reading = _read(script, reading.analysis.dialect, reading.placeholders, types, thorough, provided)
     return reading

@@ -1,6 +1,6 @@
 """A script made ready to be applied: its statements with the variables' values in them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from typing import Any
 
 import msgspec
@@ -46,7 +46,11 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def prepare(
-    sql: str, dialect: Engine, definitions: Mapping[str, Any] | None, values: Mapping[str, Any] | None
+    sql: str,
+    dialect: Engine,
+    definitions: Mapping[str, Any] | None,
+    values: Mapping[str, Any] | None,
+    provided: Set[str] = frozenset(),
 ) -> list[Statement]:
     """The statements of a script in order, for a session with the engine's usual reading of strings: PostgreSQL's
     `standard_conforming_strings` on, MySQL's `sql_mode` without ANSI_QUOTES and NO_BACKSLASH_ESCAPES.
@@ -56,17 +60,17 @@ def prepare(
     declared = check_definitions(definitions)
     chosen = check_values(declared, values)
     # Once for all statements, each of which is parsed again with its values.
-    return on_deep_stack(lambda: _prepare(sql, dialect, declared, chosen))
+    return on_deep_stack(lambda: _prepare(sql, dialect, declared, chosen, provided))
 
 
 def _prepare(
-    sql: str, dialect: Engine, declared: Mapping[str, Definition], chosen: Mapping[str, Value]
+    sql: str, dialect: Engine, declared: Mapping[str, Definition], chosen: Mapping[str, Value], provided: Set[str]
 ) -> list[Statement]:
-    reading = read(sql, dialect, declared)
+    reading = read(sql, dialect, declared, provided=provided)
     lines = Lines(sql)
     if not reading.analysis.valid or not reading.analysis.statements:
         raise ScriptError(dialect, _errors(reading, lines))
-    filler = _Filler(sql, reading, declared, chosen, dialect)
+    filler = _Filler(sql, reading, declared, chosen, dialect, provided)
     return [
         Statement(
             index=index,
@@ -109,7 +113,9 @@ class _Filler:
         definitions: Mapping[str, Definition],
         values: Mapping[str, Value],
         dialect: Engine,
+        provided: Set[str],
     ) -> None:
+        self._provided = provided
         self._script = script
         self._reading = reading
         self._definitions = definitions
@@ -130,7 +136,7 @@ class _Filler:
         sample, sample_spans = self._put(found, used, lambda item: sampled[item.start : item.end])
         if not same_shape(sample, sample_spans, text, spans, self._dialect):
             raise VariableError(used[0].name, "has a value that can't stand where the blueprint uses it")
-        analysis = analyze(text, self._dialect, single=True)
+        analysis = analyze(text, self._dialect, single=True, provided=self._provided)
         if analysis.faults or [statement.kind for statement in analysis.statements] != [found.kind]:
             reason = analysis.faults[0].message if analysis.faults else "it would be another kind of statement"
             raise VariableError(used[0].name, f"has a value that can't stand where the blueprint uses it: {reason}")

@@ -32,6 +32,7 @@ from app.blueprints.validation import Validation
 from app.blueprints.views import view
 from app.core.errors import BlueprintInvalid, InvalidField, SystemBlueprint, TeamLimitReached
 from app.dispatch.starts import Accepted
+from app.hosts.service import offered_extensions
 from app.store.session import transaction
 from app.web.envelope import Change, Item, Page
 from app.web.idempotency import Answer
@@ -160,6 +161,7 @@ class BlueprintController(Controller):
     ),
 )
 async def validate_blueprint(request: Call, data: params.JSONBody[ValidateBlueprint]) -> Item[Validation]:
+    provided = await offered_extensions()
     async with TURNS.turn(request.user.team_ids, len(data.sql_content)):
         # In a thread of its own: a megabyte takes the parsers a while, and other requests must not wait for it.
-        return Item(data=await asyncio.to_thread(validated, data.sql_content, data.variables))
+        return Item(data=await asyncio.to_thread(validated, data.sql_content, data.variables, provided))

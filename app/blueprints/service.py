@@ -17,6 +17,7 @@ from app.blueprints.schemas import CreateBlueprint, Metadata, UpdateBlueprint
 from app.core.errors import InvalidField, NotFound, SystemBlueprint, TeamLimitReached
 from app.core.ids import new_uuid
 from app.dispatch.starts import Accepted
+from app.hosts.service import offered_extensions
 from app.plans.bounds import Bound, check_bound
 from app.store.session import fetch
 
@@ -37,7 +38,7 @@ async def create(principal: Principal, request: CreateBlueprint) -> Accepted:
     """Raises `BlueprintInvalid`, `InvalidField` naming a variable, or `TeamLimitReached`."""
     if not principal.team_ids:
         raise InvalidField("team_id", "You are in no team that could own the blueprint.")
-    metadata = await asyncio.to_thread(check, request.sql_content, request.variables)
+    metadata = await asyncio.to_thread(check, request.sql_content, request.variables, await offered_extensions())
     team_id = principal.team_ids[0]
     await check_bound(BLUEPRINTS, team_id)
     slug = await _free_slug(request.name, team_id)
@@ -109,7 +110,7 @@ async def publish(name: str, sql: str, *, description: str | None, variables: di
     await fetch("SELECT pg_advisory_xact_lock(hashtextextended('headwater system blueprints', 0))")
     record = await records.find_system(slug_of(name))
     if record is None:
-        metadata = await asyncio.to_thread(check, sql, variables)
+        metadata = await asyncio.to_thread(check, sql, variables, await offered_extensions())
         rows = await fetch(
             "INSERT INTO blueprints (uuid, is_system, name, slug, description, version)"
             " VALUES ($1, true, $2, $3, $4, 1) RETURNING id",
@@ -158,7 +159,7 @@ async def _change_content(
     present = await records.sql_of(record.id, record.version)
     new_sql = present if sql is UNSET else sql
     new_variables = record.variables if variables is UNSET else variables
-    metadata = await asyncio.to_thread(check, new_sql, new_variables)
+    metadata = await asyncio.to_thread(check, new_sql, new_variables, await offered_extensions())
     if new_sql != present:
         if record.team_id is not None:
             await check_bound(VERSIONS, record.team_id, record.id)

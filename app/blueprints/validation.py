@@ -1,6 +1,6 @@
 """Whether a script can be a blueprint, for which engines, and what is in it: interface specification, section 2.9."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Any
 
 import msgspec
@@ -55,16 +55,18 @@ class Validation(msgspec.Struct, frozen=True, kw_only=True):
     manifest: Manifest
 
 
-def validate(sql: str, definitions: Mapping[str, Any] | None) -> Validation:
+def validate(sql: str, definitions: Mapping[str, Any] | None, provided: Set[str] = frozenset()) -> Validation:
     """Reads a script as PostgreSQL's and as MySQL's SQL.
 
     With `definitions` None any placeholder may be there; otherwise each must be declared. A script of 1 MiB takes
-    about a second of one core: call it in a thread. Raises `DefinitionError`.
+    about a second of one core: call it in a thread. `provided` are the extensions that
+    engine hosts offer. Raises `DefinitionError`.
     """
     declared = None if definitions is None else check_definitions(definitions)
     likely = likelier(sql)
     readings = [
-        read(sql, dialect, declared, thorough=likely in (None, dialect)) for dialect in (Engine.POSTGRES, Engine.MYSQL)
+        read(sql, dialect, declared, thorough=likely in (None, dialect), provided=provided)
+        for dialect in (Engine.POSTGRES, Engine.MYSQL)
     ]
     lines = Lines(sql)
     accepted = [reading for reading in readings if reading.analysis.valid]

@@ -97,6 +97,12 @@ async def note_extensions(host_id: int, extensions: list[str]) -> None:
     )
 
 
+async def offered_extensions() -> frozenset[str]:
+    """What tenants of any host may use or add."""
+    rows = await fetch("SELECT DISTINCT unnest(extensions) AS name FROM engine_hosts WHERE removed_at IS NULL")
+    return frozenset(row["name"] for row in rows)
+
+
 async def tls_of(engine: Engine, host: str, port: int) -> TlsPolicy | None:
     """Of the host that tenants know by this address; None when none is registered."""
     rows = await fetch(

@@ -1,6 +1,9 @@
 """A script read as PostgreSQL's SQL: its statements, what refuses it, and what to warn of."""
 
 import re
+from collections.abc import Set
+
+from postgast.pg_query_pb2 import ObjectType
 
 from app.blueprints.analysis import MAX_FAULTS, MAX_STATEMENTS, Analysis, FoundStatement
 from app.blueprints.postgres import bodies, contents, extensions, kinds, psql, refusals, settings
@@ -17,14 +20,16 @@ _WHITE_SPACE = re.compile(r"\s*")
 _SERVER_FUNCTION = re.compile(r"(?i)\b(?:" + "|".join(contents.SERVER_FUNCTIONS) + r")\b")
 
 
-def analyze(script: str, *, thorough: bool = True) -> Analysis:
-    """`script` holds no placeholders any more. Unless `thorough`, the first fault ends it."""
-    return on_deep_stack(lambda: _Analyzer(script, thorough).run())
+def analyze(script: str, *, thorough: bool = True, provided: Set[str] = frozenset()) -> Analysis:
+    """`script` holds no placeholders any more. Unless `thorough`, the first fault ends it. `provided` are the
+    extensions that engine hosts offer."""
+    return on_deep_stack(lambda: _Analyzer(script, thorough, provided).run())
 
 
 class _Analyzer:
-    def __init__(self, script: str, thorough: bool) -> None:
+    def __init__(self, script: str, thorough: bool, provided: Set[str]) -> None:
         self._script = script
+        self._provided = provided
         self._limit = MAX_FAULTS if thorough else 1
         self._thorough = thorough
         self._analysis = Analysis(Engine.POSTGRES)
@@ -81,9 +86,9 @@ class _Analyzer:
 
     def _statement(self, parsed: ParsedStatement) -> None:
         start = self._first_token(parsed)
-        reason = refusals.refusal(parsed.node) or contents.refusal(parsed.node)
+        reason = refusals.refusal(parsed.node) or contents.refusal(parsed.node) or self._extension(parsed)
         what = kinds.describe(parsed.node)
-        if what is not None and (skipped := contents.left_out(parsed.node)):
+        if what is not None and (skipped := contents.left_out(parsed.node) or self._comment(parsed)):
             self._analysis.notice("left-out", start, skipped)
             self._found(parsed, start, what, skipped)
             return
@@ -102,6 +107,22 @@ class _Analyzer:
         self._analysis.statements.append(
             FoundStatement(start, parsed.end, what.kind, what.object, what.object_type, what.makes, left_out=left_out)
         )
+
+    def _extension(self, parsed: ParsedStatement) -> str | None:
+        if parsed.name != "create_extension_stmt":
+            return None
+        made = parsed.node.create_extension_stmt
+        return extensions.refusal(made.extname, self._provided, if_not_exists=made.if_not_exists)
+
+    def _comment(self, parsed: ParsedStatement) -> str | None:
+        """As dumps have one for each extension; why it is left out."""
+        comment = parsed.node.comment_stmt
+        if parsed.name != "comment_stmt" or comment.objtype != ObjectType.OBJECT_EXTENSION:
+            return None
+        name = comment.object.string.sval
+        if not extensions.is_there(name, self._provided):
+            return None
+        return f"COMMENT ON EXTENSION {name} is left out: {name} belongs to the server"
 
     def _first_token(self, parsed: ParsedStatement) -> int:
         match = _WHITE_SPACE.match(self._script, parsed.start)
@@ -141,8 +162,8 @@ class _Analyzer:
                 self._committing.add(parsed.node.create_function_stmt.funcname[-1].string.sval)
         if is_block and (found := body.first(contents.SERVER_FUNCTIONS)):
             self._analysis.forbid(at + found[0], f"{found[1]} reaches files of the server, which blueprints may not")
-        for offset, name in body.extensions() if is_block else ():
-            if reason := extensions.refusal(name):
+        for offset, name, if_not_exists in body.extensions() if is_block else ():
+            if reason := extensions.refusal(name, self._provided, if_not_exists=if_not_exists):
                 self._analysis.forbid(at + offset, reason)
             self._needs(name)
 

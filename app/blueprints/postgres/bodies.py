@@ -28,16 +28,16 @@ class Body:
             before = word
         return None
 
-    def extensions(self) -> Iterator[tuple[int, str]]:
-        """The extensions that it creates."""
+    def extensions(self) -> Iterator[tuple[int, str, bool]]:
+        """The extensions that it creates, and whether only if they aren't there."""
         words = self.words
         for index in range(len(words) - 2):
             if words[index][1] == "create" and words[index + 1][1] == "extension":
                 name = index + 2
-                if [word for _, word in words[name : name + 3]] == ["if", "not", "exists"]:
+                if if_not_exists := [word for _, word in words[name : name + 3]] == ["if", "not", "exists"]:
                     name += 3
                 if name < len(words):
-                    yield words[name]
+                    yield *words[name], if_not_exists
 
     def first(self, names: frozenset[str]) -> tuple[int, str] | None:
         """The first of these words."""

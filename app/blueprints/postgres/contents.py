@@ -4,7 +4,7 @@ from typing import Any
 
 from postgast.pg_query_pb2 import AlterTableType, Node, ObjectType, RoleSpecType
 
-from app.blueprints.postgres import bodies, extensions, settings
+from app.blueprints.postgres import bodies, settings
 from app.blueprints.postgres.refusals import DATABASES, FOREIGN, OUTSIDE, ROLES, SERVER, SESSION
 
 SERVER_FUNCTIONS = frozenset(
@@ -94,10 +94,6 @@ def _schema(node: Any) -> str | None:
     return None
 
 
-def _extension(node: Any) -> str | None:
-    return extensions.refusal(node.extname)
-
-
 def _routine(node: Any) -> str | None:
     language = bodies.language(node.options, "sql")
     if language not in bodies.LANGUAGES:
@@ -144,7 +140,6 @@ _CHECKS: dict[str, Any] = {
     "create_stmt": lambda node: _tablespace(node.tablespacename),
     "index_stmt": lambda node: _tablespace(node.table_space),
     "create_schema_stmt": _schema,
-    "create_extension_stmt": _extension,
     "create_function_stmt": _routine,
     "variable_set_stmt": _set,
     "comment_stmt": _comment,

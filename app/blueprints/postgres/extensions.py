@@ -1,5 +1,7 @@
 """Which PostgreSQL extensions a blueprint may ask for."""
 
+from collections.abc import Set
+
 TRUSTED = frozenset(
     {
         "btree_gin",
@@ -29,8 +31,19 @@ TRUSTED = frozenset(
 engine hosts don't offer them."""
 
 
-def refusal(name: str) -> str | None:
-    """Why a blueprint may not create the extension; None when it may."""
+def refusal(name: str, provided: Set[str], *, if_not_exists: bool) -> str | None:
+    """Why a blueprint may not create the extension; None when it may. `provided` are those that engine hosts offer: of
+    these, databases have from the start what isn't trusted."""
     if name in TRUSTED:
         return None
-    return f"the extension {name} needs a superuser; blueprints may create these: {', '.join(sorted(TRUSTED))}"
+    if not is_there(name, provided):
+        may = ", ".join(sorted(TRUSTED | provided))
+        return f"the extension {name} needs a superuser; blueprints may create these: {may}"
+    if not if_not_exists:
+        return f"a database has the extension {name} from the start; write CREATE EXTENSION IF NOT EXISTS {name}"
+    return None
+
+
+def is_there(name: str, provided: Set[str]) -> bool:
+    """Whether databases have it from the start, of the server's and not their own."""
+    return name in provided and name not in TRUSTED
