@@ -1,5 +1,6 @@
 """How the tests are divided between two processes: a plugin that `make test` names to pytest."""
 
+from collections.abc import Generator
 from typing import Any
 
 import pytest
@@ -29,3 +30,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _place(nodeid: str) -> int:
     places = (place for place, folder in enumerate(TOGETHER) if nodeid.startswith(folder))
     return next(places, len(TOGETHER))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_report_to_serializable() -> Generator[None, dict[str, Any] | None, dict[str, Any] | None]:
+    """A report goes to the other process as UTF-8, which has no lone surrogates: text of a test's may."""
+    report: dict[str, Any] | None = _encodable((yield))
+    return report
+
+
+def _encodable(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode(errors="backslashreplace").decode()
+    if isinstance(value, dict):
+        return {_encodable(key): _encodable(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(map(_encodable, value))
+    return value
