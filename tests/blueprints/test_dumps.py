@@ -99,3 +99,17 @@ async def test_rows_for_psql_are_refused_by_their_line(host: EngineHost, engine_
         f"line {line}, column 1 (PostgreSQL): COPY … FROM stdin reads data that only psql can send; "
         "write the rows as INSERT statements (pg_dump --inserts does)"
     ]
+
+
+def test_binary_strings_that_lost_octets_are_refused_by_their_line() -> None:
+    """A program that makes text of a dump puts U+FFFD where the octets are none: not the rows would be applied."""
+    lost = b"\xff\x80".decode("utf-8", "replace")
+    script = f"""CREATE TABLE `pets` (`id` int, `b` blob);
+INSERT INTO `pets` VALUES
+(1,_binary 'Rex'),
+(2,_binary '\\0{lost}');
+INSERT INTO `pets` VALUES (3,'{lost}');"""
+    [error] = validate(script, {}).errors
+    assert error.startswith("line 4, column 12 (MySQL): this binary string has lost octets")
+    assert "--hex-blob" in error
+    assert validate(script.replace(lost, "\u00fc"), {}).errors == []

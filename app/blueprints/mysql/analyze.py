@@ -67,6 +67,8 @@ class _Analyzer:
             return
         for offset, message in contents.refusals(reader, what):
             self._analysis.forbid(offset, message)
+        for offset, message in contents.lost_octets(reader):
+            self._analysis.reject(offset, message)
         for offset, message in contents.foreign_names(reader, what):
             self._analysis.reject(offset, message)
         known = len(self._analysis.faults)

@@ -6,7 +6,7 @@ from app.blueprints.analysis import Finding
 from app.blueprints.mysql import settings
 from app.blueprints.mysql.kinds import Description
 from app.blueprints.mysql.reader import Reader
-from app.blueprints.mysql.refusals import FILES, SERVER
+from app.blueprints.mysql.refusals import FILES, LOST_OCTETS, SERVER
 from app.sql.mysql.lexer import Kind
 
 OUTSIDE_ENGINES = frozenset({"federated", "federatedx", "connect", "spider", "s3", "example", "ndb", "ndbcluster"})
@@ -44,6 +44,17 @@ def foreign_names(reader: Reader, what: Description) -> Iterator[Finding]:
             f"{what.object} names a database; a blueprint is applied inside one, so leave out `{reader.database}.`"
         )
         yield reader.start, message
+
+
+def lost_octets(reader: Reader) -> Iterator[Finding]:
+    """Binary strings of a dump that was read as UTF-8: whatever octets were none are U+FFFD now, for good."""
+    if "_binary" not in reader.vocabulary:
+        return
+    for at, word in enumerate(reader.words[:-1]):
+        if word == "_binary" and reader.item(at + 1).kind is Kind.STRING:
+            string = reader.item(at + 1)
+            if "\ufffd" in string.text:
+                yield string.start, LOST_OCTETS
 
 
 def _files(reader: Reader) -> Iterator[Finding]:

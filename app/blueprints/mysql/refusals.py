@@ -10,6 +10,10 @@ FILES = "{kind} reads or writes files of the server, which blueprints may not"
 EVENTS = "{kind} is about events, which hosts don't run; run the statement from outside"
 UNSEEN = "{kind} runs SQL that is put together while it runs and can't be judged; write the statement itself"
 CLIENT = "{kind} is a command of the mysql client, not SQL; remove the line"
+LOST_OCTETS = (
+    "this binary string has lost octets that are no text in UTF-8 (U+FFFD stands for them); write it in "
+    "hexadecimal (mariadb-dump and mysqldump with --hex-blob do)"
+)
 ROUTINE = "{kind} has a meaning inside routines only"
 
 _BY_VERB = {
