@@ -14,6 +14,7 @@ from app.quotas.measuring import Bounds
 from app.reconcile.records import check_records
 from app.store.session import fetch
 from tests.quotas.bench import Bench, bench
+from tests.quotas.tenant_session import session_of
 from tests.servers import RunningServer
 
 START = datetime(2026, 11, 3, tzinfo=UTC)
@@ -134,3 +135,20 @@ async def test_who_stays_unmeasured_is_named_and_pays_for_its_hours(on_bench: Be
     uuids = await fetch("SELECT uuid FROM databases WHERE id = $1", ids[0])
     assert told.subject == str(uuids[0]["uuid"])
     assert "statement timeout" in told.detail
+
+
+async def test_a_host_that_cannot_be_measured_counts_its_hours_all_the_same(
+    on_bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = (await fetch("SELECT engine FROM engine_hosts"))[0]["engine"]
+    made = await on_bench.create(db_type=engine)
+    host = (await on_bench.record(made)).host_id
+
+    def refuse(*_: Any) -> Any:
+        raise EngineError("canceling statement due to statement timeout")
+
+    monkeypatch.setattr(type(await on_bench.adapters.of_host(host)), "measuring", refuse)
+    async with session_of(made):
+        for minute in range(2):
+            await on_bench.enforce(START + timedelta(minutes=minute))
+    assert (await on_bench.usage(made))["runtime_seconds"] == 60

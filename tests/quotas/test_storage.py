@@ -55,6 +55,25 @@ async def test_what_was_deleted_is_given_back_by_the_service(operator: Operator,
     await operator.until_enforced(made, lambda record: record.frozen_at is None)
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+async def test_who_holds_its_tables_keeps_nobody_else_frozen(operator: Operator, caller: Caller, engine: str) -> None:
+    holder, other = [await caller.created(db_type=engine, storage_hard_limit_gb=LIMIT_GB) for _ in range(2)]
+    for made in (holder, other):
+        async with session_of(made) as session:
+            await session.load(FILLING_MB)
+        await operator.until_enforced(made, lambda record: record.frozen_at)
+    deletes = "DELETE FROM loaded" + (" WHERE right(t, 1) <> 'a'" if engine == "postgres" else "")
+    async with session_of(holder) as holding, session_of(other) as session:
+        # Before any run: it holds its table from the transaction of the deletion on.
+        for statement in ("BEGIN", deletes):
+            await holding.run(statement)
+        await session.run(deletes)
+        await operator.until_enforced(other, lambda record: record.frozen_at is None)
+        assert await operator.settled(holder, lambda record: record.frozen_at is not None)
+        await holding.run("COMMIT")
+    await operator.until_enforced(holder, lambda record: record.frozen_at is None)
+
+
 async def test_what_grows_although_it_is_frozen_is_paused_until_there_is_room(
     operator: Operator, caller: Caller
 ) -> None:
