@@ -40,12 +40,15 @@ BEFORE_MYSQL = (
     "CREATE TABLE kept (i int)",
     "CREATE PROCEDURE prepares() BEGIN XA START 'x'; INSERT INTO kept VALUES (1); XA END 'x'; XA PREPARE 'x'; END",
     "CREATE PROCEDURE begins() BEGIN XA START 'y'; INSERT INTO kept VALUES (1); END",
+    "CREATE PROCEDURE fails() BEGIN START TRANSACTION; INSERT INTO kept VALUES (1);"
+    " SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'no'; END",
     "CREATE PROCEDURE globally() BEGIN SET GLOBAL sql_mode = 'ANSI'; END",
 )
 REFUSED_MYSQL = (
     "CALL prepares();",
     "CALL begins();",
     "CALL globally();",
+    "CALL fails();",
 )
 
 

@@ -99,12 +99,13 @@ async def state_of(connection: Connection, lock_name: str | None = None) -> Sess
     """`lock_name` is the lock that the session should hold, if any. The session may answer in octets."""
     asked = (_STATE + _HOLDS, (lock_name,)) if lock_name else (f"{_STATE}1", None)
     [(sql_mode, character_set, autocommit, holds_lock)] = await connection.run(*asked)
+    # Only an answer without rows brings the flag of an open transaction up to date.
+    await connection.run("DO 0")
     [(_, prepared)] = await connection.run(_PREPARED)
     return SessionState(
         sql_mode=_text(sql_mode),
         character_set=_text(character_set),
         autocommit=bool(int(autocommit)),
-        # The flag comes with every answer.
         in_transaction=connection.get_transaction_status(),
         holds_lock=bool(int(holds_lock)),
         prepared_branches=int(prepared),
