@@ -77,6 +77,32 @@ async def test_whoever_fills_the_lock_table_is_ended_while_nobody_can_log_in(hos
         await until(lambda: _logs_in(host, other))
 
 
+async def test_no_more_holders_of_locks_are_ended_than_make_room(host: EngineHost) -> None:
+    if host.flavour != "postgres":
+        pytest.skip("only PostgreSQL has one table of locks for all")
+    taking = "SELECT count(pg_advisory_lock(n)) FROM generate_series({}, {}) n"
+    async with (
+        tenants(host, 3) as [most, more, few],
+        session_of(host, most) as first,
+        session_of(host, more) as second,
+        session_of(host, few) as third,
+    ):
+        await first.run(taking.format(1, 10_000))
+        await second.run(taking.format(1, 1_000))
+        await third.run(taking.format(1, 50))
+        names = [most.name, more.name, few.name]
+        # A tenth of 64 locks for each of 1,000 sessions.
+        tenth = SessionLimits(idle_transaction_seconds=3600, transaction_seconds=3600, shared_percent=10)
+        ended = await host.adapter.end_hoarding(names, tenth)
+        assert ended == [SessionsEnded(tenant=most.name, reason="locks")]
+        await until(lambda: _is_over(first))
+        # Even where there is to be room for none: who holds what every session may is let be.
+        none = SessionLimits(idle_transaction_seconds=3600, transaction_seconds=3600, shared_percent=0)
+        ended = await host.adapter.end_hoarding(names, none)
+        assert ended == [SessionsEnded(tenant=more.name, reason="locks")]
+        assert await third.run("SELECT 1") == [(1,)]
+
+
 async def test_a_forgotten_prepared_transaction_is_rolled_back(tmp_path: Path) -> None:
     async with servers.postgres(tmp_path, max_prepared_transactions="5") as server:
         host = PostgresHost(server)
