@@ -49,49 +49,53 @@ _AREAS = {
 }
 
 
-# Of a region, what a database gets wherever it is placed there.
-_EXTENSIONS = """
-WITH open AS (
-    SELECT engine, region, extensions FROM engine_hosts WHERE sick_until IS DISTINCT FROM 'infinity' AND NOT draining
-), common AS (
-    SELECT o.engine, o.region, name FROM open o, unnest(o.extensions) AS name GROUP BY 1, 2, 3
-    HAVING count(*) = (SELECT count(*) FROM open p WHERE p.engine = o.engine AND p.region = o.region)
-)
-SELECT engine, name, array_agg(region ORDER BY region) AS regions FROM common GROUP BY 1, 2 ORDER BY 1, 2
+class _Served(msgspec.Struct, frozen=True, kw_only=True):
+    """A region in which an engine has hosts."""
+
+    engine: Engine
+    region: str
+    open: bool
+    """One of them takes new databases."""
+    extensions: list[list[str]]
+    """Of each that does: what a tenant may add there."""
+
+
+_SERVED = """
+SELECT engine, region, bool_or(NOT draining) AS open,
+       coalesce(jsonb_agg(to_jsonb(extensions)) FILTER (WHERE NOT draining), '[]')::text AS extensions
+FROM engine_hosts WHERE sick_until IS DISTINCT FROM 'infinity' GROUP BY engine, region ORDER BY engine, region
 """
 
 
 async def catalog() -> list[CatalogEntry]:
     """Every engine; a region is available when one of its hosts takes new databases. Hosts that were
     set aside are no part of it."""
-    rows = await fetch(
-        """
-        SELECT engine, region, bool_or(NOT draining) AS open FROM engine_hosts
-        WHERE sick_until IS DISTINCT FROM 'infinity'
-        GROUP BY engine, region ORDER BY engine, region
-        """
+    served = [
+        msgspec.convert({**row, "extensions": msgspec.json.decode(row["extensions"])}, _Served)
+        for row in await fetch(_SERVED)
+    ]
+    return [*(_entry(engine, [one for one in served if one.engine is engine]) for engine in Engine), _SQLITE]
+
+
+def _entry(engine: Engine, served: list[_Served]) -> CatalogEntry:
+    regions = [Region(code=one.region, label=region_label(one.region), is_available=one.open) for one in served]
+    return CatalogEntry(
+        value=engine.value,
+        label=ADAPTERS[engine].label,
+        is_provisionable=bool(regions),
+        is_available=any(region.is_available for region in regions),
+        regions=regions,
+        extensions=_extensions(served),
     )
-    offered = await fetch(_EXTENSIONS)
-    entries = []
-    for engine in Engine:
-        regions = [
-            Region(code=row["region"], label=region_label(row["region"]), is_available=row["open"])
-            for row in rows
-            if row["engine"] == engine
-        ]
-        entries.append(
-            CatalogEntry(
-                value=engine.value,
-                label=ADAPTERS[engine].label,
-                is_provisionable=bool(regions),
-                is_available=any(region.is_available for region in regions),
-                regions=regions,
-                extensions=[
-                    Extension(name=row["name"], regions=row["regions"]) for row in offered if row["engine"] == engine
-                ],
-            )
-        )
-    return [*entries, _SQLITE]
+
+
+def _extensions(served: list[_Served]) -> list[Extension]:
+    """Of each region those that a database gets wherever it is placed there."""
+    common = {one.region: set.intersection(*map(set, one.extensions)) for one in served if one.extensions}
+    names = sorted({name for names in common.values() for name in names})
+    return [
+        Extension(name=name, regions=sorted(region for region in common if name in common[region])) for name in names
+    ]
 
 
 def region_label(code: str) -> str:

@@ -1,13 +1,16 @@
 """The workflows that have not ended: which of them work, which wait as they should, and which are stuck."""
 
 import asyncio
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
 import msgspec
+from temporalio.api.common.v1 import WorkflowExecution as Execution
 from temporalio.api.enums.v1 import PendingActivityState
+from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryReverseRequest
 from temporalio.client import Client, WorkflowExecution
 from temporalio.service import RPCError, RPCStatusCode
 
@@ -17,6 +20,8 @@ from app.core.ids import find_uuid
 STUCK_AFTER = timedelta(seconds=60)
 """How long a step may fail, or find no worker, before its workflow counts as stuck."""
 _LOOKS_AT_ONCE = 16
+_EVENTS = 50
+"""Of a history, from its end: a step that fails again and again adds none."""
 
 
 class WorkflowState(StrEnum):
@@ -79,7 +84,9 @@ async def _look(client: Client, found: WorkflowExecution, patience: timedelta) -
         raise
     if description.status is not found.status:
         return None
-    steps = _pending(description.raw_description, found.task_queue, utc_now() - patience)
+    raw = description.raw_description
+    begun = await _begun(client, found) if any(one.attempt > 1 for one in raw.pending_activities) else {}
+    steps = _pending(raw, found.task_queue, utc_now() - patience, begun)
     stuck = [step for step in steps if step.stuck]
     state = WorkflowState.STUCK if stuck else WorkflowState.RUNNING if steps else WorkflowState.WAITING
     return OpenWorkflow(
@@ -91,17 +98,33 @@ async def _look(client: Client, found: WorkflowExecution, patience: timedelta) -
     )
 
 
-def _pending(raw: Any, queue: str, since: datetime) -> list[_Step]:
+async def _begun(client: Client, found: WorkflowExecution) -> dict[str, datetime]:
+    """When its latest activities were asked for, by their ids: of one that is retried, what is pending tells only of
+    the next try."""
+    request = GetWorkflowExecutionHistoryReverseRequest(
+        namespace=client.namespace,
+        execution=Execution(workflow_id=found.id, run_id=found.run_id),
+        maximum_page_size=_EVENTS,
+    )
+    history = (await client.workflow_service.get_workflow_execution_history_reverse(request)).history
+    return {
+        event.activity_task_scheduled_event_attributes.activity_id: _time(event.event_time)
+        for event in history.events
+        if event.HasField("activity_task_scheduled_event_attributes")
+    }
+
+
+def _pending(raw: Any, queue: str, since: datetime, begun: Mapping[str, datetime]) -> list[_Step]:
     """What began before `since` is stuck, unless it is under way."""
-    steps = [_activity(activity, since) for activity in raw.pending_activities]
+    steps = [_activity(one, since, begun.get(one.activity_id)) for one in raw.pending_activities]
     if raw.HasField("pending_workflow_task"):
         steps.append(_task(raw.pending_workflow_task, queue, since))
     return steps
 
 
-def _activity(activity: Any, since: datetime) -> _Step:
+def _activity(activity: Any, since: datetime, begun: datetime | None) -> _Step:
     name = activity.activity_type.name
-    late = _time(activity.scheduled_time) <= since
+    late = (begun or _time(activity.scheduled_time)) <= since
     if activity.attempt > 1:
         failure = activity.last_failure
         cause = failure.cause.message or failure.message

@@ -38,7 +38,9 @@ async def mysql_provisioner(server: RunningServer, password: str, name: str = _N
     """An account with the grants that the adapter asks for."""
     account = f"'{name}'@'{server.host}'"
     flavour: Flavour = "mariadb" if server.flavour == "mariadb" else "mysql"
-    await query(server, f"CREATE USER IF NOT EXISTS {account}")
+    # Another test may have made it; that it existed would be a warning, which is an error here.
+    if not await query(server, f"SELECT 1 FROM mysql.user WHERE user = '{name}' AND host = '{server.host}'"):
+        await query(server, f"CREATE USER {account}")
     await query(server, f"ALTER USER {account} IDENTIFIED BY '{password}'")
     for grant in administrator_grants(flavour, account):
         await query(server, grant)

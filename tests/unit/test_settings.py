@@ -60,6 +60,7 @@ EXAMPLES: dict[str, tuple[str, Any]] = {
     "session_transaction_seconds": ("600", 600.0),
     "session_memory_mb": ("64", 64),
     "session_shared_percent": ("80", 80),
+    "postgres_extensions": ("vector, bloom", ("vector", "bloom")),
     "refill_interval_seconds": ("1", 1.0),
     "reconcile_interval_seconds": ("1", 1.0),
     "retention_seconds": ("86400", 86400.0),
