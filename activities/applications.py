@@ -1,7 +1,6 @@
 """Applying blueprints, as the tenants of the databases."""
 
 import contextlib
-from collections import Counter
 
 from temporalio import activity
 
@@ -9,6 +8,7 @@ from activities.errors import as_failures
 from app.applications import records, running
 from app.applications.records import ApplicationRecord
 from app.contracts.applications import ApplicationActivities, Applied
+from app.core.limiter import Limiter
 from app.core.secrets import SecretBox
 from app.databases import credentials
 from app.databases import records as databases
@@ -29,21 +29,17 @@ class ApplicationActivitiesOnHosts(ApplicationActivities):
     def __init__(self, box: SecretBox, adapters: Adapters) -> None:
         self._box = box
         self._adapters = adapters
-        self._running: Counter[int | None] = Counter()
+        self._running = Limiter[int | None](MOST_OF_A_TEAM, total=MOST_AT_ONCE)
         """By team."""
 
     @activity.defn(name="apply_blueprint")
     async def apply_blueprint(self, application: int) -> Applied:
         with as_failures():
             record = await _known(application)
-            team = record.team_id
-            if self._running.total() >= MOST_AT_ONCE or self._running[team] >= MOST_OF_A_TEAM:
+            if not self._running.has_room(record.team_id):
                 raise EngineError("this worker is busy with other applications")
-            self._running[team] += 1
-            try:
+            with self._running.slot_now(record.team_id):
                 return await self._end(record, may_run=True)
-            finally:
-                self._running[team] -= 1
 
     @activity.defn(name="abandon_application")
     async def abandon_application(self, application: int) -> Applied:

@@ -23,7 +23,7 @@ from app.databases.tenants import tenant_of
 from app.dispatch.provisionings import UnderWay
 from app.engines.base import EngineAdapter, EngineError, EngineLimits, NameTaken, Tenant
 from app.hosts.adapters import Adapters
-from app.hosts.turns import HostTurns
+from app.hosts.slots import HostSlots
 from app.quotas.usage import record_kept
 from app.store.locks import database_lock
 from app.store.session import transaction
@@ -35,10 +35,10 @@ _MEASURING_SECONDS = 10.0
 class EngineActivitiesOnHosts(EngineActivities):
     """On the registered hosts, through their adapters."""
 
-    def __init__(self, box: SecretBox, adapters: Adapters, turns: HostTurns, under_way: UnderWay) -> None:
+    def __init__(self, box: SecretBox, adapters: Adapters, slots: HostSlots, under_way: UnderWay) -> None:
         self._box = box
         self._adapters = adapters
-        self._turns = turns
+        self._slots = slots
         self._under_way = under_way
 
     @activity.defn(name="create_database")
@@ -153,7 +153,7 @@ class EngineActivitiesOnHosts(EngineActivities):
     @asynccontextmanager
     async def _at_work_on(self, host_id: int) -> AsyncIterator[EngineAdapter]:
         """In its turn."""
-        async with self._turns.on(host_id):
+        async with self._slots.slot(host_id):
             yield await self._adapters.of_host(host_id)
 
 

@@ -8,6 +8,7 @@ from uuid import UUID
 import structlog
 
 from app.core.ids import new_uuid
+from app.core.limiter import Limiter
 from app.core.settings import Settings
 from app.webhooks import waiting
 from app.webhooks.attempts import Attempts
@@ -38,7 +39,8 @@ class WaitingDeliveries:
     def __init__(self, attempts: Attempts, settings: Settings) -> None:
         self._attempts = attempts
         self._at_once = settings.webhook_concurrency
-        self._busy = asyncio.Semaphore(_BUSY_AT_ONCE)
+        self._busy = Limiter[int](_BUSY_OF_AN_ENDPOINT, total=_BUSY_AT_ONCE)
+        """By endpoint."""
         self._serving: dict[int, asyncio.Task[None]] = {}
         """By endpoint."""
         self._worker: UUID = new_uuid()
@@ -98,11 +100,11 @@ class WaitingDeliveries:
 
     async def _attempt(self, endpoint: ClaimedEndpoint, due: list[WaitingDelivery]) -> bool:
         """Whether all were attempted. The first that finds no room, or a circuit that broke meanwhile, is the last."""
-        left, busy, refused = iter(due), asyncio.Semaphore(_BUSY_OF_AN_ENDPOINT), asyncio.Event()
+        left, refused = iter(due), asyncio.Event()
 
         async def attempt_some() -> None:
             for delivery in left:
-                if not await self._attempt_one(delivery, busy, probing=endpoint.broken):
+                if not await self._attempt_one(endpoint, delivery):
                     refused.set()
                 if refused.is_set():
                     return
@@ -112,9 +114,10 @@ class WaitingDeliveries:
                 group.create_task(attempt_some())
         return not refused.is_set()
 
-    async def _attempt_one(self, delivery: WaitingDelivery, busy: asyncio.Semaphore, *, probing: bool) -> bool:
-        async with busy, self._busy:
-            attempt = asyncio.create_task(self._attempts.make_next(delivery, worker=self._worker, probing=probing))
+    async def _attempt_one(self, endpoint: ClaimedEndpoint, delivery: WaitingDelivery) -> bool:
+        async with self._busy.slot(endpoint.id):
+            making = self._attempts.make_next(delivery, worker=self._worker, probing=endpoint.broken)
+            attempt = asyncio.create_task(making)
             await _wait(attempt)
         try:
             return await attempt

@@ -19,7 +19,7 @@ from app.core.secrets import SecretBox
 from app.core.settings import Settings
 from app.dispatch.provisionings import UnderWay
 from app.hosts.adapters import Adapters
-from app.hosts.turns import AT_ONCE, HostTurns
+from app.hosts.slots import HOST_SLOTS, HostSlots
 from app.sweep.rules import Retention
 from app.webhooks.attempts import Attempts
 from workflows.served import ENGINE_WORKFLOWS, WEBHOOK_WORKFLOWS, WORKFLOWS
@@ -32,7 +32,7 @@ class Tools(msgspec.Struct, frozen=True, kw_only=True):
     box: SecretBox
     adapters: Adapters
     attempts: Attempts
-    turns: HostTurns = msgspec.field(default_factory=HostTurns)
+    host_slots: HostSlots = msgspec.field(default_factory=HostSlots)
     under_way: UnderWay = msgspec.field(default_factory=UnderWay)
 
 
@@ -69,7 +69,7 @@ _CONTROL = Serving(
 )
 _ENGINE = Serving(
     parts=(
-        lambda tools: EngineActivitiesOnHosts(tools.box, tools.adapters, tools.turns, tools.under_way),
+        lambda tools: EngineActivitiesOnHosts(tools.box, tools.adapters, tools.host_slots, tools.under_way),
         lambda tools: PoolActivitiesOnHosts(tools.box, tools.adapters),
         lambda tools: HostReconcileActivitiesOnHosts(tools.box, tools.adapters, tools.settings.orphan_age),
         lambda tools: ApplicationActivitiesOnHosts(tools.box, tools.adapters),
@@ -79,11 +79,11 @@ _ENGINE = Serving(
     # As for deliveries: it would take a quarter of this worker's processor time in a burst of creates.
     sandboxed=False,
     # Twice as many as work on one host at once, so that a host that answers nobody leaves room for the others.
-    steps=2 * AT_ONCE,
+    steps=2 * HOST_SLOTS,
     # A provisioning is at work within its first one.
-    tasks=2 * AT_ONCE,
+    tasks=2 * HOST_SLOTS,
     # Each holds one for its lock and works on a second.
-    connections=2 * (2 * AT_ONCE + 2 * AT_ONCE),
+    connections=2 * (2 * HOST_SLOTS + 2 * HOST_SLOTS),
 )
 _WEBHOOKS = Serving(
     parts=(lambda tools: WebhookActivitiesOverHTTP(tools.attempts),),

@@ -1,14 +1,13 @@
 """Turns for reading large scripts. A megabyte of SQL takes the parsers seconds, in which Python lets nothing else
 compute, and some of it is read within a transaction: without turns one team could keep everybody waiting."""
 
-import asyncio
-import weakref
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from uuid import UUID
 
 from app.auth.principal import Principal
 from app.blueprints import records
+from app.core.limiter import Limiter
 
 LARGE_BYTES = 32 * 1024
 """Anything smaller takes a fraction of a second, and needs no turn."""
@@ -20,8 +19,7 @@ class Turns:
     """Each team has one at a time, so that the others needn't queue behind all that it sends."""
 
     def __init__(self) -> None:
-        self._all = asyncio.Semaphore(_AT_ONCE)
-        self._teams: weakref.WeakValueDictionary[int, asyncio.Semaphore] = weakref.WeakValueDictionary()
+        self._slots = Limiter[int](1, total=_AT_ONCE)
 
     @asynccontextmanager
     async def turn(self, team_ids: Sequence[int], size: int) -> AsyncIterator[AsyncExitStack]:
@@ -29,18 +27,9 @@ class Turns:
         holds none open. `size` is the script's, in bytes; `team_ids` are the caller's, the primary one first."""
         async with AsyncExitStack() as held:
             if size >= LARGE_BYTES:
-                team = self._team(team_ids)
-                await held.enter_async_context(team)
-                await held.enter_async_context(self._all)
+                # Whoever is in no team shares a turn with all such; they may only validate.
+                await held.enter_async_context(self._slots.slot(team_ids[0] if team_ids else 0))
             yield held
-
-    def _team(self, team_ids: Sequence[int]) -> asyncio.Semaphore:
-        """Whoever is in no team shares a turn with all such; they may only validate."""
-        key = team_ids[0] if team_ids else 0
-        team = self._teams.get(key)
-        if team is None:
-            team = self._teams[key] = asyncio.Semaphore(1)
-        return team
 
 
 TURNS = Turns()

@@ -10,6 +10,8 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from ipaddress import ip_address
 
+from app.core.limiter import Limiter
+
 Resolve = Callable[[str], Awaitable[list[str]]]
 """From a host name to all its addresses. Raises `OSError`."""
 
@@ -26,7 +28,7 @@ async def resolve_by_system(host: str) -> list[str]:
 
 
 class _Flight:
-    """One lookup, under way or waiting for its place."""
+    """One lookup, under way or waiting for its slot."""
 
     def __init__(self) -> None:
         self.waiting = 0
@@ -35,20 +37,18 @@ class _Flight:
         self.task: asyncio.Task[list[str]] | None = None
 
 
-class _Lane:
-    """One party's lookups under way, and its places."""
-
-    def __init__(self) -> None:
-        self.places = asyncio.Semaphore(_OF_ONE_PARTY)
-        self.flights: dict[str, _Flight] = {}
-
-
 class Lookups:
     """Shares `resolve` out among parties."""
 
     def __init__(self, resolve: Resolve = resolve_by_system) -> None:
         self._resolve = resolve
-        self._lanes: dict[str, _Lane] = {}
+        self._slots = Limiter[str](_OF_ONE_PARTY)
+        self._flights: dict[tuple[str, str], _Flight] = {}
+        """By party and host."""
+
+    def __len__(self) -> int:
+        """How many lookups are under way or waiting."""
+        return len(self._flights)
 
     async def addresses(self, host: str, party: str) -> list[str]:
         """All addresses of the host; an address stands for itself. Callers set their own time limit: a lookup that has
@@ -57,11 +57,10 @@ class Lookups:
             return [str(ip_address(host))]
         except ValueError:
             pass
-        lane = self._lanes.setdefault(party, _Lane())
-        flight = lane.flights.get(host)
+        flight = self._flights.get((party, host))
         if flight is None:
-            flight = lane.flights[host] = _Flight()
-            flight.task = asyncio.create_task(self._look_up(lane, flight, party, host))
+            flight = self._flights[party, host] = _Flight()
+            flight.task = asyncio.create_task(self._look_up(flight, party, host))
             flight.task.add_done_callback(_hear)
         assert flight.task is not None
         flight.waiting += 1
@@ -70,12 +69,12 @@ class Lookups:
         finally:
             flight.waiting -= 1
             if not flight.waiting and not flight.begun:
-                # Nobody wants to know any more, and others of this party wait for the place.
+                # Nobody wants to know any more, and others of this party wait for the slot.
                 self._land(party, host, flight)
                 flight.task.cancel()
 
-    async def _look_up(self, lane: _Lane, flight: _Flight, party: str, host: str) -> list[str]:
-        async with lane.places:
+    async def _look_up(self, flight: _Flight, party: str, host: str) -> list[str]:
+        async with self._slots.slot(party):
             flight.begun = True
             try:
                 return await self._resolve(host)
@@ -84,12 +83,8 @@ class Lookups:
 
     def _land(self, party: str, host: str, flight: _Flight) -> None:
         """Who asks from now on begins anew."""
-        lane = self._lanes.get(party)
-        if lane is None or lane.flights.get(host) is not flight:
-            return
-        del lane.flights[host]
-        if not lane.flights:
-            del self._lanes[party]
+        if self._flights.get((party, host)) is flight:
+            del self._flights[party, host]
 
 
 def _hear(task: asyncio.Task[list[str]]) -> None:

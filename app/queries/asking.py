@@ -49,7 +49,6 @@ class Asking:
         self._target = target
         self._question = question
         self._kept = kept
-        self._gate = means.sessions.gate(target)
         self._regranted = False
         self._execution: Execution
         self._finding: Verdict | Refused
@@ -114,16 +113,14 @@ class Asking:
     async def _holding(self, translating: Awaitable[None]) -> None:
         """Waits for the model with the session open; without it where another question holds one already: one idle
         session a database is enough, for the model may take its time."""
-        if self._gate.keeping:
+        idle = self._means.sessions.idle
+        if not idle.has_room(self._target.uuid):
             self._session = None
             await self._kept.aclose()
             await translating
             return
-        self._gate.keeping = True
-        try:
+        with idle.slot_now(self._target.uuid):
             await translating
-        finally:
-            self._gate.keeping = False
 
     async def _mended(self, conversation: Conversation, failure: Unreadable | QueryFailed) -> Result:
         """One more turn, when the failure was about names or syntax and nothing has taken effect."""

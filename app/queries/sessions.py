@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-import weakref
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import TypeVar
@@ -13,6 +12,7 @@ import structlog
 from app.contracts.base import DatabaseStatus
 from app.core.errors import DatabaseNotActive, DatabaseUnreachable, NotFound
 from app.core.ids import engine_password
+from app.core.limiter import Limiter
 from app.core.secrets import SecretBox
 from app.databases import credentials
 from app.databases import records as databases
@@ -29,15 +29,8 @@ Session = TypeVar("Session")
 _FULL = frozenset({"53300", "1203", "1226", "1040"})
 _FULL_SECONDS = 5.0
 """How long a question waits for a place among the database's sessions."""
-_AT_ONCE = READER_SESSIONS - 1
-
-
-class Gate:
-    """How many sessions of one database this process holds at once, and whether one of them may be kept idle."""
-
-    def __init__(self) -> None:
-        self.room = asyncio.Semaphore(_AT_ONCE)
-        self.keeping = False
+_READING = READER_SESSIONS - 1
+"""Of one database that this process has at the same time."""
 
 
 class Sessions:
@@ -45,20 +38,15 @@ class Sessions:
         self._box = box
         self._adapters = adapters
         self._limits = limits
-        self._gates: weakref.WeakValueDictionary[UUID, Gate] = weakref.WeakValueDictionary()
-
-    def gate(self, target: Target) -> Gate:
-        gate = self._gates.get(target.uuid)
-        if gate is None:
-            gate = self._gates[target.uuid] = Gate()
-        return gate
+        self._reading = Limiter[UUID](_READING)
+        self.idle = Limiter[UUID](1)
+        """Of one database: a session that stays open while the model takes its time."""
 
     @asynccontextmanager
     async def reading(self, target: Target) -> AsyncIterator[ReadSession]:
         """Of the SELECT-only account, which is made where there is none yet. Raises `DatabaseUnreachable`,
         `DatabaseNotActive` or `NotFound`."""
-        gate = self.gate(target)
-        async with gate.room, AsyncExitStack() as stack:
+        async with self._reading.slot(target.uuid), AsyncExitStack() as stack:
             password = target.reader_password(self._box) or await self.make_reader(target)
             adapter, tenant = await self._adapters.of(target.host), target.tenant(self._box)
             try:

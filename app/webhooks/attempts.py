@@ -16,13 +16,14 @@ import structlog
 
 from app.contracts.webhooks import AttemptOutcome, AttemptRef, DeliveryStatus
 from app.core.clock import utc_now
+from app.core.limiter import LimitReached
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
 from app.egress.sender import Answer, Sender
 from app.store.session import fetch, fetch_one, transaction
 from app.webhooks import waiting
+from app.webhooks.attempt_slots import AttemptSlots
 from app.webhooks.circuit import Circuit, is_broken, is_known_well
-from app.webhooks.gate import Gate, NoRoom
 from app.webhooks.records import party_of, secret_place
 from app.webhooks.signing import signed_headers
 from app.webhooks.waiting import WaitingDelivery
@@ -87,7 +88,7 @@ class Attempts:
         self._lifetime = timedelta(seconds=sum(self._schedule) * (1 + _JITTER)) + _SLACK
         self._hold_seconds = settings.webhook_timeout_seconds + _HOLD_SECONDS
         self._circuit = Circuit(settings)
-        self._gate = Gate(settings.webhook_concurrency)
+        self._slots = AttemptSlots(settings.webhook_concurrency)
         self._waited_for = 0
         self._unattended: dict[AttemptRef, asyncio.Task[AttemptOutcome]] = {}
         self.changed = asyncio.Event()
@@ -118,7 +119,7 @@ class Attempts:
         self._waited_for += 1
         try:
             return await self._begin(due)
-        except NoRoom:
+        except LimitReached:
             return await self._defer(due, "Other attempts for this endpoint or team are under way.")
         finally:
             self._waited_for -= 1
@@ -137,7 +138,7 @@ class Attempts:
             return False
         try:
             await self._send(due, patience=_PATIENCE_SECONDS, probing=broken)
-        except NoRoom:
+        except LimitReached:
             return False
         return True
 
@@ -173,7 +174,7 @@ class Attempts:
         return AttemptOutcome(status=DeliveryStatus.PENDING, spent=due.spent, words=words)
 
     async def _send(self, due: _Due, *, patience: float, probing: bool = False) -> AttemptOutcome:
-        async with self._gate.entered(due.endpoint_id, due.team_id, patience=patience):
+        async with self._slots.slot(due.endpoint_id, due.team_id, patience=patience):
             answer = await self._sender.send(due.url, *self._signed(due), party=party_of(due.team_id))
         if not answer.delivered:
             return await self._record_failure(due, answer, probing=probing)

@@ -1,8 +1,6 @@
 """The test delivery: one request, made while the caller waits, through the same guard and under the same signature."""
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from time import time
 
 import msgspec
@@ -10,6 +8,7 @@ import msgspec
 from app.core.clock import utc_now
 from app.core.errors import PingsUnderWay
 from app.core.ids import new_uuid
+from app.core.limiter import Limiter
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
 from app.egress.sender import Answer, Sender
@@ -34,7 +33,8 @@ class Pings:
         self._sender = sender
         self._circuit = Circuit(settings)
         self._longest = settings.webhook_timeout_seconds
-        self._under_way: list[EndpointRecord] = []
+        self._of_endpoint = Limiter[int](_OF_ONE_ENDPOINT)
+        self._of_team = Limiter[int](_OF_ONE_TEAM)
 
     async def send(self, endpoint: EndpointRecord) -> DeliveryRecord:
         """Its record is written with its outcome: a process that dies in between leaves none that would stay pending.
@@ -42,7 +42,9 @@ class Pings:
         webhook_id = f"msg_{new_uuid().hex}"
         message = {"event": EventType.PING.value, "timestamp": utc_now().isoformat(), "data": endpoint_view(endpoint)}
         payload = msgspec.json.encode(message).decode()
-        with self._counted(endpoint):
+        if not (self._of_endpoint.has_room(endpoint.id) and self._of_team.has_room(endpoint.team_id)):
+            raise PingsUnderWay(endpoint.id, math.ceil(self._longest))
+        with self._of_endpoint.slot_now(endpoint.id), self._of_team.slot_now(endpoint.team_id):
             answer = await self._request(endpoint, webhook_id, body_of(payload))
             async with transaction():
                 delivery = await records.insert_ping(webhook_id, endpoint.id, payload, answer)
@@ -60,15 +62,3 @@ class Pings:
             body=body,
         )
         return await self._sender.send(endpoint.url, headers, body, party=records.party_of(endpoint.team_id))
-
-    @contextmanager
-    def _counted(self, endpoint: EndpointRecord) -> Iterator[None]:
-        same_endpoint = sum(one.id == endpoint.id for one in self._under_way)
-        same_team = sum(one.team_id == endpoint.team_id for one in self._under_way)
-        if same_endpoint >= _OF_ONE_ENDPOINT or same_team >= _OF_ONE_TEAM:
-            raise PingsUnderWay(endpoint.id, math.ceil(self._longest))
-        self._under_way.append(endpoint)
-        try:
-            yield
-        finally:
-            self._under_way.remove(endpoint)

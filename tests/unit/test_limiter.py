@@ -196,7 +196,7 @@ async def test_its_time_is_over_in_the_moment_in_which_the_slot_was_handed_over(
         taken.enter_context(people.limiter.slot_now(A))
         for name, timeout in (("a1", 0), ("a2", None)):
             people.tasks[name] = asyncio.create_task(people.hold(name, timeout))
-        # After both have begun to wait, and before a time limit of 0 ends anything: that takes one more turn of the loop.
+        # After both have begun to wait, and before a time limit of 0 ends: that takes one more turn of the loop.
         asyncio.get_running_loop().call_soon(taken.close)
         await settle()
         assert (people.refused, people.entered) == (["a1"], ["a2"])
@@ -232,7 +232,9 @@ async def test_how_long_the_oldest_has_been_held() -> None:
 
 _Step = tuple[str, str, int]
 _steps = st.lists(
-    st.tuples(st.sampled_from(["come", "come", "come", "leave", "cancel"]), st.sampled_from([A, B, C]), st.integers(0, 9)),
+    st.tuples(
+        st.sampled_from(["come", "come", "come", "leave", "cancel"]), st.sampled_from([A, B, C]), st.integers(0, 9)
+    ),
     min_size=5,
     max_size=40,
 )
