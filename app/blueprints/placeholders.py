@@ -8,12 +8,12 @@ from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from app.blueprints.analysis import MAX_FAULTS, Fault
 from app.blueprints.variables import VariableType
 from app.contracts.base import Engine
-from app.sql.errors import SqlError
-from app.sql.mysql import lexer as mysql
-from app.sql.postgres import lexer as postgres
+from app.dialects.analysis import MAX_FAULTS, Fault
+from app.dialects.errors import SqlError
+from app.dialects.mysql import lexer as mysql
+from app.dialects.postgres import lexer as postgres
 
 _PLACEHOLDER = re.compile(r"\{\{[ \t]*([A-Za-z_][A-Za-z0-9_]*)[ \t]*\}\}")
 _GLUE = re.compile(r"[\w$@&#'\"`{}\\]")

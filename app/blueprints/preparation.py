@@ -6,17 +6,17 @@ from typing import Any
 import msgspec
 
 from app.blueprints import placeholders
-from app.blueprints.analysis import FoundStatement
-from app.blueprints.dialects import Reading, analyze, read
 from app.blueprints.hiding import MASK, hide
 from app.blueprints.placeholders import Placeholder
 from app.blueprints.quoting import quote
+from app.blueprints.reading import Reading, analyze, read
 from app.blueprints.shape import Span, same_shape
 from app.blueprints.validation import LABELS
 from app.blueprints.variables import Definition, Value, VariableError, check_definitions, check_values
 from app.contracts.base import Engine
-from app.sql.positions import Lines
-from app.sql.postgres.parser import on_deep_stack
+from app.dialects.analysis import FoundStatement
+from app.dialects.positions import Lines
+from app.dialects.postgres.parser import on_deep_stack
 
 MAX_LOG_TEXT = 500
 HIDDEN = f"'{MASK}'"

@@ -15,12 +15,12 @@ from app.core.errors import (
     QueryNotTranslated,
     UnsafeSQL,
 )
+from app.dialects.verdict import Refused, SqlClass, Unreadable, Verdict, recordable
 from app.engines.querying import Description, QueryFailed, QueryLimits, ReadSession, RowsRead
 from app.engines.registry import ADAPTERS
 from app.queries import counting
 from app.queries.descriptions import Descriptions
-from app.queries.guard.judge import check_kind, check_policy, judge
-from app.queries.guard.verdict import Refused, SqlClass, Unreadable, Verdict, recordable
+from app.queries.judging import check_kind, check_policy, judge
 from app.queries.records import Execution
 from app.queries.schemas import Column, Result
 from app.queries.sessions import Sessions

@@ -1,6 +1,7 @@
 """Questions as the metrics tell of them."""
 
 from app.contracts.base import Engine
+from app.dialects.verdict import Refused
 from app.metrics.counters import (
     QUESTION_MODEL_SECONDS,
     QUESTION_REFUSALS,
@@ -8,7 +9,6 @@ from app.metrics.counters import (
     QUESTION_TOKENS,
     QUESTIONS,
 )
-from app.queries.guard.verdict import Refused
 from app.queries.records import Execution
 
 

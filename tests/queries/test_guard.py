@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from app.contracts.base import Engine
-from app.queries.guard.judge import check_kind, check_policy, judge
-from app.queries.guard.verdict import MOST_CHARACTERS, Refused, SqlClass, Unreadable, Verdict
+from app.dialects.verdict import MOST_CHARACTERS, Refused, SqlClass, Unreadable, Verdict
+from app.queries.judging import check_kind, check_policy, judge
 from tests.queries.corpus import mysql, postgres
 from tests.queries.corpus.mutations import in_any_clothes, mutations
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from app.contracts.base import Engine
+from app.dialects.verdict import Refused, SqlClass, Verdict
 from app.engines.base import EngineError, Tenant
 from app.engines.querying import QueryFailed, QueryLimits
-from app.queries.guard.judge import judge
-from app.queries.guard.verdict import Refused, SqlClass, Verdict
+from app.queries.judging import judge
 from tests.engines.harness import EngineHost, as_root, session_of, tenants
 from tests.queries.corpus import mysql, postgres
 from tests.queries.corpus.mutations import in_any_clothes, mutations
