@@ -17,7 +17,7 @@ Remark = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class ScriptFault:
     """Why a script can't be a blueprint for this engine."""
 
     offset: int
@@ -44,7 +44,17 @@ class Cut:
 
 
 @dataclass(frozen=True, slots=True)
-class FoundStatement:
+class StatementSummary:
+    """What kind a statement is of, and what it is about: see `ScriptStatement`."""
+
+    kind: str
+    object: str | None = None
+    object_type: str | None = None
+    makes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptStatement:
     """One statement of a script, which runs from `start` to `end` without `cuts`."""
 
     start: int
@@ -66,8 +76,8 @@ class Analysis:
     """A script, read as the SQL of one engine."""
 
     dialect: Engine
-    statements: list[FoundStatement] = field(default_factory=list)
-    faults: list[Fault] = field(default_factory=list)
+    statements: list[ScriptStatement] = field(default_factory=list)
+    faults: list[ScriptFault] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)
     extensions: list[str] = field(default_factory=list)
 
@@ -82,10 +92,10 @@ class Analysis:
 
     def reject(self, offset: int, message: str) -> None:
         """What isn't this engine's SQL, or can't be told."""
-        self.faults.append(Fault(offset, message))
+        self.faults.append(ScriptFault(offset, message))
 
     def forbid(self, offset: int, message: str) -> None:
-        self.faults.append(Fault(offset, message, forbidden=True))
+        self.faults.append(ScriptFault(offset, message, forbidden=True))
 
     def notice(self, rule: str, offset: int, message: str) -> None:
         self.notices.append(Notice(rule, offset, message))

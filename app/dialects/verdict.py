@@ -20,7 +20,7 @@ class SqlClass(StrEnum):
     DDL_BATCH = "ddl_batch"
 
 
-class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+class AllowedSQL(msgspec.Struct, frozen=True, kw_only=True):
     """Allowed: these very texts are executed, in this order; more than one only where all change the schema."""
 
     sql_class: SqlClass

@@ -3,19 +3,19 @@
 from app.contracts.base import Engine
 from app.dialects.mysql.judge import rules as mysql
 from app.dialects.postgres.judge import rules as postgres
-from app.dialects.verdict import BeyondPolicy, OtherKind, SqlClass, Verdict
+from app.dialects.verdict import AllowedSQL, BeyondPolicy, OtherKind, SqlClass
 
 KINDS = {"read": SqlClass.SELECT, "write": SqlClass.WRITE, "ddl": SqlClass.DDL_BATCH}
 """What a model calls each class, and an operator, from the least on: each includes those before it."""
 _ORDER = tuple(KINDS.values())
 
 
-def judge(engine: Engine, sql: str, database: str) -> Verdict:
+def judge(engine: Engine, sql: str, database: str) -> AllowedSQL:
     """By the parse alone. `database` is its name on the host. Raises `Refused`."""
     return postgres.judge(sql) if engine is Engine.POSTGRES else mysql.judge(sql, database)
 
 
-def check_kind(verdict: Verdict, declared: str | None) -> None:
+def check_kind(verdict: AllowedSQL, declared: str | None) -> None:
     """A question read as a question never writes. What was declared as nothing counts as a read. Raises `OtherKind`."""
     expected = KINDS.get(declared or "read", SqlClass.SELECT)
     if verdict.sql_class is not expected:
@@ -24,7 +24,7 @@ def check_kind(verdict: Verdict, declared: str | None) -> None:
         )
 
 
-def check_policy(verdict: Verdict, most: str) -> None:
+def check_policy(verdict: AllowedSQL, most: str) -> None:
     """`most` is the team's setting: `read`, `write` or `ddl`. Raises `BeyondPolicy`."""
     if _ORDER.index(verdict.sql_class) > _ORDER.index(KINDS[most]):
         raise BeyondPolicy(f"Your team's questions may not become {_spoken(verdict.sql_class)}.")

@@ -16,7 +16,7 @@ from app.store.sealed import SealedColumn
 from app.store.session import fetch_one
 
 
-class Target(msgspec.Struct, frozen=True, kw_only=True):
+class QueryTarget(msgspec.Struct, frozen=True, kw_only=True):
     """`tier` and `queries` are its team's."""
 
     id: int
@@ -71,9 +71,9 @@ WHERE d.uuid = $1 AND d.team_id = any($2::bigint[]) AND d.status <> 'deleted'
 """
 
 
-async def find(principal: Principal, database: UUID) -> Target:
+async def find(principal: Principal, database: UUID) -> QueryTarget:
     """Raises `NotFound` or `DatabaseNotActive`."""
-    target = await fetch_one(Target, _FIND, database, principal.team_ids)
+    target = await fetch_one(QueryTarget, _FIND, database, principal.team_ids)
     if target is None:
         raise NotFound("database")
     if target.status is not DatabaseStatus.ACTIVE:

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from pymysql.constants import CLIENT
 
 from app.dialects.errors import SqlError
-from app.dialects.mysql.lexer import Kind, tokens
-from app.dialects.mysql.splitter import Statement, split
+from app.dialects.mysql.lexer import tokens
+from app.dialects.mysql.splitter import SplitStatement, split
+from app.dialects.tokens import TokenKind
 from tests.servers import RunningServer
 
 PIECES = (
@@ -199,9 +200,9 @@ async def _compare(connection: Any, seed: int, count: int) -> None:
     assert compared > count / 20
 
 
-def _is_whole(statement: Statement) -> bool:
-    opened = sum(token.kind is Kind.OPEN for token in statement.tokens)
-    return opened == sum(token.kind is Kind.CLOSE for token in statement.tokens)
+def _is_whole(statement: SplitStatement) -> bool:
+    opened = sum(token.kind is TokenKind.OPEN for token in statement.tokens)
+    return opened == sum(token.kind is TokenKind.CLOSE for token in statement.tokens)
 
 
 async def test_servers_split_alike(connection: Any) -> None:

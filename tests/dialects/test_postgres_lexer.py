@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from app.dialects.errors import SqlError
 from app.dialects.positions import CodePoints
-from app.dialects.postgres.lexer import MAX_COMMENT_DEPTH, Kind, tokens
+from app.dialects.postgres.lexer import MAX_COMMENT_DEPTH, tokens
+from app.dialects.tokens import TokenKind
 
 _COMMENTS = ("SQL_COMMENT", "C_COMMENT")
 PIECES = st.sampled_from(
@@ -79,7 +80,12 @@ def _literals(script: str) -> list[tuple[str, int, int]]:
 
 
 def _mine(script: str) -> list[tuple[str, int, int]]:
-    kinds = {Kind.COMMENT: "comment", Kind.STRING: "string", Kind.DOLLAR: "string", Kind.QUOTED_NAME: "name"}
+    kinds = {
+        TokenKind.COMMENT: "comment",
+        TokenKind.STRING: "string",
+        TokenKind.DOLLAR: "string",
+        TokenKind.QUOTED_NAME: "name",
+    }
     return [(kinds[token.kind], token.start, token.end) for token in tokens(script) if token.kind in kinds]
 
 
@@ -141,6 +147,6 @@ def test_what_is_never_closed_is_an_error_where_it_begins(script: str, offset: i
 
 def test_comments_nest_to_a_limit() -> None:
     deep = "/*" * MAX_COMMENT_DEPTH + "*/" * MAX_COMMENT_DEPTH
-    assert [token.kind for token in tokens(deep)] == [Kind.COMMENT]
+    assert [token.kind for token in tokens(deep)] == [TokenKind.COMMENT]
     with pytest.raises(SqlError, match="nested"):
         list(tokens("/*" * 100_000))

@@ -5,28 +5,9 @@ Comments that are code for some versions (`/*!40101 … */`, `/*M! … */`) are 
 
 import re
 from collections.abc import Iterator
-from enum import Enum
-from typing import NamedTuple
 
 from app.dialects.errors import SqlError
-
-
-class Kind(Enum):
-    WORD = "word"
-    QUOTED_NAME = "quoted name"
-    STRING = "string"
-    COMMENT = "comment"
-    SYMBOL = "symbol"
-    OPEN = "start of an executable comment"
-    CLOSE = "end of an executable comment"
-    DELIMITER = "delimiter"
-
-
-class Token(NamedTuple):
-    kind: Kind
-    start: int
-    end: int
-
+from app.dialects.tokens import Token, TokenKind
 
 _TOKENS = re.compile(
     r"""
@@ -44,21 +25,16 @@ _TOKENS = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _KINDS = {
-    "word": Kind.WORD,
-    "string": Kind.STRING,
-    "name": Kind.QUOTED_NAME,
-    "line_comment": Kind.COMMENT,
-    "comment": Kind.COMMENT,
+    "word": TokenKind.WORD,
+    "string": TokenKind.STRING,
+    "name": TokenKind.QUOTED_NAME,
+    "line_comment": TokenKind.COMMENT,
+    "comment": TokenKind.COMMENT,
     # What mariadb-dump begins with: an order to the client, of a version that no server has.
-    "sandbox": Kind.COMMENT,
-    "symbol": Kind.SYMBOL,
+    "sandbox": TokenKind.COMMENT,
+    "symbol": TokenKind.SYMBOL,
 }
 _UNCLOSED = {"'": "string", '"': "string", "`": "quoted name", "/*": "comment"}
-
-
-def is_code(token: Token) -> bool:
-    """Whether it is neither literal, nor quoted name, nor comment."""
-    return token.kind in (Kind.WORD, Kind.SYMBOL)
 
 
 class Lexer:
@@ -84,7 +60,7 @@ class Lexer:
         if self.delimiter and (cut := self._delimiter(match, start, end)) is not None:
             if cut == start:
                 self.at = start + len(self.delimiter)
-                return Token(Kind.DELIMITER, start, self.at)
+                return Token(TokenKind.DELIMITER, start, self.at)
             end = cut
         self.at = end
         group = match.lastgroup
@@ -113,14 +89,14 @@ class Lexer:
         if self.opened is not None:
             raise SqlError(start, "executable comments inside each other: servers read them differently")
         self.opened = start
-        return Token(Kind.OPEN, start, end)
+        return Token(TokenKind.OPEN, start, end)
 
     def _close(self, start: int, end: int) -> Token:
         if self.opened is None:
             self.at = start + 1
-            return Token(Kind.SYMBOL, start, self.at)
+            return Token(TokenKind.SYMBOL, start, self.at)
         self.opened = None
-        return Token(Kind.CLOSE, start, end)
+        return Token(TokenKind.CLOSE, start, end)
 
 
 def tokens(text: str) -> Iterator[Token]:

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 from app.dialects.errors import SqlError, TooManyStatements
 from app.dialects.mysql.blocks import Blocks
-from app.dialects.mysql.lexer import Kind, Lexer, Token
+from app.dialects.mysql.lexer import Lexer
+from app.dialects.tokens import Token, TokenKind
 
 _DELIMITER = re.compile(r"delimiter(?:[ \t]+([^\s]+))?[^\n]*", re.IGNORECASE)
 MAX_DELIMITER = 16
@@ -20,7 +21,7 @@ _HEADER_TOKENS = 40
 
 
 @dataclass(slots=True)
-class Statement:
+class SplitStatement:
     """`tokens` are without comments; `start` and `end` are of the first and last of them."""
 
     tokens: list[Token] = field(default_factory=list)
@@ -40,7 +41,7 @@ class Statement:
 class Split:
     """The statements up to `error`, if the script can't be read further."""
 
-    statements: list[Statement]
+    statements: list[SplitStatement]
     error: SqlError | None = None
 
 
@@ -57,7 +58,7 @@ def split(text: str, *, single: bool = False, most: int | None = None) -> Split:
 
 class _Splitter:
     def __init__(self, text: str, single: bool, most: int | None) -> None:
-        self.statements: list[Statement] = []
+        self.statements: list[SplitStatement] = []
         self._text = text
         self._lexer = Lexer(text, delimiter=";")
         self._single = single
@@ -66,16 +67,16 @@ class _Splitter:
         self._begin()
 
     def _begin(self) -> None:
-        self._current = Statement()
+        self._current = SplitStatement()
         self._routine: bool | None = None
         self._blocks = Blocks()
 
     def run(self) -> None:
         while (token := self._lexer.next()) is not None:
             kind = token.kind
-            if kind is Kind.COMMENT:
+            if kind is TokenKind.COMMENT:
                 continue
-            if kind is Kind.DELIMITER:
+            if kind is TokenKind.DELIMITER:
                 if self._ended == self._most:
                     raise TooManyStatements(token.start, self._ended)
                 if not self._goes_on(token):
@@ -87,11 +88,11 @@ class _Splitter:
                 if self._ended == self._most:
                     raise TooManyStatements(token.start, self._ended)
             self._current.tokens.append(token)
-            if kind is Kind.OPEN or kind is Kind.CLOSE:
+            if kind is TokenKind.OPEN or kind is TokenKind.CLOSE:
                 self._current.has_marks = True
             elif self._routine is not False:
                 self._look(token)
-            if kind is Kind.SYMBOL and self._lexer.delimiter != ";" and self._is_semicolon(token):
+            if kind is TokenKind.SYMBOL and self._lexer.delimiter != ";" and self._is_semicolon(token):
                 self._end_at_semicolon()
         self._end()
 
@@ -107,7 +108,7 @@ class _Splitter:
             return False
         if not self._single and not self._blocks.open:
             return False
-        semicolon = Token(Kind.SYMBOL, token.start, token.end)
+        semicolon = Token(TokenKind.SYMBOL, token.start, token.end)
         self._current.tokens.append(semicolon)
         self._look(semicolon)
         return True
@@ -115,21 +116,21 @@ class _Splitter:
     def _end(self) -> None:
         self._ended += 1
         # A comment may open before a statement and close after its delimiter: `/*!50003 CREATE … */;;`
-        if any(token.kind not in (Kind.OPEN, Kind.CLOSE) for token in self._current.tokens):
+        if any(token.kind not in (TokenKind.OPEN, TokenKind.CLOSE) for token in self._current.tokens):
             self._refuse_dashes(self._current)
             self.statements.append(self._current)
         self._begin()
 
-    def _refuse_dashes(self, statement: Statement) -> None:
+    def _refuse_dashes(self, statement: SplitStatement) -> None:
         """At the very end of what is sent they are a comment, which they are not in the script."""
-        if self._text[statement.start : statement.end].endswith("--") and statement.tokens[-1].kind is Kind.SYMBOL:
+        if self._text[statement.start : statement.end].endswith("--") and statement.tokens[-1].kind is TokenKind.SYMBOL:
             raise SqlError(statement.end - 2, "`--` begins a comment only before a blank or at the end of a line")
 
     def _is_semicolon(self, token: Token) -> bool:
-        return token.kind is Kind.SYMBOL and self._text[token.start] == ";"
+        return token.kind is TokenKind.SYMBOL and self._text[token.start] == ";"
 
     def _is_delimiter_line(self, token: Token) -> bool:
-        if token.kind is not Kind.WORD or self._text[token.start : token.end].lower() != "delimiter":
+        if token.kind is not TokenKind.WORD or self._text[token.start : token.end].lower() != "delimiter":
             return False
         match = _DELIMITER.match(self._text, token.start)
         assert match is not None
@@ -145,13 +146,15 @@ class _Splitter:
 
     def _look(self, token: Token) -> None:
         if self._is_routine():
-            self._blocks.see(self._text[token.start : token.end].lower() if token.kind is not Kind.STRING else "''")
+            self._blocks.see(
+                self._text[token.start : token.end].lower() if token.kind is not TokenKind.STRING else "''"
+            )
 
     def _is_routine(self) -> bool:
         """Whether the current statement creates something with a body."""
         if self._routine is None:
             tokens = self._current.tokens
-            words = [self._text[start:end].lower() for kind, start, end in tokens if kind is Kind.WORD]
+            words = [self._text[start:end].lower() for kind, start, end in tokens if kind is TokenKind.WORD]
             if len(tokens) > _HEADER_TOKENS or words[:1] not in ([], ["create"]):
                 self._routine = False
             elif words and words[-1] in _ROUTINES:
@@ -161,4 +164,4 @@ class _Splitter:
         return bool(self._routine)
 
     def _opens(self, token: Token) -> bool:
-        return token.kind is Kind.SYMBOL and self._text[token.start] == "("
+        return token.kind is TokenKind.SYMBOL and self._text[token.start] == "("

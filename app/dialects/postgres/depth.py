@@ -1,7 +1,8 @@
 """How deep a script's trees can become at most, told from its tokens alone."""
 
 from app.dialects.errors import SqlError, TooManyStatements
-from app.dialects.postgres.lexer import Kind, tokens
+from app.dialects.postgres.lexer import tokens
+from app.dialects.tokens import TokenKind
 
 MAX_DEPTH = 10_000
 _OPENING = frozenset("([")
@@ -21,9 +22,9 @@ def check_depth(text: str, most: int | None = None) -> None:
     unions: list[int] = [0]
     statements = 0
     for kind, start, end in tokens(text):
-        if statements == most and kind is not Kind.COMMENT:
+        if statements == most and kind is not TokenKind.COMMENT:
             raise TooManyStatements(start, statements)
-        symbol = text[start] if kind is Kind.SYMBOL else ""
+        symbol = text[start] if kind is TokenKind.SYMBOL else ""
         if symbol == ",":
             here = 0
         elif symbol in _OPENING:
@@ -40,9 +41,9 @@ def check_depth(text: str, most: int | None = None) -> None:
             here = total = 0
             outside.clear()
             unions = [0]
-        elif kind is not Kind.COMMENT:
+        elif kind is not TokenKind.COMMENT:
             here += 1
-            if kind is Kind.WORD and text[start:end].lower() in _SET_OPERATIONS:
+            if kind is TokenKind.WORD and text[start:end].lower() in _SET_OPERATIONS:
                 unions[-1] += 1
                 total += 1
             if total + here > MAX_DEPTH:

@@ -6,28 +6,11 @@ psql) or would be brought down by (deeply nested comments).
 
 import re
 from collections.abc import Iterator
-from enum import Enum
-from typing import NamedTuple
 
 from app.dialects.errors import SqlError
+from app.dialects.tokens import Token, TokenKind
 
 MAX_COMMENT_DEPTH = 200
-
-
-class Kind(Enum):
-    WORD = "word"
-    QUOTED_NAME = "quoted name"
-    STRING = "string"
-    DOLLAR = "dollar-quoted string"
-    COMMENT = "comment"
-    SYMBOL = "symbol"
-    NUMBER = "number"
-
-
-class Token(NamedTuple):
-    kind: Kind
-    start: int
-    end: int
 
 
 # All repetitions are possessive: a script can't make them try again.
@@ -50,13 +33,13 @@ _TOKENS = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _KINDS = {
-    "line_comment": Kind.COMMENT,
-    "escaped": Kind.STRING,
-    "string": Kind.STRING,
-    "name": Kind.QUOTED_NAME,
-    "word": Kind.WORD,
-    "number": Kind.NUMBER,
-    "symbol": Kind.SYMBOL,
+    "line_comment": TokenKind.COMMENT,
+    "escaped": TokenKind.STRING,
+    "string": TokenKind.STRING,
+    "name": TokenKind.QUOTED_NAME,
+    "word": TokenKind.WORD,
+    "number": TokenKind.NUMBER,
+    "symbol": TokenKind.SYMBOL,
 }
 _NESTING = re.compile(r"/\*|\*/")
 
@@ -69,24 +52,19 @@ def tokens(text: str, start: int = 0) -> Iterator[Token]:
         begin, at = match.span()
         if group == "block_comment":
             at = _end_of_comment(text, begin)
-            yield Token(Kind.COMMENT, begin, at)
+            yield Token(TokenKind.COMMENT, begin, at)
         elif group == "dollar":
             at = text.find(match.group(), at)
             if at == -1:
                 raise SqlError(begin, f"the dollar quote {match.group()} is never closed")
             at += len(match.group())
-            yield Token(Kind.DOLLAR, begin, at)
+            yield Token(TokenKind.DOLLAR, begin, at)
         elif group == "open":
             what = "string" if match.group().endswith("'") else "quoted name"
             raise SqlError(begin, f"the {what} that begins here is never closed")
         else:
             assert group is not None
             yield Token(_KINDS[group], begin, at)
-
-
-def is_code(token: Token) -> bool:
-    """Whether it is neither literal, nor quoted name, nor comment."""
-    return token.kind in (Kind.WORD, Kind.SYMBOL, Kind.NUMBER)
 
 
 def _end_of_comment(text: str, begin: int) -> int:

@@ -14,7 +14,7 @@ from sqlglot.errors import SqlglotError
 from app.dialects.mysql.judge import nodes
 from app.dialects.mysql.judge import show as mysql_show
 from app.dialects.mysql.judge import text as mysql_text
-from app.dialects.verdict import Refused, SqlClass, Unreadable, Verdict, check_text
+from app.dialects.verdict import AllowedSQL, Refused, SqlClass, Unreadable, check_text
 
 _REPLACE = re.compile(r"\AREPLACE\b(?!\s*\()", re.IGNORECASE)
 _INDEXES = (exp.Index, exp.IndexColumnConstraint, exp.UniqueColumnConstraint, exp.PrimaryKey)
@@ -23,7 +23,7 @@ _INDEXES = (exp.Index, exp.IndexColumnConstraint, exp.UniqueColumnConstraint, ex
 logging.getLogger("sqlglot").setLevel(logging.ERROR)
 
 
-def judge(sql: str, database: str) -> Verdict:
+def judge(sql: str, database: str) -> AllowedSQL:
     """`database` is the tenant's own, the only one that may be named. Raises `Refused`; `Unreadable` for what sqlglot
     doesn't take."""
     check_text(sql)
@@ -33,7 +33,7 @@ def judge(sql: str, database: str) -> Verdict:
     classes = [_class_of(text, database.lower()) for text in texts]
     if len(texts) > 1 and set(classes) != {SqlClass.DDL_BATCH}:
         raise Refused("Only statements that change the schema may come together; this has several others.")
-    return Verdict(sql_class=classes[0], statements=tuple(texts))
+    return AllowedSQL(sql_class=classes[0], statements=tuple(texts))
 
 
 def _class_of(text: str, database: str) -> SqlClass:

@@ -1,15 +1,15 @@
 """A script read as MySQL's SQL: its statements, what refuses it, and what to warn of."""
 
 from app.contracts.base import Engine
-from app.dialects.analysis import MAX_STATEMENTS, Analysis, Cut, FoundStatement
+from app.dialects.analysis import MAX_STATEMENTS, Analysis, Cut, ScriptStatement, StatementSummary
 from app.dialects.errors import TooManyStatements
-from app.dialects.mysql.lexer import Kind
 from app.dialects.mysql.scripts import contents, grammar, kinds, refusals, settings
 from app.dialects.mysql.scripts.definer import find_definer
-from app.dialects.mysql.scripts.notices import Watch
+from app.dialects.mysql.scripts.notices import MySQLNotices
 from app.dialects.mysql.scripts.reader import Reader
 from app.dialects.mysql.scripts.second_opinion import SecondOpinion
-from app.dialects.mysql.splitter import Statement, split
+from app.dialects.mysql.splitter import SplitStatement, split
+from app.dialects.tokens import TokenKind
 
 _LOCKS_LEFT_OUT = "LOCK and UNLOCK TABLES are left out: nobody else uses what a blueprint makes, and locks end with it"
 _RIGHTS_LEFT_OUT = "rights on objects are left out: the database's own user has all that there are"
@@ -19,16 +19,16 @@ _DEFINER_LEFT_OUT = "DEFINER is left out: views and routines belong to the datab
 def analyze(script: str, *, single: bool = False, thorough: bool = True) -> Analysis:
     """`script` holds no placeholders any more. `single`: it was cut out of a script as one statement. Unless
     `thorough`, the first fault ends it."""
-    return _Analyzer(script, single, thorough).run()
+    return _MySQLAnalyzer(script, single, thorough).run()
 
 
-class _Analyzer:
+class _MySQLAnalyzer:
     def __init__(self, script: str, single: bool, thorough: bool) -> None:
         self._script = script
         self._single = single
         self._thorough = thorough
         self._analysis = Analysis(Engine.MYSQL)
-        self._watch = Watch(self._analysis)
+        self._watch = MySQLNotices(self._analysis)
         self._opinion = SecondOpinion()
 
     def run(self) -> Analysis:
@@ -46,7 +46,7 @@ class _Analyzer:
         self._analysis.faults.sort(key=lambda fault: fault.offset)
         return self._analysis
 
-    def _statement(self, statement: Statement) -> None:
+    def _statement(self, statement: SplitStatement) -> None:
         reader = Reader(self._script, statement)
         start = reader.start
         if not _whole(statement):
@@ -55,7 +55,7 @@ class _Analyzer:
             return
         if skipped := _left_out(reader):
             self._analysis.notice("left-out", start, skipped)
-            self._found(statement, kinds.Description(reader.item(0).text.upper()), left_out=skipped)
+            self._found(statement, StatementSummary(reader.item(0).text.upper()), left_out=skipped)
             return
         if reason := refusals.refusal(reader):
             known_elsewhere = reader.word(1) == "schema" or reason.startswith(refusals.KNOWN_ELSEWHERE)
@@ -87,13 +87,13 @@ class _Analyzer:
 
     def _found(
         self,
-        statement: Statement,
-        what: kinds.Description,
+        statement: SplitStatement,
+        what: StatementSummary,
         cuts: tuple[Cut, ...] = (),
         left_out: str | None = None,
     ) -> None:
         self._analysis.statements.append(
-            FoundStatement(
+            ScriptStatement(
                 statement.start,
                 statement.end,
                 what.kind,
@@ -106,14 +106,14 @@ class _Analyzer:
         )
 
 
-def _whole(statement: Statement) -> bool:
+def _whole(statement: SplitStatement) -> bool:
     if not statement.has_marks:
         return True
     depth = 0
     for token in statement.tokens:
-        if token.kind is Kind.OPEN:
+        if token.kind is TokenKind.OPEN:
             depth += 1
-        elif token.kind is Kind.CLOSE:
+        elif token.kind is TokenKind.CLOSE:
             depth -= 1
         if depth < 0:
             return False

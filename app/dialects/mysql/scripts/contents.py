@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator
 
-from app.dialects.analysis import Finding
-from app.dialects.mysql.lexer import Kind
+from app.dialects.analysis import Finding, StatementSummary
 from app.dialects.mysql.scripts import settings
-from app.dialects.mysql.scripts.kinds import Description
 from app.dialects.mysql.scripts.reader import Reader
 from app.dialects.mysql.scripts.refusals import FILES, LOST_OCTETS, SERVER
+from app.dialects.tokens import TokenKind
 
 OUTSIDE_ENGINES = frozenset({"federated", "federatedx", "connect", "spider", "s3", "example", "ndb", "ndbcluster"})
 _TABLES = frozenset({"CREATE TABLE", "CREATE TEMPORARY TABLE", "ALTER TABLE"})
@@ -22,7 +21,7 @@ _TABLE_PHRASES = (
 )
 
 
-def refusals(reader: Reader, what: Description) -> Iterator[Finding]:
+def refusals(reader: Reader, what: StatementSummary) -> Iterator[Finding]:
     """Each with its place."""
     if what.kind == "SET" and (reason := settings.refusal(reader)):
         yield reader.start, reason
@@ -36,7 +35,7 @@ def refusals(reader: Reader, what: Description) -> Iterator[Finding]:
         yield reader.item(index).start, "RELEASE_ALL_LOCKS would end locks that are not yours; name those you hold"
 
 
-def foreign_names(reader: Reader, what: Description) -> Iterator[Finding]:
+def foreign_names(reader: Reader, what: StatementSummary) -> Iterator[Finding]:
     """A name with another database's before it; the reader has just taken it. What is a database to MySQL may be a
     schema elsewhere."""
     if what.object and reader.database is not None:
@@ -51,7 +50,7 @@ def lost_octets(reader: Reader) -> Iterator[Finding]:
     if "_binary" not in reader.vocabulary:
         return
     for at, word in enumerate(reader.words[:-1]):
-        if word == "_binary" and reader.item(at + 1).kind is Kind.STRING:
+        if word == "_binary" and reader.item(at + 1).kind is TokenKind.STRING:
             string = reader.item(at + 1)
             if "\ufffd" in string.text:
                 yield string.start, LOST_OCTETS
@@ -76,6 +75,6 @@ def engine(reader: Reader) -> Finding | None:
     for index, word in enumerate(reader.words):
         if word == "engine":
             value = reader.item(min(index + 1 + (reader.word_at(index + 1) == "="), len(reader.tokens) - 1))
-            if value.kind is not Kind.SYMBOL and value.text.lower() != "engine":
+            if value.kind is not TokenKind.SYMBOL and value.text.lower() != "engine":
                 return reader.item(index).start, value.text.strip("'\"`")
     return None

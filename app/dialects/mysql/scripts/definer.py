@@ -1,11 +1,11 @@
 """DEFINER = user: the owner of a view or routine, which a dump carries over from another server."""
 
 from app.dialects.analysis import Cut
-from app.dialects.mysql.lexer import Kind
 from app.dialects.mysql.scripts.reader import Reader
+from app.dialects.tokens import TokenKind
 
 _HEADER = 12
-_WHO = (Kind.WORD, Kind.QUOTED_NAME, Kind.STRING)
+_WHO = (TokenKind.WORD, TokenKind.QUOTED_NAME, TokenKind.STRING)
 
 
 def skip_definer(reader: Reader) -> Cut | None:

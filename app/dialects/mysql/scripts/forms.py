@@ -2,10 +2,9 @@
 
 from collections.abc import Callable, Iterator
 
-from app.dialects.analysis import Finding
-from app.dialects.mysql.lexer import Kind
-from app.dialects.mysql.scripts.kinds import Description
+from app.dialects.analysis import Finding, StatementSummary
 from app.dialects.mysql.scripts.reader import Reader
+from app.dialects.tokens import TokenKind
 
 _QUERIES = frozenset({"select", "with", "values", "table", "("})
 _ROWS = frozenset({"values", "value"})
@@ -13,7 +12,7 @@ _NO_EQUALS = frozenset({"names", "character", "charset", "transaction", "passwor
 _AFTER_DROPPED = frozenset({"restrict", "cascade", "wait", "nowait", ","})
 
 
-def errors(reader: Reader, what: Description) -> Iterator[Finding]:
+def errors(reader: Reader, what: StatementSummary) -> Iterator[Finding]:
     """The reader stands after the statement's name."""
     if check := _FORMS.get(what.kind):
         yield from check(reader)
@@ -117,7 +116,7 @@ def _trigger(reader: Reader) -> Iterator[Finding]:
 
 def _select(reader: Reader) -> Iterator[Finding]:
     index = reader.find("ilike")
-    if index is not None and index + 1 < len(reader.tokens) and reader.tokens[index + 1].kind is Kind.STRING:
+    if index is not None and index + 1 < len(reader.tokens) and reader.tokens[index + 1].kind is TokenKind.STRING:
         yield reader.item(index).start, "ILIKE is PostgreSQL's; LIKE ignores case with most collations"
 
 

@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator
 
-from app.dialects.analysis import Finding
-from app.dialects.mysql.lexer import Kind
+from app.dialects.analysis import Finding, StatementSummary
 from app.dialects.mysql.scripts import forms, tables
-from app.dialects.mysql.scripts.kinds import Description
 from app.dialects.mysql.scripts.reader import Reader
+from app.dialects.tokens import TokenKind
 
 _MOST_PARENTHESES = 500
 _NEEDS_NAME = ("INSERT", "REPLACE", "UPDATE", "DELETE", "CREATE", "ALTER", "DROP", "TRUNCATE", "RENAME", "CALL")
@@ -53,7 +52,7 @@ def unknown(reader: Reader) -> str:
     return f"`{words}` begins no statement that a blueprint for MySQL may hold"
 
 
-def errors(reader: Reader, what: Description) -> Iterator[Finding]:
+def errors(reader: Reader, what: StatementSummary) -> Iterator[Finding]:
     """What is surely wrong, in the order of the script for each check."""
     yield from _symbols(reader)
     yield from _lists(reader)
@@ -104,10 +103,10 @@ def _lists(reader: Reader) -> Iterator[Finding]:
         yield reader.item(-1).start, "nothing follows this `,`"
 
 
-def _names(reader: Reader, what: Description) -> Iterator[Finding]:
+def _names(reader: Reader, what: StatementSummary) -> Iterator[Finding]:
     if what.kind.startswith(_NEEDS_NAME) and not what.object:
         item = reader.here()
-        hint = ": names stand in backticks, not in quotes" if item.kind is Kind.STRING else ""
+        hint = ": names stand in backticks, not in quotes" if item.kind is TokenKind.STRING else ""
         yield item.start, f"{what.kind} needs a name here{hint}"
     if what.kind in ("SHOW", "SET") or not _NAMING & reader.vocabulary:
         return
@@ -119,7 +118,7 @@ def _names(reader: Reader, what: Description) -> Iterator[Finding]:
             depth -= 1
         elif word in _NAMING and index + 1 < len(reader.tokens) and (word != "from" or depth == 0):
             after = reader.item(index + 1)
-            if after.kind is Kind.STRING:
+            if after.kind is TokenKind.STRING:
                 yield after.start, f"a name is expected after {word}: names stand in backticks, not in quotes"
                 return
 

@@ -1,7 +1,6 @@
 """What each MySQL statement is called and is about, told from its leading words; None of ours is guessed."""
 
-from dataclasses import dataclass
-
+from app.dialects.analysis import StatementSummary
 from app.dialects.mysql.scripts.definer import skip_definer
 from app.dialects.mysql.scripts.reader import Reader
 
@@ -13,15 +12,7 @@ _UPKEEP = frozenset({"analyze", "optimize", "check", "repair", "checksum"})
 _MODIFIERS = frozenset({"low_priority", "delayed", "high_priority", "ignore", "quick", "into", "from"})
 
 
-@dataclass(frozen=True, slots=True)
-class Description:
-    kind: str
-    object: str | None = None
-    object_type: str | None = None
-    makes: bool = False
-
-
-def describe(reader: Reader) -> Description | None:
+def describe(reader: Reader) -> StatementSummary | None:
     """None for a statement that no blueprint may hold. Leaves the reader after the name."""
     verb = reader.word()
     reader.at += 1
@@ -33,26 +24,26 @@ def describe(reader: Reader) -> Description | None:
         if reader.take_any(frozenset({"table", "tables"})) is None and verb == "rename":
             return None
         kind = "RENAME TABLE" if verb == "rename" else "TRUNCATE"
-        return Description(kind, _name(reader), "table")
+        return StatementSummary(kind, _name(reader), "table")
     if verb in ("insert", "replace", "update", "delete"):
         while reader.take_any(_MODIFIERS):
             pass
-        return Description(verb.upper(), _name(reader), "table")
+        return StatementSummary(verb.upper(), _name(reader), "table")
     if verb in _SELECTING:
-        return Description("SELECT")
+        return StatementSummary("SELECT")
     if verb == "call":
-        return Description("CALL", _name(reader), "procedure")
+        return StatementSummary("CALL", _name(reader), "procedure")
     if verb == "set":
-        return Description("SET")
+        return StatementSummary("SET")
     if verb in _UPKEEP:
         reader.take_any(frozenset({"local", "no_write_to_binlog"}))
         if not reader.take_any(frozenset({"table", "tables"})):
             return None
-        return Description(f"{verb.upper()} TABLE", _name(reader), "table")
-    return Description(verb.upper()) if verb in _PLAIN else None
+        return StatementSummary(f"{verb.upper()} TABLE", _name(reader), "table")
+    return StatementSummary(verb.upper()) if verb in _PLAIN else None
 
 
-def _create(reader: Reader) -> Description | None:
+def _create(reader: Reader) -> StatementSummary | None:
     reader.take("or", "replace")
     temporary = reader.take("temporary")
     if reader.take("algorithm", "="):
@@ -67,10 +58,10 @@ def _create(reader: Reader) -> Description | None:
     if what is None:
         return None
     kind = f"CREATE {'TEMPORARY ' if temporary else ''}{what.upper()}"
-    return Description(kind, _name(reader), what, True)
+    return StatementSummary(kind, _name(reader), what, True)
 
 
-def _alter_or_drop(verb: str, reader: Reader) -> Description | None:
+def _alter_or_drop(verb: str, reader: Reader) -> StatementSummary | None:
     if verb == "alter":
         reader.take("online")
         reader.take("ignore")
@@ -84,7 +75,7 @@ def _alter_or_drop(verb: str, reader: Reader) -> Description | None:
     if what is None:
         return None
     what = "table" if what == "tables" else what
-    return Description(f"{verb.upper()} {what.upper()}", _name(reader), what)
+    return StatementSummary(f"{verb.upper()} {what.upper()}", _name(reader), what)
 
 
 def _name(reader: Reader) -> str | None:

@@ -7,23 +7,22 @@ makes itself is empty and nobody waits for it, so the rules about blocking and a
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from app.dialects.analysis import Analysis, Remark
+from app.dialects.analysis import Analysis, Remark, StatementSummary
 from app.dialects.mysql.scripts import contents, settings
-from app.dialects.mysql.scripts.kinds import Description
 from app.dialects.mysql.scripts.reader import Reader
 
 MAX_NAME = 64
-Rule = Callable[[Reader, Description, set[str]], Iterator[Remark]]
+Rule = Callable[[Reader, StatementSummary, set[str]], Iterator[Remark]]
 
 
 @dataclass(slots=True)
-class Watch:
+class MySQLNotices:
     """Sees the statements of a script in their order."""
 
     analysis: Analysis
     _made: set[str] = field(default_factory=set)
 
-    def see(self, reader: Reader, what: Description, offset: int) -> None:
+    def see(self, reader: Reader, what: StatementSummary, offset: int) -> None:
         for rule in _RULES.get(what.kind, ()):
             for name, message in rule(reader, what, self._made):
                 self.analysis.notice(name, offset, message)
@@ -40,21 +39,21 @@ class Watch:
                 self.analysis.notice("identifier-too-long", offset, f"{what.object} is longer than 64 characters")
 
 
-def _drop_table(reader: Reader, what: Description, made: set[str]) -> Iterator[Remark]:
+def _drop_table(reader: Reader, what: StatementSummary, made: set[str]) -> Iterator[Remark]:
     yield "ban-drop-table", f"DROP TABLE deletes {', '.join(_names(reader, what))} with all rows"
 
 
-def _truncate(reader: Reader, what: Description, made: set[str]) -> Iterator[Remark]:
+def _truncate(reader: Reader, what: StatementSummary, made: set[str]) -> Iterator[Remark]:
     yield "ban-truncate", f"TRUNCATE deletes all rows of {what.object}"
 
 
-def _without_where(reader: Reader, what: Description, made: set[str]) -> Iterator[Remark]:
+def _without_where(reader: Reader, what: StatementSummary, made: set[str]) -> Iterator[Remark]:
     if reader.find("where") is None and reader.find("limit") is None and reader.find("join") is None:
         does = "deletes" if what.kind == "DELETE" else "changes"
         yield "where-require", f"{what.kind} without WHERE {does} all rows of {what.object}"
 
 
-def _create_index(reader: Reader, what: Description, made: set[str]) -> Iterator[Remark]:
+def _create_index(reader: Reader, what: StatementSummary, made: set[str]) -> Iterator[Remark]:
     on = reader.find("on")
     if on is None:
         return
@@ -66,19 +65,19 @@ def _create_index(reader: Reader, what: Description, made: set[str]) -> Iterator
             yield "unique-index-on-rows", f"CREATE UNIQUE INDEX fails if {table} holds duplicates"
 
 
-def _rename(reader: Reader, what: Description, made: set[str]) -> Iterator[Remark]:
+def _rename(reader: Reader, what: StatementSummary, made: set[str]) -> Iterator[Remark]:
     if what.object not in made:
         yield "renaming-table", f"renaming {what.object} breaks whoever still uses the old name"
 
 
-def _engine(reader: Reader, what: Description, made: set[str]) -> Iterator[Remark]:
+def _engine(reader: Reader, what: StatementSummary, made: set[str]) -> Iterator[Remark]:
     found = contents.engine(reader)
     if found is not None and found[1].lower() != "innodb":
         name = found[1]
         yield "use-innodb", f"{name} has no transactions, survives no crash, and hosts may not offer it; InnoDB does"
 
 
-def _alter_table(reader: Reader, what: Description, made: set[str]) -> Iterator[Remark]:
+def _alter_table(reader: Reader, what: StatementSummary, made: set[str]) -> Iterator[Remark]:
     table = what.object or ""
     depth = 0
     first = reader.at
@@ -128,16 +127,16 @@ _DROPPED_PARTS = frozenset(
 )
 
 
-def _set(reader: Reader, what: Description, made: set[str]) -> Iterator[Remark]:
+def _set(reader: Reader, what: StatementSummary, made: set[str]) -> Iterator[Remark]:
     if message := settings.surprise(reader):
         yield "character-set", message
 
 
-def _sequence(reader: Reader, what: Description, made: set[str]) -> Iterator[Remark]:
+def _sequence(reader: Reader, what: StatementSummary, made: set[str]) -> Iterator[Remark]:
     yield "mariadb-only", "sequences are MariaDB's, and fail on MySQL"
 
 
-def _names(reader: Reader, what: Description) -> list[str]:
+def _names(reader: Reader, what: StatementSummary) -> list[str]:
     names = [what.object or ""]
     while reader.take(","):
         names.append(reader.take_name() or "")

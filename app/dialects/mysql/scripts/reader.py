@@ -2,19 +2,19 @@
 
 from dataclasses import dataclass
 
-from app.dialects.mysql.lexer import Kind
-from app.dialects.mysql.splitter import Statement
+from app.dialects.mysql.splitter import SplitStatement
+from app.dialects.tokens import TokenKind
 
 LONGEST_NAME = 200
 """Characters that are kept of a name: it may stand in as many messages as there are statements. Servers take 64."""
-_MARKS = (Kind.OPEN, Kind.CLOSE)
+_MARKS = (TokenKind.OPEN, TokenKind.CLOSE)
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class Lexeme:
     """A word, symbol, quoted name or literal, and where it stands in the script."""
 
-    kind: Kind
+    kind: TokenKind
     text: str
     start: int
     end: int
@@ -22,28 +22,28 @@ class Item:
     @property
     def word(self) -> str:
         """In lower case for keywords, names without quotes and symbols; empty for what is quoted."""
-        return self.text.lower() if self.kind is Kind.WORD or self.kind is Kind.SYMBOL else ""
+        return self.text.lower() if self.kind is TokenKind.WORD or self.kind is TokenKind.SYMBOL else ""
 
     @property
     def is_name(self) -> bool:
-        return self.kind in (Kind.WORD, Kind.QUOTED_NAME)
+        return self.kind in (TokenKind.WORD, TokenKind.QUOTED_NAME)
 
     @property
     def name(self) -> str:
         """As people write it without quotes."""
-        return self.text[1:-1].replace("``", "`") if self.kind is Kind.QUOTED_NAME else self.text
+        return self.text[1:-1].replace("``", "`") if self.kind is TokenKind.QUOTED_NAME else self.text
 
 
 class Reader:
     """A statement without the marks of executable comments, and a place in it."""
 
-    def __init__(self, script: str, statement: Statement) -> None:
+    def __init__(self, script: str, statement: SplitStatement) -> None:
         self._script = script
         self.tokens = statement.tokens
         if statement.has_marks:
             self.tokens = [token for token in self.tokens if token.kind not in _MARKS]
         self.words = [
-            script[start:end].lower() if kind is Kind.WORD or kind is Kind.SYMBOL else ""
+            script[start:end].lower() if kind is TokenKind.WORD or kind is TokenKind.SYMBOL else ""
             for kind, start, end in self.tokens
         ]
         """Keywords, names without quotes and symbols in lower case; empty for what is quoted."""
@@ -56,16 +56,16 @@ class Reader:
     def start(self) -> int:
         return self.tokens[0].start
 
-    def item(self, index: int) -> Item:
+    def item(self, index: int) -> Lexeme:
         """A negative index counts from the end."""
         kind, start, end = self.tokens[index]
-        return Item(kind, self._script[start:end], start, end)
+        return Lexeme(kind, self._script[start:end], start, end)
 
-    def peek(self, ahead: int = 0) -> Item | None:
+    def peek(self, ahead: int = 0) -> Lexeme | None:
         index = self.at + ahead
         return self.item(index) if index < len(self.tokens) else None
 
-    def here(self) -> Item:
+    def here(self) -> Lexeme:
         """What comes next, or the last item at the end."""
         return self.item(min(self.at, len(self.tokens) - 1))
 

@@ -5,11 +5,10 @@ import logging
 import sqlglot
 from sqlglot.errors import ErrorLevel, ParseError, TokenError
 
-from app.dialects.analysis import Finding
-from app.dialects.mysql.lexer import Kind
-from app.dialects.mysql.scripts.kinds import Description
+from app.dialects.analysis import Finding, StatementSummary
 from app.dialects.mysql.scripts.reader import Reader
-from app.dialects.mysql.splitter import Statement
+from app.dialects.mysql.splitter import SplitStatement
+from app.dialects.tokens import TokenKind
 from app.dialects.word_lists import words
 
 # It would log each statement that it takes as opaque.
@@ -39,7 +38,7 @@ class SecondOpinion:
     def __init__(self) -> None:
         self._left = _MOST_OF_A_SCRIPT
 
-    def error(self, script: str, statement: Statement, what: Description) -> Finding | None:
+    def error(self, script: str, statement: SplitStatement, what: StatementSummary) -> Finding | None:
         """Where a statement is wrong; None when it is well formed, or of a kind that sqlglot doesn't know well."""
         length = statement.end - statement.start
         if what.kind not in _KNOWN_WELL or length > min(_MOST_OF_A_STATEMENT, self._left):
@@ -59,7 +58,7 @@ class SecondOpinion:
         return None
 
 
-def _is_unknown_to_sqlglot(reader: Reader, what: Description) -> bool:
+def _is_unknown_to_sqlglot(reader: Reader, what: StatementSummary) -> bool:
     """Whether it has what sqlglot would call wrong, and servers take."""
     words = reader.words
     if not _UNKNOWN.isdisjoint(words):
@@ -81,12 +80,12 @@ def _is_unknown_to_sqlglot(reader: Reader, what: Description) -> bool:
     return False
 
 
-def _without_marks(script: str, statement: Statement) -> str:
+def _without_marks(script: str, statement: SplitStatement) -> str:
     """The statement with blanks for the marks of executable comments."""
     pieces = []
     at = statement.start
     for token in statement.tokens:
-        if token.kind in (Kind.OPEN, Kind.CLOSE):
+        if token.kind in (TokenKind.OPEN, TokenKind.CLOSE):
             pieces += [script[at : token.start], " " * (token.end - token.start)]
             at = token.end
     return "".join([*pieces, script[at : statement.end]])

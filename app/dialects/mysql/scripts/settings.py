@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from app.dialects.mysql.lexer import Kind
-from app.dialects.mysql.scripts.reader import Item, Reader
+from app.dialects.mysql.scripts.reader import Lexeme, Reader
 from app.dialects.mysql.scripts.refusals import ROLES, SERVER, TRANSACTION
+from app.dialects.tokens import TokenKind
 
 _SCOPES = frozenset({"global", "persist", "persist_only", "session", "local"})
 _GLOBAL = frozenset({"global", "persist", "persist_only"})
@@ -21,7 +21,7 @@ _CHARSETS = frozenset({"names", "character_set_client", "charset", "character"})
 class Assignment:
     scope: str
     name: str
-    value: list[Item]
+    value: list[Lexeme]
     start: int
 
     @property
@@ -65,8 +65,8 @@ def assignments(reader: Reader) -> list[Assignment]:
     return found
 
 
-def _parts(items: list[Item]) -> list[list[Item]]:
-    parts: list[list[Item]] = [[]]
+def _parts(items: list[Lexeme]) -> list[list[Lexeme]]:
+    parts: list[list[Lexeme]] = [[]]
     depth = 0
     for item in items:
         depth += {"(": 1, ")": -1}.get(item.word, 0)
@@ -77,7 +77,7 @@ def _parts(items: list[Item]) -> list[list[Item]]:
     return [part for part in parts if part]
 
 
-def _target(part: list[Item]) -> tuple[str, str, int]:
+def _target(part: list[Lexeme]) -> tuple[str, str, int]:
     """Scope and name, and where the value begins. A user variable's name begins with `@`."""
     index = 0
     scope = ""
@@ -90,7 +90,7 @@ def _target(part: list[Item]) -> tuple[str, str, int]:
             scope, index = part[index].word, index + 2
     elif part[0].word in _SCOPES and len(part) > 1:
         scope, index = part[0].word, 1
-    name = part[index].name.lower() if index < len(part) and part[index].kind is not Kind.STRING else ""
+    name = part[index].name.lower() if index < len(part) and part[index].kind is not TokenKind.STRING else ""
     index += 1
     if name in ("default", "character") and index < len(part) and part[index].word in ("role", "set"):
         name, index = f"{name} {part[index].word}", index + 1

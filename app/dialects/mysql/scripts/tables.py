@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 
 from app.dialects.analysis import Finding
-from app.dialects.mysql.lexer import Kind
-from app.dialects.mysql.scripts.reader import Item, Reader
+from app.dialects.mysql.scripts.reader import Lexeme, Reader
 from app.dialects.mysql.scripts.words import (
     AFTER_COLUMNS,
     AFTER_INDEX,
@@ -15,6 +14,7 @@ from app.dialects.mysql.scripts.words import (
     RESERVED,
     TYPES,
 )
+from app.dialects.tokens import TokenKind
 
 _NEEDS_MORE = frozenset({"add", "drop", "modify", "change", "rename", "alter"})
 _NEEDS_LENGTH = frozenset({"varchar", "varbinary", "varcharacter", "nvarchar", "varchar2"})
@@ -107,7 +107,7 @@ def _added_column(reader: Reader) -> Iterator[Finding]:
     if reader.take("if"):
         reader.take("not")
         reader.take("exists")
-    items: list[Item] = []
+    items: list[Lexeme] = []
     while (item := reader.peek()) is not None and item.word != "," and len(items) < _LOOKED_AT:
         if item.word == "(" and not items:  # several columns
             break
@@ -119,11 +119,11 @@ def _added_column(reader: Reader) -> Iterator[Finding]:
         yield reader.item(-1).start, "a column's name and type are expected"
 
 
-def _column(part: list[Item]) -> Iterator[Finding]:
+def _column(part: list[Lexeme]) -> Iterator[Finding]:
     first = part[0]
-    if first.kind is Kind.WORD and first.word in CONSTRAINTS and not _is_column_name(part):
+    if first.kind is TokenKind.WORD and first.word in CONSTRAINTS and not _is_column_name(part):
         yield from _constraint(part)
-    elif first.kind is Kind.STRING:
+    elif first.kind is TokenKind.STRING:
         yield first.start, "a column's name stands in backticks, not in quotes"
     elif not first.is_name:
         yield first.start, f'a column\'s name is expected, not "{first.text}"'
@@ -131,13 +131,13 @@ def _column(part: list[Item]) -> Iterator[Finding]:
         yield first.start, f"{first.text} is a reserved word; as a name it stands in backticks"
     elif len(part) == 1:
         yield first.start, f"the column {first.name} has no type"
-    elif part[1].kind is not Kind.WORD or part[1].word not in TYPES:
+    elif part[1].kind is not TokenKind.WORD or part[1].word not in TYPES:
         yield part[1].start, f'"{part[1].text}" is no type of MySQL'
     else:
         yield from _attributes(part)
 
 
-def _attributes(part: list[Item]) -> Iterator[Finding]:
+def _attributes(part: list[Lexeme]) -> Iterator[Finding]:
     index = 2
     if len(part) > 2 and part[2].word == "(":
         while index < len(part) and part[index].word != ")":
@@ -150,7 +150,7 @@ def _attributes(part: list[Item]) -> Iterator[Finding]:
         yield part[index].start, f"\"{part[index].text}\" can't follow a column's type"
 
 
-def _constraint(part: list[Item]) -> Iterator[Finding]:
+def _constraint(part: list[Lexeme]) -> Iterator[Finding]:
     words = [item.word for item in part]
     for word in ("foreign", "primary"):
         if word in words and words[words.index(word) + 1 : words.index(word) + 2] != ["key"]:
@@ -158,14 +158,14 @@ def _constraint(part: list[Item]) -> Iterator[Finding]:
             return
 
 
-def _is_column_name(part: list[Item]) -> bool:
+def _is_column_name(part: list[Lexeme]) -> bool:
     """Some of the words are no keywords for MySQL: `period INT`, `type TEXT`."""
     return part[0].word == "period" and len(part) > 1 and part[1].word in TYPES
 
 
-def _parts(reader: Reader) -> tuple[list[list[Item]], list[Item]]:
+def _parts(reader: Reader) -> tuple[list[list[Lexeme]], list[Lexeme]]:
     """What stands between the commas of the parentheses that begin here, and the two items that follow them."""
-    parts: list[list[Item]] = [[]]
+    parts: list[list[Lexeme]] = [[]]
     depth = 0
     for index in range(reader.at, len(reader.words)):
         word = reader.words[index]

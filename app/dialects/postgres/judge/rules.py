@@ -12,14 +12,14 @@ from postgast import pg_query_pb2 as tree
 
 from app.dialects.postgres.judge import fields as postgres_fields
 from app.dialects.postgres.judge import functions, nodes
-from app.dialects.verdict import Refused, SqlClass, Unreadable, Verdict, check_text
+from app.dialects.verdict import AllowedSQL, Refused, SqlClass, Unreadable, check_text
 
 _COMMENTS = (tree.SQL_COMMENT, tree.C_COMMENT)
 _CHANGED = ("CMD_UPDATE", "CMD_DELETE")
 _MODIFYING = ("InsertStmt", "UpdateStmt", "DeleteStmt", "MergeStmt")
 
 
-def judge(sql: str) -> Verdict:
+def judge(sql: str) -> AllowedSQL:
     """Raises `Refused`; `Unreadable` for what the parser doesn't take."""
     check_text(sql)
     try:
@@ -39,7 +39,7 @@ def judge(sql: str) -> Verdict:
         raise Unreadable("There is no statement.")
     if len(texts) > 1 and set(classes) != {SqlClass.DDL_BATCH}:
         raise Refused("Only statements that change the schema may come together; this has several others.")
-    return Verdict(sql_class=classes[0], statements=tuple(texts))
+    return AllowedSQL(sql_class=classes[0], statements=tuple(texts))
 
 
 def _without_comments(sql: str) -> str:

@@ -6,13 +6,14 @@ from collections.abc import Set
 from postgast.pg_query_pb2 import ObjectType
 
 from app.contracts.base import Engine
-from app.dialects.analysis import MAX_FAULTS, MAX_STATEMENTS, Analysis, FoundStatement
+from app.dialects.analysis import MAX_FAULTS, MAX_STATEMENTS, Analysis, ScriptStatement, StatementSummary
 from app.dialects.errors import SqlError, TooManyStatements
-from app.dialects.postgres.lexer import Kind, tokens
+from app.dialects.postgres.lexer import tokens
 from app.dialects.postgres.parser import ParsedStatement, on_deep_stack, parse_statements
 from app.dialects.postgres.recovery import all_errors
 from app.dialects.postgres.scripts import bodies, contents, extensions, kinds, psql, refusals, settings
-from app.dialects.postgres.scripts.notices import Watch
+from app.dialects.postgres.scripts.notices import PostgresNotices
+from app.dialects.tokens import TokenKind
 
 # psql's own guards around a dump, which mean nothing without psql.
 _HARMLESS_META_COMMANDS = frozenset({"\\restrict", "\\unrestrict"})
@@ -23,17 +24,17 @@ _SERVER_FUNCTION = re.compile(r"(?i)\b(?:" + "|".join(contents.SERVER_FUNCTIONS)
 def analyze(script: str, *, thorough: bool = True, provided: Set[str] = frozenset()) -> Analysis:
     """`script` holds no placeholders any more. Unless `thorough`, the first fault ends it. `provided` are the
     extensions that engine hosts offer."""
-    return on_deep_stack(lambda: _Analyzer(script, thorough, provided).run())
+    return on_deep_stack(lambda: _PostgresAnalyzer(script, thorough, provided).run())
 
 
-class _Analyzer:
+class _PostgresAnalyzer:
     def __init__(self, script: str, thorough: bool, provided: Set[str]) -> None:
         self._script = script
         self._provided = provided
         self._limit = MAX_FAULTS if thorough else 1
         self._thorough = thorough
         self._analysis = Analysis(Engine.POSTGRES)
-        self._watch = Watch(self._analysis)
+        self._watch = PostgresNotices(self._analysis)
         self._committing: set[str] = set()
         self._server_functions = list(_SERVER_FUNCTION.finditer(script))[:MAX_FAULTS]
         self._needed: set[str] = set()
@@ -80,7 +81,7 @@ class _Analyzer:
     def _executable_comments(self, text: str) -> None:
         if "/*!" in text or "/*M!" in text:
             for token in tokens(text):
-                if token.kind is Kind.COMMENT and text.startswith(("/*!", "/*M!"), token.start):
+                if token.kind is TokenKind.COMMENT and text.startswith(("/*!", "/*M!"), token.start):
                     message = "this comment is code for MySQL, and PostgreSQL would skip it; remove it"
                     self._analysis.reject(token.start, message)
 
@@ -103,9 +104,9 @@ class _Analyzer:
         self._found(parsed, start, what)
         self._watch.see(parsed.node, what, start)
 
-    def _found(self, parsed: ParsedStatement, start: int, what: kinds.Description, left_out: str | None = None) -> None:
+    def _found(self, parsed: ParsedStatement, start: int, what: StatementSummary, left_out: str | None = None) -> None:
         self._analysis.statements.append(
-            FoundStatement(start, parsed.end, what.kind, what.object, what.object_type, what.makes, left_out=left_out)
+            ScriptStatement(start, parsed.end, what.kind, what.object, what.object_type, what.makes, left_out=left_out)
         )
 
     def _extension(self, parsed: ParsedStatement) -> str | None:
@@ -129,7 +130,7 @@ class _Analyzer:
         assert match is not None
         if not self._script.startswith(("--", "/*"), match.end()):
             return match.end()
-        return next(token.start for token in tokens(self._script, parsed.start) if token.kind is not Kind.COMMENT)
+        return next(token.start for token in tokens(self._script, parsed.start) if token.kind is not TokenKind.COMMENT)
 
     def _nested(self, parsed: ParsedStatement, start: int) -> None:
         """CREATE SCHEMA may hold other statements."""
@@ -181,7 +182,7 @@ class _Analyzer:
         for token in tokens(self._script[:end], start):
             if token.start <= offset < token.end:
                 word = self._script[token.start : token.end].strip('"').lower()
-                return token.kind in (Kind.WORD, Kind.QUOTED_NAME) and word in contents.SERVER_FUNCTIONS
+                return token.kind in (TokenKind.WORD, TokenKind.QUOTED_NAME) and word in contents.SERVER_FUNCTIONS
         return False
 
     def _needs(self, extension: str) -> None:

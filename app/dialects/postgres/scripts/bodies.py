@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.dialects.errors import SqlError
-from app.dialects.postgres.lexer import Kind, tokens
+from app.dialects.postgres.lexer import tokens
+from app.dialects.tokens import TokenKind
 
 LANGUAGES = frozenset({"sql", "plpgsql"})
 _BEFORE_A_STATEMENT = frozenset({"", ";", "begin", "then", "else", "loop"})
@@ -49,9 +50,9 @@ def read(text: str) -> Body:
     words = []
     try:
         for token in tokens(text):
-            if token.kind in (Kind.WORD, Kind.SYMBOL):
+            if token.kind in (TokenKind.WORD, TokenKind.SYMBOL):
                 words.append((token.start, text[token.start : token.end].lower()))
-            elif token.kind is Kind.QUOTED_NAME:
+            elif token.kind is TokenKind.QUOTED_NAME:
                 words.append((token.start, text[token.start + 1 : token.end - 1]))
     except SqlError:
         return Body([])

@@ -1,23 +1,15 @@
 """What each PostgreSQL statement that a blueprint may hold is called, and what it is about."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from postgast.pg_query_pb2 import Node, ObjectType
 
+from app.dialects.analysis import StatementSummary
 from app.dialects.postgres.scripts import names
 
 
-@dataclass(frozen=True, slots=True)
-class Description:
-    kind: str
-    object: str | None = None
-    object_type: str | None = None
-    makes: bool = False
-
-
-def describe(node: Node) -> Description | None:
+def describe(node: Node) -> StatementSummary | None:
     """None for a statement that no blueprint may hold."""
     which = node.WhichOneof("node")
     describer = _DESCRIBERS.get(str(which))
@@ -49,36 +41,36 @@ _OBJECT_TYPES = {
     "largeobject": "large object",
 }
 
-Describer = Callable[[Any], Description]
+Describer = Callable[[Any], StatementSummary]
 
 
 def _makes(what: str, name: Callable[[Any], str]) -> Describer:
-    return lambda node: Description(f"CREATE {what.upper()}", name(node) or None, what, True)
+    return lambda node: StatementSummary(f"CREATE {what.upper()}", name(node) or None, what, True)
 
 
 def _about(kind: str, what: str | None, name: Callable[[Any], str]) -> Describer:
-    return lambda node: Description(kind, name(node) or None, what)
+    return lambda node: StatementSummary(kind, name(node) or None, what)
 
 
 def _plain(kind: str) -> Describer:
-    return lambda node: Description(kind)
+    return lambda node: StatementSummary(kind)
 
 
-def _made_from_query(node: Any) -> Description:
+def _made_from_query(node: Any) -> StatementSummary:
     what = object_type(node.objtype)
-    return Description(f"CREATE {what.upper()}", names.relation(node.into.rel), what, True)
+    return StatementSummary(f"CREATE {what.upper()}", names.relation(node.into.rel), what, True)
 
 
-def _select(node: Any) -> Description:
+def _select(node: Any) -> StatementSummary:
     if node.HasField("into_clause"):
-        return Description("SELECT INTO", names.relation(node.into_clause.rel), "table", True)
-    return Description("SELECT")
+        return StatementSummary("SELECT INTO", names.relation(node.into_clause.rel), "table", True)
+    return StatementSummary("SELECT")
 
 
 def _typed(verb: str) -> Describer:
-    def describe_typed(node: Any) -> Description:
+    def describe_typed(node: Any) -> StatementSummary:
         what = object_type(_type_of(node))
-        return Description(f"{verb} {what.upper()}", _target(node) or None, what)
+        return StatementSummary(f"{verb} {what.upper()}", _target(node) or None, what)
 
     return describe_typed
 
@@ -104,36 +96,36 @@ def _target(node: Any) -> str:
     return names.of(node.object) if "object" in node.DESCRIPTOR.fields_by_name else ""
 
 
-def _drop(node: Any) -> Description:
+def _drop(node: Any) -> StatementSummary:
     what = object_type(node.remove_type)
-    return Description(f"DROP {what.upper()}", ", ".join(names.of(item) for item in node.objects), what)
+    return StatementSummary(f"DROP {what.upper()}", ", ".join(names.of(item) for item in node.objects), what)
 
 
 def _relations(node: Any) -> str:
     return ", ".join(names.of(item) for item in node.relations)
 
 
-def _set(node: Any) -> Description:
-    return Description("RESET" if node.kind in (5, 6) else "SET", node.name or None)
+def _set(node: Any) -> StatementSummary:
+    return StatementSummary("RESET" if node.kind in (5, 6) else "SET", node.name or None)
 
 
-def _function(node: Any) -> Description:
+def _function(node: Any) -> StatementSummary:
     what = "procedure" if node.is_procedure else "function"
-    return Description(f"CREATE {what.upper()}", names.dotted(node.funcname), what, True)
+    return StatementSummary(f"CREATE {what.upper()}", names.dotted(node.funcname), what, True)
 
 
-def _function_altered(node: Any) -> Description:
+def _function_altered(node: Any) -> StatementSummary:
     what = object_type(node.objtype)
-    return Description(f"ALTER {what.upper()}", names.dotted(node.func.objname), what)
+    return StatementSummary(f"ALTER {what.upper()}", names.dotted(node.func.objname), what)
 
 
-def _defined(node: Any) -> Description:
+def _defined(node: Any) -> StatementSummary:
     what = object_type(node.kind)
-    return Description(f"CREATE {what.upper()}", names.dotted(node.defnames), what, True)
+    return StatementSummary(f"CREATE {what.upper()}", names.dotted(node.defnames), what, True)
 
 
-def _enum_altered(node: Any) -> Description:
-    return Description("ALTER TYPE", names.dotted(node.type_name), "type")
+def _enum_altered(node: Any) -> StatementSummary:
+    return StatementSummary("ALTER TYPE", names.dotted(node.type_name), "type")
 
 
 _DESCRIBERS: dict[str, Describer] = {
@@ -178,11 +170,11 @@ _DESCRIBERS: dict[str, Describer] = {
     "alter_collation_stmt": _about("ALTER COLLATION", "collation", lambda n: names.dotted(n.collname)),
     "alter_tsdictionary_stmt": _about("ALTER TEXT SEARCH DICTIONARY", None, lambda n: names.dotted(n.dictname)),
     "alter_tsconfiguration_stmt": _about("ALTER TEXT SEARCH CONFIGURATION", None, lambda n: names.dotted(n.cfgname)),
-    "grant_stmt": lambda n: Description("GRANT" if n.is_grant else "REVOKE"),
+    "grant_stmt": lambda n: StatementSummary("GRANT" if n.is_grant else "REVOKE"),
     "alter_default_privileges_stmt": _plain("ALTER DEFAULT PRIVILEGES"),
     "drop_stmt": _drop,
     "truncate_stmt": _about("TRUNCATE", "table", _relations),
-    "comment_stmt": lambda n: Description("COMMENT ON", names.of(n.object) or None, object_type(n.objtype)),
+    "comment_stmt": lambda n: StatementSummary("COMMENT ON", names.of(n.object) or None, object_type(n.objtype)),
     "insert_stmt": _about("INSERT", "table", lambda n: names.relation(n.relation)),
     "update_stmt": _about("UPDATE", "table", lambda n: names.relation(n.relation)),
     "delete_stmt": _about("DELETE", "table", lambda n: names.relation(n.relation)),

@@ -11,10 +11,10 @@ from typing import Any
 
 from postgast.pg_query_pb2 import AlterTableType, ConstrType, Node, ObjectType
 
-from app.dialects.analysis import Analysis, Remark
-from app.dialects.postgres.lexer import Kind, tokens
+from app.dialects.analysis import Analysis, Remark, StatementSummary
+from app.dialects.postgres.lexer import tokens
 from app.dialects.postgres.scripts import names
-from app.dialects.postgres.scripts.kinds import Description
+from app.dialects.tokens import TokenKind
 
 MAX_NAME_BYTES = 63
 _LONG_WORD = re.compile(r"[\w$]{64}")
@@ -22,13 +22,13 @@ _LONG_NAME = re.compile(r'"[^"]{64}|[^\x00-\x7f]{2}[^\s"]{14}')
 
 
 @dataclass(slots=True)
-class Watch:
+class PostgresNotices:
     """Sees the statements of a script in their order."""
 
     analysis: Analysis
     _made: set[str] = field(default_factory=set)
 
-    def see(self, node: Node, what: Description, offset: int) -> None:
+    def see(self, node: Node, what: StatementSummary, offset: int) -> None:
         which = str(node.WhichOneof("node"))
         if rule := _RULES.get(which):
             for name, message in rule(getattr(node, which), self._made):
@@ -41,7 +41,7 @@ class Watch:
         if not (_LONG_WORD.search(script) or _LONG_NAME.search(script)):
             return
         for kind, start, end in tokens(script):
-            name = script[start:end].strip('"') if kind in (Kind.WORD, Kind.QUOTED_NAME) else ""
+            name = script[start:end].strip('"') if kind in (TokenKind.WORD, TokenKind.QUOTED_NAME) else ""
             if len(name.encode()) > MAX_NAME_BYTES:
                 self.analysis.notice("identifier-too-long", start, f"{name} is longer than 63 bytes and will be cut")
 

@@ -4,7 +4,8 @@ import re
 from dataclasses import dataclass
 
 from app.dialects.errors import TooManyStatements
-from app.dialects.postgres.lexer import Kind, tokens
+from app.dialects.postgres.lexer import tokens
+from app.dialects.tokens import TokenKind
 
 _END_OF_DATA = re.compile(r"^\\\.[ \t]*\r?$", re.MULTILINE)
 
@@ -41,14 +42,14 @@ def _next_line_for_psql(text: str, start: int) -> tuple[int, int] | None:
     """From where to where the next meta-command or block of COPY rows goes."""
     words: list[str] = []
     for token in tokens(text, start):
-        if token.kind is Kind.SYMBOL and text[token.start] == "\\":
+        if token.kind is TokenKind.SYMBOL and text[token.start] == "\\":
             end = text.find("\n", token.start)
             return token.start, len(text) if end == -1 else end
-        if token.kind is Kind.SYMBOL and text[token.start] == ";":
+        if token.kind is TokenKind.SYMBOL and text[token.start] == ";":
             if words[:1] == ["copy"] and words[-2:] == ["from", "stdin"]:
                 return _rows(text, token.end)
             words = []
-        elif token.kind is Kind.WORD:
+        elif token.kind is TokenKind.WORD:
             word = text[token.start : token.end].lower()
             # Options may follow: COPY t FROM stdin WITH (…).
             if words[-2:] != ["from", "stdin"]:
