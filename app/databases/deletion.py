@@ -13,8 +13,7 @@ from app.contracts.control import Grace
 from app.contracts.databases import LOOK_AGAIN, DeleteDatabase, DeleteDatabaseInput
 from app.contracts.queues import delete_workflow_id
 from app.databases import records
-from app.databases.lifecycle import NotWanted, expect
-from app.databases.records import DatabaseRecord
+from app.databases.records import DatabaseRecord, NotWanted, expect
 from app.dispatch.starts import INTERACTIVE, NORMAL, WorkflowStart, request_start
 from app.store.session import fetch, transaction
 

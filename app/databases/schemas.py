@@ -6,8 +6,8 @@ from uuid import UUID
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from app.contracts.base import DatabaseStatus, Engine
+from app.core.clock import Moment
 from app.plans.plans import Limits, Quotas
-from app.web.envelope import Moment
 
 Value = TypeVar("Value")
 

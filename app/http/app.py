@@ -18,7 +18,6 @@ from app.core.secrets import SecretBox
 from app.core.settings import Settings
 from app.core.temporal import connect_as_set
 from app.databases.records import DatabaseRecord
-from app.databases.routes import DatabaseController
 from app.dispatch.starter import Starter
 from app.egress.sender import Sender
 from app.events.outbox import Notices
@@ -39,6 +38,7 @@ from app.me.routes import get_me
 from app.metrics.page import MetricsPage
 from app.pool.nudge import Nudger
 from app.pool.ready import ReadyMembers
+from app.provisioning.routes import DatabaseController
 from app.queries.routes import execute_query
 from app.queries.service import Questions
 from app.store.migrate import migrate

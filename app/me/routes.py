@@ -7,7 +7,8 @@ from litestar import Request, get
 from msgspec import Struct
 
 from app.auth.principal import Principal
-from app.web.envelope import Item, Moment
+from app.core.clock import Moment
+from app.web.envelope import Item
 from app.web.operation import operation
 
 

@@ -12,7 +12,7 @@ import structlog
 
 from app.contracts.quotas import RegionMeasured
 from app.databases import access, own_logins, records
-from app.databases.lifecycle import tell
+from app.databases.events import append_event
 from app.engines.base import EngineAdapter, EngineError, HostUnavailable, SessionLimits, SessionsEnded
 from app.events.types import EventType
 from app.hosts.adapters import Adapters
@@ -184,7 +184,7 @@ async def _act(one: _Measured) -> Counter[str]:
             return Counter()
         verdict = judge(_as_seen(standing, settled=one.settled))
         if verdict.warn:
-            await tell(EventType.DATABASE_QUOTA_WARNING, one.uuid)
+            await append_event(EventType.DATABASE_QUOTA_WARNING, one.uuid)
         if verdict.freeze:
             await access.freeze(record)
         if verdict.thaw:

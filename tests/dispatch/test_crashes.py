@@ -8,9 +8,9 @@ import httpx
 
 from app.contracts.queues import provision_workflow_id
 from app.core.ids import new_uuid
-from app.databases import creation
 from app.databases.schemas import CreateDatabase
 from app.local.ports import LOOPBACK, free_port
+from app.provisioning import creation
 from app.store.session import fetch, transaction
 from tests.support.answers import body_of, data_of
 from tests.support.client import Caller

@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from app.core.errors import AppError, DatabaseDestroyed
-from app.databases.undeletion import undelete
+from app.provisioning.undeletion import undelete
 from app.store.session import fetch
 from tests.e2e.chaos import ENGINES
 from tests.quotas.conftest import Operator

@@ -6,12 +6,12 @@ from app.contracts.base import DatabaseStatus
 from app.core.errors import CapacityExhausted, DatabaseDestroyed, DatabaseNotDeleted, NotFound
 from app.databases import access, records
 from app.databases.deletion import wake_deletion
-from app.databases.lifecycle import tell
+from app.databases.events import append_event
 from app.databases.records import DatabaseRecord
-from app.databases.room import room_on_host
 from app.databases.teams import count_owned, get_team
 from app.events.types import EventType
 from app.plans.plans import check_plan
+from app.provisioning.room import room_on_host
 from app.store.session import transaction
 
 
@@ -43,7 +43,7 @@ async def undelete(database: UUID) -> DatabaseRecord:
         if not await access.bring_back(record):
             raise DatabaseDestroyed()
         await wake_deletion(record)
-        await tell(EventType.DATABASE_UNDELETED, database)
+        await append_event(EventType.DATABASE_UNDELETED, database)
         changed = await records.find(database)
         assert changed is not None, "it was changed a moment ago"
         return changed

@@ -16,7 +16,6 @@ from app.core.ids import engine_name, engine_password, new_uuid
 from app.core.secrets import SecretBox
 from app.databases import records
 from app.databases.kept import check_held
-from app.databases.lifecycle import placement_of
 from app.databases.limits import request_limits
 from app.databases.records import DatabaseRecord
 from app.databases.schemas import CreateDatabase
@@ -115,7 +114,7 @@ async def _provision(record: DatabaseRecord, team: Team) -> Accepted:
             engine=record.engine,
             region=record.region,
             team_id=team.id,
-            placement=placement_of(record),
+            placement=record.placement,
         ),
         priority=INTERACTIVE,
     )

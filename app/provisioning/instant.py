@@ -10,8 +10,6 @@ from msgspec import UNSET
 from app.auth.principal import Principal
 from app.core.ids import new_uuid
 from app.core.secrets import SecretBox
-from app.databases.created import created
-from app.databases.creation import wish_of
 from app.databases.records import DatabaseRecord
 from app.databases.schemas import CreateDatabase
 from app.databases.teams import Team, asked_team
@@ -20,6 +18,8 @@ from app.events.outbox import Notices, payload_of
 from app.events.types import EventType
 from app.pool.claim import Wish, note_claim
 from app.pool.ready import Found, ReadyMembers
+from app.provisioning.created import created
+from app.provisioning.creation import wish_of
 from app.store.session import fetch
 from app.web.idempotency import Answer, Keeping, Kept
 

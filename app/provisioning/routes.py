@@ -22,8 +22,6 @@ from app.core.errors import (
     RevocationPending,
     TooManyUnderWay,
 )
-from app.databases import creation, service
-from app.databases.created import CreatedDatabase, add_application, created
 from app.databases.examples import (
     EXAMPLE_ACTIVE,
     EXAMPLE_DATABASE,
@@ -31,7 +29,6 @@ from app.databases.examples import (
     EXAMPLE_PROGRESS,
     EXAMPLE_PROVISIONING,
 )
-from app.databases.instant import create_at_once
 from app.databases.records import DatabaseRecord
 from app.databases.schemas import (
     ChangeQuotas,
@@ -42,6 +39,9 @@ from app.databases.schemas import (
 )
 from app.databases.views import full_view, masked_view
 from app.dispatch.starts import Accepted
+from app.provisioning import creation, service
+from app.provisioning.created import CreatedDatabase, add_application, created
+from app.provisioning.instant import create_at_once
 from app.web.envelope import Change, Item, Page
 from app.web.idempotency import Answer, Keeping, Kept
 from app.web.operation import operation

@@ -14,10 +14,9 @@ from app.contracts.queues import remnant_workflow_id
 from app.core.clock import utc_now
 from app.core.ids import engine_name, new_uuid
 from app.databases import records
-from app.databases.records import DatabaseRecord
-from app.databases.views import masked_view
+from app.databases.events import append_event, append_event_for
+from app.databases.records import DatabaseRecord, expect
 from app.dispatch.starts import NORMAL, request_start
-from app.events import outbox
 from app.events.types import EventType
 from app.hosts.loads import mark_sick, mark_well, place
 from app.metrics.counters import PROVISIONING_MOVES, PROVISIONING_SECONDS
@@ -28,10 +27,6 @@ NO_GRACE = timedelta(0)
 """Of a database that never became active: it holds nothing worth keeping."""
 
 
-class NotWanted(Exception):
-    """The row says that this work is no longer to be done."""
-
-
 async def begin_remote(database: UUID) -> DatabaseRecord:
     """Notes that from now on something may lie on the host. Raises `NotWanted` unless it is provisioning.
 
@@ -39,15 +34,6 @@ async def begin_remote(database: UUID) -> DatabaseRecord:
     """
     record = await records.change_provisioning(database, "remote_since = coalesce(remote_since, now())")
     return record or expect(await records.find(database), DatabaseStatus.ACTIVE)
-
-
-def expect(record: DatabaseRecord | None, *statuses: DatabaseStatus) -> DatabaseRecord:
-    """The record, if it has one of these statuses. Raises `NotWanted`."""
-    if record is None:
-        raise NotWanted("there is no such database")
-    if record.status not in statuses:
-        raise NotWanted(f"the database is {record.status.value}")
-    return record
 
 
 async def activate(database: UUID) -> None:
@@ -60,7 +46,7 @@ async def activate(database: UUID) -> None:
             expect(await records.find(database), DatabaseStatus.ACTIVE)
             return
         await mark_well(record.host_id)
-        await _tell_of(EventType.DATABASE_PROVISIONED, record)
+        await append_event_for(EventType.DATABASE_PROVISIONED, record)
         await start_next(record.id, relayed=True)
         await announce(database)
     _observe(record, "active")
@@ -80,7 +66,7 @@ async def note_deleted(record: DatabaseRecord, *, grace: timedelta, cancelled_jo
         cancelled_jobs,
     )
     await end_waiting(record.uuid, "The database was deleted before its turn came. Nothing was changed.")
-    await tell(EventType.DATABASE_DELETED, record.uuid)
+    await append_event(EventType.DATABASE_DELETED, record.uuid)
     await announce(record.uuid)
     if record.status is DatabaseStatus.PROVISIONING:
         _observe(record, "cancelled")
@@ -138,10 +124,6 @@ async def record_limits_applied(database: UUID, revision: int) -> None:
         await announce(database)
 
 
-def placement_of(record: DatabaseRecord) -> Placement:
-    return Placement(host_id=record.host_id, address=f"{record.host}:{record.port}", name=record.engine_name)
-
-
 async def replace_host(failure: HostFailure) -> Placement:
     """Moves a provisioning database off a host that failed, or to another name where its name is a stranger's.
 
@@ -150,8 +132,8 @@ async def replace_host(failure: HostFailure) -> Placement:
     """
     async with transaction():
         old = expect(await records.find_for_update(failure.database), DatabaseStatus.PROVISIONING)
-        if placement_of(old) != failure.placement:
-            return placement_of(old)
+        if old.placement != failure.placement:
+            return old.placement
         if failure.name_taken:
             await _move(old, old.host_id, engine_name())
             PROVISIONING_MOVES.labels(old.engine.value, old.region, "name_taken").inc()
@@ -161,7 +143,7 @@ async def replace_host(failure: HostFailure) -> Placement:
             if other is not None and not other.sick:
                 await _move(old, other.id, old.engine_name)
                 PROVISIONING_MOVES.labels(old.engine.value, old.region, "host_failed").inc()
-        return placement_of(expect(await records.find(failure.database), DatabaseStatus.PROVISIONING))
+        return expect(await records.find(failure.database), DatabaseStatus.PROVISIONING).placement
 
 
 async def _move(record: DatabaseRecord, host_id: int, name: str) -> None:
@@ -194,16 +176,3 @@ def _observe(record: DatabaseRecord, outcome: str) -> None:
         return  # it was made while nobody waited, behind all others
     took = utc_now() - record.created_at
     PROVISIONING_SECONDS.labels(record.engine.value, record.region, outcome).observe(max(0, took.total_seconds()))
-
-
-async def tell(kind: EventType, database: UUID) -> None:
-    """Writes an event of this kind with the database as it is now, in the transaction of the change."""
-    record = await records.find(database)
-    assert record is not None, "the row was locked a moment ago"
-    await _tell_of(kind, record)
-
-
-async def _tell_of(kind: EventType, record: DatabaseRecord) -> None:
-    if record.team_id is None:
-        return  # the warm pool's: there is nobody to tell
-    await outbox.append(kind, team_id=record.team_id, database_id=record.id, data=masked_view(record))
