@@ -15,8 +15,8 @@ from app.core.ids import marker
 from app.core.secrets import SecretBox
 from app.databases import access, records
 from app.databases.deletion import begin_destruction
-from app.databases.kept import end_oldest
 from app.databases.records import DatabaseRecord, NotWanted, expect
+from app.databases.retention import end_oldest
 from app.databases.teams import get_team
 from app.databases.tenants import tenant_of
 from app.dispatch.provisionings import UnderWay

@@ -18,7 +18,7 @@ from app.core.errors import InvalidField, NotFound, SystemBlueprint, TeamLimitRe
 from app.core.ids import new_uuid
 from app.dispatch.starts import Accepted
 from app.hosts.service import offered_extensions
-from app.plans.bounds import Bound, check_bound
+from app.quotas.bounds import Bound, check_bound
 from app.store.session import fetch
 
 BLUEPRINTS = Bound(

@@ -19,9 +19,8 @@ from app.databases.records import DatabaseRecord
 from app.databases.schemas import RenameDatabase
 from app.inventory import databases as inventory
 from app.inventory.databases import Counted, DatabaseDetails, Filters, Grouping, Sort
-from app.provisioning import service
+from app.provisioning import operator, service
 from app.provisioning.undeletion import undelete
-from app.quotas import operator
 from app.store.notify import RowWatch
 from app.store.session import transaction
 

@@ -7,7 +7,7 @@ import msgspec
 
 from app.contracts.base import DatabaseStatus, Engine, PauseReason
 from app.contracts.databases import Placement
-from app.plans.plans import Quotas
+from app.quotas.plans import Quotas
 from app.store.sealed import SealedColumn
 from app.store.session import fetch, fetch_all, fetch_one
 

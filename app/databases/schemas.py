@@ -7,7 +7,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from app.contracts.base import DatabaseStatus, Engine
 from app.core.clock import Moment
-from app.plans.plans import Limits, Quotas
+from app.quotas.plans import Limits, Quotas
 
 Value = TypeVar("Value")
 

@@ -17,8 +17,8 @@ from app.dispatch.provisionings import request_provisioning
 from app.dispatch.starts import UPKEEP, request_start
 from app.engines.placement import HostLoad
 from app.hosts.adapters import password_place
-from app.plans.plans import Quotas, limits_in_force
 from app.pool.decision import Member
+from app.quotas.plans import Quotas, limits_in_force
 from app.store.session import fetch, fetch_all, transaction
 
 MEMBER_PLAN = "free"

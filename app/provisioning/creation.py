@@ -15,9 +15,9 @@ from app.core.errors import CapacityExhausted, InvalidField
 from app.core.ids import engine_name, engine_password, new_uuid
 from app.core.secrets import SecretBox
 from app.databases import records
-from app.databases.kept import check_held
 from app.databases.limits import request_limits
 from app.databases.records import DatabaseRecord
+from app.databases.retention import check_held
 from app.databases.schemas import CreateDatabase
 from app.databases.teams import Team, team_for_create
 from app.databases.views import masked_view
@@ -27,10 +27,10 @@ from app.engines.placement import HostLoad
 from app.events import outbox
 from app.events.types import EventType
 from app.hosts.adapters import password_place
-from app.plans.bounds import check_bound
-from app.plans.plans import check_quotas, limits_in_force
 from app.pool.claim import Wish, claim, note_claim
 from app.pool.eviction import place_with_room_made
+from app.quotas.bounds import check_bound
+from app.quotas.plans import check_quotas, limits_in_force
 from app.store.session import fetch
 
 

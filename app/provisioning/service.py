@@ -9,15 +9,15 @@ from app.contracts.base import DatabaseStatus
 from app.core.errors import InvalidField, NotFound
 from app.databases import records
 from app.databases.deletion import request_deletion
-from app.databases.kept import end_oldest
 from app.databases.limits import request_limits
 from app.databases.records import DatabaseRecord
+from app.databases.retention import end_oldest
 from app.databases.schemas import ChangeQuotas
 from app.databases.teams import get_team
 from app.dispatch.starts import Accepted
-from app.plans.plans import Quotas, check_quotas, limits_in_force
 from app.provisioning.lifecycle import NO_GRACE, note_deleted
 from app.provisioning.room import room_on_host
+from app.quotas.plans import Quotas, check_quotas, limits_in_force
 from app.store.session import fetch
 
 

@@ -10,8 +10,8 @@ from app.databases.events import append_event
 from app.databases.records import DatabaseRecord
 from app.databases.teams import count_owned, get_team
 from app.events.types import EventType
-from app.plans.plans import check_plan
 from app.provisioning.room import room_on_host
+from app.quotas.plans import check_plan
 from app.store.session import transaction
 
 

@@ -9,9 +9,10 @@ import msgspec
 
 from app.contracts.base import DatabaseStatus
 from app.core.secrets import SecretBox
-from app.databases import credentials, own_logins
+from app.databases import credentials
 from app.engines.base import CredentialsRefused, EngineAdapter, EngineError, Tenant, TenantFull
 from app.hosts.adapters import password_place
+from app.quotas import own_logins
 from app.reconcile.look import Host, Recorded
 from app.reconcile.report import Violation
 from app.store.session import fetch

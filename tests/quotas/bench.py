@@ -17,7 +17,7 @@ from app.dispatch.provisionings import UnderWay
 from app.hosts.adapters import Adapters
 from app.hosts.service import NewHost, add_host
 from app.hosts.turns import HostTurns
-from app.quotas import enforcement
+from app.provisioning import enforcement
 from app.store.session import fetch
 from tests.servers import RunningServer
 from tests.support.in_process import LoneApi, lone_api

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from app.plans.tiers import TIER_LIMITS
+from app.quotas.tiers import TIER_LIMITS
 from tests.e2e.chaos import ENGINES
 from tests.quotas.conftest import Operator
 from tests.quotas.tenant_session import session_of

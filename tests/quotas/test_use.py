@@ -12,7 +12,7 @@ from app.contracts.base import DatabaseStatus
 from app.core.ids import engine_password, marker
 from app.engines.base import Tenant
 from app.engines.querying import QueryLimits
-from app.quotas import enforcement
+from app.provisioning import enforcement
 from app.reconcile.logins import try_logins
 from app.reconcile.look import Recorded
 from tests.quotas.bench import Bench, bench

@@ -18,8 +18,8 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 
 from app.core.settings import InvalidSettings
-from app.plans.plans import PLANS, Limits, Plan
-from app.plans.tiers import TIER_LIMITS, TierLimits
+from app.quotas.plans import PLANS, Limits, Plan
+from app.quotas.tiers import TIER_LIMITS, TierLimits
 
 Value = TypeVar("Value")
 _TIERS = "tiers"

@@ -5,7 +5,7 @@ from uuid import UUID
 from app.contracts.base import DatabaseStatus
 from app.databases import records
 from app.databases.limits import request_limits
-from app.plans.plans import PLANS, limits_in_force
+from app.quotas.plans import PLANS, limits_in_force
 from app.store.session import fetch, transaction
 
 _MOST = 200

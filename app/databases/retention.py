@@ -8,7 +8,7 @@ from app.core.errors import DeletionsPending
 from app.databases import records
 from app.databases.deletion import wake_deletion
 from app.databases.teams import Team, get_team
-from app.plans.tiers import TIER_LIMITS
+from app.quotas.tiers import TIER_LIMITS
 from app.store.session import fetch_all
 
 _GIB = 2**30

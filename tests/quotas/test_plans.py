@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.errors import PlanLimitExceeded
-from app.plans.plans import PLANS, Quotas, check_plan, check_quotas, limits_in_force
+from app.quotas.plans import PLANS, Quotas, check_plan, check_quotas, limits_in_force
 
 STORAGE = st.none() | st.floats(min_value=0.01, max_value=1e6)
 CONNECTIONS = st.none() | st.integers(min_value=1, max_value=100_000)

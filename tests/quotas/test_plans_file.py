@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from app.core.settings import InvalidSettings
-from app.plans.file import read_plans, use_plans
-from app.plans.plans import PLANS, Quotas, limits_in_force
-from app.plans.tiers import TIER_LIMITS
+from app.quotas.file import read_plans, use_plans
+from app.quotas.plans import PLANS, Quotas, limits_in_force
+from app.quotas.tiers import TIER_LIMITS
 from tests.support.service import RunningService
 
 WHOLE = "storage_gb = 1.5\nconnections = 7\nwarning_pct = 60\n"

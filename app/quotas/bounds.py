@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from app.core.errors import TeamLimitReached, TooManyUnderWay
-from app.plans.tiers import TIER_LIMITS, TierLimits
+from app.quotas.tiers import TIER_LIMITS, TierLimits
 from app.store.session import fetch
 
 
