@@ -20,10 +20,10 @@ from app.databases.lifecycle import NotWanted, activate, begin_remote, expect, r
 from app.databases.records import DatabaseRecord
 from app.databases.teams import get_team
 from app.databases.tenants import tenant_of
-from app.dispatch.provisionings import UnderWay
 from app.engines.base import EngineAdapter, EngineError, EngineLimits, NameTaken, Tenant
 from app.hosts.adapters import Adapters
 from app.hosts.turns import HostTurns
+from app.outbox.provisionings import UnderWay
 from app.quotas.usage import record_kept
 from app.store.locks import database_lock
 from app.store.session import transaction

@@ -19,11 +19,11 @@ from app.databases import service
 from app.databases.records import DatabaseRecord
 from app.databases.schemas import RenameDatabase
 from app.databases.undeletion import undelete
-from app.inventory import databases as inventory
-from app.inventory.databases import Counted, DatabaseDetails, Filters, Grouping, Sort
 from app.quotas import operator
 from app.store.notify import RowWatch
 from app.store.session import transaction
+from app.upkeep.inventory import databases as inventory
+from app.upkeep.inventory.databases import Counted, DatabaseDetails, Filters, Grouping, Sort
 
 _APPLIED_SECONDS = 60.0
 """How long a command waits for the engine."""

@@ -22,12 +22,12 @@ from app.databases.records import DatabaseRecord
 from app.databases.schemas import CreateDatabase
 from app.databases.teams import Team, team_for_create
 from app.databases.views import masked_view
-from app.dispatch.provisionings import request_provisioning
-from app.dispatch.starts import INTERACTIVE, Accepted
 from app.engines.placement import HostLoad
-from app.events import outbox
-from app.events.types import EventType
 from app.hosts.adapters import password_place
+from app.outbox import events
+from app.outbox.event_types import EventType
+from app.outbox.provisionings import request_provisioning
+from app.outbox.workflow_starts import INTERACTIVE, Accepted
 from app.plans.bounds import check_bound
 from app.plans.plans import check_quotas, limits_in_force
 from app.pool.claim import Wish, claim, note_claim
@@ -96,7 +96,7 @@ async def _add_application(box: SecretBox, principal: Principal, accepted: Accep
 
 async def _hand_over(record: DatabaseRecord, team: Team) -> Accepted:
     """It is active already, so that is all there is to tell. Only other limits than it was made with are waited for."""
-    await outbox.append(
+    await events.append(
         EventType.DATABASE_PROVISIONED, team_id=team.id, database_id=record.id, data=masked_view(record)
     )
     limited = record.limits_applied >= record.limits_revision
@@ -106,7 +106,7 @@ async def _hand_over(record: DatabaseRecord, team: Team) -> Accepted:
 
 async def _provision(record: DatabaseRecord, team: Team) -> Accepted:
     """It is to be made."""
-    await outbox.append(
+    await events.append(
         EventType.DATABASE_PROVISIONING_STARTED, team_id=team.id, database_id=record.id, data=masked_view(record)
     )
     await request_provisioning(

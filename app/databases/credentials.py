@@ -11,7 +11,7 @@ from app.databases import own_logins, records
 from app.databases.lifecycle import tell
 from app.databases.tenants import tenant_of
 from app.engines.base import CredentialsRefused, EngineAdapter, Tenant, TenantFull
-from app.events.types import EventType
+from app.outbox.event_types import EventType
 from app.store.locks import database_lock
 from app.store.session import fetch, transaction
 

@@ -13,14 +13,14 @@ from app.contracts.databases import Placement, RemoveRemnant, RemoveRemnantInput
 from app.contracts.queues import remnant_workflow_id
 from app.core.clock import utc_now
 from app.core.ids import engine_name, new_uuid
+from app.core.metrics.counters import PROVISIONING_MOVES, PROVISIONING_SECONDS
 from app.databases import records
 from app.databases.records import DatabaseRecord
 from app.databases.views import masked_view
-from app.dispatch.starts import NORMAL, request_start
-from app.events import outbox
-from app.events.types import EventType
 from app.hosts.loads import mark_sick, mark_well, place
-from app.metrics.counters import PROVISIONING_MOVES, PROVISIONING_SECONDS
+from app.outbox import events
+from app.outbox.event_types import EventType
+from app.outbox.workflow_starts import NORMAL, request_start
 from app.store.notify import announce
 from app.store.session import fetch, transaction
 
@@ -206,4 +206,4 @@ async def tell(kind: EventType, database: UUID) -> None:
 async def _tell_of(kind: EventType, record: DatabaseRecord) -> None:
     if record.team_id is None:
         return  # the warm pool's: there is nobody to tell
-    await outbox.append(kind, team_id=record.team_id, database_id=record.id, data=masked_view(record))
+    await events.append(kind, team_id=record.team_id, database_id=record.id, data=masked_view(record))

@@ -41,7 +41,7 @@ from app.databases.schemas import (
     RenameDatabase,
 )
 from app.databases.views import full_view, masked_view
-from app.dispatch.starts import Accepted
+from app.outbox.workflow_starts import Accepted
 from app.web.envelope import Change, Item, Page
 from app.web.idempotency import Answer, Keeping, Kept
 from app.web.operation import operation

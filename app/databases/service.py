@@ -16,7 +16,7 @@ from app.databases.records import DatabaseRecord
 from app.databases.room import room_on_host
 from app.databases.schemas import ChangeQuotas
 from app.databases.teams import get_team
-from app.dispatch.starts import Accepted
+from app.outbox.workflow_starts import Accepted
 from app.plans.plans import Quotas, check_quotas, limits_in_force
 from app.store.session import fetch
 

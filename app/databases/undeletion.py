@@ -10,7 +10,7 @@ from app.databases.lifecycle import tell
 from app.databases.records import DatabaseRecord
 from app.databases.room import room_on_host
 from app.databases.teams import count_owned, get_team
-from app.events.types import EventType
+from app.outbox.event_types import EventType
 from app.plans.plans import check_plan
 from app.store.session import transaction
 

@@ -13,7 +13,7 @@ from app.core.secrets import SecretBox
 from app.databases.instant import create_at_once
 from app.databases.records import DatabaseRecord
 from app.databases.schemas import CreateDatabase
-from app.events.outbox import Notices
+from app.outbox.events import Notices
 from app.pool.ready import ReadyMembers
 from app.web.envelope import encode
 from app.web.idempotency import Answer, Kept
