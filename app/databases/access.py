@@ -14,8 +14,8 @@ from app.core.errors import DatabaseNotActive
 from app.databases import records
 from app.databases.events import append_event
 from app.databases.records import DatabaseRecord, expect
-from app.dispatch.starts import INTERACTIVE, WorkflowStart, request_start
-from app.events.types import EventType
+from app.outbox.event_types import EventType
+from app.outbox.workflow_starts import INTERACTIVE, WorkflowStart, request_start
 from app.store.notify import announce
 from app.store.session import fetch, transaction
 

@@ -11,7 +11,7 @@ from app.databases import records
 from app.databases.events import append_event
 from app.databases.tenants import tenant_of
 from app.engines.base import CredentialsRefused, EngineAdapter, Tenant, TenantFull
-from app.events.types import EventType
+from app.outbox.event_types import EventType
 from app.quotas import own_logins
 from app.store.locks import database_lock
 from app.store.session import fetch, transaction

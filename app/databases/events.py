@@ -5,8 +5,8 @@ from uuid import UUID
 from app.databases import records
 from app.databases.records import DatabaseRecord
 from app.databases.views import masked_view
-from app.events import outbox
-from app.events.types import EventType
+from app.outbox import events
+from app.outbox.event_types import EventType
 
 
 async def append_event(kind: EventType, database: UUID) -> None:
@@ -20,4 +20,4 @@ async def append_event_for(kind: EventType, record: DatabaseRecord) -> None:
     """The same with the row as the caller has just read it. A member of the warm pool has no team that could get
     events: nothing is written for it."""
     if record.team_id is not None:
-        await outbox.append(kind, team_id=record.team_id, database_id=record.id, data=masked_view(record))
+        await events.append(kind, team_id=record.team_id, database_id=record.id, data=masked_view(record))

@@ -21,12 +21,12 @@ from app.databases.retention import check_held
 from app.databases.schemas import CreateDatabase
 from app.databases.teams import Team, team_for_create
 from app.databases.views import masked_view
-from app.dispatch.provisionings import request_provisioning
-from app.dispatch.starts import INTERACTIVE, Accepted
 from app.engines.placement import HostLoad
-from app.events import outbox
-from app.events.types import EventType
 from app.hosts.adapters import password_place
+from app.outbox import events
+from app.outbox.event_types import EventType
+from app.outbox.provisionings import request_provisioning
+from app.outbox.workflow_starts import INTERACTIVE, Accepted
 from app.pool.claim import Wish, claim, note_claim
 from app.pool.eviction import place_with_room_made
 from app.quotas.bounds import check_bound
@@ -95,7 +95,7 @@ async def _add_application(box: SecretBox, principal: Principal, accepted: Accep
 
 async def _hand_over(record: DatabaseRecord, team: Team) -> Accepted:
     """It is active already, so that is all there is to tell. Only other limits than it was made with are waited for."""
-    await outbox.append(
+    await events.append(
         EventType.DATABASE_PROVISIONED, team_id=team.id, database_id=record.id, data=masked_view(record)
     )
     limited = record.limits_applied >= record.limits_revision
@@ -105,7 +105,7 @@ async def _hand_over(record: DatabaseRecord, team: Team) -> Accepted:
 
 async def _provision(record: DatabaseRecord, team: Team) -> Accepted:
     """It is to be made."""
-    await outbox.append(
+    await events.append(
         EventType.DATABASE_PROVISIONING_STARTED, team_id=team.id, database_id=record.id, data=masked_view(record)
     )
     await request_provisioning(

@@ -11,13 +11,13 @@ import msgspec
 import structlog
 
 from app.contracts.quotas import RegionMeasured
+from app.core.metrics import counters
 from app.databases import access, records
 from app.databases.events import append_event
 from app.engines.base import EngineAdapter, EngineError, HostUnavailable, SessionLimits, SessionsEnded
-from app.events.types import EventType
 from app.hosts.adapters import Adapters
 from app.hosts.loads import mark_sick
-from app.metrics import counters
+from app.outbox.event_types import EventType
 from app.quotas import own_logins, usage
 from app.quotas.decision import Standing, Verdict, judge
 from app.quotas.measuring import measure_storage

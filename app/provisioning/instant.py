@@ -14,8 +14,8 @@ from app.databases.records import DatabaseRecord
 from app.databases.schemas import CreateDatabase
 from app.databases.teams import Team, asked_team
 from app.databases.views import masked_view
-from app.events.outbox import Notices, payload_of
-from app.events.types import EventType
+from app.outbox.event_types import EventType
+from app.outbox.events import Notices, payload_of
 from app.pool.claim import Wish, note_claim
 from app.pool.ready import Found, ReadyMembers
 from app.provisioning.created import created

@@ -13,13 +13,13 @@ from app.contracts.databases import Placement, RemoveRemnant, RemoveRemnantInput
 from app.contracts.queues import remnant_workflow_id
 from app.core.clock import utc_now
 from app.core.ids import engine_name, new_uuid
+from app.core.metrics.counters import PROVISIONING_MOVES, PROVISIONING_SECONDS
 from app.databases import records
 from app.databases.events import append_event, append_event_for
 from app.databases.records import DatabaseRecord, expect
-from app.dispatch.starts import NORMAL, request_start
-from app.events.types import EventType
 from app.hosts.loads import mark_sick, mark_well, place
-from app.metrics.counters import PROVISIONING_MOVES, PROVISIONING_SECONDS
+from app.outbox.event_types import EventType
+from app.outbox.workflow_starts import NORMAL, request_start
 from app.store.notify import announce
 from app.store.session import fetch, transaction
 

@@ -38,7 +38,7 @@ from app.databases.schemas import (
     RenameDatabase,
 )
 from app.databases.views import full_view, masked_view
-from app.dispatch.starts import Accepted
+from app.outbox.workflow_starts import Accepted
 from app.provisioning import creation, service
 from app.provisioning.created import CreatedDatabase, add_application, created
 from app.provisioning.instant import create_at_once

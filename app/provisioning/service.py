@@ -14,7 +14,7 @@ from app.databases.records import DatabaseRecord
 from app.databases.retention import end_oldest
 from app.databases.schemas import ChangeQuotas
 from app.databases.teams import get_team
-from app.dispatch.starts import Accepted
+from app.outbox.workflow_starts import Accepted
 from app.provisioning.lifecycle import NO_GRACE, note_deleted
 from app.provisioning.room import room_on_host
 from app.quotas.plans import Quotas, check_quotas, limits_in_force

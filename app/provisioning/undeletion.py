@@ -9,7 +9,7 @@ from app.databases.deletion import wake_deletion
 from app.databases.events import append_event
 from app.databases.records import DatabaseRecord
 from app.databases.teams import count_owned, get_team
-from app.events.types import EventType
+from app.outbox.event_types import EventType
 from app.provisioning.room import room_on_host
 from app.quotas.plans import check_plan
 from app.store.session import transaction

@@ -9,7 +9,7 @@ from app.contracts.webhooks import DeliveryStatus
 from app.core.clock import Moment
 from app.core.context import current_request_id
 from app.egress.targets import MAX_LENGTH
-from app.events.types import EventType
+from app.outbox.event_types import EventType
 from app.webhooks.records import AttemptRecord, DeliveryRecord, EndpointRecord
 
 URL = Annotated[

@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 import asyncpg
 
 from app.core.clock import utc_now
-from app.events.outbox import CHANNEL
+from app.outbox.events import CHANNEL
 from app.store.session import fetch
 from tests.limits.round_trips import Counter, counting
 from tests.pool.process import process

@@ -13,8 +13,8 @@ from app.core.ids import engine_password, marker
 from app.engines.base import Tenant
 from app.engines.querying import QueryLimits
 from app.provisioning import enforcement
-from app.reconcile.logins import try_logins
-from app.reconcile.look import Recorded
+from app.upkeep.reconcile.logins import try_logins
+from app.upkeep.reconcile.look import Recorded
 from tests.quotas.bench import Bench, bench
 from tests.quotas.tenant_session import session_of
 from tests.servers import RunningServer

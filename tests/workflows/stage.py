@@ -14,7 +14,7 @@ from temporalio.worker import Worker
 
 from app.contracts.databases import ProvisionDatabase
 from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, engine_queue
-from app.dispatch.starts import TASK_TIMEOUT
+from app.outbox.workflow_starts import TASK_TIMEOUT
 from tests.support.waiting import until
 from tests.workflows.fakes import Script, control_fakes, engine_fakes
 from tests.workflows.scenario import Scenario
