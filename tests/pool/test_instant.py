@@ -63,7 +63,7 @@ async def test_the_outbox_is_told_soon_afterwards(pool: LonePool) -> None:
     try:
         await listener.add_listener(CHANNEL, lambda *_: told.set())
         data_of(await caller.create(), 201)
-        await asyncio.wait_for(told.wait(), 20)
+        await asyncio.wait_for(told.wait(), 60)
     finally:
         await listener.close()
 

@@ -114,7 +114,7 @@ async def test_applications_under_way(service: RunningService, tmp_path: Path) -
         async def room() -> bool:
             return (await pair.callers[0].post(paths[0], body)).is_success
 
-        await until(room, timeout=60)
+        await until(room)
 
 
 async def test_questions_at_once(service: RunningService, tmp_path: Path) -> None:

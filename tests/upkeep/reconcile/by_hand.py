@@ -225,7 +225,7 @@ def _scheduled(schedule: ScheduleId) -> Callable[[Place], Awaitable[Begun]]:
                 status = (await place.client.get_workflow_handle(run.workflow_id).describe()).status
                 return None if status is WorkflowExecutionStatus.RUNNING else status
 
-            return await until(ended, timeout=60) is WorkflowExecutionStatus.COMPLETED
+            return await until(ended) is WorkflowExecutionStatus.COMPLETED
 
         return Begun(settled, _nothing)
 

@@ -147,7 +147,7 @@ async def test_nothing_stays_half_done_and_unsaid(place: Place, name: str) -> No
         for operation in OPERATIONS:
             async with place.gates.holding(case.workflow, step) as gate:
                 begun = await case.begin(place)
-                await asyncio.wait_for(gate.reached.wait(), 30)
+                await asyncio.wait_for(gate.reached.wait(), 60)
                 handle = place.client.get_workflow_handle(gate.workflow_id)
                 await _operate(handle, operation)
                 # Or the step would finish what nothing asks for any more.
@@ -159,7 +159,7 @@ async def test_a_deletion_in_its_grace_period(place: Place) -> None:
     for operation in OPERATIONS:
         async with place.gates.holding("DeleteDatabase", "look_at_grace") as gate:
             begun = await CASES["DeleteDatabase"].begin(place)
-            await asyncio.wait_for(gate.reached.wait(), 30)
+            await asyncio.wait_for(gate.reached.wait(), 60)
             database = gate.workflow_id.split("/")[1]
             await fetch("UPDATE databases SET destroy_at = now() + interval '1 hour' WHERE uuid::text = $1", database)
         handle = place.client.get_workflow_handle(gate.workflow_id)
@@ -177,8 +177,8 @@ async def _steps(place: Place, case: Case) -> list[str]:
         new = [one for one in await _runs(place, case) if one.run_id not in known]
         return new if all(one.status is not WorkflowExecutionStatus.RUNNING for one in new) else []
 
-    runs = await until(ended, timeout=60)
-    await until(begun.settled, timeout=60)
+    runs = await until(ended)
+    await until(begun.settled)
     return [step for step in place.gates.steps[runs[0].id] if step not in case.skipped]
 
 
@@ -227,7 +227,7 @@ async def _check(place: Place, handle: WorkflowHandle[Any, Any], begun: Begun, w
         return bool(await begun.settled())
 
     try:
-        await until(is_whole, timeout=60)
+        await until(is_whole)
     except AssertionError as fault:
         status = (await handle.describe()).status
         raise AssertionError(f"{what}, {handle.id} is {status.name if status else None}: {fault}") from None

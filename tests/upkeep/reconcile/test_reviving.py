@@ -64,7 +64,7 @@ async def test_a_provisioning_whose_workflow_was_terminated_goes_on(
     async def active() -> bool:
         return (await _row(uuid))["status"] == "active"
 
-    await until(active, timeout=60)
+    await until(active)
 
 
 async def test_deletions_and_changes_go_on(caller: Caller, client: Client) -> None:
@@ -92,7 +92,7 @@ async def test_deletions_and_changes_go_on(caller: Caller, client: Client) -> No
         applied = limited["limits_applied"] == limited["limits_revision"]
         return applied and deleted["destroyed_at"] is not None and resumed["status"] == "active"
 
-    await until(done, timeout=60)
+    await until(done)
 
 
 async def test_what_is_in_order_is_left_alone(caller: Caller, client: Client) -> None:

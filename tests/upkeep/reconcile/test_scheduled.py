@@ -30,7 +30,7 @@ async def test_a_scheduled_run_finds_and_tells(bench: Bench) -> None:
             await client.get_schedule_handle("reconcile").trigger()
             return await bench.findings(stray.name)
 
-        assert await until(found, timeout=60) == ["orphan_on_host"]
+        assert await until(found) == ["orphan_on_host"]
         async with httpx.AsyncClient() as http:
             page = await scrape(http, f"http://{LOOPBACK}:{bench.running.worker.port}/metrics")
         assert page.value("headwater_findings", rule="orphan_on_host") >= 1
