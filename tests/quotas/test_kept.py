@@ -27,7 +27,7 @@ async def created(caller: Caller, engine: str) -> dict[str, Any]:
         answer = await caller.create(wait=True, db_type=engine)
         return None if answer.status_code == 429 else data_of(answer, 201)
 
-    made: dict[str, Any] = await until(attempt)
+    made: dict[str, Any] | None = await until(attempt)
     assert made is not None
     return made
 
