@@ -12,7 +12,7 @@ from app.contracts.applications import ApplicationActivities, Applied
 from app.core.secrets import SecretBox
 from app.databases import credentials
 from app.databases import records as databases
-from app.databases.lifecycle import NotWanted
+from app.databases.records import NotWanted
 from app.databases.tenants import tenant_of
 from app.engines.base import CredentialsRefused, EngineError
 from app.hosts.adapters import Adapters

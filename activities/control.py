@@ -7,11 +7,12 @@ from temporalio import activity
 from activities.errors import as_failures
 from app.contracts.control import ControlActivities, Grace, HostFailure, LimitsApplied
 from app.contracts.databases import Placement
-from app.databases import deletion, lifecycle
+from app.databases import deletion
+from app.provisioning import lifecycle
 
 
 class ControlActivitiesOnStore(ControlActivities):
-    """Through `app.databases.lifecycle`, where the moves are made."""
+    """Through `app.provisioning.lifecycle`, where the moves are made."""
 
     @activity.defn(name="replace_host")
     async def replace_host(self, failure: HostFailure) -> Placement:

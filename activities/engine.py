@@ -15,15 +15,15 @@ from app.core.ids import marker
 from app.core.secrets import SecretBox
 from app.databases import access, records
 from app.databases.deletion import begin_destruction
-from app.databases.kept import end_oldest
-from app.databases.lifecycle import NotWanted, activate, begin_remote, expect, record_revoked
-from app.databases.records import DatabaseRecord
+from app.databases.records import DatabaseRecord, NotWanted, expect
+from app.databases.retention import end_oldest
 from app.databases.teams import get_team
 from app.databases.tenants import tenant_of
-from app.dispatch.provisionings import UnderWay
 from app.engines.base import EngineAdapter, EngineError, EngineLimits, NameTaken, Tenant
 from app.hosts.adapters import Adapters
 from app.hosts.turns import HostTurns
+from app.outbox.provisionings import UnderWay
+from app.provisioning.lifecycle import activate, begin_remote, record_revoked
 from app.quotas.usage import record_kept
 from app.store.locks import database_lock
 from app.store.session import transaction

@@ -14,8 +14,9 @@ from app.databases.tenants import tenant_of
 from app.engines.base import SessionLimits
 from app.hosts.adapters import Adapters
 from app.hosts.service import served_regions
-from app.quotas import enforcement, reclaiming
-from app.quotas.plan_changes import follow_plans
+from app.provisioning import enforcement
+from app.provisioning.plan_changes import follow_plans
+from app.quotas import reclaiming
 from app.store.locks import database_lock
 
 _GAP_INTERVALS, _GAP_SECONDS = 3.0, 10.0

@@ -8,11 +8,11 @@ from activities.errors import as_failures
 from app.contracts.reconcile import HostReconcileActivities, HostRef, ReconcileActivities, Reconciled
 from app.core.secrets import SecretBox
 from app.hosts.adapters import Adapters
-from app.reconcile import service
+from app.upkeep.reconcile import service
 
 
 class ReconcileActivitiesOnStore(ReconcileActivities):
-    """Through `app.reconcile`."""
+    """Through `app.upkeep.reconcile`."""
 
     @activity.defn(name="list_hosts")
     async def list_hosts(self) -> list[HostRef]:

@@ -4,12 +4,12 @@ from temporalio import activity
 
 from activities.errors import as_failures
 from app.contracts.upkeep import SweepActivities, Swept
-from app.sweep import service
-from app.sweep.rules import Retention
+from app.upkeep import sweep as service
+from app.upkeep.sweep import Retention
 
 
 class SweepActivitiesOnStore(SweepActivities):
-    """Through `app.sweep`."""
+    """Through `app.upkeep.sweep`."""
 
     def __init__(self, retention: Retention) -> None:
         self._retention = retention

@@ -13,7 +13,7 @@ from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE
 from app.core import logging
 from app.core.leaving import run_and_leave
 from app.core.settings import InvalidSettings, Settings
-from app.plans.file import use_plans
+from app.quotas.file import use_plans
 from workers.log_ids import ids_beside_messages
 from workers.runner import run
 

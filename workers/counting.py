@@ -8,7 +8,7 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
-from app.metrics.counters import ACTIVITY_SECONDS
+from app.core.metrics.counters import ACTIVITY_SECONDS
 
 
 class Counting(Interceptor):

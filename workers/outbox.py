@@ -7,8 +7,8 @@ import structlog
 from temporalio.client import Client
 
 from app.core.settings import Settings
-from app.dispatch.starts import hand_over, start_all
-from app.events.outbox import CHANNEL
+from app.outbox.events import CHANNEL
+from app.outbox.workflow_starts import hand_over, start_all
 from app.store.notify import listen
 from app.webhooks.dispatch import dispatch
 

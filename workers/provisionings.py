@@ -7,8 +7,8 @@ import structlog
 from temporalio.client import Client
 
 from app.core.settings import Settings
-from app.dispatch.provisionings import CHANNEL, UnderWay, take_up
-from app.dispatch.starts import hand_over, start_all
+from app.outbox.provisionings import CHANNEL, UnderWay, take_up
+from app.outbox.workflow_starts import hand_over, start_all
 from app.store.notify import listen
 
 _FALLBACK_SECONDS = 0.5

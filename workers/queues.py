@@ -17,10 +17,10 @@ from activities.webhooks import WebhookActivitiesOverHTTP
 from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
-from app.dispatch.provisionings import UnderWay
 from app.hosts.adapters import Adapters
 from app.hosts.turns import AT_ONCE, HostTurns
-from app.sweep.rules import Retention
+from app.outbox.provisionings import UnderWay
+from app.upkeep.sweep import Retention
 from app.webhooks.attempts import Attempts
 from workflows.served import ENGINE_WORKFLOWS, WEBHOOK_WORKFLOWS, WORKFLOWS
 

@@ -30,7 +30,7 @@ from app.contracts.quotas import EnforceQuotas, ReclaimSpace
 from app.contracts.reconcile import Reconcile
 from app.contracts.upkeep import ScheduleId, Sweep
 from app.core.settings import Settings
-from app.dispatch.starts import TASK_TIMEOUT, UPKEEP, UPKEEP_FAIRNESS
+from app.outbox.workflow_starts import TASK_TIMEOUT, UPKEEP, UPKEEP_FAIRNESS
 
 _SHORTEST = timedelta(seconds=1)
 """Temporal's own grain."""

@@ -11,7 +11,7 @@ from app.core.secrets import SecretBox
 from app.core.settings import InvalidSettings, Settings
 from app.local import stack_file
 from app.local.home import Home
-from app.plans.file import use_plans
+from app.quotas.file import use_plans
 from app.store.migrate import migrate
 from app.store.session import connected
 

@@ -8,7 +8,7 @@ from app.cli.running import settings, store
 from app.cli.tables import Rows
 from app.core.temporal import connect_as_set
 from app.databases.names import names_of
-from app.inventory.workflows import OpenWorkflow, WorkflowState, list_open
+from app.upkeep.inventory.workflows import OpenWorkflow, WorkflowState, list_open
 
 _SHOWN = 100
 

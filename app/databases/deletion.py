@@ -13,9 +13,8 @@ from app.contracts.control import Grace
 from app.contracts.databases import LOOK_AGAIN, DeleteDatabase, DeleteDatabaseInput
 from app.contracts.queues import delete_workflow_id
 from app.databases import records
-from app.databases.lifecycle import NotWanted, expect
-from app.databases.records import DatabaseRecord
-from app.dispatch.starts import INTERACTIVE, NORMAL, WorkflowStart, request_start
+from app.databases.records import DatabaseRecord, NotWanted, expect
+from app.outbox.workflow_starts import INTERACTIVE, NORMAL, WorkflowStart, request_start
 from app.store.session import fetch, transaction
 
 _LONGEST_SECONDS = 31_536_000.0

@@ -17,7 +17,7 @@ from app.core import logging
 from app.core.leaving import run_and_leave
 from app.core.settings import InvalidSettings, Settings
 from app.http.app import create_app
-from app.plans.file import use_plans
+from app.quotas.file import use_plans
 
 _LEAST_BACKLOG = 128
 """Of connections that wait to be accepted; granian takes no fewer."""

@@ -9,19 +9,18 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.routes import HTTPRoute
 from litestar.types import ASGIApp
 
+from app.accounts.routes import get_me
 from app.applications.routes import apply_blueprint, get_application
 from app.auth.admission import admission
 from app.auth.client_address import parse_networks
 from app.blueprints.routes import BlueprintController, validate_blueprint
 from app.catalog.routes import list_database_types
+from app.core.metrics.page import MetricsPage
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
 from app.core.temporal import connect_as_set
 from app.databases.records import DatabaseRecord
-from app.databases.routes import DatabaseController
-from app.dispatch.starter import Starter
 from app.egress.sender import Sender
-from app.events.outbox import Notices
 from app.hosts.adapters import Adapters
 from app.http.authenticate import Authenticate
 from app.http.documentation import documentation
@@ -34,16 +33,17 @@ from app.http.openapi import document
 from app.http.opened import Opened
 from app.http.options import answer_options
 from app.http.unread_body import UnreadBodies
-from app.inventory.gauges import installation
-from app.me.routes import get_me
-from app.metrics.page import MetricsPage
+from app.outbox.events import Notices
+from app.outbox.starter import Starter
 from app.pool.nudge import Nudger
 from app.pool.ready import ReadyMembers
+from app.provisioning.routes import DatabaseController
 from app.queries.routes import execute_query
 from app.queries.service import Questions
 from app.store.migrate import migrate
 from app.store.notify import RowWatch
 from app.store.session import connected
+from app.upkeep.inventory.gauges import installation
 from app.web.idempotency import Idempotency
 from app.web.request_id import RequestIds
 from app.web.services import Services

@@ -7,8 +7,8 @@ from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 from prometheus_client import Counter, Histogram
 
+from app.core.metrics.counters import HTTP_REQUEST_SECONDS, HTTP_REQUESTS
 from app.http.access_log import log_request
-from app.metrics.counters import HTTP_REQUEST_SECONDS, HTTP_REQUESTS
 
 _METHODS = frozenset({"GET", "HEAD", "POST", "PATCH", "PUT", "DELETE", "OPTIONS"})
 

@@ -15,9 +15,9 @@ from app.core import errors
 from app.core.errors import AppError
 from app.databases.examples import EXAMPLE_DATABASE, EXAMPLE_UUID
 from app.databases.schemas import DatabaseView
-from app.events.types import EventType
 from app.http.answers import HEADERS, answers, error_examples, refusals, share_refusals
 from app.http.json_schemas import components, reference
+from app.outbox.event_types import EventType
 from app.web.envelope import ErrorAnswer
 from app.web.guards import IDEMPOTENCY_HEADER, IDEMPOTENCY_KEY_PATTERN, query_parameters
 from app.web.operation import OPT, Operation

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from msgspec import UNSET
 
 from app.contracts.base import Engine
+from app.core.metrics.page import PATH
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
 from app.local import postgres, temporal
@@ -22,7 +23,6 @@ from app.local.python_services import ApiService, WorkerService, every_queue
 from app.local.screen import Screen
 from app.local.stack_file import StackFile, StackHost
 from app.local.temporal import TemporalService
-from app.metrics.page import PATH
 
 _CONTROL_PORT = 15_431
 _METRICS_PORT = 9464

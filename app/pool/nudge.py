@@ -10,7 +10,7 @@ from temporalio.common import Priority, WorkflowIDConflictPolicy, WorkflowIDReus
 from app.contracts.pool import RefillPool
 from app.contracts.queues import CONTROL_QUEUE
 from app.core.gathered import Gathered
-from app.dispatch.starts import TASK_TIMEOUT, UPKEEP, UPKEEP_FAIRNESS
+from app.outbox.workflow_starts import TASK_TIMEOUT, UPKEEP, UPKEEP_FAIRNESS
 
 _WORKFLOW_ID = "refill-pool/nudged"
 _GATHER_SECONDS = 0.25

@@ -13,8 +13,8 @@ import msgspec
 
 from app.auth.principal import Principal
 from app.core.errors import QueryAllowanceExceeded, TooManyUnderWay
-from app.plans.tiers import TIER_LIMITS
 from app.queries.targets import QueryTarget
+from app.quotas.tiers import TIER_LIMITS
 from app.store.session import fetch
 
 ALLOWANCES: dict[str, int | None] = {"free": 10, "pro": 500, "enterprise": None}

@@ -18,8 +18,8 @@ from app.local.ports import free_port
 from app.local.postgres import PostgresService, find_programs
 from app.local.processes import ChildProcess, Command
 from app.local.services import start
-from tests.local.waiting import is_running
 from tests.servers import machine_mysqld
+from tests.support.waiting import is_running
 
 _SLOW_SERVER = """#!/bin/sh
 sleep 4

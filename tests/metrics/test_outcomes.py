@@ -12,8 +12,9 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from app.contracts.control import HostFailure
 from app.core.temporal import connect
-from app.databases import lifecycle, records
+from app.databases import records
 from app.local.temporal import TemporalService
+from app.provisioning import lifecycle
 from tests.support.in_process import LoneApi
 from tests.support.moves import make_active
 from workers.counting import Counting
@@ -53,7 +54,7 @@ async def test_moves_to_another_place(lone: LoneApi) -> None:
         assert record is not None
         failure = HostFailure(
             database=record.uuid,
-            placement=lifecycle.placement_of(record),
+            placement=record.placement,
             name_taken=reason == "name_taken",
             reason="as the test says",
         )

@@ -13,11 +13,11 @@ from app.contracts.quotas import RegionMeasured
 from app.core.secrets import SecretBox, new_key_setting
 from app.databases import records
 from app.databases.records import DatabaseRecord
-from app.dispatch.provisionings import UnderWay
 from app.hosts.adapters import Adapters
 from app.hosts.service import NewHost, add_host
 from app.hosts.turns import HostTurns
-from app.quotas import enforcement
+from app.outbox.provisionings import UnderWay
+from app.provisioning import enforcement
 from app.store.session import fetch
 from tests.servers import RunningServer
 from tests.support.in_process import LoneApi, lone_api

@@ -38,7 +38,7 @@ async def test_who_asks_while_it_is_done_is_not_forgotten() -> None:
     work.go_on.clear()
     gathered = Gathered(0, work, lost="lost")
     gathered.soon()
-    await asyncio.wait_for(work.begun.wait(), 20)
+    await asyncio.wait_for(work.begun.wait(), 60)
     gathered.soon()
     work.go_on.set()
     await gathered.close()
@@ -50,7 +50,7 @@ async def test_a_failure_is_told_and_ends_nothing() -> None:
     gathered = Gathered(0, work, lost="hint_lost")
     with capture_logs() as told:
         gathered.soon()
-        await asyncio.wait_for(work.begun.wait(), 20)
+        await asyncio.wait_for(work.begun.wait(), 60)
         gathered.soon()
         await gathered.close()
     assert [(line["event"], line["reason"]) for line in told] == [("hint_lost", "gone")]

@@ -140,14 +140,14 @@ async def test_a_run_is_left_out_while_the_last_one_goes_on(own_temporal: Tempor
         client, task_queue=CONTROL_QUEUE, workflows=[RunErrand], workflow_runner=UnsandboxedWorkflowRunner()
     ):
         await put_schedule(client, SETTINGS, upkeep)
-        skipped = await until(lambda: _skipped(client, upkeep), timeout=30)
+        skipped = await until(lambda: _skipped(client, upkeep))
         info = (await described(client, upkeep)).info
         assert skipped
         assert info.num_actions == 1
         (running,) = info.running_actions
         handle = client.get_workflow_handle(running.workflow_id)  # type: ignore[attr-defined]  # of its one subclass
         await handle.signal("finish")
-        await until(lambda: _ran(client, upkeep, 2), timeout=30)
+        await until(lambda: _ran(client, upkeep, 2))
         await client.get_schedule_handle(upkeep.id).delete()
 
 

@@ -14,7 +14,7 @@ from temporalio.worker import Worker
 
 from app.contracts.databases import ProvisionDatabase
 from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, engine_queue
-from app.dispatch.starts import TASK_TIMEOUT
+from app.outbox.workflow_starts import TASK_TIMEOUT
 from tests.support.waiting import until
 from tests.workflows.fakes import Script, control_fakes, engine_fakes
 from tests.workflows.scenario import Scenario
@@ -79,10 +79,10 @@ async def play(client: Client, scenario: Scenario, script: Script) -> Played:
     async with workers(client, script):
         handle = await begin(client, scenario)
         if scenario.cancel:
-            await asyncio.wait_for(script.hanging.wait(), 10)
+            await asyncio.wait_for(script.hanging.wait(), 60)
             await handle.cancel()
         with contextlib.suppress(WorkflowFailureError):
-            await asyncio.wait_for(handle.result(), 30)
+            await asyncio.wait_for(handle.result(), 60)
         # Asked while a worker is there: it is the workflow that answers.
         return Played(handle, await details(handle))
 
@@ -100,4 +100,4 @@ async def says(handle: Handle, words: str) -> str:
         said = await details(handle)
         return said if words in said else ""
 
-    return await until(look, timeout=10)
+    return await until(look)
