@@ -3,7 +3,7 @@
 from temporalio import activity
 
 from activities.errors import as_failures
-from app.contracts.upkeep import SweepActivities, Swept
+from app.contracts.upkeep import SweepActivities, SweepResult
 from app.upkeep import sweep as service
 from app.upkeep.sweep import Retention
 
@@ -19,6 +19,6 @@ class SweepActivitiesOnStore(SweepActivities):
         return service.kinds()
 
     @activity.defn(name="sweep")
-    async def sweep(self, what: str) -> Swept:
+    async def sweep(self, what: str) -> SweepResult:
         with as_failures():
             return await service.sweep(what, self._retention)

@@ -5,8 +5,8 @@ from uuid import UUID
 import msgspec
 import rich_click as click
 
+from app.cli.installation import secret_box, settings, store
 from app.cli.output import shown
-from app.cli.running import secret_box, settings, store
 from app.core.ids import find_uuid
 from app.databases.names import names_of
 from app.upkeep.reconcile import service

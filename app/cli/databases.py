@@ -8,9 +8,9 @@ from uuid import UUID
 import msgspec
 import rich_click as click
 
+from app.cli.installation import settings, store
 from app.cli.output import shown
 from app.cli.parameters import ENGINE, ENGINE_HELP, POSITIVE
-from app.cli.running import settings, store
 from app.cli.tables import Rows, size_text
 from app.contracts.base import DatabaseStatus, Engine
 from app.contracts.queues import access_workflow_id, delete_workflow_id

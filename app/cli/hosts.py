@@ -7,9 +7,9 @@ from urllib.parse import SplitResult, unquote, urlsplit
 import msgspec
 import rich_click as click
 
+from app.cli.installation import secret_box, settings, store
 from app.cli.output import shown
 from app.cli.parameters import PORT, POSITIVE
-from app.cli.running import secret_box, settings, store
 from app.contracts.base import Engine
 from app.engines.base import AdminAddress
 from app.engines.registry import ADAPTERS

@@ -14,7 +14,7 @@ from granian.log import LogLevels
 from granian.server.embed import Server
 
 from app.core import logging
-from app.core.leaving import run_and_leave
+from app.core.process_exit import run_and_exit
 from app.core.settings import InvalidSettings, Settings
 from app.http.app import create_app
 from app.quotas.file import use_plans
@@ -74,4 +74,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    run_and_leave(main)
+    run_and_exit(main)

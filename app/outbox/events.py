@@ -3,7 +3,7 @@
 import msgspec
 
 from app.core.clock import utc_now
-from app.core.gathered import Gathered
+from app.core.debounce import Debouncer
 from app.core.ids import new_uuid
 from app.outbox.event_types import EventType
 from app.store.session import fetch
@@ -19,7 +19,7 @@ class Notices:
     costs the event the time until the outbox is next looked into."""
 
     def __init__(self) -> None:
-        self._gathered = Gathered(_NOTICE_SECONDS, _notify, lost="event_notice_lost")
+        self._gathered = Debouncer(_NOTICE_SECONDS, _notify, lost="event_notice_lost")
 
     def send_soon(self) -> None:
         self._gathered.soon()

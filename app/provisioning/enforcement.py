@@ -10,7 +10,7 @@ from uuid import UUID
 import msgspec
 import structlog
 
-from app.contracts.quotas import RegionMeasured
+from app.contracts.quotas import RegionMeasurement
 from app.core.metrics import counters
 from app.databases import access, records
 from app.databases.events import append_event
@@ -57,7 +57,7 @@ async def measure_region(
     longest_gap: float,
     overdue: float,
     sessions: SessionLimits | None = None,
-) -> RegionMeasured:
+) -> RegionMeasurement:
     """Measures all hosts of the region side by side. `at` is the moment that the samples count as taken at; `overdue`
     are the seconds that no statement of a question takes unless its process died; `sessions` is what tenants' sessions
     may take."""
@@ -86,7 +86,7 @@ async def measure_region(
         counts.update(await _enforce(databases))
 
     await asyncio.gather(*map(one, hosts))
-    return RegionMeasured(
+    return RegionMeasurement(
         databases=counts.pop("databases", 0),
         moves=dict(sorted(counts.items())),
         unreachable=tuple(sorted(unreachable)),
@@ -101,7 +101,7 @@ async def _look_after(
     ended: list[SessionsEnded] = []
     try:
         async with asyncio.timeout(SHARING_SECONDS):
-            ended = await adapter.end_hoarding([one.engine_name for one in databases], limits)
+            ended = await adapter.end_excessive_sessions([one.engine_name for one in databases], limits)
             for resource in await adapter.shared_resources():
                 counters.tell_shared(adapter.engine, address, resource.name, resource.used, resource.capacity)
     except HostUnavailable:

@@ -16,7 +16,7 @@ from app.core.errors import (
     UnsafeSQL,
 )
 from app.dialects.verdict import AllowedSQL, Refused, SqlClass, Unreadable, recordable
-from app.engines.querying import Description, QueryFailed, QueryLimits, ReadSession, RowsRead
+from app.engines.querying import QueryFailed, QueryLimits, ReadSession, RowsRead, SchemaDescription
 from app.engines.registry import ADAPTERS
 from app.queries import counting
 from app.queries.descriptions import Descriptions
@@ -70,7 +70,7 @@ class Asking:
             await self._kept.aclose()
             return await self._mended(conversation, failure)
 
-    async def _open(self) -> Description:
+    async def _open(self) -> SchemaDescription:
         dependencies = self._dependencies
         self._session = session = await self._kept.enter_async_context(dependencies.sessions.reading(self._target))
         try:
@@ -109,7 +109,7 @@ class Asking:
         await self._holding(self._translate(conversation))
         return conversation
 
-    def _conversation(self, description: Description) -> Conversation:
+    def _conversation(self, description: SchemaDescription) -> Conversation:
         label = ADAPTERS[self._target.engine].label
         return Conversation(self._target.engine, label, description.tables, self._question)
 

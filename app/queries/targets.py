@@ -8,7 +8,7 @@ from app.auth.principal import Principal
 from app.contracts.base import DatabaseStatus, Engine
 from app.core.errors import DatabaseNotActive, NotFound
 from app.core.ids import marker
-from app.core.secrets import Place, SecretBox
+from app.core.secrets import SecretBox, SecretLocation
 from app.engines.base import Tenant
 from app.engines.tls import TlsMode
 from app.hosts.adapters import HostAccess, password_place
@@ -81,9 +81,9 @@ async def find(principal: Principal, database: UUID) -> QueryTarget:
     return target
 
 
-def reader_place(database: UUID) -> Place:
+def reader_place(database: UUID) -> SecretLocation:
     """Where the password of a database's SELECT-only account lies sealed."""
-    return Place("query_readers", "password_sealed", str(database))
+    return SecretLocation("query_readers", "password_sealed", str(database))
 
 
 SEALED_READER = SealedColumn(

@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from app.contracts.upkeep import Swept
+from app.contracts.upkeep import SweepResult
 from app.store.session import fetch
 
 _BATCH = 500
@@ -95,7 +95,7 @@ def kinds() -> list[str]:
     return [sweep.what for sweep in SWEEPS]
 
 
-async def sweep(what: str, retention: Retention, *, batch: int = _BATCH) -> Swept:
+async def sweep(what: str, retention: Retention, *, batch: int = _BATCH) -> SweepResult:
     """Each batch is committed by itself, so that a step that dies has done a part for good. Raises `LookupError` for an
     unknown kind."""
     rule = _rule(what)
@@ -104,8 +104,8 @@ async def sweep(what: str, retention: Retention, *, batch: int = _BATCH) -> Swep
         gone = len(await fetch(rule.sql, batch, *([getattr(retention, rule.kept)] if rule.kept else [])))
         removed += gone
         if gone < batch:
-            return Swept(removed=removed, more=False)
-    return Swept(removed=removed, more=True)
+            return SweepResult(removed=removed, more=False)
+    return SweepResult(removed=removed, more=True)
 
 
 def _rule(what: str) -> Sweep:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import psutil
 
-from app.local import leftovers, stack_file
+from app.local import stack_file
+from app.local import stale_processes as leftovers
 from app.local.ports import free_port
 from app.local.stack_file import StackFile
 from tests.support.waiting import until

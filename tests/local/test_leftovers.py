@@ -4,7 +4,7 @@ import asyncio
 import os
 from pathlib import Path
 
-from app.local import leftovers
+from app.local import stale_processes as leftovers
 from app.local.processes import ChildProcess, Command
 from tests.support.waiting import is_running
 

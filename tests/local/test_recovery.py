@@ -11,7 +11,7 @@ import psutil
 import pytest
 import pytest_asyncio
 
-from app.local import leftovers
+from app.local import stale_processes as leftovers
 from app.local.mysql import MysqlService
 from app.local.mysql_install import Flavour, detect_flavour
 from app.local.ports import free_port

@@ -17,7 +17,7 @@ from app.local.temporal import TemporalService
 from app.provisioning import lifecycle
 from tests.support.in_process import LoneApi
 from tests.support.moves import make_active
-from workers.counting import Counting
+from workers.counting import ActivityMetrics
 
 POSTGRES = {"engine": "postgres", "region": "us-east-1"}
 PROVISIONED = "headwater_provisioning_duration_seconds_count"
@@ -88,7 +88,7 @@ async def test_attempts_of_activities_by_outcome(temporal_server: TemporalServic
         workflows=[Tell],
         activities=[end_as_told],
         workflow_runner=UnsandboxedWorkflowRunner(),
-        interceptors=[Counting()],
+        interceptors=[ActivityMetrics()],
         build_id="counted",
     ):
         for how in ends:

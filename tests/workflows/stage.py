@@ -21,7 +21,7 @@ from tests.workflows.scenario import Scenario
 from tests.workflows.scenarios import REGION
 from tests.workflows.webhook_fakes import FakeWebhooks
 from workers.runner import activity_methods, sandbox
-from workflows.served import ENGINE_WORKFLOWS, WEBHOOK_WORKFLOWS, WORKFLOWS
+from workflows.registry import CONTROL_WORKFLOWS, ENGINE_WORKFLOWS, WEBHOOK_WORKFLOWS
 
 _IDENTITY = "stage"
 """In place of this machine's name, which histories would keep."""
@@ -37,7 +37,7 @@ async def workers(client: Client, script: Script) -> AsyncIterator[None]:
                 CONTROL_QUEUE,
                 # Deliveries too, though they have a queue of their own: scenarios begin on this one.
                 [*control_fakes(script), FakeWebhooks(script)],
-                (*WORKFLOWS, *WEBHOOK_WORKFLOWS),
+                (*CONTROL_WORKFLOWS, *WEBHOOK_WORKFLOWS),
             ),
             (engine_queue(REGION), engine_fakes(script), ENGINE_WORKFLOWS),
             (WEBHOOK_QUEUE, [FakeWebhooks(script)], ()),

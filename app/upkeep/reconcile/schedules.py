@@ -7,7 +7,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from app.contracts.upkeep import ScheduleId
 from app.core.settings import Settings
-from app.core.temporal import connect_as_set
+from app.core.temporal import connect_from_settings
 from app.upkeep.reconcile.report import Violation
 
 MISSING = "schedule_missing"
@@ -25,7 +25,7 @@ async def check_schedules(client: Client) -> list[Violation]:
 async def check_schedules_at(settings: Settings) -> list[Violation]:
     """The same, with a violation where Temporal can't be reached."""
     try:
-        return await check_schedules(await connect_as_set(settings))
+        return await check_schedules(await connect_from_settings(settings))
     except (RPCError, RuntimeError, OSError) as error:
         return [Violation(rule=UNREACHABLE, subject=settings.temporal_address, detail=str(error).splitlines()[0])]
 

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from temporalio.client import Client
 
-from app.contracts.reconcile import HostRef, Reconciled
+from app.contracts.reconcile import HostRef, ReconcileStep
 from app.core.ids import find_uuid
 from app.core.secrets import SecretBox
 from app.databases.names import names_of
@@ -50,7 +50,7 @@ async def list_hosts() -> list[HostRef]:
     ]
 
 
-async def reconcile_records(client: Client) -> Reconciled:
+async def reconcile_records(client: Client) -> ReconcileStep:
     """The rules over our own records and over Temporal's Schedules; then new workflows for what nothing works on any
     more."""
     violations = [*await check_records(PATIENCE), *await check_schedules(client)]
@@ -58,7 +58,9 @@ async def reconcile_records(client: Client) -> Reconciled:
     return await _told(violations, [*await revive(client), *await revive_deliveries(client)])
 
 
-async def reconcile_host(box: SecretBox, adapters: Adapters, ref: HostRef, orphan_age: timedelta | None) -> Reconciled:
+async def reconcile_host(
+    box: SecretBox, adapters: Adapters, ref: HostRef, orphan_age: timedelta | None
+) -> ReconcileStep:
     """The rules of one host, with a login to some of its active databases; then what can be put right. Orphans are
     removed that were first seen `orphan_age` ago; none where it is None."""
     host = Host(ref.host_id, ref.engine, ref.region, ref.address)
@@ -91,9 +93,9 @@ def _without_notes(found: Sequence[Violation]) -> tuple[list[Violation], list[Vi
     return [one for one in found if one.rule != FOREIGN], [one for one in found if one.rule == FOREIGN]
 
 
-async def _told(violations: Sequence[Violation], deeds: list[str], notes: Sequence[Violation] = ()) -> Reconciled:
+async def _told(violations: Sequence[Violation], deeds: list[str], notes: Sequence[Violation] = ()) -> ReconcileStep:
     told = [f"{one.rule}: {one.subject} {one.detail}" for one in [*violations, *notes][:_TOLD]]
-    return Reconciled(
+    return ReconcileStep(
         findings=dict(Counter(violation.rule for violation in violations)),
         told=await _with_names(told),
         deeds=await _with_names(deeds[:_TOLD]),

@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 
 from app.contracts.base import Engine
-from app.contracts.reconcile import HostRef, Reconciled
+from app.contracts.reconcile import HostRef, ReconcileStep
 from app.core.ids import marker
 from app.engines.base import AdminAddress, EngineAdapter, FoundTenant, Tenant
 from app.hosts.adapters import Adapters, admin_place
@@ -40,7 +40,7 @@ class Bench:
     async def adapter(self) -> EngineAdapter:
         return await self.adapters.of_host(self.host.host_id)
 
-    async def run(self, age: timedelta | None = AGE) -> Reconciled:
+    async def run(self, age: timedelta | None = AGE) -> ReconcileStep:
         return await reconcile.reconcile_host(self.running.box, self.adapters, self.host, age)
 
     async def told(self, name: str, age: timedelta | None = AGE) -> list[str]:

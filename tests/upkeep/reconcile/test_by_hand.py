@@ -34,11 +34,11 @@ from tests.support.gates import Gates
 from tests.support.service import REGION, running_service
 from tests.support.store import store
 from tests.support.waiting import until
-from tests.upkeep.reconcile.by_hand import CASES, Begun, Case, Place
+from tests.upkeep.reconcile.by_hand import CASES, Begun, Case, SecretLocation
 from workers.deliveries import WaitingDeliveries
-from workers.outbox import tell
-from workers.provisionings import provision
-from workers.queues import Tools, serving
+from workers.event_dispatcher import dispatch_events
+from workers.provisionings import start_provisionings
+from workers.queues import WorkerDependencies, queue_config
 from workers.relay import relay
 from workers.runner import build_worker
 from workers.schedules import UPKEEP_SCHEDULES, put_schedule
@@ -52,7 +52,7 @@ GRACE = "grace period"
 @pytest_asyncio.fixture(scope="module")
 async def place(
     tmp_path_factory: pytest.TempPathFactory, control_server: RunningServer, postgres_server: RunningServer
-) -> AsyncIterator[Place]:
+) -> AsyncIterator[SecretLocation]:
     """The API is a process of its own, as always; the workers are here, where their steps can be held."""
     folder = tmp_path_factory.mktemp("by-hand")
     async with AsyncExitStack() as stack:
@@ -81,7 +81,9 @@ async def place(
         sender = Sender(settings)
         stack.push_async_callback(sender.close)
         attempts = Attempts(service.box, sender, settings)
-        tools = Tools(settings=settings, box=service.box, adapters=Adapters(service.box), attempts=attempts)
+        tools = WorkerDependencies(
+            settings=settings, box=service.box, adapters=Adapters(service.box), attempts=attempts
+        )
         stack.push_async_callback(tools.adapters.close)
         stack.push_async_callback(attempts.close)
         for queue in QUEUES:
@@ -90,12 +92,14 @@ async def place(
             await put_schedule(client, settings, upkeep)
         serving_all = (
             relay(client),
-            tell(client, settings),
-            provision(client, settings, REGION, tools.under_way),
+            dispatch_events(client, settings),
+            start_provisionings(client, settings, REGION, tools.under_way),
             WaitingDeliveries(attempts, settings).serve(),
         )
         background = [asyncio.create_task(one) for one in serving_all]
-        made = Place(await service.caller(), client, gates, service.box, tools.adapters, (await list_hosts())[0])
+        made = SecretLocation(
+            await service.caller(), client, gates, service.box, tools.adapters, (await list_hosts())[0]
+        )
         yield made
         await made.close()
         for task in background:
@@ -104,11 +108,11 @@ async def place(
 
 
 async def test_every_workflow_has_a_case() -> None:
-    served = {one.__temporal_workflow_definition.name for queue in QUEUES for one in serving(queue).workflows}
+    served = {one.__temporal_workflow_definition.name for queue in QUEUES for one in queue_config(queue).workflows}
     assert served == {case.workflow for case in CASES.values()}
 
 
-async def test_schedules_that_are_paused_or_deleted_are_findings(place: Place) -> None:
+async def test_schedules_that_are_paused_or_deleted_are_findings(place: SecretLocation) -> None:
     assert {upkeep.id for upkeep in UPKEEP_SCHEDULES} == {schedule.value for schedule in ScheduleId}
     address = place.client.service_client.config.target_host
 
@@ -139,7 +143,7 @@ async def test_a_temporal_that_is_away_is_a_violation() -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-async def test_nothing_stays_half_done_and_unsaid(place: Place, name: str) -> None:
+async def test_nothing_stays_half_done_and_unsaid(place: SecretLocation, name: str) -> None:
     case = CASES[name]
     steps = await _steps(place, case)
     assert steps
@@ -155,7 +159,7 @@ async def test_nothing_stays_half_done_and_unsaid(place: Place, name: str) -> No
             await _check(place, handle, begun, f"{operation} at {step}")
 
 
-async def test_a_deletion_in_its_grace_period(place: Place) -> None:
+async def test_a_deletion_in_its_grace_period(place: SecretLocation) -> None:
     for operation in OPERATIONS:
         async with place.gates.holding("DeleteDatabase", "look_at_grace") as gate:
             begun = await CASES["DeleteDatabase"].begin(place)
@@ -168,7 +172,7 @@ async def test_a_deletion_in_its_grace_period(place: Place) -> None:
         await _check(place, handle, begun, f"{operation} in the {GRACE}")
 
 
-async def _steps(place: Place, case: Case) -> list[str]:
+async def _steps(place: SecretLocation, case: Case) -> list[str]:
     """Those of a run that nobody holds up."""
     known = {one.run_id for one in await _runs(place, case)}
     begun = await case.begin(place)
@@ -182,7 +186,7 @@ async def _steps(place: Place, case: Case) -> list[str]:
     return [step for step in place.gates.steps[runs[0].id] if step not in case.skipped]
 
 
-async def _runs(place: Place, case: Case) -> list[WorkflowExecution]:
+async def _runs(place: SecretLocation, case: Case) -> list[WorkflowExecution]:
     return [one async for one in place.client.list_workflows(f"WorkflowType = '{case.workflow}'")]
 
 
@@ -220,7 +224,7 @@ async def _has_begun_waiting(handle: WorkflowHandle[Any, Any]) -> bool:
     return EventType.EVENT_TYPE_TIMER_STARTED in kinds
 
 
-async def _check(place: Place, handle: WorkflowHandle[Any, Any], begun: Begun, what: str) -> None:
+async def _check(place: SecretLocation, handle: WorkflowHandle[Any, Any], begun: Begun, what: str) -> None:
     async def is_whole() -> bool:
         await begun.hurry()
         await place.reconcile()

@@ -16,7 +16,7 @@ _GONE = (
 )
 
 
-async def while_dropped(batch: Callable[[], Awaitable[Done]]) -> Done:
+async def retrying_drops(batch: Callable[[], Awaitable[Done]]) -> Done:
     """Runs the batch, again where something was dropped between our look and our statement. Raises what the last try
     raised."""
     for _ in range(_MOST_TIMES - 1):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import NoReturn
 
 
-def run_and_leave(main: Callable[[], object]) -> NoReturn:
+def run_and_exit(main: Callable[[], object]) -> NoReturn:
     """Runs `main` and ends the process with its exit status, as `sys.exit` would, without taking the interpreter apart.
 
     The threads of Temporal's client outlive its connection. One that comes back to Python while the interpreter is

@@ -7,7 +7,7 @@ from app.web.services import Services
 from app.webhooks.ping import Pings
 
 
-class Opened:
+class AppState:
     """Of one application; empty until it has started. What gives it out takes no arguments: those of a dependency are
     validated with each request, which costs more than all else about it."""
 

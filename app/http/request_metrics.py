@@ -13,7 +13,7 @@ from app.http.access_log import log_request
 _METHODS = frozenset({"GET", "HEAD", "POST", "PATCH", "PUT", "DELETE", "OPTIONS"})
 
 
-class Measured:
+class RequestMetrics:
     """Wraps the whole application. Whatever a client sends, labels stay few: a path or method that no route has is
     one label for all."""
 

@@ -41,7 +41,7 @@ def control_connections(regions: int) -> int:
 
 
 @dataclass(frozen=True)
-class EngineHost:
+class EngineServer:
     """One engine host. `last_port` is where it listened when the stack last ran."""
 
     engine: Engine
@@ -61,7 +61,7 @@ class EngineHost:
         )
 
 
-class Parts:
+class StackServices:
     """All parts, not started yet."""
 
     def __init__(
@@ -72,7 +72,7 @@ class Parts:
         self._screen = screen
         self._ports = ports
         self._last = last
-        self.hosts: list[EngineHost] = []
+        self.hosts: list[EngineServer] = []
         self._secret_keys = settings.secret_keys or home.secret_keys()
         try:
             self.secret_box = SecretBox.from_setting(self._secret_keys)
@@ -176,7 +176,7 @@ class Parts:
         )
 
     def _add_host(self, engine: Engine, region: str, server: PostgresService | MysqlService) -> None:
-        self.hosts.append(EngineHost(engine, region, server, self._last_port(engine, region)))
+        self.hosts.append(EngineServer(engine, region, server, self._last_port(engine, region)))
 
     def _control_port(self) -> int:
         last = urlsplit(self._last.control_dsn).port if self._last else None

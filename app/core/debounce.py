@@ -9,7 +9,7 @@ import structlog
 log = structlog.get_logger(__name__)
 
 
-class Gathered:
+class Debouncer:
     """Makes nobody wait. What the work raises is logged as `lost`: it has to be a hint, without which all goes on."""
 
     def __init__(self, seconds: float, work: Callable[[], Awaitable[None]], *, lost: str) -> None:

@@ -16,7 +16,7 @@ from workflows.refill_pool import RefillPoolWorkflow
 from workflows.remove_remnant import RemoveRemnantWorkflow
 from workflows.sweep import SweepWorkflow
 
-WORKFLOWS = (
+CONTROL_WORKFLOWS = (
     DeleteDatabaseWorkflow,
     ApplyLimitsWorkflow,
     ApplyAccessWorkflow,

@@ -5,14 +5,14 @@ from typing import Any
 import asyncpg
 
 from app.engines.postgres import freezing
-from app.engines.postgres.connections import Connections
+from app.engines.postgres.connections import PostgresConnections
 from app.engines.postgres.sessions import end_present_sessions
 
 
-class Inside:
+class TenantDatabase:
     """Each method opens a session in the database of that name. The caller holds the tenant's lock."""
 
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: PostgresConnections) -> None:
         self._connections = connections
 
     async def hand_over_schema(self, name: str) -> None:

@@ -4,7 +4,7 @@ import asyncio
 
 from structlog.testing import capture_logs
 
-from app.core.gathered import Gathered
+from app.core.debounce import Debouncer
 
 
 class _Work:
@@ -24,7 +24,7 @@ class _Work:
 
 async def test_many_are_one() -> None:
     work = _Work()
-    gathered = Gathered(3600, work, lost="lost")
+    gathered = Debouncer(3600, work, lost="lost")
     for _ in range(100):
         gathered.soon()
     await asyncio.sleep(0.01)
@@ -36,7 +36,7 @@ async def test_many_are_one() -> None:
 async def test_who_asks_while_it_is_done_is_not_forgotten() -> None:
     work = _Work()
     work.go_on.clear()
-    gathered = Gathered(0, work, lost="lost")
+    gathered = Debouncer(0, work, lost="lost")
     gathered.soon()
     await asyncio.wait_for(work.begun.wait(), 60)
     gathered.soon()
@@ -47,7 +47,7 @@ async def test_who_asks_while_it_is_done_is_not_forgotten() -> None:
 
 async def test_a_failure_is_told_and_ends_nothing() -> None:
     work = _Work(fails=1)
-    gathered = Gathered(0, work, lost="hint_lost")
+    gathered = Debouncer(0, work, lost="hint_lost")
     with capture_logs() as told:
         gathered.soon()
         await asyncio.wait_for(work.begun.wait(), 60)
@@ -59,5 +59,5 @@ async def test_a_failure_is_told_and_ends_nothing() -> None:
 
 async def test_nobody_asked() -> None:
     work = _Work()
-    await Gathered(0, work, lost="lost").close()
+    await Debouncer(0, work, lost="lost").close()
     assert work.runs == 0

@@ -19,7 +19,7 @@ _FALLBACK_SECONDS = 0.5
 log = structlog.get_logger(__name__)
 
 
-async def tell(client: Client, settings: Settings) -> None:
+async def dispatch_events(client: Client, settings: Settings) -> None:
     """Runs until cancelled. Any number may run side by side."""
     assert settings.control_dsn is not None
     committed = asyncio.Event()
@@ -28,7 +28,7 @@ async def tell(client: Client, settings: Settings) -> None:
         while True:
             committed.clear()
             try:
-                while await tell_once(client, settings):
+                while await dispatch_batch(client, settings):
                     pass
             except Exception as fault:
                 # Our own database is away. What is not dispatched stays in the outbox.
@@ -39,7 +39,7 @@ async def tell(client: Client, settings: Settings) -> None:
         listener.cancel()
 
 
-async def tell_once(client: Client, settings: Settings) -> bool:
+async def dispatch_batch(client: Client, settings: Settings) -> bool:
     """Whether there may be more. What Temporal doesn't take now, the relay starts."""
     batch = await dispatch(_BATCH, first_wait=settings.webhook_retry_schedule[0])
     if batch.starts:

@@ -54,7 +54,7 @@ HEADERS: dict[str, dict[str, Any]] = {
 """`components.headers`."""
 
 
-def answers(declared: Operation) -> dict[str, Any]:
+def responses(declared: Operation) -> dict[str, Any]:
     """The successes, by status."""
     return {str(status): _answer(declared, status) for status in declared.answers}
 
@@ -80,7 +80,7 @@ def _answer(declared: Operation, status: int) -> dict[str, Any]:
     return described
 
 
-def refusals(errors: Iterable[type[AppError]]) -> dict[str, Any]:
+def error_responses(errors: Iterable[type[AppError]]) -> dict[str, Any]:
     """One answer for each status of these errors. All have one schema, or generators would make a class of each: which
     codes it may be, the description and the examples say."""
     by_status: dict[int, list[type[AppError]]] = defaultdict(list)
@@ -114,7 +114,7 @@ def _error_example(kind: type[AppError]) -> dict[str, Any]:
     return {"value": {"error": error, "request_id": _EXAMPLE_REQUEST_ID}}
 
 
-def share_refusals(operations: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def share_error_responses(operations: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Moves refusals that several operations have in common out of them, and returns them as
     `components.responses`. Each is named for its status; where several could take the name, the most common does."""
     counts = Counter(
