@@ -7,12 +7,12 @@ from temporalio import activity
 from activities.errors import as_failures
 from app.applications import records, running
 from app.applications.records import ApplicationRecord
-from app.contracts.applications import ApplicationActivities, Applied
+from app.contracts.applications import ApplicationActivities, ApplicationResult
 from app.core.limiter import Limiter
 from app.core.secrets import SecretBox
 from app.databases import credentials
 from app.databases import records as databases
-from app.databases.lifecycle import NotWanted
+from app.databases.records import NotWanted
 from app.databases.tenants import tenant_of
 from app.engines.base import CredentialsRefused, EngineError
 from app.hosts.adapters import Adapters
@@ -33,7 +33,7 @@ class ApplicationActivitiesOnHosts(ApplicationActivities):
         """By team."""
 
     @activity.defn(name="apply_blueprint")
-    async def apply_blueprint(self, application: int) -> Applied:
+    async def apply_blueprint(self, application: int) -> ApplicationResult:
         with as_failures():
             record = await _known(application)
             if not self._running.has_room(record.team_id):
@@ -42,17 +42,17 @@ class ApplicationActivitiesOnHosts(ApplicationActivities):
                 return await self._end(record, may_run=True)
 
     @activity.defn(name="abandon_application")
-    async def abandon_application(self, application: int) -> Applied:
+    async def abandon_application(self, application: int) -> ApplicationResult:
         with as_failures():
             return await self._end(await _known(application), may_run=False)
 
-    async def _end(self, record: ApplicationRecord, *, may_run: bool) -> Applied:
+    async def _end(self, record: ApplicationRecord, *, may_run: bool) -> ApplicationResult:
         async with applications_lock(record.database):
             now = await _known(record.id)
             if now.completed_at is None:
                 await self._carry_out(now, may_run=may_run)
         ended = await _known(record.id)
-        return Applied(
+        return ApplicationResult(
             status=ended.status,
             statements_succeeded=ended.statements_succeeded,
             statements_total=ended.statements_total,

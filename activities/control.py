@@ -5,13 +5,14 @@ from uuid import UUID
 from temporalio import activity
 
 from activities.errors import as_failures
-from app.contracts.control import ControlActivities, Grace, HostFailure, LimitsApplied
+from app.contracts.control import ControlActivities, GracePeriod, HostFailure, LimitsApplied
 from app.contracts.databases import Placement
-from app.databases import deletion, lifecycle
+from app.databases import deletion
+from app.provisioning import lifecycle
 
 
 class ControlActivitiesOnStore(ControlActivities):
-    """Through `app.databases.lifecycle`, where the moves are made."""
+    """Through `app.provisioning.lifecycle`, where the moves are made."""
 
     @activity.defn(name="replace_host")
     async def replace_host(self, failure: HostFailure) -> Placement:
@@ -24,9 +25,9 @@ class ControlActivitiesOnStore(ControlActivities):
             await lifecycle.abandon_provisioning(database)
 
     @activity.defn(name="look_at_grace")
-    async def look_at_grace(self, database: UUID) -> Grace:
+    async def get_grace_period(self, database: UUID) -> GracePeriod:
         with as_failures():
-            return await deletion.look_at_grace(database)
+            return await deletion.get_grace_period(database)
 
     @activity.defn(name="record_destroyed")
     async def record_destroyed(self, database: UUID) -> None:

@@ -15,15 +15,15 @@ from app.core.ids import marker
 from app.core.secrets import SecretBox
 from app.databases import access, records
 from app.databases.deletion import begin_destruction
-from app.databases.kept import end_oldest
-from app.databases.lifecycle import NotWanted, activate, begin_remote, expect, record_revoked
-from app.databases.records import DatabaseRecord
+from app.databases.records import DatabaseRecord, NotWanted, expect
+from app.databases.retention import end_oldest
 from app.databases.teams import get_team
 from app.databases.tenants import tenant_of
-from app.dispatch.provisionings import UnderWay
 from app.engines.base import EngineAdapter, EngineError, EngineLimits, NameTaken, Tenant
 from app.hosts.adapters import Adapters
 from app.hosts.slots import HostSlots
+from app.outbox.provisionings import UnderWay
+from app.provisioning.lifecycle import activate, begin_remote, record_revoked
 from app.quotas.usage import record_kept
 from app.store.locks import database_lock
 from app.store.session import transaction
@@ -59,7 +59,7 @@ class EngineActivitiesOnHosts(EngineActivities):
                     raise
                 if record.status is DatabaseStatus.ACTIVE:  # an earlier attempt's answer was lost
                     return
-                async with self._at_work_on(record.host_id) as adapter:
+                async with self._adapter_for(record.host_id) as adapter:
                     await adapter.create_verified(tenant_of(record, self._box), _limits(record))
                 await activate(database)
 
@@ -75,7 +75,7 @@ class EngineActivitiesOnHosts(EngineActivities):
                 )
                 # Where nothing was made yet, it is made with these limits.
                 if record.remote_since is not None:
-                    async with self._at_work_on(record.host_id) as adapter:
+                    async with self._adapter_for(record.host_id) as adapter:
                         await adapter.set_limits(tenant_of(record, self._box), _limits(record))
                 return record.limits_revision
 
@@ -84,8 +84,8 @@ class EngineActivitiesOnHosts(EngineActivities):
         with as_failures():
             async with database_lock(database):
                 record = expect(await records.find(database), DatabaseStatus.ACTIVE, DatabaseStatus.PAUSED)
-                async with self._at_work_on(record.host_id) as adapter:
-                    state = await _bring(adapter, tenant_of(record, self._box), record)
+                async with self._adapter_for(record.host_id) as adapter:
+                    state = await _apply_access(adapter, tenant_of(record, self._box), record)
                 await access.record_applied(database, record.access_revision)
                 return state
 
@@ -95,10 +95,10 @@ class EngineActivitiesOnHosts(EngineActivities):
             async with database_lock(database):
                 record = expect(await records.find(database), DatabaseStatus.DELETED)
                 if record.remote_since is not None and record.destroyed_at is None:
-                    async with self._at_work_on(record.host_id) as adapter:
+                    async with self._adapter_for(record.host_id) as adapter:
                         await adapter.revoke(tenant_of(record, self._box))
                 await record_revoked(database)
-                await self._weigh(record)
+                await self._measure_retained(record)
 
     @activity.defn(name="destroy_database")
     async def destroy_database(self, database: UUID) -> None:
@@ -107,7 +107,7 @@ class EngineActivitiesOnHosts(EngineActivities):
                 record = await begin_destruction(database)
                 if record.remote_since is None or record.destroyed_at is not None:
                     return
-                async with self._at_work_on(record.host_id) as adapter:
+                async with self._adapter_for(record.host_id) as adapter:
                     await adapter.destroy(tenant_of(record, self._box))
 
     @activity.defn(name="remove_remnant")
@@ -118,19 +118,19 @@ class EngineActivitiesOnHosts(EngineActivities):
                 if record is not None and (record.host_id, record.engine_name) == (remnant.host_id, remnant.name):
                     return
                 try:
-                    async with self._at_work_on(remnant.host_id) as adapter:
+                    async with self._adapter_for(remnant.host_id) as adapter:
                         await adapter.destroy(Tenant(name=remnant.name, password="", marker=marker(remnant.database)))
                 except NameTaken:
                     # A stranger's: it was the reason to give this place up, and is none of our business.
                     activity.logger.info("the name there is a stranger's; left alone")
 
-    async def _weigh(self, record: DatabaseRecord) -> None:
+    async def _measure_retained(self, record: DatabaseRecord) -> None:
         """Measures what is kept, now that nobody writes any more: it counts against what its team may keep. A host
         that can't say is not waited for."""
         if record.team_id is None or record.remote_since is None or record.cancelled_provision_jobs:
             return
         try:
-            async with asyncio.timeout(_MEASURING_SECONDS), self._at_work_on(record.host_id) as adapter:
+            async with asyncio.timeout(_MEASURING_SECONDS), self._adapter_for(record.host_id) as adapter:
                 measured = await adapter.measure([record.engine_name])
         except (EngineError, TimeoutError) as fault:
             activity.logger.info("what is kept was not measured: %s", str(fault) or "no answer in time")
@@ -147,17 +147,17 @@ class EngineActivitiesOnHosts(EngineActivities):
         """An earlier attempt may have lost its lock and worked on, past the destruction."""
         record = await records.find(database)
         if record is not None and record.remote_since is not None and record.destroyed_at is not None:
-            async with self._at_work_on(record.host_id) as adapter:
+            async with self._adapter_for(record.host_id) as adapter:
                 await adapter.destroy(tenant_of(record, self._box))
 
     @asynccontextmanager
-    async def _at_work_on(self, host_id: int) -> AsyncIterator[EngineAdapter]:
-        """In its turn."""
+    async def _adapter_for(self, host_id: int) -> AsyncIterator[EngineAdapter]:
+        """Holds a slot of the host for the block."""
         async with self._slots.slot(host_id):
             yield await self._adapters.of_host(host_id)
 
 
-async def _bring(adapter: EngineAdapter, tenant: Tenant, record: DatabaseRecord) -> str:
+async def _apply_access(adapter: EngineAdapter, tenant: Tenant, record: DatabaseRecord) -> str:
     """Brings the engine to what the row says of the tenant's access; returns that in words."""
     frozen = record.frozen_at is not None
     if record.status is DatabaseStatus.ACTIVE:

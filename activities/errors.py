@@ -9,7 +9,7 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from app.contracts.engine import ENGINE_REFUSED, HOST_UNAVAILABLE, NAME_TAKEN, NOT_WANTED, STORE_UNAVAILABLE
-from app.databases.lifecycle import NotWanted
+from app.databases.records import NotWanted
 from app.engines.base import EngineError, HostUnavailable, NameTaken
 from app.store.locks import LockBusy, LockLost
 

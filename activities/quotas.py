@@ -6,7 +6,7 @@ from temporalio import activity
 
 from activities.errors import as_failures
 from app.contracts.base import DatabaseStatus
-from app.contracts.quotas import FrozenDatabase, MeasureRegion, QuotaActivities, QuotaHostActivities, RegionMeasured
+from app.contracts.quotas import FrozenDatabase, MeasureRegion, QuotaActivities, QuotaHostActivities, RegionMeasurement
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
 from app.databases import records
@@ -14,8 +14,9 @@ from app.databases.tenants import tenant_of
 from app.engines.base import SessionLimits
 from app.hosts.adapters import Adapters
 from app.hosts.service import served_regions
-from app.quotas import enforcement, reclaiming
-from app.quotas.plan_changes import follow_plans
+from app.provisioning import enforcement
+from app.provisioning.plan_changes import follow_plans
+from app.quotas import reclaiming
 from app.store.locks import database_lock
 
 _GAP_INTERVALS, _GAP_SECONDS = 3.0, 10.0
@@ -58,7 +59,7 @@ class QuotaActivitiesOnHosts(QuotaHostActivities):
         self._longest_gap = _GAP_INTERVALS * settings.quota_interval_seconds + _GAP_SECONDS
 
     @activity.defn(name="measure_region")
-    async def measure_region(self, request: MeasureRegion) -> RegionMeasured:
+    async def measure_region(self, request: MeasureRegion) -> RegionMeasurement:
         with as_failures():
             return await enforcement.measure_region(
                 self._adapters,

@@ -5,14 +5,14 @@ from datetime import timedelta
 from temporalio import activity
 
 from activities.errors import as_failures
-from app.contracts.reconcile import HostReconcileActivities, HostRef, ReconcileActivities, Reconciled
+from app.contracts.reconcile import HostReconcileActivities, HostRef, ReconcileActivities, ReconcileStep
 from app.core.secrets import SecretBox
 from app.hosts.adapters import Adapters
-from app.reconcile import service
+from app.upkeep.reconcile import service
 
 
 class ReconcileActivitiesOnStore(ReconcileActivities):
-    """Through `app.reconcile`."""
+    """Through `app.upkeep.reconcile`."""
 
     @activity.defn(name="list_hosts")
     async def list_hosts(self) -> list[HostRef]:
@@ -20,7 +20,7 @@ class ReconcileActivitiesOnStore(ReconcileActivities):
             return await service.list_hosts()
 
     @activity.defn(name="reconcile_records")
-    async def reconcile_records(self) -> Reconciled:
+    async def reconcile_records(self) -> ReconcileStep:
         with as_failures():
             return await service.reconcile_records(activity.client())
 
@@ -35,6 +35,6 @@ class HostReconcileActivitiesOnHosts(HostReconcileActivities):
         self._orphan_age = orphan_age
 
     @activity.defn(name="reconcile_host")
-    async def reconcile_host(self, host: HostRef) -> Reconciled:
+    async def reconcile_host(self, host: HostRef) -> ReconcileStep:
         with as_failures():
             return await service.reconcile_host(self._box, self._adapters, host, self._orphan_age)

@@ -3,13 +3,13 @@
 from temporalio import activity
 
 from activities.errors import as_failures
-from app.contracts.upkeep import SweepActivities, Swept
-from app.sweep import service
-from app.sweep.rules import Retention
+from app.contracts.upkeep import SweepActivities, SweepResult
+from app.upkeep import sweep as service
+from app.upkeep.sweep import Retention
 
 
 class SweepActivitiesOnStore(SweepActivities):
-    """Through `app.sweep`."""
+    """Through `app.upkeep.sweep`."""
 
     def __init__(self, retention: Retention) -> None:
         self._retention = retention
@@ -19,6 +19,6 @@ class SweepActivitiesOnStore(SweepActivities):
         return service.kinds()
 
     @activity.defn(name="sweep")
-    async def sweep(self, what: str) -> Swept:
+    async def sweep(self, what: str) -> SweepResult:
         with as_failures():
             return await service.sweep(what, self._retention)

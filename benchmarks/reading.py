@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 from postgast import parse
 
-from app.blueprints.analysis import MAX_STATEMENTS
 from app.blueprints.preparation import prepare
 from app.blueprints.validation import validate
 from app.contracts.base import Engine
+from app.dialects.analysis import MAX_STATEMENTS
 
 _ROUNDS = 5
 _MEBIBYTE = 1 << 20

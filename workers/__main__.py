@@ -11,9 +11,9 @@ import uvloop
 
 from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE
 from app.core import logging
-from app.core.leaving import run_and_leave
+from app.core.process_exit import run_and_exit
 from app.core.settings import InvalidSettings, Settings
-from app.plans.file import use_plans
+from app.quotas.file import use_plans
 from workers.log_ids import ids_beside_messages
 from workers.runner import run
 
@@ -53,4 +53,4 @@ def _queue(name: str) -> str:
 
 
 if __name__ == "__main__":
-    run_and_leave(main)
+    run_and_exit(main)

@@ -8,15 +8,15 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
-from app.metrics.counters import ACTIVITY_SECONDS
+from app.core.metrics.counters import ACTIVITY_SECONDS
 
 
-class Counting(Interceptor):
+class ActivityMetrics(Interceptor):
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
-        return _Counting(next)
+        return _CountedActivity(next)
 
 
-class _Counting(ActivityInboundInterceptor):
+class _CountedActivity(ActivityInboundInterceptor):
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:
         began = time.perf_counter()
         outcome = "ok"

@@ -18,9 +18,9 @@ from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from app.core.leaving import run_and_leave
+from app.core.process_exit import run_and_exit
 from app.core.settings import InvalidSettings, Settings
-from app.core.temporal import connect_as_set
+from app.core.temporal import connect_from_settings
 
 _FRESH = timedelta(seconds=90)
 """A poll that finds no work is held open for a minute, and only then followed by the next."""
@@ -44,7 +44,7 @@ def main() -> int:
 
 async def _unserved(settings: Settings, queues: Sequence[str]) -> list[str]:
     async with asyncio.timeout(_TIMEOUT_SECONDS):
-        client = await connect_as_set(settings)
+        client = await connect_from_settings(settings)
         return [queue for queue in queues if not await _is_polled(client, queue)]
 
 
@@ -66,4 +66,4 @@ async def _is_polled(client: Client, queue: str) -> bool:
 
 
 if __name__ == "__main__":
-    run_and_leave(main)
+    run_and_exit(main)

@@ -60,10 +60,10 @@ class ActivityLine(LogLine, kw_only=True, omit_defaults=True):
 
 class LogIds(Interceptor):
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
-        return _Bound(next)
+        return _ActivityIds(next)
 
     def workflow_interceptor_class(self, input: WorkflowInterceptorClassInput) -> type[WorkflowInboundInterceptor]:
-        return _Told
+        return _WorkflowIds
 
 
 def ids_beside_messages() -> None:
@@ -72,12 +72,12 @@ def ids_beside_messages() -> None:
     temporalio.workflow.logger.workflow_info_on_message = False
 
 
-class _Told(WorkflowInboundInterceptor):
+class _WorkflowIds(WorkflowInboundInterceptor):
     """A workflow that hands its ids to its activities."""
 
     def init(self, outbound: WorkflowOutboundInterceptor) -> None:
         self.header: Mapping[str, Payload] = {}
-        super().init(_Telling(outbound, self))
+        super().init(_OutboundIds(outbound, self))
 
     async def execute_workflow(self, input: ExecuteWorkflowInput) -> Any:
         request = input.args[0] if input.args else None
@@ -88,8 +88,8 @@ class _Told(WorkflowInboundInterceptor):
         return await super().execute_workflow(input)
 
 
-class _Telling(WorkflowOutboundInterceptor):
-    def __init__(self, next: WorkflowOutboundInterceptor, told: _Told) -> None:
+class _OutboundIds(WorkflowOutboundInterceptor):
+    def __init__(self, next: WorkflowOutboundInterceptor, told: _WorkflowIds) -> None:
         super().__init__(next)
         self._told = told
 
@@ -102,7 +102,7 @@ class _Telling(WorkflowOutboundInterceptor):
         return super().start_local_activity(input)
 
 
-class _Bound(ActivityInboundInterceptor):
+class _ActivityIds(ActivityInboundInterceptor):
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:
         info = temporalio.activity.info()
         told = input.headers.get(_HEADER)

@@ -14,10 +14,10 @@ from temporalio.client import Client
 from temporalio.runtime import Runtime
 
 from app.contracts.queues import CONTROL_QUEUE
+from app.core.metrics.page import MetricsPage, Source
+from app.core.metrics.temporal_sdk import TemporalMetrics
 from app.core.settings import Settings
-from app.inventory.gauges import installation
-from app.metrics.page import MetricsPage, Source
-from app.metrics.temporal_sdk import TemporalMetrics
+from app.upkeep.inventory.gauges import installation
 
 _KINDS = {
     "activity": TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY,

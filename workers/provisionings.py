@@ -7,8 +7,8 @@ import structlog
 from temporalio.client import Client
 
 from app.core.settings import Settings
-from app.dispatch.provisionings import CHANNEL, UnderWay, take_up
-from app.dispatch.starts import hand_over, start_all
+from app.outbox.provisionings import CHANNEL, UnderWay, take_up
+from app.outbox.workflow_starts import hand_over, start_all
 from app.store.notify import listen
 
 _FALLBACK_SECONDS = 0.5
@@ -17,7 +17,7 @@ _FALLBACK_SECONDS = 0.5
 log = structlog.get_logger(__name__)
 
 
-async def provision(client: Client, settings: Settings, region: str, under_way: UnderWay) -> None:
+async def start_provisionings(client: Client, settings: Settings, region: str, under_way: UnderWay) -> None:
     """Runs until cancelled. Any number may run side by side, each in a process that serves the region's queue."""
     assert settings.control_dsn is not None
     changed = under_way.changed(region)
@@ -31,7 +31,7 @@ async def provision(client: Client, settings: Settings, region: str, under_way: 
         while True:
             changed.clear()
             try:
-                await provision_some(client, region, under_way)
+                await start_some(client, region, under_way)
             except Exception as fault:
                 # Our own database is away. What was promised stays so.
                 log.warning("provisionings_waiting", region=region, reason=str(fault) or type(fault).__name__)
@@ -41,7 +41,7 @@ async def provision(client: Client, settings: Settings, region: str, under_way: 
         listener.cancel()
 
 
-async def provision_some(client: Client, region: str, under_way: UnderWay) -> None:
+async def start_some(client: Client, region: str, under_way: UnderWay) -> None:
     """As many as there is room for. What Temporal doesn't take now, the relay starts."""
     room = under_way.room(region)
     pending = await take_up(region, room) if room > 0 else []

@@ -17,15 +17,15 @@ from activities.webhooks import WebhookActivitiesOverHTTP
 from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
-from app.dispatch.provisionings import UnderWay
 from app.hosts.adapters import Adapters
 from app.hosts.slots import HOST_SLOTS, HostSlots
-from app.sweep.rules import Retention
+from app.outbox.provisionings import UnderWay
+from app.upkeep.sweep import Retention
 from app.webhooks.attempts import Attempts
-from workflows.served import ENGINE_WORKFLOWS, WEBHOOK_WORKFLOWS, WORKFLOWS
+from workflows.registry import CONTROL_WORKFLOWS, ENGINE_WORKFLOWS, WEBHOOK_WORKFLOWS
 
 
-class Tools(msgspec.Struct, frozen=True, kw_only=True):
+class WorkerDependencies(msgspec.Struct, frozen=True, kw_only=True):
     """What activities work with, made once for the process."""
 
     settings: Settings
@@ -36,22 +36,22 @@ class Tools(msgspec.Struct, frozen=True, kw_only=True):
     under_way: UnderWay = msgspec.field(default_factory=UnderWay)
 
 
-class Serving(msgspec.Struct, frozen=True, kw_only=True):
-    parts: tuple[Callable[[Tools], object], ...]
+class QueueConfig(msgspec.Struct, frozen=True, kw_only=True):
+    implementations: tuple[Callable[[WorkerDependencies], object], ...]
     """Each makes one object whose methods are activities."""
     workflows: tuple[type[Any], ...] = ()
     sandboxed: bool = True
     """Whether each run of a workflow loads its module anew, shut off from what is not deterministic."""
-    steps: int
+    max_activities: int
     """Activities at once."""
-    tasks: int = 100
+    max_workflow_tasks: int = 100
     """Workflow tasks at once."""
-    connections: int
+    max_connections: int
     """To our own database that so many steps and tasks hold at most."""
 
 
-_CONTROL = Serving(
-    parts=(
+_CONTROL = QueueConfig(
+    implementations=(
         lambda _: ControlActivitiesOnStore(),
         lambda tools: PoolActivitiesOnStore(tools.box, tools.settings),
         lambda tools: SweepActivitiesOnStore(
@@ -63,12 +63,12 @@ _CONTROL = Serving(
         lambda _: ReconcileActivitiesOnStore(),
         lambda _: QuotaActivitiesOnStore(),
     ),
-    workflows=WORKFLOWS,
-    steps=20,
-    connections=20,
+    workflows=CONTROL_WORKFLOWS,
+    max_activities=20,
+    max_connections=20,
 )
-_ENGINE = Serving(
-    parts=(
+_ENGINE = QueueConfig(
+    implementations=(
         lambda tools: EngineActivitiesOnHosts(tools.box, tools.adapters, tools.host_slots, tools.under_way),
         lambda tools: PoolActivitiesOnHosts(tools.box, tools.adapters),
         lambda tools: HostReconcileActivitiesOnHosts(tools.box, tools.adapters, tools.settings.orphan_age),
@@ -79,25 +79,25 @@ _ENGINE = Serving(
     # As for deliveries: it would take a quarter of this worker's processor time in a burst of creates.
     sandboxed=False,
     # Twice as many as work on one host at once, so that a host that answers nobody leaves room for the others.
-    steps=2 * HOST_SLOTS,
+    max_activities=2 * HOST_SLOTS,
     # A provisioning is at work within its first one.
-    tasks=2 * HOST_SLOTS,
+    max_workflow_tasks=2 * HOST_SLOTS,
     # Each holds one for its lock and works on a second.
-    connections=2 * (2 * HOST_SLOTS + 2 * HOST_SLOTS),
+    max_connections=2 * (2 * HOST_SLOTS + 2 * HOST_SLOTS),
 )
-_WEBHOOKS = Serving(
-    parts=(lambda tools: WebhookActivitiesOverHTTP(tools.attempts),),
+_WEBHOOKS = QueueConfig(
+    implementations=(lambda tools: WebhookActivitiesOverHTTP(tools.attempts),),
     workflows=WEBHOOK_WORKFLOWS,
     # The sandbox takes a third of a delivery's processor time here. The tests run these workflows inside it.
     sandboxed=False,
     # Only what failed on our own side at first.
-    steps=100,
+    max_activities=100,
     # Held for single statements and short transactions, before and after the request.
-    connections=20,
+    max_connections=20,
 )
 
 
-def serving(queue: str) -> Serving:
+def queue_config(queue: str) -> QueueConfig:
     """Deliveries on the webhook queue, provisionings and work on engines on a region's queue, all other workflows and
     the activities on our own database on the control queue."""
     return {CONTROL_QUEUE: _CONTROL, WEBHOOK_QUEUE: _WEBHOOKS}.get(queue, _ENGINE)

@@ -8,7 +8,7 @@ import asyncio
 import structlog
 from temporalio.client import Client
 
-from app.dispatch.starts import claim_due, note_failure, start_all
+from app.outbox.workflow_starts import claim_due, note_failure, start_all
 
 _INTERVAL_SECONDS = 0.25
 

@@ -16,22 +16,22 @@ from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxR
 from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, engine_region
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
-from app.core.temporal import connect_as_set
+from app.core.temporal import connect_from_settings
 from app.egress.sender import Sender
 from app.hosts.adapters import Adapters
 from app.store.migrate import migrate
 from app.store.session import connected
 from app.webhooks.attempts import Attempts
-from workers.counting import Counting
+from workers.counting import ActivityMetrics
 from workers.deliveries import WaitingDeliveries
+from workers.event_dispatcher import dispatch_events
 from workers.heartbeats import Heartbeats
 from workers.log_ids import LogIds
 from workers.metrics import WorkerMetrics
-from workers.outbox import tell
-from workers.provisionings import provision
-from workers.queues import Tools, serving
+from workers.provisionings import start_provisionings
+from workers.queues import WorkerDependencies, queue_config
 from workers.relay import relay
-from workers.schedules import keep_schedules
+from workers.schedules import maintain_schedules
 from workers.search_attributes import register_search_attributes
 
 _PASSED_THROUGH = ("msgspec", "app.contracts")
@@ -56,43 +56,47 @@ async def run(settings: Settings, queues: Sequence[str], stop: asyncio.Event) ->
         raise ValueError("HEADWATER_CONTROL_DSN is not set")
     metrics = WorkerMetrics(settings, queues)
     async with AsyncExitStack() as stack:
-        await stack.enter_async_context(connected(settings.control_dsn, max_size=most_connections(queues)))
+        await stack.enter_async_context(connected(settings.control_dsn, max_size=max_connections(queues)))
         await migrate()
         client = await _connected_client(settings, metrics.runtime)
         await register_search_attributes(client)
         sender = Sender(settings)
         stack.push_async_callback(sender.close)
-        tools = Tools(settings=settings, box=box, adapters=Adapters(box), attempts=Attempts(box, sender, settings))
+        tools = WorkerDependencies(
+            settings=settings, box=box, adapters=Adapters(box), attempts=Attempts(box, sender, settings)
+        )
         stack.push_async_callback(tools.adapters.close)
         stack.push_async_callback(tools.attempts.close)
         for queue in queues:
             await stack.enter_async_context(build_worker(client, queue, tools))
         background = await metrics.serve(client, stack)
         if CONTROL_QUEUE in queues:
-            background += [relay(client), keep_schedules(client, settings)]
+            background += [relay(client), maintain_schedules(client, settings)]
         if WEBHOOK_QUEUE in queues:
-            background += [tell(client, settings), WaitingDeliveries(tools.attempts, settings).serve()]
+            background += [dispatch_events(client, settings), WaitingDeliveries(tools.attempts, settings).serve()]
         for queue in queues:
             region = engine_region(queue)
             if region is not None:
-                background.append(provision(client, settings, region, tools.under_way))
+                background.append(start_provisionings(client, settings, region, tools.under_way))
         log.info("worker_ready", queues=list(queues))
         await _until(stop, [asyncio.create_task(task) for task in background])
 
 
-def build_worker(client: Client, queue: str, tools: Tools) -> Worker:
+def build_worker(client: Client, queue: str, tools: WorkerDependencies) -> Worker:
     """Serves one queue as `workers.queues` has it."""
-    served = serving(queue)
-    activities = [method for part in served.parts for method in activity_methods(part(tools))]
+    config = queue_config(queue)
+    activities = [
+        method for implementation in config.implementations for method in activity_methods(implementation(tools))
+    ]
     return Worker(
         client,
         task_queue=queue,
-        workflows=served.workflows,
+        workflows=config.workflows,
         activities=activities,
-        workflow_runner=sandbox() if served.sandboxed else UnsandboxedWorkflowRunner(),
-        interceptors=[LogIds(), Heartbeats(), Counting()],
-        max_concurrent_activities=served.steps,
-        max_concurrent_workflow_tasks=served.tasks,
+        workflow_runner=sandbox() if config.sandboxed else UnsandboxedWorkflowRunner(),
+        interceptors=[LogIds(), Heartbeats(), ActivityMetrics()],
+        max_concurrent_activities=config.max_activities,
+        max_concurrent_workflow_tasks=config.max_workflow_tasks,
         # By default four fifths of the heartbeat timeout: one late beat, and a step is started a second time.
         max_heartbeat_throttle_interval=_HEARTBEAT_INTERVAL,
         sticky_queue_schedule_to_start_timeout=_STICKY_TIMEOUT,
@@ -101,9 +105,9 @@ def build_worker(client: Client, queue: str, tools: Tools) -> Worker:
     )
 
 
-def most_connections(queues: Sequence[str]) -> int:
+def max_connections(queues: Sequence[str]) -> int:
     """Of our own database, so that no step ever waits for one that another holds."""
-    return _SPARE_CONNECTIONS + sum(serving(queue).connections for queue in queues)
+    return _SPARE_CONNECTIONS + sum(queue_config(queue).max_connections for queue in queues)
 
 
 def sandbox() -> SandboxedWorkflowRunner:
@@ -120,7 +124,7 @@ def activity_methods(implementation: object) -> list[Callable[..., Any]]:
 async def _connected_client(settings: Settings, runtime: Runtime | None) -> Client:
     while True:
         try:
-            return await connect_as_set(settings, runtime=runtime)
+            return await connect_from_settings(settings, runtime=runtime)
         except (RuntimeError, RPCError) as fault:
             log.warning("waiting_for_temporal", address=settings.temporal_address, reason=str(fault))
             await asyncio.sleep(_CONNECT_RETRY_SECONDS)

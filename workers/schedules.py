@@ -30,7 +30,7 @@ from app.contracts.quotas import EnforceQuotas, ReclaimSpace
 from app.contracts.reconcile import Reconcile
 from app.contracts.upkeep import ScheduleId, Sweep
 from app.core.settings import Settings
-from app.dispatch.starts import TASK_TIMEOUT, UPKEEP, UPKEEP_FAIRNESS
+from app.outbox.workflow_starts import TASK_TIMEOUT, UPKEEP, UPKEEP_FAIRNESS
 
 _SHORTEST = timedelta(seconds=1)
 """Temporal's own grain."""
@@ -44,7 +44,7 @@ _RPC_TIMEOUT = timedelta(seconds=5)
 log = structlog.get_logger(__name__)
 
 
-class Upkeep(msgspec.Struct, frozen=True, kw_only=True):
+class UpkeepSchedule(msgspec.Struct, frozen=True, kw_only=True):
     """One schedule. A run is left out while the last one goes on. `id` is the schedule's, and begins its runs' ids."""
 
     id: str
@@ -59,33 +59,33 @@ class Upkeep(msgspec.Struct, frozen=True, kw_only=True):
     request: Contract | None = None
 
 
-UPKEEP_SCHEDULES: tuple[Upkeep, ...] = (
-    Upkeep(
+UPKEEP_SCHEDULES: tuple[UpkeepSchedule, ...] = (
+    UpkeepSchedule(
         id=ScheduleId.SWEEP.value,
         workflow=Sweep,
         every=lambda settings: settings.sweep_interval_seconds,
         summary="Remove what has had its time from our own database",
     ),
-    Upkeep(
+    UpkeepSchedule(
         id=ScheduleId.REFILL_POOL.value,
         workflow=RefillPool,
         every=lambda settings: settings.refill_interval_seconds,
         summary="All pools, on schedule",
     ),
-    Upkeep(
+    UpkeepSchedule(
         id=ScheduleId.RECONCILE.value,
         workflow=Reconcile,
         every=lambda settings: settings.reconcile_interval_seconds,
         summary="Hold our records against themselves and against every engine host",
     ),
-    Upkeep(
+    UpkeepSchedule(
         id=ScheduleId.ENFORCE_QUOTAS.value,
         workflow=EnforceQuotas,
         every=lambda settings: settings.quota_interval_seconds,
         at_random=True,
         summary="Hold every database to its plan",
     ),
-    Upkeep(
+    UpkeepSchedule(
         id=ScheduleId.RECLAIM_SPACE.value,
         workflow=ReclaimSpace,
         every=lambda settings: settings.quota_interval_seconds,
@@ -94,7 +94,9 @@ UPKEEP_SCHEDULES: tuple[Upkeep, ...] = (
 )
 
 
-async def keep_schedules(client: Client, settings: Settings, schedules: Sequence[Upkeep] = UPKEEP_SCHEDULES) -> None:
+async def maintain_schedules(
+    client: Client, settings: Settings, schedules: Sequence[UpkeepSchedule] = UPKEEP_SCHEDULES
+) -> None:
     """Has Temporal run them, as often as the settings say. Runs until cancelled, and any number may run side by
     side. Temporal may be away meanwhile."""
     while True:
@@ -108,7 +110,7 @@ async def keep_schedules(client: Client, settings: Settings, schedules: Sequence
         await asyncio.sleep(pause)
 
 
-async def put_schedule(client: Client, settings: Settings, upkeep: Upkeep) -> None:
+async def put_schedule(client: Client, settings: Settings, upkeep: UpkeepSchedule) -> None:
     """Makes the schedule, or brings it up to date. An operator's pause of it stays."""
     wanted = _schedule(settings, upkeep)
     try:
@@ -119,7 +121,7 @@ async def put_schedule(client: Client, settings: Settings, upkeep: Upkeep) -> No
 
     def change(found: ScheduleUpdateInput) -> ScheduleUpdate | None:
         there = found.description.schedule
-        if _essence(there) == _essence(wanted):
+        if _comparable(there) == _comparable(wanted):
             return None
         wanted.state = there.state
         return ScheduleUpdate(schedule=wanted)
@@ -127,7 +129,7 @@ async def put_schedule(client: Client, settings: Settings, upkeep: Upkeep) -> No
     await client.get_schedule_handle(upkeep.id).update(change, rpc_timeout=_RPC_TIMEOUT)
 
 
-def _schedule(settings: Settings, upkeep: Upkeep) -> Schedule:
+def _schedule(settings: Settings, upkeep: UpkeepSchedule) -> Schedule:
     every = max(timedelta(seconds=upkeep.every(settings)), _SHORTEST)
     action = ScheduleActionStartWorkflow(
         upkeep.workflow.__temporal_workflow_definition.name,
@@ -148,7 +150,7 @@ def _schedule(settings: Settings, upkeep: Upkeep) -> Schedule:
     )
 
 
-def _essence(schedule: Schedule) -> tuple[Any, ...]:
+def _comparable(schedule: Schedule) -> tuple[Any, ...]:
     """What two equal schedules agree in, one of which comes from Temporal with its input encoded."""
     action = schedule.action
     assert isinstance(action, ScheduleActionStartWorkflow)

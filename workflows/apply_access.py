@@ -5,7 +5,7 @@ from temporalio.exceptions import ActivityError
 
 from app.contracts.databases import ApplyAccess, ApplyAccessInput
 from app.contracts.engine import NOT_WANTED, EngineActivities
-from workflows.engine_steps import failure_type, on_engine
+from workflows.engine_steps import failure_type, run_on_engine
 
 
 @workflow.defn(name="ApplyAccess")
@@ -14,9 +14,9 @@ class ApplyAccessWorkflow(ApplyAccess):
 
     @workflow.run
     async def run(self, request: ApplyAccessInput) -> None:
-        doing = f"bring the access to database {request.database} to what is recorded"
+        action = f"bring the access to database {request.database} to what is recorded"
         try:
-            state = await on_engine(request, EngineActivities.apply_access, request.database, doing)
+            state = await run_on_engine(request, EngineActivities.apply_access, request.database, action)
         except ActivityError as failure:
             if failure_type(failure) != NOT_WANTED:
                 raise

@@ -8,13 +8,13 @@ from temporalio.exceptions import ActivityError, FailureError, is_cancelled_exce
 from app.contracts.applications import (
     APPLY_LIMIT,
     ApplicationActivities,
+    ApplicationResult,
     ApplicationStatus,
-    Applied,
     ApplyBlueprint,
     ApplyBlueprintInput,
 )
 from app.contracts.engine import NOT_WANTED
-from workflows.engine_steps import failure_type, on_engine
+from workflows.engine_steps import failure_type, run_on_engine
 
 
 @workflow.defn(name="ApplyBlueprint")
@@ -24,13 +24,13 @@ class ApplyBlueprintWorkflow(ApplyBlueprint):
 
     @workflow.run
     async def run(self, request: ApplyBlueprintInput) -> None:
-        doing = f"apply blueprint application {request.application} to database {request.database}"
+        action = f"apply blueprint application {request.application} to database {request.database}"
         try:
-            applied = await on_engine(
+            applied = await run_on_engine(
                 request,
                 ApplicationActivities.apply_blueprint,
                 request.application,
-                doing,
+                action,
                 time_limit=APPLY_LIMIT,
             )
         except (asyncio.CancelledError, FailureError) as failure:
@@ -44,12 +44,12 @@ class ApplyBlueprintWorkflow(ApplyBlueprint):
         workflow.set_current_details(_told(applied))
 
     async def _abandon(self, request: ApplyBlueprintInput) -> None:
-        doing = f"find out how far blueprint application {request.application} came"
-        applied = await on_engine(request, ApplicationActivities.abandon_application, request.application, doing)
+        action = f"find out how far blueprint application {request.application} came"
+        applied = await run_on_engine(request, ApplicationActivities.abandon_application, request.application, action)
         workflow.set_current_details(f"Cancelled. {_told(applied)}")
 
 
-def _told(applied: Applied) -> str:
+def _told(applied: ApplicationResult) -> str:
     counted = f"{applied.statements_succeeded} of {applied.statements_total} statements succeeded"
     return {
         ApplicationStatus.COMPLETED: f"Completed: {counted}.",

@@ -6,7 +6,7 @@ from temporalio.exceptions import ActivityError
 from app.contracts.control import ControlActivities, LimitsApplied
 from app.contracts.databases import ApplyLimits, ApplyLimitsInput
 from app.contracts.engine import NOT_WANTED, EngineActivities
-from workflows.engine_steps import failure_type, on_engine, record
+from workflows.engine_steps import failure_type, record, run_on_engine
 
 
 @workflow.defn(name="ApplyLimits")
@@ -15,9 +15,9 @@ class ApplyLimitsWorkflow(ApplyLimits):
 
     @workflow.run
     async def run(self, request: ApplyLimitsInput) -> None:
-        doing = f"put the new limits of database {request.database} in force"
+        action = f"put the new limits of database {request.database} in force"
         try:
-            revision = await on_engine(request, EngineActivities.apply_limits, request.database, doing)
+            revision = await run_on_engine(request, EngineActivities.apply_limits, request.database, action)
         except ActivityError as failure:
             if failure_type(failure) != NOT_WANTED:
                 raise

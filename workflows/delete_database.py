@@ -7,10 +7,10 @@ from temporalio import workflow
 from temporalio.exceptions import FailureError
 
 from app.contracts.control import ControlActivities
-from app.contracts.databases import LOOK_AGAIN, DeleteDatabase, DeleteDatabaseInput
+from app.contracts.databases import ROW_CHANGED, DeleteDatabase, DeleteDatabaseInput
 from app.contracts.engine import NOT_WANTED, EngineActivities
 from app.contracts.queues import provision_workflow_id
-from workflows.engine_steps import failure_type, on_engine, record, remove_from_host
+from workflows.engine_steps import failure_type, record, remove_from_host, run_on_engine
 
 
 @workflow.defn(name="DeleteDatabase")
@@ -20,7 +20,7 @@ class DeleteDatabaseWorkflow(DeleteDatabase):
     def __init__(self) -> None:
         self._row_changed = False
 
-    @workflow.signal(name=LOOK_AGAIN)
+    @workflow.signal(name=ROW_CHANGED)
     def look_again(self) -> None:
         self._row_changed = True
 
@@ -38,8 +38,8 @@ class DeleteDatabaseWorkflow(DeleteDatabase):
         workflow.set_current_details("Destroyed; nothing is left on the host.")
 
     async def _delete(self, request: DeleteDatabaseInput) -> None:
-        doing = f"end all access to database {request.database}"
-        await on_engine(request, EngineActivities.revoke_access, request.database, doing)
+        action = f"end all access to database {request.database}"
+        await run_on_engine(request, EngineActivities.revoke_access, request.database, action)
         await self._wait_out_grace(request)
         await remove_from_host(request)
 
@@ -56,8 +56,8 @@ class DeleteDatabaseWorkflow(DeleteDatabase):
         """Until the row says that it is over. The timer only has it looked at again, and so does the signal."""
         while True:
             self._row_changed = False
-            doing = "look until when the data is kept"
-            grace = await record(ControlActivities.look_at_grace, request.database, doing)
+            action = "look until when the data is kept"
+            grace = await record(ControlActivities.get_grace_period, request.database, action)
             if grace.remaining_seconds <= 0:
                 return
             workflow.set_current_details(

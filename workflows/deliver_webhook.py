@@ -23,13 +23,13 @@ class DeliverWebhookWorkflow(DeliverWebhook):
 
     @workflow.run
     async def run(self, request: DeliverWebhookInput) -> None:
-        outcome = await self._attempt_at_hand(request) or await self._attempt(request)
+        outcome = await self._attempt_locally(request) or await self._attempt(request)
         workflow.set_current_details(_ending(outcome))
 
-    async def _attempt_at_hand(self, request: DeliverWebhookInput) -> AttemptOutcome | None:
+    async def _attempt_locally(self, request: DeliverWebhookInput) -> AttemptOutcome | None:
         try:
             return await workflow.execute_local_activity_method(
-                WebhookActivities.attempt_delivery, _first(request), **policies.webhook_at_hand(request.endpoint)
+                WebhookActivities.attempt_delivery, _first(request), **policies.local_webhook(request.endpoint)
             )
         except FailureError as failure:
             if is_cancelled_exception(failure):

@@ -5,9 +5,9 @@ import asyncio
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, is_cancelled_exception
 
-from app.contracts.quotas import EnforceQuotas, MeasureRegion, QuotaActivities, QuotaHostActivities, RegionMeasured
+from app.contracts.quotas import EnforceQuotas, MeasureRegion, QuotaActivities, QuotaHostActivities, RegionMeasurement
 from workflows import policies
-from workflows.engine_steps import about_to, reason
+from workflows.engine_steps import reason, starting_details
 
 
 @workflow.defn(name="EnforceQuotas")
@@ -35,30 +35,30 @@ class EnforceQuotasWorkflow(EnforceQuotas):
             QuotaActivities.follow_plans, **policies.upkeep("bring databases to plans that were changed")
         )
         if followed:
-            self._tell("plans", f"{followed} databases get another connection limit")
+            self._report("plans", f"{followed} databases get another connection limit")
         return await workflow.execute_activity_method(
             QuotaActivities.list_regions, **policies.upkeep("look which regions there are")
         )
 
     async def _enforce(self, request: MeasureRegion) -> None:
-        doing = f"measure the databases in {request.region}"
-        self._tell(request.region, about_to(doing, request.region))
+        action = f"measure the databases in {request.region}"
+        self._report(request.region, starting_details(action, request.region))
         try:
             measured = await workflow.execute_activity_method(
-                QuotaHostActivities.measure_region, request, **policies.attempt(request.region, doing)
+                QuotaHostActivities.measure_region, request, **policies.attempt(request.region, action)
             )
-            self._tell(request.region, _words(measured))
+            self._report(request.region, _words(measured))
         except ActivityError as failure:
             if is_cancelled_exception(failure):
                 raise
-            self._tell(request.region, f"left to the next run: {reason(failure)}")
+            self._report(request.region, f"left to the next run: {reason(failure)}")
 
-    def _tell(self, region: str, sentence: str) -> None:
+    def _report(self, region: str, sentence: str) -> None:
         self._told[region] = f"{region}: {sentence}"
         workflow.set_current_details("\n\n".join(self._told[name] for name in sorted(self._told)))
 
 
-def _words(measured: RegionMeasured) -> str:
+def _words(measured: RegionMeasurement) -> str:
     moves = [f"{count} {name.replace('_', ' for ')}" for name, count in measured.moves.items()]
     unreachable = [f"not measured: {', '.join(measured.unreachable)}"] if measured.unreachable else []
     return "; ".join([f"{measured.databases} databases measured", *moves, *unreachable])

@@ -24,32 +24,30 @@ Argument = TypeVar("Argument")
 Result = TypeVar("Result")
 
 
-async def on_engine(
+async def run_on_engine(
     request: DatabaseWorkflowInput,
     step: Callable[[Any, Argument], Awaitable[Result]],
     argument: Argument,
-    doing: str,
+    action: str,
     *,
-    waited_for: bool = True,
+    urgent: bool = True,
     time_limit: timedelta = policies.ENGINE_STEP,
 ) -> Result:
-    """Runs one engine activity until it succeeds. `doing` completes the sentence "Waiting to …"; `waited_for` tells
+    """Runs one engine activity until it succeeds. `action` completes the sentence "Waiting to …"; `urgent` tells
     whether somebody waits for the outcome, `time_limit` is for each attempt.
 
     Raises `ActivityError` when the step is cancelled, or no longer wanted.
     """
-    workflow.set_current_details(about_to(doing, request.region))
+    workflow.set_current_details(starting_details(action, request.region))
     round_ = 0
     while True:
         try:
-            return await engine_attempts(
-                request, step, argument, doing, round_, waited_for=waited_for, time_limit=time_limit
-            )
+            return await engine_attempts(request, step, argument, action, round_, urgent=urgent, time_limit=time_limit)
         except ActivityError as failure:
             if is_cancelled_exception(failure) or failure_type(failure) == NOT_WANTED:
                 raise
             round_ += 1
-            workflow.set_current_details(f"Waiting to {doing}. The last attempt failed: {reason(failure)}")
+            workflow.set_current_details(f"Waiting to {action}. The last attempt failed: {reason(failure)}")
             if workflow.info().is_continue_as_new_suggested():
                 # From the start: every step finds what was done before.
                 workflow.continue_as_new(request)
@@ -59,48 +57,48 @@ async def engine_attempts(
     request: DatabaseWorkflowInput,
     step: Callable[[Any, Argument], Awaitable[Result]],
     argument: Argument,
-    doing: str,
+    action: str,
     round_: int,
     *,
-    waited_for: bool = True,
+    urgent: bool = True,
     time_limit: timedelta = policies.ENGINE_STEP,
 ) -> Result:
     """One round of attempts. Raises `ActivityError` when all fail."""
-    policy = policies.engine(request.region, round_, doing, waited_for=waited_for, time_limit=time_limit)
+    policy = policies.engine(request.region, round_, action, urgent=urgent, time_limit=time_limit)
     return await workflow.execute_activity_method(step, argument, **policy)
 
 
-def about_to(doing: str, region: str) -> str:
+def starting_details(action: str, region: str) -> str:
     """Before the first attempt has told anything."""
     queue = engine_queue(region)
-    return f"About to {doing}. If this stays, the host is slow, or no worker serves the task queue `{queue}`."
+    return f"About to {action}. If this stays, the host is slow, or no worker serves the task queue `{queue}`."
 
 
-async def remove_from_host(request: DatabaseWorkflowInput, *, at_hand: bool = True) -> None:
+async def remove_from_host(request: DatabaseWorkflowInput, *, local: bool = True) -> None:
     """Destroys what lies on the database's host, and records it, as `record` does."""
-    doing = f"destroy database {request.database} and its login"
-    await on_engine(request, EngineActivities.destroy_database, request.database, doing, waited_for=False)
-    doing = "record that nothing is left of it"
-    await record(ControlActivities.record_destroyed, request.database, doing, at_hand=at_hand)
+    action = f"destroy database {request.database} and its login"
+    await run_on_engine(request, EngineActivities.destroy_database, request.database, action, urgent=False)
+    action = "record that nothing is left of it"
+    await record(ControlActivities.record_destroyed, request.database, action, local=local)
 
 
 async def record(
-    step: Callable[[Any, Argument], Awaitable[Result]], argument: Argument, doing: str, *, at_hand: bool = True
+    step: Callable[[Any, Argument], Awaitable[Result]], argument: Argument, action: str, *, local: bool = True
 ) -> Result:
-    """Runs one activity on our own database until it succeeds. `doing` is for people, as for an engine's.
+    """Runs one activity on our own database until it succeeds. `action` is for people, as for an engine's.
 
     At first in the worker that runs this workflow, which spares whoever waits two trips through Temporal. What
-    doesn't work at once is left to Temporal, where an operator sees it. Not `at_hand` are these steps for workflows
+    doesn't work at once is left to Temporal, where an operator sees it. Not `local` are these steps for workflows
     on another queue than the control queue.
     """
-    if at_hand:
+    if local:
         try:
-            return await workflow.execute_local_activity_method(step, argument, **policies.at_once(doing))
+            return await workflow.execute_local_activity_method(step, argument, **policies.local_control(action))
         except FailureError as failure:
             if is_cancelled_exception(failure) or failure_type(failure) == NOT_WANTED:
                 raise
-            workflow.set_current_details(f"Waiting for Headwater's own database, to {doing}: {reason(failure)}")
-    return await workflow.execute_activity_method(step, argument, **policies.control(doing))
+            workflow.set_current_details(f"Waiting for Headwater's own database, to {action}: {reason(failure)}")
+    return await workflow.execute_activity_method(step, argument, **policies.control(action))
 
 
 def failure_type(failure: FailureError) -> str | None:

@@ -19,7 +19,7 @@ _NOBODY_WAITS = Priority(priority_key=5)
 """The lowest; whose turn it is among equals stays as the workflow has it."""
 
 
-def at_once(summary: str) -> LocalActivityConfig:
+def local_control(summary: str) -> LocalActivityConfig:
     """A short transaction on our own database, tried once within the workflow task, and shorter than its time limit."""
     return LocalActivityConfig(
         summary=summary,
@@ -28,7 +28,7 @@ def at_once(summary: str) -> LocalActivityConfig:
     )
 
 
-def create_at_hand(summary: str) -> LocalActivityConfig:
+def local_create(summary: str) -> LocalActivityConfig:
     """A first attempt in the worker that runs the workflow, which is next to the host: nearly every database is made by
     it, at a third of what an activity of its own costs. A worker that dies costs the workflow task's time limit."""
     return LocalActivityConfig(
@@ -85,7 +85,7 @@ def host_upkeep(region: str, summary: str) -> ActivityConfig:
 
 
 def engine(
-    region: str, round_: int, summary: str, *, waited_for: bool, time_limit: timedelta = ENGINE_STEP
+    region: str, round_: int, summary: str, *, urgent: bool, time_limit: timedelta = ENGINE_STEP
 ) -> ActivityConfig:
     """Work on a tenant engine, a bounded number of attempts, so that the workflow can say in between what it
     waits for. Later rounds have more attempts: retries within an activity leave no trace in the history, rounds do.
@@ -94,7 +94,7 @@ def engine(
     return ActivityConfig(
         task_queue=engine_queue(region),
         summary=summary,
-        priority=Priority.default if waited_for else _NOBODY_WAITS,
+        priority=Priority.default if urgent else _NOBODY_WAITS,
         start_to_close_timeout=time_limit,
         heartbeat_timeout=_HEARTBEAT,
         retry_policy=RetryPolicy(
@@ -119,7 +119,7 @@ def attempt(region: str, summary: str) -> ActivityConfig:
     )
 
 
-def webhook_at_hand(endpoint: int) -> LocalActivityConfig:
+def local_webhook(endpoint: int) -> LocalActivityConfig:
     """A first attempt in the worker that runs the workflow: most are delivered by it, at half the cost. It answers
     before the workflow task would have to report that it is alive, or goes on without the workflow."""
     return LocalActivityConfig(

@@ -11,13 +11,13 @@ from app.contracts.databases import Placement, ProvisionDatabase, ProvisionDatab
 from app.contracts.engine import NAME_TAKEN, NOT_WANTED, EngineActivities
 from workflows import policies
 from workflows.engine_steps import (
-    about_to,
     blames_host,
     engine_attempts,
     failure_type,
     reason,
     record,
     remove_from_host,
+    starting_details,
 )
 
 
@@ -43,20 +43,20 @@ class ProvisionDatabaseWorkflow(ProvisionDatabase):
 
     async def _provision(self, request: ProvisionDatabaseInput) -> None:
         placement, round_ = request.placement, request.round
-        at_hand = round_ == 0
-        workflow.set_current_details(about_to(_doing(placement), request.region))
+        local = round_ == 0
+        workflow.set_current_details(starting_details(_action(placement), request.region))
         while True:
             try:
-                await (_create_at_hand(request, placement) if at_hand else _create(request, placement, round_))
+                await (_create_locally(request, placement) if local else _create(request, placement, round_))
                 break
             except FailureError as failure:
                 if _is_the_end(failure):
                     raise
                 last = placement
-                if not at_hand or failure_type(failure) == NAME_TAKEN:
+                if not local or failure_type(failure) == NAME_TAKEN:
                     placement = await self._next_placement(request, placement, failure)
                     round_ = round_ + 1 if placement == last else 0
-                at_hand = False
+                local = False
                 workflow.set_current_details(_waiting(placement, last, failure))
                 if workflow.info().is_continue_as_new_suggested():
                     workflow.continue_as_new(msgspec.structs.replace(request, placement=placement, round=round_))
@@ -81,9 +81,9 @@ class ProvisionDatabaseWorkflow(ProvisionDatabase):
 
     async def _undo(self, request: ProvisionDatabaseInput) -> None:
         workflow.set_current_details("Cancelled; removing what was made so far.")
-        await record(ControlActivities.abandon_provisioning, request.database, "record it as deleted", at_hand=False)
+        await record(ControlActivities.abandon_provisioning, request.database, "record it as deleted", local=False)
         try:
-            await remove_from_host(request, at_hand=False)
+            await remove_from_host(request, local=False)
         except FailureError as failure:
             if failure_type(failure) != NOT_WANTED:
                 raise
@@ -100,20 +100,20 @@ def _is_the_end(failure: FailureError) -> bool:
     return failure_type(failure) == NOT_WANTED
 
 
-async def _create_at_hand(request: ProvisionDatabaseInput, placement: Placement) -> None:
-    policy = policies.create_at_hand(_doing(placement))
+async def _create_locally(request: ProvisionDatabaseInput, placement: Placement) -> None:
+    policy = policies.local_create(_action(placement))
     await workflow.execute_local_activity_method(EngineActivities.create_database, request.database, **policy)
 
 
 async def _create(request: ProvisionDatabaseInput, placement: Placement, round_: int) -> None:
-    await engine_attempts(request, EngineActivities.create_database, request.database, _doing(placement), round_)
+    await engine_attempts(request, EngineActivities.create_database, request.database, _action(placement), round_)
 
 
-def _doing(placement: Placement) -> str:
+def _action(placement: Placement) -> str:
     return f"create the database on {placement.address} and log in to it as its tenant"
 
 
 def _waiting(placement: Placement, last: Placement, failure: FailureError) -> str:
     if placement == last:
-        return f"Waiting to {_doing(placement)}. The last attempt failed: {reason(failure)}"
-    return f"Moved from {last.address}: {reason(failure)}. About to {_doing(placement)}."
+        return f"Waiting to {_action(placement)}. The last attempt failed: {reason(failure)}"
+    return f"Moved from {last.address}: {reason(failure)}. About to {_action(placement)}."

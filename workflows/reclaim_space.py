@@ -37,29 +37,29 @@ class ReclaimSpaceWorkflow(ReclaimSpace):
         by_region: dict[str, list[UUID]] = defaultdict(list)
         for one in frozen:
             by_region[one.region].append(one.database)
-        self._tell()
+        self._report()
         await asyncio.gather(*(self._reclaim(region, databases) for region, databases in sorted(by_region.items())))
 
     async def _reclaim(self, region: str, databases: list[UUID]) -> None:
         turns = asyncio.Semaphore(_AT_ONCE)
 
         async def one(database: UUID) -> None:
-            doing = f"give back the space that deletions left in database {database}"
+            action = f"give back the space that deletions left in database {database}"
             async with turns:
                 try:
                     await workflow.execute_activity_method(
-                        QuotaHostActivities.reclaim_space, database, **policies.attempt(region, doing)
+                        QuotaHostActivities.reclaim_space, database, **policies.attempt(region, action)
                     )
                     self._done[region] += 1
                 except ActivityError as failure:
                     if is_cancelled_exception(failure):
                         raise
                     self._left[region][database] = reason(failure)
-            self._tell()
+            self._report()
 
         await asyncio.gather(*map(one, databases))
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         lines = [f"{region}: {count} databases looked at" for region, count in sorted(self._done.items())]
         lines += [
             f"{region}: database {database} is left to another run: {why}"

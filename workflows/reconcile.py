@@ -10,8 +10,8 @@ from app.contracts.reconcile import (
     HostRef,
     Reconcile,
     ReconcileActivities,
-    Reconciled,
     ReconcileOutcome,
+    ReconcileStep,
 )
 from workflows import policies
 from workflows.engine_steps import reason
@@ -36,7 +36,7 @@ class ReconcileWorkflow(Reconcile):
         for found in [await self._records(), *await asyncio.gather(*(self._host(host) for host in hosts))]:
             for rule in sorted(found):
                 counts[rule] = counts.get(rule, 0) + found[rule]
-        self._tell("Done.")
+        self._report("Done.")
         return ReconcileOutcome(
             findings=counts,
             deeds=len(self._done),
@@ -73,10 +73,10 @@ class ReconcileWorkflow(Reconcile):
         except ActivityError as failure:
             return self._give_up(host.address, failure)
 
-    def _take(self, reconciled: Reconciled) -> dict[str, int]:
+    def _take(self, reconciled: ReconcileStep) -> dict[str, int]:
         self._found += reconciled.told
         self._done += reconciled.deeds
-        self._tell("Under way.")
+        self._report("Under way.")
         return reconciled.findings
 
     def _give_up(self, what: str, failure: ActivityError) -> dict[str, int]:
@@ -86,10 +86,10 @@ class ReconcileWorkflow(Reconcile):
         self._not_looked_at.append(what)
         why = "no worker took the step in time" if _was_not_begun(failure) else reason(failure)
         self._found.append(f"Couldn't look at {what}: {why}.")
-        self._tell("Under way.")
+        self._report("Under way.")
         return {}
 
-    def _tell(self, state: str) -> None:
+    def _report(self, state: str) -> None:
         found = self._found or ["Everything is as it must be, as far as was looked."]
         workflow.set_current_details("\n\n".join([state, *self._done, *found]))
 

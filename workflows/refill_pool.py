@@ -8,7 +8,7 @@ from temporalio.exceptions import ActivityError, is_cancelled_exception
 
 from app.contracts.pool import PoolActivities, PoolHostActivities, RefillPool
 from workflows import policies
-from workflows.engine_steps import about_to, reason
+from workflows.engine_steps import reason, starting_details
 
 _LOOKS = 120
 """So that a run ends, and its history with it; the next scheduled one goes on."""
@@ -58,11 +58,11 @@ class RefillPoolWorkflow(RefillPool):
             PoolActivities.find_unverified, workflow.now(), **policies.upkeep("find databases to try again")
         )
         for request in untried:
-            doing = f"log in to databases of the pool in {request.region}"
-            workflow.set_current_details(about_to(doing, request.region))
+            action = f"log in to databases of the pool in {request.region}"
+            workflow.set_current_details(starting_details(action, request.region))
             try:
                 await workflow.execute_activity_method(
-                    PoolHostActivities.verify_members, request, **policies.attempt(request.region, doing)
+                    PoolHostActivities.verify_members, request, **policies.attempt(request.region, action)
                 )
             except ActivityError as failure:
                 if is_cancelled_exception(failure):

@@ -4,7 +4,7 @@ from temporalio import workflow
 
 from app.contracts.databases import RemoveRemnant, RemoveRemnantInput
 from app.contracts.engine import EngineActivities, RemnantRef
-from workflows.engine_steps import on_engine
+from workflows.engine_steps import run_on_engine
 
 
 @workflow.defn(name="RemoveRemnant")
@@ -14,6 +14,6 @@ class RemoveRemnantWorkflow(RemoveRemnant):
     @workflow.run
     async def run(self, request: RemoveRemnantInput) -> None:
         remnant = RemnantRef(database=request.database, host_id=request.host_id, name=request.name)
-        doing = f"remove what database {request.database} left on host {request.host_id}"
-        await on_engine(request, EngineActivities.remove_remnant, remnant, doing, waited_for=False)
+        action = f"remove what database {request.database} left on host {request.host_id}"
+        await run_on_engine(request, EngineActivities.remove_remnant, remnant, action, urgent=False)
         workflow.set_current_details("Removed.")

@@ -31,7 +31,7 @@ class SweepWorkflow(Sweep):
         except ActivityError as failure:
             if is_cancelled_exception(failure):
                 raise
-            self._tell(f"Couldn't look what can be swept: {reason(failure)}.")
+            self._report(f"Couldn't look what can be swept: {reason(failure)}.")
             return []
 
     async def _sweep(self, what: str) -> None:
@@ -44,11 +44,11 @@ class SweepWorkflow(Sweep):
             except ActivityError as failure:
                 if is_cancelled_exception(failure):
                     raise
-                self._tell(f"Removed {removed} {what}, then failed: {reason(failure)}.")
+                self._report(f"Removed {removed} {what}, then failed: {reason(failure)}.")
                 return
             removed, more, steps = removed + swept.removed, swept.more, steps + 1
-        self._tell(f"Removed {removed} {what}{', and left more to the next run' if more else ''}.")
+        self._report(f"Removed {removed} {what}{', and left more to the next run' if more else ''}.")
 
-    def _tell(self, sentence: str) -> None:
+    def _report(self, sentence: str) -> None:
         self._told.append(sentence)
         workflow.set_current_details("\n\n".join(self._told))

@@ -16,7 +16,7 @@ from app.applications.records import ApplicationRecord
 from app.applications.schemas import StatementStatus
 from app.contracts.applications import ApplicationStatus
 from app.core.clock import utc_now
-from app.metrics.counters import APPLICATION_SECONDS
+from app.core.metrics.counters import APPLICATION_SECONDS
 from app.store.locks import LockLost
 from app.store.notify import announce
 from app.store.session import fetch, transaction

@@ -9,7 +9,7 @@ import structlog
 
 from app.applications.journal import Entry, Journal
 from app.applications.schemas import StatementStatus
-from app.blueprints.preparation import Statement
+from app.blueprints.preparation import PreparedStatement
 from app.engines.errors import StatementFailed, shortened
 
 _SHOWN_EVERY_SECONDS = 0.25
@@ -24,7 +24,7 @@ log = structlog.get_logger(__name__)
 class Log:
     """`hide` goes over every message of the engine's, which may quote what must not be shown."""
 
-    def __init__(self, journal: Journal, statements: Sequence[Statement], hide: Hide) -> None:
+    def __init__(self, journal: Journal, statements: Sequence[PreparedStatement], hide: Hide) -> None:
         self._journal = journal
         self.hide = hide
         self._changed: set[int] = set()
@@ -113,7 +113,7 @@ class Log:
         self._changed.add(position)
 
 
-def _entry(statement: Statement) -> Entry:
+def _entry(statement: PreparedStatement) -> Entry:
     entry = Entry(index=statement.index, line=statement.line, kind=statement.kind, sql=statement.log_text)
     if statement.left_out is not None:
         entry.status, entry.note = StatementStatus.SKIPPED, statement.left_out

@@ -10,7 +10,7 @@ from app.applications import records
 from app.contracts.applications import ApplicationStatus, ApplyBlueprint, ApplyBlueprintInput
 from app.contracts.base import DatabaseStatus
 from app.contracts.queues import apply_workflow_id
-from app.dispatch.starts import INTERACTIVE, WorkflowStart, request_start
+from app.outbox.workflow_starts import INTERACTIVE, WorkflowStart, request_start
 from app.store.session import fetch
 
 _WAITING = (DatabaseStatus.ACTIVE, DatabaseStatus.PAUSED, DatabaseStatus.DELETED)

@@ -10,7 +10,7 @@ from app.applications.schemas import LogEntry, StatementError, StatementStatus
 from app.blueprints.records import decoded
 from app.contracts.applications import ApplicationStatus
 from app.contracts.base import DatabaseStatus, Engine
-from app.core.secrets import Place
+from app.core.secrets import SecretLocation
 from app.store.sealed import SealedColumn
 from app.store.session import fetch, fetch_all, fetch_one
 
@@ -159,9 +159,9 @@ def _entry(row: _EntryRow) -> LogEntry:
     )
 
 
-def values_place(application: int) -> Place:
+def values_place(application: int) -> SecretLocation:
     """Where an application's variable values lie sealed."""
-    return Place("blueprint_applications", "values_sealed", str(application))
+    return SecretLocation("blueprint_applications", "values_sealed", str(application))
 
 
 SEALED_VALUES = SealedColumn(table="blueprint_applications", column="values_sealed", row="s.id::text")

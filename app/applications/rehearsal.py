@@ -13,7 +13,7 @@ from app.applications.journal import Journal
 from app.applications.log import Log
 from app.applications.records import ApplicationRecord
 from app.applications.script import STATEMENT_SECONDS, Fault, run_all
-from app.blueprints.preparation import Statement
+from app.blueprints.preparation import PreparedStatement
 from app.core.ids import engine_name, engine_password, scratch_marker
 from app.engines.base import EngineAdapter, EngineLimits, HostUnavailable, LoginRefused, NameTaken, Tenant
 
@@ -31,7 +31,7 @@ async def rehearse(
     journal: Journal,
     record: ApplicationRecord,
     tenant: Tenant,
-    statements: Sequence[Statement],
+    statements: Sequence[PreparedStatement],
     log: Log,
 ) -> Rehearsal:
     """Leaves no copy behind, unless it raises."""

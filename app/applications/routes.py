@@ -17,7 +17,7 @@ from app.blueprints.examples import EXAMPLE_BLUEPRINT_UUID
 from app.blueprints.turns import TURNS, size_to_prepare
 from app.contracts.applications import ApplicationStatus
 from app.core.errors import DatabaseNotActive, InvalidField, TooManyUnderWay
-from app.dispatch.starts import Accepted
+from app.outbox.workflow_starts import Accepted
 from app.web.envelope import Change, Item
 from app.web.idempotency import Answer
 from app.web.operation import operation

@@ -15,7 +15,7 @@ from app.applications.rehearsal import rehearse, remove_scratch
 from app.applications.script import STATEMENT_SECONDS, Fault, run_all
 from app.blueprints import records as blueprints
 from app.blueprints.checking import prepared
-from app.blueprints.preparation import Statement, hide_secrets
+from app.blueprints.preparation import PreparedStatement, hide_secrets
 from app.contracts.base import DatabaseStatus
 from app.core.errors import AppError
 from app.core.secrets import SecretBox
@@ -60,7 +60,7 @@ async def carry_out(
             await ending.fail("The database doesn't let its own credentials in. Nothing was changed.")
 
 
-async def _statements(box: SecretBox, record: ApplicationRecord) -> tuple[list[Statement], Hide]:
+async def _statements(box: SecretBox, record: ApplicationRecord) -> tuple[list[PreparedStatement], Hide]:
     """With what hides the secret values in a message."""
     sql = await blueprints.sql_of(record.blueprint_id, record.blueprint_version)
     assert record.values_sealed is not None, "values are forgotten at the end only"
@@ -75,7 +75,7 @@ class _Run(msgspec.Struct, frozen=True):
     record: ApplicationRecord
     journal: Journal
     ending: Ending
-    statements: Sequence[Statement]
+    statements: Sequence[PreparedStatement]
     log: Log
 
     async def run(self) -> None:

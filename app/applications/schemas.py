@@ -7,7 +7,7 @@ from uuid import UUID
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from app.contracts.applications import ApplicationStatus
-from app.web.envelope import Moment
+from app.core.clock import Moment
 
 Values = dict[str, Any]
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import msgspec
 
 from app.applications.log import Log
-from app.blueprints.preparation import Statement
+from app.blueprints.preparation import PreparedStatement
 from app.contracts.applications import SCRIPT_SECONDS
 from app.engines.errors import StatementFailed, StatementUncertain
 from app.engines.scripts import ScriptSession
@@ -31,7 +31,12 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def run_all(
-    session: ScriptSession, statements: Sequence[Statement], log: Log, *, durable: bool = False, on_copy: bool = False
+    session: ScriptSession,
+    statements: Sequence[PreparedStatement],
+    log: Log,
+    *,
+    durable: bool = False,
+    on_copy: bool = False,
 ) -> Fault | None:
     """The first failure, after which nothing more is run. With `durable`, nothing is begun that isn't written down
     before; `on_copy`, what fails for want of data is no failure. Raises `HostUnavailable`, and `StatementUncertain`
@@ -77,7 +82,7 @@ def _since(began: float) -> int:
     return round(1000 * (time.monotonic() - began))
 
 
-def _line(statement: Statement, error: StatementFailed) -> int | None:
+def _line(statement: PreparedStatement, error: StatementFailed) -> int | None:
     """Where in the script the fault is, if it is in another line than the statement's first."""
     if error.position is None:
         return None

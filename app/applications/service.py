@@ -16,8 +16,8 @@ from app.blueprints.records import BlueprintRecord, encoded
 from app.contracts.base import DatabaseStatus, Engine
 from app.core.errors import DatabaseNotActive, InvalidField, NotFound, TooManyUnderWay
 from app.core.secrets import SecretBox
-from app.dispatch.starts import Accepted
-from app.plans.bounds import Bound, check_bound, lock_team
+from app.outbox.workflow_starts import Accepted
+from app.quotas.bounds import Bound, check_bound, lock_team
 from app.store.session import fetch
 
 MASK = "********"

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Set
 from typing import Any
 
-from app.blueprints.preparation import ScriptError, Statement, prepare
+from app.blueprints.preparation import PreparedStatement, ScriptError, prepare
 from app.blueprints.schemas import Metadata
 from app.blueprints.validation import Validation, validate
 from app.blueprints.variables import DefinitionError, VariableError, check_values
@@ -37,7 +37,7 @@ def validated(sql: str, definitions: dict[str, Any] | None, provided: Set[str] =
 
 async def prepared(
     sql: str, engine: Engine, definitions: dict[str, Any] | None, values: dict[str, Any], *, field: str
-) -> list[Statement]:
+) -> list[PreparedStatement]:
     """Statements to run. Raises `InvalidField` naming the variable beneath `field`, or `BlueprintInvalid`."""
     try:
         provided = await offered_extensions()

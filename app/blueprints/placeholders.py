@@ -8,12 +8,12 @@ from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from app.blueprints.analysis import MAX_FAULTS, Fault
 from app.blueprints.variables import VariableType
 from app.contracts.base import Engine
-from app.sql.errors import SqlError
-from app.sql.mysql import lexer as mysql
-from app.sql.postgres import lexer as postgres
+from app.dialects.analysis import MAX_FAULTS, ScriptFault
+from app.dialects.errors import SqlError
+from app.dialects.mysql import lexer as mysql
+from app.dialects.postgres import lexer as postgres
 
 _PLACEHOLDER = re.compile(r"\{\{[ \t]*([A-Za-z_][A-Za-z0-9_]*)[ \t]*\}\}")
 _GLUE = re.compile(r"[\w$@&#'\"`{}\\]")
@@ -36,7 +36,7 @@ class Placeholders:
 
     found: list[Placeholder] = field(default_factory=list)
     """In the order of the script."""
-    faults: list[Fault] = field(default_factory=list)
+    faults: list[ScriptFault] = field(default_factory=list)
     in_literals: list[Placeholder] = field(default_factory=list)
     """They look like placeholders, and are data: in a string, a dollar-quoted body, a quoted name or a comment."""
 
@@ -58,7 +58,7 @@ def find(script: str, dialect: Engine) -> Placeholders:
                 continue
             if len(result.faults) > MAX_FAULTS:
                 break
-            if lexer.is_code(token):
+            if token.is_code:
                 if script.startswith("{{", token.start):
                     done = _take(script, token.start, result)
             else:
@@ -73,7 +73,7 @@ def _take(script: str, start: int, result: Placeholders) -> int:
     match = _PLACEHOLDER.match(script, start)
     if match is None:
         message = "a placeholder is written {{name}}, with letters, digits and _ in the name"
-        result.faults.append(Fault(start, message))
+        result.faults.append(ScriptFault(start, message))
         return start + 2
     placeholder = Placeholder(match.group(1), start, match.end())
     before, after = script[start - 1 : start], script[match.end() : match.end() + 1]
@@ -82,7 +82,7 @@ def _take(script: str, start: int, result: Placeholders) -> int:
             f"{match.group()} touches what stands beside it; a placeholder is a whole name or value, "
             "so declare a variable for all of it"
         )
-        result.faults.append(Fault(start, message))
+        result.faults.append(ScriptFault(start, message))
     result.found.append(placeholder)
     return match.end()
 

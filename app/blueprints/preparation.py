@@ -6,17 +6,17 @@ from typing import Any
 import msgspec
 
 from app.blueprints import placeholders
-from app.blueprints.analysis import FoundStatement
-from app.blueprints.dialects import Reading, analyze, read
 from app.blueprints.hiding import MASK, hide
 from app.blueprints.placeholders import Placeholder
 from app.blueprints.quoting import quote
+from app.blueprints.reading import Reading, analyze, read
 from app.blueprints.shape import Span, same_shape
 from app.blueprints.validation import LABELS
 from app.blueprints.variables import Definition, Value, VariableError, check_definitions, check_values
 from app.contracts.base import Engine
-from app.sql.positions import Lines
-from app.sql.postgres.parser import on_deep_stack
+from app.dialects.analysis import ScriptStatement
+from app.dialects.positions import Lines
+from app.dialects.postgres.parser import on_deep_stack
 
 MAX_LOG_TEXT = 500
 HIDDEN = f"'{MASK}'"
@@ -30,7 +30,7 @@ class ScriptError(Exception):
         self.errors = errors
 
 
-class Statement(msgspec.Struct, frozen=True, kw_only=True):
+class PreparedStatement(msgspec.Struct, frozen=True, kw_only=True):
     """One statement to run, or to leave out; `index` and `line` count from 1."""
 
     index: int
@@ -51,7 +51,7 @@ def prepare(
     definitions: Mapping[str, Any] | None,
     values: Mapping[str, Any] | None,
     provided: Set[str] = frozenset(),
-) -> list[Statement]:
+) -> list[PreparedStatement]:
     """The statements of a script in order, for a session with the engine's usual reading of strings: PostgreSQL's
     `standard_conforming_strings` on, MySQL's `sql_mode` without ANSI_QUOTES and NO_BACKSLASH_ESCAPES.
 
@@ -65,14 +65,14 @@ def prepare(
 
 def _prepare(
     sql: str, dialect: Engine, declared: Mapping[str, Definition], chosen: Mapping[str, Value], provided: Set[str]
-) -> list[Statement]:
+) -> list[PreparedStatement]:
     reading = read(sql, dialect, declared, provided=provided)
     lines = Lines(sql)
     if not reading.analysis.valid or not reading.analysis.statements:
         raise ScriptError(dialect, _errors(reading, lines))
     filler = _Filler(sql, reading, declared, chosen, dialect, provided)
     return [
-        Statement(
+        PreparedStatement(
             index=index,
             line=lines.line(found.start),
             kind=found.kind,
@@ -126,7 +126,7 @@ class _Filler:
         self._used = {item.name for item in reading.placeholders.found}
         self._named = {name: str(values[name]) for name in self._used if not definitions[name].secret}
 
-    def text(self, found: FoundStatement) -> str:
+    def text(self, found: ScriptStatement) -> str:
         """Raises `VariableError` if a value would make it another statement."""
         used = self._reading.placeholders.between(found.start, found.end)
         text, spans = self._put(found, used, lambda item: self._quoted[item.name])
@@ -142,7 +142,7 @@ class _Filler:
             raise VariableError(used[0].name, f"has a value that can't stand where the blueprint uses it: {reason}")
         return text
 
-    def log_text(self, found: FoundStatement) -> str:
+    def log_text(self, found: ScriptStatement) -> str:
         used = self._reading.placeholders.between(found.start, found.end)
         text = " ".join(self._put(found, used, lambda item: self._shown[item.name])[0].split())
         return text if len(text) <= MAX_LOG_TEXT else text[: MAX_LOG_TEXT - 1] + "…"
@@ -152,7 +152,7 @@ class _Filler:
         return placeholders.as_written(name, self._used, self._named)
 
     def _put(
-        self, found: FoundStatement, used: list[Placeholder], value_of: Callable[[Placeholder], str]
+        self, found: ScriptStatement, used: list[Placeholder], value_of: Callable[[Placeholder], str]
     ) -> tuple[str, list[Span]]:
         """The statement with values in it, and where they are."""
         changes = [(cut.start, cut.end, "", False) for cut in found.cuts]

@@ -31,8 +31,8 @@ from app.blueprints.turns import TURNS
 from app.blueprints.validation import Validation
 from app.blueprints.views import view
 from app.core.errors import BlueprintInvalid, InvalidField, SystemBlueprint, TeamLimitReached
-from app.dispatch.starts import Accepted
 from app.hosts.service import offered_extensions
+from app.outbox.workflow_starts import Accepted
 from app.store.session import transaction
 from app.web.envelope import Change, Item, Page
 from app.web.idempotency import Answer

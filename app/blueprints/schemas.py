@@ -6,7 +6,7 @@ from uuid import UUID
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from app.contracts.base import Engine
-from app.web.envelope import Moment
+from app.core.clock import Moment
 
 BlueprintName = Annotated[
     str, Meta(pattern=r"\A[^\x00-\x20\x7f]([^\x00-\x1f\x7f]*[^\x00-\x20\x7f])?\Z", min_length=1, max_length=255)

@@ -16,9 +16,9 @@ from app.blueprints.records import BlueprintRecord, encoded
 from app.blueprints.schemas import CreateBlueprint, Metadata, UpdateBlueprint
 from app.core.errors import InvalidField, NotFound, SystemBlueprint, TeamLimitReached
 from app.core.ids import new_uuid
-from app.dispatch.starts import Accepted
 from app.hosts.service import offered_extensions
-from app.plans.bounds import Bound, check_bound
+from app.outbox.workflow_starts import Accepted
+from app.quotas.bounds import Bound, check_bound
 from app.store.session import fetch
 
 BLUEPRINTS = Bound(

@@ -3,9 +3,9 @@
 import re
 
 from app.contracts.base import Engine
-from app.sql.errors import SqlError
-from app.sql.mysql import lexer as mysql
-from app.sql.postgres import lexer as postgres
+from app.dialects.errors import SqlError
+from app.dialects.mysql import lexer as mysql
+from app.dialects.postgres import lexer as postgres
 
 Span = tuple[int, int]
 _NUMBER = re.compile(r" ?-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?")

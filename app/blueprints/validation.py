@@ -6,11 +6,11 @@ from typing import Any
 import msgspec
 
 from app.blueprints import placeholders
-from app.blueprints.analysis import MAX_FAULTS, Analysis
-from app.blueprints.dialects import Reading, likelier, read
+from app.blueprints.reading import Reading, likelier, read
 from app.blueprints.variables import VariableType, check_definitions
 from app.contracts.base import Engine
-from app.sql.positions import Lines
+from app.dialects.analysis import MAX_FAULTS, Analysis
+from app.dialects.positions import Lines
 
 LABELS = {Engine.POSTGRES: "PostgreSQL", Engine.MYSQL: "MySQL"}
 MAX_WARNINGS = 100

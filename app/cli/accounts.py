@@ -8,9 +8,9 @@ from app.auth import keys as api_keys
 from app.auth import users as accounts
 from app.auth.keys import KeyControls, KeyLine, NewKey, RevokedKey
 from app.auth.users import QUERY_CLASSES, TIERS, NewUser, TeamLine, TeamSettings, UserLine
+from app.cli.installation import store
 from app.cli.output import shown
 from app.cli.parameters import POSITIVE
-from app.cli.running import store
 from app.core.clock import utc_now
 
 _TIER = click.Choice(TIERS)

@@ -11,8 +11,8 @@ from app.blueprints import service
 from app.blueprints.records import BlueprintRecord
 from app.blueprints.schemas import CreateBlueprint
 from app.blueprints.shipped import publish_shipped
+from app.cli.installation import store
 from app.cli.output import shown
-from app.cli.running import store
 from app.contracts.base import Engine
 from app.core.errors import BlueprintInvalid, InvalidField
 from app.store.session import transaction

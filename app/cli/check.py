@@ -5,14 +5,14 @@ from uuid import UUID
 import msgspec
 import rich_click as click
 
+from app.cli.installation import secret_box, settings, store
 from app.cli.output import shown
-from app.cli.running import secret_box, settings, store
 from app.core.ids import find_uuid
 from app.databases.names import names_of
-from app.reconcile import service
-from app.reconcile.missing import missing_extensions
-from app.reconcile.report import Report, Violation
-from app.reconcile.schedules import check_schedules_at
+from app.upkeep.reconcile import service
+from app.upkeep.reconcile.missing import missing_extensions
+from app.upkeep.reconcile.report import Report, Violation
+from app.upkeep.reconcile.schedules import check_schedules_at
 
 
 @click.command()

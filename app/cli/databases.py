@@ -8,22 +8,21 @@ from uuid import UUID
 import msgspec
 import rich_click as click
 
+from app.cli.installation import settings, store
 from app.cli.output import shown
 from app.cli.parameters import ENGINE, ENGINE_HELP, POSITIVE
-from app.cli.running import settings, store
 from app.cli.tables import Rows, size_text
 from app.contracts.base import DatabaseStatus, Engine
 from app.contracts.queues import access_workflow_id, delete_workflow_id
 from app.core.errors import InvalidField
-from app.databases import service
 from app.databases.records import DatabaseRecord
 from app.databases.schemas import RenameDatabase
-from app.databases.undeletion import undelete
-from app.inventory import databases as inventory
-from app.inventory.databases import Counted, DatabaseDetails, Filters, Grouping, Sort
-from app.quotas import operator
+from app.provisioning import operator, service
+from app.provisioning.undeletion import undelete
 from app.store.notify import RowWatch
 from app.store.session import transaction
+from app.upkeep.inventory import databases as inventory
+from app.upkeep.inventory.databases import Counted, DatabaseDetails, Filters, Grouping, Sort
 
 _APPLIED_SECONDS = 60.0
 """How long a command waits for the engine."""

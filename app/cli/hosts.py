@@ -7,17 +7,17 @@ from urllib.parse import SplitResult, unquote, urlsplit
 import msgspec
 import rich_click as click
 
+from app.cli.installation import secret_box, settings, store
 from app.cli.output import shown
 from app.cli.parameters import PORT, POSITIVE
-from app.cli.running import secret_box, settings, store
 from app.contracts.base import Engine
 from app.engines.base import AdminAddress
 from app.engines.registry import ADAPTERS
 from app.engines.tls import TlsMode, TlsPolicy, certificates
 from app.hosts import service
 from app.hosts.service import DEFAULT_CAPACITY, HostAdded, HostSummary, NewHost
-from app.reconcile import findings
 from app.store.session import transaction
+from app.upkeep.reconcile import findings
 
 _TLS_MODES = [mode.value for mode in TlsMode if mode is not TlsMode.PREFER]
 _LONGEST_DSN = 8192

@@ -14,7 +14,7 @@ from app.cli.pool import pool
 from app.cli.secrets import secrets
 from app.cli.webhooks import webhooks
 from app.cli.workflows import workflows
-from app.core.leaving import run_and_leave
+from app.core.process_exit import run_and_exit
 from app.local.__main__ import main as run_stack
 
 
@@ -35,4 +35,4 @@ for command in (users, keys, teams, databases, hosts, pool, secrets, blueprints,
 
 
 def run() -> None:
-    run_and_leave(main)
+    run_and_exit(main)

@@ -5,10 +5,10 @@ import contextlib
 import rich_click as click
 from temporalio.service import RPCError
 
+from app.cli.installation import settings, store
 from app.cli.output import shown
-from app.cli.running import settings, store
 from app.contracts.base import Engine
-from app.core.temporal import connect_as_set
+from app.core.temporal import connect_from_settings
 from app.pool import targets
 from app.pool.nudge import nudge
 from app.pool.targets import MOST_MEMBERS, PoolStatus
@@ -45,5 +45,5 @@ async def set_size(region: str, engine: str, size: int | None, by_default: bool)
         all_pools = await targets.pool_status(known.pool_size)
     # A hint: without Temporal the next scheduled run does it.
     with contextlib.suppress(RPCError, RuntimeError):
-        await nudge(await connect_as_set(known))
+        await nudge(await connect_from_settings(known))
     return next(one for one in all_pools if (one.region, one.engine) == (region, engine))

@@ -6,8 +6,8 @@ import msgspec
 import rich_click as click
 
 from app.applications.records import SEALED_VALUES
+from app.cli.installation import secret_box, store
 from app.cli.output import shown
-from app.cli.running import secret_box, store
 from app.databases.records import SEALED_PASSWORD
 from app.hosts.adapters import SEALED_ADMIN
 from app.queries.targets import SEALED_READER

@@ -2,8 +2,8 @@
 
 import rich_click as click
 
+from app.cli.installation import store
 from app.cli.output import shown
-from app.cli.running import store
 from app.webhooks.waiting import WaitingEndpoint, list_endpoints
 
 

@@ -2,13 +2,13 @@
 
 import rich_click as click
 
+from app.cli.installation import settings, store
 from app.cli.output import shown
 from app.cli.parameters import POSITIVE
-from app.cli.running import settings, store
 from app.cli.tables import Rows
-from app.core.temporal import connect_as_set
+from app.core.temporal import connect_from_settings
 from app.databases.names import names_of
-from app.inventory.workflows import OpenWorkflow, WorkflowState, list_open
+from app.upkeep.inventory.workflows import OpenWorkflow, WorkflowState, list_open
 
 _SHOWN = 100
 
@@ -25,7 +25,7 @@ def workflows() -> None:
 async def open_workflows(state: str | None, limit: int) -> Rows:
     """Show the workflows that have not ended, stuck ones first."""
     known = settings()
-    client = await connect_as_set(known)
+    client = await connect_from_settings(known)
     found = [one for one in await list_open(client) if state in (None, one.state.value)]
     await _name(found)
     stuck = sum(one.state is WorkflowState.STUCK for one in found)

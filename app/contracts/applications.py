@@ -31,7 +31,7 @@ class ApplyBlueprintInput(DatabaseWorkflowInput, frozen=True, kw_only=True):
     application: int
 
 
-class Applied(Contract, frozen=True, kw_only=True):
+class ApplicationResult(Contract, frozen=True, kw_only=True):
     """How an application ended. Nothing of what was run: an engine's error may quote data."""
 
     status: ApplicationStatus
@@ -45,12 +45,12 @@ class ApplicationActivities(ABC):
 
     @activity.defn(name="apply_blueprint")
     @abstractmethod
-    async def apply_blueprint(self, application: int) -> Applied:
+    async def apply_blueprint(self, application: int) -> ApplicationResult:
         """Runs it, or finds out what became of an attempt whose worker died."""
 
     @activity.defn(name="abandon_application")
     @abstractmethod
-    async def abandon_application(self, application: int) -> Applied:
+    async def abandon_application(self, application: int) -> ApplicationResult:
         """Runs nothing any more: finds out what became of it, and records that."""
 
 

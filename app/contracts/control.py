@@ -27,7 +27,7 @@ class LimitsApplied(Contract, frozen=True, kw_only=True):
     revision: int
 
 
-class Grace(Contract, frozen=True, kw_only=True):
+class GracePeriod(Contract, frozen=True, kw_only=True):
     """How long the data of a deleted database is kept, as its row has it now."""
 
     ends_at: datetime
@@ -53,7 +53,7 @@ class ControlActivities(ABC):
 
     @activity.defn(name="look_at_grace")
     @abstractmethod
-    async def look_at_grace(self, database: UUID) -> Grace:
+    async def get_grace_period(self, database: UUID) -> GracePeriod:
         """Reads the grace period of a deleted database. Fails with `NOT_WANTED` when it is not deleted any more."""
 
     @activity.defn(name="record_destroyed")

@@ -43,7 +43,7 @@ class ProvisionDatabaseInput(DatabaseWorkflowInput, frozen=True, kw_only=True):
     """What was made is to be removed."""
 
 
-LOOK_AGAIN = "look_again"
+ROW_CHANGED = "look_again"
 """The signal to `DeleteDatabase` that its row was changed: the data goes earlier or later, or is not to go at all."""
 
 
@@ -83,7 +83,7 @@ class ProvisionDatabase(ABC):
 @workflow.defn(name="DeleteDatabase")
 class DeleteDatabase(ABC):
     """Ends all access at once, keeps the data until the time that the row has, then destroys it. It ends without that
-    when the database is undeleted. The signal `LOOK_AGAIN` has it read the row anew."""
+    when the database is undeleted. The signal `ROW_CHANGED` has it read the row anew."""
 
     @workflow.run
     @abstractmethod

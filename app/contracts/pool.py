@@ -8,7 +8,7 @@ from temporalio import activity, workflow
 from app.contracts.base import Contract
 
 
-class PoolLook(Contract, frozen=True, kw_only=True):
+class PoolStatus(Contract, frozen=True, kw_only=True):
     """What one look at the pools found, after it did what could be done at once."""
 
     missing: int
@@ -30,7 +30,7 @@ class PoolActivities(ABC):
 
     @activity.defn(name="refill_pool")
     @abstractmethod
-    async def refill_pool(self, now: datetime) -> PoolLook:
+    async def refill_pool(self, now: datetime) -> PoolStatus:
         """Begins what the pools lack, a few at a time and after the creates that somebody waits for, and throws away
         what is too old, too much, or on a host that is being emptied. Two at once never make more than is wanted."""
 

@@ -16,7 +16,7 @@ class MeasureRegion(Contract, frozen=True, kw_only=True):
     no time twice."""
 
 
-class RegionMeasured(Contract, frozen=True, kw_only=True):
+class RegionMeasurement(Contract, frozen=True, kw_only=True):
     databases: int
     moves: dict[str, int]
     """How many were `warned`, `frozen`, `thawed`, `resumed`, `paused_runtime` and `paused_storage`; and
@@ -55,7 +55,7 @@ class QuotaHostActivities(ABC):
 
     @activity.defn(name="measure_region")
     @abstractmethod
-    async def measure_region(self, request: MeasureRegion) -> RegionMeasured:
+    async def measure_region(self, request: MeasureRegion) -> RegionMeasurement:
         """Measures storage and use of every database, records it, and makes the moves that follow: each in one
         transaction with its event and the workflow that brings it to the engine. Ends what questions left running. A
         host that doesn't answer in time costs the others nothing, and neither does a database on its host."""

@@ -15,7 +15,7 @@ class HostRef(Contract, frozen=True, kw_only=True):
     """The host's `host:port`, for people."""
 
 
-class Reconciled(Contract, frozen=True, kw_only=True):
+class ReconcileStep(Contract, frozen=True, kw_only=True):
     """What one step found and did."""
 
     findings: dict[str, int]
@@ -49,7 +49,7 @@ class ReconcileActivities(ABC):
 
     @activity.defn(name="reconcile_records")
     @abstractmethod
-    async def reconcile_records(self) -> Reconciled:
+    async def reconcile_records(self) -> ReconcileStep:
         """Holds our records against themselves, and keeps what it finds."""
 
 
@@ -58,7 +58,7 @@ class HostReconcileActivities(ABC):
 
     @activity.defn(name="reconcile_host")
     @abstractmethod
-    async def reconcile_host(self, host: HostRef) -> Reconciled:
+    async def reconcile_host(self, host: HostRef) -> ReconcileStep:
         """Holds one host against our records, keeps what it finds, and puts right what it can: rights that a tenant
         lacks, and orphans that were first seen long ago. A host that doesn't answer is a finding, not a failure."""
 

@@ -18,7 +18,7 @@ class ScheduleId(StrEnum):
     RECLAIM_SPACE = "reclaim-space"
 
 
-class Swept(Contract, frozen=True, kw_only=True):
+class SweepResult(Contract, frozen=True, kw_only=True):
     removed: int
     """Rows."""
     more: bool
@@ -35,7 +35,7 @@ class SweepActivities(ABC):
 
     @activity.defn(name="sweep")
     @abstractmethod
-    async def sweep(self, what: str) -> Swept:
+    async def sweep(self, what: str) -> SweepResult:
         """Removes a bounded number of rows of that kind, the oldest first."""
 
 

@@ -1,6 +1,12 @@
-"""The time, in one replaceable place."""
+"""The time, in one replaceable place, and how it is written."""
 
 from datetime import UTC, datetime
+from typing import Annotated
+
+from msgspec import Meta
+
+Moment = Annotated[datetime, Meta(tz=True)]
+"""A field of an answer: ISO 8601 with an offset."""
 
 
 def utc_now() -> datetime:

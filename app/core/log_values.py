@@ -10,10 +10,10 @@ from structlog.typing import EventDict, ExcInfo, WrappedLogger
 from app.core import context
 
 _SECRET_KEYS = frozenset({"password", "api_key", "secret", "dsn", "admin_dsn", "authorization", "token"})
-_LONGEST = 4_000
+_MAX_CHARACTERS = 4_000
 """Characters of one value."""
-_LONGEST_TRACEBACK = 32_000
-_WRITTEN_OUT = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))} | {
+_MAX_TRACEBACK_CHARACTERS = 32_000
+_ESCAPES = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))} | {
     ord("\n"): "\\n",
     ord("\r"): "\\r",
     ord("\t"): "\\t",
@@ -21,8 +21,8 @@ _WRITTEN_OUT = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0
     0x2029: "\\u2029",
 }
 """C0, DEL, C1, and Unicode's two separators of lines."""
-_OF_WORKFLOWS = {"workflow_id": "workflow_id", "workflow_type": "workflow_type", "run_id": "run_id"}
-_OF_ACTIVITIES = {
+_WORKFLOW_FIELDS = {"workflow_id": "workflow_id", "workflow_type": "workflow_type", "run_id": "run_id"}
+_ACTIVITY_FIELDS = {
     "workflow_id": "workflow_id",
     "workflow_type": "workflow_type",
     "workflow_run_id": "run_id",
@@ -42,7 +42,7 @@ def add_request_id(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
 def add_temporal_ids(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
     """Of the lines that the SDK and workflows write: the SDK hands the ids over beside the message."""
     record = event.get("_record")
-    for attribute, names in (("temporal_workflow", _OF_WORKFLOWS), ("temporal_activity", _OF_ACTIVITIES)):
+    for attribute, names in (("temporal_workflow", _WORKFLOW_FIELDS), ("temporal_activity", _ACTIVITY_FIELDS)):
         given: dict[str, Any] = getattr(record, attribute, None) or {}
         for theirs, ours in names.items():
             if theirs in given:
@@ -63,16 +63,16 @@ def bound(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
     for key, value in event.items():
         if key == "exception":
             event[key] = _end_of(value)
-        elif isinstance(value, str) and len(value) > _LONGEST:
-            event[key] = f"{value[:_LONGEST]}… ({len(value)} characters)"
+        elif isinstance(value, str) and len(value) > _MAX_CHARACTERS:
+            event[key] = f"{value[:_MAX_CHARACTERS]}… ({len(value)} characters)"
     return event
 
 
-def write_out_control(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
+def escape_control_characters(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
     """For the form that doesn't escape them by itself."""
     for key, value in event.items():
         if isinstance(value, str):
-            event[key] = value.translate(_WRITTEN_OUT)
+            event[key] = value.translate(_ESCAPES)
     return event
 
 
@@ -80,8 +80,8 @@ def indented_traceback(stream: TextIO, exc_info: ExcInfo) -> None:
     """For a person. Without local variables, which may be passwords; and indented, so that no line of an error's
     message looks like one of the log's."""
     for line in _end_of("".join(traceback.format_exception(*exc_info))).splitlines():
-        stream.write(f"\n    {line.translate(_WRITTEN_OUT)}")
+        stream.write(f"\n    {line.translate(_ESCAPES)}")
 
 
 def _end_of(text: str) -> str:
-    return text if len(text) <= _LONGEST_TRACEBACK else f"… {text[-_LONGEST_TRACEBACK:]}"
+    return text if len(text) <= _MAX_TRACEBACK_CHARACTERS else f"… {text[-_MAX_TRACEBACK_CHARACTERS:]}"

@@ -48,7 +48,7 @@ class _Output(logging.StreamHandler[TextIO]):
         super().__init__(stream)
         self._as_json = as_json
         self._encode = msgspec.json.Encoder().encode
-        self._renderers = _AS_JSON if as_json else _for_people(stream)
+        self._renderers = _AS_JSON if as_json else _console_processors(stream)
         self.setFormatter(
             structlog.stdlib.ProcessorFormatter(
                 foreign_pre_chain=[*_SHARED, log_values.add_temporal_ids],
@@ -105,8 +105,8 @@ def write_line(level: int, line: LogLine) -> None:
             handler.write(line)
 
 
-def _for_people(stream: TextIO) -> tuple[Processor, ...]:
+def _console_processors(stream: TextIO) -> tuple[Processor, ...]:
     renderer = structlog.dev.ConsoleRenderer(
         colors=stream.isatty(), exception_formatter=log_values.indented_traceback, sort_keys=False
     )
-    return (log_values.bound, log_values.write_out_control, renderer)
+    return (log_values.bound, log_values.escape_control_characters, renderer)

@@ -15,7 +15,7 @@ class InvalidSecret(Exception):
     """A sealed value can't be opened: it was changed, moved to another row, or its key is not among ours."""
 
 
-class Place(msgspec.Struct, frozen=True):
+class SecretLocation(msgspec.Struct, frozen=True):
     """Where a sealed value lies. It opens nowhere else, so a stolen value can't be planted in another row."""
 
     table: str
@@ -63,12 +63,12 @@ class SecretBox:
         """Of all keys, the one that seals first."""
         return tuple(key_id.decode() for key_id in self._ciphers)
 
-    def seal(self, secret: str, place: Place) -> bytes:
+    def seal(self, secret: str, place: SecretLocation) -> bytes:
         nonce = os.urandom(_NONCE_BYTES)
         sealed = self._ciphers[self._sealing].encrypt(nonce, secret.encode(), place.associated_data())
         return self._sealing + b"\x00" + nonce + sealed
 
-    def open(self, sealed: bytes, place: Place) -> str:
+    def open(self, sealed: bytes, place: SecretLocation) -> str:
         """Raises `InvalidSecret`."""
         key_id, _, rest = sealed.partition(b"\x00")
         cipher = self._ciphers.get(key_id)

@@ -77,7 +77,7 @@ async def connect(
     )
 
 
-async def connect_as_set(settings: Settings, *, lazy: bool = False, runtime: Runtime | None = None) -> Client:
+async def connect_from_settings(settings: Settings, *, lazy: bool = False, runtime: Runtime | None = None) -> Client:
     """`connect` to the Temporal that the settings name, as they say. Raises `RuntimeError` when it can't be reached, or
     isn't who it is to be."""
     return await connect(

@@ -12,10 +12,10 @@ from app.contracts.databases import ApplyAccess, ApplyAccessInput
 from app.contracts.queues import access_workflow_id
 from app.core.errors import DatabaseNotActive
 from app.databases import records
-from app.databases.lifecycle import expect, tell
-from app.databases.records import DatabaseRecord
-from app.dispatch.starts import INTERACTIVE, WorkflowStart, request_start
-from app.events.types import EventType
+from app.databases.events import append_event
+from app.databases.records import DatabaseRecord, expect
+from app.outbox.event_types import EventType
+from app.outbox.workflow_starts import INTERACTIVE, WorkflowStart, request_start
 from app.store.notify import announce
 from app.store.session import fetch, transaction
 
@@ -31,7 +31,7 @@ async def pause(record: DatabaseRecord, reason: PauseReason) -> WorkflowStart | 
         raise DatabaseNotActive(record.status.value)
     start = await _change(record, "status = 'paused', paused_reason = $2, updated_at = now()", reason.value)
     if record.status is DatabaseStatus.ACTIVE:
-        await tell(EventType.DATABASE_PAUSED, record.uuid)
+        await append_event(EventType.DATABASE_PAUSED, record.uuid)
     return start
 
 
@@ -84,7 +84,7 @@ async def record_applied(database: UUID, revision: int) -> None:
         # Paused anew meanwhile, it has a later revision, which closes it again.
         if resuming and record.access_revision == revision:
             await fetch("UPDATE databases SET status = 'active', updated_at = now() WHERE id = $1", record.id)
-            await tell(EventType.DATABASE_RESUMED, database)
+            await append_event(EventType.DATABASE_RESUMED, database)
         await announce(database)
 
 

@@ -7,11 +7,12 @@ from uuid import UUID
 
 from app.contracts.base import DatabaseStatus
 from app.core.secrets import SecretBox
-from app.databases import own_logins, records
-from app.databases.lifecycle import tell
+from app.databases import records
+from app.databases.events import append_event
 from app.databases.tenants import tenant_of
 from app.engines.base import CredentialsRefused, EngineAdapter, Tenant, TenantFull
-from app.events.types import EventType
+from app.outbox.event_types import EventType
+from app.quotas import own_logins
 from app.store.locks import database_lock
 from app.store.session import fetch, transaction
 
@@ -78,5 +79,5 @@ async def _record_restored(database: UUID) -> bool:
             database,
         )
         if rows:
-            await tell(EventType.DATABASE_PASSWORD_RESTORED, database)
+            await append_event(EventType.DATABASE_PASSWORD_RESTORED, database)
         return bool(rows)

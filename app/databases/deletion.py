@@ -9,13 +9,12 @@ from datetime import datetime
 from uuid import UUID
 
 from app.contracts.base import DatabaseStatus
-from app.contracts.control import Grace
-from app.contracts.databases import LOOK_AGAIN, DeleteDatabase, DeleteDatabaseInput
+from app.contracts.control import GracePeriod
+from app.contracts.databases import ROW_CHANGED, DeleteDatabase, DeleteDatabaseInput
 from app.contracts.queues import delete_workflow_id
 from app.databases import records
-from app.databases.lifecycle import NotWanted, expect
-from app.databases.records import DatabaseRecord
-from app.dispatch.starts import INTERACTIVE, NORMAL, WorkflowStart, request_start
+from app.databases.records import DatabaseRecord, NotWanted, expect
+from app.outbox.workflow_starts import INTERACTIVE, NORMAL, WorkflowStart, request_start
 from app.store.session import fetch, transaction
 
 _LONGEST_SECONDS = 31_536_000.0
@@ -55,11 +54,11 @@ async def wake_deletion(record: DatabaseRecord) -> None:
         _input(record, record.destroy_at, cancel_provisioning=False),
         priority=NORMAL,
         relayed=True,
-        signal=LOOK_AGAIN,
+        signal=ROW_CHANGED,
     )
 
 
-async def look_at_grace(database: UUID) -> Grace:
+async def get_grace_period(database: UUID) -> GracePeriod:
     """Raises `NotWanted` for one that is not deleted any more."""
     rows = await fetch(
         """
@@ -71,7 +70,7 @@ async def look_at_grace(database: UUID) -> Grace:
     if not rows:
         raise NotWanted("the database is not deleted")
     remaining = min(max(rows[0]["remaining"], 0.0), _LONGEST_SECONDS)
-    return Grace(ends_at=rows[0]["destroy_at"], remaining_seconds=remaining)
+    return GracePeriod(ends_at=rows[0]["destroy_at"], remaining_seconds=remaining)
 
 
 async def begin_destruction(database: UUID) -> DatabaseRecord:

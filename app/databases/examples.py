@@ -7,7 +7,7 @@ import msgspec
 
 from app.contracts.base import DatabaseStatus, Engine
 from app.databases.schemas import DatabaseView, DeletedDatabase, Provisioning
-from app.plans.plans import PLANS, Quotas
+from app.quotas.plans import PLANS, Quotas
 
 EXAMPLE_UUID = "7f6c2b1e-4d0a-4c8e-9b57-3a1f2e6d8c90"
 _MADE_AT = datetime(2026, 11, 20, 8, 0, tzinfo=UTC)

@@ -3,7 +3,7 @@
 from app.contracts.databases import ApplyLimits, ApplyLimitsInput
 from app.contracts.queues import limits_workflow_id
 from app.databases.records import DatabaseRecord
-from app.dispatch.starts import INTERACTIVE, WorkflowStart, request_start
+from app.outbox.workflow_starts import INTERACTIVE, WorkflowStart, request_start
 
 
 async def request_limits(record: DatabaseRecord, revision: int) -> WorkflowStart:

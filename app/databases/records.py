@@ -6,12 +6,17 @@ from uuid import UUID
 import msgspec
 
 from app.contracts.base import DatabaseStatus, Engine, PauseReason
-from app.plans.plans import Quotas
+from app.contracts.databases import Placement
+from app.quotas.plans import Quotas
 from app.store.sealed import SealedColumn
 from app.store.session import fetch, fetch_all, fetch_one
 
 SEALED_PASSWORD = SealedColumn(table="databases", column="password_sealed", row="s.uuid::text")
 """At `app.hosts.adapters.password_place`."""
+
+
+class NotWanted(Exception):
+    """The row says that this work is no longer to be done."""
 
 
 class DatabaseRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,6 +59,10 @@ class DatabaseRecord(msgspec.Struct, frozen=True, kw_only=True):
     updated_at: datetime
 
     @property
+    def placement(self) -> Placement:
+        return Placement(host_id=self.host_id, address=f"{self.host}:{self.port}", name=self.engine_name)
+
+    @property
     def quotas(self) -> Quotas:
         return Quotas(
             storage_hard_limit_gb=self.storage_hard_limit_gb,
@@ -71,6 +80,15 @@ _CHANGED = (
     f"WITH d AS (UPDATE databases SET {{}} WHERE uuid = $1 AND status = 'provisioning' RETURNING *) "  # noqa: S608
     f"{_SELECT} d {_JOINS}"
 )
+
+
+def expect(record: DatabaseRecord | None, *statuses: DatabaseStatus) -> DatabaseRecord:
+    """The record, if it has one of these statuses. Raises `NotWanted`."""
+    if record is None:
+        raise NotWanted("there is no such database")
+    if record.status not in statuses:
+        raise NotWanted(f"the database is {record.status.value}")
+    return record
 
 
 async def find(database: UUID) -> DatabaseRecord | None:

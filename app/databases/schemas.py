@@ -6,8 +6,8 @@ from uuid import UUID
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from app.contracts.base import DatabaseStatus, Engine
-from app.plans.plans import Limits, Quotas
-from app.web.envelope import Moment
+from app.core.clock import Moment
+from app.quotas.plans import Limits, Quotas
 
 Value = TypeVar("Value")
 

@@ -5,7 +5,7 @@ import msgspec
 from app.auth.principal import Principal
 from app.core.errors import InvalidField
 from app.databases.schemas import CreateDatabase
-from app.plans.plans import check_plan
+from app.quotas.plans import check_plan
 from app.store.session import fetch, fetch_one
 
 

@@ -5,7 +5,7 @@ from app.databases.records import DatabaseRecord
 from app.databases.schemas import DatabaseView
 from app.engines.registry import ADAPTERS
 from app.hosts.adapters import password_place
-from app.plans.plans import limits_in_force
+from app.quotas.plans import limits_in_force
 
 _MASK = "********"
 

@@ -8,7 +8,7 @@ TENANT_OCTETS = 64 * 1024 * 1024
 """The same where the tenant itself asks, for what it has written."""
 
 
-class AnswerTooLarge(EngineError):
+class ResponseTooLarge(EngineError):
     """The connection was cut, for the answer had more octets than it may have. What the statement did is done."""
 
     def __init__(self, most: int) -> None:

@@ -303,7 +303,7 @@ class EngineAdapter(ABC):
         their helpers, which work for them. Tenants without one are left out."""
 
     @abstractmethod
-    async def end_hoarding(self, names: Sequence[str], limits: SessionLimits) -> list[SessionsEnded]:
+    async def end_excessive_sessions(self, names: Sequence[str], limits: SessionLimits) -> list[SessionsEnded]:
         """Ends the sessions of these tenants that take more than their limits of what the server shares, some hundreds
         at most: one entry each. Works while there is none of it left."""
 

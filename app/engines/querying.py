@@ -84,7 +84,7 @@ MOST_TYPE = 400
 server itself cuts what is longer."""
 
 
-class Description(msgspec.Struct, frozen=True, kw_only=True):
+class SchemaDescription(msgspec.Struct, frozen=True, kw_only=True):
     """The tables and views of a tenant's own schemas, as far as `MOST_TABLES` and the other bounds go. `version` is the
     same as long as nothing of it has changed."""
 
@@ -122,7 +122,7 @@ class ReadSession(ABC):
     """One session of the SELECT-only account, read-only besides. What it ran last is untrusted: never used again."""
 
     @abstractmethod
-    async def describe(self, known: Description | None = None) -> Description:
+    async def describe(self, known: SchemaDescription | None = None) -> SchemaDescription:
         """Names, types and comments, no rows. `known` is given back when it is still true."""
 
     @abstractmethod

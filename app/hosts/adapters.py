@@ -5,7 +5,7 @@ from uuid import UUID
 import msgspec
 
 from app.contracts.base import Engine
-from app.core.secrets import Place, SecretBox
+from app.core.secrets import SecretBox, SecretLocation
 from app.engines.base import AdminAddress, EngineAdapter
 from app.engines.registry import open_adapter
 from app.engines.tls import TlsMode, TlsPolicy
@@ -32,9 +32,9 @@ class HostAccess(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(address, tls=TlsPolicy(mode=self.tls, ca=self.tls_ca))
 
 
-def admin_place(engine: Engine, host: str, port: int) -> Place:
+def admin_place(engine: Engine, host: str, port: int) -> SecretLocation:
     """Where a host's administrator address lies sealed: bound to the host's public address."""
-    return Place("engine_hosts", "admin_sealed", f"{engine}:{host}:{port}")
+    return SecretLocation("engine_hosts", "admin_sealed", f"{engine}:{host}:{port}")
 
 
 SEALED_ADMIN = SealedColumn(
@@ -78,6 +78,6 @@ class Adapters:
         self._open.clear()
 
 
-def password_place(database: UUID) -> Place:
+def password_place(database: UUID) -> SecretLocation:
     """Where a tenant's password lies sealed."""
-    return Place("databases", "password_sealed", str(database))
+    return SecretLocation("databases", "password_sealed", str(database))

@@ -14,10 +14,10 @@ from granian.log import LogLevels
 from granian.server.embed import Server
 
 from app.core import logging
-from app.core.leaving import run_and_leave
+from app.core.process_exit import run_and_exit
 from app.core.settings import InvalidSettings, Settings
 from app.http.app import create_app
-from app.plans.file import use_plans
+from app.quotas.file import use_plans
 
 _LEAST_BACKLOG = 128
 """Of connections that wait to be accepted; granian takes no fewer."""
@@ -74,4 +74,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    run_and_leave(main)
+    run_and_exit(main)

@@ -9,41 +9,41 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.routes import HTTPRoute
 from litestar.types import ASGIApp
 
+from app.accounts.routes import get_me
 from app.applications.routes import apply_blueprint, get_application
 from app.auth.admission import admission
 from app.auth.client_address import parse_networks
 from app.blueprints.routes import BlueprintController, validate_blueprint
 from app.catalog.routes import list_database_types
+from app.core.metrics.page import MetricsPage
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
-from app.core.temporal import connect_as_set
+from app.core.temporal import connect_from_settings
 from app.databases.records import DatabaseRecord
-from app.databases.routes import DatabaseController
-from app.dispatch.starter import Starter
 from app.egress.sender import Sender
-from app.events.outbox import Notices
 from app.hosts.adapters import Adapters
 from app.http.authenticate import Authenticate
 from app.http.documentation import documentation
 from app.http.errors import EXCEPTION_HANDLERS
 from app.http.health import live, ready
 from app.http.in_flight import InFlight
-from app.http.measured import Measured
 from app.http.metrics import read_metrics
 from app.http.openapi import document
-from app.http.opened import Opened
 from app.http.options import answer_options
+from app.http.request_metrics import RequestMetrics
+from app.http.state import AppState
 from app.http.unread_body import UnreadBodies
-from app.inventory.gauges import installation
-from app.me.routes import get_me
-from app.metrics.page import MetricsPage
+from app.outbox.events import Notices
+from app.outbox.starter import Starter
 from app.pool.nudge import Nudger
 from app.pool.ready import ReadyMembers
+from app.provisioning.routes import DatabaseController
 from app.queries.routes import execute_query
 from app.queries.service import Questions
 from app.store.migrate import migrate
 from app.store.notify import RowWatch
 from app.store.session import connected
+from app.upkeep.inventory.gauges import installation
 from app.web.idempotency import Idempotency
 from app.web.request_id import RequestIds
 from app.web.services import Services
@@ -60,7 +60,7 @@ def create_app(settings: Settings) -> ASGIApp:
         raise ValueError("HEADWATER_CONTROL_DSN is not set")
     on_own_port = settings.metrics_port == settings.api_port
 
-    opened = Opened()
+    opened = AppState()
 
     @asynccontextmanager
     async def lifespan(app: Litestar) -> AsyncIterator[None]:
@@ -87,7 +87,7 @@ def create_app(settings: Settings) -> ASGIApp:
         logging_config=None,
     )
     litestar.register(documentation(_handlers(litestar)))
-    return RequestIds(Measured(UnreadBodies(litestar, settings.request_body_timeout_seconds)))
+    return RequestIds(RequestMetrics(UnreadBodies(litestar, settings.request_body_timeout_seconds)))
 
 
 def describe() -> dict[str, Any]:
@@ -97,7 +97,7 @@ def describe() -> dict[str, Any]:
 
 def api_handlers() -> list[tuple[str, HTTPRouteHandler]]:
     """Every handler under `/api/v1` with its path."""
-    app = Litestar([_api()], dependencies=Opened().dependencies(), openapi_config=None)
+    app = Litestar([_api()], dependencies=AppState().dependencies(), openapi_config=None)
     return _handlers(app)
 
 
@@ -130,7 +130,7 @@ async def _open_services(stack: AsyncExitStack, settings: Settings, box: SecretB
     await migrate()
     watch = await stack.enter_async_context(RowWatch(settings.control_dsn).running())
     admitting = await stack.enter_async_context(admission(settings.control_dsn))
-    client = await connect_as_set(settings, lazy=True)
+    client = await connect_from_settings(settings, lazy=True)
     sender = Sender(settings)
     stack.push_async_callback(sender.close)
     starter = Starter(client)

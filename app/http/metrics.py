@@ -3,7 +3,7 @@
 from litestar import Request, Response, get
 from litestar.datastructures import State
 
-from app.metrics.page import PATH, MetricsPage
+from app.core.metrics.page import PATH, MetricsPage
 
 
 # In a thread: the page asks the event loop for some of what it tells, and waits.

@@ -15,9 +15,9 @@ from app.core import errors
 from app.core.errors import AppError
 from app.databases.examples import EXAMPLE_DATABASE, EXAMPLE_UUID
 from app.databases.schemas import DatabaseView
-from app.events.types import EventType
-from app.http.answers import HEADERS, answers, error_examples, refusals, share_refusals
 from app.http.json_schemas import components, reference
+from app.http.responses import HEADERS, error_examples, error_responses, responses, share_error_responses
+from app.outbox.event_types import EventType
 from app.web.envelope import ErrorAnswer
 from app.web.guards import IDEMPOTENCY_HEADER, IDEMPOTENCY_KEY_PATTERN, query_parameters
 from app.web.operation import OPT, Operation
@@ -96,7 +96,7 @@ def document(handlers: Iterable[tuple[str, HTTPRouteHandler]]) -> dict[str, Any]
     for path, handler in described:
         for method in sorted(handler.http_methods):
             paths[path][method.lower()] = _operation(path, handler)
-    shared = share_refusals([operation for path in paths.values() for operation in path.values()])
+    shared = share_error_responses([operation for path in paths.values() for operation in path.values()])
     return {
         "openapi": "3.1.0",
         "info": {
@@ -116,7 +116,7 @@ def document(handlers: Iterable[tuple[str, HTTPRouteHandler]]) -> dict[str, Any]
                 [ErrorAnswer, *(answer for operation in operations for answer in operation.answers.values())],
             ),
             # No operation answers 405: it is for the methods that a path doesn't have.
-            "responses": shared | {"MethodNotAllowed": refusals([errors.MethodNotAllowed])["405"]},
+            "responses": shared | {"MethodNotAllowed": error_responses([errors.MethodNotAllowed])["405"]},
             "examples": error_examples(),
             "headers": HEADERS,
             "securitySchemes": {
@@ -136,7 +136,7 @@ def _operation(path: str, handler: HTTPRouteHandler) -> dict[str, Any]:
         "tags": [path.split("/")[3]],
         "security": [{"api_key": [scope.value for scope in declared.scopes]}],
         "parameters": list(_parameters(path, handler, declared)),
-        "responses": answers(declared) | refusals(_errors(path, declared, handler)),
+        "responses": responses(declared) | error_responses(_errors(path, declared, handler)),
     }
     if declared.body is not None:
         media = {"schema": reference(declared.body)} | ({"example": declared.example} if declared.example else {})

@@ -6,7 +6,7 @@ import sys
 from app.core.settings import InvalidSettings, Settings
 from app.local.screen import Screen
 from app.local.stack import run
-from app.plans.file import use_plans
+from app.quotas.file import use_plans
 
 
 def main() -> int:

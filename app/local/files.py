@@ -17,7 +17,7 @@ def write_private(path: Path, content: bytes) -> None:
     draft.replace(path)
 
 
-def kept_secret(path: Path) -> str:
+def load_or_create_secret(path: Path) -> str:
     """The secret in this file, made on first use. It is hexadecimal: safe in a URL and in SQL quotes."""
     if not path.exists():
         write_private(path, secrets.token_hex(24).encode())

@@ -10,7 +10,7 @@ import pymysql
 
 from app.engines.tls import PLAIN, TlsMode, TlsPolicy, certificates
 from app.local.errors import StackError
-from app.local.files import kept_secret
+from app.local.files import load_or_create_secret
 from app.local.mysql_install import Flavour, install
 from app.local.ports import LOOPBACK
 from app.local.processes import Command
@@ -85,7 +85,7 @@ class MysqlService(Service):
     @property
     def password(self) -> str:
         """The full administrator's."""
-        return kept_secret(self._folder / "password")
+        return load_or_create_secret(self._folder / "password")
 
     @property
     def tls(self) -> TlsPolicy:

@@ -11,7 +11,7 @@ from pathlib import Path
 import asyncpg
 
 from app.local.errors import StackError
-from app.local.files import kept_secret
+from app.local.files import load_or_create_secret
 from app.local.ports import LOOPBACK
 from app.local.processes import Command, run_to_end
 from app.local.service_user import service_user
@@ -81,7 +81,7 @@ class PostgresService(Service):
     @property
     def password(self) -> str:
         """The superuser's."""
-        return kept_secret(self._folder / "password")
+        return load_or_create_secret(self._folder / "password")
 
     def dsn(self, database: str = "postgres") -> str:
         """The superuser's connection string."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from app.local import leftovers
+from app.local import stale_processes as leftovers
 from app.local.errors import StackError
 
 _PR_SET_PDEATHSIG = 1

@@ -23,7 +23,7 @@ _KEY_NAME = "Embedded stack"
 _REQUESTS_PER_MINUTE = 100_000
 
 
-class LocalHost(msgspec.Struct, frozen=True, kw_only=True):
+class SeedHost(msgspec.Struct, frozen=True, kw_only=True):
     """An engine host of the stack. `last_port` is where it listened before, if that was elsewhere."""
 
     engine: Engine
@@ -32,7 +32,7 @@ class LocalHost(msgspec.Struct, frozen=True, kw_only=True):
     last_port: int | None = None
 
 
-class GoneHost(msgspec.Struct, frozen=True, kw_only=True):
+class RemovedHost(msgspec.Struct, frozen=True, kw_only=True):
     """An engine host of the last stack that this one doesn't run: its region, or its engine, is left out."""
 
     engine: Engine
@@ -41,7 +41,7 @@ class GoneHost(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def seed(
-    dsn: str, box: SecretBox, hosts: Sequence[LocalHost], gone: Sequence[GoneHost], last_key: str | None
+    dsn: str, box: SecretBox, hosts: Sequence[SeedHost], gone: Sequence[RemovedHost], last_key: str | None
 ) -> str:
     """Brings our database to this version's tables, registers the hosts, and sets those aside that are gone. Returns
     an API key with every scope, of a `pro` team: the one of the last stack as long as it is good. Raises
@@ -66,7 +66,7 @@ async def _check_keys(box: SecretBox) -> None:
         box.open(row["password_sealed"], password_place(row["uuid"]))
 
 
-async def _register(box: SecretBox, host: LocalHost) -> None:
+async def _register(box: SecretBox, host: SeedHost) -> None:
     address = (host.engine, host.admin.host, host.admin.port)
     async with transaction():
         if host.last_port is not None:

@@ -8,17 +8,18 @@ from app.contracts.base import Engine
 from app.core.errors import AppError
 from app.core.secrets import InvalidSecret
 from app.core.settings import Settings
-from app.local import leftovers, provisioner, stack_file
+from app.local import provisioner, stack_file
+from app.local import stale_processes as leftovers
 from app.local.errors import StackError
-from app.local.files import kept_secret
+from app.local.files import load_or_create_secret
 from app.local.home import Home
 from app.local.mysql import MysqlService
 from app.local.mysql_source import MysqlSource
-from app.local.parts import EngineHost, Parts
 from app.local.ports import LOOPBACK, PortAllocator
 from app.local.screen import Screen
-from app.local.seed import GoneHost, LocalHost, seed
+from app.local.seed import RemovedHost, SeedHost, seed
 from app.local.stack_file import StackFile
+from app.local.stack_services import EngineServer, StackServices
 from app.local.supervisor import Supervisor, all_of
 from app.local.welcome import welcome
 
@@ -89,7 +90,7 @@ class Stack:
             with self._screen.waiting("stopping"):
                 await self._supervisor.stop()
 
-    async def _run(self, parts: Parts) -> None:
+    async def _run(self, parts: StackServices) -> None:
         await self._start(parts)
         self._ready = True
         self._write(parts)
@@ -102,17 +103,17 @@ class Stack:
             await asyncio.sleep(_LOG_CHECK_SECONDS)
             self._home.bound_logs(self._settings.log_file_bytes)
 
-    async def _plan(self) -> Parts:
+    async def _plan(self) -> StackServices:
         log = self._home.log("install-mysql")
         mysqld = await self._mysql.find_or_install(self._settings.mysqld, self._screen, log)
-        parts = Parts(self._settings, self._home, self._screen, self._ports, self._last)
+        parts = StackServices(self._settings, self._home, self._screen, self._ports, self._last)
         if mysqld is None:
             self._screen.say("no MySQL server: this stack runs with PostgreSQL alone")
         else:
             await parts.add_mysql(mysqld)
         return parts
 
-    async def _start(self, parts: Parts) -> None:
+    async def _start(self, parts: StackServices) -> None:
         launch = self._supervisor.launch
         servers = [parts.control, *(host.server for host in parts.hosts), parts.temporal]
         await all_of(*(launch(server, f"{LOOPBACK}:{server.port} to answer") for server in servers))
@@ -136,29 +137,29 @@ class Stack:
             launch(parts.worker, "its first poll"),
         )
 
-    def _gone(self, parts: Parts) -> list[GoneHost]:
+    def _gone(self, parts: StackServices) -> list[RemovedHost]:
         present = {(host.engine, host.region) for host in parts.hosts}
         last = self._last.hosts if self._last else []
         return [
-            GoneHost(engine=Engine(host.engine), host=host.host, port=host.port)
+            RemovedHost(engine=Engine(host.engine), host=host.host, port=host.port)
             for host in last
             if (host.engine, host.region) not in present
         ]
 
-    async def _provisioner(self, host: EngineHost) -> LocalHost:
-        password = kept_secret(self._home.folder / host.server.name / "provisioner-password")
+    async def _provisioner(self, host: EngineServer) -> SeedHost:
+        password = load_or_create_secret(self._home.folder / host.server.name / "provisioner-password")
         if isinstance(host.server, MysqlService):
             admin = await provisioner.on_mysql(host.server, password)
         else:
             admin = await provisioner.on_postgres(host.server, password, self._settings.postgres_extensions)
         moved = host.last_port if host.last_port != host.server.port else None
-        return LocalHost(engine=host.engine, region=host.region, admin=admin, last_port=moved)
+        return SeedHost(engine=host.engine, region=host.region, admin=admin, last_port=moved)
 
-    def _write(self, parts: Parts) -> None:
+    def _write(self, parts: StackServices) -> None:
         if self._ready:
             stack_file.write(self._home.folder, self._stack_file(parts))
 
-    def _stack_file(self, parts: Parts) -> StackFile:
+    def _stack_file(self, parts: StackServices) -> StackFile:
         return StackFile(
             api_url=parts.api.url,
             api_key=self._api_key,

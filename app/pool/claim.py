@@ -7,9 +7,9 @@ import msgspec
 from prometheus_client import Counter, Histogram
 
 from app.contracts.base import Engine
+from app.core.metrics.counters import POOL_CLAIM_SECONDS, POOL_CLAIMS
 from app.hosts.loads import rooms
-from app.metrics.counters import POOL_CLAIM_SECONDS, POOL_CLAIMS
-from app.plans.plans import Quotas
+from app.quotas.plans import Quotas
 from app.store.session import fetch, fetch_one
 
 Row = TypeVar("Row", bound=msgspec.Struct)

@@ -13,12 +13,12 @@ from app.contracts.queues import delete_workflow_id
 from app.core.clock import utc_now
 from app.core.ids import engine_name, engine_password, new_uuid
 from app.core.secrets import SecretBox
-from app.dispatch.provisionings import request_provisioning
-from app.dispatch.starts import UPKEEP, request_start
 from app.engines.placement import HostLoad
 from app.hosts.adapters import password_place
-from app.plans.plans import Quotas, limits_in_force
+from app.outbox.provisionings import request_provisioning
+from app.outbox.workflow_starts import UPKEEP, request_start
 from app.pool.decision import Member
+from app.quotas.plans import Quotas, limits_in_force
 from app.store.session import fetch, fetch_all, transaction
 
 MEMBER_PLAN = "free"

@@ -9,8 +9,8 @@ from temporalio.common import Priority, WorkflowIDConflictPolicy, WorkflowIDReus
 
 from app.contracts.pool import RefillPool
 from app.contracts.queues import CONTROL_QUEUE
-from app.core.gathered import Gathered
-from app.dispatch.starts import TASK_TIMEOUT, UPKEEP, UPKEEP_FAIRNESS
+from app.core.debounce import Debouncer
+from app.outbox.workflow_starts import TASK_TIMEOUT, UPKEEP, UPKEEP_FAIRNESS
 
 _WORKFLOW_ID = "refill-pool/nudged"
 _GATHER_SECONDS = 0.25
@@ -38,7 +38,7 @@ class Nudger:
     """Gathers the claims of one process, and makes no request wait."""
 
     def __init__(self, client: Client) -> None:
-        self._gathered = Gathered(_GATHER_SECONDS, partial(nudge, client), lost="pool_nudge_lost")
+        self._gathered = Debouncer(_GATHER_SECONDS, partial(nudge, client), lost="pool_nudge_lost")
 
     def nudge_soon(self) -> None:
         self._gathered.soon()

@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 from app.contracts.base import Engine
-from app.core.gathered import Gathered
+from app.core.debounce import Debouncer
 from app.pool.claim import READY, Wish
 from app.store.session import fetch
 
@@ -65,7 +65,7 @@ class ReadyMembers(Generic[Row]):
         self._claiming: set[int] = set()
         self._kept: dict[_Sort, _Kept[Row]] = {}
         self._wanted: set[_Sort] = set()
-        self._ahead = Gathered(_AHEAD_SECONDS, self._look_ahead, lost="pool_look_ahead_lost")
+        self._ahead = Debouncer(_AHEAD_SECONDS, self._look_ahead, lost="pool_look_ahead_lost")
 
     @asynccontextmanager
     async def look(self, wish: Wish, *, afresh: bool) -> AsyncIterator[Found[Row] | None]:

@@ -15,16 +15,16 @@ from app.core.errors import (
     QueryNotTranslated,
     UnsafeSQL,
 )
-from app.engines.querying import Description, QueryFailed, QueryLimits, ReadSession, RowsRead
+from app.dialects.verdict import AllowedSQL, Refused, SqlClass, Unreadable, recordable
+from app.engines.querying import QueryFailed, QueryLimits, ReadSession, RowsRead, SchemaDescription
 from app.engines.registry import ADAPTERS
 from app.queries import counting
 from app.queries.descriptions import Descriptions
-from app.queries.guard.judge import check_kind, check_policy, judge
-from app.queries.guard.verdict import Refused, SqlClass, Unreadable, Verdict, recordable
+from app.queries.judging import check_kind, check_policy, judge
 from app.queries.records import Execution
 from app.queries.schemas import Column, Result
 from app.queries.sessions import Sessions
-from app.queries.targets import Target
+from app.queries.targets import QueryTarget
 from app.queries.translate import problems
 from app.queries.translate.model import LanguageModel
 from app.queries.translate.prompt import Conversation
@@ -32,7 +32,7 @@ from app.queries.translate.prompt import Conversation
 _NOT_GRANTED = "42501"
 
 
-class Means(msgspec.Struct, frozen=True, kw_only=True):
+class QueryDependencies(msgspec.Struct, frozen=True, kw_only=True):
     """What a process's questions share."""
 
     model: LanguageModel
@@ -44,14 +44,16 @@ class Means(msgspec.Struct, frozen=True, kw_only=True):
 class Asking:
     """From the first connection to the result. What is opened at the start is closed with `kept`."""
 
-    def __init__(self, means: Means, target: Target, question: str, kept: AsyncExitStack) -> None:
-        self._means = means
+    def __init__(
+        self, dependencies: QueryDependencies, target: QueryTarget, question: str, kept: AsyncExitStack
+    ) -> None:
+        self._dependencies = dependencies
         self._target = target
         self._question = question
         self._kept = kept
         self._regranted = False
         self._execution: Execution
-        self._finding: Verdict | Refused
+        self._finding: AllowedSQL | Refused
         self._session: ReadSession | None = None
         # It begins to connect while the question is being recorded.
         self._opening = asyncio.create_task(self._open())
@@ -67,14 +69,14 @@ class Asking:
             await self._kept.aclose()
             return await self._mended(conversation, failure)
 
-    async def _open(self) -> Description:
-        means = self._means
-        self._session = session = await self._kept.enter_async_context(means.sessions.reading(self._target))
+    async def _open(self) -> SchemaDescription:
+        dependencies = self._dependencies
+        self._session = session = await self._kept.enter_async_context(dependencies.sessions.reading(self._target))
         try:
-            description = await session.describe(means.descriptions.get(self._target.uuid))
+            description = await session.describe(dependencies.descriptions.get(self._target.uuid))
         except QueryFailed as failure:
             raise DatabaseUnreachable(f"The database's schema can't be read: {failure}") from None
-        means.descriptions.keep(self._target.uuid, description)
+        dependencies.descriptions.keep(self._target.uuid, description)
         return description
 
     async def _end_opening(self) -> None:
@@ -84,7 +86,7 @@ class Asking:
     async def _translated(self) -> Conversation:
         """With what was last known of the schema, while the session that asks for its changes is still being opened. If
         there are some, all over again."""
-        known = self._means.descriptions.get(self._target.uuid)
+        known = self._dependencies.descriptions.get(self._target.uuid)
         if known is None:
             conversation = self._conversation(await self._opening)
             await self._holding(self._translate(conversation))
@@ -106,7 +108,7 @@ class Asking:
         await self._holding(self._translate(conversation))
         return conversation
 
-    def _conversation(self, description: Description) -> Conversation:
+    def _conversation(self, description: SchemaDescription) -> Conversation:
         label = ADAPTERS[self._target.engine].label
         return Conversation(self._target.engine, label, description.tables, self._question)
 
@@ -156,7 +158,7 @@ class Asking:
         execution, started = self._execution, time.monotonic()
         execution.turns += 1
         try:
-            answered = await self._means.model.ask(conversation.messages)
+            answered = await self._dependencies.model.ask(conversation.messages)
         finally:
             execution.model_seconds += time.monotonic() - started
         execution.prompt_tokens += answered.prompt_tokens
@@ -167,13 +169,13 @@ class Asking:
         # As soon as it is there: while the session is still being opened that costs nobody time.
         self._finding = self._look(answered.reply.sql)
 
-    def _look(self, sql: str) -> Verdict | Refused:
+    def _look(self, sql: str) -> AllowedSQL | Refused:
         try:
             return judge(self._target.engine, sql, self._target.engine_name)
         except Refused as refused:
             return refused
 
-    async def _judged(self) -> Verdict:
+    async def _judged(self) -> AllowedSQL:
         """Raises `UnsafeSQL`; `Unreadable` too, which may be mended."""
         execution, verdict = self._execution, self._finding
         try:
@@ -196,11 +198,11 @@ class Asking:
         if not await self._execution.note_judged(durable=durable):
             raise LanguageModelUnavailable("The language model's answer came too late: ask again.")
 
-    async def _execute(self, verdict: Verdict, session: ReadSession | None) -> Result:
+    async def _execute(self, verdict: AllowedSQL, session: ReadSession | None) -> Result:
         if verdict.sql_class is SqlClass.SELECT:
             return self._rows(await self._read_and_note(verdict.statements[0], session))
         await self._note(durable=True)
-        async with self._means.sessions.writing(self._target) as writing:
+        async with self._dependencies.sessions.writing(self._target) as writing:
             if verdict.sql_class is SqlClass.WRITE:
                 affected = await writing.write(verdict.statements[0])
                 self._execution.row_count = affected
@@ -217,7 +219,7 @@ class Asking:
             await noting
 
     async def _read(self, sql: str, session: ReadSession | None) -> RowsRead:
-        sessions = self._means.sessions
+        sessions = self._dependencies.sessions
         try:
             if session is not None:
                 return await session.read(sql)
@@ -240,7 +242,7 @@ class Asking:
             rows=read.rows,
             rowCount=len(read.rows),
             truncated=read.truncated,
-            maxRows=self._means.limits.rows,
+            maxRows=self._dependencies.limits.rows,
         )
 
     def _final(self, failure: Refused | QueryFailed) -> AppError:

@@ -1,14 +1,14 @@
 """Questions as the metrics tell of them."""
 
 from app.contracts.base import Engine
-from app.metrics.counters import (
+from app.core.metrics.counters import (
     QUESTION_MODEL_SECONDS,
     QUESTION_REFUSALS,
     QUESTION_SECONDS,
     QUESTION_TOKENS,
     QUESTIONS,
 )
-from app.queries.guard.verdict import Refused
+from app.dialects.verdict import Refused
 from app.queries.records import Execution
 
 

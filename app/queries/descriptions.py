@@ -3,7 +3,7 @@
 from collections import OrderedDict
 from uuid import UUID
 
-from app.engines.querying import Description
+from app.engines.querying import SchemaDescription
 
 _MOST_CHARACTERS = 16_000_000
 _MOST_OF_ONE = 500_000
@@ -14,14 +14,14 @@ class Descriptions:
     """The least recently used one goes first."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[UUID, tuple[Description, int]] = OrderedDict()
+        self._kept: OrderedDict[UUID, tuple[SchemaDescription, int]] = OrderedDict()
         self._characters = 0
 
-    def get(self, database: UUID) -> Description | None:
+    def get(self, database: UUID) -> SchemaDescription | None:
         kept = self._kept.get(database)
         return kept[0] if kept else None
 
-    def keep(self, database: UUID, description: Description) -> None:
+    def keep(self, database: UUID, description: SchemaDescription) -> None:
         known = self._kept.pop(database, None)
         if known is not None and known[0] is description:
             self._kept[database] = known

@@ -3,7 +3,7 @@
 from typing import Any
 
 from app.databases.examples import EXAMPLE_UUID
-from app.queries.guard.verdict import SqlClass
+from app.dialects.verdict import SqlClass
 from app.queries.schemas import Column, QueryAnswer, Result
 
 EXAMPLE_QUESTION: dict[str, Any] = {"database_uuid": EXAMPLE_UUID, "query": "Which three customers spent the most?"}

@@ -13,8 +13,8 @@ import msgspec
 
 from app.auth.principal import Principal
 from app.core.errors import QueryAllowanceExceeded, TooManyUnderWay
-from app.plans.tiers import TIER_LIMITS
-from app.queries.targets import Target
+from app.queries.targets import QueryTarget
+from app.quotas.tiers import TIER_LIMITS
 from app.store.session import fetch
 
 ALLOWANCES: dict[str, int | None] = {"free": 10, "pro": 500, "enterprise": None}
@@ -94,7 +94,7 @@ class Execution(msgspec.Struct, kw_only=True):
 
 
 async def begin(
-    principal: Principal, target: Target, question: str, model: str, *, place_seconds: float, most_seconds: float
+    principal: Principal, target: QueryTarget, question: str, model: str, *, place_seconds: float, most_seconds: float
 ) -> Execution:
     """Takes a place in the day's allowance for `place_seconds`; nothing takes longer than `most_seconds` in all.
     Raises `QueryAllowanceExceeded`, or `TooManyUnderWay` when the team has as many questions under way as it may, over

@@ -6,7 +6,7 @@ from uuid import UUID
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from app.core.context import current_request_id
-from app.queries.guard.verdict import SqlClass
+from app.dialects.verdict import SqlClass
 
 Question = Annotated[str, Meta(min_length=1, max_length=2000, pattern=r"\A[^\x00]*[^\x00\s][^\x00]*\Z")]
 

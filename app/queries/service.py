@@ -18,7 +18,7 @@ from app.core.settings import Settings
 from app.engines.querying import QueryLimits
 from app.hosts.adapters import Adapters
 from app.queries import counting, records, targets
-from app.queries.asking import Asking, Means
+from app.queries.asking import Asking, QueryDependencies
 from app.queries.descriptions import Descriptions
 from app.queries.records import Execution
 from app.queries.schemas import AskQuestion, QueryAnswer
@@ -40,7 +40,7 @@ class Questions:
     def __init__(self, settings: Settings, box: SecretBox, adapters: Adapters) -> None:
         limits = QueryLimits(seconds=settings.query_timeout_seconds, rows=settings.nl_max_rows)
         self.model = LanguageModel(settings)
-        self._means = Means(
+        self._dependencies = QueryDependencies(
             model=self.model, sessions=Sessions(box, adapters, limits), descriptions=Descriptions(), limits=limits
         )
         self._place_seconds = settings.nl_timeout_seconds + _MARGIN_SECONDS
@@ -53,7 +53,7 @@ class Questions:
         target = await targets.find(principal, asked.database_uuid)
         self.model.require()
         async with AsyncExitStack() as kept:
-            asking = Asking(self._means, target, asked.query, kept)
+            asking = Asking(self._dependencies, target, asked.query, kept)
             execution = await records.begin(
                 principal,
                 target,

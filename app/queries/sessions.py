@@ -19,7 +19,7 @@ from app.databases import records as databases
 from app.engines.base import CredentialsRefused, EngineAdapter, EngineError, LoginRefused, Tenant
 from app.engines.querying import READER_SESSIONS, QueryLimits, ReadSession, WriteSession
 from app.hosts.adapters import Adapters
-from app.queries.targets import Target, reader_place
+from app.queries.targets import QueryTarget, reader_place
 from app.store.locks import LockBusy, LockLost, database_lock
 from app.store.session import fetch
 
@@ -43,7 +43,7 @@ class Sessions:
         """Of one database: a session that stays open while the model takes its time."""
 
     @asynccontextmanager
-    async def reading(self, target: Target) -> AsyncIterator[ReadSession]:
+    async def reading(self, target: QueryTarget) -> AsyncIterator[ReadSession]:
         """Of the SELECT-only account, which is made where there is none yet. Raises `DatabaseUnreachable`,
         `DatabaseNotActive` or `NotFound`."""
         async with self._reading.slot(target.uuid), AsyncExitStack() as stack:
@@ -60,7 +60,7 @@ class Sessions:
             yield session
 
     @asynccontextmanager
-    async def writing(self, target: Target) -> AsyncIterator[WriteSession]:
+    async def writing(self, target: QueryTarget) -> AsyncIterator[WriteSession]:
         """Of the tenant's own account. Raises `DatabaseUnreachable`."""
         adapter, tenant = await self._adapters.of(target.host), target.tenant(self._box)
         async with AsyncExitStack() as stack:
@@ -73,7 +73,7 @@ class Sessions:
             yield session
 
     async def _entered_restored(
-        self, stack: AsyncExitStack, target: Target, adapter: EngineAdapter, tenant: Tenant
+        self, stack: AsyncExitStack, target: QueryTarget, adapter: EngineAdapter, tenant: Tenant
     ) -> WriteSession:
         """After its tenant had changed the account's password."""
         try:
@@ -84,7 +84,7 @@ class Sessions:
         except EngineError as error:
             raise _unreachable(error) from None
 
-    async def make_reader(self, target: Target) -> str:
+    async def make_reader(self, target: QueryTarget) -> str:
         """Makes the account or puts it right, and returns its password. The password is kept before the account
         exists: whoever comes after a crash finishes the work."""
         try:
@@ -102,7 +102,7 @@ class Sessions:
         except EngineError as error:
             raise _unreachable(error) from None
 
-    async def _kept_password(self, target: Target) -> str:
+    async def _kept_password(self, target: QueryTarget) -> str:
         place = reader_place(target.uuid)
         sealed = self._box.seal(engine_password(), place)
         rows = await fetch(

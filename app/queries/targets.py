@@ -8,7 +8,7 @@ from app.auth.principal import Principal
 from app.contracts.base import DatabaseStatus, Engine
 from app.core.errors import DatabaseNotActive, NotFound
 from app.core.ids import marker
-from app.core.secrets import Place, SecretBox
+from app.core.secrets import SecretBox, SecretLocation
 from app.engines.base import Tenant
 from app.engines.tls import TlsMode
 from app.hosts.adapters import HostAccess, password_place
@@ -16,7 +16,7 @@ from app.store.sealed import SealedColumn
 from app.store.session import fetch_one
 
 
-class Target(msgspec.Struct, frozen=True, kw_only=True):
+class QueryTarget(msgspec.Struct, frozen=True, kw_only=True):
     """`tier` and `queries` are its team's."""
 
     id: int
@@ -71,9 +71,9 @@ WHERE d.uuid = $1 AND d.team_id = any($2::bigint[]) AND d.status <> 'deleted'
 """
 
 
-async def find(principal: Principal, database: UUID) -> Target:
+async def find(principal: Principal, database: UUID) -> QueryTarget:
     """Raises `NotFound` or `DatabaseNotActive`."""
-    target = await fetch_one(Target, _FIND, database, principal.team_ids)
+    target = await fetch_one(QueryTarget, _FIND, database, principal.team_ids)
     if target is None:
         raise NotFound("database")
     if target.status is not DatabaseStatus.ACTIVE:
@@ -81,9 +81,9 @@ async def find(principal: Principal, database: UUID) -> Target:
     return target
 
 
-def reader_place(database: UUID) -> Place:
+def reader_place(database: UUID) -> SecretLocation:
     """Where the password of a database's SELECT-only account lies sealed."""
-    return Place("query_readers", "password_sealed", str(database))
+    return SecretLocation("query_readers", "password_sealed", str(database))
 
 
 SEALED_READER = SealedColumn(

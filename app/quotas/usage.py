@@ -6,8 +6,8 @@ from datetime import date, datetime
 import msgspec
 
 from app.contracts.base import DatabaseStatus, PauseReason
-from app.plans.plans import PLANS, Quotas, limits_in_force
 from app.quotas.decision import GIB, Standing, Verdict
+from app.quotas.plans import PLANS, Quotas, limits_in_force
 from app.store.session import fetch, fetch_all
 
 

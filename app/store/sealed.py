@@ -4,15 +4,15 @@ from collections.abc import AsyncGenerator
 
 import msgspec
 
-from app.core.secrets import InvalidSecret, Place, SecretBox
+from app.core.secrets import InvalidSecret, SecretBox, SecretLocation
 from app.store.session import fetch
 
 _BATCH = 200
 
 
 class SealedColumn(msgspec.Struct, frozen=True, kw_only=True):
-    """A column that holds sealed values. `row` is SQL, over the table as `s`, for what `Place.row` says of a row.
-    Each folder declares those of its own tables."""
+    """A column that holds sealed values. `row` is a SQL expression over the table (as `s`) that gives
+    `SecretLocation.row`. Each folder declares the columns of its own tables."""
 
     table: str
     column: str
@@ -43,7 +43,7 @@ async def reseal(box: SecretBox, column: SealedColumn) -> AsyncGenerator[Reseale
     ):
         done, unreadable = 0, []
         for row in rows:
-            place = Place(column.table, column.column, row["place"])
+            place = SecretLocation(column.table, column.column, row["place"])
             try:
                 fresh = box.seal(box.open(row["sealed"], place), place)
             except InvalidSecret:

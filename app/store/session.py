@@ -14,6 +14,7 @@ from app.store.connections import StoreConnection
 from app.store.engine import DB
 
 Row = TypeVar("Row", bound=msgspec.Struct)
+Value = TypeVar("Value")
 
 APPLICATION_NAME = "headwater"
 
@@ -89,16 +90,10 @@ async def raw_connection() -> AsyncIterator[Connection]:
         await DB.pool.release(connection)
 
 
-async def fetch(sql: str, *arguments: Any) -> list[Any]:
-    """Rows of a query with `$1` parameters, in the current transaction if there is one.
-
-    For what Piccolo can't say: locks, upserts with conditions, joins that feed one struct.
-    """
-    current = DB.current_transaction.get()
-    if current is not None:
-        return list(await current.connection.fetch(sql, *arguments))
-    async with raw_connection() as connection:
-        return list(await connection.fetch(sql, *arguments))
+async def fetch_all(kind: type[Row], sql: str, *arguments: Any) -> list[Row]:
+    """All rows as structs of that type, whose fields are the query's columns. As every function here, it takes a
+    statement with `$1` parameters, and runs it in the current transaction if there is one."""
+    return [msgspec.convert(dict(row), kind) for row in await fetch(sql, *arguments)]
 
 
 async def fetch_one(kind: type[Row], sql: str, *arguments: Any) -> Row | None:
@@ -107,6 +102,42 @@ async def fetch_one(kind: type[Row], sql: str, *arguments: Any) -> Row | None:
     return msgspec.convert(dict(rows[0]), kind) if rows else None
 
 
-async def fetch_all(kind: type[Row], sql: str, *arguments: Any) -> list[Row]:
-    """All rows as structs."""
-    return [msgspec.convert(dict(row), kind) for row in await fetch(sql, *arguments)]
+async def fetch_values(kind: type[Value], sql: str, *arguments: Any) -> list[Value]:
+    """The first column of all rows."""
+    return [msgspec.convert(row[0], kind) for row in await fetch(sql, *arguments)]
+
+
+async def fetch_value(kind: type[Value], sql: str, *arguments: Any) -> Value | None:
+    """The first column of the first row; None where there is no row, or it has NULL there."""
+    rows = await fetch(sql, *arguments)
+    value = rows[0][0] if rows else None
+    return None if value is None else msgspec.convert(value, kind)
+
+
+async def fetch_exists(sql: str, *arguments: Any) -> bool:
+    """Whether the statement returns a row."""
+    return bool(await fetch(sql, *arguments))
+
+
+async def execute(sql: str, *arguments: Any) -> int:
+    """Runs a statement for its effect; returns how many rows it wrote."""
+    current = DB.current_transaction.get()
+    if current is not None:
+        return _count(await current.connection.execute(sql, *arguments))
+    async with raw_connection() as connection:
+        return _count(await connection.execute(sql, *arguments))
+
+
+def _count(tag: str) -> int:
+    """Of PostgreSQL's command tag: `UPDATE 2`, `INSERT 0 1`, `LOCK TABLE`."""
+    last = tag.rpartition(" ")[2]
+    return int(last) if last.isdecimal() else 0
+
+
+async def fetch(sql: str, *arguments: Any) -> list[Any]:
+    """Rows as the driver has them, without types: for this folder, and for tests that look into tables."""
+    current = DB.current_transaction.get()
+    if current is not None:
+        return list(await current.connection.fetch(sql, *arguments))
+    async with raw_connection() as connection:
+        return list(await connection.fetch(sql, *arguments))

@@ -1,16 +1,13 @@
 """The outer shape of every answer. Interface specification, sections 1, 2.10 and 2.11."""
 
-from datetime import datetime
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
-from msgspec import UNSET, Meta, Struct, UnsetType, field
+from msgspec import UNSET, Struct, UnsetType, field
 
 from app.core.context import current_request_id
 
 Data = TypeVar("Data")
-Moment = Annotated[datetime, Meta(tz=True)]
-"""ISO 8601 with an offset."""
 
 
 class Item(Struct, Generic[Data], kw_only=True):

@@ -18,8 +18,8 @@ from app.core.context import current_request_id
 from app.core.errors import AppError, IdempotencyKeyConflict, IdempotencyKeyInProgress
 from app.core.ids import new_uuid
 from app.core.secrets import SecretBox
-from app.dispatch.starter import Starter
-from app.dispatch.starts import Accepted
+from app.outbox.starter import Starter
+from app.outbox.workflow_starts import Accepted
 from app.store.session import transaction
 from app.web.body import canonical
 from app.web.envelope import ErrorAnswer, ErrorBody, encode

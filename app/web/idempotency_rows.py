@@ -8,7 +8,7 @@ from uuid import UUID
 
 import msgspec
 
-from app.core.secrets import Place, SecretBox
+from app.core.secrets import SecretBox, SecretLocation
 from app.store.sealed import SealedColumn
 from app.store.session import fetch, fetch_one
 
@@ -144,8 +144,8 @@ class KeyRows:
                 )
 
 
-def _place(claim: Claim) -> Place:
-    return Place("idempotency_keys", "response_sealed", f"{claim.user_id}:{claim.key}")
+def _place(claim: Claim) -> SecretLocation:
+    return SecretLocation("idempotency_keys", "response_sealed", f"{claim.user_id}:{claim.key}")
 
 
 SEALED_RESPONSE = SealedColumn(table="idempotency_keys", column="response_sealed", row="s.user_id || ':' || s.key")

@@ -10,9 +10,9 @@ from app.auth.admission import Admission
 from app.auth.client_address import Network
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
-from app.dispatch.starter import Starter
 from app.egress.sender import Sender
-from app.events.outbox import Notices
+from app.outbox.events import Notices
+from app.outbox.starter import Starter
 from app.pool.nudge import Nudger
 from app.pool.ready import ReadyMembers
 from app.store.notify import RowWatch

@@ -7,8 +7,8 @@ import msgspec
 
 from app.contracts.queues import delivery_workflow_id
 from app.contracts.webhooks import DeliverWebhook, DeliverWebhookInput
-from app.dispatch.names import without_markup
-from app.dispatch.starts import NORMAL, Wish, WorkflowStart, request_starts
+from app.outbox.names import without_markup
+from app.outbox.workflow_starts import NORMAL, Wish, WorkflowStart, request_starts
 from app.store.session import fetch_all, transaction
 from app.webhooks import waiting
 from app.webhooks.circuit import BREAKS_AT

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from app.contracts.webhooks import DeliveryStatus
-from app.events.types import EventType
+from app.outbox.event_types import EventType
 from app.webhooks.schemas import AttemptView, DeliveryView, DeliveryWithAttempts, EndpointView
 
 EXAMPLE_SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo="  # noqa: S105 - it signs nothing

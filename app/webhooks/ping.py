@@ -12,7 +12,7 @@ from app.core.limiter import Limiter
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
 from app.egress.sender import Answer, Sender
-from app.events.types import EventType
+from app.outbox.event_types import EventType
 from app.store.session import transaction
 from app.webhooks import records
 from app.webhooks.attempts import body_of

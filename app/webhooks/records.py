@@ -6,7 +6,7 @@ from uuid import UUID
 import msgspec
 
 from app.contracts.webhooks import DeliveryStatus
-from app.core.secrets import Place, SecretBox
+from app.core.secrets import SecretBox, SecretLocation
 from app.egress.sender import Answer
 from app.store.sealed import SealedColumn
 from app.store.session import fetch, fetch_all, fetch_one
@@ -69,8 +69,8 @@ def party_of(team: int) -> str:
     return f"team-{team}"
 
 
-def secret_place(uuid: UUID) -> Place:
-    return Place("webhook_secrets", "secret_sealed", str(uuid))
+def secret_place(uuid: UUID) -> SecretLocation:
+    return SecretLocation("webhook_secrets", "secret_sealed", str(uuid))
 
 
 SEALED_SECRET = SealedColumn(table="webhook_secrets", column="secret_sealed", row="s.uuid::text")

@@ -10,7 +10,7 @@ from litestar.params import FromPath, SkipValidation
 from app.auth.principal import Principal
 from app.auth.scopes import Scope
 from app.core.errors import EndpointLimitReached, InvalidField, PingsUnderWay
-from app.dispatch.starts import Accepted
+from app.outbox.workflow_starts import Accepted
 from app.web.envelope import Change, Item, Page
 from app.web.idempotency import Answer
 from app.web.operation import operation

@@ -11,10 +11,10 @@ from app.contracts.webhooks import DeliverWebhook, DeliverWebhookInput
 from app.core.errors import EndpointLimitReached, InvalidField, NotFound
 from app.core.ids import new_uuid
 from app.core.secrets import SecretBox
-from app.dispatch.starts import NORMAL, Accepted, WorkflowStart, request_start
 from app.egress.guard import AddressRefused, Guard, on_behalf_of
 from app.egress.targets import UnusableURL, parse_target
-from app.events.types import EventType
+from app.outbox.event_types import EventType
+from app.outbox.workflow_starts import NORMAL, Accepted, WorkflowStart, request_start
 from app.store.session import fetch, transaction
 from app.webhooks import records, revocation
 from app.webhooks.dispatch import summary_of

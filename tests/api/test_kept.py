@@ -9,8 +9,8 @@ import pytest
 
 from app.core import clock
 from app.core.errors import DatabaseDestroyed
-from app.databases.undeletion import undelete
-from app.plans.tiers import TIER_LIMITS
+from app.provisioning.undeletion import undelete
+from app.quotas.tiers import TIER_LIMITS
 from app.store.session import fetch
 from tests.support.answers import body_of, data_of, error_of
 from tests.support.client import Caller

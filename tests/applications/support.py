@@ -57,7 +57,7 @@ async def running_statement(caller: Caller, application: Any, index: int) -> Non
         log = (await seen(caller, application))["execution_log"] or []
         return any(entry["index"] == index and entry["status"] == "running" for entry in log)
 
-    await until(look, timeout=60)
+    await until(look)
 
 
 async def tables(database: Any) -> list[str]:

@@ -99,7 +99,7 @@ async def test_a_rehearsal_is_cleared_away(service: RunningService, caller: Call
     application = await ask(caller, database, SLOW["mysql"], wait=False, dry_run=dry_run)
     async with store(service.control_dsn):
         query = "SELECT 1 FROM blueprint_applications WHERE id = $1 AND scratch_name IS NOT NULL"
-        await until(lambda: fetch(query, application["id"]), timeout=60)
+        await until(lambda: fetch(query, application["id"]))
         await restart(service)
         after = await ended(caller, application)
         assert after["status"] == ("rolled_back" if dry_run else "completed"), after

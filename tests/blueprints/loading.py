@@ -13,7 +13,7 @@ import asyncpg
 import pytest
 from pymysql.constants import CLIENT
 
-from app.blueprints.preparation import Statement
+from app.blueprints.preparation import PreparedStatement
 from app.engines.base import Tenant
 from app.local.postgres import find_programs
 from tests.engines.harness import EngineHost, RefusedError
@@ -38,7 +38,7 @@ _MYSQL_CATALOG = (
 )
 
 
-async def apply(host: EngineHost, tenant: Tenant, statements: list[Statement]) -> None:
+async def apply(host: EngineHost, tenant: Tenant, statements: list[PreparedStatement]) -> None:
     """As the tenant, one statement after the other through a plain driver; on PostgreSQL in one transaction."""
     session = await host.login(tenant)
     todo = [statement for statement in statements if statement.left_out is None]

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from app.blueprints.analysis import MAX_STATEMENTS
-from app.blueprints.dialects import likelier
 from app.blueprints.preparation import ScriptError, prepare
+from app.blueprints.reading import likelier
 from app.blueprints.validation import validate
 from app.contracts.base import Engine
-from app.sql.postgres.parser import on_deep_stack
+from app.dialects.analysis import MAX_STATEMENTS
+from app.dialects.postgres.parser import on_deep_stack
 
 STATEMENTS = 60
 MOST_OF_DOUBLE = 2.1

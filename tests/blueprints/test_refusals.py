@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.blueprints.dialects import read
+from app.blueprints.reading import read
 from app.blueprints.validation import validate
 from app.contracts.base import Engine
 

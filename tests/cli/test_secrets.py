@@ -10,7 +10,7 @@ import asyncpg
 import pytest
 
 from app.cli.secrets import SEALED
-from app.core.secrets import InvalidSecret, Place, SecretBox
+from app.core.secrets import InvalidSecret, SecretBox, SecretLocation
 from app.store.sealed import SealedColumn, reseal
 from app.store.session import fetch
 from app.web.idempotency_rows import SEALED_RESPONSE
@@ -52,7 +52,7 @@ async def test_everything_is_sealed_anew_where_it_lies(headwater: Headwater, con
         places = {}
         for column in SEALED:
             [row] = await fetch(f"SELECT s.id, {column.row} AS place FROM {column.table} s")
-            places[column.name] = Place(column.table, column.column, row["place"])
+            places[column.name] = SecretLocation(column.table, column.column, row["place"])
             sealed = old.seal(column.name, places[column.name])
             await fetch(f"UPDATE {column.table} SET {column.column} = $1", sealed)
         assert places[SEALED_SECRET.name] == secret_place(secret)
@@ -99,7 +99,7 @@ async def many(count: int, box: SecretBox) -> SealedColumn:
     await fetch("INSERT INTO users (email, name) VALUES ('a@example.com', 'A')")
     [user] = await fetch("SELECT id FROM users")
     for number in range(count):
-        place = Place("idempotency_keys", "response_sealed", f"{user['id']}:{number}")
+        place = SecretLocation("idempotency_keys", "response_sealed", f"{user['id']}:{number}")
         await fetch(
             "INSERT INTO idempotency_keys (user_id, key, fingerprint, response_sealed, expires_at)"
             " VALUES ($1, $2, '', $3, now() + interval '1 day')",

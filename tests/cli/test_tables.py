@@ -13,8 +13,8 @@ import pytest
 from app.cli import tables
 from app.cli.tables import Rows, show
 from app.contracts.base import DatabaseStatus, Engine
-from app.inventory.databases import DatabaseLine
-from app.reconcile.report import Report, Violation
+from app.upkeep.inventory.databases import DatabaseLine
+from app.upkeep.reconcile.report import Report, Violation
 
 _STYLE = re.compile(r"\x1b\[[012]m")
 

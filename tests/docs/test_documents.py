@@ -16,7 +16,7 @@ from app.http import documentation, health, metrics
 from app.http.app import describe
 from app.local.stack_file import StackFile
 from app.local.welcome import welcome
-from app.reconcile import host_rules, hosts, logins
+from app.upkeep.reconcile import host_rules, hosts, logins
 from tests.docs.markdown import DOCUMENTS, ROOT, blocks, commands, inline, name_of, tables
 from workers.schedules import UPKEEP_SCHEDULES
 
@@ -68,7 +68,7 @@ def test_every_schedule_is_documented() -> None:
 
 def test_every_rule_of_the_check_is_documented() -> None:
     shown = inline(ROOT / "docs/operating.md")
-    sources = [path.read_text() for path in (ROOT / "app/reconcile").glob("*.py")]
+    sources = [path.read_text() for path in (ROOT / "app/upkeep/reconcile").glob("*.py")]
     found = {rule for text in sources for rule in re.findall(r"'([a-z_]+)' AS rule", text)}
     assert len(found) > 5
     named = (host_rules.ORPHAN, host_rules.FOREIGN, host_rules.MISSING, host_rules.CLOSED, host_rules.OPEN)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from app.core.settings import Settings
-from app.events.types import EventType
+from app.outbox.event_types import EventType
 from app.webhooks.signing import new_secret, signed_headers
 from tests.docs.markdown import ROOT, tables
 

@@ -9,7 +9,7 @@ from app.core import ids
 from app.engines.base import AdminAddress, EngineError
 from app.engines.mysql import adapter as mysql_adapter
 from app.engines.mysql import connections as mysql_connections
-from app.engines.mysql.connections import Connection
+from app.engines.mysql.connections import MySQLConnection
 from app.engines.postgres import connections as postgres_connections
 from app.engines.registry import open_adapter
 from tests.engines.harness import LIMITS, EngineHost, as_root, tenants
@@ -48,8 +48,8 @@ async def test_few_and_not_for_ever(host: EngineHost, monkeypatch: pytest.Monkey
     await none_left(host)
 
 
-async def opened(address: AdminAddress) -> Connection:
-    return await Connection.open(
+async def opened(address: AdminAddress) -> MySQLConnection:
+    return await MySQLConnection.open(
         address.tls, host=address.host, port=address.port, user=address.user, password=address.password
     )
 

@@ -126,7 +126,7 @@ async def test_held_tables_in_the_servers_own_file_are_measured(host: EngineHost
             await session.run("CREATE TABLE `HELD0` (n INT)")
             await session.run("CREATE TABLE loaded (t text) TABLESPACE=innodb_system")
             await session.run(host.load_statement(8))
-        await until(lambda: _is_above(host, tenant, 8 * 2**20), timeout=60)
+        await until(lambda: _is_above(host, tenant, 8 * 2**20))
         reading, dropping = await host.login(tenant), await host.login(tenant)
         await reading.run("BEGIN")
         await reading.run("SELECT * FROM last")
@@ -151,7 +151,7 @@ async def test_temporary_tables_are_measured_while_they_are_there(host: EngineHo
             await session.run(host.load_statement(16))
             during = (await host.adapter.measure([tenant.name]))[tenant.name].storage_bytes
             assert during - before > 16 * 2**20
-        await until(lambda: _is_below(host, tenant, before + 2**20), timeout=30)
+        await until(lambda: _is_below(host, tenant, before + 2**20))
 
 
 MANY = 3000

@@ -40,7 +40,7 @@ async def test_a_write_whose_process_was_killed_ends_and_leaves_nothing(host: En
             await host.adapter.end_overdue(OVERDUE)
             return not await host.adapter.sessions([tenant.name])
 
-        await until(over, timeout=60)
+        await until(over)
         async with session_of(host, tenant) as session:
             assert [tuple(row) for row in await session.run("SELECT n FROM kept")] == [(1,)]
 
@@ -55,7 +55,7 @@ async def test_so_does_a_read(host: EngineHost) -> None:
         async def ended() -> bool:
             return await host.adapter.end_overdue(OVERDUE) == 1
 
-        await until(ended, timeout=60)
+        await until(ended)
 
 
 async def test_the_tenants_own_statements_take_as_long_as_they_do(host: EngineHost) -> None:

@@ -34,7 +34,7 @@ async def _logs_in(host: EngineHost, tenant: Tenant) -> bool:
 
 async def _ended(host: EngineHost, tenant: Tenant, limits: SessionLimits) -> list[SessionsEnded]:
     """InnoDB tells of a transaction a moment after it began."""
-    return await until(lambda: host.adapter.end_hoarding([tenant.name], limits))
+    return await until(lambda: host.adapter.end_excessive_sessions([tenant.name], limits))
 
 
 @pytest.mark.parametrize(
@@ -52,8 +52,10 @@ async def test_a_transaction_that_stays_open_is_ended(host: EngineHost, limits: 
     ):
         for statement in OPEN:
             await holding.run(statement)
-        assert await host.adapter.end_hoarding([tenant.name, other.name], NEVER) == []
-        assert await host.adapter.end_hoarding([other.name], limits) == [], "not those of a name that wasn't given"
+        assert await host.adapter.end_excessive_sessions([tenant.name, other.name], NEVER) == []
+        assert await host.adapter.end_excessive_sessions([other.name], limits) == [], (
+            "not those of a name that wasn't given"
+        )
         assert await _ended(host, tenant, limits) == [SessionsEnded(tenant=tenant.name, reason=reason)]
         await until(lambda: _is_over(holding))
         assert await idle.run("SELECT 1") == [(1,)]
@@ -63,7 +65,7 @@ async def test_whoever_fills_the_lock_table_is_ended_while_nobody_can_log_in(hos
     if host.flavour != "postgres":
         pytest.skip("only PostgreSQL has one table of locks for all")
     async with tenants(host, 2) as [tenant, other]:
-        await host.adapter.end_hoarding([tenant.name, other.name], NEVER)
+        await host.adapter.end_excessive_sessions([tenant.name, other.name], NEVER)
         async with session_of(host, tenant) as holding:
             taking = "SELECT count(pg_advisory_lock(n)) FROM generate_series(1, 1000000) n"
             assert await refusal(holding, taking) == "53200"
@@ -72,7 +74,7 @@ async def test_whoever_fills_the_lock_table_is_ended_while_nobody_can_log_in(hos
             assert refused.value.code == "53200"
             assert not isinstance(refused.value, HostUnavailable), "the host is well"
             locks = SessionsEnded(tenant=tenant.name, reason="locks")
-            assert await host.adapter.end_hoarding([tenant.name, other.name], NEVER) == [locks]
+            assert await host.adapter.end_excessive_sessions([tenant.name, other.name], NEVER) == [locks]
             await until(lambda: _is_over(holding))
         await until(lambda: _logs_in(host, other))
 
@@ -93,12 +95,12 @@ async def test_no_more_holders_of_locks_are_ended_than_make_room(host: EngineHos
         names = [most.name, more.name, few.name]
         # A tenth of 64 locks for each of 1,000 sessions.
         tenth = SessionLimits(idle_transaction_seconds=3600, transaction_seconds=3600, shared_percent=10)
-        ended = await host.adapter.end_hoarding(names, tenth)
+        ended = await host.adapter.end_excessive_sessions(names, tenth)
         assert ended == [SessionsEnded(tenant=most.name, reason="locks")]
         await until(lambda: _is_over(first))
         # Even where there is to be room for none: who holds what every session may is let be.
         none = SessionLimits(idle_transaction_seconds=3600, transaction_seconds=3600, shared_percent=0)
-        ended = await host.adapter.end_hoarding(names, none)
+        ended = await host.adapter.end_excessive_sessions(names, none)
         assert ended == [SessionsEnded(tenant=more.name, reason="locks")]
         assert await third.run("SELECT 1") == [(1,)]
 
@@ -111,8 +113,8 @@ async def test_a_forgotten_prepared_transaction_is_rolled_back(tmp_path: Path) -
             async with session_of(host, tenant) as session:
                 for statement in (*OPEN, "PREPARE TRANSACTION 'it''s mine'"):
                     await session.run(statement)
-            assert await host.adapter.end_hoarding([tenant.name], NEVER) == []
-            ended = await host.adapter.end_hoarding([tenant.name], SessionLimits(transaction_seconds=0))
+            assert await host.adapter.end_excessive_sessions([tenant.name], NEVER) == []
+            ended = await host.adapter.end_excessive_sessions([tenant.name], SessionLimits(transaction_seconds=0))
             assert ended == [SessionsEnded(tenant=tenant.name, reason="prepared_transaction")]
             assert await as_root(host, "SELECT gid FROM pg_prepared_xacts") == []
         await host.adapter.close()
@@ -146,14 +148,14 @@ async def test_a_branch_without_a_session_is_ended_or_named(host: EngineHost, mo
         assert await _concern(host) is None, "they may yet be committed"
         monkeypatch.setattr(sharing, "DETACHED_SECONDS", 0)
         await until(lambda: _concern(host))
-        assert await host.adapter.end_hoarding(names, NEVER) == []
-        assert await host.adapter.end_hoarding([tenant.name], now) == [], "one of them is somebody else's"
+        assert await host.adapter.end_excessive_sessions(names, NEVER) == []
+        assert await host.adapter.end_excessive_sessions([tenant.name], now) == [], "one of them is somebody else's"
         assert len(await as_root(host, "XA RECOVER")) == 2
         if host.flavour == "mysql":
-            ended = await host.adapter.end_hoarding(names, now)
+            ended = await host.adapter.end_excessive_sessions(names, now)
             assert ended == [SessionsEnded(tenant=name, reason="prepared_transaction") for name in sorted(names)]
         else:
-            assert await host.adapter.end_hoarding(names, now) == [], "nothing tells whose they are"
+            assert await host.adapter.end_excessive_sessions(names, now) == [], "nothing tells whose they are"
             await as_root(host, *[f"XA ROLLBACK '{name}'" for name in names])
         assert await as_root(host, "XA RECOVER") == []
 
@@ -169,10 +171,10 @@ async def test_whoever_takes_all_prepared_statements_is_ended(host: EngineHost) 
             async with session_of(host, tenant) as taking:
                 for number in range(600):
                     await taking.run(f"PREPARE s{number} FROM 'SELECT 1'")
-                ended = await host.adapter.end_hoarding([tenant.name, other.name], NEVER)
+                ended = await host.adapter.end_excessive_sessions([tenant.name, other.name], NEVER)
                 assert ended[0] == SessionsEnded(tenant=tenant.name, reason="prepared_statements")
                 await until(lambda: _is_over(taking))
-            assert await host.adapter.end_hoarding([tenant.name, other.name], NEVER) == []
+            assert await host.adapter.end_excessive_sessions([tenant.name, other.name], NEVER) == []
             assert await modest.run("EXECUTE one") == [(1,)]
     finally:
         await as_root(host, f"SET GLOBAL max_prepared_stmt_count = {before}")
@@ -183,7 +185,7 @@ async def test_a_session_that_holds_too_much_memory_is_ended(host: EngineHost) -
         pytest.skip("PostgreSQL doesn't tell of another session's memory")
     async with tenants(host) as [tenant], session_of(host, tenant) as session:
         await session.run("SET @t = REPEAT('x', 8000000)")
-        assert await host.adapter.end_hoarding([tenant.name], NEVER) == []
+        assert await host.adapter.end_excessive_sessions([tenant.name], NEVER) == []
         ended = await _ended(host, tenant, SessionLimits(memory_bytes=4_000_000))
         assert ended == [SessionsEnded(tenant=tenant.name, reason="memory")]
         await until(lambda: _is_over(session))

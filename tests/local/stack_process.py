@@ -10,10 +10,11 @@ from pathlib import Path
 
 import psutil
 
-from app.local import leftovers, stack_file
+from app.local import stack_file
+from app.local import stale_processes as leftovers
 from app.local.ports import free_port
 from app.local.stack_file import StackFile
-from tests.local.waiting import eventually
+from tests.support.waiting import until
 
 _ROOT = Path(__file__).parents[2]
 _WITHOUT_MYSQL = """
@@ -56,12 +57,12 @@ class StackProcess:
         assert self._process is not None
         return await asyncio.wait_for(self._process.wait(), 60)
 
-    async def start(self, until: str = "Headwater is ready") -> None:
+    async def start(self, line: str = "Headwater is ready") -> None:
         """Returns when the stack says that it is ready, or those words."""
         await self._spawn()
         process = self._process
         assert process is not None
-        await eventually(lambda: process.returncode is not None or until in self.output, timeout=90)
+        await until(lambda: process.returncode is not None or line in self.output, timeout=90)
         assert process.returncode is None, self.output
 
     async def stop(self, how: signal.Signals = signal.SIGTERM) -> int:
@@ -69,7 +70,7 @@ class StackProcess:
         assert self._process is not None
         if self._process.returncode is None:
             self._process.send_signal(how)
-        return await asyncio.wait_for(self._process.wait(), 30)
+        return await asyncio.wait_for(self._process.wait(), 60)
 
     def survivors(self) -> list[str]:
         """What still runs of the stack, by any sign."""

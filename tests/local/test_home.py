@@ -9,7 +9,7 @@ import pytest
 from app.core.secrets import SecretBox
 from app.local import stack_file
 from app.local.errors import StackError
-from app.local.files import kept_secret, write_private
+from app.local.files import load_or_create_secret, write_private
 from app.local.home import Home
 from app.local.stack_file import StackFile, StackHost
 
@@ -112,9 +112,9 @@ def test_a_private_file_is_replaced_whole(tmp_path: Path) -> None:
 
 
 def test_a_secret_is_made_once(tmp_path: Path) -> None:
-    first = kept_secret(tmp_path / "secret")
+    first = load_or_create_secret(tmp_path / "secret")
     assert len(first) == 48
-    assert kept_secret(tmp_path / "secret") == first
+    assert load_or_create_secret(tmp_path / "secret") == first
 
 
 def test_secret_keys_are_made_once_and_usable(tmp_path: Path) -> None:

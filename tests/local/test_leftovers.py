@@ -4,9 +4,9 @@ import asyncio
 import os
 from pathlib import Path
 
-from app.local import leftovers
+from app.local import stale_processes as leftovers
 from app.local.processes import ChildProcess, Command
-from tests.local.waiting import is_running
+from tests.support.waiting import is_running
 
 _SPAWN_AND_END = "sleep 300 & sleep 0.2"
 
@@ -21,7 +21,7 @@ async def test_marked_processes_are_ended_with_their_orphans(tmp_path: Path) -> 
     ended = await leftovers.end(tmp_path)
     assert marked.pid in ended
     assert len(ended) == 2, "the helper of a process that has ended already counts too"
-    assert await asyncio.wait_for(marked.wait(), 5) < 0
+    assert await asyncio.wait_for(marked.wait(), 60) < 0
     assert not any(is_running(pid) for pid in ended)
 
 

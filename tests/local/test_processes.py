@@ -12,7 +12,7 @@ import pytest
 from app.local.errors import StackError
 from app.local.processes import ChildProcess, Command, run_to_end
 from app.local.service_user import service_user
-from tests.local.waiting import eventually, is_running
+from tests.support.waiting import is_running, until
 
 _SPAWN_HELPER = "import subprocess, time; print(subprocess.Popen(['sleep', '300']).pid, flush=True); time.sleep(300)"
 _START_AND_SLEEP = """
@@ -32,12 +32,12 @@ asyncio.run(main())
 async def test_stopping_ends_the_whole_group(tmp_path: Path) -> None:
     log = tmp_path / "log"
     child = await ChildProcess.start(Command(argv=(sys.executable, "-c", _SPAWN_HELPER), log=log))
-    await eventually(lambda: log.read_text().endswith("\n"))
+    await until(lambda: log.read_text().endswith("\n"))
     helper = int(log.read_text())
     assert psutil.pid_exists(helper)
     await child.stop(timeout=5)
     assert child.returncode == -signal.SIGTERM
-    await eventually(lambda: not is_running(helper))
+    await until(lambda: not is_running(helper))
 
 
 async def test_a_child_that_ignores_the_request_is_killed(tmp_path: Path) -> None:
@@ -46,7 +46,7 @@ async def test_a_child_that_ignores_the_request_is_killed(tmp_path: Path) -> Non
         "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(1, flush=True); time.sleep(300)"
     )
     child = await ChildProcess.start(Command(argv=(sys.executable, "-c", stubborn), log=log))
-    await eventually(lambda: log.read_text() != "")
+    await until(lambda: log.read_text() != "")
     await child.stop(timeout=0.2)
     assert child.returncode == -signal.SIGKILL
 
@@ -70,11 +70,11 @@ async def test_a_child_dies_with_a_killed_parent(tmp_path: Path, as_other_user: 
     pid = int(await parent.stdout.readline())
     child = psutil.Process(pid)
     if as_other_user:
-        await eventually(lambda: child.uids().real != 0)
+        await until(lambda: child.uids().real != 0)
     assert child.is_running()
     parent.kill()
     await parent.communicate()
-    await eventually(lambda: not is_running(pid))
+    await until(lambda: not is_running(pid))
 
 
 async def test_a_failure_shows_the_end_of_the_log(tmp_path: Path) -> None:

@@ -11,15 +11,15 @@ import psutil
 import pytest
 import pytest_asyncio
 
-from app.local import leftovers
+from app.local import stale_processes as leftovers
 from app.local.mysql import MysqlService
 from app.local.mysql_install import Flavour, detect_flavour
 from app.local.ports import free_port
 from app.local.postgres import PostgresService, find_programs
 from app.local.processes import ChildProcess, Command
 from app.local.services import start
-from tests.local.waiting import is_running
 from tests.servers import machine_mysqld
+from tests.support.waiting import is_running
 
 _SLOW_SERVER = """#!/bin/sh
 sleep 4

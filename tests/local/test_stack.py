@@ -20,7 +20,6 @@ from app.contracts.base import Engine
 from app.local.ports import LOOPBACK
 from tests import servers
 from tests.local.stack_process import WITHOUT_MYSQL, StackProcess
-from tests.local.waiting import eventually
 from tests.support.metrics import scrape
 from tests.support.waiting import until
 
@@ -75,7 +74,7 @@ async def test_no_log_outgrows_its_bound(running: StackProcess) -> None:
 
     # A log of an earlier run would be there already, and prove nothing.
     assert not list((running.home / "logs").glob("*.log.1"))
-    await until(write_more, timeout=60)
+    await until(write_more)
     for name, mark in marks.items():
         log, before = (running.home / "logs" / f"{name}{ending}" for ending in (".log", ".log.1"))
         assert before.stat().st_size > LOG_BYTES
@@ -136,7 +135,7 @@ async def test_a_second_stack_on_the_same_home_is_refused(running: StackProcess)
 async def test_a_killed_part_comes_back(running: StackProcess, part: str) -> None:
     before = running.stack
     os.kill(before.processes[part][0], signal.SIGKILL)
-    await eventually(lambda: running.stack.processes[part] != before.processes[part], timeout=30)
+    await until(lambda: running.stack.processes[part] != before.processes[part])
     after = running.stack
     assert {name: pids for name, pids in after.processes.items() if name != part} == {
         name: pids for name, pids in before.processes.items() if name != part
@@ -148,7 +147,7 @@ async def test_a_killed_part_comes_back(running: StackProcess, part: str) -> Non
 async def test_a_log_is_kept_from_filling_the_disk(running: StackProcess) -> None:
     log = running.home / "logs" / "temporal.log"
     os.truncate(log, 65 * 2**20)
-    await eventually(lambda: log.stat().st_size < 2**20, timeout=20)
+    await until(lambda: log.stat().st_size < 2**20)
     assert await running.health() == 200
 
 
@@ -160,7 +159,7 @@ async def test_nothing_survives_a_killed_stack_and_the_next_has_its_data(tmp_pat
         before = stack.stack
         await _execute(before.hosts[0].admin_dsn, "CREATE TABLE kept AS SELECT 1 AS one")
         await stack.stop(signal.SIGKILL)
-        await eventually(lambda: stack.survivors() == [], timeout=20)
+        await until(lambda: stack.survivors() == [])
 
         await stack.start()
         after = stack.stack
@@ -212,7 +211,7 @@ async def test_a_start_that_is_broken_off_forgets_no_host_that_it_moved(tmp_path
         before = stack.stack.hosts[0]
         await stack.stop()
         with socket.create_server((LOOPBACK, before.port)):
-            await stack.start(until="worker: waiting for its first poll")
+            await stack.start(line="worker: waiting for its first poll")
             await stack.stop(signal.SIGKILL)
         assert not (stack.home / "stack.json").exists()
 
@@ -229,7 +228,7 @@ async def test_what_the_last_stack_served_and_this_one_does_not(tmp_path: Path) 
     one = StackProcess(home, WITHOUT_MYSQL, POOL_SIZE="1")
     try:
         await both.start()
-        await until(lambda: _pools_are_full(both), timeout=60)
+        await until(lambda: _pools_are_full(both))
         gone = both.stack.hosts[1]
         await both.stop()
         await one.start()

@@ -19,7 +19,7 @@ from app.local.processes import Command
 from app.local.screen import Screen
 from app.local.services import Service, start
 from app.local.supervisor import Supervisor, all_of
-from tests.local.waiting import eventually, is_running
+from tests.support.waiting import is_running, until
 
 
 class Part(Service):
@@ -81,7 +81,7 @@ async def test_a_dead_part_is_started_again_and_told_of(
     await supervisor.launch(Part(tmp_path / "log", SERVE), "it")
     first = supervisor.processes["part"][0]
     os.kill(first, signal.SIGKILL)
-    await eventually(lambda: len(changes) == 1)
+    await until(lambda: len(changes) == 1)
     assert changes[0] == supervisor.processes != {"part": [first]}
     assert "part was killed by signal 9; starting it again\n" in output.getvalue()
 
@@ -93,9 +93,9 @@ async def test_a_part_that_dies_again_and_again_is_backed_off_from(
     await supervisor.launch(part, "it")
     part.script = "exit 1"
     os.kill(supervisor.processes["part"][0], signal.SIGKILL)
-    await eventually(lambda: "starting it again in 1 s" in output.getvalue())
+    await until(lambda: "starting it again in 1 s" in output.getvalue())
     part.script = SERVE
-    await eventually(lambda: "part again" in output.getvalue().splitlines()[-1])
+    await until(lambda: "part again" in output.getvalue().splitlines()[-1])
 
 
 async def test_a_port_taken_meanwhile_is_left_for_another(tmp_path: Path, supervisor: Supervisor) -> None:

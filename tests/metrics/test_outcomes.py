@@ -12,11 +12,12 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from app.contracts.control import HostFailure
 from app.core.temporal import connect
-from app.databases import lifecycle, records
+from app.databases import records
 from app.local.temporal import TemporalService
+from app.provisioning import lifecycle
 from tests.support.in_process import LoneApi
 from tests.support.moves import make_active
-from workers.counting import Counting
+from workers.counting import ActivityMetrics
 
 POSTGRES = {"engine": "postgres", "region": "us-east-1"}
 PROVISIONED = "headwater_provisioning_duration_seconds_count"
@@ -53,7 +54,7 @@ async def test_moves_to_another_place(lone: LoneApi) -> None:
         assert record is not None
         failure = HostFailure(
             database=record.uuid,
-            placement=lifecycle.placement_of(record),
+            placement=record.placement,
             name_taken=reason == "name_taken",
             reason="as the test says",
         )
@@ -87,7 +88,7 @@ async def test_attempts_of_activities_by_outcome(temporal_server: TemporalServic
         workflows=[Tell],
         activities=[end_as_told],
         workflow_runner=UnsandboxedWorkflowRunner(),
-        interceptors=[Counting()],
+        interceptors=[ActivityMetrics()],
         build_id="counted",
     ):
         for how in ends:

@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
-from app.events.types import EventType
+from app.outbox.event_types import EventType
 from tests.model.expected import Endpoint, Refusal, User
 from tests.model.steps import PLACES, Steps
 

@@ -10,11 +10,11 @@ import msgspec
 from app.auth.principal import Principal
 from app.core.clock import utc_now
 from app.core.secrets import SecretBox
-from app.databases.instant import create_at_once
 from app.databases.records import DatabaseRecord
 from app.databases.schemas import CreateDatabase
-from app.events.outbox import Notices
+from app.outbox.events import Notices
 from app.pool.ready import ReadyMembers
+from app.provisioning.instant import create_at_once
 from app.web.envelope import encode
 from app.web.idempotency import Answer, Kept
 

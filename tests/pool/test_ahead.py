@@ -10,9 +10,9 @@ import msgspec
 import pytest
 import pytest_asyncio
 
-from app.events import outbox
 from app.hosts.loads import mark_sick
 from app.hosts.service import drain_host
+from app.outbox import events
 from app.pool import ready
 from app.store.session import fetch
 from tests.limits.round_trips import counting
@@ -26,7 +26,7 @@ from tests.support.principals import principal_of
 def _when_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing happens behind a create but what a test does, and the oldest member is the next."""
     monkeypatch.setattr(ready, "_AHEAD_SECONDS", 3600)
-    monkeypatch.setattr(outbox, "_NOTICE_SECONDS", 3600)
+    monkeypatch.setattr(events, "_NOTICE_SECONDS", 3600)
     monkeypatch.setattr(ready, "_CHOICE", 1)
 
 

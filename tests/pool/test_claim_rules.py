@@ -8,11 +8,11 @@ import asyncpg
 import msgspec
 import pytest
 
-from app.databases import routes
 from app.hosts.loads import loads_of, mark_recovered, mark_sick
 from app.hosts.service import drain_host
-from app.plans.tiers import TIER_LIMITS
 from app.pool import ready
+from app.provisioning import routes
+from app.quotas.tiers import TIER_LIMITS
 from app.store.session import fetch
 from tests.support.answers import body_of, data_of, error_of
 from tests.support.lone_pool import LonePool

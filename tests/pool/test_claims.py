@@ -8,7 +8,7 @@ import asyncpg
 import pytest
 
 from app.contracts.base import Engine
-from app.reconcile.service import check
+from app.upkeep.reconcile.service import check
 from tests.pool.conftest import POOL_SIZE
 from tests.support.answers import body_of, data_of
 from tests.support.client import Caller

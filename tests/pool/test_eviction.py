@@ -4,7 +4,7 @@ from uuid import uuid4
 
 import pytest
 
-from app.databases import routes
+from app.provisioning import routes
 from app.store.session import fetch
 from tests.support.answers import data_of, error_of
 from tests.support.lone_pool import LonePool

@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 import asyncpg
 
 from app.core.clock import utc_now
-from app.events.outbox import CHANNEL
+from app.outbox.events import CHANNEL
 from app.store.session import fetch
 from tests.limits.round_trips import Counter, counting
 from tests.pool.process import process
@@ -63,7 +63,7 @@ async def test_the_outbox_is_told_soon_afterwards(pool: LonePool) -> None:
     try:
         await listener.add_listener(CHANNEL, lambda *_: told.set())
         data_of(await caller.create(), 201)
-        await asyncio.wait_for(told.wait(), 20)
+        await asyncio.wait_for(told.wait(), 60)
     finally:
         await listener.close()
 

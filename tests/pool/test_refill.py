@@ -6,12 +6,12 @@ from uuid import UUID
 
 from app.contracts.base import Engine
 from app.core.settings import Settings
-from app.databases import lifecycle
 from app.hosts.loads import mark_sick
 from app.hosts.service import drain_host
 from app.pool.members import discard_member
 from app.pool.refill import find_unverified, refill
 from app.pool.targets import pool_status, set_target
+from app.provisioning import lifecycle
 from app.store.session import fetch
 from tests.support.answers import data_of
 from tests.support.lone_pool import LonePool

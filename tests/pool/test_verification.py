@@ -47,7 +47,7 @@ async def test_those_that_refuse_their_tenant_are_thrown_away(pooled: RunningSer
     assert tried["later"]
     assert whole in await full(POOL_SIZE), "others came in their place"
     left = "SELECT 1 FROM databases WHERE uuid = any($1) AND destroyed_at IS NULL"
-    await until(lambda: _none(left, [locked, dropped]), timeout=60)
+    await until(lambda: _none(left, [locked, dropped]))
 
 
 async def test_a_host_that_is_away_loses_none_of_them(pooled: RunningService) -> None:
@@ -74,7 +74,7 @@ async def test_the_schedule_has_them_tried(pooled: RunningService) -> None:
         "UPDATE databases SET provisioned_at = now() - interval '1 hour', verified_at = NULL WHERE uuid = $1", member
     )
     tried = "SELECT 1 FROM databases WHERE uuid = $1 AND verified_at IS NOT NULL"
-    await until(lambda: fetch(tried, member), timeout=60)
+    await until(lambda: fetch(tried, member))
 
 
 async def test_those_of_a_host_that_failed_come_back_when_it_answers(pooled: RunningService) -> None:
@@ -82,7 +82,7 @@ async def test_those_of_a_host_that_failed_come_back_when_it_answers(pooled: Run
     await fetch("UPDATE engine_hosts SET sick_until = now() + interval '2 s' WHERE engine = $1", Engine.POSTGRES)
     # The schedule has them tried, however fresh their last proof is.
     away = "SELECT 1 FROM engine_hosts WHERE sick_until IS NOT NULL AND engine = $1"
-    await until(lambda: _none(away, Engine.POSTGRES), timeout=60)
+    await until(lambda: _none(away, Engine.POSTGRES))
     assert set(members) <= set(await ready())
     assert await full(POOL_SIZE), "none was made in their place"
 

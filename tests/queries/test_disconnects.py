@@ -63,7 +63,7 @@ async def test_a_client_that_goes_away(service: RunningService, asked: Asked, ki
     async def nobody() -> bool:
         return not await sessions(service, asked)
 
-    await until(nobody, timeout=10)
+    await until(nobody)
     assert await asked.run("SELECT n FROM many") == []
     await asked.run("DROP TABLE many")
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from app.contracts.base import Engine
-from app.queries.guard.judge import check_kind, check_policy, judge
-from app.queries.guard.verdict import MOST_CHARACTERS, Refused, SqlClass, Unreadable, Verdict
+from app.dialects.verdict import MOST_CHARACTERS, AllowedSQL, Refused, SqlClass, Unreadable
+from app.queries.judging import check_kind, check_policy, judge
 from tests.queries.corpus import mysql, postgres
 from tests.queries.corpus.mutations import in_any_clothes, mutations
 
@@ -159,7 +159,7 @@ def test_text_that_no_parser_is_given(engine: Engine, sql: str, reason: str) -> 
 
 
 def test_the_kind_that_was_declared() -> None:
-    read, write = (Verdict(sql_class=kind, statements=("x",)) for kind in (SqlClass.SELECT, SqlClass.WRITE))
+    read, write = (AllowedSQL(sql_class=kind, statements=("x",)) for kind in (SqlClass.SELECT, SqlClass.WRITE))
     check_kind(read, "read")
     check_kind(read, None)
     check_kind(write, "write")
@@ -174,7 +174,7 @@ def test_the_kind_that_was_declared() -> None:
 def test_policies_include_what_is_less() -> None:
     for most, names in (("read", "s"), ("write", "sw"), ("ddl", "swd")):
         for kind in SqlClass:
-            made = Verdict(sql_class=kind, statements=("x",))
+            made = AllowedSQL(sql_class=kind, statements=("x",))
             if kind.value[0] in names:
                 check_policy(made, most)
             else:

@@ -5,7 +5,7 @@ import asyncio
 from uuid import UUID
 
 from app.core.ids import engine_password
-from app.databases.lifecycle import record_destroyed
+from app.provisioning.lifecycle import record_destroyed
 from app.store.session import fetch
 from tests.e2e.hosts import postgres
 from tests.queries.conftest import Asked, database_of

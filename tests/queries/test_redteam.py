@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from app.contracts.base import Engine
+from app.dialects.verdict import AllowedSQL, Refused, SqlClass
 from app.engines.base import EngineError, Tenant
 from app.engines.querying import QueryFailed, QueryLimits
-from app.queries.guard.judge import judge
-from app.queries.guard.verdict import Refused, SqlClass, Verdict
+from app.queries.judging import judge
 from tests.engines.harness import EngineHost, as_root, session_of, tenants
 from tests.queries.corpus import mysql, postgres
 from tests.queries.corpus.mutations import in_any_clothes, mutations
@@ -39,7 +39,7 @@ async def tenant_with(host: EngineHost, fixture: tuple[str, ...]) -> AsyncIterat
         yield tenant
 
 
-async def execute(host: EngineHost, tenant: Tenant, verdict: Verdict, limits: QueryLimits = LIMITS) -> None:
+async def execute(host: EngineHost, tenant: Tenant, verdict: AllowedSQL, limits: QueryLimits = LIMITS) -> None:
     """As the service does."""
     if verdict.sql_class is SqlClass.SELECT:
         async with host.adapter.reading(tenant, PASSWORD, limits) as reading:

@@ -9,15 +9,15 @@ from uuid import UUID, uuid4
 
 from activities.engine import EngineActivitiesOnHosts
 from app.contracts.base import Engine
-from app.contracts.quotas import RegionMeasured
+from app.contracts.quotas import RegionMeasurement
 from app.core.secrets import SecretBox, new_key_setting
 from app.databases import records
 from app.databases.records import DatabaseRecord
-from app.dispatch.provisionings import UnderWay
 from app.hosts.adapters import Adapters
 from app.hosts.service import NewHost, add_host
 from app.hosts.slots import HostSlots
-from app.quotas import enforcement
+from app.outbox.provisionings import UnderWay
+from app.provisioning import enforcement
 from app.store.session import fetch
 from tests.servers import RunningServer
 from tests.support.in_process import LoneApi, lone_api
@@ -48,7 +48,7 @@ class Bench:
         await self.steps.create_database(UUID(made["uuid"]))
         return made
 
-    async def enforce(self, at: datetime) -> RegionMeasured:
+    async def enforce(self, at: datetime) -> RegionMeasurement:
         """One run, as the workflow makes it at that moment."""
         return await enforcement.measure_region(self.adapters, REGION, at, longest_gap=self.gap, overdue=self.overdue)
 

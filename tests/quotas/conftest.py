@@ -75,7 +75,7 @@ class Operator:
                 await handle.trigger()
             return info.num_actions > runs and not info.running_actions
 
-        await until(ran, timeout=60)
+        await until(ran)
 
     async def until_enforced(self, made: dict[str, Any], holds: Callable[[DatabaseRecord], Any]) -> DatabaseRecord:
         """Enforces quotas again and again, until the database's row is so and its engine has followed."""
@@ -95,7 +95,7 @@ class Operator:
             return record if record.access_applied >= record.access_revision else None
 
         async with store(self.service.control_dsn):
-            record = await until(applied, timeout=60)
+            record = await until(applied)
         return record if record is not None and holds(record) else None
 
     async def sql(self, statement: str, *values: Any) -> list[Any]:

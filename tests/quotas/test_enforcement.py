@@ -19,8 +19,8 @@ from app.engines.base import AdminAddress, Tenant
 from app.engines.querying import QueryFailed, QueryLimits
 from app.hosts.adapters import admin_place
 from app.local.ports import LOOPBACK, free_port
-from app.plans.plans import PLANS
-from app.quotas import enforcement, operator
+from app.provisioning import enforcement, operator
+from app.quotas.plans import PLANS
 from app.store.session import fetch
 from tests.quotas.bench import REGION, Bench, bench
 from tests.quotas.tenant_session import refused, session_of

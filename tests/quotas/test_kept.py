@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from app.plans.tiers import TIER_LIMITS
+from app.quotas.tiers import TIER_LIMITS
 from tests.e2e.chaos import ENGINES
 from tests.quotas.conftest import Operator
 from tests.quotas.tenant_session import session_of
@@ -27,7 +27,7 @@ async def created(caller: Caller, engine: str) -> dict[str, Any]:
         answer = await caller.create(wait=True, db_type=engine)
         return None if answer.status_code == 429 else data_of(answer, 201)
 
-    made = await until(attempt, timeout=60)
+    made: dict[str, Any] | None = await until(attempt)
     assert made is not None
     return made
 
@@ -56,7 +56,7 @@ async def test_a_free_team_in_a_loop_holds_one_and_its_bound(operator: Operator,
     caller = await operator.service.caller(tier="free")
     deleted = await loop(operator, caller, engine, BOUND + 3, BOUND + 1)
     # The others are gone from the host, long before their grace was over.
-    await until(lambda: only(operator, caller, deleted[-BOUND:]), timeout=60)
+    await until(lambda: only(operator, caller, deleted[-BOUND:]))
 
 
 async def test_a_pro_team_in_a_loop_does_so_too(operator: Operator, tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ async def test_a_pro_team_in_a_loop_does_so_too(operator: Operator, tmp_path: Pa
     async with operator.service.another_api(PLANS_FILE=str(smaller)) as (http, _):
         caller = await operator.service.caller(http=http)
         deleted = await loop(operator, caller, "postgres", 5, 3)
-        await until(lambda: only(operator, caller, deleted[-2:]), timeout=60)
+        await until(lambda: only(operator, caller, deleted[-2:]))
 
 
 async def test_a_worker_killed_before_the_oldest_was_woken(operator: Operator) -> None:
@@ -79,7 +79,7 @@ async def test_a_worker_killed_before_the_oldest_was_woken(operator: Operator) -
     )
     await service.start("worker")
     await deleting
-    await until(lambda: only(operator, caller, [*deleted[1:], last["uuid"]]), timeout=60)
+    await until(lambda: only(operator, caller, [*deleted[1:], last["uuid"]]))
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -11,8 +11,8 @@ import pytest
 from app.engines.base import EngineAdapter, EngineError, Measuring, Usage
 from app.quotas import measuring
 from app.quotas.measuring import Bounds
-from app.reconcile.records import check_records
 from app.store.session import fetch
+from app.upkeep.reconcile.records import check_records
 from tests.quotas.bench import Bench, bench
 from tests.quotas.tenant_session import session_of
 from tests.servers import RunningServer

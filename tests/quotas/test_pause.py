@@ -6,7 +6,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from app.quotas import operator as moves
+from app.provisioning import operator as moves
 from app.store.session import fetch
 from tests.e2e.chaos import ENGINES
 from tests.quotas.conftest import Operator

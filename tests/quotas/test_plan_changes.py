@@ -7,8 +7,8 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from app.plans.plans import PLANS
-from app.quotas.plan_changes import follow_plans
+from app.provisioning.plan_changes import follow_plans
+from app.quotas.plans import PLANS
 from app.store.session import fetch
 from tests.support.in_process import LoneApi
 from tests.support.moves import make_active

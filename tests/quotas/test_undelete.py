@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from app.core.errors import AppError, DatabaseDestroyed
-from app.databases.undeletion import undelete
+from app.provisioning.undeletion import undelete
 from app.store.session import fetch
 from tests.e2e.chaos import ENGINES
 from tests.quotas.conftest import Operator
@@ -35,7 +35,7 @@ async def end_grace(operator: Operator, made: dict[str, Any]) -> None:
     """Moves it to now, and waits until the data is gone. The workflow is woken as any change of the row wakes it."""
     await operator.sql("UPDATE databases SET destroy_at = now() WHERE uuid = $1", UUID(made["uuid"]))
     await operator.wake(made)
-    await until(lambda: _destroyed(operator, made), timeout=60)
+    await until(lambda: _destroyed(operator, made))
 
 
 async def _destroyed(operator: Operator, made: dict[str, Any]) -> bool:

@@ -12,9 +12,9 @@ from app.contracts.base import DatabaseStatus
 from app.core.ids import engine_password, marker
 from app.engines.base import Tenant
 from app.engines.querying import QueryLimits
-from app.quotas import enforcement
-from app.reconcile.logins import try_logins
-from app.reconcile.look import Recorded
+from app.provisioning import enforcement
+from app.upkeep.reconcile.logins import try_logins
+from app.upkeep.reconcile.look import Recorded
 from tests.quotas.bench import Bench, bench
 from tests.quotas.tenant_session import session_of
 from tests.servers import RunningServer

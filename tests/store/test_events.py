@@ -8,8 +8,8 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from app.databases import lifecycle
-from app.databases.lifecycle import NotWanted
+from app.databases.records import NotWanted
+from app.provisioning import lifecycle
 from app.store.session import fetch, transaction
 from tests.support.answers import data_of
 from tests.support.in_process import LoneApi

@@ -6,7 +6,16 @@ import contextlib
 import msgspec
 import pytest
 
-from app.store.session import fetch, fetch_all, fetch_one, transaction
+from app.store.session import (
+    execute,
+    fetch,
+    fetch_all,
+    fetch_exists,
+    fetch_one,
+    fetch_value,
+    fetch_values,
+    transaction,
+)
 
 
 class _Team(msgspec.Struct):
@@ -84,3 +93,25 @@ async def test_rows_as_structs(own_store: None) -> None:
         _Team("b", "free"),
         _Team("a", "free"),
     ]
+
+
+async def test_values_have_the_type_that_is_asked_for(own_store: None) -> None:
+    for name in ("a", "b"):
+        await add(name)
+    assert await fetch_values(str, "SELECT name FROM teams ORDER BY id") == ["a", "b"]
+    assert await fetch_value(int, "SELECT count(*) FROM teams") == 2
+    assert await fetch_value(str, "SELECT name FROM teams WHERE name = 'c'") is None
+    assert await fetch_value(str, "SELECT NULL::text") is None
+    with pytest.raises(msgspec.ValidationError):
+        await fetch_value(int, "SELECT name FROM teams")
+
+
+async def test_a_statement_says_how_many_rows_it_wrote(own_store: None) -> None:
+    assert await execute("INSERT INTO teams (name, tier) SELECT n, 'free' FROM unnest($1::text[]) n", ["a", "b"]) == 2
+    with contextlib.suppress(LookupError):
+        async with transaction():
+            assert await execute("UPDATE teams SET tier = 'pro'") == 2
+            assert await execute("DELETE FROM teams WHERE name = $1", "c") == 0
+            raise LookupError
+    assert not await fetch_exists("SELECT 1 FROM teams WHERE tier = 'pro'")
+    assert await fetch_exists("SELECT 1 FROM teams WHERE name = $1", "a")

@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from app.databases import lifecycle
+from app.provisioning import lifecycle
 from app.store.session import fetch
 
 

@@ -25,6 +25,6 @@ async def full(size: int, engine: Engine = Engine.POSTGRES) -> list[UUID]:
         )
         return members if len(members) == size and not making else None
 
-    found = await until(look, timeout=60)
+    found = await until(look)
     assert found is not None
     return found

@@ -4,7 +4,7 @@ from uuid import uuid4
 
 from app.contracts.base import Engine
 from app.contracts.databases import ApplyLimits, ApplyLimitsInput
-from app.dispatch.starts import INTERACTIVE, WorkflowStart, request_start
+from app.outbox.workflow_starts import INTERACTIVE, WorkflowStart, request_start
 from app.store.session import fetch
 
 

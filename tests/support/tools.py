@@ -5,11 +5,11 @@ from app.core.settings import Settings
 from app.egress.sender import Sender
 from app.hosts.adapters import Adapters
 from app.webhooks.attempts import Attempts
-from workers.queues import Tools
+from workers.queues import WorkerDependencies
 
 
-def tools(settings: Settings | None = None) -> Tools:
+def tools(settings: Settings | None = None) -> WorkerDependencies:
     box = SecretBox.from_setting(new_key_setting())
     settings = settings or Settings()
     attempts = Attempts(box, Sender(settings), settings)
-    return Tools(settings=settings, box=box, adapters=Adapters(box), attempts=attempts)
+    return WorkerDependencies(settings=settings, box=box, adapters=Adapters(box), attempts=attempts)

@@ -18,12 +18,12 @@ from temporalio.client import Client
 from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE
 from app.core.secrets import SecretBox, new_key_setting
 from app.core.temporal import connect
-from app.events import outbox
-from app.events.types import EventType
 from app.local.processes import ChildProcess
 from app.local.python_services import WorkerService
 from app.local.services import server_environ, start
 from app.local.temporal import TemporalService
+from app.outbox import events
+from app.outbox.event_types import EventType
 from app.store.session import fetch, transaction
 from tests.support.client import Caller
 from tests.support.in_process import LoneApi, lone_api
@@ -116,7 +116,7 @@ async def subscribed(caller: Caller, url: str, *events: str) -> tuple[int, str]:
 async def emit(caller: Caller, number: int = 0, kind: EventType = EventType.DATABASE_PROVISIONED) -> None:
     """Commits one event of the caller's team."""
     async with transaction():
-        await outbox.append(kind, team_id=caller.team_id, database_id=None, data=Thing(number))
+        await events.append(kind, team_id=caller.team_id, database_id=None, data=Thing(number))
 
 
 async def deliveries(caller: Caller, endpoint: int) -> list[dict[str, Any]]:

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.secrets import InvalidSecret, Place, SecretBox, new_key_setting
+from app.core.secrets import InvalidSecret, SecretBox, SecretLocation, new_key_setting
 
 OLD, NEW = os.urandom(32), os.urandom(32)
-PLACE = Place("databases", "password_sealed", "42")
+PLACE = SecretLocation("databases", "password_sealed", "42")
 BOX = SecretBox({"old": OLD})
 
 
@@ -32,13 +32,13 @@ def test_a_sealed_value_shows_nothing() -> None:
 @pytest.mark.parametrize(
     "elsewhere",
     [
-        Place("api_keys", "password_sealed", "42"),
-        Place("databases", "other", "42"),
-        Place("databases", "password_sealed", "43"),
-        Place("databases", "password_sealed", ""),
+        SecretLocation("api_keys", "password_sealed", "42"),
+        SecretLocation("databases", "other", "42"),
+        SecretLocation("databases", "password_sealed", "43"),
+        SecretLocation("databases", "password_sealed", ""),
     ],
 )
-def test_it_opens_nowhere_else(elsewhere: Place) -> None:
+def test_it_opens_nowhere_else(elsewhere: SecretLocation) -> None:
     with pytest.raises(InvalidSecret, match=elsewhere.table):
         BOX.open(BOX.seal("secret", PLACE), elsewhere)
 

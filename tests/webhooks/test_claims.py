@@ -151,7 +151,7 @@ async def test_a_claim_whose_release_failed_expires_while_the_worker_is_busy(
         async def both() -> bool:
             return len(receiving.of(other.path)) == 2
 
-        await until(both, timeout=20)
+        await until(both)
         assert len(receiving.of(busy.path)) == 1, "it is still busy with that"
         busy.let_go.set()
 
@@ -183,5 +183,5 @@ async def test_an_attempt_that_fails_here_breaks_off_no_other(
         async def sent() -> bool:
             return bool(await fetch("SELECT 1 FROM webhook_deliveries WHERE status = 'delivered'"))
 
-        await until(sent, timeout=30)
+        await until(sent)
     assert len(receiving.of(held.path)) == 1

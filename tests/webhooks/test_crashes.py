@@ -24,7 +24,7 @@ async def arrive(target: Receiver, where: str, count: int) -> None:
     async def all_of_them() -> bool:
         return len({got.headers["webhook-id"] for got in target.of(where)}) == count
 
-    await until(all_of_them, timeout=60)
+    await until(all_of_them)
 
 
 async def test_the_api_is_killed_after_its_commit(running: Delivering, target: Receiver) -> None:

@@ -30,7 +30,7 @@ async def ended(caller: Caller, endpoint: int, *, several: int = 1) -> list[dict
         over = len(found) >= several and all(one["status"] != "pending" for one in found)
         return found if over else []
 
-    return await until(look, timeout=40)
+    return await until(look)
 
 
 async def test_a_databases_life_is_told(running: Delivering, target: Receiver, caller: Caller) -> None:

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 
 from app.egress.lookups import Lookups
-from app.events.types import EventType
+from app.outbox.event_types import EventType
 from app.store.session import fetch
 from tests.support.answers import body_of, data_of
 from tests.support.client import Caller

@@ -2,9 +2,9 @@
 
 from datetime import timedelta
 
-from app.dispatch.starts import start_all
-from app.reconcile.lost_deliveries import revive_deliveries
+from app.outbox.workflow_starts import start_all
 from app.store.session import fetch
+from app.upkeep.reconcile.lost_deliveries import revive_deliveries
 from app.webhooks.dispatch import dispatch
 from tests.support.receiver import Receiver
 from tests.support.waiting import until

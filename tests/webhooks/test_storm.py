@@ -39,7 +39,7 @@ async def test_a_killed_worker_loses_nothing(running: Delivering, target: Receiv
     async def all_recorded() -> bool:
         return await made.statuses("fine") == {"delivered": 40}
 
-    await until(all_recorded, timeout=60)
+    await until(all_recorded)
     for behaviour in ("500", "resetting"):
         ended = f"{behaviour}: {await made.statuses(behaviour)}"
         assert "delivered" not in ended
@@ -60,7 +60,7 @@ async def test_a_receiver_that_hangs_costs_others_nothing(running: Delivering, t
     async def arrived() -> bool:
         return len(target.of(good)) == 10
 
-    await until(arrived, timeout=20)
+    await until(arrived)
 
 
 @pytest.mark.soak

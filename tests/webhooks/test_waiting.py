@@ -93,7 +93,7 @@ async def test_what_waits_has_no_workflow(patient: Delivering, target: Receiver)
     async def probed() -> bool:
         return await attempts() >= probes + 2 * len(paths)
 
-    await until(probed, timeout=60)
+    await until(probed)
     # What comes now waits as well, and nothing begins for it.
     for caller in callers:
         await emit(caller)
@@ -121,7 +121,7 @@ async def test_all_arrive_once_when_the_receivers_are_back(patient: Delivering, 
         rows = await fetch("SELECT count(*) FROM webhook_deliveries WHERE status = 'delivered'")
         return bool(rows[0]["count"] == len(paths) * EVENTS)
 
-    await until(delivered, timeout=60)
+    await until(delivered)
     for where in paths:
         arrived = Counter(got.headers["webhook-id"] for got in target.of(where)[asked[where] :])
         assert len(arrived) == EVENTS
@@ -148,7 +148,7 @@ async def test_none_is_lost_while_workers_are_killed(patient: Delivering, target
         async def begun(least: int = least) -> bool:
             return len(target.received) >= before + least
 
-        await until(begun, timeout=60)
+        await until(begun)
         await patient.kill(WEBHOOKS)
         await patient.start(WEBHOOKS)
 
@@ -188,5 +188,5 @@ async def test_an_overloaded_endpoint_takes_its_turns(patient: Delivering, targe
     async def all_of_them() -> bool:
         return len(target.of(where)) >= 100
 
-    await until(all_of_them, timeout=60)
+    await until(all_of_them)
     assert len({got.headers["webhook-id"] for got in target.of(where)}) == len(target.of(where)) == 100

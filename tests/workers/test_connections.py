@@ -2,9 +2,9 @@
 
 import pytest
 
-from app.local.parts import control_connections
 from app.local.python_services import every_queue
-from workers.runner import most_connections
+from app.local.stack_services import control_connections
+from workers.runner import max_connections
 
 _API = 25
 """Its pool of 20, two of the admission, one that listens; and two for the command line."""
@@ -14,4 +14,4 @@ _API = 25
 def test_an_embedded_stack_has_room_for_its_busiest_worker(regions: int) -> None:
     names = tuple(f"us-east-{number}" for number in range(regions))
     listening = 1 + regions
-    assert _API + most_connections(every_queue(names)) + listening <= control_connections(regions)
+    assert _API + max_connections(every_queue(names)) + listening <= control_connections(regions)

@@ -19,7 +19,7 @@ from app.core.temporal import connect
 from app.local.ports import LOOPBACK, free_port
 from app.local.temporal import TemporalService
 from tests.support.waiting import until
-from workers.schedules import UPKEEP_SCHEDULES, Upkeep, keep_schedules, put_schedule
+from workers.schedules import UPKEEP_SCHEDULES, UpkeepSchedule, maintain_schedules, put_schedule
 
 SETTINGS = Settings(refill_interval_seconds=3600)
 
@@ -44,9 +44,9 @@ class RunErrand:
         self._done = True
 
 
-def errand(**changes: object) -> Upkeep:
+def errand(**changes: object) -> UpkeepSchedule:
     """A schedule of its own."""
-    upkeep = Upkeep(
+    upkeep = UpkeepSchedule(
         id=f"errand-{uuid4()}",
         workflow=RunErrand,
         every=lambda settings: settings.refill_interval_seconds,
@@ -56,18 +56,18 @@ def errand(**changes: object) -> Upkeep:
     return msgspec.structs.replace(upkeep, **changes)
 
 
-async def described(client: Client, upkeep: Upkeep) -> ScheduleDescription:
+async def described(client: Client, upkeep: UpkeepSchedule) -> ScheduleDescription:
     return await client.get_schedule_handle(upkeep.id).describe()
 
 
-async def version(client: Client, upkeep: Upkeep) -> bytes:
+async def version(client: Client, upkeep: UpkeepSchedule) -> bytes:
     """Changes with each change of the schedule."""
     return (await described(client, upkeep)).raw_description.conflict_token
 
 
 @asynccontextmanager
-async def keeping(client: Client, settings: Settings, *schedules: Upkeep) -> AsyncIterator[None]:
-    task = asyncio.create_task(keep_schedules(client, settings, schedules))
+async def keeping(client: Client, settings: Settings, *schedules: UpkeepSchedule) -> AsyncIterator[None]:
+    task = asyncio.create_task(maintain_schedules(client, settings, schedules))
     try:
         yield
     finally:
@@ -140,14 +140,14 @@ async def test_a_run_is_left_out_while_the_last_one_goes_on(own_temporal: Tempor
         client, task_queue=CONTROL_QUEUE, workflows=[RunErrand], workflow_runner=UnsandboxedWorkflowRunner()
     ):
         await put_schedule(client, SETTINGS, upkeep)
-        skipped = await until(lambda: _skipped(client, upkeep), timeout=30)
+        skipped = await until(lambda: _skipped(client, upkeep))
         info = (await described(client, upkeep)).info
         assert skipped
         assert info.num_actions == 1
         (running,) = info.running_actions
         handle = client.get_workflow_handle(running.workflow_id)  # type: ignore[attr-defined]  # of its one subclass
         await handle.signal("finish")
-        await until(lambda: _ran(client, upkeep, 2), timeout=30)
+        await until(lambda: _ran(client, upkeep, 2))
         await client.get_schedule_handle(upkeep.id).delete()
 
 
@@ -157,13 +157,13 @@ def test_each_has_a_name_of_its_own() -> None:
     assert all(upkeep.every(Settings()) >= 1 for upkeep in UPKEEP_SCHEDULES)
 
 
-async def _exists(client: Client, upkeep: Upkeep) -> bool:
+async def _exists(client: Client, upkeep: UpkeepSchedule) -> bool:
     return upkeep.id in [one.id async for one in await client.list_schedules()]
 
 
-async def _skipped(client: Client, upkeep: Upkeep) -> int:
+async def _skipped(client: Client, upkeep: UpkeepSchedule) -> int:
     return (await described(client, upkeep)).info.num_actions_skipped_overlap
 
 
-async def _ran(client: Client, upkeep: Upkeep, times: int) -> bool:
+async def _ran(client: Client, upkeep: UpkeepSchedule, times: int) -> bool:
     return (await described(client, upkeep)).info.num_actions >= times

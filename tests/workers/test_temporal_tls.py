@@ -12,7 +12,7 @@ import trustme
 from temporalio.service import RPCError
 
 from app.core.settings import InvalidSettings, Settings
-from app.core.temporal import connect_as_set
+from app.core.temporal import connect_from_settings
 from app.local.ports import LOOPBACK, free_port
 from app.local.temporal import TemporalService
 from tests.cli.command import Headwater
@@ -61,7 +61,7 @@ def settings(**given: str) -> Settings:
 
 async def answers(**given: str) -> bool:
     try:
-        client = await connect_as_set(settings(**given))
+        client = await connect_from_settings(settings(**given))
         return await client.service_client.check_health()
     except (RPCError, RuntimeError):
         return False

@@ -10,17 +10,17 @@ from uuid import UUID
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
-from app.contracts.applications import ApplicationActivities, ApplicationStatus, Applied
-from app.contracts.control import ControlActivities, Grace, HostFailure, LimitsApplied
+from app.contracts.applications import ApplicationActivities, ApplicationResult, ApplicationStatus
+from app.contracts.control import ControlActivities, GracePeriod, HostFailure, LimitsApplied
 from app.contracts.databases import Placement
 from app.contracts.engine import EngineActivities, RemnantRef
-from app.contracts.pool import PoolActivities, PoolHostActivities, PoolLook, VerifyMembers
-from app.contracts.quotas import FrozenDatabase, MeasureRegion, QuotaActivities, QuotaHostActivities, RegionMeasured
-from app.contracts.reconcile import HostReconcileActivities, HostRef, ReconcileActivities, Reconciled
-from app.contracts.upkeep import SweepActivities, Swept
+from app.contracts.pool import PoolActivities, PoolHostActivities, PoolStatus, VerifyMembers
+from app.contracts.quotas import FrozenDatabase, MeasureRegion, QuotaActivities, QuotaHostActivities, RegionMeasurement
+from app.contracts.reconcile import HostReconcileActivities, HostRef, ReconcileActivities, ReconcileStep
+from app.contracts.upkeep import SweepActivities, SweepResult
 
 _SOON = timedelta(milliseconds=10)
-CLEAN = Reconciled(findings={}, told=[], deeds=[])
+CLEAN = ReconcileStep(findings={}, told=[], deeds=[])
 Play = Callable[[], Any]
 
 
@@ -105,9 +105,9 @@ class FakeControl(ControlActivities):
         await self._script.perform(database)
 
     @activity.defn(name="look_at_grace")
-    async def look_at_grace(self, database: UUID) -> Grace:
-        over = Grace(ends_at=datetime(2026, 1, 1, tzinfo=UTC), remaining_seconds=0)
-        grace: Grace = await self._script.perform(database, over)
+    async def get_grace_period(self, database: UUID) -> GracePeriod:
+        over = GracePeriod(ends_at=datetime(2026, 1, 1, tzinfo=UTC), remaining_seconds=0)
+        grace: GracePeriod = await self._script.perform(database, over)
         return grace
 
     @activity.defn(name="record_destroyed")
@@ -129,8 +129,8 @@ class FakeSweep(SweepActivities):
         return kinds
 
     @activity.defn(name="sweep")
-    async def sweep(self, what: str) -> Swept:
-        swept: Swept = await self._script.perform(what, Swept(removed=3, more=False))
+    async def sweep(self, what: str) -> SweepResult:
+        swept: SweepResult = await self._script.perform(what, SweepResult(removed=3, more=False))
         return swept
 
 
@@ -139,8 +139,8 @@ class FakePool(PoolActivities):
         self._script = script
 
     @activity.defn(name="refill_pool")
-    async def refill_pool(self, now: datetime) -> PoolLook:
-        look: PoolLook = await self._script.perform(now, PoolLook(missing=0, waits=False, told="3 of 3 ready"))
+    async def refill_pool(self, now: datetime) -> PoolStatus:
+        look: PoolStatus = await self._script.perform(now, PoolStatus(missing=0, waits=False, told="3 of 3 ready"))
         return look
 
     @activity.defn(name="find_unverified")
@@ -168,8 +168,8 @@ class FakeReconcile(ReconcileActivities):
         return hosts
 
     @activity.defn(name="reconcile_records")
-    async def reconcile_records(self) -> Reconciled:
-        reconciled: Reconciled = await self._script.perform(None, CLEAN)
+    async def reconcile_records(self) -> ReconcileStep:
+        reconciled: ReconcileStep = await self._script.perform(None, CLEAN)
         return reconciled
 
 
@@ -178,8 +178,8 @@ class FakeHostReconcile(HostReconcileActivities):
         self._script = script
 
     @activity.defn(name="reconcile_host")
-    async def reconcile_host(self, host: HostRef) -> Reconciled:
-        reconciled: Reconciled = await self._script.perform(host, CLEAN)
+    async def reconcile_host(self, host: HostRef) -> ReconcileStep:
+        reconciled: ReconcileStep = await self._script.perform(host, CLEAN)
         return reconciled
 
 
@@ -205,9 +205,9 @@ class FakeQuotaHosts(QuotaHostActivities):
         self._script = script
 
     @activity.defn(name="measure_region")
-    async def measure_region(self, request: MeasureRegion) -> RegionMeasured:
-        nothing = RegionMeasured(databases=3, moves={}, unreachable=())
-        measured: RegionMeasured = await self._script.perform(request, nothing)
+    async def measure_region(self, request: MeasureRegion) -> RegionMeasurement:
+        nothing = RegionMeasurement(databases=3, moves={}, unreachable=())
+        measured: RegionMeasurement = await self._script.perform(request, nothing)
         return measured
 
     @activity.defn(name="reclaim_space")
@@ -230,15 +230,15 @@ class FakeApplications(ApplicationActivities):
         self._script = script
 
     @activity.defn(name="apply_blueprint")
-    async def apply_blueprint(self, application: int) -> Applied:
-        applied: Applied = await self._script.perform(application, _applied(ApplicationStatus.COMPLETED))
+    async def apply_blueprint(self, application: int) -> ApplicationResult:
+        applied: ApplicationResult = await self._script.perform(application, _applied(ApplicationStatus.COMPLETED))
         return applied
 
     @activity.defn(name="abandon_application")
-    async def abandon_application(self, application: int) -> Applied:
-        applied: Applied = await self._script.perform(application, _applied(ApplicationStatus.FAILED))
+    async def abandon_application(self, application: int) -> ApplicationResult:
+        applied: ApplicationResult = await self._script.perform(application, _applied(ApplicationStatus.FAILED))
         return applied
 
 
-def _applied(status: ApplicationStatus) -> Applied:
-    return Applied(status=status, statements_succeeded=3, statements_total=3)
+def _applied(status: ApplicationStatus) -> ApplicationResult:
+    return ApplicationResult(status=status, statements_succeeded=3, statements_total=3)

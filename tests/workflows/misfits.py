@@ -44,5 +44,5 @@ class Changed(ApplyLimits):
         await workflow.execute_activity_method(
             EngineActivities.apply_limits,
             request.database,
-            **policies.engine(request.region, 0, "apply", waited_for=True),
+            **policies.engine(request.region, 0, "apply", urgent=True),
         )

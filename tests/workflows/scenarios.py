@@ -10,7 +10,7 @@ from uuid import UUID, uuid5
 
 from temporalio.client import WorkflowExecutionStatus
 
-from app.contracts.applications import ApplicationStatus, Applied, ApplyBlueprint, ApplyBlueprintInput
+from app.contracts.applications import ApplicationResult, ApplicationStatus, ApplyBlueprint, ApplyBlueprintInput
 from app.contracts.base import Engine
 from app.contracts.databases import (
     ApplyAccess,
@@ -26,10 +26,10 @@ from app.contracts.databases import (
     RemoveRemnantInput,
 )
 from app.contracts.engine import ENGINE_REFUSED, HOST_UNAVAILABLE, NAME_TAKEN, NOT_WANTED, STORE_UNAVAILABLE
-from app.contracts.pool import PoolLook, RefillPool, VerifyMembers
-from app.contracts.quotas import EnforceQuotas, FrozenDatabase, ReclaimSpace, RegionMeasured
-from app.contracts.reconcile import HostRef, Reconcile, Reconciled
-from app.contracts.upkeep import Sweep, Swept
+from app.contracts.pool import PoolStatus, RefillPool, VerifyMembers
+from app.contracts.quotas import EnforceQuotas, FrozenDatabase, ReclaimSpace, RegionMeasurement
+from app.contracts.reconcile import HostRef, Reconcile, ReconcileStep
+from app.contracts.upkeep import Sweep, SweepResult
 from tests.workflows.fakes import Script, fails
 from tests.workflows.scenario import Scenario
 from tests.workflows.webhook_scenarios import WEBHOOK_SCENARIOS
@@ -47,7 +47,9 @@ DELETE = DeleteDatabaseInput(**SUBJECT, destroy_at=PAST, cancel_provisioning=Fal
 CANCELLING_DELETE = DeleteDatabaseInput(**SUBJECT, destroy_at=PAST, cancel_provisioning=True)
 LIMITS = ApplyLimitsInput(**SUBJECT, revision=1)
 ACCESS = ApplyAccessInput(**SUBJECT, revision=1)
-MEASURED = RegionMeasured(databases=3, moves={"frozen": 1, "paused_runtime": 2}, unreachable=("db-2.example.com:5432",))
+MEASURED = RegionMeasurement(
+    databases=3, moves={"frozen": 1, "paused_runtime": 2}, unreachable=("db-2.example.com:5432",)
+)
 FROZEN = [FrozenDatabase(region=REGION, database=database) for database in (DATABASE, uuid5(DATABASE, "another"))]
 UNVERIFIED = VerifyMembers(region=REGION, before=PAST)
 REMNANT = RemoveRemnantInput(**SUBJECT, host_id=1, name="tfirst")
@@ -77,12 +79,12 @@ def _once(activity: str, kind: str, *, final: bool = False, times: int = 1) -> C
     return lambda: Script({activity: [fails(kind, final=final)] * times})
 
 
-def _swept(removed: int, *, more: bool = False) -> Callable[[], Swept]:
-    return lambda: Swept(removed=removed, more=more)
+def _swept(removed: int, *, more: bool = False) -> Callable[[], SweepResult]:
+    return lambda: SweepResult(removed=removed, more=more)
 
 
-def _short() -> PoolLook:
-    return PoolLook(missing=2, waits=True, told="1 of 3 ready")
+def _short() -> PoolStatus:
+    return PoolStatus(missing=2, waits=True, told="1 of 3 ready")
 
 
 def _hosts(*regions: str) -> Callable[[], list[HostRef]]:
@@ -92,11 +94,11 @@ def _hosts(*regions: str) -> Callable[[], list[HostRef]]:
     ]
 
 
-MESSY = Reconciled(findings={"some_rule": 1}, told=["some_rule: something is wrong"], deeds=["Put right."])
+MESSY = ReconcileStep(findings={"some_rule": 1}, told=["some_rule: something is wrong"], deeds=["Put right."])
 
 
-def _applied(status: ApplicationStatus, succeeded: int) -> Applied:
-    return Applied(status=status, statements_succeeded=succeeded, statements_total=3)
+def _applied(status: ApplicationStatus, succeeded: int) -> ApplicationResult:
+    return ApplicationResult(status=status, statements_succeeded=succeeded, statements_total=3)
 
 
 MADE = ["create_database"]

@@ -14,14 +14,14 @@ from temporalio.worker import Worker
 
 from app.contracts.databases import ProvisionDatabase
 from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, engine_queue
-from app.dispatch.starts import TASK_TIMEOUT
+from app.outbox.workflow_starts import TASK_TIMEOUT
 from tests.support.waiting import until
 from tests.workflows.fakes import Script, control_fakes, engine_fakes
 from tests.workflows.scenario import Scenario
 from tests.workflows.scenarios import REGION
 from tests.workflows.webhook_fakes import FakeWebhooks
 from workers.runner import activity_methods, sandbox
-from workflows.served import ENGINE_WORKFLOWS, WEBHOOK_WORKFLOWS, WORKFLOWS
+from workflows.registry import CONTROL_WORKFLOWS, ENGINE_WORKFLOWS, WEBHOOK_WORKFLOWS
 
 _IDENTITY = "stage"
 """In place of this machine's name, which histories would keep."""
@@ -37,7 +37,7 @@ async def workers(client: Client, script: Script) -> AsyncIterator[None]:
                 CONTROL_QUEUE,
                 # Deliveries too, though they have a queue of their own: scenarios begin on this one.
                 [*control_fakes(script), FakeWebhooks(script)],
-                (*WORKFLOWS, *WEBHOOK_WORKFLOWS),
+                (*CONTROL_WORKFLOWS, *WEBHOOK_WORKFLOWS),
             ),
             (engine_queue(REGION), engine_fakes(script), ENGINE_WORKFLOWS),
             (WEBHOOK_QUEUE, [FakeWebhooks(script)], ()),
@@ -79,10 +79,10 @@ async def play(client: Client, scenario: Scenario, script: Script) -> Played:
     async with workers(client, script):
         handle = await begin(client, scenario)
         if scenario.cancel:
-            await asyncio.wait_for(script.hanging.wait(), 10)
+            await asyncio.wait_for(script.hanging.wait(), 60)
             await handle.cancel()
         with contextlib.suppress(WorkflowFailureError):
-            await asyncio.wait_for(handle.result(), 30)
+            await asyncio.wait_for(handle.result(), 60)
         # Asked while a worker is there: it is the workflow that answers.
         return Played(handle, await details(handle))
 
@@ -100,4 +100,4 @@ async def says(handle: Handle, words: str) -> str:
         said = await details(handle)
         return said if words in said else ""
 
-    return await until(look, timeout=10)
+    return await until(look)

@@ -15,12 +15,12 @@ from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, engine_queue
 from app.core.temporal import connect
 from tests.support.tools import tools
 from tests.workflows.record import FOLDER
-from workers.queues import serving
+from workers.queues import queue_config
 from workers.runner import build_worker
-from workflows.served import ENGINE_WORKFLOWS, WEBHOOK_WORKFLOWS, WORKFLOWS
+from workflows.registry import CONTROL_WORKFLOWS, ENGINE_WORKFLOWS, WEBHOOK_WORKFLOWS
 
 _QUEUES = (CONTROL_QUEUE, WEBHOOK_QUEUE, engine_queue("test-1"))
-_ALL = (*WORKFLOWS, *ENGINE_WORKFLOWS, *WEBHOOK_WORKFLOWS)
+_ALL = (*CONTROL_WORKFLOWS, *ENGINE_WORKFLOWS, *WEBHOOK_WORKFLOWS)
 _ACTIVITY, _WORKFLOW = "__temporal_activity_definition", "__temporal_workflow_definition"
 
 
@@ -88,7 +88,7 @@ async def test_every_activity_of_the_contract_is_served_on_one_queue(client: Cli
     registered = []
     for queue in _QUEUES:
         config = build_worker(client, queue, tools()).config()
-        assert tuple(config["workflows"]) == serving(queue).workflows
+        assert tuple(config["workflows"]) == queue_config(queue).workflows
         registered += sorted(_names(config["activities"]))
     assert sorted(registered) == sorted(_promised_activities())
 

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 from temporalio.client import Client
 
-from app.contracts.control import Grace
-from app.contracts.databases import LOOK_AGAIN, DeleteDatabaseInput
+from app.contracts.control import GracePeriod
+from app.contracts.databases import ROW_CHANGED, DeleteDatabaseInput
 from tests.support.time_skipping import time_skipping
 from tests.support.waiting import until
 from tests.workflows.fakes import Play, Script
@@ -47,9 +47,9 @@ async def test_woken_it_asks_the_row_which_may_bring_the_end_forward(client: Cli
     async with workers(client, script):
         handle = await begin(client, SCENARIOS["delete-at-once"])
         await says(handle, "The data is kept until")
-        await handle.signal(LOOK_AGAIN)
+        await handle.signal(ROW_CHANGED)
         await until(lambda: _looks(script, 2))
-        await handle.signal(LOOK_AGAIN)
+        await handle.signal(ROW_CHANGED)
         await handle.result()
     assert script.calls == [DELETED[0], *["look_at_grace"] * 3, *DELETED[2:]]
 
@@ -59,7 +59,7 @@ async def test_woken_while_it_still_ends_access_it_looks_no_later(client: Client
     async with workers(client, script):
         handle = await begin(client, SCENARIOS["delete-at-once"])
         await script.hanging.wait()
-        await handle.signal(LOOK_AGAIN)
+        await handle.signal(ROW_CHANGED)
         script.hangs = frozenset()
         await handle.result()
     assert script.calls == DELETED
@@ -70,7 +70,7 @@ async def _looks(script: Script, count: int) -> bool:
 
 
 def _kept(ends_at: datetime, remaining: timedelta) -> Play:
-    return lambda: Grace(ends_at=ends_at, remaining_seconds=remaining.total_seconds())
+    return lambda: GracePeriod(ends_at=ends_at, remaining_seconds=remaining.total_seconds())
 
 
 def _deleting(request: DeleteDatabaseInput) -> Scenario:

@@ -39,7 +39,7 @@ async def _went_on(client: Client, first: Handle) -> Handle:
         run = client.get_workflow_handle(first.id, run_id=first.first_execution_run_id)
         return (await run.describe()).status is WorkflowExecutionStatus.CONTINUED_AS_NEW
 
-    await until(ended, timeout=60)
+    await until(ended)
     return client.get_workflow_handle(first.id)
 
 
@@ -53,7 +53,7 @@ async def test_it_goes_on_and_ends_well(hasty: Client, name: str, activity: str,
     async with workers(hasty, script):
         handle = await _went_on(hasty, await begin(hasty, SCENARIOS[name]))
         script.forever.clear()
-        await asyncio.wait_for(handle.result(), 30)
+        await asyncio.wait_for(handle.result(), 60)
         assert words in await details(handle)
 
 
@@ -63,11 +63,11 @@ async def test_a_cancelled_one_goes_on_with_cleaning_up(hasty: Client) -> None:
     )
     async with workers(hasty, script):
         first = await begin(hasty, SCENARIOS["provision-active"])
-        await asyncio.wait_for(script.hanging.wait(), 10)
+        await asyncio.wait_for(script.hanging.wait(), 60)
         await first.cancel()
         handle = await _went_on(hasty, first)
         script.forever.clear()
-        await asyncio.wait_for(handle.result(), 30)
+        await asyncio.wait_for(handle.result(), 60)
         assert "nothing is left of it" in await details(handle)
     assert script.calls.count("create_database") == 1
     assert script.calls[-1] == "record_destroyed"

@@ -7,7 +7,8 @@ import msgspec
 
 from app.contracts.control import HostFailure
 from app.contracts.databases import Placement
-from app.databases import lifecycle, records
+from app.databases import records
+from app.provisioning import lifecycle
 from app.store.session import fetch, raw_connection, transaction
 from tests.support.in_process import LoneApi
 from tests.support.waiting import until
@@ -22,7 +23,7 @@ async def _placed(lone: LoneApi) -> tuple[UUID, Placement]:
     record = await records.find(database)
     assert record is not None
     await lone.add_host()
-    return database, lifecycle.placement_of(record)
+    return database, record.placement
 
 
 def _failure(database: UUID, placement: Placement, *, name_taken: bool = False) -> HostFailure:
@@ -89,7 +90,7 @@ async def test_moves_and_creates_at_once_never_wait_for_each_other(lone: LoneApi
     for _ in range(4):
         answers = await asyncio.gather(*(caller.post("/databases", {"name": "db"}) for _ in range(8)))
         made = [await records.find(UUID(answer.json()["data"]["uuid"])) for answer in answers]
-        failures = [_failure(one.uuid, lifecycle.placement_of(one)) for one in made if one is not None]
+        failures = [_failure(one.uuid, one.placement) for one in made if one is not None]
         work = [lifecycle.replace_host(failure) for failure in failures]
         creates = [caller.post("/databases", {"name": "db"}) for _ in range(8)]
         _, created = await asyncio.gather(asyncio.gather(*work), asyncio.gather(*creates))

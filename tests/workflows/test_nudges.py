@@ -30,8 +30,8 @@ async def test_a_claim_during_the_last_look_is_seen(client: Client) -> None:
     script = Script(hangs=frozenset({"refill_pool"}))
     async with workers(client, script):
         await nudge(client)
-        await asyncio.wait_for(script.hanging.wait(), 20)
+        await asyncio.wait_for(script.hanging.wait(), 60)
         await nudge(client)
         script.hangs = frozenset()
-        await until(lambda: ended(client), timeout=60)
+        await until(lambda: ended(client))
     assert script.calls.count("refill_pool") == 2

@@ -11,7 +11,7 @@ from temporalio.exceptions import CancelledError
 from app.contracts.control import HostFailure
 from app.contracts.engine import ENGINE_REFUSED, HOST_UNAVAILABLE, STORE_UNAVAILABLE
 from app.contracts.queues import engine_queue, provision_workflow_id
-from app.dispatch.starts import TASK_TIMEOUT
+from app.outbox.workflow_starts import TASK_TIMEOUT
 from tests.workflows.fakes import Script, fails
 from tests.workflows.scenarios import CANCELLING_DELETE, DELETED, FIRST, REGION, SCENARIOS
 from tests.workflows.stage import begin, play, says, workers
@@ -46,11 +46,11 @@ async def test_deleting_cancels_a_provisioning_under_way(client: Client) -> None
             task_queue=engine_queue(REGION),
             task_timeout=TASK_TIMEOUT,
         )
-        await asyncio.wait_for(making.hanging.wait(), 10)
+        await asyncio.wait_for(making.hanging.wait(), 60)
         deleting = await begin(client, deletion)
-        await asyncio.wait_for(deleting.result(), 20)
+        await asyncio.wait_for(deleting.result(), 60)
         with pytest.raises(WorkflowFailureError):
-            await asyncio.wait_for(provisioning.result(), 20)
+            await asyncio.wait_for(provisioning.result(), 60)
     assert sorted(making.calls) == sorted(
         ["create_database", "abandon_provisioning", "destroy_database", "record_destroyed", *DELETED]
     )
@@ -91,9 +91,9 @@ async def test_a_worker_that_leaves_in_the_middle_cancels_nothing(client: Client
     making, after = Script(hangs=frozenset({"create_database"})), Script()
     async with workers(client, making):
         handle = await begin(client, SCENARIOS["provision-active"])
-        await asyncio.wait_for(making.hanging.wait(), 10)
+        await asyncio.wait_for(making.hanging.wait(), 60)
     async with workers(client, after):
-        await asyncio.wait_for(handle.result(), 30)
+        await asyncio.wait_for(handle.result(), 60)
     assert making.calls == ["create_database"]
     assert set(after.calls) == {"create_database"}
 

@@ -36,8 +36,8 @@ from app.engines.mysql import (
     usage,
 )
 from app.engines.mysql.blockers import ending_blockers
-from app.engines.mysql.bookkeeping import Frost
-from app.engines.mysql.connections import Connection, Connections
+from app.engines.mysql.bookkeeping import FreezeState
+from app.engines.mysql.connections import MySQLConnection, MySQLConnections
 from app.engines.mysql.errors import NO_SUCH_GRANT, ignored, translated
 from app.engines.mysql.flavours import FROZEN_PRIVILEGES, TENANT_PRIVILEGES, WRITE_PRIVILEGES
 from app.engines.mysql.removal import account_name
@@ -58,7 +58,7 @@ class MySQLAdapter(EngineAdapter):
 
     def __init__(self, address: AdminAddress, installation: str = "") -> None:
         super().__init__(address, installation)
-        self._connections = Connections(address)
+        self._connections = MySQLConnections(address)
         self._prepared = False
 
     async def close(self) -> None:
@@ -87,8 +87,8 @@ class MySQLAdapter(EngineAdapter):
                     f"{connection.flavour.identified(tenant.password)} {_limit(limits)}"
                 )
                 if not row_now.revoked:
-                    frost = await bookkeeping.frost(connection, tenant.name)
-                    await _grant(connection, tenant, frozen=frost is not Frost.NONE)
+                    freeze_state = await bookkeeping.freeze_state(connection, tenant.name)
+                    await _grant(connection, tenant, frozen=freeze_state is not FreezeState.NONE)
 
     async def verify_login(self, tenant: Tenant) -> None:
         check_tenant(tenant)
@@ -123,14 +123,14 @@ class MySQLAdapter(EngineAdapter):
         async with self._ours(tenant) as connection:
             if connection is not None:
                 await bookkeeping.mark_revoked(connection, tenant.name, True)
-                await removal.shut_out(connection, self._connections, tenant.name)
+                await removal.end_access(connection, self._connections, tenant.name)
 
     async def restore(self, tenant: Tenant, *, frozen: bool = False) -> None:
         check_tenant(tenant)
         async with self._known(tenant) as (connection, found):
             await _make_database(connection, tenant.name, found)
             await _grant(connection, tenant, frozen=frozen)
-            await bookkeeping.mark_frozen(connection, tenant.name, Frost.COMPLETE if frozen else Frost.NONE)
+            await bookkeeping.mark_frozen(connection, tenant.name, FreezeState.COMPLETE if frozen else FreezeState.NONE)
             for account in found.accounts:
                 await connection.run(f"ALTER USER {account_name(account)} ACCOUNT UNLOCK")
             await bookkeeping.mark_revoked(connection, tenant.name, False)
@@ -142,29 +142,29 @@ class MySQLAdapter(EngineAdapter):
             if row is None or row.revoked:
                 return
             await _make_database(connection, tenant.name, found)
-            frost = await bookkeeping.frost(connection, tenant.name)
-            await _grant(connection, tenant, frozen=frost is not Frost.NONE)
+            freeze_state = await bookkeeping.freeze_state(connection, tenant.name)
+            await _grant(connection, tenant, frozen=freeze_state is not FreezeState.NONE)
 
     async def freeze(self, tenant: Tenant) -> None:
         check_tenant(tenant)
         async with self._known(tenant) as (connection, _):
-            complete = await bookkeeping.frost(connection, tenant.name) is Frost.COMPLETE
+            complete = await bookkeeping.freeze_state(connection, tenant.name) is FreezeState.COMPLETE
             if not complete:
-                await bookkeeping.mark_frozen(connection, tenant.name, Frost.BEGUN)
+                await bookkeeping.mark_frozen(connection, tenant.name, FreezeState.BEGUN)
             await _grant(connection, tenant, frozen=True)
             # It waits for every transaction that has seen the database.
             await ending_blockers(connection, tenant.name, partial(removal.lift_read_only, connection, tenant.name))
             if not complete:
                 # A session keeps the rights with which it took up its database.
                 await end_present_sessions(connection, tenant.name)
-                await bookkeeping.mark_frozen(connection, tenant.name, Frost.COMPLETE)
+                await bookkeeping.mark_frozen(connection, tenant.name, FreezeState.COMPLETE)
 
     async def thaw(self, tenant: Tenant) -> None:
         check_tenant(tenant)
         async with self._known(tenant) as (connection, found):
             await _make_database(connection, tenant.name, found)
             await _grant(connection, tenant)
-            await bookkeeping.mark_frozen(connection, tenant.name, Frost.NONE)
+            await bookkeeping.mark_frozen(connection, tenant.name, FreezeState.NONE)
 
     async def reclaim(self, tenant: Tenant) -> None:
         check_tenant(tenant)
@@ -216,13 +216,13 @@ class MySQLAdapter(EngineAdapter):
         async with self._connections.admin() as connection:
             return await usage.sessions(connection, names)
 
-    async def end_hoarding(self, names: Sequence[str], limits: SessionLimits) -> list[SessionsEnded]:
+    async def end_excessive_sessions(self, names: Sequence[str], limits: SessionLimits) -> list[SessionsEnded]:
         for name in names:
             check_name(name)
         if not names:
             return []
         async with self._connections.admin() as connection:
-            ended = await sharing.end_hoarding(connection, names, limits)
+            ended = await sharing.end_excessive_sessions(connection, names, limits)
             seconds = limits.transaction_seconds
             detached = await branches.end_detached(connection, self._connections, names, seconds)
         return ended + [SessionsEnded(tenant=name, reason="prepared_transaction") for name in detached]
@@ -264,8 +264,8 @@ class MySQLAdapter(EngineAdapter):
 
     @asynccontextmanager
     async def _session(
-        self, opened: Callable[[], Awaitable[Connection]], limits: QueryLimits, *, read_only: bool
-    ) -> AsyncIterator[Connection]:
+        self, opened: Callable[[], Awaitable[MySQLConnection]], limits: QueryLimits, *, read_only: bool
+    ) -> AsyncIterator[MySQLConnection]:
         connection = await opened()
         try:
             with translated(self._connections.host):
@@ -275,7 +275,7 @@ class MySQLAdapter(EngineAdapter):
             connection.quit()
 
     @asynccontextmanager
-    async def _admin(self) -> AsyncIterator[Connection]:
+    async def _admin(self) -> AsyncIterator[MySQLConnection]:
         async with self._connections.admin() as connection:
             if not self._prepared:
                 await bookkeeping.prepare(connection)
@@ -283,7 +283,7 @@ class MySQLAdapter(EngineAdapter):
             yield connection
 
     @asynccontextmanager
-    async def _ours(self, tenant: Tenant) -> AsyncIterator[Connection | None]:
+    async def _ours(self, tenant: Tenant) -> AsyncIterator[MySQLConnection | None]:
         """None when nothing at all carries the name. Raises `NameTaken`."""
         async with self._admin() as connection:
             row = await bookkeeping.read(connection, tenant)
@@ -295,7 +295,7 @@ class MySQLAdapter(EngineAdapter):
                     yield connection if row_now else None
 
     @asynccontextmanager
-    async def _known(self, tenant: Tenant) -> AsyncIterator[tuple[Connection, bookkeeping.Found]]:
+    async def _known(self, tenant: Tenant) -> AsyncIterator[tuple[MySQLConnection, bookkeeping.ExistingObjects]]:
         """Raises `EngineError` for a tenant that isn't there."""
         async with self._ours(tenant) as connection:
             found = await bookkeeping.look(connection, tenant.name) if connection else None
@@ -305,8 +305,8 @@ class MySQLAdapter(EngineAdapter):
 
     @asynccontextmanager
     async def _alone(
-        self, connection: Connection, tenant: Tenant, row: bookkeeping.Row
-    ) -> AsyncIterator[bookkeeping.Row | None]:
+        self, connection: MySQLConnection, tenant: Tenant, row: bookkeeping.TenantRow
+    ) -> AsyncIterator[bookkeeping.TenantRow | None]:
         """No other call works on the tenant meanwhile. The lock outlives a killed worker for as long as the
         server still executes its last statement. Gives the row as it is then: None when another call removed it."""
         if await connection.run("SELECT GET_LOCK(%s, %s)", (row.lock_name, BUSY_SECONDS)) != [(1,)]:
@@ -322,7 +322,7 @@ def _limit(limits: EngineLimits) -> str:
     return f"WITH MAX_USER_CONNECTIONS {limits.connections:d}"
 
 
-async def _make_database(connection: Connection, name: str, found: bookkeeping.Found) -> None:
+async def _make_database(connection: MySQLConnection, name: str, found: bookkeeping.ExistingObjects) -> None:
     """Tenants may drop their own database, and a frozen one can't make it anew. Where it is there, even IF NOT EXISTS
     would wait for whoever has its tables locked."""
     if not found.database:
@@ -330,7 +330,7 @@ async def _make_database(connection: Connection, name: str, found: bookkeeping.F
         await ending_blockers(connection, name, partial(connection.run, create))
 
 
-async def _grant(connection: Connection, tenant: Tenant, *, frozen: bool = False) -> None:
+async def _grant(connection: MySQLConnection, tenant: Tenant, *, frozen: bool = False) -> None:
     """Exactly these, whatever was granted before."""
     place = f"ON `{tenant.name}`.*"
     granted = FROZEN_PRIVILEGES if frozen else TENANT_PRIVILEGES

@@ -8,7 +8,7 @@ from typing import TypeVar
 import pymysql
 import structlog
 
-from app.engines.mysql.connections import Connection
+from app.engines.mysql.connections import MySQLConnection
 from app.engines.mysql.errors import LOCK_WAIT_TIMEOUT
 from app.engines.mysql.sessions import end_present_sessions
 
@@ -19,7 +19,7 @@ _MOST_TIMES = 3
 log = structlog.get_logger(__name__)
 
 
-async def ending_blockers(connection: Connection, name: str, statement: Callable[[], Awaitable[Done]]) -> Done:
+async def ending_blockers(connection: MySQLConnection, name: str, statement: Callable[[], Awaitable[Done]]) -> Done:
     """Runs the statement on `connection`; where it waits for a lock in vain, ends the tenant's sessions and runs it
     again. Raises what the last try raised."""
     for _ in range(_MOST_TIMES):

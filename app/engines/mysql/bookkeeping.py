@@ -10,7 +10,7 @@ from enum import Enum
 import msgspec
 
 from app.engines.base import EngineError, FoundTenant, NameTaken, Tenant
-from app.engines.mysql.connections import Connection
+from app.engines.mysql.connections import MySQLConnection
 from app.engines.mysql.errors import DUPLICATE_ROW, ignored
 from app.engines.naming import HELPER_SEPARATOR, read_marker, written_marker
 
@@ -29,7 +29,7 @@ _SCHEMA = (
 )
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
+class TenantRow(msgspec.Struct, frozen=True, kw_only=True):
     """One tenant of ours. `lock_name` is random, because named locks are the whole server's: a tenant who
     knew the name could hold up its own removal."""
 
@@ -38,19 +38,19 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     revoked: bool
 
 
-class Found(msgspec.Struct, frozen=True, kw_only=True):
+class ExistingObjects(msgspec.Struct, frozen=True, kw_only=True):
     """What exists under a tenant's name. `accounts`: its own user, if it is there, and its helpers."""
 
     database: bool
     accounts: tuple[str, ...]
 
 
-async def prepare(connection: Connection) -> None:
+async def prepare(connection: MySQLConnection) -> None:
     for statement in _SCHEMA:
         await connection.run(statement)
 
 
-async def read(connection: Connection, tenant: Tenant) -> Row | None:
+async def read(connection: MySQLConnection, tenant: Tenant) -> TenantRow | None:
     """Raises `NameTaken` when the name is another marker's."""
     rows = await connection.run(
         "SELECT marker, lock_name, revoked FROM headwater.tenants WHERE name = %s", (tenant.name,)
@@ -61,10 +61,10 @@ async def read(connection: Connection, tenant: Tenant) -> Row | None:
     marker, _ = read_marker(written)
     if marker != tenant.marker:
         raise NameTaken(f"the name {tenant.name} is not ours")
-    return Row(marker=marker, lock_name=lock_name, revoked=bool(revoked))
+    return TenantRow(marker=marker, lock_name=lock_name, revoked=bool(revoked))
 
 
-async def register(connection: Connection, tenant: Tenant, installation: str) -> Row:
+async def register(connection: MySQLConnection, tenant: Tenant, installation: str) -> TenantRow:
     """The tenant's row, made where nothing carries its name yet. Raises `NameTaken`."""
     row = await read(connection, tenant)
     if row is not None:
@@ -81,27 +81,27 @@ async def register(connection: Connection, tenant: Tenant, installation: str) ->
     return row
 
 
-async def refuse_strangers(connection: Connection, name: str) -> None:
+async def refuse_strangers(connection: MySQLConnection, name: str) -> None:
     """For a name without a row: raises `NameTaken` when a database or an account carries it."""
     found = await look(connection, name)
     if found.database or found.accounts:
         raise NameTaken(f"the name {name} is taken by something that is not ours")
 
 
-async def look(connection: Connection, name: str) -> Found:
+async def look(connection: MySQLConnection, name: str) -> ExistingObjects:
     databases = await connection.run("SELECT 1 FROM information_schema.schemata WHERE schema_name = %s", (name,))
     accounts = await connection.run(
         "SELECT DISTINCT user FROM mysql.user WHERE user = %s OR LEFT(user, %s) = %s ORDER BY user",
         (name, len(name) + 1, name + HELPER_SEPARATOR),
     )
-    return Found(database=bool(databases), accounts=tuple(user for (user,) in accounts))
+    return ExistingObjects(database=bool(databases), accounts=tuple(user for (user,) in accounts))
 
 
-async def mark_revoked(connection: Connection, name: str, revoked: bool) -> None:
+async def mark_revoked(connection: MySQLConnection, name: str, revoked: bool) -> None:
     await connection.run("UPDATE headwater.tenants SET revoked = %s WHERE name = %s", (revoked, name))
 
 
-class Frost(Enum):
+class FreezeState(Enum):
     """How far a tenant's freezing came. Until it is complete, sessions may be open that still write."""
 
     NONE = None
@@ -109,24 +109,26 @@ class Frost(Enum):
     COMPLETE = 1
 
 
-async def frost(connection: Connection, name: str) -> Frost:
+async def freeze_state(connection: MySQLConnection, name: str) -> FreezeState:
     rows = await connection.run("SELECT complete FROM headwater.frozen WHERE name = %s", (name,))
-    return Frost(rows[0][0] if rows else None)
+    return FreezeState(rows[0][0] if rows else None)
 
 
-async def mark_frozen(connection: Connection, name: str, frost: Frost) -> None:
-    if frost is Frost.NONE:
+async def mark_frozen(connection: MySQLConnection, name: str, freeze_state: FreezeState) -> None:
+    if freeze_state is FreezeState.NONE:
         await connection.run("DELETE FROM headwater.frozen WHERE name = %s", (name,))
     else:
-        await connection.run("REPLACE INTO headwater.frozen (name, complete) VALUES (%s, %s)", (name, frost.value))
+        await connection.run(
+            "REPLACE INTO headwater.frozen (name, complete) VALUES (%s, %s)", (name, freeze_state.value)
+        )
 
 
-async def forget(connection: Connection, name: str) -> None:
+async def forget(connection: MySQLConnection, name: str) -> None:
     await connection.run("DELETE FROM headwater.frozen WHERE name = %s", (name,))
     await connection.run("DELETE FROM headwater.tenants WHERE name = %s", (name,))
 
 
-async def list_rows(connection: Connection) -> list[FoundTenant]:
+async def list_rows(connection: MySQLConnection) -> list[FoundTenant]:
     rows = await connection.run(
         "SELECT t.name, t.marker, s.schema_name IS NOT NULL, t.revoked, "
         "EXISTS (SELECT 1 FROM mysql.user u WHERE u.user = t.name), "

@@ -9,7 +9,7 @@ is seen to have prepared.
 
 from collections.abc import Sequence
 
-from app.engines.mysql.connections import Connection, Connections
+from app.engines.mysql.connections import MySQLConnection, MySQLConnections
 from app.engines.mysql.errors import NO_SUCH_BRANCH, ignored
 from app.engines.mysql.flavours import MYSQL
 from app.engines.mysql.transactions import DETACHED, open_transactions
@@ -32,21 +32,21 @@ WHERE t.processlist_id IN %s AND e.xa_state = 'PREPARED'
 """
 
 
-async def transactions_of_sessions(connections: Connections, sessions: list[int]) -> set[int]:
+async def transactions_of_sessions(connections: MySQLConnections, sessions: list[int]) -> set[int]:
     """InnoDB's ids of the transactions that these sessions have open."""
     if not sessions:
         return set()
     return {transaction for transaction, session in await open_transactions(connections) if session in sessions}
 
 
-async def transactions_in_database(connection: Connection, name: str) -> set[int]:
+async def transactions_in_database(connection: MySQLConnection, name: str) -> set[int]:
     """Those that hold a table of this database, as far as this flavour tells without waiting for one."""
     if connection.flavour is not MYSQL:
         return set()
     return {int(number) for (number,) in await connection.run(_HOLDING_TABLES, (name,))}
 
 
-async def transactions_holding_up(connection: Connection, waiting_session: int) -> set[int]:
+async def transactions_holding_up(connection: MySQLConnection, waiting_session: int) -> set[int]:
     """Those that a waiting statement of our own waits for."""
     if connection.flavour is MYSQL:
         return set()
@@ -54,7 +54,7 @@ async def transactions_holding_up(connection: Connection, waiting_session: int) 
 
 
 async def end_detached(
-    connection: Connection, connections: Connections, names: Sequence[str], seconds: float
+    connection: MySQLConnection, connections: MySQLConnections, names: Sequence[str], seconds: float
 ) -> list[str]:
     """Rolls back the prepared branches without a session that were begun longer ago than that, if every detached
     transaction of the server is such a one of these tenants: otherwise nobody can tell which are whose. Returns whose
@@ -68,7 +68,7 @@ async def end_detached(
     return sorted(theirs.values()) if await roll_back_all_of(connection, connections, set(theirs)) else []
 
 
-async def branches_of_sessions(connection: Connection, sessions: list[int]) -> list[str]:
+async def branches_of_sessions(connection: MySQLConnection, sessions: list[int]) -> list[str]:
     """Ids, written as XA statements take them, of the branches that these sessions have just prepared."""
     if connection.flavour is not MYSQL or not sessions:
         return []
@@ -76,13 +76,13 @@ async def branches_of_sessions(connection: Connection, sessions: list[int]) -> l
     return [_xid(form, gtrid, bqual) for form, gtrid, bqual in rows if not (_ambiguous(gtrid) or _ambiguous(bqual))]
 
 
-async def roll_back(connection: Connection, xids: list[str]) -> None:
+async def roll_back(connection: MySQLConnection, xids: list[str]) -> None:
     for xid in xids:
         with ignored(NO_SUCH_BRANCH):
             await connection.run(f"XA ROLLBACK {xid}")
 
 
-async def roll_back_all_of(connection: Connection, connections: Connections, transactions: set[int]) -> bool:
+async def roll_back_all_of(connection: MySQLConnection, connections: MySQLConnections, transactions: set[int]) -> bool:
     """Rolls back every branch of the server, if all of them belong to these transactions of one tenant whose
     sessions have ended. Returns whether it did: otherwise nobody can tell which are whose.
 
@@ -99,7 +99,7 @@ async def roll_back_all_of(connection: Connection, connections: Connections, tra
     return True
 
 
-async def _prepared(connection: Connection) -> list[str]:
+async def _prepared(connection: MySQLConnection) -> list[str]:
     rows = await connection.run(connection.flavour.recover)
     if connection.flavour is not MYSQL:
         return [xid for *_, xid in rows]

@@ -11,7 +11,7 @@ from typing import Any
 import aiomysql
 from pymysql.constants import CLIENT
 
-from app.engines.answers import MOST_OCTETS, TENANT_OCTETS, AnswerTooLarge
+from app.engines.answers import MOST_OCTETS, TENANT_OCTETS, ResponseTooLarge
 from app.engines.base import AdminAddress
 from app.engines.mysql.errors import translated, translated_login
 from app.engines.mysql.flavours import Flavour, flavour_of
@@ -42,7 +42,7 @@ class _StreamCursor(aiomysql.SSCursor):  # type: ignore[misc]  # the driver is u
         """No second query for the warnings of a first, which the driver would print: they may quote a statement."""
 
 
-class Connection(GuardedLogin):
+class MySQLConnection(GuardedLogin):
     """One statement an answer, TLS as the host's policy says, and every wait and every answer bounded."""
 
     _received = 0
@@ -57,7 +57,7 @@ class Connection(GuardedLogin):
         self.client_flag &= ~CLIENT.MULTI_STATEMENTS
 
     @classmethod
-    async def open(cls, policy: TlsPolicy, **options: Any) -> "Connection":
+    async def open(cls, policy: TlsPolicy, **options: Any) -> "MySQLConnection":
         connection = cls(policy, **options)
         # The driver's own timeout ends before the server's greeting.
         try:
@@ -77,13 +77,13 @@ class Connection(GuardedLogin):
 
     async def _read_bytes(self, num_bytes: int) -> bytes:
         """The driver joins a row's packets before it looks at one of them, so they are counted before they are read.
-        Raises `AnswerTooLarge`."""
+        Raises `ResponseTooLarge`."""
         if self._discarding and num_bytes > _KEPT_OCTETS:
             return await self._read_beginning(num_bytes)
         self._received += 0 if self._discarding else num_bytes
         if self._received > self.most_octets:
             self.close()
-            raise AnswerTooLarge(self.most_octets)
+            raise ResponseTooLarge(self.most_octets)
         octets: bytes = await super()._read_bytes(num_bytes)
         return octets
 
@@ -157,13 +157,13 @@ class Connection(GuardedLogin):
         return rows
 
 
-class Connections:
+class MySQLConnections:
     """The ways into one server. They belong to the event loop that first used them."""
 
     def __init__(self, address: AdminAddress) -> None:
         self._address = address
         self._room = asyncio.Semaphore(POOL_SIZE)
-        self._idle: list[tuple[float, Connection]] = []
+        self._idle: list[tuple[float, MySQLConnection]] = []
         self._closed = False
         self.reading_transactions = asyncio.Lock()
         self.host = f"{address.host}:{address.port}"
@@ -175,7 +175,7 @@ class Connections:
             await connection.finish()
 
     @asynccontextmanager
-    async def admin(self) -> AsyncIterator[Connection]:
+    async def admin(self) -> AsyncIterator[MySQLConnection]:
         """A pooled administrator's connection. Errors inside are translated."""
         self._closed = False
         with translated(self.host):
@@ -190,7 +190,7 @@ class Connections:
                 self._keep(connection)
 
     @asynccontextmanager
-    async def extra(self) -> AsyncIterator[Connection]:
+    async def extra(self) -> AsyncIterator[MySQLConnection]:
         """One more administrator's connection, for a caller who already holds one of the pool: were it of the
         pool too, as many callers as the pool has places would wait for each other."""
         connection = await self._connect_admin()
@@ -200,7 +200,7 @@ class Connections:
             await connection.finish()
 
     @asynccontextmanager
-    async def tenant(self, name: str, password: str) -> AsyncIterator[Connection]:
+    async def tenant(self, name: str, password: str) -> AsyncIterator[MySQLConnection]:
         """The tenant itself in its own database. Raises `LoginRefused`."""
         with translated_login(self.host):
             connection = await self._open(user=name, password=password, db=name, most_octets=TENANT_OCTETS)
@@ -210,7 +210,7 @@ class Connections:
             finally:
                 await connection.finish()
 
-    async def unprivileged(self, user: str, password: str, database: str) -> Connection:
+    async def unprivileged(self, user: str, password: str, database: str) -> MySQLConnection:
         """An open session for statements that nobody vouches for; the caller ends it. Its values are octets, as they
         come. Raises `LoginRefused`."""
         with translated_login(self.host):
@@ -218,7 +218,7 @@ class Connections:
                 user=user, password=password, db=database, most_octets=TENANT_OCTETS, use_unicode=False, conv={}
             )
 
-    async def _connect_admin(self) -> Connection:
+    async def _connect_admin(self) -> MySQLConnection:
         return await self._open(
             user=self._address.user,
             password=self._address.password,
@@ -226,11 +226,11 @@ class Connections:
             init_command=(f"SET SESSION lock_wait_timeout = {LOCK_SECONDS}, innodb_lock_wait_timeout = {LOCK_SECONDS}"),
         )
 
-    async def _open(self, **options: Any) -> Connection:
+    async def _open(self, **options: Any) -> MySQLConnection:
         address = self._address
-        return await Connection.open(address.tls, host=address.host, port=address.port, **options)
+        return await MySQLConnection.open(address.tls, host=address.host, port=address.port, **options)
 
-    def _reusable(self) -> Connection | None:
+    def _reusable(self) -> MySQLConnection | None:
         while self._idle:
             _, connection = self._idle.pop()
             if connection.usable:
@@ -238,7 +238,7 @@ class Connections:
             connection.close()
         return None
 
-    def _keep(self, connection: Connection) -> None:
+    def _keep(self, connection: MySQLConnection) -> None:
         if self._closed or not connection.usable:
             connection.quit()
             return

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 import pymysql
 
 from app.engines.errors import EngineError
-from app.engines.mysql.connections import Connection
+from app.engines.mysql.connections import MySQLConnection
 
 _TABLES = "SELECT table_name, table_type FROM information_schema.tables WHERE table_schema = DATABASE() ORDER BY 1"
 _ROUTINES = (
@@ -29,7 +29,7 @@ _WITH_MODE = {"PROCEDURE", "FUNCTION", "TRIGGER"}
 _VIEW_KINDS = {"VIEW", "SYSTEM VIEW"}
 
 
-async def copy_schema(source: Connection, target: Connection, old: str, new: str) -> list[str]:
+async def copy_schema(source: MySQLConnection, target: MySQLConnection, old: str, new: str) -> list[str]:
     """What couldn't be copied, in words. `source` and `target` are the sessions of the tenants `old` and `new`."""
     [(characters, collation)] = await source.run(_CHARACTERS)
     await target.run(f"ALTER DATABASE CHARACTER SET {characters} COLLATE {collation}")
@@ -47,7 +47,7 @@ async def copy_schema(source: Connection, target: Connection, old: str, new: str
 
 
 async def _copy(
-    source: Connection, target: Connection, wanted: Iterable[tuple[str, str]], old: str, new: str
+    source: MySQLConnection, target: MySQLConnection, wanted: Iterable[tuple[str, str]], old: str, new: str
 ) -> list[str]:
     """In rounds, since a view may need another that comes after it. What makes no progress is left out."""
     pending = list(wanted)
@@ -66,7 +66,9 @@ async def _copy(
     return faults
 
 
-async def _copy_one(source: Connection, target: Connection, kind: str, name: str, old: str, new: str) -> str | None:
+async def _copy_one(
+    source: MySQLConnection, target: MySQLConnection, kind: str, name: str, old: str, new: str
+) -> str | None:
     try:
         row: Sequence[str | None] = (await source.run(f"SHOW CREATE {kind} {_quoted(name)}"))[0]
         statement = row[_SHOWN_AT[kind]]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from app.engines.mysql.connections import Connection
+from app.engines.mysql.connections import MySQLConnection
 from app.engines.querying import (
     MOST_COLUMNS,
     MOST_COMMENT,
@@ -50,13 +50,13 @@ _VERSION = "\nUNION ALL\n".join(
 )
 
 
-async def version(connection: Connection, database: str) -> str:
+async def version(connection: MySQLConnection, database: str) -> str:
     """One short answer to one query, where reading it all takes three and their rows."""
     rows = await connection.run(_VERSION, (database,) * 4)
     return " ".join(sorted("/".join(_texts(row)) for row in rows))
 
 
-async def tables(connection: Connection, database: str) -> list[TableInfo]:
+async def tables(connection: MySQLConnection, database: str) -> list[TableInfo]:
     """In the order of their names. What is beyond the bounds is left out, be it in the middle of a table."""
     found: dict[str, TableInfo] = {}
     for row in await connection.run(_TABLES, (database,)):
@@ -76,7 +76,7 @@ async def tables(connection: Connection, database: str) -> list[TableInfo]:
     return list(found.values())
 
 
-async def _add_keys(connection: Connection, database: str, found: dict[str, TableInfo]) -> None:
+async def _add_keys(connection: MySQLConnection, database: str, found: dict[str, TableInfo]) -> None:
     rows = [_texts(row) for row in await connection.run(_KEYS, (database, database))]
     if len(rows) == MOST_KEYS:
         # The last one may have been cut in the middle.

@@ -3,7 +3,7 @@
 import re
 
 from app.engines.base import EngineError, HostFacts
-from app.engines.mysql.connections import Connection
+from app.engines.mysql.connections import MySQLConnection
 from app.engines.mysql.errors import NO_PRIVILEGE_ON_TABLE, ignored
 from app.engines.mysql.flavours import MARIADB, TENANT_PATTERN, TENANT_PRIVILEGES, Flavour
 
@@ -27,7 +27,7 @@ _REACHING_ENGINES = {"CONNECT", "FEDERATED", "SPIDER", "S3"}
 _GRANT = re.compile(r"GRANT (?P<privileges>.+?) ON (?P<on>\S+) TO ")
 
 
-async def inspect(connection: Connection) -> HostFacts:
+async def inspect(connection: MySQLConnection) -> HostFacts:
     rows = await connection.run("SHOW GLOBAL VARIABLES WHERE variable_name IN %s", ([*_VARIABLES],))
     variables = {name: str(value) for name, value in rows}
     flavour = connection.flavour
@@ -52,7 +52,7 @@ async def inspect(connection: Connection) -> HostFacts:
     )
 
 
-async def _missing_privileges(connection: Connection, variables: dict[str, str]) -> list[str]:
+async def _missing_privileges(connection: MySQLConnection, variables: dict[str, str]) -> list[str]:
     # With partial_revokes, MySQL takes the pattern for the name of a database.
     places = ["*.*"] if variables.get("partial_revokes") == "ON" else ["*.*", f"`{TENANT_PATTERN}`.*"]
     everywhere: set[str] = set()
@@ -115,7 +115,7 @@ def _shortcomings(flavour: Flavour, variables: dict[str, str]) -> list[str]:
     return [sentence for lacking, sentence in checks if lacking]
 
 
-async def _reaching_engines(connection: Connection) -> list[str]:
+async def _reaching_engines(connection: MySQLConnection) -> list[str]:
     engines = {str(row[0]).upper() for row in await connection.run("SHOW ENGINES") if row[1] in ("YES", "DEFAULT")}
     return [
         f"The storage engine {name} reaches beyond the server and is open to every tenant: uninstall it."
@@ -123,7 +123,7 @@ async def _reaching_engines(connection: Connection) -> list[str]:
     ]
 
 
-async def harden(connection: Connection) -> tuple[str, ...]:
+async def harden(connection: MySQLConnection) -> tuple[str, ...]:
     for user, account_host in await _anonymous(connection):
         await connection.run("DROP USER IF EXISTS %s@%s", (user, account_host))
     if await _public_databases(connection):
@@ -133,7 +133,7 @@ async def harden(connection: Connection) -> tuple[str, ...]:
     return tuple(await _still_open(connection))
 
 
-async def _still_open(connection: Connection) -> list[str]:
+async def _still_open(connection: MySQLConnection) -> list[str]:
     accounts = [
         f"Anybody may log in from {account_host} without a name: DROP USER ''@'{account_host}'."
         for _, account_host in await _anonymous(connection)
@@ -145,10 +145,10 @@ async def _still_open(connection: Connection) -> list[str]:
     return accounts + databases
 
 
-async def _anonymous(connection: Connection) -> list[tuple[str, str]]:
+async def _anonymous(connection: MySQLConnection) -> list[tuple[str, str]]:
     return [(user, host) for user, host in await connection.run("SELECT User, Host FROM mysql.user WHERE User = ''")]
 
 
-async def _public_databases(connection: Connection) -> list[str]:
+async def _public_databases(connection: MySQLConnection) -> list[str]:
     rows = await connection.run("SELECT DISTINCT Db FROM mysql.db WHERE User IN ('', 'PUBLIC') ORDER BY Db")
     return [name for (name,) in rows]

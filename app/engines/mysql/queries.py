@@ -9,20 +9,20 @@ from typing import Any
 import pymysql
 
 from app.engines import json_values
-from app.engines.answers import AnswerTooLarge
+from app.engines.answers import ResponseTooLarge
 from app.engines.errors import StatementUncertain
 from app.engines.mysql import described, values
-from app.engines.mysql.connections import CLOSE_SECONDS, Connection
+from app.engines.mysql.connections import CLOSE_SECONDS, MySQLConnection
 from app.engines.mysql.flavours import MARIADB
 from app.engines.mysql.reading import state_of
 from app.engines.mysql.sessions import QUESTION_MARK
 from app.engines.querying import (
-    Description,
     QueryFailed,
     QueryLimits,
     ReadSession,
     ResultColumn,
     RowsRead,
+    SchemaDescription,
     WriteSession,
     distinct,
 )
@@ -34,7 +34,7 @@ _SERVER_LOST = {2006, 2013, 2014}
 _SQL_MODE = "STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION"
 
 
-async def prepare(connection: Connection, limits: QueryLimits, *, read_only: bool) -> None:
+async def prepare(connection: MySQLConnection, limits: QueryLimits, *, read_only: bool) -> None:
     """Limits and modes of the session. MySQL bounds reads alone; other statements are killed from outside."""
     mariadb = connection.flavour is MARIADB
     bound = (
@@ -49,7 +49,7 @@ async def prepare(connection: Connection, limits: QueryLimits, *, read_only: boo
 
 
 class _Session:
-    def __init__(self, connection: Connection, reopen: Any, limits: QueryLimits) -> None:
+    def __init__(self, connection: MySQLConnection, reopen: Any, limits: QueryLimits) -> None:
         """`reopen` gives another connection of the same account."""
         self._connection = connection
         self._reopen = reopen
@@ -84,18 +84,18 @@ class _Session:
 
 
 class MySQLReadSession(_Session, ReadSession):
-    def __init__(self, connection: Connection, reopen: Any, limits: QueryLimits, database: str) -> None:
+    def __init__(self, connection: MySQLConnection, reopen: Any, limits: QueryLimits, database: str) -> None:
         super().__init__(connection, reopen, limits)
         self._database = database
 
-    async def describe(self, known: Description | None = None) -> Description:
+    async def describe(self, known: SchemaDescription | None = None) -> SchemaDescription:
         self._connection.most_octets = self._limits.most_octets
         with _failing():
             version = await described.version(self._connection, self._database)
             if known is not None and known.version == version:
                 return known
             # What changes in between belongs to a version that nobody will find again.
-            return Description(tables=await described.tables(self._connection, self._database), version=version)
+            return SchemaDescription(tables=await described.tables(self._connection, self._database), version=version)
 
     async def read(self, sql: str) -> RowsRead:
         # A row beyond them is never taken in.
@@ -138,7 +138,7 @@ class MySQLReadSession(_Session, ReadSession):
                 if octets > self._limits.octets or len(rows) == self._limits.rows:
                     return RowsRead(columns=columns, rows=rows, truncated=True), False
                 rows.append(row)
-        except AnswerTooLarge:
+        except ResponseTooLarge:
             # The next row was not even taken in.
             if not rows:
                 raise QueryFailed(too_large) from None
@@ -194,7 +194,7 @@ def _failing(executed: int = 0) -> Iterator[None]:
         raise QueryFailed(message, code=str(number or ""), executed=executed, certain=not lost) from error
     except StatementUncertain as error:
         raise QueryFailed(str(error), executed=executed, certain=False) from error
-    except AnswerTooLarge as error:
+    except ResponseTooLarge as error:
         raise QueryFailed(str(error), executed=executed) from error
     except TimeoutError:
         message = "Query execution was interrupted: the time limit was exceeded"

@@ -1,6 +1,6 @@
 """The SELECT-only account of a MySQL tenant."""
 
-from app.engines.mysql.connections import Connection
+from app.engines.mysql.connections import MySQLConnection
 from app.engines.mysql.removal import account_name
 from app.engines.naming import HELPER_SEPARATOR
 from app.engines.querying import READER_PURPOSE, READER_SESSIONS
@@ -10,7 +10,7 @@ def reader_name(name: str) -> str:
     return f"{name}{HELPER_SEPARATOR}{READER_PURPOSE}"
 
 
-async def write_account(connection: Connection, name: str, password: str, *, exists: bool) -> None:
+async def write_account(connection: MySQLConnection, name: str, password: str, *, exists: bool) -> None:
     """The name alone tells whose helper it is, and whoever closes or removes the tenant does so to its helpers too."""
     reader = account_name(reader_name(name))
     await connection.run(

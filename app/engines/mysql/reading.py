@@ -3,7 +3,7 @@
 import msgspec
 
 from app.engines.errors import StatementUncertain
-from app.engines.mysql.connections import Connection
+from app.engines.mysql.connections import MySQLConnection
 
 REREADING_MODES = (
     "ANSI_QUOTES",
@@ -95,7 +95,7 @@ class SessionState(msgspec.Struct, frozen=True, kw_only=True):
         return self.character_set in _UTF8 or statement.isascii()
 
 
-async def state_of(connection: Connection, lock_name: str | None = None) -> SessionState:
+async def state_of(connection: MySQLConnection, lock_name: str | None = None) -> SessionState:
     """`lock_name` is the lock that the session should hold, if any. The session may answer in octets."""
     asked = (_STATE + _HOLDS, (lock_name,)) if lock_name else (f"{_STATE}1", None)
     [(sql_mode, character_set, autocommit, holds_lock)] = await connection.run(*asked)

@@ -7,7 +7,7 @@ function in what a table computes.
 
 import time
 
-from app.engines.mysql.connections import Connection
+from app.engines.mysql.connections import MySQLConnection
 
 WORTH_BYTES = 4 * 2**20
 """InnoDB counts free space in extents, and leaves a few in every file."""
@@ -21,7 +21,7 @@ _ENOUGH_SECONDS = 30
 """After which no other table is begun: nobody else works on the tenant meanwhile."""
 
 
-async def reclaim(connection: Connection, name: str) -> None:
+async def reclaim(connection: MySQLConnection, name: str) -> None:
     """Rebuilds the tables of which a fifth or more is free, some at a time: the next call goes on with others."""
     if connection.flavour.cached_statistics:
         await connection.run("SET SESSION information_schema_stats_expiry = 0")

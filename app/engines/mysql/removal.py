@@ -7,7 +7,7 @@ import pymysql
 
 from app.engines.base import EngineError
 from app.engines.mysql import bookkeeping, branches
-from app.engines.mysql.connections import Connection, Connections
+from app.engines.mysql.connections import MySQLConnection, MySQLConnections
 from app.engines.mysql.errors import LOCK_WAIT_TIMEOUT, NO_SUCH_DATABASE, SYNTAX_ERROR, ignored
 from app.engines.mysql.sessions import end_sessions
 
@@ -26,7 +26,7 @@ def account_name(name: str) -> str:
     return f"'{name}'@'%'"
 
 
-async def shut_out(connection: Connection, connections: Connections, name: str) -> None:
+async def end_access(connection: MySQLConnection, connections: MySQLConnections, name: str) -> None:
     """No login, no privilege, no session, and no prepared branch that can be told to be the tenant's. Raises
     `EngineError` when a session won't end."""
     found = await bookkeeping.look(connection, name)
@@ -40,15 +40,15 @@ async def shut_out(connection: Connection, connections: Connections, name: str) 
     await branches.roll_back_all_of(connection, connections, transactions)
 
 
-async def remove(connection: Connection, connections: Connections, name: str) -> None:
+async def remove(connection: MySQLConnection, connections: MySQLConnections, name: str) -> None:
     """Database first: dropped accounts would leave its views and routines without their definer."""
-    await shut_out(connection, connections, name)
+    await end_access(connection, connections, name)
     await _drop_database(connection, connections, name)
     for account in (await bookkeeping.look(connection, name)).accounts:
         await connection.run(f"DROP USER IF EXISTS {account_name(account)}")
 
 
-async def lift_read_only(connection: Connection, name: str) -> None:
+async def lift_read_only(connection: MySQLConnection, name: str) -> None:
     """A tenant may make its database read-only, in which nobody can delete, and which nobody can drop."""
     statement = connection.flavour.lift_read_only
     if statement is not None:
@@ -56,7 +56,7 @@ async def lift_read_only(connection: Connection, name: str) -> None:
             await connection.run(statement.format(name=name))
 
 
-async def _drop_database(connection: Connection, connections: Connections, name: str) -> None:
+async def _drop_database(connection: MySQLConnection, connections: MySQLConnections, name: str) -> None:
     if await _dropped(connection, name):
         return
     async with connections.extra() as dropper, connections.extra() as observer:
@@ -69,7 +69,7 @@ async def _drop_database(connection: Connection, connections: Connections, name:
         )
 
 
-async def _dropped(connection: Connection, name: str) -> bool:
+async def _dropped(connection: MySQLConnection, name: str) -> bool:
     """Whether nothing held its tables. Where they are held, MySQL 9 has the lifting of read-only wait for them too."""
     with ignored(LOCK_WAIT_TIMEOUT):
         await lift_read_only(connection, name)
@@ -78,7 +78,7 @@ async def _dropped(connection: Connection, name: str) -> bool:
     return False
 
 
-async def _drop_tables(dropper: Connection, observer: Connection, name: str) -> set[int]:
+async def _drop_tables(dropper: MySQLConnection, observer: MySQLConnection, name: str) -> set[int]:
     """The transactions that hold tables back. DROP DATABASE stops at the first of them; table by table, all show."""
     await dropper.run("SET SESSION foreign_key_checks = 0, lock_wait_timeout = 1, innodb_lock_wait_timeout = 1")
     holders: set[int] = set()
@@ -88,7 +88,7 @@ async def _drop_tables(dropper: Connection, observer: Connection, name: str) -> 
     return holders
 
 
-async def _tables(connection: Connection, name: str) -> AsyncIterator[str]:
+async def _tables(connection: MySQLConnection, name: str) -> AsyncIterator[str]:
     """Some at a time: there may be millions."""
     last: str | None = ""
     while last is not None:
@@ -98,7 +98,7 @@ async def _tables(connection: Connection, name: str) -> AsyncIterator[str]:
         last = rows[-1][0] if len(rows) == _BATCH else None
 
 
-async def _gave_way(connection: Connection, statement: str) -> bool:
+async def _gave_way(connection: MySQLConnection, statement: str) -> bool:
     try:
         await connection.run(statement)
     except pymysql.MySQLError as error:
@@ -108,7 +108,7 @@ async def _gave_way(connection: Connection, statement: str) -> bool:
     return True
 
 
-async def _holders(connection: Connection, observer: Connection, name: str, statement: str) -> set[int]:
+async def _holders(connection: MySQLConnection, observer: MySQLConnection, name: str, statement: str) -> set[int]:
     """Runs the statement, and returns the transactions that it had to wait for."""
     holders: set[int] = set()
     waiting = asyncio.create_task(_gave_way(connection, statement))

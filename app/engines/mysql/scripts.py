@@ -12,7 +12,7 @@ import pymysql
 
 from app.engines.errors import EngineError, HostUnavailable, StatementFailed, StatementUncertain
 from app.engines.mysql import branches
-from app.engines.mysql.connections import Connection
+from app.engines.mysql.connections import MySQLConnection
 from app.engines.mysql.errors import NO_SUCH_THREAD, ignored
 from app.engines.mysql.reading import REREADING_MODES, SessionState, state_of
 from app.engines.scripts import ScriptEnd, ScriptSession
@@ -52,7 +52,9 @@ _LOOKS_UP = re.compile(r"\bSELECT\b|@", re.IGNORECASE)
 class MySQLScript(ScriptSession):
     """`connection` is the tenant's, `admin` opens one of the administrator's."""
 
-    def __init__(self, connection: Connection, admin: Callable[[], AbstractAsyncContextManager[Connection]]) -> None:
+    def __init__(
+        self, connection: MySQLConnection, admin: Callable[[], AbstractAsyncContextManager[MySQLConnection]]
+    ) -> None:
         self._connection = connection
         self._admin = admin
         self._lock_name = secrets.token_hex(16)
@@ -140,7 +142,7 @@ def _wants_data(number: int, statement: str) -> bool:
     return number in _WANTS_DATA or (number == _NULL and _LOOKS_UP.search(statement) is not None)
 
 
-async def end_script(connection: Connection, lock_name: str) -> ScriptEnd:
+async def end_script(connection: MySQLConnection, lock_name: str) -> ScriptEnd:
     """Ends the session that holds the lock, if it is still there. Raises `EngineError` when it doesn't end."""
     deadline = time.monotonic() + END_SECONDS
     while True:

@@ -5,7 +5,7 @@ import time
 
 from app.engines.base import EngineError
 from app.engines.mysql import branches
-from app.engines.mysql.connections import Connection, Connections
+from app.engines.mysql.connections import MySQLConnection, MySQLConnections
 from app.engines.mysql.errors import NO_SUCH_THREAD, ignored
 from app.engines.naming import HELPER_SEPARATOR
 from app.engines.querying import READER_PURPOSE
@@ -23,7 +23,7 @@ WHERE command <> 'Sleep' AND time > %s AND (RIGHT(user, %s) = %s OR LEFT(info, %
 """
 
 
-async def end_sessions(connection: Connection, connections: Connections, name: str) -> set[int]:
+async def end_sessions(connection: MySQLConnection, connections: MySQLConnections, name: str) -> set[int]:
     """Ends every session of the tenant's accounts, with the branches that can be told to be theirs. Returns
     InnoDB's ids of the transactions that they had open. Raises `EngineError` after `END_SECONDS`."""
     deadline = time.monotonic() + END_SECONDS
@@ -43,7 +43,7 @@ async def end_sessions(connection: Connection, connections: Connections, name: s
     return transactions
 
 
-async def end_present_sessions(connection: Connection, name: str) -> None:
+async def end_present_sessions(connection: MySQLConnection, name: str) -> None:
     """Ends the sessions that the tenant's accounts have open now, and those that were just being opened; new ones may
     come. Raises `EngineError` after `END_SECONDS`."""
     present = set(await _kill(connection, await _sessions(connection, name)))
@@ -56,7 +56,7 @@ async def end_present_sessions(connection: Connection, name: str) -> None:
         await asyncio.sleep(0.01)
 
 
-async def end_overdue(connection: Connection, seconds: float) -> int:
+async def end_overdue(connection: MySQLConnection, seconds: float) -> int:
     """Ends the sessions in which a statement of a question has run for longer. Returns how many there were."""
     rows = await connection.run(
         _OVERDUE, (seconds, len(_READER_SUFFIX), _READER_SUFFIX, len(QUESTION_MARK), QUESTION_MARK)
@@ -64,14 +64,14 @@ async def end_overdue(connection: Connection, seconds: float) -> int:
     return len(await _kill(connection, [int(number) for (number,) in rows]))
 
 
-async def _kill(connection: Connection, sessions: list[int]) -> list[int]:
+async def _kill(connection: MySQLConnection, sessions: list[int]) -> list[int]:
     for number in sessions:
         with ignored(NO_SUCH_THREAD):
             await connection.run(f"KILL {number:d}")
     return sessions
 
 
-async def _sessions(connection: Connection, name: str) -> list[int]:
+async def _sessions(connection: MySQLConnection, name: str) -> list[int]:
     rows = await connection.run(
         "SELECT id FROM information_schema.processlist WHERE user = %s OR LEFT(user, %s) = %s",
         (name, len(name) + 1, name + HELPER_SEPARATOR),

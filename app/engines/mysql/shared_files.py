@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import pymysql
 
 from app.engines.base import EngineError
-from app.engines.mysql.connections import Connection
+from app.engines.mysql.connections import MySQLConnection
 from app.engines.mysql.errors import LOCK_WAIT_TIMEOUT, TIMED_OUT
 from app.engines.mysql.sessions import end_present_sessions
 
@@ -42,12 +42,12 @@ ORDER BY RAND() LIMIT 5
 """
 
 
-async def find(connection: Connection, names: Sequence[str]) -> frozenset[str]:
+async def find(connection: MySQLConnection, names: Sequence[str]) -> frozenset[str]:
     """The databases that have such a table."""
     return frozenset(name for (name,) in await connection.run(_FIND, ([*names], [*names])))
 
 
-async def estimate(connection: Connection, name: str, left: Callable[[], float]) -> int:
+async def estimate(connection: MySQLConnection, name: str, left: Callable[[], float]) -> int:
     """Bytes of all that the database holds. `left` are the seconds that it may take; raises `EngineError` when there
     are none, or when its tables stay locked though the sessions that held them were ended."""
     await connection.run("SET SESSION information_schema_stats_expiry = 0")

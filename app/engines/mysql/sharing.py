@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Sequence
 
 from app.engines.base import SessionLimits, SessionsEnded, SharedResource
-from app.engines.mysql.connections import Connection
+from app.engines.mysql.connections import MySQLConnection
 from app.engines.mysql.errors import NO_SUCH_COLUMN, NO_SUCH_THREAD, ignored
 
 _MOST = 50
@@ -33,7 +33,9 @@ DETACHED_SECONDS = 3600
 """After which a prepared branch without a session is named: by then nobody is about to commit it."""
 
 
-async def end_hoarding(connection: Connection, names: Sequence[str], limits: SessionLimits) -> list[SessionsEnded]:
+async def end_excessive_sessions(
+    connection: MySQLConnection, names: Sequence[str], limits: SessionLimits
+) -> list[SessionsEnded]:
     longest = limits.transaction_seconds
     found = [
         (int(number), str(tenant), str(reason))
@@ -52,7 +54,7 @@ async def end_hoarding(connection: Connection, names: Sequence[str], limits: Ses
     return ended + await _free_statements(connection, names, limits.shared_percent)
 
 
-async def resources(connection: Connection) -> list[SharedResource]:
+async def resources(connection: MySQLConnection) -> list[SharedResource]:
     used, capacity = await _statements(connection)
     [(history,)] = await connection.run(_HISTORY)
     [(detached, left)] = await connection.run(_DETACHED, (DETACHED_SECONDS,))
@@ -70,7 +72,7 @@ async def resources(connection: Connection) -> list[SharedResource]:
     ]
 
 
-async def _free_statements(connection: Connection, names: Sequence[str], percent: int) -> list[SessionsEnded]:
+async def _free_statements(connection: MySQLConnection, names: Sequence[str], percent: int) -> list[SessionsEnded]:
     """One session after the other, until there is room again."""
     ended: list[SessionsEnded] = []
     while len(ended) < _MOST:
@@ -87,13 +89,13 @@ async def _free_statements(connection: Connection, names: Sequence[str], percent
     return ended
 
 
-async def _statements(connection: Connection) -> tuple[int, int]:
+async def _statements(connection: MySQLConnection) -> tuple[int, int]:
     """How many there are on the server, and how many it takes."""
     [(_, used)] = await connection.run("SHOW GLOBAL STATUS LIKE 'Prepared_stmt_count'")
     [(capacity,)] = await connection.run("SELECT @@global.max_prepared_stmt_count")
     return int(used), int(capacity)
 
 
-async def _kill(connection: Connection, number: int) -> None:
+async def _kill(connection: MySQLConnection, number: int) -> None:
     with ignored(NO_SUCH_THREAD):
         await connection.run(f"KILL {number:d}")

@@ -6,7 +6,7 @@ import random
 import time
 
 from app.engines.base import EngineError
-from app.engines.mysql.connections import Connections
+from app.engines.mysql.connections import MySQLConnections
 
 _OPEN = "SELECT trx_id, trx_mysql_thread_id FROM information_schema.innodb_trx"
 _RENEWED_SECONDS = 0.1
@@ -15,7 +15,7 @@ DETACHED = 0
 """The session of a prepared transaction whose own has ended."""
 
 
-async def open_transactions(connections: Connections) -> list[tuple[int, int]]:
+async def open_transactions(connections: MySQLConnections) -> list[tuple[int, int]]:
     """(InnoDB's id, id of its session) of all. Raises `EngineError` when others read too often for the copy to be
     renewed."""
     # One reader at a time, or those of one process would keep each other's copy from being renewed.

@@ -9,7 +9,7 @@ import structlog
 
 from app.engines.base import SURVEY_SECONDS, EngineError, Measuring, Usage
 from app.engines.mysql import shared_files
-from app.engines.mysql.connections import LOCK_SECONDS, Connection
+from app.engines.mysql.connections import LOCK_SECONDS, MySQLConnection
 from app.engines.mysql.errors import NO_PRIVILEGE_ON_TABLE, TIMED_OUT, ignored, translated
 from app.engines.naming import HELPER_SEPARATOR
 
@@ -35,7 +35,7 @@ log = structlog.get_logger(__name__)
 class MySQLMeasuring(Measuring):
     """`files` and `sharing` are told of all databases together: a look for one of them would read the whole list."""
 
-    def __init__(self, connection: Connection, host: str, files: dict[str, int], sharing: frozenset[str]) -> None:
+    def __init__(self, connection: MySQLConnection, host: str, files: dict[str, int], sharing: frozenset[str]) -> None:
         self._connection = connection
         self._host = host
         self._files = files
@@ -49,7 +49,7 @@ class MySQLMeasuring(Measuring):
 
 
 @asynccontextmanager
-async def measuring(connection: Connection, host: str, names: Sequence[str]) -> AsyncIterator[MySQLMeasuring]:
+async def measuring(connection: MySQLConnection, host: str, names: Sequence[str]) -> AsyncIterator[MySQLMeasuring]:
     """`host` names the server in errors."""
     # What one tenant holds locked is not to hold up the measurement of all others.
     await connection.run(f"SET SESSION lock_wait_timeout = {connection.flavour.shortest_wait}")
@@ -61,7 +61,7 @@ async def measuring(connection: Connection, host: str, names: Sequence[str]) -> 
     await connection.run(f"SET SESSION lock_wait_timeout = {LOCK_SECONDS}")
 
 
-async def _sharing(connection: Connection, names: Sequence[str]) -> frozenset[str]:
+async def _sharing(connection: MySQLConnection, names: Sequence[str]) -> frozenset[str]:
     if not (names and connection.flavour.shares_files):
         return frozenset()
     try:
@@ -74,7 +74,7 @@ async def _sharing(connection: Connection, names: Sequence[str]) -> frozenset[st
 
 
 async def _usage(
-    connection: Connection, names: Sequence[str], seconds: float, files: dict[str, int], sharing: frozenset[str]
+    connection: MySQLConnection, names: Sequence[str], seconds: float, files: dict[str, int], sharing: frozenset[str]
 ) -> dict[str, Usage]:
     flavour, deadline = connection.flavour, time.monotonic() + seconds
 
@@ -108,7 +108,7 @@ async def _usage(
     return {name: Usage(storage_bytes=octets, connections=len(held.get(name, ()))) for name, octets in storage.items()}
 
 
-async def _limit_time(connection: Connection, seconds: float) -> None:
+async def _limit_time(connection: MySQLConnection, seconds: float) -> None:
     await connection.run(f"SET SESSION {connection.flavour.time_limit(seconds)}")
 
 
@@ -119,7 +119,7 @@ def _left(deadline: float) -> float:
     return max(left, 0.001)
 
 
-async def sessions(connection: Connection, names: Sequence[str]) -> dict[str, frozenset[str]]:
+async def sessions(connection: MySQLConnection, names: Sequence[str]) -> dict[str, frozenset[str]]:
     """Those of helper accounts too. The server counts its sessions on for as long as it runs."""
     found: dict[str, set[str]] = {}
     for name, number in await connection.run(_SESSIONS, (HELPER_SEPARATOR, HELPER_SEPARATOR, [*names])):

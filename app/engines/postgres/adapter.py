@@ -42,14 +42,14 @@ from app.engines.postgres import (
     statements,
 )
 from app.engines.postgres.blockers import ending_blockers
-from app.engines.postgres.connections import Connections
+from app.engines.postgres.connections import PostgresConnections
 from app.engines.postgres.errors import UNRECOGNIZED_PARAMETER
 from app.engines.postgres.extensions import check_names
 from app.engines.postgres.guard import make_template
-from app.engines.postgres.inside import Inside
+from app.engines.postgres.login_check import take_schema, write_and_read
 from app.engines.postgres.measuring import PostgresMeasuring
-from app.engines.postgres.proof import take_schema, write_and_read
-from app.engines.postgres.revocation import shut_out
+from app.engines.postgres.revocation import end_access
+from app.engines.postgres.tenant_database import TenantDatabase
 from app.engines.querying import QueryLimits, ReadSession, WriteSession
 from app.engines.scripts import ScriptEnd, ScriptSession
 
@@ -66,8 +66,8 @@ class PostgresAdapter(EngineAdapter):
 
     def __init__(self, address: AdminAddress, installation: str = "") -> None:
         super().__init__(address, installation)
-        self._connections = Connections(address)
-        self._inside = Inside(self._connections)
+        self._connections = PostgresConnections(address)
+        self._inside = TenantDatabase(self._connections)
         self._leaving: set[asyncio.Task[None]] = set()
 
     async def close(self) -> None:
@@ -143,7 +143,7 @@ class PostgresAdapter(EngineAdapter):
 
     async def revoke(self, tenant: Tenant) -> None:
         check_tenant(tenant)
-        await shut_out(self._connections, tenant)
+        await end_access(self._connections, tenant)
 
     async def restore(self, tenant: Tenant, *, frozen: bool = False) -> None:
         check_tenant(tenant)
@@ -231,11 +231,11 @@ class PostgresAdapter(EngineAdapter):
         async with self._connections.admin() as connection:
             return await catalog.sessions(connection, names)
 
-    async def end_hoarding(self, names: Sequence[str], limits: SessionLimits) -> list[SessionsEnded]:
+    async def end_excessive_sessions(self, names: Sequence[str], limits: SessionLimits) -> list[SessionsEnded]:
         for name in names:
             check_name(name)
-        async with self._connections.standing() as connection:
-            ended = await sharing.end_hoarding(connection, names, limits)
+        async with self._connections.long_lived() as connection:
+            ended = await sharing.end_excessive_sessions(connection, names, limits)
             forgotten = await sharing.forgotten(connection, names, limits.transaction_seconds)
         for name in forgotten:
             count = await prepared.roll_back_old(self._connections, name, limits.transaction_seconds)
@@ -243,7 +243,7 @@ class PostgresAdapter(EngineAdapter):
         return ended
 
     async def shared_resources(self) -> list[SharedResource]:
-        async with self._connections.standing() as connection:
+        async with self._connections.long_lived() as connection:
             return await sharing.resources(connection)
 
     async def list_tenants(self) -> list[FoundTenant]:
@@ -304,7 +304,7 @@ class PostgresAdapter(EngineAdapter):
             yield connection
 
     @asynccontextmanager
-    async def _changing(self, tenant: Tenant) -> AsyncIterator[tuple[Any, catalog.Found]]:
+    async def _changing(self, tenant: Tenant) -> AsyncIterator[tuple[Any, catalog.TenantObjects]]:
         """The same for a tenant that is there, with what the catalogs say of it. Raises `EngineError`."""
         async with self._working(tenant) as connection:
             yield connection, (await catalog.find(connection, tenant.name)).require(tenant)

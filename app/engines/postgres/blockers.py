@@ -12,7 +12,7 @@ import structlog
 
 from app.engines.base import EngineError
 from app.engines.naming import HELPER_SEPARATOR
-from app.engines.postgres.connections import Connections
+from app.engines.postgres.connections import PostgresConnections
 
 _LOOK_SECONDS = 0.2
 # Whoever waits in front of us is as much in the way as whoever holds the lock. Superusers are the operator's.
@@ -28,7 +28,7 @@ log = structlog.get_logger(__name__)
 
 
 @asynccontextmanager
-async def ending_blockers(connections: Connections, name: str, *, patience: float) -> AsyncIterator[None]:
+async def ending_blockers(connections: PostgresConnections, name: str, *, patience: float) -> AsyncIterator[None]:
     """From `patience` seconds on, and until the end of the block, the tenant's sessions that the administrator waits
     for are ended."""
     watching = asyncio.create_task(_watch(connections, name, patience))
@@ -39,7 +39,7 @@ async def ending_blockers(connections: Connections, name: str, *, patience: floa
         await asyncio.gather(watching, return_exceptions=True)
 
 
-async def _watch(connections: Connections, name: str, patience: float) -> None:
+async def _watch(connections: PostgresConnections, name: str, patience: float) -> None:
     await asyncio.sleep(patience)
     while True:
         try:

@@ -10,7 +10,7 @@ from app.engines.naming import HELPER_SEPARATOR, INSTALLATION_SEPARATOR, MARKER_
 from app.engines.postgres.guard import IS_GUARDED
 
 
-class Found(msgspec.Struct, frozen=True, kw_only=True):
+class TenantObjects(msgspec.Struct, frozen=True, kw_only=True):
     """A tenant's name as the server knows it.
 
     `invalid`: a crash in the middle of DROP DATABASE left it, and nothing but another drop works on it. `open`: it
@@ -38,7 +38,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
         """Those that are there: its own first, then its helpers."""
         return [*([tenant.name] if self.role else []), *self.helpers]
 
-    def check(self, tenant: Tenant) -> "Found":
+    def check(self, tenant: Tenant) -> "TenantObjects":
         """Raises `NameTaken` for a role or database that isn't this tenant's.
 
         A database without a comment is ours when it stands beside our role and belongs to our administrator:
@@ -51,7 +51,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
             raise NameTaken(f"the database {tenant.name} is not ours")
         return self
 
-    def require(self, tenant: Tenant) -> "Found":
+    def require(self, tenant: Tenant) -> "TenantObjects":
         """Raises `EngineError` too when role or database is missing."""
         self.check(tenant)
         if not (self.role and self.database) or self.invalid:
@@ -75,9 +75,9 @@ LEFT JOIN pg_database d ON d.datname = n.name
 """  # noqa: S608  constants
 
 
-async def find(connection: Any, name: str) -> Found:
+async def find(connection: Any, name: str) -> TenantObjects:
     row = await connection.fetchrow(_FIND, name, HELPER_SEPARATOR, INSTALLATION_SEPARATOR)
-    return msgspec.convert(dict(row), Found)
+    return msgspec.convert(dict(row), TenantObjects)
 
 
 _SESSIONS = """

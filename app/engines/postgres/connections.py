@@ -37,7 +37,7 @@ _ADMIN_SETTINGS = {
 _RESERVE = "SELECT count(pg_advisory_lock(pg_backend_pid(), n)) FROM generate_series(1, 64) n"
 
 
-class _Connection(asyncpg.Connection):  # type: ignore[misc]  # the driver is untyped
+class _BoundedConnection(asyncpg.Connection):  # type: ignore[misc]  # the driver is untyped
     """Each statement's answer is bounded."""
 
     async def execute(self, *args: Any, **options: Any) -> str:
@@ -50,13 +50,13 @@ class _Connection(asyncpg.Connection):  # type: ignore[misc]  # the driver is un
         return await super()._execute(*args, **options)
 
 
-class _AdminConnection(_Connection):
+class _AdminConnection(_BoundedConnection):
     def get_reset_query(self) -> str:
         """What the pool sends at release. The driver's own also undoes what these sessions never do."""
         return "SELECT pg_advisory_unlock_all()"
 
 
-class Connections:
+class PostgresConnections:
     """The ways into one server. The pool belongs to the event loop that first used it."""
 
     def __init__(self, address: AdminAddress) -> None:
@@ -64,14 +64,14 @@ class Connections:
         self._pool: Any = None
         self._opening = asyncio.Lock()
         self.connect = Encryption(address.tls).connect
-        self._standing: Any = None
-        self._standing_used = asyncio.Lock()
+        self._long_lived: Any = None
+        self._long_lived_lock = asyncio.Lock()
         self.host = f"{address.host}:{address.port}"
 
     async def close(self) -> None:
-        standing, self._standing = self._standing, None
-        if standing is not None:
-            standing.terminate()
+        long_lived, self._long_lived = self._long_lived, None
+        if long_lived is not None:
+            long_lived.terminate()
         pool, self._pool = self._pool, None
         if pool is None:
             return
@@ -89,20 +89,20 @@ class Connections:
                 yield connection
 
     @asynccontextmanager
-    async def standing(self) -> AsyncIterator[Any]:
+    async def long_lived(self) -> AsyncIterator[Any]:
         """An administrator's connection that stays open, with room of its own in the server's lock table: where others
         have filled that, nobody can log in any more, and no query finds the locks that it needs itself."""
-        async with self._standing_used:
+        async with self._long_lived_lock:
             with translated(self.host):
-                if self._standing is None or self._standing.is_closed():
-                    self._standing = await self._connect(server_settings=_ADMIN_SETTINGS)
+                if self._long_lived is None or self._long_lived.is_closed():
+                    self._long_lived = await self._connect(server_settings=_ADMIN_SETTINGS)
                 try:
-                    await self._standing.execute("SELECT pg_advisory_unlock_all()")
-                    yield self._standing
+                    await self._long_lived.execute("SELECT pg_advisory_unlock_all()")
+                    yield self._long_lived
                 finally:
-                    if not self._standing.is_closed():
+                    if not self._long_lived.is_closed():
                         # Under numbers of its own process, which no other session of ours waits for.
-                        await self._standing.execute(_RESERVE)
+                        await self._long_lived.execute(_RESERVE)
 
     @asynccontextmanager
     async def locked(self, name: str) -> AsyncIterator[Any]:
@@ -173,7 +173,7 @@ class Connections:
             return self._pool
 
     async def _connect(self, **overrides: Any) -> Any:
-        return await self.connect(**{**self.target(), "connection_class": _Connection, **overrides})
+        return await self.connect(**{**self.target(), "connection_class": _BoundedConnection, **overrides})
 
     def target(self) -> dict[str, Any]:
         """What `asyncpg.connect` needs to come in as the administrator."""

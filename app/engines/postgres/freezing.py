@@ -11,7 +11,7 @@ import secrets
 from functools import partial
 from typing import Any
 
-from app.engines.postgres.dropped import while_dropped
+from app.engines.postgres.concurrent_drops import retrying_drops
 
 _BATCH = 200
 """Objects."""
@@ -120,7 +120,7 @@ async def take_writes(inside: Any) -> None:
         await _switch_large_objects(inside, writable=False)
     reached: tuple[int, str] | None = (0, "")
     while reached is not None:
-        reached = await while_dropped(partial(_take_batch, inside, schema, reached))
+        reached = await retrying_drops(partial(_take_batch, inside, schema, reached))
 
 
 async def give_writes(inside: Any) -> None:
@@ -130,7 +130,7 @@ async def give_writes(inside: Any) -> None:
     if schema is not None:
         # Whoever may write from here on has sessions that the next freeze has to end.
         await inside.execute(f'COMMENT ON SCHEMA "{schema}" IS NULL')
-        while await while_dropped(partial(_give_batch, inside, schema)):
+        while await retrying_drops(partial(_give_batch, inside, schema)):
             pass
     async with inside.transaction():
         if schema is not None:

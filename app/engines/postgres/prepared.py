@@ -3,7 +3,7 @@
 from typing import Any
 
 from app.engines.naming import literal
-from app.engines.postgres.connections import Connections
+from app.engines.postgres.connections import PostgresConnections
 
 _OLD = """
 SELECT gid, owner FROM pg_prepared_xacts
@@ -11,7 +11,7 @@ WHERE database = current_database() AND prepared <= clock_timestamp() - make_int
 """
 
 
-async def roll_back(connection: Any, connections: Connections, name: str) -> None:
+async def roll_back(connection: Any, connections: PostgresConnections, name: str) -> None:
     """Rolls back all that are prepared in this database, whose roles may not log in any more.
 
     Only their owner or a superuser may, and only from inside the database, so it takes connections again; the
@@ -23,7 +23,7 @@ async def roll_back(connection: Any, connections: Connections, name: str) -> Non
     await roll_back_old(connections, name, 0)
 
 
-async def roll_back_old(connections: Connections, name: str, seconds: float) -> int:
+async def roll_back_old(connections: PostgresConnections, name: str, seconds: float) -> int:
     """Rolls back those of this database that were prepared longer ago than that, some of them at a time; returns how
     many."""
     async with connections.admin_in(name) as inside:

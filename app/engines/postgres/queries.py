@@ -14,12 +14,12 @@ from app.engines.postgres.connections import CLOSE_SECONDS
 from app.engines.postgres.reading import READING, check_open, check_reading
 from app.engines.postgres.wire import metered, too_large
 from app.engines.querying import (
-    Description,
     QueryFailed,
     QueryLimits,
     ReadSession,
     ResultColumn,
     RowsRead,
+    SchemaDescription,
     WriteSession,
     distinct,
 )
@@ -55,14 +55,14 @@ class PostgresReadSession(ReadSession):
         self._connection = connection
         self._limits = limits
 
-    async def describe(self, known: Description | None = None) -> Description:
+    async def describe(self, known: SchemaDescription | None = None) -> SchemaDescription:
         metered(self._connection).begin(self._limits.most_octets)
         with _failing():
             if known is not None and await described.is_still(self._connection, known.version):
                 return known
             version = await described.version(self._connection)
             # What changes in between belongs to a version that nobody will find again.
-            return Description(tables=await described.tables(self._connection), version=version)
+            return SchemaDescription(tables=await described.tables(self._connection), version=version)
 
     async def read(self, sql: str) -> RowsRead:
         metered(self._connection).begin(self._limits.most_octets)
@@ -90,7 +90,7 @@ class PostgresReadSession(ReadSession):
         names = distinct([attribute.name for attribute in attributes])
         decoders = [values.decoder(attribute.type) for attribute in attributes]
         columns = [ResultColumn(name, attribute.type.name) for name, attribute in zip(names, attributes, strict=True)]
-        kept = _Kept(names, decoders, self._limits)
+        kept = _RowBuffer(names, decoders, self._limits)
         cursor, batch = await statement.cursor(), _FIRST_BATCH
         while not kept.truncated:
             records = await cursor.fetch(batch)
@@ -101,7 +101,7 @@ class PostgresReadSession(ReadSession):
         return RowsRead(columns=columns, rows=kept.rows, truncated=kept.truncated)
 
 
-class _Kept:
+class _RowBuffer:
     """Rows as JSON, up to the limits."""
 
     def __init__(self, names: list[str], decoders: list[values.Decode], limits: QueryLimits) -> None:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from app.engines.naming import HELPER_SEPARATOR, literal
-from app.engines.postgres.dropped import while_dropped
+from app.engines.postgres.concurrent_drops import retrying_drops
 from app.engines.postgres.scram import verifier
 from app.engines.postgres.statements import TEMP_FILE_LIMIT
 from app.engines.querying import READER_PURPOSE, READER_SESSIONS
@@ -67,7 +67,7 @@ async def grant_select(connection: Any, name: str) -> None:
     for statement in (_SCHEMAS, _TABLES):
         reached: int | None = 0
         while reached is not None:
-            reached = await while_dropped(partial(_grant_batch, connection, statement, reached, name))
+            reached = await retrying_drops(partial(_grant_batch, connection, statement, reached, name))
 
 
 async def _grant_batch(connection: Any, statement: str, after: int, name: str) -> int | None:

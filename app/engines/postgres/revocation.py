@@ -5,14 +5,14 @@ from typing import Any
 from app.engines.base import EngineError, Tenant
 from app.engines.postgres import catalog, statements
 from app.engines.postgres.blockers import ending_blockers
-from app.engines.postgres.connections import Connections
+from app.engines.postgres.connections import PostgresConnections
 from app.engines.postgres.errors import LOCK_NOT_AVAILABLE
 from app.engines.postgres.sessions import end_sessions
 
 _PATIENCE_SECONDS = 0.2
 
 
-async def shut_out(connections: Connections, tenant: Tenant) -> None:
+async def end_access(connections: PostgresConnections, tenant: Tenant) -> None:
     """Closes its logins and ends its sessions. Raises `EngineError` when some don't end."""
     try:
         async with connections.locked(tenant.name) as connection:
@@ -27,7 +27,7 @@ async def shut_out(connections: Connections, tenant: Tenant) -> None:
             await _close(connections, connection, tenant)
 
 
-async def _close(connections: Connections, connection: Any, tenant: Tenant) -> None:
+async def _close(connections: PostgresConnections, connection: Any, tenant: Tenant) -> None:
     found = (await catalog.find(connection, tenant.name)).check(tenant)
     closing = statements.close(tenant, found)
     if closing:

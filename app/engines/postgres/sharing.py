@@ -65,7 +65,7 @@ FROM (SELECT backend_xmin AS xmin FROM pg_stat_get_activity(NULL) UNION ALL SELE
 """  # noqa: S608  constants
 
 
-async def end_hoarding(connection: Any, names: Sequence[str], limits: SessionLimits) -> list[SessionsEnded]:
+async def end_excessive_sessions(connection: Any, names: Sequence[str], limits: SessionLimits) -> list[SessionsEnded]:
     """The sessions; prepared transactions outlive theirs, see `forgotten`."""
     tenants = list(names)
     locks = await connection.fetch(_LOCKS, tenants, HELPER_SEPARATOR, limits.shared_percent, _MOST)

@@ -2,7 +2,7 @@
 
 from app.engines.base import EngineLimits, Tenant
 from app.engines.naming import literal
-from app.engines.postgres.catalog import Found
+from app.engines.postgres.catalog import TenantObjects
 from app.engines.postgres.guard import TEMPLATE
 from app.engines.postgres.scram import verifier
 
@@ -12,7 +12,7 @@ TEMP_FILE_LIMIT = "4GB"
 """Of each session. Room for the index builds of a large plan, yet no single query fills a shared disk."""
 
 
-def write_role(tenant: Tenant, marker: str, limits: EngineLimits, found: Found) -> str:
+def write_role(tenant: Tenant, marker: str, limits: EngineLimits, found: TenantObjects) -> str:
     """The role never exists without its marker. One that is there stays revoked if it is."""
     password = f"PASSWORD {literal(verifier(tenant.password))} CONNECTION LIMIT {limits.connections:d}"
     if found.role:
@@ -37,7 +37,7 @@ def restore_credentials(tenant: Tenant) -> str:
     )
 
 
-def create_database(name: str, limits: EngineLimits, found: Found) -> str:
+def create_database(name: str, limits: EngineLimits, found: TenantObjects) -> str:
     """Closed until PUBLIC has lost its rights to it. CREATE DATABASE takes no part in a transaction."""
     template = TEMPLATE if found.guarded else "template0"
     return (
@@ -81,7 +81,7 @@ def limit(name: str, limits: EngineLimits) -> str:
     )
 
 
-def close(tenant: Tenant, found: Found) -> str:
+def close(tenant: Tenant, found: TenantObjects) -> str:
     """Empty when there is nothing to close."""
     statements = [f'ALTER ROLE "{role}" NOLOGIN' for role in found.roles(tenant)]
     usable = found.database and not found.invalid
@@ -92,7 +92,7 @@ def close(tenant: Tenant, found: Found) -> str:
     return "; ".join(statements)
 
 
-def allow_logins(tenant: Tenant, found: Found) -> str:
+def allow_logins(tenant: Tenant, found: TenantObjects) -> str:
     return "; ".join(f'ALTER ROLE "{role}" LOGIN' for role in found.roles(tenant))
 
 

@@ -6,7 +6,7 @@ The driver takes in a message as a whole before it looks at it, so its octets ar
 import asyncio
 from typing import Any
 
-from app.engines.answers import MOST_OCTETS, AnswerTooLarge
+from app.engines.answers import MOST_OCTETS, ResponseTooLarge
 
 _HEAD = 5
 """The kind of a message in one octet, and its length in four (PostgreSQL, frontend/backend protocol, 54.7)."""
@@ -16,7 +16,7 @@ _DISCARDED = frozenset((_DATA_ROW, _NOTICE, _COPY_DATA))
 
 class Meter(asyncio.Protocol):
     """Stands between a connection's transport and the driver, counts, and cuts the line where an answer has more than
-    `most` octets: the driver then raises a lost connection, caused by `AnswerTooLarge`."""
+    `most` octets: the driver then raises a lost connection, caused by `ResponseTooLarge`."""
 
     def __init__(self, transport: Any, inner: Any) -> None:
         self._transport = transport
@@ -55,7 +55,7 @@ class Meter(asyncio.Protocol):
         return answer
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._inner.connection_lost(AnswerTooLarge(self._most) if self._exceeded else exc)
+        self._inner.connection_lost(ResponseTooLarge(self._most) if self._exceeded else exc)
 
     def pause_writing(self) -> None:
         self._inner.pause_writing()
@@ -111,7 +111,7 @@ def metered(connection: Any) -> Meter:
     return meter
 
 
-def too_large(error: BaseException) -> AnswerTooLarge | None:
+def too_large(error: BaseException) -> ResponseTooLarge | None:
     """Where it was we who cut the connection."""
     cause = error.__cause__
-    return cause if isinstance(cause, AnswerTooLarge) else None
+    return cause if isinstance(cause, ResponseTooLarge) else None

@@ -4,7 +4,7 @@ change."""
 import re
 from collections.abc import Callable, Iterator
 
-from app.sql.word_lists import words
+from app.dialects.word_lists import words
 
 # Quoted text and comments stay as they are.
 _PARTS = re.compile(

@@ -1,0 +1,79 @@
+"""`GET /api/v1/me`. Interface specification, sections 2.6 and 4.2."""
+
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from litestar import Request, get
+from msgspec import Struct
+
+from app.auth.principal import Principal
+from app.core.clock import Moment
+from app.web.envelope import Item
+from app.web.operation import operation
+
+
+class UserView(Struct, kw_only=True):
+    object: Literal["user"] = "user"
+    name: str
+    email: str
+
+
+class ControlsView(Struct, kw_only=True):
+    requests_per_minute: int
+    monthly_quota: int | None
+    allowed_ip_list: list[str]
+    inactive_ttl_days: int | None
+
+
+class ApiKeyView(Struct, kw_only=True):
+    object: Literal["api_key"] = "api_key"
+    name: str
+    preview: str
+    permissions: list[str]
+    status: Literal["active"] = "active"
+    """Always: no other key gets this far."""
+    last_used_at: Moment | None
+    controls: ControlsView
+
+
+class Context(Struct, kw_only=True):
+    user: UserView
+    api_key: ApiKeyView
+
+
+_EXAMPLE = Context(
+    user=UserView(name="Ada Lovelace", email="ada@example.com"),
+    api_key=ApiKeyView(
+        name="deploy",
+        preview="pk_live_Xk3v…9aQe",
+        permissions=["databases:*"],
+        last_used_at=datetime(2026, 11, 20, 8, 0, tzinfo=UTC),
+        controls=ControlsView(
+            requests_per_minute=120, monthly_quota=None, allowed_ip_list=["192.0.2.0/24"], inactive_ttl_days=90
+        ),
+    ),
+)
+
+
+@get(
+    "/me",
+    **operation(
+        "getMe", "Who is calling, with which key", answers={200: Item[Context]}, examples={200: Item(data=_EXAMPLE)}
+    ),
+)
+async def get_me(request: Request[Principal, Any, Any]) -> Item[Context]:
+    caller = request.user
+    controls = ControlsView(
+        requests_per_minute=caller.requests_per_minute,
+        monthly_quota=caller.monthly_quota,
+        allowed_ip_list=caller.allowed_ips,
+        inactive_ttl_days=caller.inactive_ttl_days,
+    )
+    key = ApiKeyView(
+        name=caller.key_name,
+        preview=caller.preview,
+        permissions=caller.scopes,
+        last_used_at=caller.last_used_at,
+        controls=controls,
+    )
+    return Item(data=Context(user=UserView(name=caller.user_name, email=caller.user_email), api_key=key))

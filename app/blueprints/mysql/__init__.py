@@ -1,3 +1,0 @@
-"""What a blueprint for MySQL or MariaDB may hold, and what about it deserves a warning."""
-
-from app.blueprints.mysql.analyze import analyze as analyze

@@ -1,0 +1,56 @@
+"""How a command reaches the installation: the environment, or the stack that runs in `HEADWATER_HOME`."""
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import msgspec
+import rich_click as click
+
+from app.core.secrets import SecretBox
+from app.core.settings import InvalidSettings, Settings
+from app.local import stack_file
+from app.local.home import Home
+from app.quotas.file import use_plans
+from app.store.migrate import migrate
+from app.store.session import connected
+
+
+def settings() -> Settings:
+    """As the processes read them; what the environment leaves out is taken from the running stack."""
+    try:
+        given = Settings.load(os.environ)
+        use_plans(given.plans_file)
+    except InvalidSettings as error:
+        raise click.ClickException(str(error)) from None
+    if given.control_dsn is not None:
+        return given
+    running = stack_file.read(given.home)
+    if running is None:
+        raise click.ClickException(
+            f"No stack runs in {given.home.absolute()}. Start one with 'headwater up', or set HEADWATER_CONTROL_DSN."
+        )
+    return msgspec.structs.replace(
+        given,
+        control_dsn=running.control_dsn,
+        temporal_address=running.temporal_address,
+        temporal_namespace=running.temporal_namespace,
+        secret_keys=given.secret_keys or Home(given.home).secret_keys(),
+    )
+
+
+@asynccontextmanager
+async def store() -> AsyncIterator[None]:
+    """Our own database, for the block."""
+    dsn = settings().control_dsn
+    assert dsn is not None
+    async with connected(dsn, max_size=4):
+        await migrate()
+        yield
+
+
+def secret_box() -> SecretBox:
+    try:
+        return SecretBox.from_setting(settings().secret_keys)
+    except ValueError as error:
+        raise click.ClickException(str(error)) from None

@@ -1,0 +1,3 @@
+"""What a blueprint for MySQL or MariaDB may hold, and what about it deserves a warning."""
+
+from app.dialects.mysql.scripts.analyzer import analyze as analyze

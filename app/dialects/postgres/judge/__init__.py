@@ -1,0 +1,1 @@
+"""Whether a statement for PostgreSQL may be executed for a question."""

@@ -1,0 +1,76 @@
+"""A call that looks like a column: to PostgreSQL `x.f` and `(x).f` are `f(x)` where there is no column of that name.
+
+What is a row in any case has only functions of rows, of which none does harm. A single value has all that take one.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from google.protobuf.message import Message
+
+from app.dialects.verdict import Refused
+from app.dialects.word_lists import words
+
+_ROWS = words(
+    """
+    json_each json_each_text jsonb_each jsonb_each_text
+    json_populate_record json_populate_recordset jsonb_populate_record jsonb_populate_recordset
+    """
+)
+"""Functions whose results are rows whatever they are given."""
+
+
+def check(nodes: list[Any]) -> None:
+    """`nodes` are all of a statement. Raises `Refused`."""
+    columns: dict[str, set[str]] = {}
+    for node in nodes:
+        if node.DESCRIPTOR.name == "RangeFunction":
+            _add_columns(node, columns)
+    for node in nodes:
+        if node.DESCRIPTOR.name == "A_Indirection":
+            _check_selection(node)
+        elif node.DESCRIPTOR.name == "ColumnRef":
+            _check_column(node, columns)
+
+
+def _add_columns(function: Any, columns: dict[str, set[str]]) -> None:
+    """By the name under which the function stands in FROM, the columns that it has there for certain."""
+    called = _called(_unwrapped(function.functions[0].list.items[0]))
+    if called in _ROWS:
+        return
+    name = function.alias.aliasname or called
+    if not name:
+        raise Refused("What stands in FROM needs a name.")
+    own = columns.setdefault(name, {name, "ordinality"})
+    own.update(column.string.sval for column in function.alias.colnames)
+    own.update(definition.colname for definition in _definitions(function))
+
+
+def _called(node: Any) -> str:
+    return str(node.funcname[-1].string.sval) if node.DESCRIPTOR.name == "FuncCall" else ""
+
+
+def _definitions(function: Any) -> Iterator[Any]:
+    for node in [*function.coldeflist, *(each for one in function.functions for each in one.list.items[1].list.items)]:
+        yield node.column_def
+
+
+def _check_selection(node: Any) -> None:
+    is_row = _called(_unwrapped(node.arg)) in _ROWS
+    for place, part in enumerate(node.indirection):
+        if part.HasField("string") and not (is_row and place == 0):
+            raise Refused(
+                f"A part of a value may not be chosen by the name {part.string.sval}: it might be a function."
+            )
+
+
+def _check_column(node: Any, columns: dict[str, set[str]]) -> None:
+    if len(node.fields) < 2 or not node.fields[-1].HasField("string"):
+        return
+    relation, name = node.fields[-2].string.sval, node.fields[-1].string.sval
+    if relation in columns and name not in columns[relation]:
+        raise Refused(f"{relation} is a function's result, and {name} is no column that it has for certain.")
+
+
+def _unwrapped(node: Message) -> Any:
+    return getattr(node, node.WhichOneof("node") or "")

@@ -1,0 +1,198 @@
+"""The parts of a stack: which there are, where each listens and where its data lies."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from msgspec import UNSET
+
+from app.contracts.base import Engine
+from app.core.metrics.page import PATH
+from app.core.secrets import SecretBox
+from app.core.settings import Settings
+from app.local import postgres, temporal
+from app.local.errors import StackError
+from app.local.home import Home
+from app.local.mysql import MysqlService
+from app.local.mysql_install import detect_flavour
+from app.local.ports import LOOPBACK, PortAllocator
+from app.local.postgres import PostgresService
+from app.local.python_services import ApiService, WorkerService, every_queue
+from app.local.screen import Screen
+from app.local.stack_file import StackFile, StackHost
+from app.local.temporal import TemporalService
+
+_CONTROL_PORT = 15_431
+_METRICS_PORT = 9464
+_ENGINE_PORTS = {Engine.POSTGRES: 15_432, Engine.MYSQL: 13_306}
+"""Of the first region; the next ones follow."""
+
+_ENGINE_CONNECTIONS = 4_000
+"""Placement promises every database its connections, ten to four hundred: room for hundreds of databases. It
+costs a PostgreSQL server some 150 MB of shared memory."""
+
+
+def control_connections(regions: int) -> int:
+    """What our own PostgreSQL has room for: an API, and a worker at its busiest, whose steps on each region's hosts
+    hold up to 65; the rest is for the command line and for an operator."""
+    return 120 + 80 * regions
+
+
+@dataclass(frozen=True)
+class EngineServer:
+    """One engine host. `last_port` is where it listened when the stack last ran."""
+
+    engine: Engine
+    region: str
+    server: PostgresService | MysqlService
+    last_port: int | None
+
+    def entry(self) -> StackHost:
+        """As in stack.json."""
+        return StackHost(
+            engine=self.engine,
+            region=self.region,
+            host=LOOPBACK,
+            port=self.server.port,
+            admin_dsn=self.server.dsn(),
+            flavour=self.server.flavour if isinstance(self.server, MysqlService) else UNSET,
+        )
+
+
+class StackServices:
+    """All parts, not started yet."""
+
+    def __init__(
+        self, settings: Settings, home: Home, screen: Screen, ports: PortAllocator, last: StackFile | None
+    ) -> None:
+        self._settings = settings
+        self._home = home
+        self._screen = screen
+        self._ports = ports
+        self._last = last
+        self.hosts: list[EngineServer] = []
+        self._secret_keys = settings.secret_keys or home.secret_keys()
+        try:
+            self.secret_box = SecretBox.from_setting(self._secret_keys)
+        except ValueError as error:
+            raise StackError(str(error)) from error
+        programs = postgres.find_programs(settings.postgres_bin)
+        room = control_connections(len(settings.regions))
+        self.control = self._postgres("control-postgres", programs, self._control_port(), max_connections=room)
+        for index, region in enumerate(settings.regions):
+            name = f"postgres-{region}"
+            port = self._host_port(Engine.POSTGRES, region, index)
+            server = self._postgres(
+                name, programs, port, max_connections=_ENGINE_CONNECTIONS, settings=postgres.DISCREET
+            )
+            self._add_host(Engine.POSTGRES, region, server)
+        self.temporal = self._temporal()
+        self.api = self._api()
+        self.worker = self._worker()
+
+    async def add_mysql(self, program: Path) -> None:
+        """An engine host of MySQL or MariaDB in every region."""
+        flavour = await detect_flavour(program)
+        for index, region in enumerate(self._settings.regions):
+            name = f"mysql-{region}"
+            server = MysqlService(
+                name,
+                folder=self._home.folder / name,
+                port=self._host_port(Engine.MYSQL, region, index),
+                log=self._home.log(name),
+                program=program,
+                flavour=flavour,
+                max_connections=_ENGINE_CONNECTIONS,
+            )
+            self._add_host(Engine.MYSQL, region, server)
+
+    def metrics_urls(self) -> list[str]:
+        """Where our own processes tell their metrics. The API does so on its own port, while that is open to this
+        machine alone."""
+        of_api = [f"{self.api.url}{PATH}"] if self._settings.api_host == LOOPBACK else []
+        return [*of_api, f"http://{LOOPBACK}:{self.worker.port}{PATH}"]
+
+    def environ(self, metrics_port: int | None) -> dict[str, str]:
+        """Of our own processes: what the operator set, and where the parts of this stack are."""
+        return {
+            **os.environ,
+            "HEADWATER_METRICS_PORT": str(metrics_port or ""),
+            "HEADWATER_HOME": str(self._home.folder),
+            "HEADWATER_API_PORT": str(self.api.port),
+            "HEADWATER_CONTROL_DSN": self.control.dsn(),
+            "HEADWATER_TEMPORAL_ADDRESS": self.temporal.address,
+            "HEADWATER_SECRET_KEYS": self._secret_keys,
+            "PYTHONUNBUFFERED": "1",
+        }
+
+    def _postgres(
+        self,
+        name: str,
+        programs: Path,
+        port: int,
+        *,
+        max_connections: int,
+        settings: Mapping[str, str] | None = None,
+    ) -> PostgresService:
+        return PostgresService(
+            name,
+            folder=self._home.folder / name,
+            port=port,
+            log=self._home.log(name),
+            programs=programs,
+            max_connections=max_connections,
+            settings=settings,
+        )
+
+    def _temporal(self) -> TemporalService:
+        return TemporalService(
+            "temporal",
+            port=self._port("temporal", self._settings.temporal_port),
+            ui_port=self._port("the Temporal UI", self._settings.temporal_ui_port),
+            log=self._home.log("temporal"),
+            program=temporal.find_program(),
+            database=self._home.folder / "temporal" / "temporal.db",
+            namespace=self._settings.temporal_namespace,
+        )
+
+    def _api(self) -> ApiService:
+        return ApiService(
+            "api",
+            port=self._port("api", self._settings.api_port),
+            log=self._home.log("api"),
+            environ=lambda: self.environ(self.api.port if self._settings.api_host == LOOPBACK else None),
+            host=self._settings.api_host,
+        )
+
+    def _worker(self) -> WorkerService:
+        return WorkerService(
+            "worker",
+            metrics_port=self._port("the worker's metrics page", self._settings.metrics_port or _METRICS_PORT),
+            log=self._home.log("worker"),
+            environ=lambda: self.environ(self.worker.port),
+            queues=every_queue(self._settings.regions),
+        )
+
+    def _add_host(self, engine: Engine, region: str, server: PostgresService | MysqlService) -> None:
+        self.hosts.append(EngineServer(engine, region, server, self._last_port(engine, region)))
+
+    def _control_port(self) -> int:
+        last = urlsplit(self._last.control_dsn).port if self._last else None
+        return self._port("control-postgres", last or _CONTROL_PORT)
+
+    def _host_port(self, engine: Engine, region: str, index: int) -> int:
+        # Tenants keep their connection strings: a host stays where it was if it can.
+        preferred = self._last_port(engine, region) or _ENGINE_PORTS[engine] + index
+        return self._port(f"{engine}-{region}", preferred)
+
+    def _last_port(self, engine: Engine, region: str) -> int | None:
+        hosts = self._last.hosts if self._last else []
+        return next((host.port for host in hosts if (host.engine, host.region) == (engine, region)), None)
+
+    def _port(self, what: str, preferred: int) -> int:
+        port = self._ports.allocate(preferred)
+        if port != preferred:
+            self._screen.say(f"port {preferred} is taken: {what} listens on {port}")
+        return port

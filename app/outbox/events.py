@@ -1,0 +1,53 @@
+"""The outbox: an event is a row, written in the transaction of the change that it tells of."""
+
+import msgspec
+
+from app.core.clock import utc_now
+from app.core.debounce import Debouncer
+from app.core.ids import new_uuid
+from app.outbox.event_types import EventType
+from app.store.session import fetch
+
+CHANNEL = "headwater_events"
+"""Notices that an event was committed."""
+_NOTICE_SECONDS = 0.01
+"""After the commit: out of the way of the answer, which the taking up of the event would compete with."""
+
+
+class Notices:
+    """For events whose own transaction tells nobody, which would make it wait for all others that do. One that is lost
+    costs the event the time until the outbox is next looked into."""
+
+    def __init__(self) -> None:
+        self._gathered = Debouncer(_NOTICE_SECONDS, _notify, lost="event_notice_lost")
+
+    def send_soon(self) -> None:
+        self._gathered.soon()
+
+    async def close(self) -> None:
+        """Sends at once what is left to send."""
+        await self._gathered.close()
+
+
+async def append(kind: EventType, *, team_id: int, database_id: int | None, data: msgspec.Struct) -> None:
+    """Call it inside the transaction of the change. `data` is the resource as clients see it, without secrets."""
+    await fetch(
+        "INSERT INTO events (uuid, type, database_id, team_id, payload) VALUES ($1, $2, $3, $4, $5::jsonb)"
+        " RETURNING pg_notify($6, '')",
+        new_uuid(),
+        kind.value,
+        database_id,
+        team_id,
+        payload_of(kind, data),
+        CHANNEL,
+    )
+
+
+async def _notify() -> None:
+    await fetch("SELECT pg_notify($1, '')", CHANNEL)
+
+
+def payload_of(kind: EventType, data: msgspec.Struct) -> str:
+    """JSON in the shape of interface specification section 6."""
+    payload = {"event": kind.value, "timestamp": utc_now().isoformat(), "data": data}
+    return msgspec.json.encode(payload).decode()

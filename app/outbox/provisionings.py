@@ -1,0 +1,86 @@
+"""Provisionings are started by a worker of their region, which is told of them, takes up as many as it has room for,
+and begins each in the call that starts it. The relay starts what is left."""
+
+import asyncio
+import time
+from collections import defaultdict
+from typing import NamedTuple
+
+from app.contracts.databases import ProvisionDatabase, ProvisionDatabaseInput
+from app.contracts.queues import provision_workflow_id
+from app.outbox.workflow_starts import HEAD_START_SECONDS, WorkflowStart, request_start
+from app.store.session import fetch, fetch_all
+
+CHANNEL = "headwater_provisionings"
+"""Notices of committed promises; each has the region."""
+
+_QUEUED_SECONDS = 5.0
+"""How long the relay leaves a promise to the region's workers. Taken up by them, it costs Temporal half."""
+_STARTED_SECONDS = 3.0
+"""How long one that was started counts, should another worker have got it, or its host not answer."""
+
+
+async def request_provisioning(request: ProvisionDatabaseInput, *, priority: int, summary: str | None = None) -> None:
+    """Writes the promise, in the transaction that writes the database's row."""
+    await request_start(
+        ProvisionDatabase,
+        provision_workflow_id(request.database),
+        request,
+        priority=priority,
+        summary=summary,
+        head_start=_QUEUED_SECONDS,
+    )
+    await fetch("SELECT pg_notify($1, $2)", CHANNEL, request.region)
+
+
+async def take_up(region: str, most: int) -> list[WorkflowStart]:
+    """Promises that nobody has tried to keep so far: by priority, the teams in turn. Should the one who takes them up
+    die, the relay has them after its usual wait."""
+    return await fetch_all(WorkflowStart, _TAKE_UP, region, most, HEAD_START_SECONDS)
+
+
+class UnderWay:
+    """The provisionings that one worker has taken up, by region. Not more than `most` at once in each: what waits in
+    our own database costs nothing, what waits within a workflow's task costs Temporal a call a second."""
+
+    def __init__(self, most: int = 10) -> None:
+        self._most = most
+        self._taken: dict[str, _Taken] = {}
+        self._changed: dict[str, asyncio.Event] = defaultdict(asyncio.Event)
+
+    def changed(self, region: str) -> asyncio.Event:
+        """Set when there may be something to take up, or room for it again."""
+        return self._changed[region]
+
+    def room(self, region: str) -> int:
+        now = time.monotonic()
+        self._taken = {key: taken for key, taken in self._taken.items() if taken.until > now}
+        return self._most - sum(taken.region == region for taken in self._taken.values())
+
+    def begin(self, region: str, workflow_id: str) -> None:
+        self._taken[workflow_id] = _Taken(region, time.monotonic() + _STARTED_SECONDS)
+
+    def end(self, workflow_id: str) -> None:
+        taken = self._taken.pop(workflow_id, None)
+        if taken is not None:
+            self._changed[taken.region].set()
+
+
+class _Taken(NamedTuple):
+    region: str
+    until: float
+
+
+_TAKE_UP = """
+UPDATE workflow_starts SET attempts = attempts + 1, next_attempt_at = now() + make_interval(secs => $3)
+WHERE id IN (
+    SELECT s.id FROM workflow_starts s JOIN (
+        SELECT id, row_number() OVER (PARTITION BY priority, input ->> 'team_id' ORDER BY id) AS turn
+        FROM workflow_starts
+        WHERE workflow = 'ProvisionDatabase' AND attempts = 0 AND input ->> 'region' = $1
+    ) queue USING (id)
+    WHERE s.attempts = 0
+    ORDER BY s.priority, queue.turn, s.id LIMIT $2 FOR UPDATE OF s SKIP LOCKED
+)
+RETURNING id, workflow, workflow_id, input::text AS input, priority, summary
+"""

@@ -1,0 +1,288 @@
+"""Workflows that a committed change asks for: written with the change, started after it, never lost.
+
+The row is the promise. The process that wrote it starts the workflow right after its commit; when it dies
+first, or Temporal is away, the relay does. Starting twice is harmless: the workflow's id is derived from what
+it works on.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from temporalio.client import Client
+from temporalio.common import (
+    Priority,
+    SearchAttributePair,
+    TypedSearchAttributes,
+    WorkflowIDConflictPolicy,
+    WorkflowIDReusePolicy,
+)
+from temporalio.exceptions import WorkflowAlreadyStartedError
+from temporalio.service import RPCError
+
+from app.contracts.base import Contract, WorkflowInput
+from app.contracts.queues import (
+    DATABASE_ATTRIBUTE,
+    ENGINE_ATTRIBUTE,
+    REGION_ATTRIBUTE,
+    REQUEST_ATTRIBUTE,
+    TEAM_ATTRIBUTE,
+    workflow_queue,
+)
+from app.core.context import current_request_id
+from app.core.metrics.counters import WORKFLOW_STARTS
+from app.store.session import fetch, fetch_all
+
+INTERACTIVE, NORMAL, UPKEEP = 1, 3, 5
+"""Temporal priorities: someone waits for it, someone asked for it, nobody would notice."""
+UPKEEP_FAIRNESS = "upkeep"
+"""The fairness key of what no team has asked for."""
+
+_NO_MARKUP = "[^[:alnum:] ._-]"
+"""What names lose in summaries. The Temporal UI renders these, and a name is whatever its team calls it; Temporal takes
+400 octets of each."""
+HEAD_START_SECONDS = 2.0
+"""How long the relay leaves a fresh row to the process that wrote it."""
+_BACKOFF_LIMIT_SECONDS = 3.0
+"""What an end of Temporal's absence may go unnoticed."""
+_RPC_TIMEOUT = timedelta(seconds=3)
+_STARTS_AT_ONCE = 16
+TASK_TIMEOUT = timedelta(seconds=2)
+"""A worker that dies in a workflow task costs this long, in place of Temporal's 10 s."""
+
+
+class WorkflowStart(msgspec.Struct, frozen=True, kw_only=True):
+    """One row of `workflow_starts`."""
+
+    id: int
+    workflow: str
+    workflow_id: str
+    input: str
+    """JSON of the workflow's input struct."""
+    priority: int
+    summary: str
+    """One line for whoever looks through Temporal's list."""
+    signal: str | None = None
+    """The signal that the workflow gets with its start, or later if it is under way."""
+
+
+class Accepted(msgspec.Struct, frozen=True, kw_only=True):
+    """A change that was written: what it is about, and the workflow that is to follow its commit."""
+
+    subject: str
+    start: WorkflowStart | None = None
+    settled: bool = False
+    """The answer waits for nothing more: it is kept in the same transaction as the change."""
+
+
+async def request_start(
+    workflow: Any,
+    workflow_id: str,
+    request: Contract,
+    *,
+    priority: int,
+    summary: str | None = None,
+    purpose: str = "",
+    relayed: bool = False,
+    head_start: float = HEAD_START_SECONDS,
+    signal: str | None = None,
+) -> WorkflowStart:
+    """Writes the promise. Call it inside the transaction of the change; after the commit give the result to
+    `start`. `workflow` is the interface class; `summary` tells it from others of its kind. A workflow about one
+    database needs none: then it is the `purpose`, and what the database and its team are called now. `relayed` leaves
+    the start to the relay from the beginning; otherwise the relay lets `head_start` seconds pass. With a `signal` a
+    workflow that is under way already gets that; one that has ended is left in peace."""
+    body = _input(request)
+    subject = msgspec.json.decode(body, type=_Subject)
+    name = workflow.__temporal_workflow_definition.name
+    rows = await fetch(
+        """
+        INSERT INTO workflow_starts (workflow, workflow_id, input, priority, summary, next_attempt_at, signal)
+        VALUES ($1, $2, $3::jsonb, $4, coalesce($5, $8 || (
+            SELECT d.engine || ' database "' || left(regexp_replace(d.name, $10, '?', 'g'), 30) || '", '
+                   || coalesce('team "' || left(regexp_replace(t.name, $10, '?', 'g'), 30) || '"', 'no team')
+                   || ', ' || d.uuid
+            FROM databases d LEFT JOIN teams t ON t.id = d.team_id WHERE d.uuid = $9::uuid
+        ), $8 || $11), now() + make_interval(secs => $6), $7)
+        ON CONFLICT (workflow_id) WHERE signal IS NULL DO UPDATE SET workflow_id = excluded.workflow_id
+        RETURNING id, summary
+        """,
+        name,
+        workflow_id,
+        body,
+        priority,
+        summary,
+        0.0 if relayed else head_start,
+        signal,
+        purpose,
+        subject.database,
+        _NO_MARKUP,
+        _summary(subject),
+    )
+    return WorkflowStart(
+        id=rows[0]["id"],
+        workflow=name,
+        workflow_id=workflow_id,
+        input=body,
+        priority=priority,
+        summary=rows[0]["summary"],
+        signal=signal,
+    )
+
+
+class Wish(msgspec.Struct, frozen=True, kw_only=True):
+    """One of many workflows to be promised at once."""
+
+    workflow_id: str
+    request: Contract
+    summary: str
+
+
+async def request_starts(workflow: Any, wishes: Sequence[Wish], *, priority: int) -> list[WorkflowStart]:
+    """The same as `request_start` for many, in one statement."""
+    return await fetch_all(
+        WorkflowStart,
+        """
+        INSERT INTO workflow_starts (workflow, workflow_id, input, priority, summary, next_attempt_at)
+        SELECT $1, wish.workflow_id, wish.input::jsonb, $5, wish.summary, now() + make_interval(secs => $6)
+        FROM unnest($2::text[], $3::text[], $4::text[]) AS wish (workflow_id, input, summary)
+        ON CONFLICT (workflow_id) WHERE signal IS NULL DO UPDATE SET workflow_id = excluded.workflow_id
+        RETURNING id, workflow, workflow_id, input::text AS input, priority, summary
+        """,
+        workflow.__temporal_workflow_definition.name,
+        [wish.workflow_id for wish in wishes],
+        [_input(wish.request) for wish in wishes],
+        [wish.summary for wish in wishes],
+        priority,
+        HEAD_START_SECONDS,
+    )
+
+
+async def claim_due(limit: int = 50) -> list[WorkflowStart]:
+    """Rows that nobody has started in time, for the relay. Each is left alone for a growing while, so that
+    several relays share the work."""
+    return await fetch_all(
+        WorkflowStart,
+        """
+        UPDATE workflow_starts SET attempts = attempts + 1,
+               next_attempt_at = now() + make_interval(secs => least(0.5 * 2 ^ least(attempts, 10), $2))
+        WHERE id IN (SELECT id FROM workflow_starts WHERE next_attempt_at <= now()
+                     ORDER BY priority, id LIMIT $1 FOR UPDATE SKIP LOCKED)
+        RETURNING id, workflow, workflow_id, input::text AS input, priority, summary, signal
+        """,
+        limit,
+        _BACKOFF_LIMIT_SECONDS,
+    )
+
+
+async def start(client: Client, pending: WorkflowStart) -> None:
+    """Starts the workflow and strikes the promise. Safe to repeat. Raises what Temporal's client raises when
+    it can't be reached."""
+    await _start(client, pending)
+    await fetch("DELETE FROM workflow_starts WHERE id = $1", pending.id)
+
+
+async def start_all(client: Client, pending: Sequence[WorkflowStart]) -> list[tuple[WorkflowStart, Exception]]:
+    """Starts them side by side, strikes the promises of all that it could, and returns the others with the reason.
+    Where the client's process serves workflows too, each begins there without a detour through its queue."""
+    slots = asyncio.Semaphore(_STARTS_AT_ONCE)
+
+    async def attempt(one: WorkflowStart) -> Exception | None:
+        async with slots:
+            try:
+                await _start(client, one, eager=True)
+            except (RPCError, RuntimeError, OSError) as fault:
+                return fault
+        return None
+
+    faults = await asyncio.gather(*map(attempt, pending))
+    started = [one.id for one, fault in zip(pending, faults, strict=True) if fault is None]
+    await fetch("DELETE FROM workflow_starts WHERE id = any($1::bigint[])", started)
+    return [(one, fault) for one, fault in zip(pending, faults, strict=True) if fault is not None]
+
+
+async def _start(client: Client, pending: WorkflowStart, *, eager: bool = False) -> None:
+    request = msgspec.json.decode(pending.input, type=_Subject)
+    # An earlier start may have succeeded with its answer lost, and the workflow ended since.
+    with contextlib.suppress(WorkflowAlreadyStartedError):
+        await client.start_workflow(
+            pending.workflow,
+            msgspec.Raw(pending.input.encode()),
+            id=pending.workflow_id,
+            task_queue=workflow_queue(pending.workflow, request.region),
+            id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+            id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+            search_attributes=_search_attributes(request),
+            static_summary=pending.summary,
+            priority=Priority(priority_key=pending.priority, fairness_key=_fairness_key(request)),
+            task_timeout=TASK_TIMEOUT,
+            rpc_timeout=_RPC_TIMEOUT,
+            start_signal=pending.signal,
+            request_eager_start=eager and pending.signal is None,
+        )
+    WORKFLOW_STARTS.labels(pending.workflow, "started").inc()
+
+
+async def note_failure(pending: WorkflowStart, reason: str) -> None:
+    """Keeps why a start failed, for the operator."""
+    WORKFLOW_STARTS.labels(pending.workflow, "failed").inc()
+    await fetch("UPDATE workflow_starts SET last_error = $2 WHERE id = $1", pending.id, reason[:500])
+
+
+async def hand_over(pending: WorkflowStart, reason: str) -> None:
+    """The same, and lets the relay try at once: the process that wrote the promise won't try again."""
+    WORKFLOW_STARTS.labels(pending.workflow, "failed").inc()
+    await fetch(
+        "UPDATE workflow_starts SET last_error = $2, next_attempt_at = least(next_attempt_at, now()) WHERE id = $1",
+        pending.id,
+        reason[:500],
+    )
+
+
+class _Subject(msgspec.Struct, frozen=True):
+    """What an input may tell of its subject, read from its JSON. Upkeep has no team, a delivery no engine."""
+
+    database: UUID | None = None
+    engine: str | None = None
+    region: str | None = None
+    team_id: int | None = None
+    endpoint: int | None = None
+    request_id: str | None = None
+
+
+def _input(request: Contract) -> str:
+    """JSON, with the id of the request that this task serves."""
+    if isinstance(request, WorkflowInput) and request.request_id is None:
+        request = msgspec.structs.replace(request, request_id=current_request_id() or None)
+    return msgspec.json.encode(request).decode()
+
+
+def _summary(subject: _Subject) -> str:
+    owner = "no team" if subject.team_id is None else f"team {subject.team_id}"
+    return f"{subject.engine} database {subject.database} in {subject.region}, {owner}"
+
+
+def _fairness_key(subject: _Subject) -> str:
+    """So that one team's thousand requests don't delay another's one, nor a receiver's thousand retries another's."""
+    if subject.endpoint is not None:
+        return f"endpoint-{subject.endpoint}"
+    return UPKEEP_FAIRNESS if subject.team_id is None else f"team-{subject.team_id}"
+
+
+def _search_attributes(subject: _Subject) -> TypedSearchAttributes:
+    pairs: list[SearchAttributePair[Any]] = []
+    if subject.database is not None:
+        pairs.append(SearchAttributePair(DATABASE_ATTRIBUTE, str(subject.database)))
+    if subject.team_id is not None:
+        pairs.append(SearchAttributePair(TEAM_ATTRIBUTE, subject.team_id))
+    if subject.engine is not None:
+        pairs.append(SearchAttributePair(ENGINE_ATTRIBUTE, subject.engine))
+    if subject.region is not None:
+        pairs.append(SearchAttributePair(REGION_ATTRIBUTE, subject.region))
+    if subject.request_id is not None:
+        pairs.append(SearchAttributePair(REQUEST_ATTRIBUTE, subject.request_id))
+    return TypedSearchAttributes(pairs)

@@ -1,0 +1,217 @@
+"""Measuring the databases of a region, host by host, and acting on what was found."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+from random import SystemRandom
+from uuid import UUID
+
+import msgspec
+import structlog
+
+from app.contracts.quotas import RegionMeasurement
+from app.core.metrics import counters
+from app.databases import access, records
+from app.databases.events import append_event
+from app.engines.base import EngineAdapter, EngineError, HostUnavailable, SessionLimits, SessionsEnded
+from app.hosts.adapters import Adapters
+from app.hosts.loads import mark_sick
+from app.outbox.event_types import EventType
+from app.quotas import own_logins, usage
+from app.quotas.decision import Standing, Verdict, judge
+from app.quotas.measuring import measure_storage
+from app.quotas.usage import Sample
+from app.store.session import fetch_all, transaction
+
+HOST_SECONDS = 45.0
+"""What one host may take, so that one that hangs costs the others nothing."""
+SHARING_SECONDS = 8.0
+"""Of it, what ending the sessions may take that hold what belongs to all."""
+LOOKS = 4
+"""At the sessions, in one measurement: one alone would tell of a tenant that comes and goes by all or nothing."""
+SPREAD_SECONDS = 2.0
+"""Over which the looks lie, each at a random moment of its share: nobody can be away just then, time after time."""
+
+_RANDOM = SystemRandom()
+log = structlog.get_logger(__name__)
+
+
+class _Host(msgspec.Struct, frozen=True):
+    id: int
+    address: str
+
+
+class _Measured(msgspec.Struct, frozen=True):
+    id: int
+    uuid: UUID
+    engine_name: str
+    settled: bool
+
+
+async def measure_region(
+    adapters: Adapters,
+    region: str,
+    at: datetime,
+    *,
+    longest_gap: float,
+    overdue: float,
+    sessions: SessionLimits | None = None,
+) -> RegionMeasurement:
+    """Measures all hosts of the region side by side. `at` is the moment that the samples count as taken at; `overdue`
+    are the seconds that no statement of a question takes unless its process died; `sessions` is what tenants' sessions
+    may take."""
+    hosts = await fetch_all(
+        _Host,
+        "SELECT id, host || ':' || port AS address FROM engine_hosts"
+        " WHERE region = $1 AND removed_at IS NULL ORDER BY id",
+        region,
+    )
+    counts: Counter[str] = Counter()
+    unreachable: list[str] = []
+
+    async def one(host: _Host) -> None:
+        databases = await _databases(host)
+        try:
+            async with asyncio.timeout(HOST_SECONDS):
+                adapter = await adapters.of_host(host.id)
+                counts.update(await _look_after(adapter, host.address, databases, sessions or SessionLimits()))
+                counts.update(await _end_overdue(adapter, host, overdue))
+                counts["databases"] += await _measure_host(adapter, databases, at, longest_gap)
+        except (EngineError, TimeoutError) as error:
+            log.warning("host_not_measured", host=host.address, reason=str(error) or "no answer in time")
+            unreachable.append(host.address)
+            if isinstance(error, HostUnavailable):
+                await mark_sick(host.id, str(error))
+        counts.update(await _enforce(databases))
+
+    await asyncio.gather(*map(one, hosts))
+    return RegionMeasurement(
+        databases=counts.pop("databases", 0),
+        moves=dict(sorted(counts.items())),
+        unreachable=tuple(sorted(unreachable)),
+    )
+
+
+async def _look_after(
+    adapter: EngineAdapter, address: str, databases: Sequence[_Measured], limits: SessionLimits
+) -> Counter[str]:
+    """Ends the sessions that take what belongs to all, and tells how much of that is used up. Nothing that goes wrong
+    with it keeps anything from being measured, but for a host that isn't there."""
+    ended: list[SessionsEnded] = []
+    try:
+        async with asyncio.timeout(SHARING_SECONDS):
+            ended = await adapter.end_excessive_sessions([one.engine_name for one in databases], limits)
+            for resource in await adapter.shared_resources():
+                counters.tell_shared(adapter.engine, address, resource.name, resource.used, resource.capacity)
+    except HostUnavailable:
+        raise
+    except (EngineError, TimeoutError) as error:
+        log.warning("sharing_not_watched", host=address, reason=str(error) or "no answer in time")
+    for one in ended:
+        counters.SESSIONS_ENDED.labels(adapter.engine, one.reason).inc()
+        log.warning("session_ended", host=address, tenant=one.tenant, reason=one.reason)
+    return Counter(f"ended_{one.reason}" for one in ended)
+
+
+async def _end_overdue(adapter: EngineAdapter, host: _Host, overdue: float) -> Counter[str]:
+    ended = await adapter.end_overdue(overdue)
+    if ended:
+        log.warning("overdue_statements_ended", host=host.address, statements=ended)
+    return Counter({"ended_overdue": ended} if ended else {})
+
+
+async def _databases(host: _Host) -> list[_Measured]:
+    return await fetch_all(
+        _Measured,
+        """
+        SELECT id, uuid, engine_name, access_applied >= access_revision AS settled FROM databases
+        WHERE host_id = $1 AND team_id IS NOT NULL AND status IN ('active', 'paused') ORDER BY id
+        """,
+        host.id,
+    )
+
+
+async def _measure_host(
+    adapter: EngineAdapter, databases: Sequence[_Measured], at: datetime, longest_gap: float
+) -> int:
+    """Records the use of all, then the storage of those whose turn it is; returns how many these were."""
+    if not databases:
+        return 0
+    await usage.record_use(await _samples(adapter, databases), at, longest_gap=longest_gap)
+    return await measure_storage(adapter, [one.id for one in databases], at)
+
+
+async def _enforce(databases: Sequence[_Measured]) -> Counter[str]:
+    """What follows from what is recorded of them, also where the run went no further."""
+    found = await usage.standings([one.id for one in databases])
+    counts: Counter[str] = Counter()
+    for one in databases:
+        standing = found.get(one.id)
+        if standing is not None and _changes(standing, settled=one.settled):
+            counts.update(await _act(one))
+    return counts
+
+
+async def _samples(adapter: EngineAdapter, databases: Sequence[_Measured]) -> list[Sample]:
+    since = await own_logins.moment()
+    seen = await _look_for_sessions(adapter, [one.engine_name for one in databases])
+    ours = await own_logins.among([one.id for one in databases], since)
+    # What may have been our own login is nobody's use.
+    return [
+        Sample(database_id=one.id, use=0.0 if one.id in ours else seen[one.engine_name] / LOOKS) for one in databases
+    ]
+
+
+async def _look_for_sessions(adapter: EngineAdapter, names: Sequence[str]) -> Counter[str]:
+    """How many of the looks found each of them with a session open."""
+    seen: Counter[str] = Counter()
+    share = SPREAD_SECONDS / LOOKS
+    for _ in range(LOOKS):
+        moment = _RANDOM.uniform(0, share)
+        await asyncio.sleep(moment)
+        seen.update((await adapter.sessions(names)).keys())
+        await asyncio.sleep(share - moment)
+    return seen
+
+
+async def _act(one: _Measured) -> Counter[str]:
+    """What the measurement asks for, in one transaction with what is remembered of it."""
+    async with transaction():
+        record = await records.find_for_update(one.uuid)
+        standing = (await usage.standings([one.id], lock=True)).get(one.id)
+        if record is None or standing is None or not _changes(standing, settled=one.settled):
+            return Counter()
+        verdict = judge(_as_seen(standing, settled=one.settled))
+        if verdict.warn:
+            await append_event(EventType.DATABASE_QUOTA_WARNING, one.uuid)
+        if verdict.freeze:
+            await access.freeze(record)
+        if verdict.thaw:
+            await access.thaw(record)
+        if verdict.pause is not None:
+            await access.pause(record, verdict.pause)
+        if verdict.resume:
+            await access.resume(record)
+        await usage.remember(one.id, verdict)
+    counts = Counter(_moves(verdict))
+    if counts:
+        log.info("quota_enforced", database=str(one.uuid), moves=sorted(counts))
+    return counts
+
+
+def _as_seen(standing: Standing, *, settled: bool) -> Standing:
+    """What was settled only after the measurement began says nothing of what it found."""
+    return msgspec.structs.replace(standing, access_settled=standing.access_settled and settled)
+
+
+def _changes(standing: Standing, *, settled: bool) -> bool:
+    verdict = judge(_as_seen(standing, settled=settled))
+    remembered = (standing.warned, standing.frozen_bytes, standing.growing)
+    return bool(_moves(verdict)) or remembered != (verdict.warned, verdict.frozen_bytes, verdict.growing)
+
+
+def _moves(verdict: Verdict) -> list[str]:
+    moves = {"warned": verdict.warn, "frozen": verdict.freeze, "thawed": verdict.thaw, "resumed": verdict.resume}
+    paused = [] if verdict.pause is None else [f"paused_{verdict.pause.value}"]
+    return [name for name, made in moves.items() if made] + paused

@@ -1,0 +1,49 @@
+"""Bringing back a database that was deleted, for as long as its data is kept."""
+
+from uuid import UUID
+
+from app.contracts.base import DatabaseStatus
+from app.core.errors import CapacityExhausted, DatabaseDestroyed, DatabaseNotDeleted, NotFound
+from app.databases import access, records
+from app.databases.deletion import wake_deletion
+from app.databases.events import append_event
+from app.databases.records import DatabaseRecord
+from app.databases.teams import count_owned, get_team
+from app.outbox.event_types import EventType
+from app.provisioning.room import room_on_host
+from app.quotas.plans import check_plan
+from app.store.session import transaction
+
+
+async def undelete(database: UUID) -> DatabaseRecord:
+    """The database as it was: uuid, name, credentials, limits, data; paused if it was paused, frozen if it was frozen.
+    Its tenant gets in again when the workflow `ApplyAccess` has ended, which brings `database.resumed` to one that was
+    not paused. Returns the row as it is to become.
+
+    Raises `NotFound`, `DatabaseNotDeleted`, `DatabaseDestroyed` when its grace period is over, `PlanLimitExceeded`
+    when its team may not have one more database of its plan, or `CapacityExhausted` when the connections that it was
+    promised are promised to others by now.
+    """
+    async with transaction():
+        found = await records.find(database)
+        if found is None or found.team_id is None:
+            raise NotFound("database")
+        # The team first, as everything does that counts what it has.
+        team = await get_team(found.team_id, lock=True)
+        record = await records.find_for_update(database)
+        assert record is not None, "rows of databases with a team are kept"
+        if record.status is not DatabaseStatus.DELETED:
+            raise DatabaseNotDeleted(record.status.value)
+        check_plan(team.tier, record.plan, await count_owned(team.id))
+        if await room_on_host(record, record.connections, promised=0) < record.connections:
+            raise CapacityExhausted(
+                f"The database's host has no room for its {record.connections} connections.",
+                field="connection_hard_limit",
+            )
+        if not await access.bring_back(record):
+            raise DatabaseDestroyed()
+        await wake_deletion(record)
+        await append_event(EventType.DATABASE_UNDELETED, database)
+        changed = await records.find(database)
+        assert changed is not None, "it was changed a moment ago"
+        return changed

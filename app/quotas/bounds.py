@@ -1,0 +1,37 @@
+"""At most so many of something for each team, by its tier; exact however many requests ask at once, in however many
+processes."""
+
+from typing import Any
+
+import msgspec
+
+from app.core.errors import TeamLimitReached, TooManyUnderWay
+from app.quotas.tiers import TIER_LIMITS, TierLimits
+from app.store.session import fetch
+
+
+class Bound(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that is counted. The folder that owns the table declares it."""
+
+    resource: str
+    """The field of `TierLimits`; refusals name it."""
+    counted: str
+    """Selects `count`, with the team as `$1` and what else `check_bound` is given."""
+    refusal: type[TeamLimitReached] | type[TooManyUnderWay]
+
+
+async def lock_team(team_id: int) -> TierLimits:
+    """What the team's tier allows. The team stays locked until the transaction's end: take it before anything that is
+    its own."""
+    rows = await fetch("SELECT tier FROM teams WHERE id = $1 FOR NO KEY UPDATE", team_id)
+    return TIER_LIMITS[rows[0]["tier"]]
+
+
+async def check_bound(bound: Bound, team_id: int, *also: Any) -> None:
+    """Whether the team may have one more, which is to be written in the same transaction. Raises the bound's
+    refusal."""
+    limit: int = getattr(await lock_team(team_id), bound.resource)
+    # Counted only now, in a statement of its own: one that waited for the lock would count what was there before.
+    rows = await fetch(bound.counted, team_id, *also)
+    if rows[0]["count"] >= limit:
+        raise bound.refusal(bound.resource, limit)

@@ -1,0 +1,116 @@
+"""An operator's own plans: a TOML file with a table for each plan, and for each tier, that is to be otherwise.
+
+[free]
+storage_gb = 1
+connections = 10
+runtime_hours = 200     # left out: no limit
+warning_pct = 80
+
+[tiers.free]            # what is left out stays as it is
+deleted_databases = 5
+"""
+
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+
+from app.core.settings import InvalidSettings
+from app.quotas.plans import PLANS, Limits, Plan
+from app.quotas.tiers import TIER_LIMITS, TierLimits
+
+Value = TypeVar("Value")
+_TIERS = "tiers"
+_Count = Annotated[int, msgspec.Meta(ge=0, le=1_000_000)]
+
+
+class _Entry(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    storage_gb: Annotated[float, msgspec.Meta(gt=0, le=1_000_000)]
+    connections: Annotated[int, msgspec.Meta(ge=1, le=100_000)]
+    warning_pct: Annotated[int, msgspec.Meta(ge=1, le=100)]
+    runtime_hours: Annotated[float, msgspec.Meta(gt=0, le=100_000)] | None = None
+
+
+class _TierEntry(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """The fields of `TierLimits`."""
+
+    deleted_databases: _Count | msgspec.UnsetType = msgspec.UNSET
+    blueprints: _Count | msgspec.UnsetType = msgspec.UNSET
+    blueprint_versions: _Count | msgspec.UnsetType = msgspec.UNSET
+    blueprint_applications: _Count | msgspec.UnsetType = msgspec.UNSET
+    query_executions: _Count | msgspec.UnsetType = msgspec.UNSET
+    deleted_storage_gb: Annotated[float, msgspec.Meta(ge=0, le=1_000_000)] | msgspec.UnsetType = msgspec.UNSET
+
+
+class PlansFile(msgspec.Struct, frozen=True):
+    """What a file puts in the place of the built-in, by name."""
+
+    plans: dict[str, Plan]
+    tiers: dict[str, TierLimits]
+
+
+def use_plans(path: Path | None) -> None:
+    """Puts the file's plans and tiers in the place of those with the same names, for the whole process. Raises
+    `InvalidSettings` naming the file and every place in it that can't be used."""
+    if path is not None:
+        read = read_plans(path)
+        PLANS.update(read.plans)
+        TIER_LIMITS.update(read.tiers)
+
+
+def read_plans(path: Path) -> PlansFile:
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as fault:
+        reason = getattr(fault, "strerror", None) or str(fault)
+        raise InvalidSettings(f"HEADWATER_PLANS_FILE: {path}: {reason}") from None
+    faults: list[str] = []
+    tiers = tables.pop(_TIERS, {})
+    if not isinstance(tiers, dict):
+        faults.append(f"[{_TIERS}]: Expected a table for each tier")
+        tiers = {}
+    read = PlansFile(
+        plans=_read(tables, "", PLANS, lambda _, table: _plan(msgspec.convert(table, _Entry)), faults),
+        tiers=_read(tiers, f"{_TIERS}.", TIER_LIMITS, _tier, faults),
+    )
+    if faults:
+        raise InvalidSettings("\n".join(f"HEADWATER_PLANS_FILE: {path}: {fault}" for fault in faults))
+    return read
+
+
+def _read(
+    tables: Mapping[str, Any],
+    prefix: str,
+    known: Mapping[str, Value],
+    convert: Callable[[str, Any], Value],
+    faults: list[str],
+) -> dict[str, Value]:
+    """Each table by its name; those that can't be used are added to `faults`."""
+    kind = "tier" if prefix else "plan"
+    found: dict[str, Value] = {}
+    for name, table in tables.items():
+        if name not in known:
+            faults.append(f"[{prefix}{name}]: no such {kind}; there are {', '.join(known)}")
+            continue
+        try:
+            found[name] = convert(name, table)
+        except msgspec.ValidationError as fault:
+            faults.append(f"[{prefix}{name}]: {fault}")
+    return found
+
+
+def _tier(name: str, table: Any) -> TierLimits:
+    entry = msgspec.structs.asdict(msgspec.convert(table, _TierEntry))
+    given = {field: value for field, value in entry.items() if value is not msgspec.UNSET}
+    return msgspec.structs.replace(TIER_LIMITS[name], **given)
+
+
+def _plan(entry: _Entry) -> Plan:
+    limits = Limits(
+        storage_hard_limit_gb=entry.storage_gb,
+        connection_hard_limit=entry.connections,
+        warning_threshold_pct=entry.warning_pct,
+    )
+    return Plan(limits=limits, runtime_hours=entry.runtime_hours)

@@ -1,1 +1,0 @@
-"""Reading SQL as the engines read it, before a server sees it: tokens, statements, positions. Knows no resource."""

@@ -1,0 +1,46 @@
+"""What the runs found, kept from the first that saw it to the last."""
+
+from collections.abc import Mapping, Sequence
+
+from app.store.session import fetch, transaction
+from app.upkeep.reconcile.report import Violation
+
+Marks = Mapping[str, str]
+"""The markers of orphans, by name. An orphan with another marker is another one, and seen for the first time."""
+
+
+_WRITE = """
+INSERT INTO findings (host_id, rule, subject, mark, detail)
+SELECT $1::bigint, * FROM unnest($2::text[], $3::text[], $4::text[], $5::text[])
+ON CONFLICT (rule, subject, mark, coalesce(host_id, 0))
+DO UPDATE SET detail = excluded.detail, last_seen_at = now()
+"""
+
+
+async def write(host_id: int | None, violations: Sequence[Violation], marks: Marks, *, complete: bool = True) -> None:
+    """What one run found on that host, or in our own records. What it didn't find is over, where the run was
+    `complete`: a host that doesn't answer tells nothing of what is on it."""
+    unique = {(one.rule, one.subject): one for one in violations}
+    rows = [(one.rule, one.subject, marks.get(one.subject, ""), one.detail) for one in unique.values()]
+    async with transaction():
+        await fetch(_WRITE, host_id, *([row[column] for row in rows] for column in range(4)))
+        if complete:
+            await fetch(
+                "DELETE FROM findings WHERE host_id IS NOT DISTINCT FROM $1::bigint AND last_seen_at < now()", host_id
+            )
+
+
+async def forget_host(host_id: int) -> None:
+    """Of a host that was removed nobody looks whether they are over."""
+    await fetch("DELETE FROM findings WHERE host_id = $1", host_id)
+
+
+async def begin_anew(host_id: int, rule: str, subjects: Sequence[str]) -> None:
+    """As if this run were the first that saw them."""
+    await fetch(
+        "UPDATE findings SET first_seen_at = last_seen_at"
+        " WHERE host_id = $1 AND rule = $2 AND subject = any($3::text[])",
+        host_id,
+        rule,
+        list(subjects),
+    )

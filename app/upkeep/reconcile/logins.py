@@ -1,0 +1,85 @@
+"""Whether active databases let their tenants in, with the credentials that their users were given."""
+
+import asyncio
+import math
+from collections.abc import Iterable
+from uuid import UUID
+
+import msgspec
+
+from app.contracts.base import DatabaseStatus
+from app.core.secrets import SecretBox
+from app.databases import credentials
+from app.engines.base import CredentialsRefused, EngineAdapter, EngineError, Tenant, TenantFull
+from app.hosts.adapters import password_place
+from app.quotas import own_logins
+from app.store.session import fetch
+from app.upkeep.reconcile.look import Host, Recorded
+from app.upkeep.reconcile.report import Violation
+
+RULE = "active_unreachable"
+_AT_ONCE = 8
+_FEWEST = 25
+_RUNS = 24
+"""In so many scheduled runs every database of a host has its turn, and at least so few have it in each: a login takes
+one of its tenant's connections for a moment."""
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    violation: Violation
+    recorded: Recorded
+    credentials: bool
+    """It may be the tenant's own doing, and undone."""
+
+
+async def try_logins(box: SecretBox, adapter: EngineAdapter, databases: Iterable[Recorded]) -> list[Refusal]:
+    """One short login each, a few at a time."""
+    slots = asyncio.Semaphore(_AT_ONCE)
+
+    async def attempt(one: Recorded) -> Refusal | None:
+        assert one.password_sealed is not None
+        password = box.open(one.password_sealed, password_place(one.uuid))
+        try:
+            async with slots:
+                await adapter.log_in(Tenant(name=one.engine_name, password=password, marker=one.marker))
+        except TenantFull:
+            return None  # its database answers
+        except EngineError as error:
+            if not await _is_active(one.uuid):
+                return None
+            violation = Violation(rule=RULE, subject=str(one.uuid), detail=str(error))
+            return Refusal(violation, one, isinstance(error, CredentialsRefused))
+        return None
+
+    tried = list(databases)
+    async with own_logins.under_way([one.uuid for one in tried]):
+        answers = await asyncio.gather(*map(attempt, tried))
+    return [answer for answer in answers if answer is not None]
+
+
+def active(recorded: Iterable[Recorded]) -> list[Recorded]:
+    """Those that must let their tenants in."""
+    return [one for one in recorded if one.status is DatabaseStatus.ACTIVE and one.password_sealed is not None]
+
+
+async def due(host: Host, adapter: EngineAdapter, databases: list[Recorded]) -> list[Recorded]:
+    """Those whose turn it is in this run. One that has sessions open and a single one left keeps it: its tenant may be
+    about to need it. Raises `EngineError`."""
+    most = max(_FEWEST, math.ceil(len(databases) / _RUNS))
+    chosen = await credentials.untried_longest(host.id, [one.uuid for one in databases], most)
+    await credentials.note_tried(chosen)
+    by_uuid = {one.uuid: one for one in databases}
+    drawn = [by_uuid[uuid] for uuid in chosen]
+    open_sessions = await adapter.sessions([one.engine_name for one in drawn])
+    return [one for one in drawn if _leaves_room(len(open_sessions.get(one.engine_name, ())), one.connections)]
+
+
+def _leaves_room(held: int, most: int) -> bool:
+    """A login beside so many sessions takes nobody's place. Where all are held it is refused, and the password checked
+    before that."""
+    return held == 0 or held != most - 1
+
+
+async def _is_active(database: UUID) -> bool:
+    """Whether it still is; it may have been deleted while it was tried."""
+    return bool(await fetch("SELECT 1 FROM databases WHERE uuid = $1 AND status = 'active'", database))

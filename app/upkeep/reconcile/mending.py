@@ -1,0 +1,98 @@
+"""What a run puts right by itself, one database at a time, under that database's lock."""
+
+from collections.abc import Coroutine, Sequence
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import structlog
+
+from app.contracts.base import DatabaseStatus
+from app.core.secrets import SecretBox
+from app.databases import credentials
+from app.engines.base import EngineAdapter, EngineError, Tenant
+from app.store.locks import LockBusy, LockLost, database_lock
+from app.store.session import fetch_one
+from app.upkeep.reconcile import orphans
+from app.upkeep.reconcile.host_rules import MISSING, WRITABLE, Fault, Seen
+from app.upkeep.reconcile.logins import Refusal
+from app.upkeep.reconcile.look import Recorded
+
+_MOST = 20
+"""Repairs, and removals, on one host in one run."""
+log = structlog.get_logger(__name__)
+
+
+class _State(msgspec.Struct, frozen=True):
+    frozen: bool
+
+
+_STATE = """
+SELECT frozen_at IS NOT NULL AS frozen FROM databases
+WHERE uuid = $1 AND host_id = $2 AND engine_name = $3 AND status = 'active' AND access_applied >= access_revision
+"""
+
+
+async def mend(seen: Seen, adapter: EngineAdapter, orphan_age: timedelta | None) -> list[str]:
+    """Gives tenants back what they lack, and removes orphans that were first seen `orphan_age` ago, none where it is
+    None. A sentence for each deed, and for each that failed."""
+    return [*await _repair_all(seen, adapter), *await _remove_orphans(seen, adapter, orphan_age)]
+
+
+async def restore_credentials(
+    box: SecretBox, adapter: EngineAdapter, tried: Sequence[Recorded], refusals: Sequence[Refusal]
+) -> list[str]:
+    """Puts the recorded passwords back where their tenants had changed them, and finishes what a run that died began.
+    A sentence for each."""
+    refused = {refusal.recorded.uuid for refusal in refusals if refusal.credentials}
+    due = [one for one in tried if one.uuid in refused or one.refused]
+    return [await _attempt(_restore(box, adapter, one), f"restore the password of {one.uuid}") for one in due[:_MOST]]
+
+
+async def _restore(box: SecretBox, adapter: EngineAdapter, one: Recorded) -> str:
+    if await credentials.restore(box, adapter, one.uuid):
+        return f"Restored the password of database {one.uuid}, which its tenant had changed."
+    return f"Left the password of database {one.uuid} as it is: it is in force, or the database isn't active any more."
+
+
+async def _repair_all(seen: Seen, adapter: EngineAdapter) -> list[str]:
+    lacking = [fault for fault in seen.faults if fault.violation.rule in (MISSING, WRITABLE) and _is_repairable(fault)]
+    return [
+        await _attempt(_repair(seen, adapter, fault), f"repair {fault.violation.subject}") for fault in lacking[:_MOST]
+    ]
+
+
+def _is_repairable(fault: Fault) -> bool:
+    row, found = fault.recorded, fault.found
+    return row is not None and row.status is DatabaseStatus.ACTIVE and found is not None and found.marker == row.marker
+
+
+async def _repair(seen: Seen, adapter: EngineAdapter, fault: Fault) -> str:
+    row = fault.recorded
+    assert row is not None
+    async with database_lock(row.uuid):
+        state = await fetch_one(_State, _STATE, row.uuid, seen.look.host.id, row.engine_name)
+        if state is None:
+            return f"Left database {row.uuid} as it is: it is not active here any more, or changing."
+        tenant = Tenant(name=row.engine_name, password="", marker=row.marker)
+        await adapter.repair(tenant)
+        # The engine knows by itself whether it is frozen, and repairs it as such. The record decides.
+        if state.frozen:
+            await adapter.freeze(tenant)
+        elif fault.found is not None and not fault.found.may_create:
+            await adapter.thaw(tenant)
+    return f"Repaired database {row.uuid}, found as one that {fault.violation.detail}."
+
+
+async def _remove_orphans(seen: Seen, adapter: EngineAdapter, age: timedelta | None) -> list[str]:
+    due = await orphans.due(seen, age) if age is not None else []
+    return [await _attempt(orphans.remove(seen, adapter, found), f"remove {found.name}") for found in due[:_MOST]]
+
+
+async def _attempt(deed: Coroutine[Any, Any, str], what: str) -> str:
+    try:
+        done = await deed
+    except (EngineError, LockBusy, LockLost) as fault:
+        done = f"Couldn't {what}: {fault}."
+    log.info("mended", deed=done)
+    return done

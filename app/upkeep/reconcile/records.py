@@ -1,0 +1,96 @@
+"""Rules over our own records: nothing stays between two states."""
+
+from datetime import timedelta
+
+from app.store.session import fetch_all
+from app.upkeep.reconcile.report import Violation
+
+_RULES = (
+    """
+    SELECT 'provisioning_stuck' AS rule, uuid::text AS subject,
+           'provisioning since ' || created_at || ' on host ' || host_id AS detail
+    FROM databases WHERE status = 'provisioning' AND created_at < now() - $1::interval
+    """,
+    """
+    SELECT 'revocation_stuck' AS rule, uuid::text AS subject,
+           'deleted at ' || deleted_at || ', but its access has not been ended' AS detail
+    FROM databases
+    WHERE status = 'deleted' AND remote_since IS NOT NULL AND revoked_at IS NULL AND destroyed_at IS NULL
+      AND deleted_at < now() - $1::interval
+    """,
+    """
+    SELECT 'destruction_stuck' AS rule, uuid::text AS subject,
+           'to be destroyed at ' || destroy_at || ', but still on host ' || host_id AS detail
+    FROM databases WHERE status = 'deleted' AND destroyed_at IS NULL AND destroy_at < now() - $1::interval
+    """,
+    """
+    SELECT 'limits_stuck' AS rule, uuid::text AS subject,
+           'its limits, changed at ' || updated_at || ', are not in force' AS detail
+    FROM databases
+    WHERE status IN ('active', 'paused') AND limits_applied < limits_revision
+      AND updated_at < now() - $1::interval
+    """,
+    """
+    SELECT 'access_stuck' AS rule, uuid::text AS subject,
+           'its access, changed at ' || access_changed_at || ', is not in force' AS detail
+    FROM databases
+    WHERE status IN ('active', 'paused') AND access_applied < access_revision
+      AND access_changed_at < now() - $1::interval
+    """,
+    """
+    SELECT 'storage_unmeasured' AS rule, d.uuid::text AS subject,
+           'its storage can''t be measured since ' || u.unmeasured_since || ': ' || u.measure_failure AS detail
+    FROM database_usage u JOIN databases d ON d.id = u.database_id
+    WHERE d.status IN ('active', 'paused')
+      AND u.unmeasured_since < now() - greatest($1::interval, interval '15 minutes')
+    """,
+    """
+    SELECT 'application_stuck' AS rule, a.id::text AS subject,
+           a.status || ' since ' || coalesce(a.started_at, a.created_at) || ' on database ' || d.uuid AS detail
+    FROM blueprint_applications a JOIN databases d ON d.id = a.database_id
+    WHERE a.completed_at IS NULL AND d.status <> 'provisioning'
+      AND coalesce(a.started_at, a.created_at) < now() - greatest($1::interval, interval '1 hour')
+    """,
+    """
+    SELECT 'workflow_start_stuck' AS rule, workflow_id AS subject,
+           'asked for at ' || created_at || coalesce(': ' || last_error, '') AS detail
+    FROM workflow_starts WHERE created_at < now() - $1::interval
+    """,
+    """
+    SELECT 'event_stuck' AS rule, uuid::text AS subject,
+           type || ' of ' || created_at || ' has not been made into deliveries' AS detail
+    FROM events WHERE dispatched_at IS NULL AND created_at < now() - $1::interval
+    """,
+    # An endpoint that was made in the same moment may have come after the event.
+    """
+    SELECT 'event_without_delivery' AS rule, e.uuid::text AS subject,
+           e.type || ' of ' || e.created_at || ' has no delivery for endpoint ' || w.id AS detail
+    FROM events e
+    JOIN webhook_endpoints w ON w.team_id = e.team_id AND w.revoked_at IS NULL
+     AND (w.events = '{}' OR e.type = any(w.events)) AND w.created_at < e.created_at - interval '1 minute'
+    WHERE e.dispatched_at < now() - $1::interval AND e.created_at > now() - interval '1 day'
+      AND NOT EXISTS (SELECT FROM webhook_deliveries d WHERE d.event_id = e.id AND d.endpoint_id = w.id)
+    """,
+    # What waits for an endpoint is due when that is: one that hangs is probed later, and one with much to take is
+    # served again and again. Neither is a standstill.
+    """
+    SELECT 'delivery_stuck' AS rule, d.webhook_id AS subject,
+           d.event_type || ' to endpoint ' || d.endpoint_id || ' was due at ' || d.next_attempt_at AS detail
+    FROM webhook_deliveries d JOIN webhook_endpoints w ON w.id = d.endpoint_id
+    WHERE d.status = 'pending' AND d.next_attempt_at < now() - greatest($1::interval, interval '10 minutes')
+      AND (NOT d.waiting OR w.next_attempt_at IS NULL
+           OR coalesce(w.claimed_until, w.next_attempt_at) < now() - greatest($1::interval, interval '10 minutes'))
+    """,
+    """
+    SELECT 'idempotency_key_stuck' AS rule, user_id || '/' || key AS subject,
+           'in flight since ' || created_at || ' and still held: no retry can take it over' AS detail
+    FROM idempotency_keys
+    WHERE response_status IS NULL AND locked_until > now()
+      AND created_at < now() - greatest($1::interval, interval '5 minutes')
+    """,
+)
+
+
+async def check_records(patience: timedelta) -> list[Violation]:
+    """What has been on its way for longer than `patience`."""
+    return [violation for rule in _RULES for violation in await fetch_all(Violation, rule, patience)]

@@ -1,0 +1,166 @@
+"""Workflows that nothing works on any more, begun anew: one was terminated, or Temporal lost what it had accepted.
+
+Harmless where one is at work after all: every step takes the database's lock, and looks at its row first.
+"""
+
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from temporalio.client import Client
+
+from app.contracts.applications import ApplyBlueprint, ApplyBlueprintInput
+from app.contracts.base import Engine
+from app.contracts.databases import (
+    ApplyAccess,
+    ApplyAccessInput,
+    ApplyLimits,
+    ApplyLimitsInput,
+    DatabaseWorkflowInput,
+    Placement,
+    ProvisionDatabase,
+    ProvisionDatabaseInput,
+)
+from app.contracts.queues import (
+    DATABASE_ATTRIBUTE,
+    access_workflow_id,
+    apply_workflow_id,
+    limits_workflow_id,
+    provision_workflow_id,
+    revived_workflow_id,
+)
+from app.core.ids import new_uuid
+from app.databases import records
+from app.databases.deletion import request_deletion
+from app.outbox.workflow_starts import NORMAL, request_start
+from app.store.session import fetch_all, transaction
+
+LONG_STUCK = timedelta(minutes=5)
+"""Long enough for Temporal's list to know of a workflow that was started."""
+_MOST = 50
+"""Begun in one run."""
+_PAGE = 100
+"""Asked about in one question to Temporal."""
+
+
+class _Stuck(msgspec.Struct, frozen=True, kw_only=True):
+    workflow: str
+    """The name of the one that is to get it out of there."""
+    id: int
+    uuid: UUID
+    engine: Engine
+    region: str
+    team_id: int | None
+    host_id: int
+    address: str
+    engine_name: str
+    limits_revision: int
+    access_revision: int
+    application: int | None
+    """The one whose turn it is, for the workflow that applies it."""
+    is_dry_run: bool
+
+
+_STUCK = """
+WITH stuck AS (
+    SELECT 'ProvisionDatabase' AS workflow, id, NULL::bigint AS application, false AS is_dry_run FROM databases
+    WHERE status = 'provisioning' AND created_at < now() - $1::interval
+    UNION ALL
+    SELECT 'DeleteDatabase', id, NULL, false FROM databases
+    WHERE status = 'deleted' AND destroyed_at IS NULL AND deleted_at < now() - $1::interval
+      AND (remote_since IS NOT NULL AND revoked_at IS NULL OR destroy_at < now() - $1::interval)
+    UNION ALL
+    SELECT 'ApplyLimits', id, NULL, false FROM databases
+    WHERE status IN ('active', 'paused') AND limits_applied < limits_revision AND updated_at < now() - $1::interval
+    UNION ALL
+    SELECT 'ApplyAccess', id, NULL, false FROM databases
+    WHERE status IN ('active', 'paused') AND access_applied < access_revision
+      AND access_changed_at < now() - $1::interval
+    UNION ALL
+    SELECT 'ApplyBlueprint', a.database_id, a.id, a.is_dry_run
+    FROM blueprint_applications a JOIN databases d ON d.id = a.database_id
+    WHERE a.completed_at IS NULL AND d.status <> 'provisioning'
+      AND greatest(a.created_at, a.started_at, d.provisioned_at) < now() - $1::interval
+      AND NOT EXISTS (SELECT FROM blueprint_applications first
+                      WHERE first.database_id = a.database_id AND first.completed_at IS NULL AND first.id < a.id)
+)
+SELECT s.workflow, d.id, d.uuid, d.engine, d.region, d.team_id, d.host_id, h.host || ':' || h.port AS address,
+       d.engine_name, d.limits_revision, d.access_revision, s.application, s.is_dry_run
+FROM stuck s JOIN databases d ON d.id = s.id JOIN engine_hosts h ON h.id = d.host_id
+WHERE (d.id, s.workflow) > ($3, $4) AND NOT EXISTS (
+    SELECT FROM workflow_starts p WHERE p.workflow = s.workflow AND p.input ->> 'database' = d.uuid::text
+)
+ORDER BY d.id, s.workflow LIMIT $2
+"""
+
+
+async def revive(client: Client, patience: timedelta = LONG_STUCK) -> list[str]:
+    """Asks for the workflow of each database that has been between two states for longer than `patience`, where
+    Temporal has none open. A sentence for each. Raises what Temporal's client raises when it can't be reached."""
+    begun: list[str] = []
+    after = (0, "")
+    while len(begun) < _MOST:
+        stuck = await fetch_all(_Stuck, _STUCK, patience, _PAGE, *after)
+        if not stuck:
+            break
+        after = (stuck[-1].id, stuck[-1].workflow)
+        at_work = await _at_work(client, stuck)
+        lost = [one for one in stuck if (str(one.uuid), one.workflow) not in at_work]
+        begun += [await _begin(one) for one in lost[: _MOST - len(begun)]]
+    return begun
+
+
+async def _at_work(client: Client, stuck: list[_Stuck]) -> set[tuple[str, str]]:
+    """Database and type of the open workflows about any of these."""
+    named = ", ".join(f"'{one.uuid}'" for one in stuck)
+    query = f"ExecutionStatus = 'Running' AND {DATABASE_ATTRIBUTE.name} IN ({named})"
+    return {
+        (one.typed_search_attributes.get(DATABASE_ATTRIBUTE) or "", one.workflow_type)
+        async for one in client.list_workflows(query)
+    }
+
+
+async def _begin(stuck: _Stuck) -> str:
+    # Under an id of its own: Temporal doesn't take that of a closed one again.
+    async with transaction():
+        if stuck.workflow == "DeleteDatabase":
+            await _begin_deletion(stuck.uuid)
+        else:
+            workflow, workflow_id, request = _wanted(stuck)
+            again = revived_workflow_id(workflow_id, new_uuid())
+            await request_start(workflow, again, request, priority=NORMAL, relayed=True)
+    return f"Began {stuck.workflow} anew for database {stuck.uuid}: nothing was at it any more."
+
+
+async def _begin_deletion(database: UUID) -> None:
+    """By its row, from which its id can be told: whoever moves the end of its grace has to find it."""
+    record = await records.find_for_update(database)
+    if record is not None and record.destroy_at is not None and record.destroyed_at is None:
+        await request_deletion(record, destroy_at=record.destroy_at, priority=NORMAL, relayed=True)
+
+
+def _wanted(stuck: _Stuck) -> tuple[Any, str, DatabaseWorkflowInput]:
+    """The workflow, the id that it was first begun under, and its input."""
+    uuid = stuck.uuid
+    about: dict[str, Any] = {
+        "database": uuid,
+        "engine": stuck.engine,
+        "region": stuck.region,
+        "team_id": stuck.team_id,
+    }
+    match stuck.workflow:
+        case "ProvisionDatabase":
+            placement = Placement(host_id=stuck.host_id, address=stuck.address, name=stuck.engine_name)
+            request = ProvisionDatabaseInput(**about, placement=placement)
+            return ProvisionDatabase, provision_workflow_id(uuid), request
+        case "ApplyBlueprint":
+            assert stuck.application is not None, "it applies one"
+            applying = ApplyBlueprintInput(**about, application=stuck.application)
+            return ApplyBlueprint, apply_workflow_id(stuck.application, dry_run=stuck.is_dry_run), applying
+        case "ApplyLimits":
+            revision = stuck.limits_revision
+            return ApplyLimits, limits_workflow_id(uuid, revision), ApplyLimitsInput(**about, revision=revision)
+        case _:
+            revision = stuck.access_revision
+            return ApplyAccess, access_workflow_id(uuid, revision), ApplyAccessInput(**about, revision=revision)

@@ -1,0 +1,117 @@
+"""The consistency check as a whole, and the runs that also put right what they can."""
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import timedelta
+from uuid import UUID
+
+from temporalio.client import Client
+
+from app.contracts.reconcile import HostRef, ReconcileStep
+from app.core.ids import find_uuid
+from app.core.secrets import SecretBox
+from app.databases.names import names_of
+from app.engines.base import EngineError
+from app.hosts.adapters import Adapters
+from app.hosts.service import note_extensions
+from app.outbox.names import without_markup
+from app.upkeep.reconcile import findings, orphans
+from app.upkeep.reconcile.host_rules import FOREIGN, ORPHAN
+from app.upkeep.reconcile.hosts import check_hosts, see, unreachable
+from app.upkeep.reconcile.logins import active, due, try_logins
+from app.upkeep.reconcile.look import PATIENCE, Host, hosts
+from app.upkeep.reconcile.lost_deliveries import revive_deliveries
+from app.upkeep.reconcile.mending import mend, restore_credentials
+from app.upkeep.reconcile.records import check_records
+from app.upkeep.reconcile.report import Report, Violation
+from app.upkeep.reconcile.reviving import revive
+from app.upkeep.reconcile.schedules import check_schedules
+from app.upkeep.reconcile.shared import scarce
+
+_TOLD = 20
+"""Sentences of each kind that a run tells; it counts them all."""
+
+
+async def check(box: SecretBox, orphan_age: timedelta | None, others: Sequence[Violation] = ()) -> Report:
+    """Runs every rule over our own database and the hosts; `others` were found elsewhere. Changes nothing. `orphan_age`
+    is what scheduled runs go by."""
+    adapters = Adapters(box)
+    try:
+        found = [*others, *await check_records(PATIENCE), *await check_hosts(box, adapters, orphan_age)]
+    finally:
+        await adapters.close()
+    violations, notes = _without_notes(found)
+    return Report(ok=not violations, violations=violations, notes=notes)
+
+
+async def list_hosts() -> list[HostRef]:
+    return [
+        HostRef(host_id=host.id, engine=host.engine, region=host.region, address=host.address) for host in await hosts()
+    ]
+
+
+async def reconcile_records(client: Client) -> ReconcileStep:
+    """The rules over our own records and over Temporal's Schedules; then new workflows for what nothing works on any
+    more."""
+    violations = [*await check_records(PATIENCE), *await check_schedules(client)]
+    await findings.write(None, violations, {})
+    return await _told(violations, [*await revive(client), *await revive_deliveries(client)])
+
+
+async def reconcile_host(
+    box: SecretBox, adapters: Adapters, ref: HostRef, orphan_age: timedelta | None
+) -> ReconcileStep:
+    """The rules of one host, with a login to some of its active databases; then what can be put right. Orphans are
+    removed that were first seen `orphan_age` ago; none where it is None."""
+    host = Host(ref.host_id, ref.engine, ref.region, ref.address)
+    adapter = await adapters.of_host(host.id)
+    try:
+        seen = await see(host, adapter)
+        trying = await due(host, adapter, active(seen.look.recorded.values()))
+        in_use = await orphans.in_use(seen, adapter)
+        await note_extensions(host.id, await adapter.extensions())
+    except EngineError as error:
+        violation = unreachable(host, error)
+        await findings.write(host.id, [violation], {}, complete=False)
+        return await _told([violation], [])
+    refusals = await try_logins(box, adapter, trying)
+    logins = [refusal.violation for refusal in refusals]
+    violations, _ = _without_notes([fault.violation for fault in seen.faults])
+    shared = await scarce(host, adapter)
+    await findings.write(host.id, [*violations, *logins, *shared], {one.name: one.marker for one in orphans.of(seen)})
+    await findings.begin_anew(host.id, ORPHAN, in_use)
+    told, notes = _without_notes(await orphans.dated(seen, orphan_age))
+    deeds = [
+        *await mend(seen, adapter, orphan_age),
+        *await restore_credentials(box, adapter, trying, refusals),
+    ]
+    return await _told([*told, *logins, *shared], deeds, notes)
+
+
+def _without_notes(found: Sequence[Violation]) -> tuple[list[Violation], list[Violation]]:
+    """The violations, and what is none."""
+    return [one for one in found if one.rule != FOREIGN], [one for one in found if one.rule == FOREIGN]
+
+
+async def _told(violations: Sequence[Violation], deeds: list[str], notes: Sequence[Violation] = ()) -> ReconcileStep:
+    told = [f"{one.rule}: {one.subject} {one.detail}" for one in [*violations, *notes][:_TOLD]]
+    return ReconcileStep(
+        findings=dict(Counter(violation.rule for violation in violations)),
+        told=await _with_names(told),
+        deeds=await _with_names(deeds[:_TOLD]),
+    )
+
+
+async def _with_names(sentences: list[str]) -> list[str]:
+    """What a database and its team are called, after the uuid that a sentence has."""
+    uuids = [find_uuid(sentence) for sentence in sentences]
+    names = await names_of([uuid for uuid in uuids if uuid is not None])
+
+    def named(sentence: str, uuid: UUID | None) -> str:
+        if uuid is None or uuid not in names:
+            return sentence
+        name, team = names[uuid]
+        owner = f'team "{without_markup(team)}"' if team is not None else "no team"
+        return sentence.replace(str(uuid), f'{uuid} ("{without_markup(name)}", {owner})', 1)
+
+    return [named(sentence, uuid) for sentence, uuid in zip(sentences, uuids, strict=True)]

@@ -1,0 +1,115 @@
+"""Rows that are deleted by age: for each kind which ones, in batches small enough that no statement holds many rows for
+long."""
+
+from datetime import timedelta
+from typing import Literal
+
+import msgspec
+
+from app.contracts.upkeep import SweepResult
+from app.store.session import fetch
+
+_BATCH = 500
+_BATCHES = 20
+"""In one step."""
+
+
+class Retention(msgspec.Struct, frozen=True, kw_only=True):
+    """How long what is over is kept."""
+
+    history: timedelta
+    """Events and deliveries."""
+    questions: timedelta
+
+
+class Sweep(msgspec.Struct, frozen=True, kw_only=True):
+    what: str
+    """In words, for the operator."""
+    sql: str
+    """Deletes at most `$1` rows, the oldest first, and passes over those that somebody else holds."""
+    kept: Literal["history", "questions"] | None = None
+    """They stay for a while after they are over: `$2` is how long, an interval."""
+
+
+SWEEPS = (
+    Sweep(
+        what="expired idempotency keys",
+        # One whose request still runs stays: its answer is about to be written.
+        sql="""
+        DELETE FROM idempotency_keys WHERE id IN (
+            SELECT id FROM idempotency_keys
+            WHERE expires_at <= now() AND (response_status IS NOT NULL OR locked_until IS NULL OR locked_until <= now())
+            ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED
+        ) RETURNING 1
+        """,
+    ),
+    Sweep(
+        what="old webhook deliveries",
+        # With their attempts.
+        sql="""
+        DELETE FROM webhook_deliveries WHERE id IN (
+            SELECT id FROM webhook_deliveries WHERE status <> 'pending' AND finished_at < now() - $2::interval
+            ORDER BY finished_at LIMIT $1 FOR UPDATE SKIP LOCKED
+        ) RETURNING 1
+        """,
+        kept="history",
+    ),
+    Sweep(
+        what="webhook secrets that were replaced",
+        # An answer that was lost, and with it a new secret, is asked for within the lifetime of its idempotency key.
+        sql="""
+        DELETE FROM webhook_secrets WHERE id IN (
+            SELECT id FROM webhook_secrets WHERE expires_at < now() - interval '2 days'
+            ORDER BY id LIMIT $1 FOR UPDATE SKIP LOCKED
+        ) RETURNING 1
+        """,
+    ),
+    Sweep(
+        what="old events",
+        # After their deliveries: one that is pending still sends the event.
+        sql="""
+        DELETE FROM events WHERE id IN (
+            SELECT id FROM events e WHERE dispatched_at IS NOT NULL AND created_at < now() - $2::interval
+              AND NOT EXISTS (SELECT FROM webhook_deliveries d WHERE d.event_id = e.id)
+            ORDER BY created_at LIMIT $1 FOR UPDATE SKIP LOCKED
+        ) RETURNING 1
+        """,
+        kept="history",
+    ),
+    Sweep(
+        what="old questions",
+        # Today's count against the allowance, however short the others are kept.
+        sql="""
+        DELETE FROM query_executions WHERE id IN (
+            SELECT id FROM query_executions
+            WHERE created_at < least(now() - $2::interval, date_trunc('day', now(), 'UTC')) AND reserved_until <= now()
+            ORDER BY created_at LIMIT $1 FOR UPDATE SKIP LOCKED
+        ) RETURNING 1
+        """,
+        kept="questions",
+    ),
+)
+
+
+def kinds() -> list[str]:
+    return [sweep.what for sweep in SWEEPS]
+
+
+async def sweep(what: str, retention: Retention, *, batch: int = _BATCH) -> SweepResult:
+    """Each batch is committed by itself, so that a step that dies has done a part for good. Raises `LookupError` for an
+    unknown kind."""
+    rule = _rule(what)
+    removed = 0
+    for _ in range(_BATCHES):
+        gone = len(await fetch(rule.sql, batch, *([getattr(retention, rule.kept)] if rule.kept else [])))
+        removed += gone
+        if gone < batch:
+            return SweepResult(removed=removed, more=False)
+    return SweepResult(removed=removed, more=True)
+
+
+def _rule(what: str) -> Sweep:
+    for rule in SWEEPS:
+        if rule.what == what:
+            return rule
+    raise LookupError(f"nothing is known of {what}")

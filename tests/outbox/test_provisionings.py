@@ -1,0 +1,84 @@
+"""Provisionings that a worker of the region takes up: which, in which order, and how many."""
+
+import time
+from uuid import UUID, uuid4
+
+import pytest
+
+from app.contracts.base import Engine
+from app.contracts.databases import Placement, ProvisionDatabaseInput
+from app.contracts.queues import provision_workflow_id
+from app.outbox.provisionings import UnderWay, request_provisioning, take_up
+from app.outbox.workflow_starts import INTERACTIVE, UPKEEP, claim_due
+from app.store.session import fetch, transaction
+from tests.support.promises import make_due, promise
+
+REGION = "taken-1"
+
+
+async def wanted(team: int | None, *, priority: int = INTERACTIVE, region: str = REGION) -> str:
+    request = ProvisionDatabaseInput(
+        database=uuid4(),
+        engine=Engine.POSTGRES,
+        region=region,
+        team_id=team,
+        placement=Placement(host_id=1, address="db-1.example.com:5432", name="tfirst"),
+    )
+    async with transaction():
+        await request_provisioning(request, priority=priority)
+    return provision_workflow_id(request.database)
+
+
+async def taken(most: int = 100) -> list[str]:
+    return [one.workflow_id for one in await take_up(REGION, most)]
+
+
+async def test_the_teams_have_their_turns_and_the_pool_comes_last(own_store: None) -> None:
+    pool = await wanted(None, priority=UPKEEP)
+    many = [await wanted(7) for _ in range(4)]
+    late = await wanted(8)
+    assert set(await taken(2)) == {many[0], late}
+    assert set(await taken(3)) == set(many[1:])
+    assert await taken() == [pool]
+    assert await taken() == []
+
+
+async def test_nothing_of_other_regions_or_other_workflows_is_taken(own_store: None) -> None:
+    await wanted(7, region="elsewhere-1")
+    await promise()
+    assert await taken() == []
+
+
+async def test_the_relay_has_what_was_taken_by_one_who_died_and_is_tried_by_nobody_else(own_store: None) -> None:
+    workflow_id = await wanted(7)
+    assert await claim_due() == [], "the region's workers come first"
+    assert await taken() == [workflow_id]
+    assert await claim_due() == []
+    await make_due()
+    assert [one.workflow_id for one in await claim_due()] == [workflow_id]
+    assert await taken() == []
+
+
+async def test_a_promise_goes_with_its_transaction_and_is_told_of_on_commit(own_store: None) -> None:
+    rows = await fetch("SELECT next_attempt_at FROM workflow_starts")
+    assert rows == []
+    await wanted(7)
+    rows = await fetch("SELECT next_attempt_at > now() + interval '3 seconds' AS later FROM workflow_starts")
+    assert [row["later"] for row in rows] == [True]
+
+
+def test_there_is_room_for_so_many_in_each_region(monkeypatch: pytest.MonkeyPatch) -> None:
+    under_way = UnderWay(most=2)
+    first, second = str(UUID(int=1)), str(UUID(int=2))
+    under_way.begin("a", first)
+    under_way.begin("a", second)
+    assert (under_way.room("a"), under_way.room("b")) == (0, 2)
+    assert not under_way.changed("a").is_set()
+    under_way.end(first)
+    assert under_way.room("a") == 1
+    assert under_way.changed("a").is_set()
+    assert not under_way.changed("b").is_set()
+    under_way.end("another worker's")
+    later = time.monotonic() + 60
+    monkeypatch.setattr("time.monotonic", lambda: later)
+    assert under_way.room("a") == 2, "one that went elsewhere doesn't count for ever"

@@ -1,0 +1,159 @@
+"""Promises of workflows: written with the change, kept once, and safe to keep again."""
+
+import asyncio
+import contextlib
+from typing import Any
+
+import asyncpg
+import pytest_asyncio
+from temporalio.client import Client
+
+from app.contracts.queues import DATABASE_ATTRIBUTE, ENGINE_ATTRIBUTE, REGION_ATTRIBUTE, TEAM_ATTRIBUTE
+from app.core.temporal import connect
+from app.local.ports import LOOPBACK, free_port
+from app.local.temporal import TemporalService
+from app.outbox.starter import Starter
+from app.outbox.workflow_starts import INTERACTIVE, UPKEEP, WorkflowStart, claim_due, note_failure, start
+from app.store.session import fetch, transaction
+from tests.support.promises import make_due, promise, promised
+from workers.search_attributes import register_search_attributes
+
+
+@pytest_asyncio.fixture(scope="module")
+async def client(temporal_server: TemporalService) -> Client:
+    made = await connect(temporal_server.address, "default")
+    await asyncio.gather(*(register_search_attributes(made) for _ in range(3)))
+    return made
+
+
+async def test_a_promise_goes_with_its_transaction(own_store: None) -> None:
+    with contextlib.suppress(LookupError):
+        async with transaction():
+            await promise()
+            raise LookupError
+    assert await promised() == []
+
+
+async def test_one_promise_for_one_workflow(own_store: None) -> None:
+    first, second = await promise(workflow_id="one"), await promise(workflow_id="one")
+    assert first.id == second.id
+    assert await promised() == ["one"]
+
+
+async def test_a_kept_promise_is_struck_and_the_workflow_can_be_found(own_store: None, client: Client) -> None:
+    pending = await promise()
+    await start(client, pending)
+    assert await promised() == []
+    description = await client.get_workflow_handle(pending.workflow_id).describe()
+    assert description.workflow_type == "ApplyLimits"
+    assert description.task_queue == "control"
+    database = pending.workflow_id.removeprefix("test/")
+    attributes = description.typed_search_attributes
+    assert attributes[DATABASE_ATTRIBUTE] == database
+    assert (attributes[TEAM_ATTRIBUTE], attributes[ENGINE_ATTRIBUTE]) == (7, "postgres")
+    assert attributes[REGION_ATTRIBUTE] == "nowhere-9"
+    assert database in (await description.static_summary() or "")
+    priority = description.raw_description.workflow_execution_info.priority
+    assert (priority.priority_key, priority.fairness_key) == (INTERACTIVE, "team-7")
+
+
+async def test_keeping_it_again_is_harmless(own_store: None, client: Client) -> None:
+    pending = await promise()
+    await start(client, pending)
+    first = await client.get_workflow_handle(pending.workflow_id).describe()
+    await start(client, pending)
+    assert (await client.get_workflow_handle(pending.workflow_id).describe()).run_id == first.run_id
+
+
+async def test_what_has_ended_is_not_begun_again(own_store: None, client: Client) -> None:
+    pending = await promise()
+    await start(client, pending)
+    handle = client.get_workflow_handle(pending.workflow_id)
+    first = await handle.describe()
+    with contextlib.suppress(Exception):  # a worker of another test may have ended it
+        await handle.terminate()
+    await request_start_again(pending)
+    await start(client, pending)
+    assert await promised() == []
+    assert (await handle.describe()).run_id == first.run_id
+
+
+async def request_start_again(pending: WorkflowStart) -> None:
+    await fetch(
+        "INSERT INTO workflow_starts (id, workflow, workflow_id, input, priority, next_attempt_at)"
+        " VALUES ($1, $2, $3, $4::jsonb, 1, now())",
+        pending.id,
+        pending.workflow,
+        pending.workflow_id,
+        pending.input,
+    )
+
+
+async def test_a_promise_is_left_to_its_writer_at_first(own_store: None) -> None:
+    await promise()
+    assert await claim_due() == []
+    (row,) = await fetch("SELECT extract(epoch FROM next_attempt_at - now()) AS wait FROM workflow_starts")
+    assert 0 < row["wait"] <= 2
+    await make_due()
+    assert [one.workflow for one in await claim_due()] == ["ApplyLimits"]
+
+
+async def test_two_relays_share_the_work(own_store: None, control_dsn: str) -> None:
+    made = [(await promise()).id for _ in range(6)]
+    await make_due()
+    other: Any = await asyncpg.connect(control_dsn)
+    try:
+        async with other.transaction(), asyncio.timeout(10):
+            # As another relay that is about to claim these: they are left to it, and not waited for.
+            await other.execute("SELECT 1 FROM workflow_starts ORDER BY id LIMIT 2 FOR UPDATE")
+            assert {pending.id for pending in await claim_due()} == set(made[2:])
+    finally:
+        await other.close()
+    assert {pending.id for pending in await claim_due()} == set(made[:2])
+    assert await claim_due() == []
+
+
+async def test_the_urgent_comes_first(own_store: None) -> None:
+    for priority in (UPKEEP, INTERACTIVE):
+        await promise(priority=priority)
+    await make_due()
+    assert [one.priority for one in await claim_due(limit=1)] == [INTERACTIVE]
+
+
+async def test_attempts_are_spaced_ever_wider(own_store: None) -> None:
+    await promise()
+    waits = []
+    for _ in range(5):
+        await make_due()
+        await claim_due()
+        (row,) = await fetch("SELECT extract(epoch FROM next_attempt_at - now())::float AS wait FROM workflow_starts")
+        waits.append(round(row["wait"], 1))
+    assert waits == [0.5, 1.0, 2.0, 3.0, 3.0]
+
+
+async def test_a_failed_start_waits_its_turn(own_store: None) -> None:
+    await promise()
+    await make_due()
+    (pending,) = await claim_due()
+    await note_failure(pending, "x" * 1000)
+    assert await claim_due() == []
+    (row,) = await fetch("SELECT last_error, attempts FROM workflow_starts")
+    assert (row["last_error"], row["attempts"]) == ("x" * 500, 1)
+
+
+async def test_the_starter_leaves_what_it_cannot_start_to_the_relay(own_store: None) -> None:
+    away = Starter(await connect(f"{LOOPBACK}:{free_port()}", "default", lazy=True))
+    pending = await promise()
+    away.start_soon(pending)
+    await away.close()
+    (row,) = await fetch("SELECT last_error FROM workflow_starts")
+    assert row["last_error"]
+    assert [one.id for one in await claim_due()] == [pending.id]
+
+
+async def test_the_starter_starts(own_store: None, client: Client) -> None:
+    starter = Starter(client)
+    pending = await promise()
+    starter.start_soon(pending)
+    await starter.close()
+    assert await promised() == []

@@ -1,0 +1,63 @@
+"""Work that is done once for all who ask for it within a time."""
+
+import asyncio
+
+from structlog.testing import capture_logs
+
+from app.core.debounce import Debouncer
+
+
+class _Work:
+    def __init__(self, *, fails: int = 0) -> None:
+        self.runs = 0
+        self.fails = fails
+        self.begun, self.go_on = asyncio.Event(), asyncio.Event()
+        self.go_on.set()
+
+    async def __call__(self) -> None:
+        self.runs += 1
+        self.begun.set()
+        await self.go_on.wait()
+        if self.runs <= self.fails:
+            raise OSError("gone")
+
+
+async def test_many_are_one() -> None:
+    work = _Work()
+    gathered = Debouncer(3600, work, lost="lost")
+    for _ in range(100):
+        gathered.soon()
+    await asyncio.sleep(0.01)
+    assert work.runs == 0
+    await gathered.close()
+    assert work.runs == 1
+
+
+async def test_who_asks_while_it_is_done_is_not_forgotten() -> None:
+    work = _Work()
+    work.go_on.clear()
+    gathered = Debouncer(0, work, lost="lost")
+    gathered.soon()
+    await asyncio.wait_for(work.begun.wait(), 60)
+    gathered.soon()
+    work.go_on.set()
+    await gathered.close()
+    assert work.runs == 2
+
+
+async def test_a_failure_is_told_and_ends_nothing() -> None:
+    work = _Work(fails=1)
+    gathered = Debouncer(0, work, lost="hint_lost")
+    with capture_logs() as told:
+        gathered.soon()
+        await asyncio.wait_for(work.begun.wait(), 60)
+        gathered.soon()
+        await gathered.close()
+    assert [(line["event"], line["reason"]) for line in told] == [("hint_lost", "gone")]
+    assert work.runs == 2
+
+
+async def test_nobody_asked() -> None:
+    work = _Work()
+    await Debouncer(0, work, lost="lost").close()
+    assert work.runs == 0

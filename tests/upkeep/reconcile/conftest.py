@@ -1,0 +1,132 @@
+"""The running service's own records and hosts, as a run sees them."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import msgspec
+import pytest
+import pytest_asyncio
+
+from app.contracts.base import Engine
+from app.contracts.reconcile import HostRef, ReconcileStep
+from app.core.ids import marker
+from app.engines.base import AdminAddress, EngineAdapter, FoundTenant, Tenant
+from app.hosts.adapters import Adapters, admin_place
+from app.local.ports import LOOPBACK, free_port
+from app.store.session import fetch
+from app.upkeep.reconcile import hosts as hosts_module
+from app.upkeep.reconcile import service as reconcile
+from app.upkeep.reconcile.look import Host
+from tests.e2e.hosts import mysql, postgres
+from tests.support.service import RunningService
+from tests.support.store import store
+
+AGE = timedelta(hours=1)
+"""For which an orphan is only reported."""
+
+
+@dataclass
+class Bench:
+    """One engine's host of the running service. It is shared: only look for what the test made."""
+
+    running: RunningService
+    adapters: Adapters
+    host: HostRef
+
+    async def adapter(self) -> EngineAdapter:
+        return await self.adapters.of_host(self.host.host_id)
+
+    async def run(self, age: timedelta | None = AGE) -> ReconcileStep:
+        return await reconcile.reconcile_host(self.running.box, self.adapters, self.host, age)
+
+    async def told(self, name: str, age: timedelta | None = AGE) -> list[str]:
+        """What a check says of it: the violations, and then the notes."""
+        report = await reconcile.check(self.running.box, age)
+        return [one.detail for one in (*report.violations, *report.notes) if one.subject == name]
+
+    async def on_host(self, name: str) -> FoundTenant | None:
+        adapter = await self.adapter()
+        return next((one for one in await adapter.list_tenants() if one.name == name), None)
+
+    async def findings(self, subject: str) -> list[str]:
+        """The rules that the last run found broken about it."""
+        rows = await fetch(
+            "SELECT rule FROM findings WHERE host_id = $1 AND subject = $2 ORDER BY rule", self.host.host_id, subject
+        )
+        return [row["rule"] for row in rows]
+
+    async def set_row(self, database: str, change: str) -> None:
+        """As SQL, past all that would guard it; and as if nothing had happened to it for long."""
+        await fetch(
+            f"UPDATE databases SET updated_at = now() - interval '1 hour', {change} WHERE uuid = $1", UUID(database)
+        )
+
+    async def age(self, subject: str, by: timedelta) -> None:
+        """As if the finding had first been seen that much earlier."""
+        await fetch("UPDATE findings SET first_seen_at = first_seen_at - $2::interval WHERE subject = $1", subject, by)
+
+    @property
+    def known(self) -> Host:
+        return Host(self.host.host_id, self.host.engine, self.host.region, self.host.address)
+
+    @asynccontextmanager
+    async def session(self, made: dict[str, Any]) -> AsyncIterator[Any]:
+        """A plain client's, with an `execute`."""
+        open_session = postgres if self.host.engine is Engine.POSTGRES else mysql
+        async with open_session(made["connection_string"]) as session:
+            yield session
+
+    async def as_tenant(self, made: dict[str, Any], statement: str) -> None:
+        async with self.session(made) as session:
+            await session.execute(statement)
+
+    @asynccontextmanager
+    async def dead_host(self) -> AsyncIterator[HostRef]:
+        """One more of this engine, on which nothing is placed and nobody answers."""
+        port = free_port()
+        admin = AdminAddress(host=LOOPBACK, port=port, user="nobody", password="")
+        place = admin_place(self.host.engine, LOOPBACK, port)
+        rows = await fetch(
+            "INSERT INTO engine_hosts (engine, flavour, version, region, host, port, admin_sealed, capacity,"
+            " connection_capacity, draining) VALUES ($1, '', '', $2, $3, $4, $5, 1, 1, true) RETURNING id",
+            self.host.engine,
+            self.host.region,
+            LOOPBACK,
+            port,
+            self.running.box.seal(msgspec.json.encode(admin).decode(), place),
+        )
+        host_id = rows[0]["id"]
+        try:
+            yield HostRef(
+                host_id=host_id, engine=self.host.engine, region=self.host.region, address=f"{LOOPBACK}:{port}"
+            )
+        finally:
+            await fetch("DELETE FROM engine_hosts WHERE id = $1", host_id)
+
+    def tenant(self, made: dict[str, Any]) -> Tenant:
+        return Tenant(name=made["db_name"], password=made["db_password"], marker=marker(UUID(made["uuid"])))
+
+
+@pytest_asyncio.fixture
+async def records(service: RunningService) -> AsyncIterator[None]:
+    """This process's store, connected to the running service's."""
+    async with store(service.control_dsn):
+        yield
+
+
+@pytest_asyncio.fixture(params=list(Engine))
+async def bench(
+    service: RunningService, records: None, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Bench]:
+    """Each engine in turn, with its second look soon after the first."""
+    monkeypatch.setattr(hosts_module, "AGAIN_SECONDS", 0.05)
+    hosts = [host for host in await reconcile.list_hosts() if host.engine is request.param]
+    if not hosts:
+        pytest.skip(f"this machine has no server for {request.param}")
+    adapters = Adapters(service.box)
+    yield Bench(service, adapters, hosts[0])
+    await adapters.close()

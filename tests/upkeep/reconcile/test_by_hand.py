@@ -1,0 +1,238 @@
+"""Workflows that an operator cancels, terminates or resets in the Temporal UI: each type, at each of its steps.
+
+What was to be done is done all the same, is undone as a cancellation undoes it, or is a finding: nothing stays half
+done and unsaid. The steps are those that a run takes; a workflow without a case here fails the first test.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from typing import Any
+from uuid import uuid4
+
+import pytest
+import pytest_asyncio
+from temporalio.api.common.v1 import WorkflowExecution as ExecutionRef
+from temporalio.api.enums.v1 import EventType
+from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
+from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus, WorkflowHandle
+
+from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, engine_queue
+from app.contracts.upkeep import ScheduleId
+from app.core.settings import Settings
+from app.core.temporal import connect
+from app.egress.sender import Sender
+from app.hosts.adapters import Adapters
+from app.local.ports import LOOPBACK, free_port
+from app.store.session import fetch
+from app.upkeep.reconcile.schedules import check_schedules_at
+from app.upkeep.reconcile.service import list_hosts, reconcile_records
+from app.webhooks.attempts import Attempts
+from tests import servers
+from tests.servers import RunningServer
+from tests.support.gates import Gates
+from tests.support.service import REGION, running_service
+from tests.support.store import store
+from tests.support.waiting import until
+from tests.upkeep.reconcile.by_hand import CASES, Begun, Case, SecretLocation
+from workers.deliveries import WaitingDeliveries
+from workers.event_dispatcher import dispatch_events
+from workers.provisionings import start_provisionings
+from workers.queues import WorkerDependencies, queue_config
+from workers.relay import relay
+from workers.runner import build_worker
+from workers.schedules import UPKEEP_SCHEDULES, put_schedule
+from workers.search_attributes import register_search_attributes
+
+QUEUES = (CONTROL_QUEUE, WEBHOOK_QUEUE, engine_queue(REGION))
+OPERATIONS = ("cancel", "terminate", "reset")
+GRACE = "grace period"
+
+
+@pytest_asyncio.fixture(scope="module")
+async def place(
+    tmp_path_factory: pytest.TempPathFactory, control_server: RunningServer, postgres_server: RunningServer
+) -> AsyncIterator[SecretLocation]:
+    """The API is a process of its own, as always; the workers are here, where their steps can be held."""
+    folder = tmp_path_factory.mktemp("by-hand")
+    async with AsyncExitStack() as stack:
+        temporal = await stack.enter_async_context(servers.temporal(folder))
+        service = await stack.enter_async_context(
+            running_service(folder, control_server, temporal, postgres_server, None, DELETION_GRACE_SECONDS="0")
+        )
+        await service.kill("worker")
+        await stack.enter_async_context(store(service.control_dsn))
+        settings = Settings(
+            control_dsn=service.control_dsn,
+            secret_keys=service.secret_keys,
+            temporal_address=temporal.address,
+            pool_size=0,
+            webhook_retry_schedule=(0, 0),
+            sweep_interval_seconds=86_400,
+            refill_interval_seconds=86_400,
+            reconcile_interval_seconds=86_400,
+            quota_interval_seconds=86_400,
+        )
+        gates = Gates()
+        config = (await connect(temporal.address, "default")).config()
+        config["interceptors"] = [gates]
+        client = Client(**config)
+        await register_search_attributes(client)
+        sender = Sender(settings)
+        stack.push_async_callback(sender.close)
+        attempts = Attempts(service.box, sender, settings)
+        tools = WorkerDependencies(
+            settings=settings, box=service.box, adapters=Adapters(service.box), attempts=attempts
+        )
+        stack.push_async_callback(tools.adapters.close)
+        stack.push_async_callback(attempts.close)
+        for queue in QUEUES:
+            await stack.enter_async_context(build_worker(client, queue, tools))
+        for upkeep in UPKEEP_SCHEDULES:
+            await put_schedule(client, settings, upkeep)
+        serving_all = (
+            relay(client),
+            dispatch_events(client, settings),
+            start_provisionings(client, settings, REGION, tools.under_way),
+            WaitingDeliveries(attempts, settings).serve(),
+        )
+        background = [asyncio.create_task(one) for one in serving_all]
+        made = SecretLocation(
+            await service.caller(), client, gates, service.box, tools.adapters, (await list_hosts())[0]
+        )
+        yield made
+        await made.close()
+        for task in background:
+            task.cancel()
+        await asyncio.gather(*background, return_exceptions=True)
+
+
+async def test_every_workflow_has_a_case() -> None:
+    served = {one.__temporal_workflow_definition.name for queue in QUEUES for one in queue_config(queue).workflows}
+    assert served == {case.workflow for case in CASES.values()}
+
+
+async def test_schedules_that_are_paused_or_deleted_are_findings(place: SecretLocation) -> None:
+    assert {upkeep.id for upkeep in UPKEEP_SCHEDULES} == {schedule.value for schedule in ScheduleId}
+    address = place.client.service_client.config.target_host
+
+    async def found() -> list[tuple[str, str]]:
+        await reconcile_records(place.client)
+        rows = await fetch("SELECT rule, subject FROM findings WHERE host_id IS NULL AND rule LIKE 'schedule%'")
+        kept = [(row["rule"], row["subject"]) for row in rows]
+        assert kept == [(one.rule, one.subject) for one in await check_schedules_at(Settings(temporal_address=address))]
+        return kept
+
+    for upkeep in UPKEEP_SCHEDULES:
+        handle = place.client.get_schedule_handle(upkeep.id)
+        assert await found() == []
+        await handle.pause(note="while the disk is changed")
+        assert await found() == [("schedule_paused", upkeep.id)]
+        [violation] = await check_schedules_at(Settings(temporal_address=address))
+        assert "while the disk is changed" in violation.detail
+        await handle.delete()
+        assert await found() == [("schedule_missing", upkeep.id)]
+        await put_schedule(place.client, Settings(), upkeep)
+
+
+async def test_a_temporal_that_is_away_is_a_violation() -> None:
+    nobody = f"{LOOPBACK}:{free_port()}"
+    assert [(one.rule, one.subject) for one in await check_schedules_at(Settings(temporal_address=nobody))] == [
+        ("temporal_unreachable", nobody)
+    ]
+
+
+@pytest.mark.parametrize("name", CASES)
+async def test_nothing_stays_half_done_and_unsaid(place: SecretLocation, name: str) -> None:
+    case = CASES[name]
+    steps = await _steps(place, case)
+    assert steps
+    for step in steps:
+        for operation in OPERATIONS:
+            async with place.gates.holding(case.workflow, step) as gate:
+                begun = await case.begin(place)
+                await asyncio.wait_for(gate.reached.wait(), 60)
+                handle = place.client.get_workflow_handle(gate.workflow_id)
+                await _operate(handle, operation)
+                # Or the step would finish what nothing asks for any more.
+                gate.dropped = operation == "terminate"
+            await _check(place, handle, begun, f"{operation} at {step}")
+
+
+async def test_a_deletion_in_its_grace_period(place: SecretLocation) -> None:
+    for operation in OPERATIONS:
+        async with place.gates.holding("DeleteDatabase", "look_at_grace") as gate:
+            begun = await CASES["DeleteDatabase"].begin(place)
+            await asyncio.wait_for(gate.reached.wait(), 60)
+            database = gate.workflow_id.split("/")[1]
+            await fetch("UPDATE databases SET destroy_at = now() + interval '1 hour' WHERE uuid::text = $1", database)
+        handle = place.client.get_workflow_handle(gate.workflow_id)
+        await until(lambda handle=handle: _has_begun_waiting(handle))  # type: ignore[misc]
+        await _operate(handle, operation)
+        await _check(place, handle, begun, f"{operation} in the {GRACE}")
+
+
+async def _steps(place: SecretLocation, case: Case) -> list[str]:
+    """Those of a run that nobody holds up."""
+    known = {one.run_id for one in await _runs(place, case)}
+    begun = await case.begin(place)
+
+    async def ended() -> list[WorkflowExecution]:
+        new = [one for one in await _runs(place, case) if one.run_id not in known]
+        return new if all(one.status is not WorkflowExecutionStatus.RUNNING for one in new) else []
+
+    runs = await until(ended)
+    await until(begun.settled)
+    return [step for step in place.gates.steps[runs[0].id] if step not in case.skipped]
+
+
+async def _runs(place: SecretLocation, case: Case) -> list[WorkflowExecution]:
+    return [one async for one in place.client.list_workflows(f"WorkflowType = '{case.workflow}'")]
+
+
+async def _operate(handle: WorkflowHandle[Any, Any], operation: str) -> None:
+    if operation == "cancel":
+        await handle.cancel()
+    elif operation == "terminate":
+        await handle.terminate("by hand")
+    else:
+        await _reset(handle)
+
+
+async def _reset(handle: WorkflowHandle[Any, Any]) -> None:
+    """To its first decision. One that has made none can't be reset."""
+    completed = [
+        event.event_id
+        async for event in handle.fetch_history_events()
+        if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
+    ]
+    if completed:
+        client: Client = handle._client
+        await client.workflow_service.reset_workflow_execution(
+            ResetWorkflowExecutionRequest(
+                namespace=client.namespace,
+                workflow_execution=ExecutionRef(workflow_id=handle.id),
+                reason="by hand",
+                workflow_task_finish_event_id=completed[0],
+                request_id=str(uuid4()),
+            )
+        )
+
+
+async def _has_begun_waiting(handle: WorkflowHandle[Any, Any]) -> bool:
+    kinds = [event.event_type async for event in handle.fetch_history_events()]
+    return EventType.EVENT_TYPE_TIMER_STARTED in kinds
+
+
+async def _check(place: SecretLocation, handle: WorkflowHandle[Any, Any], begun: Begun, what: str) -> None:
+    async def is_whole() -> bool:
+        await begun.hurry()
+        await place.reconcile()
+        return bool(await begun.settled())
+
+    try:
+        await until(is_whole)
+    except AssertionError as fault:
+        status = (await handle.describe()).status
+        raise AssertionError(f"{what}, {handle.id} is {status.name if status else None}: {fault}") from None
+    assert (await handle.describe()).status is not WorkflowExecutionStatus.FAILED, what

@@ -1,0 +1,136 @@
+"""A run on one host: what it finds, what it puts right, and what it leaves alone."""
+
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+
+from app.contracts.base import Engine
+from app.core.ids import engine_name, engine_password, marker
+from app.engines.base import EngineLimits, Tenant
+from app.store.session import fetch
+from app.upkeep.reconcile.hosts import see
+from app.upkeep.reconcile.mending import mend
+from app.upkeep.reconcile.service import reconcile_host
+from tests.e2e.hosts import login
+from tests.support.client import Caller
+from tests.upkeep.reconcile.conftest import AGE, Bench
+
+ALMOST, AGED = AGE - timedelta(minutes=1), AGE + timedelta(minutes=1)
+GONE = "status = 'deleted', deleted_at = now(), destroyed_at = now(), destroy_at = now()"
+WRECK = {Engine.POSTGRES: "DROP OWNED BY current_user", Engine.MYSQL: "DROP DATABASE {name}"}
+
+
+async def test_what_is_well_is_not_mentioned(bench: Bench, caller: Caller) -> None:
+    made = await caller.created(db_type=bench.host.engine)
+    await bench.set_row(made["uuid"], "status = 'active'")
+    await bench.run()
+    assert await bench.findings(made["uuid"]) == []
+    assert await bench.findings(made["db_name"]) == []
+
+
+async def test_what_a_tenant_took_from_itself_is_given_back(bench: Bench, caller: Caller) -> None:
+    made = await caller.created(db_type=bench.host.engine)
+    await bench.as_tenant(made, WRECK[bench.host.engine].format(name=made["db_name"]))
+    ran = await bench.run()
+    assert "missing_on_host" in await bench.findings(made["uuid"])
+    assert any(deed.startswith(f"Repaired database {made['uuid']}") for deed in ran.deeds)
+    assert await login(made["connection_string"]) == 1
+    await bench.run()
+    assert await bench.findings(made["uuid"]) == []
+
+
+@pytest.mark.parametrize("state", ["status = 'paused'", "status = 'deleted', revoked_at = now(), deleted_at = now()"])
+async def test_what_was_ended_is_not_given_back(bench: Bench, caller: Caller, state: str) -> None:
+    made = await caller.created(db_type=bench.host.engine)
+    await (await bench.adapter()).revoke(bench.tenant(made))
+    await bench.set_row(made["uuid"], f"{state}, destroy_at = 'infinity'")
+    await bench.run()
+    found = await bench.on_host(made["db_name"])
+    assert found is not None
+    assert not found.admits
+    assert await bench.findings(made["uuid"]) == []
+    await (await bench.adapter()).restore(bench.tenant(made))
+    await bench.run()
+    assert await bench.findings(made["uuid"]) == ["access_open"]
+
+
+async def test_an_active_database_that_is_closed_is_reported_and_stays_so(bench: Bench, caller: Caller) -> None:
+    made = await caller.created(db_type=bench.host.engine)
+    await (await bench.adapter()).revoke(bench.tenant(made))
+    await bench.set_row(made["uuid"], "status = 'active'")
+    await bench.run()
+    assert "access_closed" in await bench.findings(made["uuid"])
+    found = await bench.on_host(made["db_name"])
+    assert found is not None
+    assert not found.admits
+
+
+async def test_an_orphan_is_reported_first_and_removed_when_it_is_old(bench: Bench, caller: Caller) -> None:
+    made = await caller.created(db_type=bench.host.engine)
+    await bench.set_row(made["uuid"], GONE)
+    for older in (timedelta(0), ALMOST):
+        await bench.age(made["db_name"], older)
+        await bench.run()
+        assert await bench.findings(made["db_name"]) == ["orphan_on_host"]
+        assert await bench.on_host(made["db_name"]) is not None
+    await bench.age(made["db_name"], AGED - ALMOST)
+    ran = await bench.run()
+    assert any(deed.startswith(f"Removed {made['db_name']}") for deed in ran.deeds)
+    assert await bench.on_host(made["db_name"]) is None
+    await bench.run()
+    assert await bench.findings(made["db_name"]) == []
+
+
+async def test_an_orphan_that_was_away_meanwhile_is_a_new_one(bench: Bench, caller: Caller) -> None:
+    made = await caller.created(db_type=bench.host.engine)
+    await bench.set_row(made["uuid"], GONE)
+    await bench.run()
+    await bench.set_row(made["uuid"], "status = 'active', destroyed_at = NULL")
+    await bench.age(made["db_name"], AGED)
+    await bench.run()
+    assert await bench.findings(made["db_name"]) == []
+    await bench.set_row(made["uuid"], GONE)
+    await bench.run()
+    assert await bench.on_host(made["db_name"]) is not None
+
+
+async def test_what_a_move_left_behind_is_removed_and_the_database_is_not(bench: Bench, caller: Caller) -> None:
+    made = await caller.created(db_type=bench.host.engine)
+    left = engine_name()
+    adapter = await bench.adapter()
+    remnant = Tenant(name=left, password=engine_password(), marker=marker(UUID(made["uuid"])))
+    await adapter.create(remnant, EngineLimits(connections=1))
+    await bench.run()
+    await bench.age(left, AGED)
+    await bench.run()
+    assert await bench.on_host(left) is None
+    assert await bench.on_host(made["db_name"]) is not None
+    assert await login(made["connection_string"]) == 1
+
+
+async def test_a_database_that_came_to_live_there_meanwhile_stays(bench: Bench, caller: Caller) -> None:
+    made = await caller.created(db_type=bench.host.engine)
+    await bench.set_row(made["uuid"], GONE)
+    await bench.run()
+    await bench.age(made["db_name"], AGED)
+    adapter = await bench.adapter()
+    seen = await see(bench.known, adapter)
+    await bench.set_row(made["uuid"], "status = 'provisioning', destroyed_at = NULL")
+    deeds = await mend(seen, adapter, AGE)
+    assert any("lives there by now" in deed and made["db_name"] in deed for deed in deeds)
+    assert await bench.on_host(made["db_name"]) is not None
+    await bench.set_row(made["uuid"], "status = 'active'")
+
+
+async def test_a_host_that_does_not_answer_is_a_finding_and_keeps_the_others(bench: Bench, caller: Caller) -> None:
+    made = await caller.created(db_type=bench.host.engine)
+    await bench.set_row(made["uuid"], GONE)
+    await bench.run()
+    async with bench.dead_host() as away:
+        ran = await reconcile_host(bench.running.box, bench.adapters, away, AGE)
+        rows = await fetch("SELECT rule, subject FROM findings WHERE host_id = $1", away.host_id)
+    assert ran.findings == {"host_unreachable": 1}
+    assert [tuple(row) for row in rows] == [("host_unreachable", away.address)]
+    assert await bench.findings(made["db_name"]) == ["orphan_on_host"]
+    await bench.set_row(made["uuid"], "status = 'active', destroyed_at = NULL")

@@ -1,0 +1,107 @@
+"""What nothing works on any more is begun anew; what something works on is left to it."""
+
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+import pytest_asyncio
+from temporalio.client import Client
+
+from app.contracts.queues import provision_workflow_id
+from app.core.temporal import connect
+from app.outbox.provisionings import take_up
+from app.outbox.workflow_starts import start_all
+from app.store.session import fetch
+from app.upkeep.reconcile.reviving import revive
+from tests.support.client import Caller
+from tests.support.service import REGION, RunningService
+from tests.support.waiting import until
+
+pytestmark = pytest.mark.usefixtures("records")
+AGO = "now() - interval '10 minutes'"
+
+
+@pytest_asyncio.fixture
+async def client(service: RunningService) -> Client:
+    return await connect(service.temporal.address, "default")
+
+
+async def _row(database: str) -> dict[str, object]:
+    rows = await fetch("SELECT * FROM databases WHERE uuid = $1", UUID(database))
+    return dict(rows[0])
+
+
+async def _deeds(client: Client, database: str, patience: timedelta) -> list[str]:
+    return [deed.split()[1] for deed in await revive(client, patience) if database in deed]
+
+
+async def test_a_provisioning_whose_workflow_was_terminated_goes_on(
+    service: RunningService, caller: Caller, client: Client
+) -> None:
+    with service.frozen("worker"):
+        answer = await caller.create("left-alone")
+        uuid = answer.json()["data"]["uuid"]
+        handle = client.get_workflow_handle(provision_workflow_id(UUID(uuid)))
+        assert await start_all(client, await take_up(REGION, 10)) == []
+        await fetch(f"UPDATE databases SET created_at = {AGO} WHERE uuid = $1", UUID(uuid))
+
+        async def listed() -> bool:
+            return bool([one async for one in client.list_workflows(f"HeadwaterDatabase = '{uuid}'")])
+
+        await until(listed)
+        assert await _deeds(client, uuid, timedelta(minutes=5)) == [], "its workflow is open"
+        await handle.terminate()
+
+        async def closed() -> bool:
+            query = f"HeadwaterDatabase = '{uuid}' AND ExecutionStatus = 'Running'"
+            return not [one async for one in client.list_workflows(query)]
+
+        await until(closed)
+        assert await _deeds(client, uuid, timedelta(minutes=15)) == [], "it has not been so for long"
+        assert await _deeds(client, uuid, timedelta(minutes=5)) == ["ProvisionDatabase"]
+        assert await _deeds(client, uuid, timedelta(minutes=5)) == [], "it is promised"
+
+    async def active() -> bool:
+        return (await _row(uuid))["status"] == "active"
+
+    await until(active)
+
+
+async def test_deletions_and_changes_go_on(caller: Caller, client: Client) -> None:
+    kept, gone, paused = [await caller.created() for _ in range(3)]
+    await fetch(
+        "UPDATE databases SET limits_revision = limits_revision + 1, connections = 3,"
+        f" updated_at = {AGO} WHERE uuid = $1",
+        UUID(kept["uuid"]),
+    )
+    await fetch(
+        f"UPDATE databases SET status = 'deleted', deleted_at = {AGO}, destroy_at = {AGO} WHERE uuid = $1",
+        UUID(gone["uuid"]),
+    )
+    await fetch(
+        f"UPDATE databases SET status = 'paused', access_revision = access_revision + 1, access_changed_at = {AGO}"
+        " WHERE uuid = $1",
+        UUID(paused["uuid"]),
+    )
+    mine = (kept["uuid"], gone["uuid"], paused["uuid"])
+    deeds = [deed.split()[1] for deed in await revive(client) if any(uuid in deed for uuid in mine)]
+    assert deeds == ["ApplyLimits", "DeleteDatabase", "ApplyAccess"]
+
+    async def done() -> bool:
+        limited, deleted, resumed = [await _row(uuid) for uuid in mine]
+        applied = limited["limits_applied"] == limited["limits_revision"]
+        return applied and deleted["destroyed_at"] is not None and resumed["status"] == "active"
+
+    await until(done)
+
+
+async def test_what_is_in_order_is_left_alone(caller: Caller, client: Client) -> None:
+    active, deleted = await caller.created(), await caller.created()
+    await caller.delete(f"/databases/{deleted['uuid']}")
+    for made in (active, deleted):
+        await fetch(
+            f"UPDATE databases SET created_at = {AGO}, updated_at = {AGO},"
+            f" deleted_at = CASE WHEN status = 'deleted' THEN {AGO} END WHERE uuid = $1",
+            UUID(made["uuid"]),
+        )
+        assert await _deeds(client, made["uuid"], timedelta(minutes=5)) == []

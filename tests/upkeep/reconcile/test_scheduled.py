@@ -1,0 +1,62 @@
+"""Reconcile as the running service does it: found by the workflow, kept in our records, told to the metrics."""
+
+from uuid import UUID, uuid4
+
+import httpx
+from temporalio.client import ScheduleActionExecutionStartWorkflow
+
+from app.contracts.reconcile import ReconcileOutcome
+from app.core.ids import engine_name, engine_password, marker
+from app.core.temporal import connect
+from app.engines.base import EngineLimits, Tenant
+from app.local.ports import LOOPBACK
+from app.store.session import fetch
+from app.upkeep.reconcile.service import reconcile_records
+from tests.support.client import Caller
+from tests.support.metrics import scrape
+from tests.support.service import RunningService
+from tests.support.waiting import until
+from tests.upkeep.reconcile.conftest import Bench
+
+
+async def test_a_scheduled_run_finds_and_tells(bench: Bench) -> None:
+    adapter = await bench.adapter()
+    stray = Tenant(name=engine_name(), password=engine_password(), marker=marker(uuid4()))
+    client = await connect(bench.running.temporal.address, "default")
+    try:
+        await adapter.create(stray, EngineLimits(connections=1))
+
+        async def found() -> list[str]:
+            await client.get_schedule_handle("reconcile").trigger()
+            return await bench.findings(stray.name)
+
+        assert await until(found) == ["orphan_on_host"]
+        async with httpx.AsyncClient() as http:
+            page = await scrape(http, f"http://{LOOPBACK}:{bench.running.worker.port}/metrics")
+        assert page.value("headwater_findings", rule="orphan_on_host") >= 1
+        description = await client.get_schedule_handle("reconcile").describe()
+        run = description.info.recent_actions[-1].action
+        assert isinstance(run, ScheduleActionExecutionStartWorkflow)
+        handle = client.get_workflow_handle(run.workflow_id, result_type=ReconcileOutcome)
+        outcome: ReconcileOutcome = await handle.result()
+        assert "our own records" not in outcome.not_looked_at
+        assert any(stray.name in sentence for sentence in outcome.told)
+    finally:
+        await adapter.destroy(stray)
+
+
+async def test_findings_about_our_own_records_come_and_go(
+    service: RunningService, records: None, caller: Caller
+) -> None:
+    client = await connect(service.temporal.address, "default")
+    made = await caller.created()
+    stuck = "status = 'provisioning', created_at = now() - interval '2 minutes'"
+    try:
+        for change, rules in ((stuck, ["provisioning_stuck"]), ("status = 'active'", [])):
+            await fetch(f"UPDATE databases SET {change} WHERE uuid = $1", UUID(made["uuid"]))
+            ran = await reconcile_records(client)
+            assert bool(ran.findings.get("provisioning_stuck")) is bool(rules)
+            rows = await fetch("SELECT rule FROM findings WHERE subject = $1 AND host_id IS NULL", made["uuid"])
+            assert [row["rule"] for row in rows] == rules
+    finally:
+        await fetch("UPDATE databases SET status = 'active' WHERE uuid = $1", UUID(made["uuid"]))

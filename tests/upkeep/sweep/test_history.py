@@ -1,0 +1,115 @@
+"""Events, deliveries and questions that are over stay for as long as the operator says, and no longer."""
+
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from app.store.session import fetch
+from app.upkeep import sweep as service
+from app.upkeep.sweep import Retention
+
+KEPT = timedelta(days=30)
+OLD, YOUNG = KEPT + timedelta(hours=1), KEPT - timedelta(hours=1)
+
+pytestmark = pytest.mark.usefixtures("own_store")
+
+
+async def _insert(table: str, **columns: Any) -> int:
+    names, places = ", ".join(columns), ", ".join(f"${number + 1}" for number in range(len(columns)))
+    rows = await fetch(f"INSERT INTO {table} ({names}) VALUES ({places}) RETURNING id", *columns.values())
+    return int(rows[0]["id"])
+
+
+async def _ago(table: str, column: str, row: int, age: timedelta) -> int:
+    await fetch(f"UPDATE {table} SET {column} = now() - $2::interval WHERE id = $1", row, age)
+    return row
+
+
+async def _team() -> int:
+    return await _insert("teams", name="A team")
+
+
+async def _event(team: int, age: timedelta, *, dispatched: bool = True) -> int:
+    event = await _insert("events", uuid=uuid4(), type="database.deleted", team_id=team, payload="{}")
+    await _ago("events", "created_at", event, age)
+    return await _ago("events", "dispatched_at", event, age) if dispatched else event
+
+
+async def _delivery(team: int, event: int | None, age: timedelta, *, status: str = "delivered") -> int:
+    endpoint = await _insert("webhook_endpoints", team_id=team, url="https://example.com")
+    values = {"webhook_id": "msg", "endpoint_id": endpoint, "event_id": event, "event_type": "ping", "status": status}
+    delivery = await _insert("webhook_deliveries", **values)
+    await _insert("webhook_attempts", delivery_id=delivery, duration_ms=1)
+    return delivery if status == "pending" else await _ago("webhook_deliveries", "finished_at", delivery, age)
+
+
+async def _question(team: int, age: timedelta) -> int:
+    values = {"team_id": team, "question": "How many?", "model": "m"}
+    rows = await fetch(
+        "INSERT INTO query_executions (team_id, question, model, reserved_until)"
+        " VALUES ($1, $2, $3, now() - interval '1 s') RETURNING id",
+        *values.values(),
+    )
+    return await _ago("query_executions", "created_at", int(rows[0]["id"]), age)
+
+
+async def _ids(table: str) -> set[int]:
+    return {row["id"] for row in await fetch(f"SELECT id FROM {table}")}
+
+
+async def _sweep_all(retention: timedelta = KEPT, *, questions: timedelta = timedelta(0)) -> None:
+    for what in service.kinds():
+        await service.sweep(what, Retention(history=retention, questions=questions))
+
+
+async def test_deliveries_go_with_their_attempts_when_they_have_been_over_for_long() -> None:
+    team = await _team()
+    kept = {
+        await _delivery(team, await _event(team, OLD), YOUNG),
+        await _delivery(team, await _event(team, OLD), OLD, status="pending"),
+        await _delivery(team, None, YOUNG, status="failed"),
+    }
+    for status in ("delivered", "failed"):
+        await _delivery(team, None, OLD, status=status)
+    await _sweep_all()
+    assert await _ids("webhook_deliveries") == kept
+    assert len(await _ids("webhook_attempts")) == len(kept)
+
+
+async def test_events_go_after_their_deliveries_and_never_before_they_were_told() -> None:
+    team = await _team()
+    pending, young, untold = (
+        await _event(team, OLD),
+        await _event(team, YOUNG),
+        await _event(team, OLD, dispatched=False),
+    )
+    await _delivery(team, pending, OLD, status="pending")
+    told = await _event(team, OLD)
+    await _delivery(team, told, OLD)
+    await _event(team, OLD)
+    await _sweep_all()
+    assert await _ids("events") == {pending, young, untold}
+
+
+async def test_questions_go_but_for_todays() -> None:
+    team = await _team()
+    young = await _question(team, YOUNG)
+    await _question(team, OLD)
+    await _sweep_all(timedelta(0), questions=KEPT)
+    assert await _ids("query_executions") == {young}
+    today = await _question(team, timedelta(0))
+    await _sweep_all()
+    assert await _ids("query_executions") == {today}
+
+
+async def test_replaced_secrets_go_when_nobody_can_still_ask_for_them() -> None:
+    endpoint = await _insert("webhook_endpoints", team_id=await _team(), url="https://example.com")
+    kept = set()
+    for expires in ("NULL", "now() + interval '1 hour'", "now() - interval '1 day'", "now() - interval '3 days'"):
+        secret = await _insert("webhook_secrets", uuid=uuid4(), endpoint_id=endpoint, secret_sealed=b"")
+        await fetch(f"UPDATE webhook_secrets SET expires_at = {expires} WHERE id = $1", secret)
+        kept.add(secret)
+    await _sweep_all()
+    assert await _ids("webhook_secrets") == kept - {secret}

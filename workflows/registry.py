@@ -1,0 +1,35 @@
+"""Every workflow, by the worker that serves it.
+
+Not in the package itself: the sandbox loads that anew, with all that it imports, for each run of a workflow.
+"""
+
+from workflows.apply_access import ApplyAccessWorkflow
+from workflows.apply_blueprint import ApplyBlueprintWorkflow
+from workflows.apply_limits import ApplyLimitsWorkflow
+from workflows.delete_database import DeleteDatabaseWorkflow
+from workflows.deliver_webhook import DeliverWebhookWorkflow
+from workflows.enforce_quotas import EnforceQuotasWorkflow
+from workflows.provision_database import ProvisionDatabaseWorkflow
+from workflows.reclaim_space import ReclaimSpaceWorkflow
+from workflows.reconcile import ReconcileWorkflow
+from workflows.refill_pool import RefillPoolWorkflow
+from workflows.remove_remnant import RemoveRemnantWorkflow
+from workflows.sweep import SweepWorkflow
+
+CONTROL_WORKFLOWS = (
+    DeleteDatabaseWorkflow,
+    ApplyLimitsWorkflow,
+    ApplyAccessWorkflow,
+    RemoveRemnantWorkflow,
+    RefillPoolWorkflow,
+    SweepWorkflow,
+    ReconcileWorkflow,
+    ApplyBlueprintWorkflow,
+    EnforceQuotasWorkflow,
+    ReclaimSpaceWorkflow,
+)
+"""On the control queue."""
+ENGINE_WORKFLOWS = (ProvisionDatabaseWorkflow,)
+"""On the engine queue of each region."""
+WEBHOOK_WORKFLOWS = (DeliverWebhookWorkflow,)
+"""On the webhook queue."""
