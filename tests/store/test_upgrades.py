@@ -9,7 +9,7 @@ import pytest_asyncio
 from piccolo.table import create_db_tables
 
 from app.cli.secrets import SEALED
-from app.core.secrets import Place, SecretBox
+from app.core.secrets import SecretBox, SecretLocation
 from app.store.migrate import MigrationFailed, migrate
 from app.store.session import fetch
 from app.store.tables import TABLES
@@ -145,7 +145,7 @@ async def test_sealed_values_open_after_an_upgrade(release: str, empty_dsn: str)
             )
             assert values, column.name
             for value in values:
-                box.open(value["sealed"], Place(column.table, column.column, value["place"]))
+                box.open(value["sealed"], SecretLocation(column.table, column.column, value["place"]))
 
 
 async def test_the_tables_are_as_they_are_declared(control_dsn: str, declared_dsn: str) -> None:
