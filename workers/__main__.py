@@ -14,6 +14,7 @@ from app.core import logging
 from app.core.process_exit import run_and_exit
 from app.core.settings import InvalidSettings, Settings
 from app.quotas.file import use_plans
+from app.store.migrate import MigrationFailed
 from workers.log_ids import ids_beside_messages
 from workers.runner import run
 
@@ -30,7 +31,7 @@ def main() -> int:
         ids_beside_messages()
         use_plans(settings.plans_file)
         uvloop.run(_serve(settings, queues))
-    except (InvalidSettings, ValueError) as fault:
+    except (InvalidSettings, MigrationFailed, ValueError) as fault:
         sys.stderr.write(f"{fault}\n")
         return 2
     return 0

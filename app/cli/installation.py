@@ -12,7 +12,7 @@ from app.core.settings import InvalidSettings, Settings
 from app.local import stack_file
 from app.local.home import Home
 from app.quotas.file import use_plans
-from app.store.migrate import migrate
+from app.store.migrate import MigrationFailed, migrate
 from app.store.session import connected
 
 
@@ -45,7 +45,10 @@ async def store() -> AsyncIterator[None]:
     dsn = settings().control_dsn
     assert dsn is not None
     async with connected(dsn, max_size=4):
-        await migrate()
+        try:
+            await migrate()
+        except MigrationFailed as error:
+            raise click.ClickException(str(error)) from None
         yield
 
 

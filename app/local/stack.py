@@ -22,6 +22,7 @@ from app.local.stack_file import StackFile
 from app.local.stack_services import EngineServer, StackServices
 from app.local.supervisor import Supervisor, all_of
 from app.local.welcome import welcome
+from app.store.migrate import MigrationFailed
 
 _OPEN_FILES = 65_536
 _LOG_CHECK_SECONDS = 1
@@ -124,6 +125,8 @@ class Stack:
                 self._api_key = await seed(parts.control.dsn(), parts.secret_box, admins, self._gone(parts), last_key)
             except AppError as error:
                 raise StackError(error.message) from error
+            except MigrationFailed as error:
+                raise StackError(str(error)) from error
             except InvalidSecret as error:
                 raise StackError(
                     f"what is kept in {self._home.folder} doesn't open: {error}. Give HEADWATER_SECRET_KEYS as it was, "

@@ -1,4 +1,4 @@
-"""Brings our own database to this version's tables, however many processes start at once."""
+"""Brings our own database to this version's tables, however many processes start at the same time."""
 
 import contextlib
 import io
@@ -7,8 +7,20 @@ from piccolo.apps.migrations.commands.forwards import ForwardsMigrationManager
 
 from app.store.session import fetch, transaction
 
+_APP = "headwater"
 _LOCK = 0x4845_4144_5741_5445
 """Our advisory lock among any others: `HEADWATE` read as a number."""
+
+_BASELINE = "2026-11-22T06:30:00:000000"
+"""The migration that makes the schema of release 0.1.0."""
+_BEFORE_BASELINE = 35
+"""How many migrations led to that schema before the release."""
+_LEFT_OVER = (
+    "DROP FUNCTION take_question_place"
+    "(bigint, bigint, bigint, text, text, double precision, double precision, integer)",
+    "DROP INDEX webhook_deliveries_over",
+)
+"""What those made, nothing uses, and the baseline leaves out."""
 
 
 class MigrationFailed(Exception):
@@ -24,8 +36,32 @@ async def migrate() -> None:
     async with transaction():
         await fetch("SET LOCAL lock_timeout = 0")
         await fetch("SELECT pg_advisory_xact_lock($1)", _LOCK)
-        # Piccolo reports its progress with print; a service's standard output is not the place for it.
-        with contextlib.redirect_stdout(io.StringIO()) as report:
-            result = await ForwardsMigrationManager(app_name="headwater", migration_id="all").run()
-        if not result.success:
-            raise MigrationFailed(result.message or report.getvalue())
+        await _adopt_unreleased()
+        await _forwards("all")
+
+
+async def _adopt_unreleased() -> None:
+    """A database that was made before 0.1.0 has the baseline's schema under the names of earlier migrations: the
+    baseline is recorded, and does not run."""
+    if not (await fetch("SELECT to_regclass('migration') IS NOT NULL AS known"))[0]["known"]:
+        return
+    rows = await fetch("SELECT name FROM migration WHERE app_name = $1 AND name <= $2", _APP, _BASELINE)
+    ran = {row["name"] for row in rows}
+    if not ran or _BASELINE in ran:
+        return
+    if len(ran) != _BEFORE_BASELINE:
+        raise MigrationFailed(
+            f"this database has {len(ran)} of the {_BEFORE_BASELINE} migrations from before release 0.1.0. Start the"
+            " Headwater of commit 0b92163 on it once, which runs the others; then start this one"
+        )
+    for statement in _LEFT_OVER:
+        await fetch(statement)
+    await _forwards(_BASELINE, fake=True)
+
+
+async def _forwards(migration: str, *, fake: bool = False) -> None:
+    # Piccolo reports its progress with print; a service's standard output is not the place for it.
+    with contextlib.redirect_stdout(io.StringIO()) as report:
+        result = await ForwardsMigrationManager(app_name=_APP, migration_id=migration, fake=fake).run()
+    if not result.success:
+        raise MigrationFailed(result.message or report.getvalue())

@@ -11,7 +11,6 @@ import pytest_asyncio
 
 from app.store.migrate import MigrationFailed, migrate
 from app.store.session import fetch
-from app.store.tables import TABLES
 from tests.servers import RunningServer
 from tests.support.store import new_database, store
 from tests.support.waiting import until
@@ -53,18 +52,6 @@ async def ready(dsn: str) -> asyncio.subprocess.Process:
 def begin(process: asyncio.subprocess.Process) -> None:
     assert process.stdin is not None
     process.stdin.close()
-
-
-async def test_every_table_is_there_as_it_is_declared(own_store: None) -> None:
-    rows = await fetch(
-        "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'public'"
-        " AND table_name <> 'migration'"
-    )
-    there = {(row["table_name"], row["column_name"]) for row in rows}
-    declared = {
-        (table._meta.tablename, column._meta.db_column_name) for table in TABLES for column in table._meta.columns
-    }
-    assert there == declared
 
 
 async def test_eight_processes_at_once(empty_dsn: str, control_dsn: str) -> None:
