@@ -115,7 +115,7 @@ class Asking:
     async def _holding(self, translating: Awaitable[None]) -> None:
         """Waits for the model with the session open; without it where another question holds one already: one idle
         session a database is enough, for the model may take its time."""
-        idle = self._means.sessions.idle
+        idle = self._dependencies.sessions.idle
         if not idle.has_room(self._target.uuid):
             self._session = None
             await self._kept.aclose()
