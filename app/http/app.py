@@ -14,7 +14,6 @@ from app.applications.routes import apply_blueprint, get_application
 from app.auth.admission import admission
 from app.auth.client_address import parse_networks
 from app.blueprints.routes import BlueprintController, validate_blueprint
-from app.catalog.routes import list_database_types
 from app.core.metrics.page import MetricsPage
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
@@ -37,6 +36,7 @@ from app.outbox.events import Notices
 from app.outbox.starter import Starter
 from app.pool.nudge import Nudger
 from app.pool.ready import ReadyMembers
+from app.provisioning.catalog import list_database_types
 from app.provisioning.routes import DatabaseController
 from app.queries.routes import execute_query
 from app.queries.service import Questions
