@@ -22,7 +22,7 @@ from app.databases.tenants import tenant_of
 from app.engines.base import EngineAdapter, EngineError, EngineLimits, NameTaken, Tenant
 from app.hosts.adapters import Adapters
 from app.hosts.slots import HostSlots
-from app.outbox.provisionings import UnderWay
+from app.outbox.provisionings import RunningProvisionings
 from app.provisioning.lifecycle import activate, begin_remote, record_revoked
 from app.quotas.usage import record_kept
 from app.store.locks import database_lock
@@ -35,11 +35,11 @@ _MEASURING_SECONDS = 10.0
 class EngineActivitiesOnHosts(EngineActivities):
     """On the registered hosts, through their adapters."""
 
-    def __init__(self, box: SecretBox, adapters: Adapters, slots: HostSlots, under_way: UnderWay) -> None:
+    def __init__(self, box: SecretBox, adapters: Adapters, slots: HostSlots, running: RunningProvisionings) -> None:
         self._box = box
         self._adapters = adapters
         self._slots = slots
-        self._under_way = under_way
+        self._running = running
 
     @activity.defn(name="create_database")
     async def create_database(self, database: UUID) -> None:
@@ -47,7 +47,7 @@ class EngineActivitiesOnHosts(EngineActivities):
             await self._create(database)
         finally:
             if activity.in_activity():
-                self._under_way.end(activity.info().workflow_id or "")
+                self._running.end(activity.info().workflow_id or "")
 
     async def _create(self, database: UUID) -> None:
         with as_failures():

@@ -5,7 +5,7 @@ from datetime import datetime
 from temporalio import activity
 
 from activities.errors import as_failures
-from app.contracts.pool import PoolActivities, PoolHostActivities, PoolStatus, VerifyMembers
+from app.contracts.pool import PoolActivities, PoolHostActivities, RefillResult, VerifyMembers
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
 from app.hosts.adapters import Adapters
@@ -20,7 +20,7 @@ class PoolActivitiesOnStore(PoolActivities):
         self._settings = settings
 
     @activity.defn(name="refill_pool")
-    async def refill_pool(self, now: datetime) -> PoolStatus:
+    async def refill_pool(self, now: datetime) -> RefillResult:
         with as_failures():
             return await refill.refill(self._box, self._settings, now)
 

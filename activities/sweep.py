@@ -16,7 +16,7 @@ class SweepActivitiesOnStore(SweepActivities):
 
     @activity.defn(name="list_sweeps")
     async def list_sweeps(self) -> list[str]:
-        return service.kinds()
+        return service.list_kinds()
 
     @activity.defn(name="sweep")
     async def sweep(self, what: str) -> SweepResult:

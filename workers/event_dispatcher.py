@@ -8,7 +8,7 @@ from temporalio.client import Client
 
 from app.core.settings import Settings
 from app.outbox.events import CHANNEL
-from app.outbox.workflow_starts import hand_over, start_all
+from app.outbox.workflow_starts import release_to_relay, start_all
 from app.store.notify import listen
 from app.webhooks.dispatch import dispatch
 
@@ -45,5 +45,5 @@ async def dispatch_batch(client: Client, settings: Settings) -> bool:
     if batch.starts:
         for one, fault in await start_all(client, batch.starts):
             log.warning("workflow_start_deferred", workflow_id=one.workflow_id, reason=str(fault))
-            await hand_over(one, str(fault))
+            await release_to_relay(one, str(fault))
     return batch.events == _BATCH

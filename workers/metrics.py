@@ -17,7 +17,7 @@ from app.contracts.queues import CONTROL_QUEUE
 from app.core.metrics.page import MetricsPage, Source
 from app.core.metrics.temporal_sdk import TemporalMetrics
 from app.core.settings import Settings
-from app.upkeep.inventory.gauges import installation
+from app.upkeep.inventory.gauges import installation_gauges
 
 _KINDS = {
     "activity": TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY,
@@ -46,7 +46,7 @@ class WorkerMetrics:
         if self._sdk is None or self._port is None:
             return []
         sources: list[Source] = [self._sdk.collect, lambda: backlogs(client, self._queues)]
-        sources += [installation] if CONTROL_QUEUE in self._queues else []
+        sources += [installation_gauges] if CONTROL_QUEUE in self._queues else []
         await stack.enter_async_context(MetricsPage(*sources).served(self._host, self._port))
         return [self._sdk.drain()]
 

@@ -7,8 +7,8 @@ import structlog
 from temporalio.client import Client
 
 from app.core.settings import Settings
-from app.outbox.provisionings import CHANNEL, UnderWay, take_up
-from app.outbox.workflow_starts import hand_over, start_all
+from app.outbox.provisionings import CHANNEL, RunningProvisionings, claim_pending
+from app.outbox.workflow_starts import release_to_relay, start_all
 from app.store.notify import listen
 
 _FALLBACK_SECONDS = 0.5
@@ -17,10 +17,10 @@ _FALLBACK_SECONDS = 0.5
 log = structlog.get_logger(__name__)
 
 
-async def start_provisionings(client: Client, settings: Settings, region: str, under_way: UnderWay) -> None:
+async def start_provisionings(client: Client, settings: Settings, region: str, running: RunningProvisionings) -> None:
     """Runs until cancelled. Any number may run side by side, each in a process that serves the region's queue."""
     assert settings.control_dsn is not None
-    changed = under_way.changed(region)
+    changed = running.changed(region)
 
     def heard(of: str) -> None:
         if of == region:
@@ -31,7 +31,7 @@ async def start_provisionings(client: Client, settings: Settings, region: str, u
         while True:
             changed.clear()
             try:
-                await start_some(client, region, under_way)
+                await start_some(client, region, running)
             except Exception as fault:
                 # Our own database is away. What was promised stays so.
                 log.warning("provisionings_waiting", region=region, reason=str(fault) or type(fault).__name__)
@@ -41,13 +41,13 @@ async def start_provisionings(client: Client, settings: Settings, region: str, u
         listener.cancel()
 
 
-async def start_some(client: Client, region: str, under_way: UnderWay) -> None:
+async def start_some(client: Client, region: str, running: RunningProvisionings) -> None:
     """As many as there is room for. What Temporal doesn't take now, the relay starts."""
-    room = under_way.room(region)
-    pending = await take_up(region, room) if room > 0 else []
+    room = running.room(region)
+    pending = await claim_pending(region, room) if room > 0 else []
     for one in pending:
-        under_way.begin(region, one.workflow_id)
+        running.begin(region, one.workflow_id)
     for one, fault in await start_all(client, pending) if pending else []:
         log.warning("workflow_start_deferred", workflow_id=one.workflow_id, reason=str(fault))
-        await hand_over(one, str(fault))
-        under_way.end(one.workflow_id)
+        await release_to_relay(one, str(fault))
+        running.end(one.workflow_id)

@@ -19,7 +19,7 @@ from app.core.secrets import SecretBox
 from app.core.settings import Settings
 from app.hosts.adapters import Adapters
 from app.hosts.slots import HOST_SLOTS, HostSlots
-from app.outbox.provisionings import UnderWay
+from app.outbox.provisionings import RunningProvisionings
 from app.upkeep.sweep import Retention
 from app.webhooks.attempts import Attempts
 from workflows.registry import CONTROL_WORKFLOWS, ENGINE_WORKFLOWS, WEBHOOK_WORKFLOWS
@@ -33,7 +33,7 @@ class WorkerDependencies(msgspec.Struct, frozen=True, kw_only=True):
     adapters: Adapters
     attempts: Attempts
     host_slots: HostSlots = msgspec.field(default_factory=HostSlots)
-    under_way: UnderWay = msgspec.field(default_factory=UnderWay)
+    running: RunningProvisionings = msgspec.field(default_factory=RunningProvisionings)
 
 
 class QueueConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,7 +69,7 @@ _CONTROL = QueueConfig(
 )
 _ENGINE = QueueConfig(
     implementations=(
-        lambda tools: EngineActivitiesOnHosts(tools.box, tools.adapters, tools.host_slots, tools.under_way),
+        lambda tools: EngineActivitiesOnHosts(tools.box, tools.adapters, tools.host_slots, tools.running),
         lambda tools: PoolActivitiesOnHosts(tools.box, tools.adapters),
         lambda tools: HostReconcileActivitiesOnHosts(tools.box, tools.adapters, tools.settings.orphan_age),
         lambda tools: ApplicationActivitiesOnHosts(tools.box, tools.adapters),

@@ -8,7 +8,7 @@ import asyncio
 import structlog
 from temporalio.client import Client
 
-from app.outbox.workflow_starts import claim_due, note_failure, start_all
+from app.outbox.workflow_starts import claim_due, record_failure, start_all
 
 _INTERVAL_SECONDS = 0.25
 
@@ -33,7 +33,7 @@ async def _relay_once(client: Client) -> bool:
     failed = await start_all(client, pending) if pending else []
     for one, fault in failed:
         log.warning("workflow_start_failed", workflow_id=one.workflow_id, reason=str(fault))
-        await note_failure(one, str(fault))
+        await record_failure(one, str(fault))
     if started := len(pending) - len(failed):
         log.info("workflows_started_by_relay", count=started)
     return bool(pending) and not failed

@@ -77,7 +77,7 @@ async def run(settings: Settings, queues: Sequence[str], stop: asyncio.Event) ->
         for queue in queues:
             region = engine_region(queue)
             if region is not None:
-                background.append(start_provisionings(client, settings, region, tools.under_way))
+                background.append(start_provisionings(client, settings, region, tools.running))
         log.info("worker_ready", queues=list(queues))
         await _until(stop, [asyncio.create_task(task) for task in background])
 

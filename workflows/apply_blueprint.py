@@ -41,15 +41,15 @@ class ApplyBlueprintWorkflow(ApplyBlueprint):
                 raise
             await asyncio.shield(self._abandon(request))
             raise
-        workflow.set_current_details(_told(applied))
+        workflow.set_current_details(_summary(applied))
 
     async def _abandon(self, request: ApplyBlueprintInput) -> None:
         action = f"find out how far blueprint application {request.application} came"
         applied = await run_on_engine(request, ApplicationActivities.abandon_application, request.application, action)
-        workflow.set_current_details(f"Cancelled. {_told(applied)}")
+        workflow.set_current_details(f"Cancelled. {_summary(applied)}")
 
 
-def _told(applied: ApplicationResult) -> str:
+def _summary(applied: ApplicationResult) -> str:
     counted = f"{applied.statements_succeeded} of {applied.statements_total} statements succeeded"
     return {
         ApplicationStatus.COMPLETED: f"Completed: {counted}.",

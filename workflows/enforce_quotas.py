@@ -15,7 +15,7 @@ class EnforceQuotasWorkflow(EnforceQuotas):
     """Region by region side by side: one that no worker serves is left to the next run, and delays no other."""
 
     def __init__(self) -> None:
-        self._told: dict[str, str] = {}
+        self._lines: dict[str, str] = {}
 
     @workflow.run
     async def run(self) -> None:
@@ -47,18 +47,18 @@ class EnforceQuotasWorkflow(EnforceQuotas):
             measured = await workflow.execute_activity_method(
                 QuotaHostActivities.measure_region, request, **policies.attempt(request.region, action)
             )
-            self._report(request.region, _words(measured))
+            self._report(request.region, _summary(measured))
         except ActivityError as failure:
             if is_cancelled_exception(failure):
                 raise
             self._report(request.region, f"left to the next run: {reason(failure)}")
 
     def _report(self, region: str, sentence: str) -> None:
-        self._told[region] = f"{region}: {sentence}"
-        workflow.set_current_details("\n\n".join(self._told[name] for name in sorted(self._told)))
+        self._lines[region] = f"{region}: {sentence}"
+        workflow.set_current_details("\n\n".join(self._lines[name] for name in sorted(self._lines)))
 
 
-def _words(measured: RegionMeasurement) -> str:
+def _summary(measured: RegionMeasurement) -> str:
     moves = [f"{count} {name.replace('_', ' for ')}" for name, count in measured.moves.items()]
     unreachable = [f"not measured: {', '.join(measured.unreachable)}"] if measured.unreachable else []
     return "; ".join([f"{measured.databases} databases measured", *moves, *unreachable])

@@ -13,7 +13,7 @@ from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, engine_queue
 
 _HEARTBEAT = timedelta(seconds=3)
 ENGINE_STEP = timedelta(seconds=60)
-_MOST_ATTEMPTS = 60
+_MAX_ATTEMPTS = 60
 _UPKEEP_ATTEMPTS = 5
 _NOBODY_WAITS = Priority(priority_key=5)
 """The lowest; whose turn it is among equals stays as the workflow has it."""
@@ -101,7 +101,7 @@ def engine(
             initial_interval=timedelta(seconds=0.2),
             backoff_coefficient=2,
             maximum_interval=timedelta(seconds=5),
-            maximum_attempts=min(3 * 2**round_, _MOST_ATTEMPTS),
+            maximum_attempts=min(3 * 2**round_, _MAX_ATTEMPTS),
         ),
     )
 
@@ -141,6 +141,6 @@ def webhook(endpoint: int, round_: int) -> ActivityConfig:
             initial_interval=timedelta(seconds=0.2),
             backoff_coefficient=2,
             maximum_interval=timedelta(seconds=30),
-            maximum_attempts=min(3 * 2**round_, _MOST_ATTEMPTS),
+            maximum_attempts=min(3 * 2**round_, _MAX_ATTEMPTS),
         ),
     )

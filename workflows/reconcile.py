@@ -16,7 +16,7 @@ from app.contracts.reconcile import (
 from workflows import policies
 from workflows.engine_steps import reason
 
-_TOLD = 100
+_MAX_SENTENCES = 100
 """Sentences of each kind in the result."""
 
 
@@ -25,9 +25,9 @@ class ReconcileWorkflow(Reconcile):
     """The hosts side by side, so that a sick one holds up no other."""
 
     def __init__(self) -> None:
-        self._found: list[str] = []
-        self._done: list[str] = []
-        self._not_looked_at: list[str] = []
+        self._messages: list[str] = []
+        self._repairs: list[str] = []
+        self._unchecked: list[str] = []
 
     @workflow.run
     async def run(self) -> ReconcileOutcome:
@@ -39,10 +39,10 @@ class ReconcileWorkflow(Reconcile):
         self._report("Done.")
         return ReconcileOutcome(
             findings=counts,
-            deeds=len(self._done),
-            told=self._found[:_TOLD],
-            done=self._done[:_TOLD],
-            not_looked_at=self._not_looked_at,
+            repairs=len(self._repairs),
+            messages=self._messages[:_MAX_SENTENCES],
+            repair_messages=self._repairs[:_MAX_SENTENCES],
+            unchecked=self._unchecked,
         )
 
     async def _hosts(self) -> list[HostRef]:
@@ -51,47 +51,47 @@ class ReconcileWorkflow(Reconcile):
                 ReconcileActivities.list_hosts, **policies.upkeep("list the engine hosts")
             )
         except ActivityError as failure:
-            self._give_up("the list of hosts", failure)
+            self._skip("the list of hosts", failure)
             return []
 
     async def _records(self) -> dict[str, int]:
         try:
-            return self._take(
+            return self._add(
                 await workflow.execute_activity_method(
                     ReconcileActivities.reconcile_records, **policies.upkeep("hold our records against themselves")
                 )
             )
         except ActivityError as failure:
-            return self._give_up("our own records", failure)
+            return self._skip("our own records", failure)
 
     async def _host(self, host: HostRef) -> dict[str, int]:
         policy = policies.host_upkeep(host.region, f"hold {host.address} against our records")
         try:
-            return self._take(
+            return self._add(
                 await workflow.execute_activity_method(HostReconcileActivities.reconcile_host, host, **policy)
             )
         except ActivityError as failure:
-            return self._give_up(host.address, failure)
+            return self._skip(host.address, failure)
 
-    def _take(self, reconciled: ReconcileStep) -> dict[str, int]:
-        self._found += reconciled.told
-        self._done += reconciled.deeds
+    def _add(self, step: ReconcileStep) -> dict[str, int]:
+        self._messages += step.messages
+        self._repairs += step.repairs
         self._report("Under way.")
-        return reconciled.findings
+        return step.findings
 
-    def _give_up(self, what: str, failure: ActivityError) -> dict[str, int]:
+    def _skip(self, what: str, failure: ActivityError) -> dict[str, int]:
         """Until the next run: it looks at everything again."""
         if is_cancelled_exception(failure):
             raise failure
-        self._not_looked_at.append(what)
+        self._unchecked.append(what)
         why = "no worker took the step in time" if _was_not_begun(failure) else reason(failure)
-        self._found.append(f"Couldn't look at {what}: {why}.")
+        self._messages.append(f"Couldn't look at {what}: {why}.")
         self._report("Under way.")
         return {}
 
     def _report(self, state: str) -> None:
-        found = self._found or ["Everything is as it must be, as far as was looked."]
-        workflow.set_current_details("\n\n".join([state, *self._done, *found]))
+        found = self._messages or ["Everything is as it must be, as far as was looked."]
+        workflow.set_current_details("\n\n".join([state, *self._repairs, *found]))
 
 
 def _was_not_begun(failure: ActivityError) -> bool:

@@ -10,7 +10,7 @@ from app.contracts.pool import PoolActivities, PoolHostActivities, RefillPool
 from workflows import policies
 from workflows.engine_steps import reason, starting_details
 
-_LOOKS = 120
+_MAX_PASSES = 120
 """So that a run ends, and its history with it; the next scheduled one goes on."""
 _PAUSE = timedelta(seconds=0.5)
 
@@ -37,13 +37,13 @@ class RefillPoolWorkflow(RefillPool):
             workflow.set_current_details(f"Left to the next run: {reason(failure)}")
 
     async def _refill(self) -> None:
-        for _ in range(_LOOKS):
+        for _ in range(_MAX_PASSES):
             self._nudged = False
-            look = await workflow.execute_activity_method(
+            result = await workflow.execute_activity_method(
                 PoolActivities.refill_pool, workflow.now(), **policies.upkeep("look at every pool")
             )
-            workflow.set_current_details(look.told)
-            if look.waits:
+            workflow.set_current_details(result.summary)
+            if result.retry_soon:
                 await self._pause()
             elif not self._nudged:
                 return

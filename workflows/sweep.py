@@ -7,7 +7,7 @@ from app.contracts.upkeep import Sweep, SweepActivities
 from workflows import policies
 from workflows.engine_steps import reason
 
-_MOST_STEPS = 50
+_MAX_STEPS = 50
 """For one kind in one run; the next run goes on."""
 
 
@@ -16,7 +16,7 @@ class SweepWorkflow(Sweep):
     """What fails for one kind doesn't keep the others from being swept."""
 
     def __init__(self) -> None:
-        self._told: list[str] = []
+        self._lines: list[str] = []
 
     @workflow.run
     async def run(self) -> None:
@@ -36,7 +36,7 @@ class SweepWorkflow(Sweep):
 
     async def _sweep(self, what: str) -> None:
         removed, more, steps = 0, True, 0
-        while more and steps < _MOST_STEPS:
+        while more and steps < _MAX_STEPS:
             try:
                 swept = await workflow.execute_activity_method(
                     SweepActivities.sweep, what, **policies.upkeep(f"remove {what}")
@@ -50,5 +50,5 @@ class SweepWorkflow(Sweep):
         self._report(f"Removed {removed} {what}{', and left more to the next run' if more else ''}.")
 
     def _report(self, sentence: str) -> None:
-        self._told.append(sentence)
-        workflow.set_current_details("\n\n".join(self._told))
+        self._lines.append(sentence)
+        workflow.set_current_details("\n\n".join(self._lines))

@@ -10,14 +10,14 @@ from app.applications import records
 from app.contracts.applications import ApplicationStatus, ApplyBlueprint, ApplyBlueprintInput
 from app.contracts.base import DatabaseStatus
 from app.contracts.queues import apply_workflow_id
-from app.outbox.workflow_starts import INTERACTIVE, WorkflowStart, request_start
+from app.outbox.workflow_starts import INTERACTIVE, PendingStart, request_start
 from app.store.session import fetch
 
 _WAITING = (DatabaseStatus.ACTIVE, DatabaseStatus.PAUSED, DatabaseStatus.DELETED)
 """In these the next one's turn has come, be it to fail; before them the database is still being made."""
 
 
-async def start_next(database_id: int, *, relayed: bool = False) -> WorkflowStart | None:
+async def start_next(database_id: int, *, relayed: bool = False) -> PendingStart | None:
     """Promises the workflow of the one whose turn it is, if there is one that waits. Call it in the transaction that
     locked the database's row; `relayed` where nobody starts it after the commit."""
     record = await records.find_next(database_id)

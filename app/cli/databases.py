@@ -22,7 +22,7 @@ from app.provisioning.undeletion import undelete
 from app.store.notify import RowWatch
 from app.store.session import transaction
 from app.upkeep.inventory import databases as inventory
-from app.upkeep.inventory.databases import Counted, DatabaseDetails, Filters, Grouping, Sort
+from app.upkeep.inventory.databases import DatabaseCount, DatabaseDetails, Filters, Grouping, Sort
 
 _APPLIED_SECONDS = 60.0
 """How long a command waits for the engine."""
@@ -82,7 +82,7 @@ async def list_databases(sort: str, limit: int | None, **chosen: Any) -> Rows:
 @_filtered
 @click.option("--by", type=click.Choice([by.value for by in Grouping]), default=Grouping.TEAM.value, show_default=True)
 @shown
-async def count_databases(by: str, **chosen: Any) -> list[Counted]:
+async def count_databases(by: str, **chosen: Any) -> list[DatabaseCount]:
     """Count databases, their storage as last measured and the connections promised to them."""
     async with store():
         return await inventory.count_by(_filters(**chosen), Grouping(by))

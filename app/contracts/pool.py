@@ -3,20 +3,21 @@
 from abc import ABC, abstractmethod
 from datetime import datetime
 
+import msgspec
 from temporalio import activity, workflow
 
 from app.contracts.base import Contract
 
 
-class PoolStatus(Contract, frozen=True, kw_only=True):
-    """What one look at the pools found, after it did what could be done at once."""
+class RefillResult(Contract, frozen=True, kw_only=True):
+    """What one pass over the pools left to do."""
 
     missing: int
-    """Databases that are neither ready nor on their way."""
-    waits: bool
-    """Some of the missing ones can be begun in a moment. Otherwise no host has room for them."""
-    told: str
-    """All of it in words."""
+    """Databases that are neither ready nor being provisioned."""
+    retry_soon: bool = msgspec.field(name="waits")
+    """Some of the missing ones can be started in a moment. Otherwise no host has room for them."""
+    summary: str = msgspec.field(name="told")
+    """The state of every pool, for the operator."""
 
 
 class VerifyMembers(Contract, frozen=True, kw_only=True):
@@ -30,7 +31,7 @@ class PoolActivities(ABC):
 
     @activity.defn(name="refill_pool")
     @abstractmethod
-    async def refill_pool(self, now: datetime) -> PoolStatus:
+    async def refill_pool(self, now: datetime) -> RefillResult:
         """Begins what the pools lack, a few at a time and after the creates that somebody waits for, and throws away
         what is too old, too much, or on a host that is being emptied. Two at once never make more than is wanted."""
 

@@ -67,9 +67,9 @@ def delivery_workflow_id(event: UUID | str, endpoint: int, round_: int = 0) -> s
     return f"deliver-webhook/{event}/{endpoint}" + (f"/{round_}" if round_ else "")
 
 
-def revived_workflow_id(workflow_id: str, revival: UUID) -> str:
+def restarted_workflow_id(workflow_id: str, restart: UUID) -> str:
     """Of a workflow that is begun anew because nothing works on the first any more."""
-    return f"{workflow_id}/again/{revival}"
+    return f"{workflow_id}/again/{restart}"
 
 
 DATABASE_ATTRIBUTE = SearchAttributeKey.for_keyword("HeadwaterDatabase")

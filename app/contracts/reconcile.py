@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 
+import msgspec
 from temporalio import activity, workflow
 
 from app.contracts.base import Contract, Engine
@@ -16,27 +17,28 @@ class HostRef(Contract, frozen=True, kw_only=True):
 
 
 class ReconcileStep(Contract, frozen=True, kw_only=True):
-    """What one step found and did."""
+    """What one step found and repaired."""
 
     findings: dict[str, int]
-    """How many of each rule."""
-    told: list[str]
-    """The first of them, in words."""
-    deeds: list[str]
-    """What was put right, and what couldn't be."""
+    """The number of findings of each rule."""
+    messages: list[str] = msgspec.field(name="told")
+    """The first findings, a sentence each."""
+    repairs: list[str] = msgspec.field(name="deeds")
+    """What was repaired and what couldn't be, a sentence each."""
 
 
 class ReconcileOutcome(Contract, frozen=True, kw_only=True):
-    """What a run found and did, over all hosts."""
+    """What a run found and repaired, over all hosts."""
 
     findings: dict[str, int]
-    deeds: int
-    told: list[str]
-    """The first findings in words, with the names of the databases that they are about."""
-    done: list[str]
-    """The same of what was put right, or couldn't be."""
-    not_looked_at: list[str]
-    """The addresses of hosts that no step came to an end on."""
+    """The number of findings of each rule."""
+    repairs: int
+    messages: list[str]
+    """The first findings, a sentence each, with the names of their databases."""
+    repair_messages: list[str]
+    """The first repairs and failed repairs, a sentence each."""
+    unchecked: list[str]
+    """Addresses of the hosts for which no step finished."""
 
 
 class ReconcileActivities(ABC):

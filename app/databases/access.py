@@ -15,12 +15,12 @@ from app.databases import records
 from app.databases.events import append_event
 from app.databases.records import DatabaseRecord, expect
 from app.outbox.event_types import EventType
-from app.outbox.workflow_starts import INTERACTIVE, WorkflowStart, request_start
+from app.outbox.workflow_starts import INTERACTIVE, PendingStart, request_start
 from app.store.notify import announce
 from app.store.session import fetch, transaction
 
 
-async def pause(record: DatabaseRecord, reason: PauseReason) -> WorkflowStart | None:
+async def pause(record: DatabaseRecord, reason: PauseReason) -> PendingStart | None:
     """`active` to `paused`: from now on it counts as closed, and is when the workflow has ended. One that is paused
     stays so; an operator's reason takes the place of the others. Raises `DatabaseNotActive` for any other status."""
     if record.status is DatabaseStatus.PAUSED and record.paused_reason is not None:
@@ -35,7 +35,7 @@ async def pause(record: DatabaseRecord, reason: PauseReason) -> WorkflowStart | 
     return start
 
 
-async def resume(record: DatabaseRecord) -> WorkflowStart | None:
+async def resume(record: DatabaseRecord) -> PendingStart | None:
     """Takes the reason of a pause away. It is `active` again, with `database.resumed`, when the engine lets its tenant
     in. Nothing happens to one that is active, or on its way back. Raises `DatabaseNotActive` for any other status."""
     if record.status is DatabaseStatus.ACTIVE:
@@ -47,14 +47,14 @@ async def resume(record: DatabaseRecord) -> WorkflowStart | None:
     return await _change(record, "paused_reason = NULL")
 
 
-async def freeze(record: DatabaseRecord) -> WorkflowStart | None:
+async def freeze(record: DatabaseRecord) -> PendingStart | None:
     """Ends its writing, whether it is paused meanwhile or not. Nothing happens to one that is frozen."""
     if record.frozen_at is not None:
         return None
     return await _change(record, "frozen_at = now()")
 
 
-async def thaw(record: DatabaseRecord) -> WorkflowStart | None:
+async def thaw(record: DatabaseRecord) -> PendingStart | None:
     """Undoes `freeze`."""
     if record.frozen_at is None:
         return None
@@ -88,7 +88,7 @@ async def record_applied(database: UUID, revision: int) -> None:
         await announce(database)
 
 
-async def _change(record: DatabaseRecord, assignments: str, *values: str, where: str = "true") -> WorkflowStart | None:
+async def _change(record: DatabaseRecord, assignments: str, *values: str, where: str = "true") -> PendingStart | None:
     """None where the row is not as `where` wants it."""
     rows = await fetch(
         f"UPDATE databases SET {assignments}, access_revision = access_revision + 1, "  # noqa: S608  ours

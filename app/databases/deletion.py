@@ -14,7 +14,7 @@ from app.contracts.databases import ROW_CHANGED, DeleteDatabase, DeleteDatabaseI
 from app.contracts.queues import delete_workflow_id
 from app.databases import records
 from app.databases.records import DatabaseRecord, NotWanted, expect
-from app.outbox.workflow_starts import INTERACTIVE, NORMAL, WorkflowStart, request_start
+from app.outbox.workflow_starts import INTERACTIVE, NORMAL, PendingStart, request_start
 from app.store.session import fetch, transaction
 
 _LONGEST_SECONDS = 31_536_000.0
@@ -28,7 +28,7 @@ async def request_deletion(
     cancel_provisioning: bool = False,
     priority: int = INTERACTIVE,
     relayed: bool = False,
-) -> WorkflowStart:
+) -> PendingStart:
     """Asks for the workflow of a deleted database under an id that none had before, in the transaction that changed
     or locked the row."""
     (row,) = await fetch(

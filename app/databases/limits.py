@@ -3,10 +3,10 @@
 from app.contracts.databases import ApplyLimits, ApplyLimitsInput
 from app.contracts.queues import limits_workflow_id
 from app.databases.records import DatabaseRecord
-from app.outbox.workflow_starts import INTERACTIVE, WorkflowStart, request_start
+from app.outbox.workflow_starts import INTERACTIVE, PendingStart, request_start
 
 
-async def request_limits(record: DatabaseRecord, revision: int) -> WorkflowStart:
+async def request_limits(record: DatabaseRecord, revision: int) -> PendingStart:
     """In the transaction that changed them, and raised `limits_revision` to this."""
     return await request_start(
         ApplyLimits,

@@ -2,7 +2,7 @@
 
 from app.engines.errors import EngineError
 
-MOST_OCTETS = 256 * 1024 * 1024
+MAX_OCTETS = 256 * 1024 * 1024
 """In answer to one statement of ours on a host: lists of a host's tenants, or of one tenant's objects."""
 TENANT_OCTETS = 64 * 1024 * 1024
 """The same where the tenant itself asks, for what it has written."""

@@ -1,12 +1,12 @@
 """What can go wrong on an engine host, whichever engine it is."""
 
-MOST_MESSAGE = 2000
+MAX_MESSAGE = 2000
 """Characters of a server's message that are shown: a tenant may write a megabyte into one."""
 
 
 def shortened(message: str) -> str:
     """A server's message as it may be shown."""
-    return message if len(message) <= MOST_MESSAGE else message[:MOST_MESSAGE] + "…"
+    return message if len(message) <= MAX_MESSAGE else message[:MAX_MESSAGE] + "…"
 
 
 class EngineError(Exception):

@@ -75,17 +75,17 @@ class TableInfo(msgspec.Struct, kw_only=True):
         return self.schema, self.name
 
 
-MOST_TABLES = 2000
-MOST_COLUMNS = 10_000
-MOST_KEYS = 5000
-MOST_COMMENT = 200
-MOST_TYPE = 400
+MAX_TABLES = 2000
+MAX_COLUMNS = 10_000
+MAX_KEYS = 5000
+MAX_COMMENT = 200
+MAX_TYPE = 400
 """How much of a schema is described: tables, columns and keys of all of them, characters of one comment or type. The
 server itself cuts what is longer."""
 
 
 class SchemaDescription(msgspec.Struct, frozen=True, kw_only=True):
-    """The tables and views of a tenant's own schemas, as far as `MOST_TABLES` and the other bounds go. `version` is the
+    """The tables and views of a tenant's own schemas, as far as `MAX_TABLES` and the other bounds go. `version` is the
     same as long as nothing of it has changed."""
 
     tables: list[TableInfo]

@@ -14,7 +14,6 @@ from app.applications.routes import apply_blueprint, get_application
 from app.auth.admission import admission
 from app.auth.client_address import parse_networks
 from app.blueprints.routes import BlueprintController, validate_blueprint
-from app.catalog.routes import list_database_types
 from app.core.metrics.page import MetricsPage
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
@@ -37,13 +36,14 @@ from app.outbox.events import Notices
 from app.outbox.starter import Starter
 from app.pool.nudge import Nudger
 from app.pool.ready import ReadyMembers
+from app.provisioning.catalog import list_database_types
 from app.provisioning.routes import DatabaseController
 from app.queries.routes import execute_query
 from app.queries.service import Questions
 from app.store.migrate import migrate
 from app.store.notify import RowWatch
 from app.store.session import connected
-from app.upkeep.inventory.gauges import installation
+from app.upkeep.inventory.gauges import installation_gauges
 from app.web.idempotency import Idempotency
 from app.web.request_id import RequestIds
 from app.web.services import Services
@@ -68,7 +68,7 @@ def create_app(settings: Settings) -> ASGIApp:
             app.state.services = opened.services = await _open_services(stack, settings, box)
             opened.pings = Pings(box, opened.services.sender, settings)
             opened.questions = _open_questions(stack, settings, box)
-            app.state.metrics = MetricsPage(installation)
+            app.state.metrics = MetricsPage(installation_gauges)
             app.state.in_flight = InFlight(
                 per_key=settings.requests_in_flight_per_key, per_address=settings.requests_in_flight_per_address
             )

@@ -17,7 +17,7 @@ _Received = HTTPReceiveMessage | ReceiveMessage
 """By one name: what a function within a function says of its types is evaluated with each request."""
 _EARLY_BYTES = 64 * 1024
 """Bodies up to this size are asked for at once, and come while the key is looked up."""
-_MOST_BYTES = 16 * 1024 * 1024
+_MAX_BYTES = 16 * 1024 * 1024
 _MOST_SECONDS = 5.0
 
 
@@ -63,7 +63,7 @@ class UnreadBodies:
 
         async def discard() -> None:
             size = 0
-            while unread and size < _MOST_BYTES:
+            while unread and size < _MAX_BYTES:
                 message = await receive_noting_the_end()
                 size += len(message["body"]) if message["type"] == "http.request" else 0
 

@@ -19,14 +19,14 @@ class Notices:
     costs the event the time until the outbox is next looked into."""
 
     def __init__(self) -> None:
-        self._gathered = Debouncer(_NOTICE_SECONDS, _notify, lost="event_notice_lost")
+        self._debouncer = Debouncer(_NOTICE_SECONDS, _notify, lost="event_notice_lost")
 
     def send_soon(self) -> None:
-        self._gathered.soon()
+        self._debouncer.soon()
 
     async def close(self) -> None:
         """Sends at once what is left to send."""
-        await self._gathered.close()
+        await self._debouncer.close()
 
 
 async def append(kind: EventType, *, team_id: int, database_id: int | None, data: msgspec.Struct) -> None:

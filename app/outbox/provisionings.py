@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from app.contracts.databases import ProvisionDatabase, ProvisionDatabaseInput
 from app.contracts.queues import provision_workflow_id
-from app.outbox.workflow_starts import HEAD_START_SECONDS, WorkflowStart, request_start
+from app.outbox.workflow_starts import HEAD_START_SECONDS, PendingStart, request_start
 from app.store.session import fetch, fetch_all
 
 CHANNEL = "headwater_provisionings"
@@ -33,13 +33,13 @@ async def request_provisioning(request: ProvisionDatabaseInput, *, priority: int
     await fetch("SELECT pg_notify($1, $2)", CHANNEL, request.region)
 
 
-async def take_up(region: str, most: int) -> list[WorkflowStart]:
+async def claim_pending(region: str, most: int) -> list[PendingStart]:
     """Promises that nobody has tried to keep so far: by priority, the teams in turn. Should the one who takes them up
     die, the relay has them after its usual wait."""
-    return await fetch_all(WorkflowStart, _TAKE_UP, region, most, HEAD_START_SECONDS)
+    return await fetch_all(PendingStart, _TAKE_UP, region, most, HEAD_START_SECONDS)
 
 
-class UnderWay:
+class RunningProvisionings:
     """The provisionings that one worker has taken up, by region. Not more than `most` at once in each: what waits in
     our own database costs nothing, what waits within a workflow's task costs Temporal a call a second."""
 

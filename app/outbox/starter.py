@@ -6,7 +6,7 @@ import contextlib
 import structlog
 from temporalio.client import Client
 
-from app.outbox.workflow_starts import WorkflowStart, hand_over, start
+from app.outbox.workflow_starts import PendingStart, release_to_relay, start
 
 log = structlog.get_logger(__name__)
 
@@ -19,7 +19,7 @@ class Starter:
         self._client = client
         self._running: set[asyncio.Task[None]] = set()
 
-    def start_soon(self, pending: WorkflowStart) -> None:
+    def start_soon(self, pending: PendingStart) -> None:
         task = asyncio.create_task(self._start(pending))
         self._running.add(task)
         task.add_done_callback(self._running.discard)
@@ -28,7 +28,7 @@ class Starter:
         """Lets what is under way finish; none of it takes longer than one call's time limit."""
         await asyncio.gather(*self._running, return_exceptions=True)
 
-    async def _start(self, pending: WorkflowStart) -> None:
+    async def _start(self, pending: PendingStart) -> None:
         try:
             await start(self._client, pending)
         except Exception as fault:
@@ -36,4 +36,4 @@ class Starter:
             reason = str(fault) or type(fault).__name__
             log.warning("workflow_start_deferred", workflow_id=pending.workflow_id, reason=reason)
             with contextlib.suppress(Exception):
-                await hand_over(pending, reason)
+                await release_to_relay(pending, reason)

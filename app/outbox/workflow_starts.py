@@ -7,6 +7,7 @@ it works on.
 
 import asyncio
 import contextlib
+import re
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
@@ -43,8 +44,10 @@ UPKEEP_FAIRNESS = "upkeep"
 """The fairness key of what no team has asked for."""
 
 _NO_MARKUP = "[^[:alnum:] ._-]"
-"""What names lose in summaries. The Temporal UI renders these, and a name is whatever its team calls it; Temporal takes
-400 octets of each."""
+"""Characters that names lose in summaries, as a PostgreSQL expression: the Temporal UI renders summaries as markup,
+and a team may choose any name. Temporal takes 400 bytes of each summary."""
+_MARKUP = re.compile(r"[^\w .-]")
+_MAX_NAME_CHARACTERS = 30
 HEAD_START_SECONDS = 2.0
 """How long the relay leaves a fresh row to the process that wrote it."""
 _BACKOFF_LIMIT_SECONDS = 3.0
@@ -55,7 +58,7 @@ TASK_TIMEOUT = timedelta(seconds=2)
 """A worker that dies in a workflow task costs this long, in place of Temporal's 10 s."""
 
 
-class WorkflowStart(msgspec.Struct, frozen=True, kw_only=True):
+class PendingStart(msgspec.Struct, frozen=True, kw_only=True):
     """One row of `workflow_starts`."""
 
     id: int
@@ -74,9 +77,14 @@ class Accepted(msgspec.Struct, frozen=True, kw_only=True):
     """A change that was written: what it is about, and the workflow that is to follow its commit."""
 
     subject: str
-    start: WorkflowStart | None = None
+    start: PendingStart | None = None
     settled: bool = False
     """The answer waits for nothing more: it is kept in the same transaction as the change."""
+
+
+def without_markup(name: str) -> str:
+    """A name as workflow summaries and results show it: shortened, and without what the Temporal UI would render."""
+    return _MARKUP.sub("?", name)[:_MAX_NAME_CHARACTERS]
 
 
 async def request_start(
@@ -90,7 +98,7 @@ async def request_start(
     relayed: bool = False,
     head_start: float = HEAD_START_SECONDS,
     signal: str | None = None,
-) -> WorkflowStart:
+) -> PendingStart:
     """Writes the promise. Call it inside the transaction of the change; after the commit give the result to
     `start`. `workflow` is the interface class; `summary` tells it from others of its kind. A workflow about one
     database needs none: then it is the `purpose`, and what the database and its team are called now. `relayed` leaves
@@ -123,7 +131,7 @@ async def request_start(
         _NO_MARKUP,
         _summary(subject),
     )
-    return WorkflowStart(
+    return PendingStart(
         id=rows[0]["id"],
         workflow=name,
         workflow_id=workflow_id,
@@ -134,7 +142,7 @@ async def request_start(
     )
 
 
-class Wish(msgspec.Struct, frozen=True, kw_only=True):
+class StartRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One of many workflows to be promised at once."""
 
     workflow_id: str
@@ -142,10 +150,10 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
     summary: str
 
 
-async def request_starts(workflow: Any, wishes: Sequence[Wish], *, priority: int) -> list[WorkflowStart]:
+async def request_starts(workflow: Any, requests: Sequence[StartRequest], *, priority: int) -> list[PendingStart]:
     """The same as `request_start` for many, in one statement."""
     return await fetch_all(
-        WorkflowStart,
+        PendingStart,
         """
         INSERT INTO workflow_starts (workflow, workflow_id, input, priority, summary, next_attempt_at)
         SELECT $1, wish.workflow_id, wish.input::jsonb, $5, wish.summary, now() + make_interval(secs => $6)
@@ -154,19 +162,19 @@ async def request_starts(workflow: Any, wishes: Sequence[Wish], *, priority: int
         RETURNING id, workflow, workflow_id, input::text AS input, priority, summary
         """,
         workflow.__temporal_workflow_definition.name,
-        [wish.workflow_id for wish in wishes],
-        [_input(wish.request) for wish in wishes],
-        [wish.summary for wish in wishes],
+        [wish.workflow_id for wish in requests],
+        [_input(wish.request) for wish in requests],
+        [wish.summary for wish in requests],
         priority,
         HEAD_START_SECONDS,
     )
 
 
-async def claim_due(limit: int = 50) -> list[WorkflowStart]:
+async def claim_due(limit: int = 50) -> list[PendingStart]:
     """Rows that nobody has started in time, for the relay. Each is left alone for a growing while, so that
     several relays share the work."""
     return await fetch_all(
-        WorkflowStart,
+        PendingStart,
         """
         UPDATE workflow_starts SET attempts = attempts + 1,
                next_attempt_at = now() + make_interval(secs => least(0.5 * 2 ^ least(attempts, 10), $2))
@@ -179,19 +187,19 @@ async def claim_due(limit: int = 50) -> list[WorkflowStart]:
     )
 
 
-async def start(client: Client, pending: WorkflowStart) -> None:
+async def start(client: Client, pending: PendingStart) -> None:
     """Starts the workflow and strikes the promise. Safe to repeat. Raises what Temporal's client raises when
     it can't be reached."""
     await _start(client, pending)
     await fetch("DELETE FROM workflow_starts WHERE id = $1", pending.id)
 
 
-async def start_all(client: Client, pending: Sequence[WorkflowStart]) -> list[tuple[WorkflowStart, Exception]]:
+async def start_all(client: Client, pending: Sequence[PendingStart]) -> list[tuple[PendingStart, Exception]]:
     """Starts them side by side, strikes the promises of all that it could, and returns the others with the reason.
     Where the client's process serves workflows too, each begins there without a detour through its queue."""
     slots = asyncio.Semaphore(_STARTS_AT_ONCE)
 
-    async def attempt(one: WorkflowStart) -> Exception | None:
+    async def attempt(one: PendingStart) -> Exception | None:
         async with slots:
             try:
                 await _start(client, one, eager=True)
@@ -205,7 +213,7 @@ async def start_all(client: Client, pending: Sequence[WorkflowStart]) -> list[tu
     return [(one, fault) for one, fault in zip(pending, faults, strict=True) if fault is not None]
 
 
-async def _start(client: Client, pending: WorkflowStart, *, eager: bool = False) -> None:
+async def _start(client: Client, pending: PendingStart, *, eager: bool = False) -> None:
     request = msgspec.json.decode(pending.input, type=_Subject)
     # An earlier start may have succeeded with its answer lost, and the workflow ended since.
     with contextlib.suppress(WorkflowAlreadyStartedError):
@@ -227,13 +235,13 @@ async def _start(client: Client, pending: WorkflowStart, *, eager: bool = False)
     WORKFLOW_STARTS.labels(pending.workflow, "started").inc()
 
 
-async def note_failure(pending: WorkflowStart, reason: str) -> None:
+async def record_failure(pending: PendingStart, reason: str) -> None:
     """Keeps why a start failed, for the operator."""
     WORKFLOW_STARTS.labels(pending.workflow, "failed").inc()
     await fetch("UPDATE workflow_starts SET last_error = $2 WHERE id = $1", pending.id, reason[:500])
 
 
-async def hand_over(pending: WorkflowStart, reason: str) -> None:
+async def release_to_relay(pending: PendingStart, reason: str) -> None:
     """The same, and lets the relay try at once: the process that wrote the promise won't try again."""
     WORKFLOW_STARTS.labels(pending.workflow, "failed").inc()
     await fetch(

@@ -38,11 +38,11 @@ class Nudger:
     """Gathers the claims of one process, and makes no request wait."""
 
     def __init__(self, client: Client) -> None:
-        self._gathered = Debouncer(_GATHER_SECONDS, partial(nudge, client), lost="pool_nudge_lost")
+        self._debouncer = Debouncer(_GATHER_SECONDS, partial(nudge, client), lost="pool_nudge_lost")
 
     def nudge_soon(self) -> None:
-        self._gathered.soon()
+        self._debouncer.soon()
 
     async def close(self) -> None:
         """Sends at once what is left to send; it takes no longer than one call's time limit."""
-        await self._gathered.close()
+        await self._debouncer.close()

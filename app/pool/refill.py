@@ -5,7 +5,7 @@ from datetime import datetime
 import msgspec
 import structlog
 
-from app.contracts.pool import PoolStatus, VerifyMembers
+from app.contracts.pool import RefillResult, VerifyMembers
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
 from app.hosts.loads import place
@@ -34,17 +34,17 @@ class _Look(msgspec.Struct, frozen=True, kw_only=True):
     told: str
 
 
-async def refill(box: SecretBox, settings: Settings, now: datetime) -> PoolStatus:
+async def refill(box: SecretBox, settings: Settings, now: datetime) -> RefillResult:
     """One look at every pool, as `PoolActivities.refill_pool` promises it."""
     wanted = await targets(settings.pool_size)
     await note_setting(wanted, settings.pool_size)
     older_than = age_limit(now, settings.pool_max_age_seconds)
     looks = [await _refill_one(box, target, older_than) for target in wanted]
     await forget_discarded()
-    return PoolStatus(
+    return RefillResult(
         missing=sum(look.missing for look in looks),
-        waits=any(look.waits for look in looks),
-        told="\n".join(look.told for look in looks) or "No host is registered.",
+        retry_soon=any(look.waits for look in looks),
+        summary="\n".join(look.told for look in looks) or "No host is registered.",
     )
 
 

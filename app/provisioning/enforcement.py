@@ -103,7 +103,7 @@ async def _look_after(
         async with asyncio.timeout(SHARING_SECONDS):
             ended = await adapter.end_excessive_sessions([one.engine_name for one in databases], limits)
             for resource in await adapter.shared_resources():
-                counters.tell_shared(adapter.engine, address, resource.name, resource.used, resource.capacity)
+                counters.set_shared_resource(adapter.engine, address, resource.name, resource.used, resource.capacity)
     except HostUnavailable:
         raise
     except (EngineError, TimeoutError) as error:

@@ -22,7 +22,7 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True):
     questions: timedelta
 
 
-class Sweep(msgspec.Struct, frozen=True, kw_only=True):
+class SweepRule(msgspec.Struct, frozen=True, kw_only=True):
     what: str
     """In words, for the operator."""
     sql: str
@@ -32,7 +32,7 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True):
 
 
 SWEEPS = (
-    Sweep(
+    SweepRule(
         what="expired idempotency keys",
         # One whose request still runs stays: its answer is about to be written.
         sql="""
@@ -43,7 +43,7 @@ SWEEPS = (
         ) RETURNING 1
         """,
     ),
-    Sweep(
+    SweepRule(
         what="old webhook deliveries",
         # With their attempts.
         sql="""
@@ -54,7 +54,7 @@ SWEEPS = (
         """,
         kept="history",
     ),
-    Sweep(
+    SweepRule(
         what="webhook secrets that were replaced",
         # An answer that was lost, and with it a new secret, is asked for within the lifetime of its idempotency key.
         sql="""
@@ -64,7 +64,7 @@ SWEEPS = (
         ) RETURNING 1
         """,
     ),
-    Sweep(
+    SweepRule(
         what="old events",
         # After their deliveries: one that is pending still sends the event.
         sql="""
@@ -76,7 +76,7 @@ SWEEPS = (
         """,
         kept="history",
     ),
-    Sweep(
+    SweepRule(
         what="old questions",
         # Today's count against the allowance, however short the others are kept.
         sql="""
@@ -91,7 +91,7 @@ SWEEPS = (
 )
 
 
-def kinds() -> list[str]:
+def list_kinds() -> list[str]:
     return [sweep.what for sweep in SWEEPS]
 
 
@@ -108,7 +108,7 @@ async def sweep(what: str, retention: Retention, *, batch: int = _BATCH) -> Swee
     return SweepResult(removed=removed, more=True)
 
 
-def _rule(what: str) -> Sweep:
+def _rule(what: str) -> SweepRule:
     for rule in SWEEPS:
         if rule.what == what:
             return rule

@@ -7,8 +7,7 @@ import msgspec
 
 from app.contracts.queues import delivery_workflow_id
 from app.contracts.webhooks import DeliverWebhook, DeliverWebhookInput
-from app.outbox.names import without_markup
-from app.outbox.workflow_starts import NORMAL, Wish, WorkflowStart, request_starts
+from app.outbox.workflow_starts import NORMAL, PendingStart, StartRequest, request_starts, without_markup
 from app.store.session import fetch_all, transaction
 from app.webhooks import waiting
 from app.webhooks.circuit import BREAKS_AT
@@ -35,7 +34,7 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     """So many events were taken off the outbox, and these workflows are to be started for them."""
 
     events: int
-    starts: list[WorkflowStart]
+    starts: list[PendingStart]
 
 
 async def dispatch(limit: int, *, first_wait: float) -> Batch:
@@ -49,12 +48,12 @@ async def dispatch(limit: int, *, first_wait: float) -> Batch:
         deliveries = await fetch_all(_Delivery, _INSERT, list(events), first_wait, BREAKS_AT)
         if later := {delivery.endpoint_id for delivery in deliveries if delivery.waiting}:
             await waiting.announce(sorted(later), 0.8 * first_wait)
-        wishes = [_wish(one, events[one.event_id]) for one in deliveries if not one.waiting]
-        starts = await request_starts(DeliverWebhook, wishes, priority=NORMAL) if wishes else []
+        requests = [_start_request(one, events[one.event_id]) for one in deliveries if not one.waiting]
+        starts = await request_starts(DeliverWebhook, requests, priority=NORMAL) if requests else []
     return Batch(events=len(events), starts=starts)
 
 
-def _wish(delivery: _Delivery, event: _Event) -> Wish:
+def _start_request(delivery: _Delivery, event: _Event) -> StartRequest:
     request = DeliverWebhookInput(
         delivery=delivery.id,
         endpoint=delivery.endpoint_id,
@@ -62,7 +61,7 @@ def _wish(delivery: _Delivery, event: _Event) -> Wish:
         event=event.type,
         database=event.database,
     )
-    return Wish(
+    return StartRequest(
         workflow_id=delivery_workflow_id(event.uuid, delivery.endpoint_id),
         request=request,
         summary=summary_of(request, team=event.team, database=event.database_name),

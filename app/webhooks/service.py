@@ -14,7 +14,7 @@ from app.core.secrets import SecretBox
 from app.egress.guard import AddressRefused, Guard, on_behalf_of
 from app.egress.targets import UnusableURL, parse_target
 from app.outbox.event_types import EventType
-from app.outbox.workflow_starts import NORMAL, Accepted, WorkflowStart, request_start
+from app.outbox.workflow_starts import NORMAL, Accepted, PendingStart, request_start
 from app.store.session import fetch, transaction
 from app.webhooks import records, revocation
 from app.webhooks.dispatch import summary_of
@@ -134,7 +134,7 @@ async def get_delivery(
     return record, await records.list_attempts(delivery)
 
 
-async def send_again(principal: Principal, endpoint: int, delivery: int) -> tuple[DeliveryRecord, WorkflowStart]:
+async def send_again(principal: Principal, endpoint: int, delivery: int) -> tuple[DeliveryRecord, PendingStart]:
     """A new round of the whole schedule, beginning at once, in a transaction of its own. Raises `NotFound`, also for a
     revoked endpoint."""
     async with transaction():
@@ -158,7 +158,7 @@ async def send_again(principal: Principal, endpoint: int, delivery: int) -> tupl
         return again, start
 
 
-async def _start_round(owner: EndpointRecord, old: DeliveryRecord) -> WorkflowStart:
+async def _start_round(owner: EndpointRecord, old: DeliveryRecord) -> PendingStart:
     (found,) = await fetch(
         """
         SELECT t.name AS team, e.uuid AS event, d.uuid AS database, d.name AS database_name

@@ -13,7 +13,7 @@ import pytest
 from app.cli import tables
 from app.cli.tables import Rows, show
 from app.contracts.base import DatabaseStatus, Engine
-from app.upkeep.inventory.databases import DatabaseLine
+from app.upkeep.inventory.databases import DatabaseSummary
 from app.upkeep.reconcile.report import Report, Violation
 
 _STYLE = re.compile(r"\x1b\[[012]m")
@@ -25,8 +25,8 @@ class _Terminal(io.StringIO):
 
 
 @pytest.fixture
-def line() -> DatabaseLine:
-    return DatabaseLine(
+def line() -> DatabaseSummary:
+    return DatabaseSummary(
         uuid=UUID("0f9d2c1a-8a43-4f3d-9f0e-0123456789ab"),
         name="orders-of-the-european-shop",
         team="Platform engineering",
@@ -48,7 +48,7 @@ def printed(result: Any, width: int, monkeypatch: pytest.MonkeyPatch) -> list[st
     return [_STYLE.sub("", text).rstrip() for text in out.getvalue().splitlines()]
 
 
-def test_eighty_columns(line: DatabaseLine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_eighty_columns(line: DatabaseSummary, monkeypatch: pytest.MonkeyPatch) -> None:
     header, row, left_out, summary = printed(Rows(rows=[line], total=1, noun="databases"), 80, monkeypatch)
     assert max(map(len, (header, row))) <= 80
     assert row.split()[:2] == ["0f9d2c1a", "orders-of-the-european-shop"]
@@ -57,7 +57,7 @@ def test_eighty_columns(line: DatabaseLine, monkeypatch: pytest.MonkeyPatch) -> 
     assert summary == "1 databases"
 
 
-def test_a_wide_terminal_and_a_file_have_everything(line: DatabaseLine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wide_terminal_and_a_file_have_everything(line: DatabaseSummary, monkeypatch: pytest.MonkeyPatch) -> None:
     header, row = printed([line], 240, monkeypatch)
     assert header.split()[-1] == "created_at"
     assert str(line.uuid) in row
@@ -79,7 +79,7 @@ def test_a_long_detail_is_wrapped(monkeypatch: pytest.MonkeyPatch) -> None:
     assert " ".join(" ".join(texts[1:]).split()) == f"host_unreachable {words}".strip()
 
 
-def test_markup_is_shown_as_it_is(monkeypatch: pytest.MonkeyPatch, line: DatabaseLine) -> None:
+def test_markup_is_shown_as_it_is(monkeypatch: pytest.MonkeyPatch, line: DatabaseSummary) -> None:
     """A tenant chooses the name."""
     line.name = "[red]x[/red]\x1b[31m"
     text = "\n".join(printed([line], 240, monkeypatch))
@@ -88,7 +88,7 @@ def test_markup_is_shown_as_it_is(monkeypatch: pytest.MonkeyPatch, line: Databas
     assert "\\x1b[31m" in text
 
 
-def test_a_report(monkeypatch: pytest.MonkeyPatch, line: DatabaseLine) -> None:
+def test_a_report(monkeypatch: pytest.MonkeyPatch, line: DatabaseSummary) -> None:
     found = Violation(rule="access_open", subject=str(line.uuid), detail="lets its tenant in", name="orders", team="A")
     texts = printed(Report(ok=False, violations=[found], notes=[]), 120, monkeypatch)
     assert texts[0] == "1 violations"

@@ -9,8 +9,8 @@ import msgspec
 
 from app.contracts.base import Engine
 from app.engines.base import Tenant
-from app.engines.errors import MOST_MESSAGE
-from app.engines.querying import MOST_COLUMNS, MOST_COMMENT, MOST_TYPE
+from app.engines.errors import MAX_MESSAGE
+from app.engines.querying import MAX_COLUMNS, MAX_COMMENT, MAX_TYPE
 from tests.engines import bounded_process
 from tests.engines.harness import EngineHost, session_of, tenants
 
@@ -127,7 +127,7 @@ async def test_a_message_of_hundreds_of_megabytes(host: EngineHost) -> None:
             ["script", "INSERT INTO kept SELECT huge()"],
         )
     assert [each["error"] for each in found] == ["QueryFailed", "QueryFailed", "QueryFailed", "StatementFailed"]
-    assert all(len(each["message"]) <= MOST_MESSAGE + 1 for each in found[:3])
+    assert all(len(each["message"]) <= MAX_MESSAGE + 1 for each in found[:3])
 
 
 async def test_a_schema_whose_words_are_hundreds_of_megabytes(host: EngineHost) -> None:
@@ -147,14 +147,14 @@ async def test_a_schema_whose_words_are_hundreds_of_megabytes(host: EngineHost) 
                 await session.run(f"ALTER TABLE wordy MODIFY c0 ENUM({enumeration}) COMMENT '{'x' * 1000}'")
         [found] = await outcomes(host, tenant, ["describe"])
     assert found == {"tables": 1, "columns": 300, "longest": found["longest"]}
-    assert MOST_COMMENT < found["longest"] <= MOST_COMMENT + MOST_TYPE
+    assert MAX_COMMENT < found["longest"] <= MAX_COMMENT + MAX_TYPE
 
 
 async def test_a_schema_with_more_columns_than_are_described(host: EngineHost) -> None:
     """The bound falls into the middle of a table, whose keys and whose own references are among the rest."""
     wide = on(host, 1500, 900)
     names = [f"c{n}" for n in range(wide)]
-    count = MOST_COLUMNS // (wide + 1) + 2
+    count = MAX_COLUMNS // (wide + 1) + 2
     async with tenants(host) as [tenant]:
         await host.adapter.make_reader(tenant, PASSWORD)
         async with session_of(host, tenant) as session:
@@ -164,7 +164,7 @@ async def test_a_schema_with_more_columns_than_are_described(host: EngineHost) -
                 await session.run(f"CREATE TABLE t{number:03} ({columns}, last INT, PRIMARY KEY (last){refers})")
         async with host.adapter.reading(tenant, PASSWORD, bounded_process.LIMITS) as reading:
             tables = (await reading.describe()).tables
-    assert sum(len(table.columns) for table in tables) == MOST_COLUMNS
+    assert sum(len(table.columns) for table in tables) == MAX_COLUMNS
     assert tables[0].primary_key == ("last",)
     assert [reference.table for reference in tables[1].references] == [tables[0].key]
     assert len(tables[-1].columns) < wide

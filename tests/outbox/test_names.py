@@ -68,7 +68,7 @@ async def test_reconciling_says_which_database(service: RunningService, caller: 
         stuck = "status = 'provisioning', created_at = now() - $2::interval"
         await fetch(f"UPDATE databases SET {stuck} WHERE uuid = $1", UUID(made["uuid"]), timedelta(minutes=2))
         try:
-            told = (await reconcile_records(client)).told
+            told = (await reconcile_records(client)).messages
         finally:
             await fetch("UPDATE databases SET status = 'active' WHERE uuid = $1", UUID(made["uuid"]))
     [sentence] = [one for one in told if made["uuid"] in one]

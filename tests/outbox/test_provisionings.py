@@ -8,7 +8,7 @@ import pytest
 from app.contracts.base import Engine
 from app.contracts.databases import Placement, ProvisionDatabaseInput
 from app.contracts.queues import provision_workflow_id
-from app.outbox.provisionings import UnderWay, request_provisioning, take_up
+from app.outbox.provisionings import RunningProvisionings, claim_pending, request_provisioning
 from app.outbox.workflow_starts import INTERACTIVE, UPKEEP, claim_due
 from app.store.session import fetch, transaction
 from tests.support.promises import make_due, promise
@@ -30,7 +30,7 @@ async def wanted(team: int | None, *, priority: int = INTERACTIVE, region: str =
 
 
 async def taken(most: int = 100) -> list[str]:
-    return [one.workflow_id for one in await take_up(REGION, most)]
+    return [one.workflow_id for one in await claim_pending(REGION, most)]
 
 
 async def test_the_teams_have_their_turns_and_the_pool_comes_last(own_store: None) -> None:
@@ -68,17 +68,17 @@ async def test_a_promise_goes_with_its_transaction_and_is_told_of_on_commit(own_
 
 
 def test_there_is_room_for_so_many_in_each_region(monkeypatch: pytest.MonkeyPatch) -> None:
-    under_way = UnderWay(most=2)
+    running = RunningProvisionings(most=2)
     first, second = str(UUID(int=1)), str(UUID(int=2))
-    under_way.begin("a", first)
-    under_way.begin("a", second)
-    assert (under_way.room("a"), under_way.room("b")) == (0, 2)
-    assert not under_way.changed("a").is_set()
-    under_way.end(first)
-    assert under_way.room("a") == 1
-    assert under_way.changed("a").is_set()
-    assert not under_way.changed("b").is_set()
-    under_way.end("another worker's")
+    running.begin("a", first)
+    running.begin("a", second)
+    assert (running.room("a"), running.room("b")) == (0, 2)
+    assert not running.changed("a").is_set()
+    running.end(first)
+    assert running.room("a") == 1
+    assert running.changed("a").is_set()
+    assert not running.changed("b").is_set()
+    running.end("another worker's")
     later = time.monotonic() + 60
     monkeypatch.setattr("time.monotonic", lambda: later)
-    assert under_way.room("a") == 2, "one that went elsewhere doesn't count for ever"
+    assert running.room("a") == 2, "one that went elsewhere doesn't count for ever"

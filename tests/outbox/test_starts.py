@@ -13,7 +13,7 @@ from app.core.temporal import connect
 from app.local.ports import LOOPBACK, free_port
 from app.local.temporal import TemporalService
 from app.outbox.starter import Starter
-from app.outbox.workflow_starts import INTERACTIVE, UPKEEP, WorkflowStart, claim_due, note_failure, start
+from app.outbox.workflow_starts import INTERACTIVE, UPKEEP, PendingStart, claim_due, record_failure, start
 from app.store.session import fetch, transaction
 from tests.support.promises import make_due, promise, promised
 from workers.search_attributes import register_search_attributes
@@ -78,7 +78,7 @@ async def test_what_has_ended_is_not_begun_again(own_store: None, client: Client
     assert (await handle.describe()).run_id == first.run_id
 
 
-async def request_start_again(pending: WorkflowStart) -> None:
+async def request_start_again(pending: PendingStart) -> None:
     await fetch(
         "INSERT INTO workflow_starts (id, workflow, workflow_id, input, priority, next_attempt_at)"
         " VALUES ($1, $2, $3, $4::jsonb, 1, now())",
@@ -135,7 +135,7 @@ async def test_a_failed_start_waits_its_turn(own_store: None) -> None:
     await promise()
     await make_due()
     (pending,) = await claim_due()
-    await note_failure(pending, "x" * 1000)
+    await record_failure(pending, "x" * 1000)
     assert await claim_due() == []
     (row,) = await fetch("SELECT last_error, attempts FROM workflow_starts")
     assert (row["last_error"], row["attempts"]) == ("x" * 500, 1)

@@ -24,7 +24,7 @@ WEEK = timedelta(seconds=SETTINGS.pool_max_age_seconds)
 async def look(pool: LonePool, settings: Settings = SETTINGS, *, later: timedelta = timedelta(0)) -> tuple[int, bool]:
     """What is still missing, and whether more can be begun in a moment."""
     found = await refill(pool.box, settings, datetime.now(UTC) + later)
-    return found.missing, found.waits
+    return found.missing, found.retry_soon
 
 
 async def members(status: str = "provisioning") -> list[UUID]:

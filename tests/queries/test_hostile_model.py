@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from app.queries.translate.transport import MOST_OCTETS
+from app.queries.translate.transport import MAX_OCTETS
 from app.store.session import fetch
 from tests.queries.conftest import Asked
 from tests.support.model_server import ModelServer, model_server, says, sql
@@ -136,7 +136,7 @@ DEEP = 100_000
         "```\n" * 60_000,
         "{}" * 100_000,
         "SELECT '" + "x" * 300_000 + "'",
-        "x" * (MOST_OCTETS - 1000),
+        "x" * (MAX_OCTETS - 1000),
     ],
     ids=lambda content: f"{content[:12]}-{len(content)}",
 )
@@ -174,7 +174,7 @@ async def test_a_body_without_an_end_is_left(service: RunningService, on_postgre
     service.model.sent = 0
     answer = await ends_well(service, on_postgres, {"flood": head + chunk})
     assert answer.status_code == 503
-    assert service.model.sent < 64 * MOST_OCTETS, "no more than what lay in the buffers of two sockets"
+    assert service.model.sent < 64 * MAX_OCTETS, "no more than what lay in the buffers of two sockets"
 
 
 async def test_errors_are_told_by_their_status_alone(service: RunningService, on_postgres: Asked) -> None:

@@ -16,7 +16,7 @@ from app.databases.records import DatabaseRecord
 from app.hosts.adapters import Adapters
 from app.hosts.service import NewHost, add_host
 from app.hosts.slots import HostSlots
-from app.outbox.provisionings import UnderWay
+from app.outbox.provisionings import RunningProvisionings
 from app.provisioning import enforcement
 from app.store.session import fetch
 from tests.servers import RunningServer
@@ -39,7 +39,7 @@ class Bench:
 
     @property
     def steps(self) -> EngineActivitiesOnHosts:
-        return EngineActivitiesOnHosts(self.box, self.adapters, HostSlots(), UnderWay())
+        return EngineActivitiesOnHosts(self.box, self.adapters, HostSlots(), RunningProvisionings())
 
     async def create(self, *, tier: str = "pro", **fields: Any) -> dict[str, Any]:
         """An active database, with its password."""
@@ -96,5 +96,7 @@ async def bench(control_dsn: str, *servers: RunningServer) -> AsyncIterator[Benc
         finally:
             for row in await fetch("SELECT uuid FROM databases WHERE remote_since IS NOT NULL"):
                 await fetch("UPDATE databases SET status = 'deleted', destroy_at = now() WHERE uuid = $1", row["uuid"])
-                await EngineActivitiesOnHosts(box, adapters, HostSlots(), UnderWay()).destroy_database(row["uuid"])
+                await EngineActivitiesOnHosts(box, adapters, HostSlots(), RunningProvisionings()).destroy_database(
+                    row["uuid"]
+                )
             await adapters.close()

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from prometheus_client import REGISTRY
 
+from app.upkeep.reconcile.host_resources import SCARCE
 from app.upkeep.reconcile.hosts import check_hosts
-from app.upkeep.reconcile.shared import SCARCE
 from tests import servers
 from tests.quotas.bench import Bench, bench
 from tests.quotas.tenant_session import session_of

@@ -14,7 +14,7 @@ from app.engines.base import Tenant
 from app.engines.querying import QueryLimits
 from app.provisioning import enforcement
 from app.upkeep.reconcile.logins import try_logins
-from app.upkeep.reconcile.look import Recorded
+from app.upkeep.reconcile.snapshot import RecordedDatabase
 from tests.quotas.bench import Bench, bench
 from tests.quotas.tenant_session import session_of
 from tests.servers import RunningServer
@@ -94,7 +94,7 @@ async def test_our_own_logins_are_nobodys_use(on_bench: Bench, engine: str, monk
     made = await on_bench.create(db_type=engine)
     record = await on_bench.record(made)
     adapter = await on_bench.adapters.of_host(record.host_id)
-    row = Recorded(
+    row = RecordedDatabase(
         uuid=record.uuid,
         status=DatabaseStatus.ACTIVE,
         engine_name=record.engine_name,

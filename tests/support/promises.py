@@ -4,11 +4,11 @@ from uuid import uuid4
 
 from app.contracts.base import Engine
 from app.contracts.databases import ApplyLimits, ApplyLimitsInput
-from app.outbox.workflow_starts import INTERACTIVE, WorkflowStart, request_start
+from app.outbox.workflow_starts import INTERACTIVE, PendingStart, request_start
 from app.store.session import fetch
 
 
-async def promise(*, priority: int = INTERACTIVE, workflow_id: str | None = None) -> WorkflowStart:
+async def promise(*, priority: int = INTERACTIVE, workflow_id: str | None = None) -> PendingStart:
     """The workflow's id ends with the database's."""
     request = ApplyLimitsInput(database=uuid4(), engine=Engine.POSTGRES, region="nowhere-9", team_id=7, revision=1)
     return await request_start(ApplyLimits, workflow_id or f"test/{request.database}", request, priority=priority)

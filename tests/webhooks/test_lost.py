@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from app.outbox.workflow_starts import start_all
 from app.store.session import fetch
-from app.upkeep.reconcile.lost_deliveries import revive_deliveries
+from app.upkeep.reconcile.lost_deliveries import recover_deliveries
 from app.webhooks.dispatch import dispatch
 from tests.support.receiver import Receiver
 from tests.support.waiting import until
@@ -20,7 +20,7 @@ async def test_a_delivery_whose_workflow_was_terminated(running: Delivering, tar
     try:
         await emit(caller)
         starts = (await dispatch(100, first_wait=0)).starts
-        assert await revive_deliveries(client, NOW) == [], "its workflow is promised"
+        assert await recover_deliveries(client, NOW) == [], "its workflow is promised"
         assert await start_all(client, starts) == []
         handle = client.get_workflow_handle(starts[0].workflow_id)
         running_ = f"WorkflowId = '{handle.id}' AND ExecutionStatus = 'Running'"
@@ -29,17 +29,17 @@ async def test_a_delivery_whose_workflow_was_terminated(running: Delivering, tar
             return bool([one async for one in client.list_workflows(running_)])
 
         await until(listed)
-        assert await revive_deliveries(client, NOW) == [], "its workflow is open"
+        assert await recover_deliveries(client, NOW) == [], "its workflow is open"
         await handle.terminate()
 
         async def closed() -> bool:
             return not await listed()
 
         await until(closed)
-        assert await revive_deliveries(client, LONG) == [], "it has not been so for long"
-        (told,) = await revive_deliveries(client, NOW)
+        assert await recover_deliveries(client, LONG) == [], "it has not been so for long"
+        (told,) = await recover_deliveries(client, NOW)
         assert told.startswith("Took up delivery")
-        assert await revive_deliveries(client, NOW) == []
+        assert await recover_deliveries(client, NOW) == []
     finally:
         await running.start(WEBHOOKS)
 
@@ -59,7 +59,7 @@ async def test_an_endpoint_that_nothing_wakes(running: Delivering, target: Recei
         endpoint,
         '{"event": "ping", "timestamp": "", "data": {}}',
     )
-    assert f"Woke endpoint {endpoint}: nothing said when." in await revive_deliveries(client)
+    assert f"Woke endpoint {endpoint}: nothing said when." in await recover_deliveries(client)
 
     async def arrived() -> bool:
         return len(target.of(where)) == 1

@@ -14,13 +14,13 @@ from app.contracts.applications import ApplicationActivities, ApplicationResult,
 from app.contracts.control import ControlActivities, GracePeriod, HostFailure, LimitsApplied
 from app.contracts.databases import Placement
 from app.contracts.engine import EngineActivities, RemnantRef
-from app.contracts.pool import PoolActivities, PoolHostActivities, PoolStatus, VerifyMembers
+from app.contracts.pool import PoolActivities, PoolHostActivities, RefillResult, VerifyMembers
 from app.contracts.quotas import FrozenDatabase, MeasureRegion, QuotaActivities, QuotaHostActivities, RegionMeasurement
 from app.contracts.reconcile import HostReconcileActivities, HostRef, ReconcileActivities, ReconcileStep
 from app.contracts.upkeep import SweepActivities, SweepResult
 
 _SOON = timedelta(milliseconds=10)
-CLEAN = ReconcileStep(findings={}, told=[], deeds=[])
+CLEAN = ReconcileStep(findings={}, messages=[], repairs=[])
 Play = Callable[[], Any]
 
 
@@ -139,8 +139,10 @@ class FakePool(PoolActivities):
         self._script = script
 
     @activity.defn(name="refill_pool")
-    async def refill_pool(self, now: datetime) -> PoolStatus:
-        look: PoolStatus = await self._script.perform(now, PoolStatus(missing=0, waits=False, told="3 of 3 ready"))
+    async def refill_pool(self, now: datetime) -> RefillResult:
+        look: RefillResult = await self._script.perform(
+            now, RefillResult(missing=0, retry_soon=False, summary="3 of 3 ready")
+        )
         return look
 
     @activity.defn(name="find_unverified")

@@ -26,7 +26,7 @@ from app.contracts.databases import (
     RemoveRemnantInput,
 )
 from app.contracts.engine import ENGINE_REFUSED, HOST_UNAVAILABLE, NAME_TAKEN, NOT_WANTED, STORE_UNAVAILABLE
-from app.contracts.pool import PoolStatus, RefillPool, VerifyMembers
+from app.contracts.pool import RefillPool, RefillResult, VerifyMembers
 from app.contracts.quotas import EnforceQuotas, FrozenDatabase, ReclaimSpace, RegionMeasurement
 from app.contracts.reconcile import HostRef, Reconcile, ReconcileStep
 from app.contracts.upkeep import Sweep, SweepResult
@@ -83,8 +83,8 @@ def _swept(removed: int, *, more: bool = False) -> Callable[[], SweepResult]:
     return lambda: SweepResult(removed=removed, more=more)
 
 
-def _short() -> PoolStatus:
-    return PoolStatus(missing=2, waits=True, told="1 of 3 ready")
+def _short() -> RefillResult:
+    return RefillResult(missing=2, retry_soon=True, summary="1 of 3 ready")
 
 
 def _hosts(*regions: str) -> Callable[[], list[HostRef]]:
@@ -94,7 +94,7 @@ def _hosts(*regions: str) -> Callable[[], list[HostRef]]:
     ]
 
 
-MESSY = ReconcileStep(findings={"some_rule": 1}, told=["some_rule: something is wrong"], deeds=["Put right."])
+MESSY = ReconcileStep(findings={"some_rule": 1}, messages=["some_rule: something is wrong"], repairs=["Put right."])
 
 
 def _applied(status: ApplicationStatus, succeeded: int) -> ApplicationResult:

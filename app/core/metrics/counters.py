@@ -107,7 +107,7 @@ HOST_RESOURCE_CAPACITY = Gauge(
 )
 
 
-def tell_shared(engine: str, host: str, resource: str, used: float, capacity: float | None) -> None:
+def set_shared_resource(engine: str, host: str, resource: str, used: float, capacity: float | None) -> None:
     HOST_RESOURCE_USED.labels(engine, host, resource).set(used)
     if capacity is not None:
         HOST_RESOURCE_CAPACITY.labels(engine, host, resource).set(capacity)

@@ -25,8 +25,8 @@ class MetricsPage:
         self._sources = sources
         self._loop = asyncio.get_running_loop()
         self._registry = CollectorRegistry()
-        self._registry.register(_Counted())
-        self._registry.register(_Asked(self._ask))
+        self._registry.register(_ProcessMetrics())
+        self._registry.register(_SourceMetrics(self._ask))
 
     def render(self, accept: str | None) -> tuple[bytes, str]:
         """The page and its content type. Blocks while the sources are asked, for a few seconds at most."""
@@ -66,12 +66,12 @@ class MetricsPage:
         return [metric for found in await asyncio.gather(*(ask() for ask in self._sources)) for metric in found]
 
 
-class _Counted(Collector):
+class _ProcessMetrics(Collector):
     def collect(self) -> Iterable[Metric]:
         return REGISTRY.collect()
 
 
-class _Asked(Collector):
+class _SourceMetrics(Collector):
     def __init__(self, ask: Callable[[], Iterable[Metric]]) -> None:
         self._ask = ask
 

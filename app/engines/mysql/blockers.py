@@ -13,7 +13,7 @@ from app.engines.mysql.errors import LOCK_WAIT_TIMEOUT
 from app.engines.mysql.sessions import end_present_sessions
 
 Done = TypeVar("Done")
-_MOST_TIMES = 3
+_MAX_TIMES = 3
 """A tenant that is back at once, and holds what it held, is ended again."""
 
 log = structlog.get_logger(__name__)
@@ -22,7 +22,7 @@ log = structlog.get_logger(__name__)
 async def ending_blockers(connection: MySQLConnection, name: str, statement: Callable[[], Awaitable[Done]]) -> Done:
     """Runs the statement on `connection`; where it waits for a lock in vain, ends the tenant's sessions and runs it
     again. Raises what the last try raised."""
-    for _ in range(_MOST_TIMES):
+    for _ in range(_MAX_TIMES):
         try:
             return await statement()
         except pymysql.MySQLError as error:

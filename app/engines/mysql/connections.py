@@ -11,7 +11,7 @@ from typing import Any
 import aiomysql
 from pymysql.constants import CLIENT
 
-from app.engines.answers import MOST_OCTETS, TENANT_OCTETS, ResponseTooLarge
+from app.engines.answers import MAX_OCTETS, TENANT_OCTETS, ResponseTooLarge
 from app.engines.base import AdminAddress
 from app.engines.mysql.errors import translated, translated_login
 from app.engines.mysql.flavours import Flavour, flavour_of
@@ -48,7 +48,7 @@ class MySQLConnection(GuardedLogin):
     _received = 0
     _discarding = False
 
-    def __init__(self, policy: TlsPolicy, *, most_octets: int = MOST_OCTETS, **options: Any) -> None:
+    def __init__(self, policy: TlsPolicy, *, most_octets: int = MAX_OCTETS, **options: Any) -> None:
         """A statement's answer has `most_octets` at the most."""
         self.most_octets = most_octets
         super().__init__(policy, autocommit=True, charset="utf8mb4", cursorclass=_Cursor, **options)

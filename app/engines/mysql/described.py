@@ -5,32 +5,32 @@ from typing import Any
 
 from app.engines.mysql.connections import MySQLConnection
 from app.engines.querying import (
-    MOST_COLUMNS,
-    MOST_COMMENT,
-    MOST_KEYS,
-    MOST_TABLES,
-    MOST_TYPE,
+    MAX_COLUMNS,
+    MAX_COMMENT,
+    MAX_KEYS,
+    MAX_TABLES,
+    MAX_TYPE,
     ColumnInfo,
     Reference,
     TableInfo,
 )
 
 # As they are described: what is cut off changes nothing, and needn't be looked at again either.
-_TABLE = f"table_name, table_type, LEFT(table_comment, {MOST_COMMENT})"
-_COLUMN = f"LEFT(column_type, {MOST_TYPE}), is_nullable, LEFT(column_comment, {MOST_COMMENT})"
+_TABLE = f"table_name, table_type, LEFT(table_comment, {MAX_COMMENT})"
+_COLUMN = f"LEFT(column_type, {MAX_TYPE}), is_nullable, LEFT(column_comment, {MAX_COMMENT})"
 # One table of information_schema at a time: a join of two takes MariaDB a tenth of a second.
 _TABLES = f"""
-SELECT {_TABLE} FROM information_schema.tables WHERE table_schema = %s ORDER BY table_name LIMIT {MOST_TABLES}
+SELECT {_TABLE} FROM information_schema.tables WHERE table_schema = %s ORDER BY table_name LIMIT {MAX_TABLES}
 """  # noqa: S608 - numbers of ours
 _COLUMNS = f"""
 SELECT table_name, column_name, {_COLUMN} FROM information_schema.columns
-WHERE table_schema = %s ORDER BY table_name, ordinal_position LIMIT {MOST_COLUMNS}
+WHERE table_schema = %s ORDER BY table_name, ordinal_position LIMIT {MAX_COLUMNS}
 """  # noqa: S608 - numbers of ours
 _KEYS = f"""
 SELECT table_name, constraint_name, column_name, referenced_table_schema, referenced_table_name, referenced_column_name
 FROM information_schema.key_column_usage
 WHERE table_schema = %s AND constraint_schema = %s ORDER BY table_name, constraint_name, ordinal_position
-LIMIT {MOST_KEYS}
+LIMIT {MAX_KEYS}
 """  # noqa: S608 - a number of ours
 # Of each table of information_schema the number of rows, and one number in which every row has a part. MySQL 9 has no
 # MD5 any more.
@@ -78,7 +78,7 @@ async def tables(connection: MySQLConnection, database: str) -> list[TableInfo]:
 
 async def _add_keys(connection: MySQLConnection, database: str, found: dict[str, TableInfo]) -> None:
     rows = [_texts(row) for row in await connection.run(_KEYS, (database, database))]
-    if len(rows) == MOST_KEYS:
+    if len(rows) == MAX_KEYS:
         # The last one may have been cut in the middle.
         last = rows[-1][:2]
         rows = [row for row in rows if row[:2] != last]

@@ -7,7 +7,7 @@ from typing import TypeVar
 import asyncpg
 
 Done = TypeVar("Done")
-_MOST_TIMES = 5
+_MAX_TIMES = 5
 _GONE = (
     asyncpg.UndefinedTableError,
     asyncpg.InvalidSchemaNameError,
@@ -19,7 +19,7 @@ _GONE = (
 async def retrying_drops(batch: Callable[[], Awaitable[Done]]) -> Done:
     """Runs the batch, again where something was dropped between our look and our statement. Raises what the last try
     raised."""
-    for _ in range(_MOST_TIMES - 1):
+    for _ in range(_MAX_TIMES - 1):
         with suppress(*_GONE):
             return await batch()
     return await batch()

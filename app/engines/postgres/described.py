@@ -6,11 +6,11 @@ import asyncpg
 
 from app.engines.naming import literal
 from app.engines.querying import (
-    MOST_COLUMNS,
-    MOST_COMMENT,
-    MOST_KEYS,
-    MOST_TABLES,
-    MOST_TYPE,
+    MAX_COLUMNS,
+    MAX_COMMENT,
+    MAX_KEYS,
+    MAX_TABLES,
+    MAX_TYPE,
     ColumnInfo,
     Reference,
     TableInfo,
@@ -18,21 +18,21 @@ from app.engines.querying import (
 
 _TABLES = f"""
 SELECT c.oid, n.nspname::text AS schema, c.relname::text AS name, c.relkind IN ('v', 'm') AS is_view,
-       left(t.description, {MOST_COMMENT}) AS comment
+       left(t.description, {MAX_COMMENT}) AS comment
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 LEFT JOIN pg_description t ON t.objoid = c.oid AND t.classoid = 'pg_class'::regclass AND t.objsubid = 0
 WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition
   AND n.nspname <> 'information_schema' AND NOT starts_with(n.nspname, 'pg_')
-ORDER BY c.oid LIMIT {MOST_TABLES}
+ORDER BY c.oid LIMIT {MAX_TABLES}
 """  # noqa: S608 - numbers of ours
 _COLUMNS = f"""
 WITH tables AS ({_TABLES})
-SELECT a.attrelid, a.attnum, a.attname::text AS name, left(format_type(a.atttypid, a.atttypmod), {MOST_TYPE}) AS type,
-       a.attnotnull AS required, left(d.description, {MOST_COMMENT}) AS comment
+SELECT a.attrelid, a.attnum, a.attname::text AS name, left(format_type(a.atttypid, a.atttypmod), {MAX_TYPE}) AS type,
+       a.attnotnull AS required, left(d.description, {MAX_COMMENT}) AS comment
 FROM pg_attribute a
 LEFT JOIN pg_description d ON d.objoid = a.attrelid AND d.classoid = 'pg_class'::regclass AND d.objsubid = a.attnum
 WHERE a.attrelid IN (SELECT oid FROM tables) AND a.attnum > 0 AND NOT a.attisdropped
-ORDER BY a.attrelid, a.attnum LIMIT {MOST_COLUMNS}
+ORDER BY a.attrelid, a.attnum LIMIT {MAX_COLUMNS}
 """  # noqa: S608 - numbers of ours
 # Lists of numbers as text: the driver would first ask the server what an array of smallint is.
 _KEYS = f"""
@@ -40,7 +40,7 @@ WITH tables AS ({_TABLES})
 SELECT conrelid, contype::text, array_to_string(conkey, ' ') AS columns, confrelid,
        array_to_string(confkey, ' ') AS targets
 FROM pg_constraint WHERE contype IN ('p', 'f') AND conrelid IN (SELECT oid FROM tables)
-ORDER BY conrelid, oid LIMIT {MOST_KEYS}
+ORDER BY conrelid, oid LIMIT {MAX_KEYS}
 """  # noqa: S608 - numbers of ours
 # A change of a catalog's row gives it another xmin, higher than all before. Oids from here on are not the system's own.
 _ROWS = " UNION ALL ".join(

@@ -18,7 +18,7 @@ _AUTHENTICATION = ord("R")
 _OK = 0
 # MD5, SASL, and the two that follow the latter: a proof of the password crosses, never the password.
 _HARMLESS = {_OK, 5, 10, 11, 12}
-_MOST_OCTETS = 65_536
+_MAX_OCTETS = 65_536
 """Of one message before the login's end."""
 _REFUSAL = "it asks for the password itself, over a connection that doesn't prove whose it is: verified TLS is needed"
 
@@ -119,7 +119,7 @@ class LoginGuard(asyncio.Protocol):
         if len(self._pending) < 5:
             return None
         (length,) = struct.unpack_from("!L", self._pending, 1)
-        if length > _MOST_OCTETS:
+        if length > _MAX_OCTETS:
             self._refuse("it sent a message of the login that is too long")
             return None
         if len(self._pending) < 1 + length:

@@ -25,7 +25,7 @@ from app.engines.querying import (
 )
 
 _FIRST_BATCH = 16
-_MOST_BATCH = 200
+_MAX_BATCH = 200
 """Rows that are asked for at once. What the first ones take says how many may come together."""
 _MARGIN_SECONDS = 5.0
 """How much longer than the server's own limit we wait for it to take effect."""
@@ -122,7 +122,7 @@ class _RowBuffer:
     def next_batch(self) -> int:
         """How many more rows have room, if they are like those that came."""
         average = self._octets // len(self.rows) + 1
-        return max(1, min(_MOST_BATCH, (self._limits.octets - self._octets) // average + 1))
+        return max(1, min(_MAX_BATCH, (self._limits.octets - self._octets) // average + 1))
 
     def _add_one(self, record: Any) -> None:
         row = {

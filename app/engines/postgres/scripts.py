@@ -18,7 +18,7 @@ LOCK_SECONDS = 10
 END_SECONDS = 20
 CLOSE_SECONDS = 1
 POLL_SECONDS = 0.05
-_MOST_OCTETS = 16 * 1024 * 1024
+_MAX_OCTETS = 16 * 1024 * 1024
 """Of what the server says beside rows: an error may quote the statements of all functions around it."""
 
 _SETTINGS = {
@@ -54,7 +54,7 @@ class PostgresScript(ScriptSession):
         self._admin = admin
         self._transaction = ""
         self._meter = metered(connection)
-        self._meter.begin(_MOST_OCTETS)
+        self._meter.begin(_MAX_OCTETS)
         self._meter.discard_rows(discarding=False)
 
     async def begin(self) -> str:

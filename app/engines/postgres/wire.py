@@ -6,7 +6,7 @@ The driver takes in a message as a whole before it looks at it, so its octets ar
 import asyncio
 from typing import Any
 
-from app.engines.answers import MOST_OCTETS, ResponseTooLarge
+from app.engines.answers import MAX_OCTETS, ResponseTooLarge
 
 _HEAD = 5
 """The kind of a message in one octet, and its length in four (PostgreSQL, frontend/backend protocol, 54.7)."""
@@ -21,7 +21,7 @@ class Meter(asyncio.Protocol):
     def __init__(self, transport: Any, inner: Any) -> None:
         self._transport = transport
         self._inner = inner
-        self._most = MOST_OCTETS
+        self._most = MAX_OCTETS
         self._received = 0
         self._exceeded = False
         self._filter: _Filter | None = None

@@ -8,7 +8,7 @@ from app.engines.querying import ColumnInfo, TableInfo
 
 MOST_CHARACTERS = 24_000
 """Some 8,000 tokens. What is larger is ranked by the question."""
-_MOST_COMMENT = 200
+_MAX_COMMENT = 200
 _PLAIN = re.compile(r"[a-z_][a-z0-9_]*\Z")
 _WORD = re.compile(r"[^\W_]+")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]+")
@@ -96,7 +96,7 @@ def _quoted(name: str, quote: str) -> str:
 
 def _comment(comment: str | None) -> str:
     """As a JSON string: what it quotes stays inside the quotes."""
-    return f" /* {json.dumps(_clean(comment)[:_MOST_COMMENT], ensure_ascii=False)} */" if comment else ""
+    return f" /* {json.dumps(_clean(comment)[:_MAX_COMMENT], ensure_ascii=False)} */" if comment else ""
 
 
 def _clean(text: str) -> str:

@@ -10,7 +10,7 @@ from http.cookiejar import CookieJar, DefaultCookiePolicy
 import httpx2
 from openai import DefaultAsyncHttpxClient, OpenAIError
 
-MOST_OCTETS = 1024 * 1024
+MAX_OCTETS = 1024 * 1024
 """Of a response. The longest SQL that is looked at takes a tenth of it, escaped."""
 _REDIRECTS = range(300, 400)
 _ERRORS = range(400, 600)
@@ -42,7 +42,7 @@ async def _bound(response: httpx2.Response) -> None:
         return
     if response.headers.get("content-encoding", "identity").strip().lower() != "identity":
         raise ResponseRefused("answers compressed, which it was asked not to")
-    response.stream = _Bounded(response.stream, MOST_OCTETS)
+    response.stream = _Bounded(response.stream, MAX_OCTETS)
 
 
 class _Bounded(httpx2.AsyncByteStream):

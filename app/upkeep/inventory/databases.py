@@ -17,7 +17,7 @@ _NAMED = 5
 """Candidates that an ambiguous reference is answered with."""
 
 
-class DatabaseLine(msgspec.Struct, kw_only=True):
+class DatabaseSummary(msgspec.Struct, kw_only=True):
     """The most telling columns first: a narrow terminal shows those."""
 
     uuid: UUID
@@ -35,7 +35,7 @@ class DatabaseLine(msgspec.Struct, kw_only=True):
     created_at: datetime
 
 
-class DatabaseDetails(DatabaseLine, kw_only=True):
+class DatabaseDetails(DatabaseSummary, kw_only=True):
     """All that is recorded of one database, but no secret."""
 
     team_id: int | None
@@ -100,7 +100,7 @@ class Grouping(StrEnum):
     HOST = "host"
 
 
-class Counted(msgspec.Struct, kw_only=True):
+class DatabaseCount(msgspec.Struct, kw_only=True):
     group: str | None
     """None for the warm pool's, by team."""
     databases: int
@@ -146,24 +146,26 @@ coalesce(sum(d.connections) FILTER (WHERE d.status <> 'deleted'), 0)::bigint AS 
 """
 
 
-async def list_databases(filters: Filters, sort: Sort = Sort.CREATED, limit: int | None = None) -> list[DatabaseLine]:
+async def list_databases(
+    filters: Filters, sort: Sort = Sort.CREATED, limit: int | None = None
+) -> list[DatabaseSummary]:
     """Those that match; all of them where `limit` is None."""
     query = f"{_SELECT} {_WHERE} ORDER BY {_ORDER[sort]} LIMIT $10"
-    return await fetch_all(DatabaseLine, query, *_values(filters), limit)
+    return await fetch_all(DatabaseSummary, query, *_values(filters), limit)
 
 
-async def count_databases(filters: Filters) -> Counted:
+async def count_databases(filters: Filters) -> DatabaseCount:
     """All that match, as one group without a name."""
-    counted = await fetch_one(Counted, f"SELECT NULL AS group, {_COUNTED} {_FROM} {_WHERE}", *_values(filters))
+    counted = await fetch_one(DatabaseCount, f"SELECT NULL AS group, {_COUNTED} {_FROM} {_WHERE}", *_values(filters))
     assert counted is not None, "a count has always one row"
     return counted
 
 
-async def count_by(filters: Filters, grouping: Grouping) -> list[Counted]:
+async def count_by(filters: Filters, grouping: Grouping) -> list[DatabaseCount]:
     """A line for each group of those that match, the one with the most databases first."""
     group = _GROUP[grouping]
     query = f'SELECT {group} AS "group", {_COUNTED} {_FROM} {_WHERE} GROUP BY {group} ORDER BY 2 DESC, 1'
-    return await fetch_all(Counted, query, *_values(filters))
+    return await fetch_all(DatabaseCount, query, *_values(filters))
 
 
 async def get_details(database: UUID) -> DatabaseDetails:

@@ -176,7 +176,7 @@ _QUERY = _HOSTS + "\nUNION ALL\n".join(
 )
 
 
-async def installation() -> Sequence[Metric]:
+async def installation_gauges() -> Sequence[Metric]:
     """All of it, in one query; `headwater_store_up` alone while our own database can't be asked."""
     up = Metric("headwater_store_up", "1 when Headwater's own database answered.", "gauge")
     try:

@@ -19,7 +19,7 @@ from app.core.ids import find_uuid
 
 STUCK_AFTER = timedelta(seconds=60)
 """How long a step may fail, or find no worker, before its workflow counts as stuck."""
-_LOOKS_AT_ONCE = 16
+_CONCURRENCY = 16
 _EVENTS = 50
 """Of a history, from its end: a step that fails again and again adds none."""
 
@@ -61,11 +61,11 @@ class _Step(msgspec.Struct, frozen=True):
 
 async def list_open(client: Client, patience: timedelta = STUCK_AFTER) -> list[OpenWorkflow]:
     """Stuck ones first, then those that work, then those that wait; the newest first in each."""
-    turns = asyncio.Semaphore(_LOOKS_AT_ONCE)
+    turns = asyncio.Semaphore(_CONCURRENCY)
 
     async def look(found: WorkflowExecution) -> OpenWorkflow | None:
         async with turns:
-            return await _look(client, found, patience)
+            return await _inspect(client, found, patience)
 
     # The index of workflows is a moment behind: one may have ended meanwhile.
     looks = [look(found) async for found in client.list_workflows("ExecutionStatus = 'Running'")]
@@ -75,7 +75,7 @@ async def list_open(client: Client, patience: timedelta = STUCK_AFTER) -> list[O
     return sorted(opened, key=lambda one: order.index(one.state))
 
 
-async def _look(client: Client, found: WorkflowExecution, patience: timedelta) -> OpenWorkflow | None:
+async def _inspect(client: Client, found: WorkflowExecution, patience: timedelta) -> OpenWorkflow | None:
     try:
         description = await client.get_workflow_handle(found.id, run_id=found.run_id).describe()
     except RPCError as error:
@@ -85,7 +85,7 @@ async def _look(client: Client, found: WorkflowExecution, patience: timedelta) -
     if description.status is not found.status:
         return None
     raw = description.raw_description
-    begun = await _begun(client, found) if any(one.attempt > 1 for one in raw.pending_activities) else {}
+    begun = await _scheduled_times(client, found) if any(one.attempt > 1 for one in raw.pending_activities) else {}
     steps = _pending(raw, found.task_queue, utc_now() - patience, begun)
     stuck = [step for step in steps if step.stuck]
     state = WorkflowState.STUCK if stuck else WorkflowState.RUNNING if steps else WorkflowState.WAITING
@@ -98,7 +98,7 @@ async def _look(client: Client, found: WorkflowExecution, patience: timedelta) -
     )
 
 
-async def _begun(client: Client, found: WorkflowExecution) -> dict[str, datetime]:
+async def _scheduled_times(client: Client, found: WorkflowExecution) -> dict[str, datetime]:
     """When its latest activities were asked for, by their ids: of one that is retried, what is pending tells only of
     the next try."""
     request = GetWorkflowExecutionHistoryReverseRequest(

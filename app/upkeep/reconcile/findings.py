@@ -35,7 +35,7 @@ async def forget_host(host_id: int) -> None:
     await fetch("DELETE FROM findings WHERE host_id = $1", host_id)
 
 
-async def begin_anew(host_id: int, rule: str, subjects: Sequence[str]) -> None:
+async def reset_first_seen(host_id: int, rule: str, subjects: Sequence[str]) -> None:
     """As if this run were the first that saw them."""
     await fetch(
         "UPDATE findings SET first_seen_at = last_seen_at"

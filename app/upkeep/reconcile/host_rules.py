@@ -6,8 +6,8 @@ import msgspec
 
 from app.contracts.base import DatabaseStatus
 from app.engines.base import FoundTenant
-from app.upkeep.reconcile.look import Look, Recorded
 from app.upkeep.reconcile.report import Violation
+from app.upkeep.reconcile.snapshot import HostSnapshot, RecordedDatabase
 
 ORPHAN = "orphan_on_host"
 FOREIGN = "foreign_on_host"
@@ -18,41 +18,46 @@ OPEN = "access_open"
 WRITABLE = "writes_open"
 
 
-class Fault(msgspec.Struct, frozen=True):
+class Mismatch(msgspec.Struct, frozen=True):
     """A broken rule, with the two sides that it is about."""
 
     violation: Violation
     found: FoundTenant | None
-    recorded: Recorded | None
+    recorded: RecordedDatabase | None
 
     @property
     def key(self) -> tuple[str, str]:
         return self.violation.rule, self.violation.subject
 
 
-class Seen(msgspec.Struct, frozen=True):
-    look: Look
-    faults: list[Fault]
+class Inspection(msgspec.Struct, frozen=True):
+    snapshot: HostSnapshot
+    mismatches: list[Mismatch]
     """Those that two looks saw."""
 
 
-def faults(look: Look) -> list[Fault]:
+def mismatches(snapshot: HostSnapshot) -> list[Mismatch]:
     """All at once, in the order of the names on the host."""
-    orphans = [_orphan(look, look.found[name]) for name in sorted(look.found.keys() - look.recorded.keys())]
-    rows = [look.recorded[name] for name in sorted(look.recorded)]
-    return [*orphans, *(fault for row in rows for fault in _of_row(look, row, look.found.get(row.engine_name)))]
+    orphans = [
+        _orphan(snapshot, snapshot.found[name]) for name in sorted(snapshot.found.keys() - snapshot.recorded.keys())
+    ]
+    rows = [snapshot.recorded[name] for name in sorted(snapshot.recorded)]
+    return [
+        *orphans,
+        *(mismatch for row in rows for mismatch in _of_row(snapshot, row, snapshot.found.get(row.engine_name))),
+    ]
 
 
-def _orphan(look: Look, found: FoundTenant) -> Fault:
-    if found.installation not in ("", look.installation):
-        detail = f"on {look.host.address} is another installation's, {found.installation}, and is left alone"
-        return Fault(Violation(rule=FOREIGN, subject=found.name, detail=detail), found, None)
-    detail = f"carries our marker on {look.host.address}, and no record names it"
-    return Fault(Violation(rule=ORPHAN, subject=found.name, detail=detail), found, None)
+def _orphan(snapshot: HostSnapshot, found: FoundTenant) -> Mismatch:
+    if found.installation not in ("", snapshot.installation):
+        detail = f"on {snapshot.host.address} is another installation's, {found.installation}, and is left alone"
+        return Mismatch(Violation(rule=FOREIGN, subject=found.name, detail=detail), found, None)
+    detail = f"carries our marker on {snapshot.host.address}, and no record names it"
+    return Mismatch(Violation(rule=ORPHAN, subject=found.name, detail=detail), found, None)
 
 
-def _of_row(look: Look, row: Recorded, found: FoundTenant | None) -> Iterator[Fault]:
-    where = look.host.address
+def _of_row(snapshot: HostSnapshot, row: RecordedDatabase, found: FoundTenant | None) -> Iterator[Mismatch]:
+    where = snapshot.host.address
     if row.provisioned and not row.leaving and (lacks := _lacks(row, found)):
         yield _fault(MISSING, row, found, f"lacks {', '.join(lacks)} on {where}")
     if found is None or not row.settled:
@@ -66,7 +71,7 @@ def _of_row(look: Look, row: Recorded, found: FoundTenant | None) -> Iterator[Fa
         yield _fault(WRITABLE, row, found, f"is frozen, and {where} still lets its tenant create")
 
 
-def _lacks(row: Recorded, found: FoundTenant | None) -> list[str]:
+def _lacks(row: RecordedDatabase, found: FoundTenant | None) -> list[str]:
     if found is None or found.marker != row.marker:
         return ["everything"]
     parts = [("its database", found.has_database), ("its login", found.has_role)]
@@ -80,5 +85,5 @@ def _lacks(row: Recorded, found: FoundTenant | None) -> list[str]:
     return [what for what, there in parts if not there]
 
 
-def _fault(rule: str, row: Recorded, found: FoundTenant | None, detail: str) -> Fault:
-    return Fault(Violation(rule=rule, subject=str(row.uuid), detail=detail), found, row)
+def _fault(rule: str, row: RecordedDatabase, found: FoundTenant | None, detail: str) -> Mismatch:
+    return Mismatch(Violation(rule=rule, subject=str(row.uuid), detail=detail), found, row)

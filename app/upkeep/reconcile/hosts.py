@@ -7,14 +7,14 @@ from app.core.secrets import SecretBox
 from app.engines.base import EngineAdapter, EngineError
 from app.hosts.adapters import Adapters
 from app.upkeep.reconcile import orphans
-from app.upkeep.reconcile.host_rules import Seen, faults
+from app.upkeep.reconcile.host_resources import scarce
+from app.upkeep.reconcile.host_rules import Inspection, mismatches
 from app.upkeep.reconcile.logins import active, try_logins
-from app.upkeep.reconcile.look import Host, hosts, look_at
 from app.upkeep.reconcile.report import Violation
-from app.upkeep.reconcile.shared import scarce
+from app.upkeep.reconcile.snapshot import Host, hosts, take_snapshot
 
 UNREACHABLE = "host_unreachable"
-AGAIN_SECONDS = 1.0
+RECHECK_SECONDS = 1.0
 """Between the two looks: what was on its way at the first is there at the second, or gone."""
 
 
@@ -24,15 +24,15 @@ async def check_hosts(box: SecretBox, adapters: Adapters, orphan_age: timedelta 
     return [violation for violations in found for violation in violations]
 
 
-async def see(host: Host, adapter: EngineAdapter) -> Seen:
+async def inspect_host(host: Host, adapter: EngineAdapter) -> Inspection:
     """Raises `EngineError`."""
-    look = await look_at(host, adapter)
-    suspicions = {fault.key for fault in faults(look)}
+    snapshot = await take_snapshot(host, adapter)
+    suspicions = {mismatch.key for mismatch in mismatches(snapshot)}
     if not suspicions:
-        return Seen(look, [])
-    await asyncio.sleep(AGAIN_SECONDS)
-    again = await look_at(host, adapter)
-    return Seen(again, [fault for fault in faults(again) if fault.key in suspicions])
+        return Inspection(snapshot, [])
+    await asyncio.sleep(RECHECK_SECONDS)
+    again = await take_snapshot(host, adapter)
+    return Inspection(again, [mismatch for mismatch in mismatches(again) if mismatch.key in suspicions])
 
 
 def unreachable(host: Host, error: EngineError) -> Violation:
@@ -42,9 +42,9 @@ def unreachable(host: Host, error: EngineError) -> Violation:
 async def _check_host(box: SecretBox, adapters: Adapters, host: Host, orphan_age: timedelta | None) -> list[Violation]:
     adapter = await adapters.of_host(host.id)
     try:
-        seen = await see(host, adapter)
+        inspection = await inspect_host(host, adapter)
     except EngineError as error:
         return [unreachable(host, error)]
-    logins = await try_logins(box, adapter, active(seen.look.recorded.values()))
+    logins = await try_logins(box, adapter, active(inspection.snapshot.recorded.values()))
     shared = await scarce(host, adapter)
-    return [*await orphans.dated(seen, orphan_age), *shared, *(refusal.violation for refusal in logins)]
+    return [*await orphans.dated(inspection, orphan_age), *shared, *(refusal.violation for refusal in logins)]

@@ -14,8 +14,8 @@ from app.engines.base import CredentialsRefused, EngineAdapter, EngineError, Ten
 from app.hosts.adapters import password_place
 from app.quotas import own_logins
 from app.store.session import fetch
-from app.upkeep.reconcile.look import Host, Recorded
 from app.upkeep.reconcile.report import Violation
+from app.upkeep.reconcile.snapshot import Host, RecordedDatabase
 
 RULE = "active_unreachable"
 _AT_ONCE = 8
@@ -25,18 +25,20 @@ _RUNS = 24
 one of its tenant's connections for a moment."""
 
 
-class Refusal(msgspec.Struct, frozen=True):
+class LoginRefusal(msgspec.Struct, frozen=True):
     violation: Violation
-    recorded: Recorded
+    recorded: RecordedDatabase
     credentials: bool
     """It may be the tenant's own doing, and undone."""
 
 
-async def try_logins(box: SecretBox, adapter: EngineAdapter, databases: Iterable[Recorded]) -> list[Refusal]:
+async def try_logins(
+    box: SecretBox, adapter: EngineAdapter, databases: Iterable[RecordedDatabase]
+) -> list[LoginRefusal]:
     """One short login each, a few at a time."""
     slots = asyncio.Semaphore(_AT_ONCE)
 
-    async def attempt(one: Recorded) -> Refusal | None:
+    async def attempt(one: RecordedDatabase) -> LoginRefusal | None:
         assert one.password_sealed is not None
         password = box.open(one.password_sealed, password_place(one.uuid))
         try:
@@ -48,7 +50,7 @@ async def try_logins(box: SecretBox, adapter: EngineAdapter, databases: Iterable
             if not await _is_active(one.uuid):
                 return None
             violation = Violation(rule=RULE, subject=str(one.uuid), detail=str(error))
-            return Refusal(violation, one, isinstance(error, CredentialsRefused))
+            return LoginRefusal(violation, one, isinstance(error, CredentialsRefused))
         return None
 
     tried = list(databases)
@@ -57,12 +59,12 @@ async def try_logins(box: SecretBox, adapter: EngineAdapter, databases: Iterable
     return [answer for answer in answers if answer is not None]
 
 
-def active(recorded: Iterable[Recorded]) -> list[Recorded]:
+def active(recorded: Iterable[RecordedDatabase]) -> list[RecordedDatabase]:
     """Those that must let their tenants in."""
     return [one for one in recorded if one.status is DatabaseStatus.ACTIVE and one.password_sealed is not None]
 
 
-async def due(host: Host, adapter: EngineAdapter, databases: list[Recorded]) -> list[Recorded]:
+async def due(host: Host, adapter: EngineAdapter, databases: list[RecordedDatabase]) -> list[RecordedDatabase]:
     """Those whose turn it is in this run. One that has sessions open and a single one left keeps it: its tenant may be
     about to need it. Raises `EngineError`."""
     most = max(_FEWEST, math.ceil(len(databases) / _RUNS))

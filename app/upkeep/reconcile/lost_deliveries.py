@@ -8,7 +8,7 @@ from datetime import timedelta
 from temporalio.client import Client
 
 from app.contracts.queues import delivery_workflow_id
-from app.upkeep.reconcile.reviving import LONG_STUCK
+from app.upkeep.reconcile.restarts import RESTART_AFTER
 from app.webhooks import waiting
 from app.webhooks.waiting import LostDelivery
 
@@ -16,7 +16,7 @@ _MOST = 200
 """In one run."""
 
 
-async def revive_deliveries(client: Client, patience: timedelta = LONG_STUCK) -> list[str]:
+async def recover_deliveries(client: Client, patience: timedelta = RESTART_AFTER) -> list[str]:
     """Takes up what has been due for longer than `patience` and has no open workflow. A sentence for each. Raises what
     Temporal's client raises when it can't be reached."""
     forgotten = [f"Woke endpoint {endpoint}: nothing said when." for endpoint in await waiting.wake_forgotten()]

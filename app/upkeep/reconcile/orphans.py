@@ -8,7 +8,7 @@ import msgspec
 from app.engines.base import EngineAdapter, FoundTenant, Tenant
 from app.store.locks import database_lock
 from app.store.session import fetch, fetch_all
-from app.upkeep.reconcile.host_rules import ORPHAN, Seen
+from app.upkeep.reconcile.host_rules import ORPHAN, Inspection
 from app.upkeep.reconcile.report import Violation
 
 # As `app.core.ids.marker` makes them.
@@ -29,26 +29,30 @@ class _FirstSeen(msgspec.Struct, frozen=True):
     first_seen_at: datetime
 
 
-def of(seen: Seen) -> list[FoundTenant]:
+def of(inspection: Inspection) -> list[FoundTenant]:
     """The orphans that two looks saw."""
-    return [fault.found for fault in seen.faults if fault.violation.rule == ORPHAN and fault.found is not None]
+    return [
+        mismatch.found
+        for mismatch in inspection.mismatches
+        if mismatch.violation.rule == ORPHAN and mismatch.found is not None
+    ]
 
 
-async def due(seen: Seen, age: timedelta) -> list[FoundTenant]:
+async def due(inspection: Inspection, age: timedelta) -> list[FoundTenant]:
     """Those that runs have seen for so long."""
-    since = await _first_seen(seen)
-    return [one for one in of(seen) if one.name in since and seen.look.now - since[one.name] >= age]
+    since = await _first_seen(inspection)
+    return [one for one in of(inspection) if one.name in since and inspection.snapshot.now - since[one.name] >= age]
 
 
-async def dated(seen: Seen, age: timedelta | None) -> list[Violation]:
+async def dated(inspection: Inspection, age: timedelta | None) -> list[Violation]:
     """All that is broken, and when each orphan will be removed; `age` is None where none is."""
-    since = await _first_seen(seen)
-    known = await _owners([one.marker for one in of(seen)])
+    since = await _first_seen(inspection)
+    known = await _owners([one.marker for one in of(inspection)])
     violations = []
-    for fault in seen.faults:
-        violation, found = fault.violation, fault.found
+    for mismatch in inspection.mismatches:
+        violation, found = mismatch.violation, mismatch.found
         if violation.rule == ORPHAN and found is not None:
-            ours = found.marker in known or found.installation == seen.look.installation
+            ours = found.marker in known or found.installation == inspection.snapshot.installation
             fate = _fate(since.get(found.name), age) if ours else _NOBODYS
             violation = msgspec.structs.replace(violation, detail=f"{violation.detail}; {fate}")
         violations.append(violation)
@@ -64,33 +68,33 @@ def _fate(since: datetime | None, age: timedelta | None) -> str:
     return f"seen since {moments[0]} UTC, to be removed after {moments[1]} UTC"
 
 
-async def _first_seen(seen: Seen) -> dict[str, datetime]:
+async def _first_seen(inspection: Inspection) -> dict[str, datetime]:
     """By name. One that carries another marker since is another one."""
-    rows = await fetch_all(_FirstSeen, _FIRST_SEEN, seen.look.host.id, ORPHAN)
-    marks = {one.name: one.marker for one in of(seen)}
+    rows = await fetch_all(_FirstSeen, _FIRST_SEEN, inspection.snapshot.host.id, ORPHAN)
+    marks = {one.name: one.marker for one in of(inspection)}
     return {row.subject: row.first_seen_at for row in rows if marks.get(row.subject) == row.mark}
 
 
-async def in_use(seen: Seen, adapter: EngineAdapter) -> list[str]:
+async def in_use(inspection: Inspection, adapter: EngineAdapter) -> list[str]:
     """The names of those that no record ever had and somebody is connected to: our records may have lost them, so they
     don't get older meanwhile. Raises `EngineError`."""
-    found = of(seen)
+    found = of(inspection)
     known = await _owners([one.marker for one in found])
     unknown = [one.name for one in found if one.marker not in known]
     return sorted(await adapter.sessions(unknown)) if unknown else []
 
 
-async def remove(seen: Seen, adapter: EngineAdapter, found: FoundTenant) -> str:
+async def remove(inspection: Inspection, adapter: EngineAdapter, found: FoundTenant) -> str:
     """What a database of our records left behind, wherever that lives now, and what this installation made and has no
     record of any more. What says of no installation that it made it is left alone. Raises `EngineError`, `LockBusy`,
     `LockLost`."""
     tenant = Tenant(name=found.name, password="", marker=found.marker)
     owner = (await _owners([found.marker])).get(found.marker)
-    if owner is None and found.installation != seen.look.installation:
+    if owner is None and found.installation != inspection.snapshot.installation:
         return f"Left {found.name} to the operator: no record of ours ever had its marker, which names no installation."
     # Without a record, what a record would be locked by is its own.
     async with database_lock(owner or uuid5(NAMESPACE_OID, found.marker)):
-        if await _lives_here(seen, found.name):
+        if await _lives_here(inspection, found.name):
             return f"Left {found.name} as it is: a database lives there by now."
         await adapter.destroy(tenant)
     behind = f"database {owner} had left behind" if owner else "we had made and have no record of"
@@ -101,11 +105,11 @@ async def _owners(markers: list[str]) -> dict[str, UUID]:
     return {row["marker"]: row["uuid"] for row in await fetch(_OF_MARKERS, markers)} if markers else {}
 
 
-async def _lives_here(seen: Seen, name: str) -> bool:
+async def _lives_here(inspection: Inspection, name: str) -> bool:
     return bool(
         await fetch(
             "SELECT 1 FROM databases WHERE host_id = $1 AND engine_name = $2 AND destroyed_at IS NULL",
-            seen.look.host.id,
+            inspection.snapshot.host.id,
             name,
         )
     )

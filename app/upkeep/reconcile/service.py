@@ -14,21 +14,21 @@ from app.databases.names import names_of
 from app.engines.base import EngineError
 from app.hosts.adapters import Adapters
 from app.hosts.service import note_extensions
-from app.outbox.names import without_markup
+from app.outbox.workflow_starts import without_markup
 from app.upkeep.reconcile import findings, orphans
+from app.upkeep.reconcile.host_resources import scarce
 from app.upkeep.reconcile.host_rules import FOREIGN, ORPHAN
-from app.upkeep.reconcile.hosts import check_hosts, see, unreachable
+from app.upkeep.reconcile.hosts import check_hosts, inspect_host, unreachable
 from app.upkeep.reconcile.logins import active, due, try_logins
-from app.upkeep.reconcile.look import PATIENCE, Host, hosts
-from app.upkeep.reconcile.lost_deliveries import revive_deliveries
-from app.upkeep.reconcile.mending import mend, restore_credentials
+from app.upkeep.reconcile.lost_deliveries import recover_deliveries
 from app.upkeep.reconcile.records import check_records
+from app.upkeep.reconcile.repairs import repair_host, restore_credentials
 from app.upkeep.reconcile.report import Report, Violation
-from app.upkeep.reconcile.reviving import revive
+from app.upkeep.reconcile.restarts import restart_lost_workflows
 from app.upkeep.reconcile.schedules import check_schedules
-from app.upkeep.reconcile.shared import scarce
+from app.upkeep.reconcile.snapshot import PATIENCE, Host, hosts
 
-_TOLD = 20
+_MAX_SENTENCES = 20
 """Sentences of each kind that a run tells; it counts them all."""
 
 
@@ -40,7 +40,7 @@ async def check(box: SecretBox, orphan_age: timedelta | None, others: Sequence[V
         found = [*others, *await check_records(PATIENCE), *await check_hosts(box, adapters, orphan_age)]
     finally:
         await adapters.close()
-    violations, notes = _without_notes(found)
+    violations, notes = _split_notes(found)
     return Report(ok=not violations, violations=violations, notes=notes)
 
 
@@ -55,7 +55,7 @@ async def reconcile_records(client: Client) -> ReconcileStep:
     more."""
     violations = [*await check_records(PATIENCE), *await check_schedules(client)]
     await findings.write(None, violations, {})
-    return await _told(violations, [*await revive(client), *await revive_deliveries(client)])
+    return await _step_result(violations, [*await restart_lost_workflows(client), *await recover_deliveries(client)])
 
 
 async def reconcile_host(
@@ -66,39 +66,43 @@ async def reconcile_host(
     host = Host(ref.host_id, ref.engine, ref.region, ref.address)
     adapter = await adapters.of_host(host.id)
     try:
-        seen = await see(host, adapter)
-        trying = await due(host, adapter, active(seen.look.recorded.values()))
-        in_use = await orphans.in_use(seen, adapter)
+        inspection = await inspect_host(host, adapter)
+        trying = await due(host, adapter, active(inspection.snapshot.recorded.values()))
+        in_use = await orphans.in_use(inspection, adapter)
         await note_extensions(host.id, await adapter.extensions())
     except EngineError as error:
         violation = unreachable(host, error)
         await findings.write(host.id, [violation], {}, complete=False)
-        return await _told([violation], [])
+        return await _step_result([violation], [])
     refusals = await try_logins(box, adapter, trying)
     logins = [refusal.violation for refusal in refusals]
-    violations, _ = _without_notes([fault.violation for fault in seen.faults])
+    violations, _ = _split_notes([mismatch.violation for mismatch in inspection.mismatches])
     shared = await scarce(host, adapter)
-    await findings.write(host.id, [*violations, *logins, *shared], {one.name: one.marker for one in orphans.of(seen)})
-    await findings.begin_anew(host.id, ORPHAN, in_use)
-    told, notes = _without_notes(await orphans.dated(seen, orphan_age))
-    deeds = [
-        *await mend(seen, adapter, orphan_age),
+    await findings.write(
+        host.id, [*violations, *logins, *shared], {one.name: one.marker for one in orphans.of(inspection)}
+    )
+    await findings.reset_first_seen(host.id, ORPHAN, in_use)
+    reported, notes = _split_notes(await orphans.dated(inspection, orphan_age))
+    repairs = [
+        *await repair_host(inspection, adapter, orphan_age),
         *await restore_credentials(box, adapter, trying, refusals),
     ]
-    return await _told([*told, *logins, *shared], deeds, notes)
+    return await _step_result([*reported, *logins, *shared], repairs, notes)
 
 
-def _without_notes(found: Sequence[Violation]) -> tuple[list[Violation], list[Violation]]:
+def _split_notes(found: Sequence[Violation]) -> tuple[list[Violation], list[Violation]]:
     """The violations, and what is none."""
     return [one for one in found if one.rule != FOREIGN], [one for one in found if one.rule == FOREIGN]
 
 
-async def _told(violations: Sequence[Violation], deeds: list[str], notes: Sequence[Violation] = ()) -> ReconcileStep:
-    told = [f"{one.rule}: {one.subject} {one.detail}" for one in [*violations, *notes][:_TOLD]]
+async def _step_result(
+    violations: Sequence[Violation], repairs: list[str], notes: Sequence[Violation] = ()
+) -> ReconcileStep:
+    messages = [f"{one.rule}: {one.subject} {one.detail}" for one in [*violations, *notes][:_MAX_SENTENCES]]
     return ReconcileStep(
         findings=dict(Counter(violation.rule for violation in violations)),
-        told=await _with_names(told),
-        deeds=await _with_names(deeds[:_TOLD]),
+        messages=await _with_names(messages),
+        repairs=await _with_names(repairs[:_MAX_SENTENCES]),
     )
 
 

@@ -23,9 +23,9 @@ from app.outbox import events
 from app.outbox.event_types import EventType
 from app.outbox.workflow_starts import NORMAL, request_start
 from app.store.session import fetch, transaction
-from app.upkeep.reconcile.look import PATIENCE
 from app.upkeep.reconcile.records import check_records
 from app.upkeep.reconcile.service import reconcile_host, reconcile_records
+from app.upkeep.reconcile.snapshot import PATIENCE
 from tests.applications.support import saved
 from tests.support.client import Caller
 from tests.support.gates import Gates

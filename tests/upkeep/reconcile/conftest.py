@@ -20,7 +20,7 @@ from app.local.ports import LOOPBACK, free_port
 from app.store.session import fetch
 from app.upkeep.reconcile import hosts as hosts_module
 from app.upkeep.reconcile import service as reconcile
-from app.upkeep.reconcile.look import Host
+from app.upkeep.reconcile.snapshot import Host
 from tests.e2e.hosts import mysql, postgres
 from tests.support.service import RunningService
 from tests.support.store import store

@@ -93,7 +93,7 @@ async def place(
         serving_all = (
             relay(client),
             dispatch_events(client, settings),
-            start_provisionings(client, settings, REGION, tools.under_way),
+            start_provisionings(client, settings, REGION, tools.running),
             WaitingDeliveries(attempts, settings).serve(),
         )
         background = [asyncio.create_task(one) for one in serving_all]

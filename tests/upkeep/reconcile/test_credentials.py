@@ -7,7 +7,7 @@ import pytest
 from app.contracts.base import Engine
 from app.store.session import fetch
 from app.upkeep.reconcile.logins import active, due, try_logins
-from app.upkeep.reconcile.look import look_at
+from app.upkeep.reconcile.snapshot import take_snapshot
 from tests.applications.support import applied, tables
 from tests.e2e.hosts import login
 from tests.queries.conftest import Asked
@@ -50,14 +50,14 @@ async def test_a_run_puts_the_recorded_password_back(bench: Bench, caller: Calle
     await _change_password(bench, made)
     await _tried_last(made)
     ran = await bench.run()
-    [deed] = [deed for deed in ran.deeds if made["uuid"] in deed]
-    assert deed.startswith("Restored the password of database ")
+    [repair] = [repair for repair in ran.repairs if made["uuid"] in repair]
+    assert repair.startswith("Restored the password of database ")
     assert await bench.findings(made["uuid"]) == ["active_unreachable"]
     assert await login(made["connection_string"]) == 1
     assert await _told(made) == 1
     await _tried_last(made)
     ran = await bench.run()
-    assert not any(made["uuid"] in deed for deed in ran.deeds)
+    assert not any(made["uuid"] in repair for repair in ran.repairs)
     assert await bench.findings(made["uuid"]) == []
     assert await bench.told(made["uuid"]) == []
     assert await _told(made) == 1
@@ -79,7 +79,7 @@ async def test_what_a_dead_run_began_is_finished(bench: Bench, caller: Caller) -
     # The password is back, and the one who put it there didn't come to say so.
     await bench.set_row(made["uuid"], "credentials_refused_at = now()")
     ran = await bench.run()
-    assert any(deed.startswith(f"Restored the password of database {made['uuid']}") for deed in ran.deeds)
+    assert any(repair.startswith(f"Restored the password of database {made['uuid']}") for repair in ran.repairs)
     assert await _told(made) == 1
 
 
@@ -101,7 +101,7 @@ async def test_every_database_has_its_turn(bench: Bench, caller: Caller) -> None
     """However many there are: those that were not tried for longest are tried next."""
     made = await caller.created(db_type=bench.host.engine)
     adapter = await bench.adapter()
-    recorded = active((await look_at(bench.known, adapter)).recorded.values())
+    recorded = active((await take_snapshot(bench.known, adapter)).recorded.values())
     mine = next(row for row in recorded if str(row.uuid) == made["uuid"])
     await _tried_last(made)
     assert mine in await due(bench.known, adapter, recorded)
@@ -112,7 +112,7 @@ async def test_every_database_has_its_turn(bench: Bench, caller: Caller) -> None
 async def test_a_tenants_last_connection_is_left_to_it(bench: Bench, caller: Caller) -> None:
     made = await caller.created(db_type=bench.host.engine, connection_hard_limit=2)
     adapter = await bench.adapter()
-    row = (await look_at(bench.known, adapter)).recorded[made["db_name"]]
+    row = (await take_snapshot(bench.known, adapter)).recorded[made["db_name"]]
     async with bench.session(made):
         assert await due(bench.known, adapter, [row]) == []
         async with bench.session(made):

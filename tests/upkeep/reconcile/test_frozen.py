@@ -13,7 +13,7 @@ async def test_a_frozen_one_is_well(bench: Bench, caller: Caller) -> None:
     await bench.set_row(made["uuid"], "frozen_at = now()")
     ran = await bench.run()
     assert await bench.findings(made["uuid"]) == []
-    assert not any(made["uuid"] in deed for deed in ran.deeds)
+    assert not any(made["uuid"] in repair for repair in ran.repairs)
 
 
 async def test_one_that_wrecked_itself_is_mended_and_stays_frozen(bench: Bench, caller: Caller) -> None:

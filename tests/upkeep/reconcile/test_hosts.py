@@ -9,8 +9,8 @@ from app.contracts.base import Engine
 from app.core.ids import engine_name, engine_password, marker
 from app.engines.base import EngineLimits, Tenant
 from app.store.session import fetch
-from app.upkeep.reconcile.hosts import see
-from app.upkeep.reconcile.mending import mend
+from app.upkeep.reconcile.hosts import inspect_host
+from app.upkeep.reconcile.repairs import repair_host
 from app.upkeep.reconcile.service import reconcile_host
 from tests.e2e.hosts import login
 from tests.support.client import Caller
@@ -34,7 +34,7 @@ async def test_what_a_tenant_took_from_itself_is_given_back(bench: Bench, caller
     await bench.as_tenant(made, WRECK[bench.host.engine].format(name=made["db_name"]))
     ran = await bench.run()
     assert "missing_on_host" in await bench.findings(made["uuid"])
-    assert any(deed.startswith(f"Repaired database {made['uuid']}") for deed in ran.deeds)
+    assert any(repair.startswith(f"Repaired database {made['uuid']}") for repair in ran.repairs)
     assert await login(made["connection_string"]) == 1
     await bench.run()
     assert await bench.findings(made["uuid"]) == []
@@ -76,7 +76,7 @@ async def test_an_orphan_is_reported_first_and_removed_when_it_is_old(bench: Ben
         assert await bench.on_host(made["db_name"]) is not None
     await bench.age(made["db_name"], AGED - ALMOST)
     ran = await bench.run()
-    assert any(deed.startswith(f"Removed {made['db_name']}") for deed in ran.deeds)
+    assert any(repair.startswith(f"Removed {made['db_name']}") for repair in ran.repairs)
     assert await bench.on_host(made["db_name"]) is None
     await bench.run()
     assert await bench.findings(made["db_name"]) == []
@@ -115,10 +115,10 @@ async def test_a_database_that_came_to_live_there_meanwhile_stays(bench: Bench, 
     await bench.run()
     await bench.age(made["db_name"], AGED)
     adapter = await bench.adapter()
-    seen = await see(bench.known, adapter)
+    seen = await inspect_host(bench.known, adapter)
     await bench.set_row(made["uuid"], "status = 'provisioning', destroyed_at = NULL")
-    deeds = await mend(seen, adapter, AGE)
-    assert any("lives there by now" in deed and made["db_name"] in deed for deed in deeds)
+    repairs = await repair_host(seen, adapter, AGE)
+    assert any("lives there by now" in repair and made["db_name"] in repair for repair in repairs)
     assert await bench.on_host(made["db_name"]) is not None
     await bench.set_row(made["uuid"], "status = 'active'")
 

@@ -39,8 +39,8 @@ async def test_a_scheduled_run_finds_and_tells(bench: Bench) -> None:
         assert isinstance(run, ScheduleActionExecutionStartWorkflow)
         handle = client.get_workflow_handle(run.workflow_id, result_type=ReconcileOutcome)
         outcome: ReconcileOutcome = await handle.result()
-        assert "our own records" not in outcome.not_looked_at
-        assert any(stray.name in sentence for sentence in outcome.told)
+        assert "our own records" not in outcome.unchecked
+        assert any(stray.name in sentence for sentence in outcome.messages)
     finally:
         await adapter.destroy(stray)
 

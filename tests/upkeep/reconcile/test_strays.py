@@ -40,7 +40,7 @@ async def test_what_we_made_and_have_no_record_of_is_removed_when_it_is_old(benc
         assert await bench.on_host(left.name) is not None
         await bench.age(left.name, AGED)
         ran = await bench.run()
-        assert any(deed.startswith(f"Removed {left.name}, which we had made") for deed in ran.deeds)
+        assert any(repair.startswith(f"Removed {left.name}, which we had made") for repair in ran.repairs)
         assert await bench.on_host(left.name) is None
 
 
@@ -81,7 +81,7 @@ async def test_what_names_no_installation_is_left_to_the_operator(bench: Bench) 
         await bench.run()
         await bench.age(left.name, AGED)
         ran = await bench.run()
-        assert any(deed.startswith(f"Left {left.name} to the operator") for deed in ran.deeds)
+        assert any(repair.startswith(f"Left {left.name} to the operator") for repair in ran.repairs)
         assert await bench.findings(left.name) == ["orphan_on_host"]
         assert "stays until an operator removes it" in (await bench.told(left.name))[0]
         assert await bench.on_host(left.name) is not None

@@ -60,7 +60,7 @@ async def _ids(table: str) -> set[int]:
 
 
 async def _sweep_all(retention: timedelta = KEPT, *, questions: timedelta = timedelta(0)) -> None:
-    for what in service.kinds():
+    for what in service.list_kinds():
         await service.sweep(what, Retention(history=retention, questions=questions))
 
 

@@ -14,9 +14,9 @@ from app.engines.base import EngineAdapter, EngineError, Tenant
 from app.store.locks import LockBusy, LockLost, database_lock
 from app.store.session import fetch_one
 from app.upkeep.reconcile import orphans
-from app.upkeep.reconcile.host_rules import MISSING, WRITABLE, Fault, Seen
-from app.upkeep.reconcile.logins import Refusal
-from app.upkeep.reconcile.look import Recorded
+from app.upkeep.reconcile.host_rules import MISSING, WRITABLE, Inspection, Mismatch
+from app.upkeep.reconcile.logins import LoginRefusal
+from app.upkeep.reconcile.snapshot import RecordedDatabase
 
 _MOST = 20
 """Repairs, and removals, on one host in one run."""
@@ -33,14 +33,14 @@ WHERE uuid = $1 AND host_id = $2 AND engine_name = $3 AND status = 'active' AND 
 """
 
 
-async def mend(seen: Seen, adapter: EngineAdapter, orphan_age: timedelta | None) -> list[str]:
+async def repair_host(inspection: Inspection, adapter: EngineAdapter, orphan_age: timedelta | None) -> list[str]:
     """Gives tenants back what they lack, and removes orphans that were first seen `orphan_age` ago, none where it is
     None. A sentence for each deed, and for each that failed."""
-    return [*await _repair_all(seen, adapter), *await _remove_orphans(seen, adapter, orphan_age)]
+    return [*await _repair_all(inspection, adapter), *await _remove_orphans(inspection, adapter, orphan_age)]
 
 
 async def restore_credentials(
-    box: SecretBox, adapter: EngineAdapter, tried: Sequence[Recorded], refusals: Sequence[Refusal]
+    box: SecretBox, adapter: EngineAdapter, tried: Sequence[RecordedDatabase], refusals: Sequence[LoginRefusal]
 ) -> list[str]:
     """Puts the recorded passwords back where their tenants had changed them, and finishes what a run that died began.
     A sentence for each."""
@@ -49,29 +49,34 @@ async def restore_credentials(
     return [await _attempt(_restore(box, adapter, one), f"restore the password of {one.uuid}") for one in due[:_MOST]]
 
 
-async def _restore(box: SecretBox, adapter: EngineAdapter, one: Recorded) -> str:
+async def _restore(box: SecretBox, adapter: EngineAdapter, one: RecordedDatabase) -> str:
     if await credentials.restore(box, adapter, one.uuid):
         return f"Restored the password of database {one.uuid}, which its tenant had changed."
     return f"Left the password of database {one.uuid} as it is: it is in force, or the database isn't active any more."
 
 
-async def _repair_all(seen: Seen, adapter: EngineAdapter) -> list[str]:
-    lacking = [fault for fault in seen.faults if fault.violation.rule in (MISSING, WRITABLE) and _is_repairable(fault)]
+async def _repair_all(inspection: Inspection, adapter: EngineAdapter) -> list[str]:
+    lacking = [
+        fault
+        for fault in inspection.mismatches
+        if fault.violation.rule in (MISSING, WRITABLE) and _is_repairable(fault)
+    ]
     return [
-        await _attempt(_repair(seen, adapter, fault), f"repair {fault.violation.subject}") for fault in lacking[:_MOST]
+        await _attempt(_repair(inspection, adapter, fault), f"repair {fault.violation.subject}")
+        for fault in lacking[:_MOST]
     ]
 
 
-def _is_repairable(fault: Fault) -> bool:
+def _is_repairable(fault: Mismatch) -> bool:
     row, found = fault.recorded, fault.found
     return row is not None and row.status is DatabaseStatus.ACTIVE and found is not None and found.marker == row.marker
 
 
-async def _repair(seen: Seen, adapter: EngineAdapter, fault: Fault) -> str:
+async def _repair(inspection: Inspection, adapter: EngineAdapter, fault: Mismatch) -> str:
     row = fault.recorded
     assert row is not None
     async with database_lock(row.uuid):
-        state = await fetch_one(_State, _STATE, row.uuid, seen.look.host.id, row.engine_name)
+        state = await fetch_one(_State, _STATE, row.uuid, inspection.snapshot.host.id, row.engine_name)
         if state is None:
             return f"Left database {row.uuid} as it is: it is not active here any more, or changing."
         tenant = Tenant(name=row.engine_name, password="", marker=row.marker)
@@ -84,15 +89,15 @@ async def _repair(seen: Seen, adapter: EngineAdapter, fault: Fault) -> str:
     return f"Repaired database {row.uuid}, found as one that {fault.violation.detail}."
 
 
-async def _remove_orphans(seen: Seen, adapter: EngineAdapter, age: timedelta | None) -> list[str]:
-    due = await orphans.due(seen, age) if age is not None else []
-    return [await _attempt(orphans.remove(seen, adapter, found), f"remove {found.name}") for found in due[:_MOST]]
+async def _remove_orphans(inspection: Inspection, adapter: EngineAdapter, age: timedelta | None) -> list[str]:
+    due = await orphans.due(inspection, age) if age is not None else []
+    return [await _attempt(orphans.remove(inspection, adapter, found), f"remove {found.name}") for found in due[:_MOST]]
 
 
-async def _attempt(deed: Coroutine[Any, Any, str], what: str) -> str:
+async def _attempt(repair: Coroutine[Any, Any, str], what: str) -> str:
     try:
-        done = await deed
+        done = await repair
     except (EngineError, LockBusy, LockLost) as fault:
         done = f"Couldn't {what}: {fault}."
-    log.info("mended", deed=done)
+    log.info("reconcile_repair", message=done)
     return done

@@ -1,10 +1,15 @@
-"""What can be asked for: the engines and regions of the registered hosts."""
+"""`GET /api/v1/database_types`: the engines and regions of the registered hosts. Interface specification, sections 2.7
+and 4.3."""
 
 import msgspec
+from litestar import get
 
+from app.auth.scopes import Scope
 from app.contracts.base import Engine
+from app.core.context import current_request_id
 from app.engines.registry import ADAPTERS
 from app.store.session import fetch
+from app.web.operation import operation
 
 
 class Region(msgspec.Struct, kw_only=True):
@@ -65,6 +70,39 @@ SELECT engine, region, bool_or(NOT draining) AS open,
        coalesce(jsonb_agg(to_jsonb(extensions)) FILTER (WHERE NOT draining), '[]')::text AS extensions
 FROM engine_hosts WHERE sick_until IS DISTINCT FROM 'infinity' GROUP BY engine, region ORDER BY engine, region
 """
+
+
+class Catalog(msgspec.Struct, kw_only=True):
+    data: list[CatalogEntry]
+    request_id: str = msgspec.field(default_factory=current_request_id)
+
+
+_EXAMPLE = Catalog(
+    data=[
+        CatalogEntry(
+            value="postgres",
+            label="PostgreSQL",
+            is_provisionable=True,
+            is_available=True,
+            regions=[Region(code="us-east-1", label="US East 1", is_available=True)],
+            extensions=[Extension(name="pg_trgm", regions=["us-east-1"])],
+        )
+    ]
+)
+
+
+@get(
+    "/database_types",
+    **operation(
+        "listDatabaseTypes",
+        "List engines and regions",
+        scopes=(Scope.DATABASES_READ,),
+        answers={200: Catalog},
+        examples={200: _EXAMPLE},
+    ),
+)
+async def list_database_types() -> Catalog:
+    return Catalog(data=await catalog())
 
 
 async def catalog() -> list[CatalogEntry]:

@@ -1,8 +1,8 @@
 """What all tenants of a host use up together, before there is none left."""
 
 from app.engines.base import EngineAdapter, EngineError, SharedResource
-from app.upkeep.reconcile.look import Host
 from app.upkeep.reconcile.report import Violation
+from app.upkeep.reconcile.snapshot import Host
 
 SCARCE = "host_resource_scarce"
 _PERCENT = 50

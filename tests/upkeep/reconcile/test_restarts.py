@@ -9,10 +9,10 @@ from temporalio.client import Client
 
 from app.contracts.queues import provision_workflow_id
 from app.core.temporal import connect
-from app.outbox.provisionings import take_up
+from app.outbox.provisionings import claim_pending
 from app.outbox.workflow_starts import start_all
 from app.store.session import fetch
-from app.upkeep.reconcile.reviving import revive
+from app.upkeep.reconcile.restarts import restart_lost_workflows
 from tests.support.client import Caller
 from tests.support.service import REGION, RunningService
 from tests.support.waiting import until
@@ -32,7 +32,7 @@ async def _row(database: str) -> dict[str, object]:
 
 
 async def _deeds(client: Client, database: str, patience: timedelta) -> list[str]:
-    return [deed.split()[1] for deed in await revive(client, patience) if database in deed]
+    return [repair.split()[1] for repair in await restart_lost_workflows(client, patience) if database in repair]
 
 
 async def test_a_provisioning_whose_workflow_was_terminated_goes_on(
@@ -42,7 +42,7 @@ async def test_a_provisioning_whose_workflow_was_terminated_goes_on(
         answer = await caller.create("left-alone")
         uuid = answer.json()["data"]["uuid"]
         handle = client.get_workflow_handle(provision_workflow_id(UUID(uuid)))
-        assert await start_all(client, await take_up(REGION, 10)) == []
+        assert await start_all(client, await claim_pending(REGION, 10)) == []
         await fetch(f"UPDATE databases SET created_at = {AGO} WHERE uuid = $1", UUID(uuid))
 
         async def listed() -> bool:
@@ -84,8 +84,10 @@ async def test_deletions_and_changes_go_on(caller: Caller, client: Client) -> No
         UUID(paused["uuid"]),
     )
     mine = (kept["uuid"], gone["uuid"], paused["uuid"])
-    deeds = [deed.split()[1] for deed in await revive(client) if any(uuid in deed for uuid in mine)]
-    assert deeds == ["ApplyLimits", "DeleteDatabase", "ApplyAccess"]
+    repairs = [
+        repair.split()[1] for repair in await restart_lost_workflows(client) if any(uuid in repair for uuid in mine)
+    ]
+    assert repairs == ["ApplyLimits", "DeleteDatabase", "ApplyAccess"]
 
     async def done() -> bool:
         limited, deleted, resumed = [await _row(uuid) for uuid in mine]

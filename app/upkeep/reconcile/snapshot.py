@@ -22,7 +22,7 @@ class Host(msgspec.Struct, frozen=True):
     """`host:port`, for people."""
 
 
-class Recorded(msgspec.Struct, frozen=True):
+class RecordedDatabase(msgspec.Struct, frozen=True):
     """A database that may have left traces on its host."""
 
     uuid: UUID
@@ -49,11 +49,11 @@ class Recorded(msgspec.Struct, frozen=True):
         return marker(self.uuid)
 
 
-class Look(msgspec.Struct, frozen=True):
+class HostSnapshot(msgspec.Struct, frozen=True):
     host: Host
     found: dict[str, FoundTenant]
     """By name."""
-    recorded: dict[str, Recorded]
+    recorded: dict[str, RecordedDatabase]
     """By the name on the host."""
     installation: str
     """Ours, as markers name it."""
@@ -82,12 +82,12 @@ async def hosts() -> list[Host]:
     )
 
 
-async def look_at(host: Host, adapter: EngineAdapter) -> Look:
+async def take_snapshot(host: Host, adapter: EngineAdapter) -> HostSnapshot:
     """Raises `EngineError`. The host is looked at first: what is created after that look is no orphan."""
     found = {tenant.name: tenant for tenant in await adapter.list_tenants()}
-    recorded = await fetch_all(Recorded, _RECORDED, host.id, PATIENCE)
+    recorded = await fetch_all(RecordedDatabase, _RECORDED, host.id, PATIENCE)
     # Copies that blueprints are tried on: whoever tries one removes it, be it after a crash.
     for row in await fetch("SELECT scratch_name FROM blueprint_applications WHERE scratch_name IS NOT NULL"):
         found.pop(row["scratch_name"], None)
     [ours] = await fetch("SELECT id, now() AS now FROM installation")
-    return Look(host, found, {one.engine_name: one for one in recorded}, ours["id"].hex, ours["now"])
+    return HostSnapshot(host, found, {one.engine_name: one for one in recorded}, ours["id"].hex, ours["now"])

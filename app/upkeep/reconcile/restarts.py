@@ -28,7 +28,7 @@ from app.contracts.queues import (
     apply_workflow_id,
     limits_workflow_id,
     provision_workflow_id,
-    revived_workflow_id,
+    restarted_workflow_id,
 )
 from app.core.ids import new_uuid
 from app.databases import records
@@ -36,7 +36,7 @@ from app.databases.deletion import request_deletion
 from app.outbox.workflow_starts import NORMAL, request_start
 from app.store.session import fetch_all, transaction
 
-LONG_STUCK = timedelta(minutes=5)
+RESTART_AFTER = timedelta(minutes=5)
 """Long enough for Temporal's list to know of a workflow that was started."""
 _MOST = 50
 """Begun in one run."""
@@ -44,7 +44,7 @@ _PAGE = 100
 """Asked about in one question to Temporal."""
 
 
-class _Stuck(msgspec.Struct, frozen=True, kw_only=True):
+class _StuckDatabase(msgspec.Struct, frozen=True, kw_only=True):
     workflow: str
     """The name of the one that is to get it out of there."""
     id: int
@@ -95,23 +95,23 @@ ORDER BY d.id, s.workflow LIMIT $2
 """
 
 
-async def revive(client: Client, patience: timedelta = LONG_STUCK) -> list[str]:
+async def restart_lost_workflows(client: Client, patience: timedelta = RESTART_AFTER) -> list[str]:
     """Asks for the workflow of each database that has been between two states for longer than `patience`, where
     Temporal has none open. A sentence for each. Raises what Temporal's client raises when it can't be reached."""
     begun: list[str] = []
     after = (0, "")
     while len(begun) < _MOST:
-        stuck = await fetch_all(_Stuck, _STUCK, patience, _PAGE, *after)
+        stuck = await fetch_all(_StuckDatabase, _STUCK, patience, _PAGE, *after)
         if not stuck:
             break
         after = (stuck[-1].id, stuck[-1].workflow)
-        at_work = await _at_work(client, stuck)
+        at_work = await _running_workflows(client, stuck)
         lost = [one for one in stuck if (str(one.uuid), one.workflow) not in at_work]
-        begun += [await _begin(one) for one in lost[: _MOST - len(begun)]]
+        begun += [await _restart(one) for one in lost[: _MOST - len(begun)]]
     return begun
 
 
-async def _at_work(client: Client, stuck: list[_Stuck]) -> set[tuple[str, str]]:
+async def _running_workflows(client: Client, stuck: list[_StuckDatabase]) -> set[tuple[str, str]]:
     """Database and type of the open workflows about any of these."""
     named = ", ".join(f"'{one.uuid}'" for one in stuck)
     query = f"ExecutionStatus = 'Running' AND {DATABASE_ATTRIBUTE.name} IN ({named})"
@@ -121,26 +121,26 @@ async def _at_work(client: Client, stuck: list[_Stuck]) -> set[tuple[str, str]]:
     }
 
 
-async def _begin(stuck: _Stuck) -> str:
+async def _restart(stuck: _StuckDatabase) -> str:
     # Under an id of its own: Temporal doesn't take that of a closed one again.
     async with transaction():
         if stuck.workflow == "DeleteDatabase":
-            await _begin_deletion(stuck.uuid)
+            await _restart_deletion(stuck.uuid)
         else:
-            workflow, workflow_id, request = _wanted(stuck)
-            again = revived_workflow_id(workflow_id, new_uuid())
+            workflow, workflow_id, request = _workflow_for(stuck)
+            again = restarted_workflow_id(workflow_id, new_uuid())
             await request_start(workflow, again, request, priority=NORMAL, relayed=True)
     return f"Began {stuck.workflow} anew for database {stuck.uuid}: nothing was at it any more."
 
 
-async def _begin_deletion(database: UUID) -> None:
+async def _restart_deletion(database: UUID) -> None:
     """By its row, from which its id can be told: whoever moves the end of its grace has to find it."""
     record = await records.find_for_update(database)
     if record is not None and record.destroy_at is not None and record.destroyed_at is None:
         await request_deletion(record, destroy_at=record.destroy_at, priority=NORMAL, relayed=True)
 
 
-def _wanted(stuck: _Stuck) -> tuple[Any, str, DatabaseWorkflowInput]:
+def _workflow_for(stuck: _StuckDatabase) -> tuple[Any, str, DatabaseWorkflowInput]:
     """The workflow, the id that it was first begun under, and its input."""
     uuid = stuck.uuid
     about: dict[str, Any] = {
