@@ -19,7 +19,7 @@ _CTRL_C = b"\x03"
 
 @dataclass
 class Run:
-    """One in `folder`. Its process is the supervisor, whose only child is pytest."""
+    """One in `folder`. Its process is the supervisor, of whose children one is pytest."""
 
     folder: Path
     process: asyncio.subprocess.Process
@@ -33,8 +33,8 @@ class Run:
 
     @property
     def pytest(self) -> psutil.Process:
-        [child] = psutil.Process(self.process.pid).children()
-        return child
+        [found] = [one for one in psutil.Process(self.process.pid).children() if "pytest" in one.cmdline()]
+        return found
 
     async def end(self) -> tuple[int, str]:
         """Waits for it; the exit code and the output."""

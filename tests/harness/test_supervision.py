@@ -1,6 +1,6 @@
 """A run of the tests that is broken off leaves no process behind, in one process and in two, whatever it was doing."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -10,7 +10,8 @@ from tests.harness.runs import Run, pytest_run
 from tests.support.waiting import until
 
 SERVER = """
-import asyncio, subprocess
+import asyncio, os, subprocess
+from pathlib import Path
 import pytest, pytest_asyncio
 from tests import servers
 
@@ -19,7 +20,7 @@ from tests import servers
 async def server(tmp_path_factory, detached):
     folder = tmp_path_factory.mktemp("server")
     async with servers.postgres(folder) as server:
-        (folder / "serves").touch()
+        Path(__file__).with_name(f"serves-{{os.getpid()}}").touch()
         yield server
 
 @pytest.mark.parametrize("number", range(4))
@@ -38,20 +39,20 @@ def detached():
 """
 """A process in a session of its own, which nothing binds to anybody's life."""
 
-async def starts(run: Run) -> object:
+
+def starts(run: Run) -> object:
     return [one for one in processes_in(run.folder) if one.name() in ("initdb", "postgres")]
 
 
-async def serves(run: Run) -> object:
+def serves(run: Run) -> object:
     """In each process that runs tests."""
-    return len(list(run.folder.glob("temporary/**/serves"))) == run.workers
+    return len(list(run.folder.glob("serves-*"))) == run.workers
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-@pytest.mark.parametrize("moment", [starts, serves])
-async def test_ctrl_c(tmp_path: Path, moment: Callable[[Run], Awaitable[object]], workers: int) -> None:
+@pytest.mark.parametrize(("moment", "workers"), [(serves, 1), (starts, 2), (serves, 2)])
+async def test_ctrl_c(tmp_path: Path, moment: Callable[[Run], object], workers: int) -> None:
     async with pytest_run(tmp_path, SERVER.format(detached=DETACHED), workers=workers) as run:
-        await until(lambda: moment(run), timeout=60)
+        await until(lambda: moment(run))
         run.press_ctrl_c()
         code, output = await run.end()
     assert code == pytest.ExitCode.INTERRUPTED, output
@@ -60,18 +61,17 @@ async def test_ctrl_c(tmp_path: Path, moment: Callable[[Run], Awaitable[object]]
 
 async def test_ctrl_c_twice(tmp_path: Path) -> None:
     async with pytest_run(tmp_path, SERVER.format(detached=DETACHED), workers=2) as run:
-        await until(lambda: serves(run), timeout=60)
+        await until(lambda: serves(run))
         run.press_ctrl_c()
         run.press_ctrl_c()
         await run.end()
     assert processes_in(tmp_path) == []
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-@pytest.mark.parametrize("signal", ["terminate", "kill"])
+@pytest.mark.parametrize(("signal", "workers"), [("terminate", 1), ("kill", 2)])
 async def test_pytest_is_ended(tmp_path: Path, signal: str, workers: int) -> None:
     async with pytest_run(tmp_path, SERVER.format(detached=DETACHED), workers=workers) as run:
-        await until(lambda: serves(run), timeout=60)
+        await until(lambda: serves(run))
         getattr(run.pytest, signal)()
         await run.end()
     assert processes_in(tmp_path) == []
@@ -79,7 +79,7 @@ async def test_pytest_is_ended(tmp_path: Path, signal: str, workers: int) -> Non
 
 async def test_the_supervisor_is_terminated(tmp_path: Path) -> None:
     async with pytest_run(tmp_path, SERVER.format(detached=DETACHED)) as run:
-        await until(lambda: starts(run), timeout=60)
+        await until(lambda: starts(run))
         run.process.terminate()
         await run.end()
     assert processes_in(tmp_path) == []
@@ -88,13 +88,9 @@ async def test_the_supervisor_is_terminated(tmp_path: Path) -> None:
 async def test_the_supervisor_is_killed(tmp_path: Path) -> None:
     """The kernel ends pytest with it, and the servers with pytest."""
     async with pytest_run(tmp_path, SERVER.format(detached=NOTHING_DETACHED), workers=2) as run:
-        await until(lambda: serves(run), timeout=60)
+        await until(lambda: serves(run))
         run.process.kill()
-
-        async def none_is_left() -> bool:
-            return not processes_in(tmp_path)
-
-        await until(none_is_left)
+        await until(lambda: not processes_in(tmp_path))
 
 
 def processes_in(folder: Path) -> list[psutil.Process]:
