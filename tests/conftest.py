@@ -17,6 +17,8 @@ from tests.support.lone_pool import LonePool, lone_pool
 from tests.support.service import RunningService, running_service
 from tests.support.store import database_name, new_database, store
 
+pytest_plugins = ["tests.support.plugins"]
+
 # An example that takes long says something about the machine, not about what is tested.
 settings.register_profile("headwater", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("headwater")

@@ -6,6 +6,7 @@ import signal
 import sys
 import urllib.request
 from asyncio.subprocess import Process
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -14,6 +15,7 @@ from app.local import stack_file
 from app.local import stale_processes as leftovers
 from app.local.ports import free_port
 from app.local.stack_file import StackFile
+from tests.support.supervision import die_with
 from tests.support.waiting import until
 
 _ROOT = Path(__file__).parents[2]
@@ -91,7 +93,13 @@ class StackProcess:
     async def _spawn(self) -> None:
         with self._output.open("wb") as output:
             self._process = await asyncio.create_subprocess_exec(
-                sys.executable, *self._program, stdout=output, stderr=output, env=self._environ, cwd=_ROOT
+                sys.executable,
+                *self._program,
+                stdout=output,
+                stderr=output,
+                env=self._environ,
+                cwd=_ROOT,
+                preexec_fn=partial(die_with, os.getpid()),
             )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 
 from temporalio.client import Client
 from temporalio.testing import WorkflowEnvironment
@@ -16,6 +17,7 @@ async def time_skipping() -> AsyncIterator[Client]:
     async with await WorkflowEnvironment.start_time_skipping_v2(
         data_converter=DATA_CONVERTER,
         dev_server_existing_path=str(find_program()),
+        dev_server_startup_timeout=timedelta(seconds=60),
         dev_server_extra_args=["--dynamic-config-value", "frontend.WorkflowTimeSkippingEnabled=true"],
     ) as environment:
         yield environment.client
