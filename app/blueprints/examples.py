@@ -24,7 +24,7 @@ EXAMPLE_BLUEPRINT = BlueprintView(
     size_bytes=len(EXAMPLE_SQL),
     is_system_blueprint=False,
     variables=EXAMPLE_VARIABLES,
-    metadata=Metadata(dialects=[Engine.POSTGRES, Engine.MYSQL], statement_count=1, extensions=[]),
+    metadata=Metadata(dialects=list(Engine), statement_count=1, extensions=[]),
     created_at=_MADE_AT,
     updated_at=_MADE_AT,
 )
@@ -38,7 +38,7 @@ EXAMPLE_VALIDATION = Validation(
     errors=[],
     warnings=[],
     manifest=Manifest(
-        dialects=[Engine.POSTGRES, Engine.MYSQL],
+        dialects=list(Engine),
         statements=[
             ManifestStatement(
                 index=1, line=1, kind="CREATE TABLE", object="{{table}}", object_type="table", left_out=None

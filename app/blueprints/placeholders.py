@@ -9,11 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from app.blueprints.variables import VariableType
-from app.contracts.base import Engine
 from app.dialects.analysis import MAX_FAULTS, ScriptFault
+from app.dialects.base import Dialect
 from app.dialects.errors import SqlError
-from app.dialects.mysql import lexer as mysql
-from app.dialects.postgres import lexer as postgres
 
 _PLACEHOLDER = re.compile(r"\{\{[ \t]*([A-Za-z_][A-Za-z0-9_]*)[ \t]*\}\}")
 _GLUE = re.compile(r"[\w$@&#'\"`{}\\]")
@@ -45,15 +43,14 @@ class Placeholders:
         return self.found[first : bisect_left(self.found, end, lo=first, key=_start)]
 
 
-def find(script: str, dialect: Engine) -> Placeholders:
+def find(script: str, dialect: Dialect) -> Placeholders:
     """Faults are placeholders that are written wrong. A script that can't be read has those before that place."""
     result = Placeholders()
     if "{{" not in script:
         return result
-    lexer = postgres if dialect is Engine.POSTGRES else mysql
     done = 0
     try:
-        for token in lexer.tokens(script):
+        for token in dialect.tokens(script):
             if token.start < done:
                 continue
             if len(result.faults) > MAX_FAULTS:
@@ -87,7 +84,7 @@ def _take(script: str, start: int, result: Placeholders) -> int:
     return match.end()
 
 
-def with_samples(script: str, found: list[Placeholder], types: Mapping[str, VariableType], dialect: Engine) -> str:
+def with_samples(script: str, found: list[Placeholder], types: Mapping[str, VariableType], dialect: Dialect) -> str:
     """The script with a sample for each placeholder. Names without a type count as identifiers."""
     pieces = []
     done = 0
@@ -97,11 +94,11 @@ def with_samples(script: str, found: list[Placeholder], types: Mapping[str, Vari
     return "".join([*pieces, script[done:]])
 
 
-def _sample(item: Placeholder, kind: VariableType, dialect: Engine) -> str:
+def _sample(item: Placeholder, kind: VariableType, dialect: Dialect) -> str:
     length = item.end - item.start
     match kind:
         case VariableType.IDENTIFIER:
-            mark = '"' if dialect is Engine.POSTGRES else "`"
+            mark = dialect.name_mark
             return mark + f"{{{item.name}}}".ljust(length - 2, "}") + mark
         case VariableType.INTEGER:
             return "1".rjust(length, "0")

@@ -8,15 +8,13 @@ import msgspec
 from app.blueprints import placeholders
 from app.blueprints.hiding import MASK, hide
 from app.blueprints.placeholders import Placeholder
-from app.blueprints.quoting import quote
-from app.blueprints.reading import Reading, analyze, read
+from app.blueprints.reading import Reading, read
 from app.blueprints.shape import Span, same_shape
-from app.blueprints.validation import LABELS
-from app.blueprints.variables import Definition, Value, VariableError, check_definitions, check_values
+from app.blueprints.variables import Definition, Value, VariableError, VariableType, check_definitions, check_values
 from app.contracts.base import Engine
 from app.dialects.analysis import ScriptStatement
 from app.dialects.positions import Lines
-from app.dialects.postgres.parser import on_deep_stack
+from app.dialects.registry import DIALECTS
 
 MAX_LOG_TEXT = 500
 HIDDEN = f"'{MASK}'"
@@ -25,8 +23,8 @@ HIDDEN = f"'{MASK}'"
 class ScriptError(Exception):
     """The script can't be applied to this engine. `errors` are for people, each with its line and column."""
 
-    def __init__(self, dialect: Engine, errors: list[str]) -> None:
-        super().__init__(f"This is no valid SQL for {LABELS[dialect]}: {errors[0]}")
+    def __init__(self, engine: Engine, errors: list[str]) -> None:
+        super().__init__(f"This is no valid SQL for {DIALECTS[engine].label}: {errors[0]}")
         self.errors = errors
 
 
@@ -47,30 +45,29 @@ class PreparedStatement(msgspec.Struct, frozen=True, kw_only=True):
 
 def prepare(
     sql: str,
-    dialect: Engine,
+    engine: Engine,
     definitions: Mapping[str, Any] | None,
     values: Mapping[str, Any] | None,
     provided: Set[str] = frozenset(),
 ) -> list[PreparedStatement]:
-    """The statements of a script in order, for a session with the engine's usual reading of strings: PostgreSQL's
-    `standard_conforming_strings` on, MySQL's `sql_mode` without ANSI_QUOTES and NO_BACKSLASH_ESCAPES.
+    """The statements of a script in order, for a session that reads literals as the engine's `Dialect` does.
 
     Raises `VariableError`, `ScriptError` and `DefinitionError`.
     """
     declared = check_definitions(definitions)
     chosen = check_values(declared, values)
-    # Once for all statements, each of which is parsed again with its values.
-    return on_deep_stack(lambda: _prepare(sql, dialect, declared, chosen, provided))
+    # Each statement is read again with its values.
+    return DIALECTS[engine].batch(lambda: _prepare(sql, engine, declared, chosen, provided))
 
 
 def _prepare(
-    sql: str, dialect: Engine, declared: Mapping[str, Definition], chosen: Mapping[str, Value], provided: Set[str]
+    sql: str, engine: Engine, declared: Mapping[str, Definition], chosen: Mapping[str, Value], provided: Set[str]
 ) -> list[PreparedStatement]:
-    reading = read(sql, dialect, declared, provided=provided)
+    reading = read(sql, engine, declared, provided=provided)
     lines = Lines(sql)
     if not reading.analysis.valid or not reading.analysis.statements:
-        raise ScriptError(dialect, _errors(reading, lines))
-    filler = _Filler(sql, reading, declared, chosen, dialect, provided)
+        raise ScriptError(engine, _errors(reading, lines))
+    filler = _Filler(sql, reading, declared, chosen, provided)
     return [
         PreparedStatement(
             index=index,
@@ -112,15 +109,14 @@ class _Filler:
         reading: Reading,
         definitions: Mapping[str, Definition],
         values: Mapping[str, Value],
-        dialect: Engine,
         provided: Set[str],
     ) -> None:
         self._provided = provided
         self._script = script
         self._reading = reading
         self._definitions = definitions
-        self._dialect = dialect
-        self._quoted = {name: quote(value, definitions[name].type, dialect) for name, value in values.items()}
+        self._dialect = DIALECTS[reading.analysis.engine]
+        self._quoted = {name: self._quote(value, definitions[name].type) for name, value in values.items()}
         shown = {name: HIDDEN for name, definition in definitions.items() if definition.secret}
         self._shown = self._quoted | shown
         self._used = {item.name for item in reading.placeholders.found}
@@ -136,7 +132,7 @@ class _Filler:
         sample, sample_spans = self._put(found, used, lambda item: sampled[item.start : item.end])
         if not same_shape(sample, sample_spans, text, spans, self._dialect):
             raise VariableError(used[0].name, "has a value that can't stand where the blueprint uses it")
-        analysis = analyze(text, self._dialect, single=True, provided=self._provided)
+        analysis = self._dialect.analyze(text, single=True, extensions=self._provided)
         if analysis.faults or [statement.kind for statement in analysis.statements] != [found.kind]:
             reason = analysis.faults[0].message if analysis.faults else "it would be another kind of statement"
             raise VariableError(used[0].name, f"has a value that can't stand where the blueprint uses it: {reason}")
@@ -150,6 +146,11 @@ class _Filler:
     def name(self, name: str) -> str:
         """An object's name with its values, as people read it."""
         return placeholders.as_written(name, self._used, self._named)
+
+    def _quote(self, value: Value, kind: VariableType) -> str:
+        if kind is VariableType.IDENTIFIER:
+            return self._dialect.quote_name(str(value))
+        return self._dialect.quote(value)
 
     def _put(
         self, found: ScriptStatement, used: list[Placeholder], value_of: Callable[[Placeholder], str]

@@ -2,30 +2,27 @@
 
 import re
 
-from app.contracts.base import Engine
+from app.dialects.base import Dialect
 from app.dialects.errors import SqlError
-from app.dialects.mysql import lexer as mysql
-from app.dialects.postgres import lexer as postgres
 
 Span = tuple[int, int]
 _NUMBER = re.compile(r" ?-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?")
 
 
-def same_shape(sample: str, sample_spans: list[Span], filled: str, filled_spans: list[Span], dialect: Engine) -> bool:
+def same_shape(sample: str, sample_spans: list[Span], filled: str, filled_spans: list[Span], dialect: Dialect) -> bool:
     """Whether two forms of one statement differ in the values between the spans only. A number counts as one token,
     with its sign and its point."""
     expected = _skeleton(sample, sample_spans, dialect)
     return expected is not None and expected == _skeleton(filled, filled_spans, dialect)
 
 
-def _skeleton(text: str, spans: list[Span], dialect: Engine) -> list[str] | None:
+def _skeleton(text: str, spans: list[Span], dialect: Dialect) -> list[str] | None:
     """The tokens with an empty text for each value; None if a value is no token of its own."""
-    lexer = postgres if dialect is Engine.POSTGRES else mysql
     skeleton: list[str] = []
     counts = [0] * len(spans)
     index = 0
     try:
-        for token in lexer.tokens(text):
+        for token in dialect.tokens(text):
             while index < len(spans) and spans[index][1] <= token.start:
                 index += 1
             if index == len(spans) or token.end <= spans[index][0]:

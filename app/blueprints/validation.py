@@ -11,8 +11,8 @@ from app.blueprints.variables import VariableType, check_definitions
 from app.contracts.base import Engine
 from app.dialects.analysis import MAX_FAULTS, Analysis
 from app.dialects.positions import Lines
+from app.dialects.registry import DIALECTS
 
-LABELS = {Engine.POSTGRES: "PostgreSQL", Engine.MYSQL: "MySQL"}
 MAX_WARNINGS = 100
 _SHOWN_LINES = 5
 
@@ -36,7 +36,7 @@ class ManifestVariable(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """What is in the script. `objects` are those it makes, by type; `extensions` are PostgreSQL's."""
+    """What is in the script. `objects` are those it makes, by type; `extensions` are those it needs."""
 
     dialects: list[Engine]
     statements: list[ManifestStatement]
@@ -56,7 +56,7 @@ class Validation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def validate(sql: str, definitions: Mapping[str, Any] | None, provided: Set[str] = frozenset()) -> Validation:
-    """Reads a script as PostgreSQL's and as MySQL's SQL.
+    """Reads a script as the SQL of each engine.
 
     With `definitions` None any placeholder may be there; otherwise each must be declared. A script of 1 MiB takes
     about a second of one core: call it in a thread. `provided` are the extensions that
@@ -65,8 +65,7 @@ def validate(sql: str, definitions: Mapping[str, Any] | None, provided: Set[str]
     declared = None if definitions is None else check_definitions(definitions)
     likely = likelier(sql)
     readings = [
-        read(sql, dialect, declared, thorough=likely in (None, dialect), provided=provided)
-        for dialect in (Engine.POSTGRES, Engine.MYSQL)
+        read(sql, engine, declared, thorough=likely in (None, engine), provided=provided) for engine in DIALECTS
     ]
     lines = Lines(sql)
     accepted = [reading for reading in readings if reading.analysis.valid]
@@ -74,7 +73,7 @@ def validate(sql: str, definitions: Mapping[str, Any] | None, provided: Set[str]
         accepted = []
     # The engines' grammars overlap: what is forbidden for the one may be nonsense that parses for the other.
     forbidden = [
-        reading for reading in readings if reading.analysis.forbidden and likely in (None, reading.analysis.dialect)
+        reading for reading in readings if reading.analysis.forbidden and likely in (None, reading.analysis.engine)
     ]
     if forbidden:
         accepted = []
@@ -87,7 +86,7 @@ def validate(sql: str, definitions: Mapping[str, Any] | None, provided: Set[str]
         errors=[] if accepted else _errors(readings, best, likely, lines),
         warnings=_warnings(best, used, set(types), lines),
         manifest=Manifest(
-            dialects=[reading.analysis.dialect for reading in accepted],
+            dialects=[reading.analysis.engine for reading in accepted],
             statements=_statements(best.analysis, used, lines),
             objects=_objects(best.analysis, used),
             extensions=list(best.analysis.extensions),
@@ -106,7 +105,7 @@ def _variables(reading: Reading, types: Mapping[str, VariableType], lines: Lines
 def _best(readings: list[Reading], likely: Engine | None) -> Reading:
     """The reading that the verdict speaks of: the likely engine's, else the one that got furthest."""
     for reading in readings:
-        if reading.analysis.dialect is likely:
+        if reading.analysis.engine is likely:
             return reading
     return min(readings, key=lambda reading: (not reading.analysis.valid, len(reading.analysis.faults)))
 
@@ -117,7 +116,7 @@ def _errors(readings: list[Reading], best: Reading, likely: Engine | None, lines
     for reading in told:
         analysis = reading.analysis
         names = {item.name for item in reading.placeholders.found}
-        label = LABELS[analysis.dialect]
+        label = DIALECTS[analysis.engine].label
         if analysis.valid:
             errors.append("line 1, column 1: the script holds no statement")
         for fault in analysis.faults[:MAX_FAULTS]:

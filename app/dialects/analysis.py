@@ -7,6 +7,9 @@ from app.contracts.base import Engine
 MAX_FAULTS = 20
 """More are counted, not told: nobody reads them, and a hostile script could make them by the million."""
 
+MAX_CHARACTERS = 16 * 1024 * 1024
+"""Of a script with the values of its variables. Without them it has a sixteenth of that."""
+
 MAX_STATEMENTS = 10_000
 """Each takes a fraction of a millisecond to judge, and a row in the log of each application."""
 
@@ -75,7 +78,7 @@ class ScriptStatement:
 class Analysis:
     """A script, read as the SQL of one engine."""
 
-    dialect: Engine
+    engine: Engine
     statements: list[ScriptStatement] = field(default_factory=list)
     faults: list[ScriptFault] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)

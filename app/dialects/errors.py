@@ -10,6 +10,10 @@ class SqlError(Exception):
         self.message = message
 
 
+class TooDeep(SqlError):
+    """Expressions nest or chain further than any parser should be given."""
+
+
 class TooManyStatements(SqlError):
     """The script goes on after as many statements as it may hold. `offset` is where the next one begins."""
 

@@ -1,4 +1,4 @@
-"""What a look at a statement comes to."""
+"""What judging a question's SQL results in."""
 
 import re
 from enum import StrEnum
@@ -6,7 +6,7 @@ from enum import StrEnum
 import msgspec
 
 MOST_CHARACTERS = 16 * 1024
-"""The parser of PostgreSQL recurses in C: some 50,000 characters of nested terms would end the process."""
+"""Of the SQL for one question. A language model writes no more, unless it is made to."""
 
 MOST_REASON = 1000
 """Characters of a refusal, which may quote what it refuses."""
@@ -41,18 +41,6 @@ class Unreadable(Refused):
     """The parser doesn't understand it, so nobody knows what it would do."""
 
     by = "unreadable"
-
-
-class OtherKind(Refused):
-    """It is not what the model said that the question asks for."""
-
-    by = "kind"
-
-
-class BeyondPolicy(Refused):
-    """The team's questions may not go so far."""
-
-    by = "policy"
 
 
 _UNKEPT = re.compile("[\x00\ud800-\udfff]")

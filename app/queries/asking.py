@@ -15,12 +15,12 @@ from app.core.errors import (
     QueryNotTranslated,
     UnsafeSQL,
 )
+from app.dialects.registry import DIALECTS
 from app.dialects.verdict import AllowedSQL, Refused, SqlClass, Unreadable, recordable
 from app.engines.querying import QueryFailed, QueryLimits, ReadSession, RowsRead, SchemaDescription
-from app.engines.registry import ADAPTERS
 from app.queries import counting
 from app.queries.descriptions import Descriptions
-from app.queries.judging import check_kind, check_policy, judge
+from app.queries.policy import check_kind, check_policy
 from app.queries.records import Execution
 from app.queries.schemas import Column, Result
 from app.queries.sessions import Sessions
@@ -28,8 +28,6 @@ from app.queries.targets import QueryTarget
 from app.queries.translate import problems
 from app.queries.translate.model import LanguageModel
 from app.queries.translate.prompt import Conversation
-
-_NOT_GRANTED = "42501"
 
 
 class QueryDependencies(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,6 +47,7 @@ class Asking:
     ) -> None:
         self._dependencies = dependencies
         self._target = target
+        self._dialect = DIALECTS[target.engine]
         self._question = question
         self._kept = kept
         self._regranted = False
@@ -109,8 +108,7 @@ class Asking:
         return conversation
 
     def _conversation(self, description: SchemaDescription) -> Conversation:
-        label = ADAPTERS[self._target.engine].label
-        return Conversation(self._target.engine, label, description.tables, self._question)
+        return Conversation(self._dialect, description.tables, self._question)
 
     async def _holding(self, translating: Awaitable[None]) -> None:
         """Waits for the model with the session open; without it where another question holds one already: one idle
@@ -132,7 +130,7 @@ class Asking:
         elif failure.executed or not failure.certain:
             problem = None
         else:
-            problem = problems.problem(failure.code, str(failure), sql)
+            problem = problems.problem(self._dialect.error_phrases, failure.code, str(failure), sql)
         if problem is None or not await self._translated_again(conversation, problem):
             raise self._final(failure)
         try:
@@ -167,11 +165,11 @@ class Asking:
             raise QueryNotTranslated(recordable(answered.reply.refusal), query_id=execution.id)
         execution.sql, execution.declared_kind = recordable(answered.reply.sql), answered.reply.kind
         # As soon as it is there: while the session is still being opened that costs nobody time.
-        self._finding = self._look(answered.reply.sql)
+        self._finding = await asyncio.to_thread(self._judge, answered.reply.sql)
 
-    def _look(self, sql: str) -> AllowedSQL | Refused:
+    def _judge(self, sql: str) -> AllowedSQL | Refused:
         try:
-            return judge(self._target.engine, sql, self._target.engine_name)
+            return self._dialect.judge(sql, self._target.engine_name)
         except Refused as refused:
             return refused
 
@@ -226,7 +224,7 @@ class Asking:
             async with sessions.reading(self._target) as fresh:
                 return await fresh.read(sql)
         except QueryFailed as failure:
-            if failure.code != _NOT_GRANTED or self._regranted:
+            if failure.code not in self._dialect.not_granted_codes or self._regranted:
                 raise
         # The account lacks a right: on what the tenant made when its default privileges were gone, or on nothing of
         # the tenant's at all. Granting again tells.

@@ -1,33 +1,37 @@
-"""Whether SQL may be executed for a question, and as what."""
+"""Whether SQL that a dialect allows is what this question asks for, and what this team's questions may become."""
 
-from app.contracts.base import Engine
-from app.dialects.mysql.judge import rules as mysql
-from app.dialects.postgres.judge import rules as postgres
-from app.dialects.verdict import AllowedSQL, BeyondPolicy, OtherKind, SqlClass
+from app.dialects.verdict import AllowedSQL, Refused, SqlClass
 
 KINDS = {"read": SqlClass.SELECT, "write": SqlClass.WRITE, "ddl": SqlClass.DDL_BATCH}
 """What a model calls each class, and an operator, from the least on: each includes those before it."""
 _ORDER = tuple(KINDS.values())
 
 
-def judge(engine: Engine, sql: str, database: str) -> AllowedSQL:
-    """By the parse alone. `database` is its name on the host. Raises `Refused`."""
-    return postgres.judge(sql) if engine is Engine.POSTGRES else mysql.judge(sql, database)
+class OtherKind(Refused):
+    """It is not what the model said that the question asks for."""
+
+    by = "kind"
 
 
-def check_kind(verdict: AllowedSQL, declared: str | None) -> None:
+class BeyondPolicy(Refused):
+    """The team's questions may not go so far."""
+
+    by = "policy"
+
+
+def check_kind(allowed: AllowedSQL, declared: str | None) -> None:
     """A question read as a question never writes. What was declared as nothing counts as a read. Raises `OtherKind`."""
     expected = KINDS.get(declared or "read", SqlClass.SELECT)
-    if verdict.sql_class is not expected:
+    if allowed.sql_class is not expected:
         raise OtherKind(
-            f"The question was understood as one for {_spoken(expected)}, but the SQL is {_spoken(verdict.sql_class)}."
+            f"The question was understood as one for {_spoken(expected)}, but the SQL is {_spoken(allowed.sql_class)}."
         )
 
 
-def check_policy(verdict: AllowedSQL, most: str) -> None:
+def check_policy(allowed: AllowedSQL, most: str) -> None:
     """`most` is the team's setting: `read`, `write` or `ddl`. Raises `BeyondPolicy`."""
-    if _ORDER.index(verdict.sql_class) > _ORDER.index(KINDS[most]):
-        raise BeyondPolicy(f"Your team's questions may not become {_spoken(verdict.sql_class)}.")
+    if _ORDER.index(allowed.sql_class) > _ORDER.index(KINDS[most]):
+        raise BeyondPolicy(f"Your team's questions may not become {_spoken(allowed.sql_class)}.")
 
 
 def _spoken(sql_class: SqlClass) -> str:

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from app.contracts.base import Engine
+from app.dialects.registry import DIALECTS
 from app.dialects.verdict import MOST_CHARACTERS, AllowedSQL, Refused, SqlClass, Unreadable
-from app.queries.judging import check_kind, check_policy, judge
+from app.queries.policy import check_kind, check_policy
 from tests.queries.corpus import mysql, postgres
 from tests.queries.corpus.mutations import in_any_clothes, mutations
 
@@ -45,7 +46,7 @@ def test_clothes_change_nothing(engine: Engine) -> None:
 
 def verdict(engine: Engine, sql: str) -> SqlClass | str:
     try:
-        return judge(engine, sql, DATABASE).sql_class
+        return DIALECTS[engine].judge(sql, DATABASE).sql_class
     except Refused as refused:
         return refused.reason
 
@@ -53,13 +54,13 @@ def verdict(engine: Engine, sql: str) -> SqlClass | str:
 @each_engine
 def test_the_judged_text_is_the_whole_of_it(engine: Engine) -> None:
     for sql in CORPORA[engine].READS:
-        [text] = judge(engine, sql, DATABASE).statements
+        [text] = DIALECTS[engine].judge(sql, DATABASE).statements
         assert text == sql.rstrip(";")
 
 
 def test_comments_are_gone_before_mysql_sees_them() -> None:
     sql = "SELECT 1 -- first\n, /* second */ 2 # third\n, '-- # /* kept */', \"#\", `a#b` FROM t"
-    [text] = judge(Engine.MYSQL, sql, DATABASE).statements
+    [text] = DIALECTS[Engine.MYSQL].judge(sql, DATABASE).statements
     assert text.split() == [
         "SELECT",
         "1",
@@ -79,9 +80,11 @@ def test_comments_are_gone_before_mysql_sees_them() -> None:
 
 
 def test_statements_are_told_apart_where_the_server_does() -> None:
-    made = judge(Engine.MYSQL, "CREATE TABLE a (n INT COMMENT ';--;'); CREATE INDEX i ON a (n);;", DATABASE)
+    made = DIALECTS[Engine.MYSQL].judge("CREATE TABLE a (n INT COMMENT ';--;'); CREATE INDEX i ON a (n);;", DATABASE)
     assert made.statements == ("CREATE TABLE a (n INT COMMENT ';--;')", "CREATE INDEX i ON a (n)")
-    made = judge(Engine.POSTGRES, "CREATE TABLE ü (n int DEFAULT ';'::int); /* ; */ CREATE INDEX ON ü (n) ;;", DATABASE)
+    made = DIALECTS[Engine.POSTGRES].judge(
+        "CREATE TABLE ü (n int DEFAULT ';'::int); /* ; */ CREATE INDEX ON ü (n) ;;", DATABASE
+    )
     assert len(made.statements) == 2
     assert made.statements[0] == "CREATE TABLE ü (n int DEFAULT ';'::int)"
 
@@ -116,7 +119,7 @@ def test_what_there_is_may_be_asked_of_the_own_database(sql: str) -> None:
 def test_what_a_parser_stumbles_over_is_unreadable() -> None:
     """sqlglot raises a `TypeError` of its own here."""
     with pytest.raises(Unreadable):
-        judge(Engine.MYSQL, "CREATE TABLE a (n INT) DEFAULT COMMENT='x'", DATABASE)
+        DIALECTS[Engine.MYSQL].judge("CREATE TABLE a (n INT) DEFAULT COMMENT='x'", DATABASE)
 
 
 @pytest.mark.parametrize(
@@ -155,7 +158,7 @@ def test_what_would_break_a_parser(engine: Engine, sql: str) -> None:
 )
 def test_text_that_no_parser_is_given(engine: Engine, sql: str, reason: str) -> None:
     with pytest.raises(Refused, match=reason):
-        judge(engine, sql, DATABASE)
+        DIALECTS[engine].judge(sql, DATABASE)
 
 
 def test_the_kind_that_was_declared() -> None:
@@ -186,9 +189,9 @@ def test_unreadable_is_told_from_refused() -> None:
     for engine in Engine:
         for sql in ("SELEKT 1 FROM", "SELECT 1 /* unfinished", "SELECT 'unfinished"):
             with pytest.raises(Unreadable):
-                judge(engine, sql, DATABASE)
+                DIALECTS[engine].judge(sql, DATABASE)
         with pytest.raises(Refused) as caught:
-            judge(engine, "DROP TABLE a", DATABASE)
+            DIALECTS[engine].judge("DROP TABLE a", DATABASE)
         assert not isinstance(caught.value, Unreadable)
 
 

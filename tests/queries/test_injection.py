@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from app.contracts.base import Engine
+from app.dialects.registry import DIALECTS
 from app.engines.querying import ColumnInfo, TableInfo
 from app.queries.translate.prompt import Conversation
 from app.queries.translate.schema_text import MOST_CHARACTERS, schema_lines
@@ -37,7 +38,7 @@ def table(name: str, comment: str | None = None, *columns: str) -> TableInfo:
 def test_what_is_written_stays_in_its_place(engine: Engine, text: str) -> None:
     """One line a table, inside the block; nothing that ends the block, a comment or a name."""
     tables = [table("plain", text), table(text), table("columns", None, text, "id")]
-    conversation = Conversation(engine, "PostgreSQL", tables, text)
+    conversation = Conversation(DIALECTS[engine], tables, text)
     [system, user] = conversation.messages
     assert text not in system["content"]
     boundary = system["content"].split("with the mark ")[1].split(".")[0]
@@ -47,7 +48,7 @@ def test_what_is_written_stays_in_its_place(engine: Engine, text: str) -> None:
     assert sum(boundary in line for line in lines) == 4
     for line in lines[begin + 1 : end]:
         assert line.isprintable()
-    assert boundary not in Conversation(engine, "PostgreSQL", tables, text).messages[0]["content"]
+    assert boundary not in Conversation(DIALECTS[engine], tables, text).messages[0]["content"]
 
 
 async def test_it_all_reaches_the_model_as_data(service: RunningService, asked: Asked) -> None:
@@ -91,7 +92,7 @@ async def test_a_model_that_obeys_them_changes_nothing(asked: Asked) -> None:
 
 def test_other_tenants_are_in_no_prompt(on_postgres: Asked) -> None:
     """Nothing but the tables of the target is handed to the conversation; there is no other source."""
-    messages = Conversation(Engine.POSTGRES, "PostgreSQL", [table("mine")], "What is mine?").messages
+    messages = Conversation(DIALECTS[Engine.POSTGRES], [table("mine")], "What is mine?").messages
     assert on_postgres.database["db_name"] not in str(messages)
 
 

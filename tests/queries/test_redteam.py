@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from app.contracts.base import Engine
+from app.dialects.registry import DIALECTS
 from app.dialects.verdict import AllowedSQL, Refused, SqlClass
 from app.engines.base import EngineError, Tenant
 from app.engines.querying import QueryFailed, QueryLimits
-from app.queries.judging import judge
 from tests.engines.harness import EngineHost, as_root, session_of, tenants
 from tests.queries.corpus import mysql, postgres
 from tests.queries.corpus.mutations import in_any_clothes, mutations
@@ -60,7 +60,7 @@ async def test_what_is_allowed_runs(host: EngineHost) -> None:
     corpus = corpus_of(host)
     async with tenant_with(host, corpus.FIXTURE) as tenant:
         for sql in (*corpus.READS, *corpus.WRITES, *corpus.CHANGES):
-            await execute(host, tenant, judge(engine_of(host), sql, tenant.name))
+            await execute(host, tenant, DIALECTS[engine_of(host)].judge(sql, tenant.name))
 
 
 async def test_reads_give_the_same_in_any_clothes(host: EngineHost) -> None:
@@ -68,7 +68,7 @@ async def test_reads_give_the_same_in_any_clothes(host: EngineHost) -> None:
     async with tenant_with(host, corpus.FIXTURE) as tenant:
         for name, mutate in mutations(engine_of(host).value).items():
             for sql in corpus.READS[:8]:
-                verdict = judge(engine_of(host), mutate(sql), tenant.name)
+                verdict = DIALECTS[engine_of(host)].judge(mutate(sql), tenant.name)
                 async with host.adapter.reading(tenant, PASSWORD, LIMITS) as one:
                     dressed = (await one.read(verdict.statements[0])).rows
                 async with host.adapter.reading(tenant, PASSWORD, LIMITS) as other:
@@ -237,7 +237,7 @@ async def test_labelled_statements_on_the_server(host: EngineHost) -> None:
         async with tenant_with(host, statements) as tenant:
             for line in mine:
                 try:
-                    verdict = judge(engine, mutate(line["sql"]), tenant.name)
+                    verdict = DIALECTS[engine].judge(mutate(line["sql"]), tenant.name)
                 except Refused:
                     assert line["label"] == "deny", (name, line)
                     continue

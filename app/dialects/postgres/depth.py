@@ -1,6 +1,6 @@
 """How deep a script's trees can become at most, told from its tokens alone."""
 
-from app.dialects.errors import SqlError, TooManyStatements
+from app.dialects.errors import TooDeep, TooManyStatements
 from app.dialects.postgres.lexer import tokens
 from app.dialects.tokens import TokenKind
 
@@ -11,7 +11,7 @@ _SET_OPERATIONS = frozenset({"union", "except", "intersect"})
 
 
 def check_depth(text: str, most: int | None = None) -> None:
-    """Raises `SqlError` where more tokens than `MAX_DEPTH` could each be a level of one tree, and `TooManyStatements`
+    """Raises `TooDeep` where more tokens than `MAX_DEPTH` could each be a level of one tree, and `TooManyStatements`
     where the next one begins after `most`; what stands before a semicolon counts, be it nothing.
 
     Items of a list are side by side, so a comma begins anew. Terms of a chain (`1 + 1 + 1`, joins, unions) each
@@ -47,4 +47,4 @@ def check_depth(text: str, most: int | None = None) -> None:
                 unions[-1] += 1
                 total += 1
             if total + here > MAX_DEPTH:
-                raise SqlError(start, f"the statement is nested or chained more than {MAX_DEPTH} deep here")
+                raise TooDeep(start, f"the statement is nested or chained more than {MAX_DEPTH} deep here")

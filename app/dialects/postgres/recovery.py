@@ -1,23 +1,17 @@
 """More than the first syntax error: the parser stops there, so the statements after it are tried one by one."""
 
-from postgast import PgQueryError, split
-
 from app.dialects.errors import SqlError
-from app.dialects.postgres.lexer import tokens
-from app.dialects.postgres.parser import parse_statements
+from app.dialects.postgres.parser import parse_statements, statement_texts
 
 
 def all_errors(text: str, first: SqlError, limit: int) -> list[SqlError]:
-    """Up to `limit` errors in the order of the script, `first` among them. Call it on a deep stack."""
+    """Up to `limit` errors in the order of the script, `first` among them."""
     errors = [first]
     if limit <= 1:
         return errors
     try:
-        # What our own lexer can't read might bring down the C scanner.
-        for _ in tokens(text):
-            pass
-        pieces = split(text, method="scanner")
-    except (SqlError, PgQueryError):
+        pieces = statement_texts(text)
+    except SqlError:
         return errors
     at = 0
     for piece in pieces:

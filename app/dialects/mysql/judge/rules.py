@@ -14,7 +14,7 @@ from sqlglot.errors import SqlglotError
 from app.dialects.mysql.judge import nodes
 from app.dialects.mysql.judge import show as mysql_show
 from app.dialects.mysql.judge import text as mysql_text
-from app.dialects.verdict import AllowedSQL, Refused, SqlClass, Unreadable, check_text
+from app.dialects.verdict import Refused, SqlClass, Unreadable
 
 _REPLACE = re.compile(r"\AREPLACE\b(?!\s*\()", re.IGNORECASE)
 _INDEXES = (exp.Index, exp.IndexColumnConstraint, exp.UniqueColumnConstraint, exp.PrimaryKey)
@@ -23,17 +23,10 @@ _INDEXES = (exp.Index, exp.IndexColumnConstraint, exp.UniqueColumnConstraint, ex
 logging.getLogger("sqlglot").setLevel(logging.ERROR)
 
 
-def judge(sql: str, database: str) -> AllowedSQL:
-    """`database` is the tenant's own, the only one that may be named. Raises `Refused`; `Unreadable` for what sqlglot
-    doesn't take."""
-    check_text(sql)
-    texts = mysql_text.statements(sql)
-    if not texts:
-        raise Unreadable("There is no statement.")
-    classes = [_class_of(text, database.lower()) for text in texts]
-    if len(texts) > 1 and set(classes) != {SqlClass.DDL_BATCH}:
-        raise Refused("Only statements that change the schema may come together; this has several others.")
-    return AllowedSQL(sql_class=classes[0], statements=tuple(texts))
+def classified(sql: str, database: str) -> list[tuple[str, SqlClass]]:
+    """Each statement without comments, with its class. `database` is the tenant's own, in lower case, the only one that
+    may be named. Raises `Refused`; `Unreadable` for what sqlglot doesn't take."""
+    return [(text, _class_of(text, database)) for text in mysql_text.statements(sql)]
 
 
 def _class_of(text: str, database: str) -> SqlClass:

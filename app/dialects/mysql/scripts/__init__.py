@@ -1,3 +1,1 @@
 """What a blueprint for MySQL or MariaDB may hold, and what about it deserves a warning."""
-
-from app.dialects.mysql.scripts.analyzer import analyze as analyze

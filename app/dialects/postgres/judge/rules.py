@@ -6,53 +6,49 @@ What no parse shows, such as a tenant's own operators, casts, views and triggers
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import postgast
-from google.protobuf.message import DecodeError, Message
+from google.protobuf.message import Message
 from postgast import pg_query_pb2 as tree
 
+from app.dialects.errors import SqlError, TooDeep
 from app.dialects.postgres.judge import fields as postgres_fields
 from app.dialects.postgres.judge import functions, nodes
-from app.dialects.verdict import AllowedSQL, Refused, SqlClass, Unreadable, check_text
+from app.dialects.postgres.lexer import tokens
+from app.dialects.postgres.parser import on_deep_stack, parse_statements
+from app.dialects.tokens import TokenKind
+from app.dialects.verdict import Refused, SqlClass, Unreadable
 
-_COMMENTS = (tree.SQL_COMMENT, tree.C_COMMENT)
 _CHANGED = ("CMD_UPDATE", "CMD_DELETE")
 _MODIFYING = ("InsertStmt", "UpdateStmt", "DeleteStmt", "MergeStmt")
 
 
-def judge(sql: str) -> AllowedSQL:
-    """Raises `Refused`; `Unreadable` for what the parser doesn't take."""
-    check_text(sql)
+def classified(sql: str) -> list[tuple[str, SqlClass]]:
+    """Each statement without comments, with its class. Raises `Refused`; `Unreadable` for what the parser doesn't
+    take."""
     try:
         sql = _without_comments(sql)
-        parsed = postgast.parse(sql)
-    except postgast.PgQueryError as error:
-        raise Unreadable(f"It can't be parsed: {error}.") from None
-    except DecodeError:
+        return on_deep_stack(
+            lambda: [
+                (sql[found.start : found.end].strip(), _class_of(getattr(found.node, found.name)))
+                for found in parse_statements(sql)
+            ]
+        )
+    except TooDeep:
         raise Refused("It is nested too deeply.") from None
-    octets = sql.encode()
-    texts, classes = [], []
-    for raw in parsed.stmts:
-        end = raw.stmt_location + raw.stmt_len if raw.stmt_len else len(octets)
-        texts.append(octets[raw.stmt_location : end].decode().strip())
-        classes.append(_judge_one(getattr(raw.stmt, raw.stmt.WhichOneof("node"))))
-    if not texts:
-        raise Unreadable("There is no statement.")
-    if len(texts) > 1 and set(classes) != {SqlClass.DDL_BATCH}:
-        raise Refused("Only statements that change the schema may come together; this has several others.")
-    return AllowedSQL(sql_class=classes[0], statements=tuple(texts))
+    except SqlError as error:
+        raise Unreadable(f"It can't be parsed: {error}.") from None
 
 
 def _without_comments(sql: str) -> str:
     """The parser's library stumbles over a comment between two words that belong together, such as NULLS LAST."""
-    octets, kept, end = sql.encode(), [], 0
-    for token in postgast.scan(sql).tokens:
-        if token.token in _COMMENTS:
-            kept.append(octets[end : token.start])
+    pieces, end = [], 0
+    for token in tokens(sql):
+        if token.kind is TokenKind.COMMENT:
+            pieces.append(sql[end : token.start])
             end = token.end
-    return b" ".join([*kept, octets[end:]]).decode()
+    return " ".join([*pieces, sql[end:]])
 
 
-def _judge_one(root: Message) -> SqlClass:
+def _class_of(root: Message) -> SqlClass:
     kind = root.DESCRIPTOR.name
     if kind == "SelectStmt":
         _check(root, nodes.READING, functions.READING)

@@ -17,7 +17,6 @@ from app.dialects.tokens import TokenKind
 
 # psql's own guards around a dump, which mean nothing without psql.
 _HARMLESS_META_COMMANDS = frozenset({"\\restrict", "\\unrestrict"})
-_WHITE_SPACE = re.compile(r"\s*")
 _SERVER_FUNCTION = re.compile(r"(?i)\b(?:" + "|".join(contents.SERVER_FUNCTIONS) + r")\b")
 
 
@@ -86,7 +85,7 @@ class _PostgresAnalyzer:
                     self._analysis.reject(token.start, message)
 
     def _statement(self, parsed: ParsedStatement) -> None:
-        start = self._first_token(parsed)
+        start = parsed.first_token(self._script)
         reason = refusals.refusal(parsed.node) or contents.refusal(parsed.node) or self._extension(parsed)
         what = kinds.describe(parsed.node)
         if what is not None and (skipped := contents.left_out(parsed.node) or self._comment(parsed)):
@@ -124,13 +123,6 @@ class _PostgresAnalyzer:
         if not extensions.is_there(name, self._provided):
             return None
         return f"COMMENT ON EXTENSION {name} is left out: {name} belongs to the server"
-
-    def _first_token(self, parsed: ParsedStatement) -> int:
-        match = _WHITE_SPACE.match(self._script, parsed.start)
-        assert match is not None
-        if not self._script.startswith(("--", "/*"), match.end()):
-            return match.end()
-        return next(token.start for token in tokens(self._script, parsed.start) if token.kind is not TokenKind.COMMENT)
 
     def _nested(self, parsed: ParsedStatement, start: int) -> None:
         """CREATE SCHEMA may hold other statements."""
