@@ -12,8 +12,8 @@ from app.core.limiter import Limiter
 from app.core.secrets import SecretBox
 from app.databases import credentials
 from app.databases import records as databases
+from app.databases.passwords import tenant_of
 from app.databases.records import NotWanted
-from app.databases.tenants import tenant_of
 from app.engines.base import CredentialsRefused, EngineError
 from app.hosts.adapters import Adapters
 from app.store.locks import applications_lock

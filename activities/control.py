@@ -7,17 +7,19 @@ from temporalio import activity
 from activities.errors import as_failures
 from app.contracts.control import ControlActivities, GracePeriod, HostFailure, LimitsApplied
 from app.contracts.databases import Placement
-from app.databases import deletion
+from app.databases import deletion, limits, moving, states
 from app.provisioning import lifecycle
+from app.queries.targets import delete_reader
+from app.store.session import transaction
 
 
 class ControlActivitiesOnStore(ControlActivities):
-    """Through `app.provisioning.lifecycle`, where the moves are made."""
+    """Through `app.databases` and `app.provisioning`."""
 
     @activity.defn(name="replace_host")
     async def replace_host(self, failure: HostFailure) -> Placement:
         with as_failures():
-            return await lifecycle.replace_host(failure)
+            return await moving.replace_host(failure)
 
     @activity.defn(name="abandon_provisioning")
     async def abandon_provisioning(self, database: UUID) -> None:
@@ -32,9 +34,11 @@ class ControlActivitiesOnStore(ControlActivities):
     @activity.defn(name="record_destroyed")
     async def record_destroyed(self, database: UUID) -> None:
         with as_failures():
-            await lifecycle.record_destroyed(database)
+            async with transaction():
+                await states.record_destroyed(database)
+                await delete_reader(database)
 
     @activity.defn(name="record_limits_applied")
     async def record_limits_applied(self, applied: LimitsApplied) -> None:
         with as_failures():
-            await lifecycle.record_limits_applied(applied.database, applied.revision)
+            await limits.record_limits_applied(applied.database, applied.revision)

@@ -8,6 +8,7 @@ from uuid import UUID
 from temporalio import activity
 
 from activities.errors import as_failures
+from app.auth.teams import get_team
 from app.contracts.base import DatabaseStatus
 from app.contracts.engine import EngineActivities, RemnantRef
 from app.core.clock import utc_now
@@ -15,15 +16,15 @@ from app.core.ids import marker
 from app.core.secrets import SecretBox
 from app.databases import access, records
 from app.databases.deletion import begin_destruction
+from app.databases.passwords import tenant_of
 from app.databases.records import DatabaseRecord, NotWanted, expect
 from app.databases.retention import end_oldest
-from app.databases.teams import get_team
-from app.databases.tenants import tenant_of
+from app.databases.states import begin_remote, record_revoked
 from app.engines.base import EngineAdapter, EngineError, EngineLimits, NameTaken, Tenant
 from app.hosts.adapters import Adapters
 from app.hosts.slots import HostSlots
 from app.outbox.provisionings import RunningProvisionings
-from app.provisioning.lifecycle import activate, begin_remote, record_revoked
+from app.provisioning.lifecycle import activate
 from app.quotas.usage import record_kept
 from app.store.locks import database_lock
 from app.store.session import transaction

@@ -8,7 +8,7 @@ import rich_click as click
 from app.cli.installation import secret_box, settings, store
 from app.cli.output import shown
 from app.core.ids import find_uuid
-from app.databases.names import names_of
+from app.databases.records import names_of
 from app.upkeep.reconcile import service
 from app.upkeep.reconcile.missing import missing_extensions
 from app.upkeep.reconcile.report import Report, Violation

@@ -15,14 +15,14 @@ from app.cli.tables import Rows, size_text
 from app.contracts.base import DatabaseStatus, Engine
 from app.contracts.queues import access_workflow_id, delete_workflow_id
 from app.core.errors import InvalidField
+from app.databases import inventory
+from app.databases.inventory import DatabaseCount, DatabaseDetails, Filters, Grouping, Sort
 from app.databases.records import DatabaseRecord
 from app.databases.schemas import RenameDatabase
 from app.provisioning import operator, service
 from app.provisioning.undeletion import undelete
 from app.store.notify import RowWatch
 from app.store.session import transaction
-from app.upkeep.inventory import databases as inventory
-from app.upkeep.inventory.databases import DatabaseCount, DatabaseDetails, Filters, Grouping, Sort
 
 _APPLIED_SECONDS = 60.0
 """How long a command waits for the engine."""

@@ -8,7 +8,7 @@ import rich_click as click
 from app.applications.records import SEALED_VALUES
 from app.cli.installation import secret_box, store
 from app.cli.output import shown
-from app.databases.records import SEALED_PASSWORD
+from app.databases.passwords import SEALED_PASSWORD
 from app.hosts.adapters import SEALED_ADMIN
 from app.queries.targets import SEALED_READER
 from app.store.sealed import reseal, values_by_key

@@ -7,7 +7,7 @@ from app.cli.output import shown
 from app.cli.parameters import POSITIVE
 from app.cli.tables import Rows
 from app.core.temporal import connect_from_settings
-from app.databases.names import names_of
+from app.databases.records import names_of
 from app.upkeep.inventory.workflows import OpenWorkflow, WorkflowState, list_open
 
 _SHOWN = 100

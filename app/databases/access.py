@@ -17,7 +17,7 @@ from app.databases.records import DatabaseRecord, expect
 from app.outbox.event_types import EventType
 from app.outbox.workflow_starts import INTERACTIVE, PendingStart, request_start
 from app.store.notify import announce
-from app.store.session import fetch, transaction
+from app.store.session import execute, fetch_value, transaction
 
 
 async def pause(record: DatabaseRecord, reason: PauseReason) -> PendingStart | None:
@@ -25,7 +25,7 @@ async def pause(record: DatabaseRecord, reason: PauseReason) -> PendingStart | N
     stays so; an operator's reason takes the place of the others. Raises `DatabaseNotActive` for any other status."""
     if record.status is DatabaseStatus.PAUSED and record.paused_reason is not None:
         if reason is PauseReason.OPERATOR:
-            await fetch("UPDATE databases SET paused_reason = $2 WHERE id = $1", record.id, reason.value)
+            await execute("UPDATE databases SET paused_reason = $2 WHERE id = $1", record.id, reason.value)
         return None
     if record.status not in (DatabaseStatus.ACTIVE, DatabaseStatus.PAUSED):
         raise DatabaseNotActive(record.status.value)
@@ -77,28 +77,28 @@ async def record_applied(database: UUID, revision: int) -> None:
     """The engine is as the row was at this revision. Raises `NotWanted` for a database that is deleted."""
     async with transaction():
         record = expect(await records.find_for_update(database), DatabaseStatus.ACTIVE, DatabaseStatus.PAUSED)
-        await fetch(
+        await execute(
             "UPDATE databases SET access_applied = greatest(access_applied, $2) WHERE id = $1", record.id, revision
         )
         resuming = record.status is DatabaseStatus.PAUSED and record.paused_reason is None
         # Paused anew meanwhile, it has a later revision, which closes it again.
         if resuming and record.access_revision == revision:
-            await fetch("UPDATE databases SET status = 'active', updated_at = now() WHERE id = $1", record.id)
+            await execute("UPDATE databases SET status = 'active', updated_at = now() WHERE id = $1", record.id)
             await append_event(EventType.DATABASE_RESUMED, database)
         await announce(database)
 
 
 async def _change(record: DatabaseRecord, assignments: str, *values: str, where: str = "true") -> PendingStart | None:
     """None where the row is not as `where` wants it."""
-    rows = await fetch(
+    revision = await fetch_value(
+        int,
         f"UPDATE databases SET {assignments}, access_revision = access_revision + 1, "  # noqa: S608  ours
         f"access_changed_at = now() WHERE id = $1 AND {where} RETURNING access_revision",
         record.id,
         *values,
     )
-    if not rows:
+    if revision is None:
         return None
-    revision: int = rows[0]["access_revision"]
     await announce(record.uuid)
     return await request_start(
         ApplyAccess,

@@ -9,12 +9,12 @@ from app.contracts.base import DatabaseStatus
 from app.core.secrets import SecretBox
 from app.databases import records
 from app.databases.events import append_event
-from app.databases.tenants import tenant_of
+from app.databases.passwords import tenant_of
 from app.engines.base import CredentialsRefused, EngineAdapter, Tenant, TenantFull
 from app.outbox.event_types import EventType
 from app.quotas import own_logins
 from app.store.locks import database_lock
-from app.store.session import fetch, transaction
+from app.store.session import execute, fetch_values, transaction
 
 
 async def restore(box: SecretBox, adapter: EngineAdapter, database: UUID) -> bool:
@@ -33,7 +33,7 @@ async def restore(box: SecretBox, adapter: EngineAdapter, database: UUID) -> boo
         async with own_logins.under_way([database]):
             if await _is_refused(adapter, tenant):
                 # Before the first statement: the team is told in any case.
-                await fetch(
+                await execute(
                     "UPDATE databases SET credentials_refused_at = coalesce(credentials_refused_at, now())"
                     " WHERE id = $1",
                     record.id,
@@ -46,19 +46,19 @@ async def restore(box: SecretBox, adapter: EngineAdapter, database: UUID) -> boo
 
 async def note_tried(databases: list[UUID]) -> None:
     """A login to each was tried."""
-    await fetch("UPDATE databases SET login_tried_at = now() WHERE uuid = any($1::uuid[])", databases)
+    await execute("UPDATE databases SET login_tried_at = now() WHERE uuid = any($1::uuid[])", databases)
 
 
 async def untried_longest(host_id: int, databases: list[UUID], most: int) -> list[UUID]:
     """Those of them whose account may have to be put right first, then those that no login was tried to for longest."""
-    rows = await fetch(
+    return await fetch_values(
+        UUID,
         "SELECT uuid FROM databases WHERE host_id = $1 AND uuid = any($2::uuid[])"
         " ORDER BY credentials_refused_at, login_tried_at NULLS FIRST, random() LIMIT $3",
         host_id,
         databases,
         most,
     )
-    return [row["uuid"] for row in rows]
 
 
 async def _is_refused(adapter: EngineAdapter, tenant: Tenant) -> bool:
@@ -73,11 +73,11 @@ async def _is_refused(adapter: EngineAdapter, tenant: Tenant) -> bool:
 
 async def _record_restored(database: UUID) -> bool:
     async with transaction():
-        rows = await fetch(
+        restored = await execute(
             "UPDATE databases SET credentials_refused_at = NULL"
-            " WHERE uuid = $1 AND status <> 'deleted' AND credentials_refused_at IS NOT NULL RETURNING 1",
+            " WHERE uuid = $1 AND status <> 'deleted' AND credentials_refused_at IS NOT NULL",
             database,
         )
-        if rows:
+        if restored:
             await append_event(EventType.DATABASE_PASSWORD_RESTORED, database)
-        return bool(rows)
+        return bool(restored)

@@ -8,6 +8,8 @@ may be under way. Both sides look under a lock on the row, so one of them comes 
 from datetime import datetime
 from uuid import UUID
 
+import msgspec
+
 from app.contracts.base import DatabaseStatus
 from app.contracts.control import GracePeriod
 from app.contracts.databases import ROW_CHANGED, DeleteDatabase, DeleteDatabaseInput
@@ -15,7 +17,7 @@ from app.contracts.queues import delete_workflow_id
 from app.databases import records
 from app.databases.records import DatabaseRecord, NotWanted, expect
 from app.outbox.workflow_starts import INTERACTIVE, NORMAL, PendingStart, request_start
-from app.store.session import fetch, transaction
+from app.store.session import fetch_exists, fetch_one, fetch_value, transaction
 
 _LONGEST_SECONDS = 31_536_000.0
 """What a timer is set to at most; the row is looked at again then."""
@@ -31,13 +33,15 @@ async def request_deletion(
 ) -> PendingStart:
     """Asks for the workflow of a deleted database under an id that none had before, in the transaction that changed
     or locked the row."""
-    (row,) = await fetch(
+    revision = await fetch_value(
+        int,
         "UPDATE databases SET deletion_revision = deletion_revision + 1 WHERE id = $1 RETURNING deletion_revision",
         record.id,
     )
+    assert revision is not None, "rows of databases with a team stay"
     return await request_start(
         DeleteDatabase,
-        delete_workflow_id(record.uuid, row["deletion_revision"]),
+        delete_workflow_id(record.uuid, revision),
         _input(record, destroy_at, cancel_provisioning=cancel_provisioning),
         priority=priority,
         relayed=relayed,
@@ -58,19 +62,27 @@ async def wake_deletion(record: DatabaseRecord) -> None:
     )
 
 
+class _Left(msgspec.Struct, frozen=True):
+    """Of a grace period."""
+
+    destroy_at: datetime
+    seconds: float
+
+
 async def get_grace_period(database: UUID) -> GracePeriod:
     """Raises `NotWanted` for one that is not deleted any more."""
-    rows = await fetch(
+    left = await fetch_one(
+        _Left,
         """
-        SELECT destroy_at, extract(epoch FROM destroy_at - clock_timestamp())::float8 AS remaining FROM databases
+        SELECT destroy_at, extract(epoch FROM destroy_at - clock_timestamp())::float8 AS seconds FROM databases
         WHERE uuid = $1 AND status = 'deleted'
         """,
         database,
     )
-    if not rows:
+    if left is None:
         raise NotWanted("the database is not deleted")
-    remaining = min(max(rows[0]["remaining"], 0.0), _LONGEST_SECONDS)
-    return GracePeriod(ends_at=rows[0]["destroy_at"], remaining_seconds=remaining)
+    remaining = min(max(left.seconds, 0.0), _LONGEST_SECONDS)
+    return GracePeriod(ends_at=left.destroy_at, remaining_seconds=remaining)
 
 
 async def begin_destruction(database: UUID) -> DatabaseRecord:
@@ -84,8 +96,7 @@ async def begin_destruction(database: UUID) -> DatabaseRecord:
 
 
 async def _is_due(record: DatabaseRecord) -> bool:
-    rows = await fetch("SELECT 1 FROM databases WHERE id = $1 AND destroy_at <= clock_timestamp()", record.id)
-    return bool(rows)
+    return await fetch_exists("SELECT 1 FROM databases WHERE id = $1 AND destroy_at <= clock_timestamp()", record.id)
 
 
 def _input(record: DatabaseRecord, destroy_at: datetime, *, cancel_provisioning: bool) -> DeleteDatabaseInput:

@@ -1,9 +1,75 @@
-"""Bringing a database's limits to its engine."""
+"""A database's limits: what its row says, and bringing that to its engine."""
 
+from uuid import UUID
+
+from app.contracts.base import DatabaseStatus
 from app.contracts.databases import ApplyLimits, ApplyLimitsInput
 from app.contracts.queues import limits_workflow_id
+from app.databases import records
 from app.databases.records import DatabaseRecord
 from app.outbox.workflow_starts import INTERACTIVE, PendingStart, request_start
+from app.quotas.plans import PLANS, Quotas, limits_in_force
+from app.store.notify import announce
+from app.store.session import execute, fetch_value, fetch_values, transaction
+
+_MOST = 200
+"""Databases that follow their plan in one run; the next one has the others."""
+
+
+async def change_limits(record: DatabaseRecord, quotas: Quotas, connections: int) -> PendingStart:
+    """Writes the overrides, and the number of connections that is in force with them, and requests the workflow that
+    applies them. In a transaction that holds the row locked."""
+    revision = await fetch_value(
+        int,
+        """
+        UPDATE databases SET storage_hard_limit_gb = $2, connection_hard_limit = $3, warning_threshold_pct = $4,
+               connections = $5, limits_revision = limits_revision + 1, updated_at = now()
+        WHERE id = $1 RETURNING limits_revision
+        """,
+        record.id,
+        quotas.storage_hard_limit_gb,
+        quotas.connection_hard_limit,
+        quotas.warning_threshold_pct,
+        connections,
+    )
+    assert revision is not None, "the row is locked"
+    return await request_limits(record, revision)
+
+
+async def record_limits_applied(database: UUID, revision: int) -> None:
+    """The engine has the limits of this revision."""
+    async with transaction():
+        await execute(
+            "UPDATE databases SET limits_applied = greatest(limits_applied, $2) WHERE uuid = $1", database, revision
+        )
+        await announce(database)
+
+
+_BEHIND = """
+SELECT d.uuid FROM databases d JOIN unnest($1::text[], $2::integer[]) AS p (plan, connections) ON p.plan = d.plan
+WHERE d.status IN ('active', 'paused') AND d.connection_hard_limit IS NULL AND d.connections <> p.connections
+ORDER BY d.id LIMIT $3
+"""
+
+
+async def follow_plans() -> int:
+    """Changes the connection limits of databases whose plan allows another number by now, and that have no limit of
+    their own; returns how many there were. Storage and hours are read from the plan whenever they are measured."""
+    plans = {name: plan.limits.connection_hard_limit for name, plan in PLANS.items()}
+    behind = await fetch_values(UUID, _BEHIND, list(plans), list(plans.values()), _MOST)
+    for database in behind:
+        await _follow_plan(database)
+    return len(behind)
+
+
+async def _follow_plan(database: UUID) -> None:
+    async with transaction():
+        record = await records.find_for_update(database)
+        if record is None or record.status not in (DatabaseStatus.ACTIVE, DatabaseStatus.PAUSED):
+            return
+        connections = limits_in_force(record.plan, record.quotas).connection_hard_limit
+        if connections != record.connections:
+            await change_limits(record, record.quotas, connections)
 
 
 async def request_limits(record: DatabaseRecord, revision: int) -> PendingStart:

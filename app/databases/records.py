@@ -8,11 +8,7 @@ import msgspec
 from app.contracts.base import DatabaseStatus, Engine, PauseReason
 from app.contracts.databases import Placement
 from app.quotas.plans import Quotas
-from app.store.sealed import SealedColumn
-from app.store.session import fetch, fetch_all, fetch_one
-
-SEALED_PASSWORD = SealedColumn(table="databases", column="password_sealed", row="s.uuid::text")
-"""At `app.hosts.adapters.password_place`."""
+from app.store.session import execute, fetch_all, fetch_exists, fetch_one, fetch_value
 
 
 class NotWanted(Exception):
@@ -120,9 +116,40 @@ async def list_owned(team_ids: list[int], *, after: UUID | None, limit: int) -> 
 
 async def was_owned(database: UUID, team_ids: list[int]) -> bool:
     """Whether it is, or was until it was deleted, one of these teams'."""
-    return bool(
-        await fetch("SELECT 1 FROM databases WHERE uuid = $1 AND team_id = any($2::bigint[])", database, team_ids)
+    return await fetch_exists(
+        "SELECT 1 FROM databases WHERE uuid = $1 AND team_id = any($2::bigint[])", database, team_ids
     )
+
+
+async def count_owned(team_id: int) -> int:
+    """How many databases the team has; deleted ones are not its own any more. Exact while the team is locked."""
+    return (
+        await fetch_value(int, "SELECT count(*) FROM databases WHERE team_id = $1 AND status <> 'deleted'", team_id)
+        or 0
+    )
+
+
+async def lock(database_id: int) -> None:
+    """Locks the row until the end of the transaction."""
+    await execute("SELECT 1 FROM databases WHERE id = $1 FOR NO KEY UPDATE", database_id)
+
+
+class _Names(msgspec.Struct, frozen=True):
+    uuid: UUID
+    name: str
+    team: str | None
+
+
+async def names_of(databases: list[UUID]) -> dict[UUID, tuple[str, str | None]]:
+    """What databases and their teams are called, for operators, who read uuids badly. By uuid; what is not in our
+    records is left out."""
+    found = await fetch_all(
+        _Names,
+        "SELECT d.uuid, d.name, t.name AS team FROM databases d LEFT JOIN teams t ON t.id = d.team_id"
+        " WHERE d.uuid = any($1::uuid[])",
+        databases,
+    )
+    return {one.uuid: (one.name, one.team) for one in found}
 
 
 # A page is read off one index, team by team. By -position, which only that index sorts by: by position, a plan that

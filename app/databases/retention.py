@@ -4,12 +4,12 @@ from uuid import UUID
 
 import msgspec
 
+from app.auth.teams import Team, get_team
 from app.core.errors import DeletionsPending
 from app.databases import records
 from app.databases.deletion import wake_deletion
-from app.databases.teams import Team, get_team
 from app.quotas.tiers import TIER_LIMITS
-from app.store.session import fetch_all
+from app.store.session import fetch_all, fetch_values
 
 _GIB = 2**30
 
@@ -38,10 +38,6 @@ FROM databases d LEFT JOIN database_usage u ON u.database_id = d.id WHERE {_HELD
 """  # noqa: S608 - our own words
 
 
-class _Ended(msgspec.Struct, frozen=True):
-    uuid: UUID
-
-
 class _Held(msgspec.Struct, frozen=True):
     databases: int
     leaving: int
@@ -54,10 +50,10 @@ async def end_oldest(team_id: int) -> None:
     the team stays locked until its end, so what is kept is exact however many are deleted at once. Lock the team
     before any database of its."""
     limits = TIER_LIMITS[(await get_team(team_id, lock=True)).tier]
-    for ended in await fetch_all(
-        _Ended, _END_OLDEST, team_id, limits.deleted_databases, limits.deleted_storage_gb * _GIB
+    for ended in await fetch_values(
+        UUID, _END_OLDEST, team_id, limits.deleted_databases, limits.deleted_storage_gb * _GIB
     ):
-        record = await records.find(ended.uuid)
+        record = await records.find(ended)
         assert record is not None, "it was changed a moment ago"
         await wake_deletion(record)
 

@@ -1,10 +1,10 @@
 """From a database's row to what a client sees of it."""
 
 from app.core.secrets import SecretBox
+from app.databases.passwords import password_place
 from app.databases.records import DatabaseRecord
 from app.databases.schemas import DatabaseView
 from app.engines.registry import ADAPTERS
-from app.hosts.adapters import password_place
 from app.quotas.plans import limits_in_force
 
 _MASK = "********"

@@ -76,8 +76,3 @@ class Adapters:
         for _, adapter in self._open.values():
             await adapter.close()
         self._open.clear()
-
-
-def password_place(database: UUID) -> SecretLocation:
-    """Where a tenant's password lies sealed."""
-    return SecretLocation("databases", "password_sealed", str(database))

@@ -11,8 +11,8 @@ from app.auth.users import create_user
 from app.blueprints.shipped import publish_shipped
 from app.contracts.base import Engine
 from app.core.secrets import SecretBox
+from app.databases.passwords import password_place
 from app.engines.base import AdminAddress
-from app.hosts.adapters import password_place
 from app.hosts.service import NewHost, add_host, drain_host, set_aside
 from app.store.migrate import migrate
 from app.store.session import connected, fetch, transaction

@@ -13,8 +13,8 @@ from app.contracts.queues import delete_workflow_id
 from app.core.clock import utc_now
 from app.core.ids import engine_name, engine_password, new_uuid
 from app.core.secrets import SecretBox
+from app.databases.passwords import password_place
 from app.engines.placement import HostLoad
-from app.hosts.adapters import password_place
 from app.outbox.provisionings import request_provisioning
 from app.outbox.workflow_starts import UPKEEP, request_start
 from app.pool.decision import Member

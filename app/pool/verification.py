@@ -9,8 +9,9 @@ import structlog
 
 from app.core.ids import marker
 from app.core.secrets import SecretBox
+from app.databases.passwords import password_place
 from app.engines.base import EngineAdapter, EngineError, HostUnavailable, Tenant
-from app.hosts.adapters import Adapters, password_place
+from app.hosts.adapters import Adapters
 from app.hosts.loads import mark_recovered, mark_sick
 from app.pool.members import discard_member
 from app.store.session import fetch, fetch_all

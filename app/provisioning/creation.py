@@ -9,6 +9,7 @@ from msgspec import UNSET
 from app.applications.queue import start_next
 from app.applications.service import UNDER_WAY, Plan, add, plan_at_creation
 from app.auth.principal import Principal
+from app.auth.teams import Team
 from app.contracts.base import Engine
 from app.contracts.databases import ProvisionDatabaseInput
 from app.core.errors import CapacityExhausted, InvalidField
@@ -16,19 +17,19 @@ from app.core.ids import engine_name, engine_password, new_uuid
 from app.core.secrets import SecretBox
 from app.databases import records
 from app.databases.limits import request_limits
+from app.databases.passwords import password_place
 from app.databases.records import DatabaseRecord
 from app.databases.retention import check_held
 from app.databases.schemas import CreateDatabase
-from app.databases.teams import Team, team_for_create
 from app.databases.views import masked_view
 from app.engines.placement import HostLoad
-from app.hosts.adapters import password_place
 from app.outbox import events
 from app.outbox.event_types import EventType
 from app.outbox.provisionings import request_provisioning
 from app.outbox.workflow_starts import INTERACTIVE, Accepted
 from app.pool.claim import Wish, claim, note_claim
 from app.pool.eviction import place_with_room_made
+from app.provisioning.teams import team_for_create
 from app.quotas.bounds import check_bound
 from app.quotas.plans import check_quotas, limits_in_force
 from app.store.session import fetch

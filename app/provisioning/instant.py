@@ -8,11 +8,11 @@ import msgspec
 from msgspec import UNSET
 
 from app.auth.principal import Principal
+from app.auth.teams import Team
 from app.core.ids import new_uuid
 from app.core.secrets import SecretBox
 from app.databases.records import DatabaseRecord
 from app.databases.schemas import CreateDatabase
-from app.databases.teams import Team, asked_team
 from app.databases.views import masked_view
 from app.outbox.event_types import EventType
 from app.outbox.events import Notices, payload_of
@@ -20,6 +20,7 @@ from app.pool.claim import Wish, note_claim
 from app.pool.ready import Found, ReadyMembers
 from app.provisioning.created import created
 from app.provisioning.creation import wish_of
+from app.provisioning.teams import asked_team
 from app.store.session import fetch
 from app.web.idempotency import Answer, Keeping, Kept
 

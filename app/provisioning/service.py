@@ -5,20 +5,19 @@ from datetime import timedelta
 from uuid import UUID
 
 from app.auth.principal import Principal
+from app.auth.teams import get_team
 from app.contracts.base import DatabaseStatus
 from app.core.errors import InvalidField, NotFound
-from app.databases import records
+from app.databases import records, states
 from app.databases.deletion import request_deletion
-from app.databases.limits import request_limits
+from app.databases.limits import change_limits
 from app.databases.records import DatabaseRecord
 from app.databases.retention import end_oldest
 from app.databases.schemas import ChangeQuotas
-from app.databases.teams import get_team
 from app.outbox.workflow_starts import Accepted
 from app.provisioning.lifecycle import NO_GRACE, note_deleted
 from app.provisioning.room import room_on_host
 from app.quotas.plans import Quotas, check_quotas, limits_in_force
-from app.store.session import fetch
 
 
 async def get(principal: Principal, database: UUID) -> DatabaseRecord:
@@ -51,18 +50,14 @@ async def list_page(
 async def rename(principal: Principal, database: UUID, name: str) -> Accepted:
     """Only our own row changes: the name on the host is opaque. Raises `NotFound`."""
     record = await _owned_for_update(principal, database)
-    await _rename(record, name)
+    await states.rename(record.id, name)
     return Accepted(subject=str(database), settled=True)
 
 
 async def rename_any(database: UUID, name: str) -> None:
     """The same for an operator, whosever it is. Raises `NotFound`."""
     record = await _get_live(database, lock=True)
-    await _rename(record, name)
-
-
-async def _rename(record: DatabaseRecord, name: str) -> None:
-    await fetch("UPDATE databases SET name = $2, updated_at = now() WHERE id = $1", record.id, name)
+    await states.rename(record.id, name)
 
 
 async def change_quotas(principal: Principal, database: UUID, change: ChangeQuotas) -> Accepted:
@@ -76,20 +71,7 @@ async def change_quotas(principal: Principal, database: UUID, change: ChangeQuot
     connections = limits_in_force(record.plan, quotas).connection_hard_limit
     if connections > record.connections:
         await _check_room(record, connections)
-    rows = await fetch(
-        """
-        UPDATE databases SET storage_hard_limit_gb = $2, connection_hard_limit = $3, warning_threshold_pct = $4,
-               connections = $5, limits_revision = limits_revision + 1, updated_at = now()
-        WHERE id = $1 RETURNING limits_revision
-        """,
-        record.id,
-        quotas.storage_hard_limit_gb,
-        quotas.connection_hard_limit,
-        quotas.warning_threshold_pct,
-        connections,
-    )
-    start = await request_limits(record, rows[0]["limits_revision"])
-    return Accepted(subject=str(database), start=start)
+    return Accepted(subject=str(database), start=await change_limits(record, quotas, connections))
 
 
 async def delete(principal: Principal, database: UUID, grace: timedelta) -> Accepted:

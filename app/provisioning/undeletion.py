@@ -2,13 +2,13 @@
 
 from uuid import UUID
 
+from app.auth.teams import get_team
 from app.contracts.base import DatabaseStatus
 from app.core.errors import CapacityExhausted, DatabaseDestroyed, DatabaseNotDeleted, NotFound
 from app.databases import access, records
 from app.databases.deletion import wake_deletion
 from app.databases.events import append_event
-from app.databases.records import DatabaseRecord
-from app.databases.teams import count_owned, get_team
+from app.databases.records import DatabaseRecord, count_owned
 from app.outbox.event_types import EventType
 from app.provisioning.room import room_on_host
 from app.quotas.plans import check_plan

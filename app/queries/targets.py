@@ -9,11 +9,12 @@ from app.contracts.base import DatabaseStatus, Engine
 from app.core.errors import DatabaseNotActive, NotFound
 from app.core.ids import marker
 from app.core.secrets import SecretBox, SecretLocation
+from app.databases.passwords import password_place
 from app.engines.base import Tenant
 from app.engines.tls import TlsMode
-from app.hosts.adapters import HostAccess, password_place
+from app.hosts.adapters import HostAccess
 from app.store.sealed import SealedColumn
-from app.store.session import fetch_one
+from app.store.session import execute, fetch_one
 
 
 class QueryTarget(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,6 +80,17 @@ async def find(principal: Principal, database: UUID) -> QueryTarget:
     if target.status is not DatabaseStatus.ACTIVE:
         raise DatabaseNotActive(target.status.value)
     return target
+
+
+async def delete_reader(database: UUID) -> None:
+    """The password of its SELECT-only account is deleted, once the database is."""
+    await execute(
+        """
+        DELETE FROM query_readers r USING databases d
+        WHERE d.id = r.database_id AND d.uuid = $1 AND d.status = 'deleted'
+        """,
+        database,
+    )
 
 
 def reader_place(database: UUID) -> SecretLocation:

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from app.provisioning import lifecycle
+from app.databases import limits
 from app.store.session import fetch
 from tests.support.answers import body_of, data_of, field_of
 from tests.support.client import Caller
@@ -98,7 +98,7 @@ async def test_an_active_database_is_waited_for_and_then_promised(
     monkeypatch.setattr("app.provisioning.routes._LIMITS_SECONDS", 20)
     asked = asyncio.create_task(caller.patch(f"/databases/{uuid}/quotas", {"connection_hard_limit": 4}))
     await until(lambda: fetch("SELECT 1 FROM databases WHERE limits_revision = 2"))
-    await lifecycle.record_limits_applied(UUID(uuid), 2)
+    await limits.record_limits_applied(UUID(uuid), 2)
     async with asyncio.timeout(5):
         assert body_of(await asked)["message"] == "Quotas updated."
 

@@ -6,9 +6,10 @@ from uuid import UUID
 import pytest
 
 from app.core.ids import marker
+from app.databases.passwords import password_place
 from app.databases.records import find
 from app.engines.base import Tenant
-from app.hosts.adapters import Adapters, password_place
+from app.hosts.adapters import Adapters
 from app.store.session import fetch
 from tests.applications.support import (
     ask,

@@ -10,9 +10,10 @@ from app.applications import running
 from app.applications.records import find
 from app.core.ids import marker
 from app.databases import records as databases
+from app.databases.passwords import password_place
 from app.engines.base import Tenant
 from app.engines.scripts import ScriptSession
-from app.hosts.adapters import Adapters, password_place
+from app.hosts.adapters import Adapters
 from tests.applications.support import applied, ask, saved, seen, tables
 from tests.support.client import Caller
 from tests.support.service import RunningService

@@ -13,7 +13,7 @@ import pytest
 from app.cli import tables
 from app.cli.tables import Rows, show
 from app.contracts.base import DatabaseStatus, Engine
-from app.upkeep.inventory.databases import DatabaseSummary
+from app.databases.inventory import DatabaseSummary
 from app.upkeep.reconcile.report import Report, Violation
 
 _STYLE = re.compile(r"\x1b\[[012]m")

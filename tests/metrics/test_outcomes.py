@@ -12,7 +12,7 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from app.contracts.control import HostFailure
 from app.core.temporal import connect
-from app.databases import records
+from app.databases import moving, records
 from app.local.temporal import TemporalService
 from app.provisioning import lifecycle
 from tests.support.in_process import LoneApi
@@ -59,7 +59,7 @@ async def test_moves_to_another_place(lone: LoneApi) -> None:
             reason="as the test says",
         )
         for _ in range(2):
-            await lifecycle.replace_host(failure)
+            await moving.replace_host(failure)
     assert {reason: count(MOVED, reason=reason, **POSTGRES) for reason in reasons} == {
         reason: value + 1 for reason, value in before.items()
     }

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from app.contracts.base import Engine
 from app.core.settings import Settings
+from app.databases import states
 from app.hosts.loads import mark_sick
 from app.hosts.service import drain_host
 from app.pool.members import discard_member
@@ -35,7 +36,7 @@ async def members(status: str = "provisioning") -> list[UUID]:
 async def make_ready() -> None:
     """As the workflows do with all that are on their way."""
     for uuid in await members():
-        await lifecycle.begin_remote(uuid)
+        await states.begin_remote(uuid)
         await lifecycle.activate(uuid)
 
 

@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from app.provisioning.plan_changes import follow_plans
+from app.databases.limits import follow_plans
 from app.quotas.plans import PLANS
 from app.store.session import fetch
 from tests.support.in_process import LoneApi

@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from app.databases import states
 from app.databases.records import NotWanted
 from app.provisioning import lifecycle
 from app.store.session import fetch, transaction
@@ -32,8 +33,8 @@ async def test_a_whole_life(lone: LoneApi) -> None:
     await fetch("UPDATE databases SET revoked_at = now()")
     await caller.delete(f"/databases/{uuid}")
     for _ in range(2):
-        await lifecycle.record_revoked(UUID(uuid))
-        await lifecycle.record_destroyed(UUID(uuid))
+        await states.record_revoked(UUID(uuid))
+        await states.record_destroyed(UUID(uuid))
     assert await events_of(uuid) == ["database.provisioning_started", "database.provisioned", "database.deleted"]
 
 
@@ -64,7 +65,7 @@ async def test_a_deletion_is_told_with_its_status(lone: LoneApi) -> None:
 
 async def test_without_the_change_there_is_no_event(lone: LoneApi) -> None:
     uuid = (await provisioning(lone))["uuid"]
-    await lifecycle.begin_remote(UUID(uuid))
+    await states.begin_remote(UUID(uuid))
     with contextlib.suppress(LookupError):
         async with transaction():
             await lifecycle.activate(UUID(uuid))
@@ -93,7 +94,7 @@ async def test_a_cancelled_provisioning_is_told_as_a_deletion_once(lone: LoneApi
 async def test_what_is_deleted_stays_deleted(lone: LoneApi) -> None:
     uuid = (await provisioning(lone))["uuid"]
     await lifecycle.abandon_provisioning(UUID(uuid))
-    for move in (lifecycle.begin_remote, lifecycle.activate):
+    for move in (states.begin_remote, lifecycle.activate):
         with pytest.raises(NotWanted):
             await move(UUID(uuid))
     with pytest.raises(NotWanted):
@@ -104,12 +105,12 @@ async def test_what_is_deleted_stays_deleted(lone: LoneApi) -> None:
 
 async def test_only_a_deleted_database_is_recorded_as_destroyed(lone: LoneApi) -> None:
     made = await provisioning(lone)
-    await lifecycle.record_destroyed(UUID(made["uuid"]))
+    await states.record_destroyed(UUID(made["uuid"]))
     (row,) = await fetch("SELECT destroyed_at, password_sealed FROM databases")
     assert row["destroyed_at"] is None
     assert row["password_sealed"] is not None
     await lifecycle.abandon_provisioning(UUID(made["uuid"]))
-    await lifecycle.record_destroyed(UUID(made["uuid"]))
+    await states.record_destroyed(UUID(made["uuid"]))
     (row,) = await fetch("SELECT destroyed_at, password_sealed FROM databases")
     assert row["destroyed_at"] is not None
     assert row["password_sealed"] is None

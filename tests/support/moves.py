@@ -2,19 +2,20 @@
 
 from uuid import UUID
 
+from app.databases import states
 from app.provisioning import lifecycle
 from app.store.session import fetch
 
 
 async def make_active(uuid: str) -> None:
     """As a provisioning that worked leaves it."""
-    await lifecycle.begin_remote(UUID(uuid))
+    await states.begin_remote(UUID(uuid))
     await lifecycle.activate(UUID(uuid))
 
 
 async def make_revoked(uuid: str) -> None:
     """As a deletion leaves it when access has ended."""
-    await lifecycle.record_revoked(UUID(uuid))
+    await states.record_revoked(UUID(uuid))
 
 
 async def events_of(uuid: str) -> list[str]:

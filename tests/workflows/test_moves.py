@@ -7,8 +7,7 @@ import msgspec
 
 from app.contracts.control import HostFailure
 from app.contracts.databases import Placement
-from app.databases import records
-from app.provisioning import lifecycle
+from app.databases import moving, records, states
 from app.store.session import fetch, raw_connection, transaction
 from tests.support.in_process import LoneApi
 from tests.support.waiting import until
@@ -42,17 +41,17 @@ async def _sick() -> list[int]:
 
 async def test_a_move_whose_answer_was_lost_is_not_made_again(lone: LoneApi) -> None:
     database, first = await _placed(lone)
-    await lifecycle.begin_remote(database)
-    moved = await lifecycle.replace_host(_failure(database, first))
+    await states.begin_remote(database)
+    moved = await moving.replace_host(_failure(database, first))
     assert moved.host_id != first.host_id
-    assert await lifecycle.replace_host(_failure(database, first)) == moved
+    assert await moving.replace_host(_failure(database, first)) == moved
     assert await _sick() == [first.host_id]
     assert await _remnants() == [(first.host_id, first.name)]
 
 
 async def test_a_place_where_nothing_was_made_leaves_nothing_to_remove(lone: LoneApi) -> None:
     database, first = await _placed(lone)
-    await lifecycle.replace_host(_failure(database, first))
+    await moving.replace_host(_failure(database, first))
     assert await _remnants() == []
 
 
@@ -60,9 +59,9 @@ async def test_each_return_to_a_host_is_cleared_by_a_removal_of_its_own(lone: Lo
     database, place = await _placed(lone)
     given_up = []
     for _ in range(3):
-        await lifecycle.begin_remote(database)
+        await states.begin_remote(database)
         given_up.append((place.host_id, place.name))
-        place = await lifecycle.replace_host(_failure(database, place))
+        place = await moving.replace_host(_failure(database, place))
         await fetch("UPDATE engine_hosts SET sick_until = NULL")
     assert await _remnants() == given_up
     assert given_up[0] == given_up[2]
@@ -70,7 +69,7 @@ async def test_each_return_to_a_host_is_cleared_by_a_removal_of_its_own(lone: Lo
 
 async def test_a_taken_name_is_changed_on_the_same_host(lone: LoneApi) -> None:
     database, first = await _placed(lone)
-    renamed = await lifecycle.replace_host(_failure(database, first, name_taken=True))
+    renamed = await moving.replace_host(_failure(database, first, name_taken=True))
     assert renamed.host_id == first.host_id
     assert renamed.name != first.name
     assert await _sick() == []
@@ -79,7 +78,7 @@ async def test_a_taken_name_is_changed_on_the_same_host(lone: LoneApi) -> None:
 async def test_it_stays_where_it_is_when_the_others_are_sick_too(lone: LoneApi) -> None:
     database, first = await _placed(lone)
     await fetch("UPDATE engine_hosts SET sick_until = now() + interval '1 minute'")
-    assert await lifecycle.replace_host(_failure(database, first)) == first
+    assert await moving.replace_host(_failure(database, first)) == first
     assert await _remnants() == []
 
 
@@ -91,7 +90,7 @@ async def test_moves_and_creates_at_once_never_wait_for_each_other(lone: LoneApi
         answers = await asyncio.gather(*(caller.post("/databases", {"name": "db"}) for _ in range(8)))
         made = [await records.find(UUID(answer.json()["data"]["uuid"])) for answer in answers]
         failures = [_failure(one.uuid, one.placement) for one in made if one is not None]
-        work = [lifecycle.replace_host(failure) for failure in failures]
+        work = [moving.replace_host(failure) for failure in failures]
         creates = [caller.post("/databases", {"name": "db"}) for _ in range(8)]
         _, created = await asyncio.gather(asyncio.gather(*work), asyncio.gather(*creates))
         assert {answer.status_code for answer in created} == {202}

@@ -10,8 +10,8 @@ import msgspec
 from app.contracts.base import DatabaseStatus
 from app.core.secrets import SecretBox
 from app.databases import credentials
+from app.databases.passwords import password_place
 from app.engines.base import CredentialsRefused, EngineAdapter, EngineError, Tenant, TenantFull
-from app.hosts.adapters import password_place
 from app.quotas import own_logins
 from app.store.session import fetch
 from app.upkeep.reconcile.report import Violation

@@ -10,7 +10,7 @@ from temporalio.client import Client
 from app.contracts.reconcile import HostRef, ReconcileStep
 from app.core.ids import find_uuid
 from app.core.secrets import SecretBox
-from app.databases.names import names_of
+from app.databases.records import names_of
 from app.engines.base import EngineError
 from app.hosts.adapters import Adapters
 from app.hosts.service import note_extensions

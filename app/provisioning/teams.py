@@ -1,33 +1,11 @@
-"""A team as the owner of databases."""
-
-import msgspec
+"""The team that a new database is to belong to."""
 
 from app.auth.principal import Principal
+from app.auth.teams import Team, get_team
 from app.core.errors import InvalidField
+from app.databases.records import count_owned
 from app.databases.schemas import CreateDatabase
 from app.quotas.plans import check_plan
-from app.store.session import fetch, fetch_one
-
-
-class Team(msgspec.Struct, frozen=True):
-    id: int
-    tier: str
-    name: str
-
-
-async def get_team(team_id: int, *, lock: bool = False) -> Team:
-    """One that a membership or a database names, so it exists."""
-    query = "SELECT id, tier, name FROM teams WHERE id = $1"
-    team = await fetch_one(Team, f"{query} FOR NO KEY UPDATE" if lock else query, team_id)
-    assert team is not None, "a membership or a database names a team that exists"
-    return team
-
-
-async def count_owned(team_id: int) -> int:
-    """How many databases it has; deleted ones are not its own any more. Exact while the team is locked."""
-    rows = await fetch("SELECT count(*) FROM databases WHERE team_id = $1 AND status <> 'deleted'", team_id)
-    count: int = rows[0]["count"]
-    return count
 
 
 def asked_team(principal: Principal, request: CreateDatabase) -> Team:

@@ -9,7 +9,7 @@ import msgspec
 
 from app.contracts.base import DatabaseStatus, Engine
 from app.core.errors import InvalidField, NotFound
-from app.store.session import fetch, fetch_all, fetch_one
+from app.store.session import fetch_all, fetch_one
 
 SHORTEST_PREFIX = 4
 """Characters of a uuid that may stand for it."""
@@ -176,6 +176,15 @@ async def get_details(database: UUID) -> DatabaseDetails:
     return details
 
 
+class _Candidate(msgspec.Struct, frozen=True):
+    uuid: UUID
+    name: str
+    team: str | None
+    status: DatabaseStatus
+    matches: int
+    """Databases altogether."""
+
+
 async def resolve(reference: str, *, deleted: bool | None = False) -> UUID:
     """The database that a uuid, the beginning of one, or a name means.
 
@@ -187,7 +196,8 @@ async def resolve(reference: str, *, deleted: bool | None = False) -> UUID:
         return UUID(reference)
     except ValueError:
         pass
-    found = await fetch(
+    found = await fetch_all(
+        _Candidate,
         """
         SELECT d.uuid, d.name, t.name AS team, d.status, count(*) OVER () AS matches
         FROM databases d LEFT JOIN teams t ON t.id = d.team_id
@@ -204,8 +214,7 @@ async def resolve(reference: str, *, deleted: bool | None = False) -> UUID:
         raise NotFound("database")
     if len(found) > 1:
         raise InvalidField("database", _ambiguous(reference, found))
-    uuid: UUID = found[0]["uuid"]
-    return uuid
+    return found[0].uuid
 
 
 def _values(filters: Filters) -> tuple[Any, ...]:
@@ -222,9 +231,9 @@ def _values(filters: Filters) -> tuple[Any, ...]:
     )
 
 
-def _ambiguous(reference: str, found: list[Any]) -> str:
-    lines = [f"  {row['uuid']}  {row['name']} ({row['team'] or 'warm pool'}, {row['status']})" for row in found]
-    more = found[0]["matches"] - len(found)
+def _ambiguous(reference: str, found: list[_Candidate]) -> str:
+    lines = [f"  {one.uuid}  {one.name} ({one.team or 'warm pool'}, {one.status.value})" for one in found]
+    more = found[0].matches - len(found)
     if more:
         lines.append(f"  and {more} more")
-    return "\n".join([f"{reference!r} means {found[0]['matches']} databases; give the uuid of one:", *lines])
+    return "\n".join([f"{reference!r} means {found[0].matches} databases; give the uuid of one:", *lines])

@@ -1,0 +1,60 @@
+"""Where a database that is being made lies, and its move to another host or name."""
+
+from app.contracts.base import DatabaseStatus
+from app.contracts.control import HostFailure
+from app.contracts.databases import Placement, RemoveRemnant, RemoveRemnantInput
+from app.contracts.queues import remnant_workflow_id
+from app.core.ids import engine_name, new_uuid
+from app.core.metrics.counters import PROVISIONING_MOVES
+from app.databases import records
+from app.databases.records import DatabaseRecord, expect
+from app.hosts.loads import mark_sick, place
+from app.outbox.workflow_starts import NORMAL, request_start
+from app.store.session import execute, transaction
+
+
+async def replace_host(failure: HostFailure) -> Placement:
+    """Moves a provisioning database off a host that failed, or to another name where its name is somebody else's.
+
+    It stays where it is when no other host of its region has room: then waiting is all there is. Raises
+    `NotWanted` unless it is provisioning.
+    """
+    async with transaction():
+        old = expect(await records.find_for_update(failure.database), DatabaseStatus.PROVISIONING)
+        if old.placement != failure.placement:
+            return old.placement
+        if failure.name_taken:
+            await _move(old, old.host_id, engine_name())
+            PROVISIONING_MOVES.labels(old.engine.value, old.region, "name_taken").inc()
+        else:
+            other = await place(old.engine, old.region, old.connections, without=old.host_id)
+            await mark_sick(old.host_id, failure.reason)
+            if other is not None and not other.sick:
+                await _move(old, other.id, old.engine_name)
+                PROVISIONING_MOVES.labels(old.engine.value, old.region, "host_failed").inc()
+        return expect(await records.find(failure.database), DatabaseStatus.PROVISIONING).placement
+
+
+async def _move(record: DatabaseRecord, host_id: int, name: str) -> None:
+    """Asks in the same transaction for what may lie at the old place to be removed: nobody would know of it
+    afterwards."""
+    await execute(
+        "UPDATE databases SET host_id = $2, engine_name = $3, remote_since = NULL, updated_at = now() WHERE id = $1",
+        record.id,
+        host_id,
+        name,
+    )
+    if record.remote_since is not None:
+        await request_start(
+            RemoveRemnant,
+            remnant_workflow_id(record.uuid, record.host_id, new_uuid()),
+            RemoveRemnantInput(
+                database=record.uuid,
+                engine=record.engine,
+                region=record.region,
+                team_id=record.team_id,
+                host_id=record.host_id,
+                name=record.engine_name,
+            ),
+            priority=NORMAL,
+        )
