@@ -1,7 +1,6 @@
 """From the outbox to the workflows that deliver: each committed event is taken up within milliseconds."""
 
-import asyncio
-import contextlib
+from functools import partial
 
 import structlog
 from temporalio.client import Client
@@ -9,12 +8,10 @@ from temporalio.client import Client
 from app.core.settings import Settings
 from app.outbox.events import CHANNEL
 from app.outbox.workflow_starts import release_to_relay, start_all
-from app.store.notify import listen
+from app.store.notify import work_on_notices
 from app.webhooks.dispatch import dispatch
 
 _BATCH = 100
-_FALLBACK_SECONDS = 0.5
-"""How often it looks by itself, for the notices lost while the listener was away."""
 
 log = structlog.get_logger(__name__)
 
@@ -22,21 +19,10 @@ log = structlog.get_logger(__name__)
 async def dispatch_events(client: Client, settings: Settings) -> None:
     """Runs until cancelled. Any number may run side by side."""
     assert settings.control_dsn is not None
-    committed = asyncio.Event()
-    listener = asyncio.create_task(listen(settings.control_dsn, CHANNEL, lambda _: committed.set()))
-    try:
-        while True:
-            committed.clear()
-            try:
-                while await dispatch_batch(client, settings):
-                    pass
-            except Exception as fault:
-                # Our own database is away. What is not dispatched stays in the outbox.
-                log.warning("outbox_waiting", reason=str(fault) or type(fault).__name__)
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(committed.wait(), _FALLBACK_SECONDS)
-    finally:
-        listener.cancel()
+    # What is not dispatched stays in the outbox.
+    await work_on_notices(
+        settings.control_dsn, CHANNEL, partial(dispatch_batch, client, settings), failure="outbox_waiting"
+    )
 
 
 async def dispatch_batch(client: Client, settings: Settings) -> bool:

@@ -27,7 +27,52 @@ async def announce(database: UUID) -> None:
     await fetch("SELECT pg_notify($1, $2)", _CHANNEL, str(database))
 
 
-async def listen(dsn: str, channel: str, heard: Callable[[str], None]) -> None:
+async def work_on_notices(
+    dsn: str,
+    channel: str,
+    work: Callable[[], Awaitable[bool]],
+    *,
+    failure: str,
+    payload: str | None = None,
+    changed: asyncio.Event | None = None,
+    fallback_seconds: float = 0.5,
+    **fields: str,
+) -> None:
+    """Calls `work` at each notice on the channel, and after `fallback_seconds` without one, for those that were lost;
+    again and again while it returns True, which says that there may be more to do. Runs until it is cancelled.
+
+    `payload`: only notices with this text count. `changed`: something else that calls for the work. An error is logged
+    as `failure` with these fields, and the work repeated: our own database may be away, and what is due stays due.
+    """
+    wake = changed or asyncio.Event()
+
+    def heard(text: str) -> None:
+        if payload in (None, text):
+            wake.set()
+
+    async with _listening(dsn, channel, heard):
+        while True:
+            wake.clear()
+            try:
+                while await work():
+                    pass
+            except Exception as fault:
+                log.warning(failure, reason=str(fault) or type(fault).__name__, **fields)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(wake.wait(), fallback_seconds)
+
+
+@asynccontextmanager
+async def _listening(dsn: str, channel: str, heard: Callable[[str], None]) -> AsyncIterator[None]:
+    listener = asyncio.create_task(_listen(dsn, channel, heard))
+    try:
+        yield
+    finally:
+        listener.cancel()
+        await asyncio.gather(listener, return_exceptions=True)
+
+
+async def _listen(dsn: str, channel: str, heard: Callable[[str], None]) -> None:
     """Calls `heard` with each notice's text until it is cancelled, and connects again whenever the connection is lost:
     what was sent meanwhile is lost, so whoever listens also looks by itself from time to time."""
     while True:
@@ -61,13 +106,8 @@ class RowWatch:
     @asynccontextmanager
     async def running(self) -> AsyncIterator["RowWatch"]:
         """Listens for the block, and connects again whenever the connection is lost."""
-        listener = asyncio.create_task(listen(self._dsn, _CHANNEL, self._on_notice))
-        try:
+        async with _listening(self._dsn, _CHANNEL, self._on_notice):
             yield self
-        finally:
-            listener.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await listener
 
     async def wait_for(self, database: UUID, look: Callable[[], Awaitable[Seen | None]], timeout: float) -> Seen | None:
         """The first answer of `look` that is not None, or None after `timeout` seconds. It looks at once, then

@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from app.store.notify import RowWatch, announce
+from app.store.notify import RowWatch, announce, work_on_notices
 from app.store.session import fetch, transaction
 from tests.support.proxy import proxy
 from tests.support.store import store
@@ -109,3 +109,68 @@ async def test_a_lost_listener_comes_back(control_dsn: str, monkeypatch: pytest.
         await asyncio.sleep(0.1)
         await changed(row, database)
         assert await waiting == "done"
+
+
+async def test_work_follows_notices_until_there_is_none(control_dsn: str) -> None:
+    done: list[int] = []
+    left = [2]
+
+    async def work() -> bool:
+        done.append(left[0])
+        left[0] -= 1
+        return left[0] > 0
+
+    async with store(control_dsn):
+        working = asyncio.create_task(
+            work_on_notices(control_dsn, "things", work, failure="waiting", fallback_seconds=60, payload="mine")
+        )
+        await until(listening)
+        assert done == [2, 1]
+        left[0] = 1
+        await fetch("SELECT pg_notify('things', 'of another')")
+        await fetch("SELECT pg_notify('things', 'mine')")
+        await until(lambda: len(done) == 3)
+        await end(working)
+
+
+async def test_work_that_fails_is_repeated_without_a_notice(
+    control_dsn: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("app.store.notify._WORK_FALLBACK_SECONDS", 0.01)
+    tries = 0
+
+    async def work() -> bool:
+        nonlocal tries
+        tries += 1
+        if tries < 3:
+            raise ConnectionError("away")
+        return False
+
+    async with store(control_dsn):
+        working = asyncio.create_task(work_on_notices(control_dsn, "things", work, failure="waiting"))
+        await until(lambda: tries > 3)
+        await end(working)
+
+
+async def test_another_event_calls_for_the_work(control_dsn: str) -> None:
+    changed, tries = asyncio.Event(), 0
+
+    async def work() -> bool:
+        nonlocal tries
+        tries += 1
+        return False
+
+    async with store(control_dsn):
+        working = asyncio.create_task(
+            work_on_notices(control_dsn, "things", work, failure="waiting", fallback_seconds=60, changed=changed)
+        )
+        await until(lambda: tries == 1)
+        changed.set()
+        await until(lambda: tries == 2)
+        await end(working)
+
+
+async def end(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
