@@ -10,9 +10,9 @@ from app.contracts.base import Contract
 from app.contracts.databases import DatabaseWorkflowInput
 
 SCRIPT_SECONDS = 900.0
-"""How long all statements of one application may take together."""
+"""The time limit of all statements of one application together."""
 APPLY_LIMIT = timedelta(seconds=2 * SCRIPT_SECONDS + 600)
-"""Of the activity: a rehearsal and the script itself, what is copied and removed, and some room."""
+"""The time limit of the activity: twice the script's (a rehearsal, then the run), plus copying and clean-up."""
 
 
 class ApplicationStatus(StrEnum):
@@ -26,13 +26,13 @@ class ApplicationStatus(StrEnum):
 
 
 class ApplyBlueprintInput(DatabaseWorkflowInput, frozen=True, kw_only=True):
-    """The SQL and the variables are read from our own database by the activity."""
+    """The activity reads the SQL and the variables from our own database."""
 
     application: int
 
 
 class ApplicationResult(Contract, frozen=True, kw_only=True):
-    """How an application ended. Nothing of what was run: an engine's error may quote data."""
+    """How an application ended. It holds nothing that was run, because an engine's error message may quote data."""
 
     status: ApplicationStatus
     statements_succeeded: int
@@ -40,23 +40,23 @@ class ApplicationResult(Contract, frozen=True, kw_only=True):
 
 
 class ApplicationActivities(ABC):
-    """Both work as the tenant, under a lock of the database's applications. Both are safe to repeat, and record the
-    end themselves: what was applied is never applied again."""
+    """Both run as the tenant, under the lock for applications to the database. Both are safe to repeat, and both record
+    the outcome: a script that was applied is never applied again."""
 
     @activity.defn(name="apply_blueprint")
     @abstractmethod
     async def apply_blueprint(self, application: int) -> ApplicationResult:
-        """Runs it, or finds out what became of an attempt whose worker died."""
+        """Runs the script. After a worker died, finds out first what became of its attempt."""
 
     @activity.defn(name="abandon_application")
     @abstractmethod
     async def abandon_application(self, application: int) -> ApplicationResult:
-        """Runs nothing any more: finds out what became of it, and records that."""
+        """Runs no more statements: finds out how far the script came, and records that."""
 
 
 @workflow.defn(name="ApplyBlueprint")
 class ApplyBlueprint(ABC):
-    """Applies one blueprint to one database, whatever becomes of workers and hosts meanwhile."""
+    """Applies one blueprint to one database, and survives the loss of workers and hosts."""
 
     @workflow.run
     @abstractmethod

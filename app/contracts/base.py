@@ -1,4 +1,4 @@
-"""What every contract is made of: the struct base and the vocabularies that all layers share."""
+"""What every contract uses: the base struct, and the enums that all layers share."""
 
 from enum import StrEnum
 
@@ -6,14 +6,14 @@ import msgspec
 
 
 class Contract(msgspec.Struct, frozen=True, kw_only=True):
-    """One value that crosses a boundary: an activity's or workflow's input or result."""
+    """A value that crosses a process boundary: the input or result of a workflow or an activity."""
 
 
 class WorkflowInput(Contract, frozen=True, kw_only=True):
-    """The input of a workflow that a request may ask for."""
+    """The input of a workflow that an API request may start."""
 
     request_id: str | None = None
-    """Of the request, for whoever looks for what came of it; None for upkeep."""
+    """The id of that request, so that its workflows can be found; None for scheduled work."""
 
 
 class Engine(StrEnum):
@@ -37,6 +37,6 @@ class PauseReason(StrEnum):
 
     OPERATOR = "operator"
     RUNTIME = "runtime"
-    """Its plan's hours of this month are used up."""
+    """The plan's hours of this month are used up."""
     STORAGE = "storage"
-    """It grew although its writes were frozen."""
+    """The database grew although its writes were frozen."""

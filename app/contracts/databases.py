@@ -1,6 +1,6 @@
-"""The workflows of a database's life: their names, inputs and results.
+"""The workflows that change a database: their names, inputs and results.
 
-The classes are interfaces. Whoever starts one names it through here; `workflows/` holds what they do.
+The classes are interfaces. Callers start a workflow through its interface; `workflows/` holds the implementations.
 """
 
 from abc import ABC, abstractmethod
@@ -13,67 +13,69 @@ from app.contracts.base import Contract, Engine, WorkflowInput
 
 
 class DatabaseWorkflowInput(WorkflowInput, frozen=True, kw_only=True):
-    """What every workflow about one database is told: enough to find it and to route to its region."""
+    """The part of the input that all workflows about one database have: enough to find it and to route to its
+    region."""
 
     database: UUID
     engine: Engine
     region: str
     team_id: int | None
-    """None for one of the warm pool."""
+    """None for a database of the warm pool."""
 
 
 class Placement(Contract, frozen=True, kw_only=True):
-    """Where a database is being made."""
+    """The host and name of a database that is being provisioned."""
 
     host_id: int
     address: str
-    """The host's `host:port`, for people."""
+    """The host's `host:port`, for display."""
     name: str
-    """Of the database and its role there."""
+    """The name of the database and its role on the host."""
 
 
 class ProvisionDatabaseInput(DatabaseWorkflowInput, frozen=True, kw_only=True):
-    """Credentials and limits are read from our own database by the activities."""
+    """The activities read credentials and limits from our own database."""
 
     placement: Placement
-    """Where it was placed at first, or, where a run goes on for one with a long history, last."""
+    """The first place; for a run that continues one with a long history, the latest."""
     round: int = 0
     """Rounds of attempts that have failed in this place."""
     cancelled: bool = False
-    """What was made is to be removed."""
+    """True when the provisioning was cancelled: what was created is removed."""
 
 
 ROW_CHANGED = "look_again"
-"""The signal to `DeleteDatabase` that its row was changed: the data goes earlier or later, or is not to go at all."""
+"""The signal to `DeleteDatabase` that its row was changed: the data is to be destroyed at another time, or kept."""
 
 
 class DeleteDatabaseInput(DatabaseWorkflowInput, frozen=True, kw_only=True):
     destroy_at: datetime
-    """End of the grace period when the deletion was asked for, in UTC. From then on the row decides."""
+    """The end of the grace period when the deletion was requested, in UTC. Later changes are read from the row."""
     cancel_provisioning: bool
-    """A provisioning was still under way when the deletion was asked for."""
+    """A provisioning was still running when the deletion was requested."""
 
 
 class ApplyLimitsInput(DatabaseWorkflowInput, frozen=True, kw_only=True):
     revision: int
-    """The change of limits that asked for this run. What is applied is the newest."""
+    """The revision of the limits that requested this run. The run applies the newest."""
 
 
 class ApplyAccessInput(DatabaseWorkflowInput, frozen=True, kw_only=True):
     revision: int
-    """The change of access that asked for this run. What is applied is the newest."""
+    """The revision of the access state that requested this run. The run applies the newest."""
 
 
 class RemoveRemnantInput(DatabaseWorkflowInput, frozen=True, kw_only=True):
     host_id: int
-    """The host that provisioning gave up on, and where parts of the database may lie."""
+    """The abandoned host, which may still have parts of the database."""
     name: str
-    """The name of those parts there."""
+    """The name of those parts on that host."""
 
 
 @workflow.defn(name="ProvisionDatabase")
 class ProvisionDatabase(ABC):
-    """Makes a database and proves it by logging in. Never fails: it waits, moves on, or is cancelled."""
+    """Creates a database and verifies it by logging in. It never fails: it retries, moves to another host, or is
+    cancelled."""
 
     @workflow.run
     @abstractmethod
@@ -82,8 +84,8 @@ class ProvisionDatabase(ABC):
 
 @workflow.defn(name="DeleteDatabase")
 class DeleteDatabase(ABC):
-    """Ends all access at once, keeps the data until the time that the row has, then destroys it. It ends without that
-    when the database is undeleted. The signal `ROW_CHANGED` has it read the row anew."""
+    """Ends all access, keeps the data until the time in the row, then destroys it. Ends early when the database is
+    undeleted. On the signal `ROW_CHANGED` it reads the row again."""
 
     @workflow.run
     @abstractmethod
@@ -92,7 +94,7 @@ class DeleteDatabase(ABC):
 
 @workflow.defn(name="ApplyLimits")
 class ApplyLimits(ABC):
-    """Brings a changed limit to the engine."""
+    """Applies changed limits on the engine."""
 
     @workflow.run
     @abstractmethod
@@ -101,7 +103,7 @@ class ApplyLimits(ABC):
 
 @workflow.defn(name="ApplyAccess")
 class ApplyAccess(ABC):
-    """Brings a pause, a resumption, a freeze or a thaw to the engine."""
+    """Applies a pause, a resumption, a freeze or a thaw on the engine."""
 
     @workflow.run
     @abstractmethod
@@ -110,7 +112,7 @@ class ApplyAccess(ABC):
 
 @workflow.defn(name="RemoveRemnant")
 class RemoveRemnant(ABC):
-    """Clears what a failed attempt left on a host that was given up on, once that host is back."""
+    """Removes what a failed attempt left on an abandoned host, once that host is available again."""
 
     @workflow.run
     @abstractmethod

@@ -1,4 +1,4 @@
-"""The warm pool: databases made ahead, for creates to claim."""
+"""The warm pool: databases created in advance, which creates claim."""
 
 from abc import ABC, abstractmethod
 from datetime import datetime
@@ -10,12 +10,12 @@ from app.contracts.base import Contract
 
 
 class RefillResult(Contract, frozen=True, kw_only=True):
-    """What one pass over the pools left to do."""
+    """The state of the pools after one refill step."""
 
     missing: int
     """Databases that are neither ready nor being provisioned."""
     retry_soon: bool = msgspec.field(name="waits")
-    """Some of the missing ones can be started in a moment. Otherwise no host has room for them."""
+    """More databases can be started in a moment. False when no host has room for them."""
     summary: str = msgspec.field(name="told")
     """The state of every pool, for the operator."""
 
@@ -23,22 +23,22 @@ class RefillResult(Contract, frozen=True, kw_only=True):
 class VerifyMembers(Contract, frozen=True, kw_only=True):
     region: str
     before: datetime
-    """Those whose last proof is older than this, in UTC."""
+    """Verify the databases that were last verified before this time, in UTC."""
 
 
 class PoolActivities(ABC):
-    """On our own database. Both take the present time from the workflow."""
+    """On our own database. Both take the current time from the workflow."""
 
     @activity.defn(name="refill_pool")
     @abstractmethod
     async def refill_pool(self, now: datetime) -> RefillResult:
-        """Begins what the pools lack, a few at a time and after the creates that somebody waits for, and throws away
-        what is too old, too much, or on a host that is being emptied. Two at once never make more than is wanted."""
+        """Starts missing databases, a few at a time and with a lower priority than creates, and discards those that are
+        too old, too many, or on a draining host. Concurrent calls never start more than are wanted."""
 
     @activity.defn(name="find_unverified")
     @abstractmethod
     async def find_unverified(self, now: datetime) -> list[VerifyMembers]:
-        """Where databases of the pools have not been tried for a while, a region each."""
+        """The regions that have pool databases due for verification."""
 
 
 class PoolHostActivities(ABC):
@@ -47,13 +47,13 @@ class PoolHostActivities(ABC):
     @activity.defn(name="verify_members")
     @abstractmethod
     async def verify_members(self, request: VerifyMembers) -> None:
-        """Logs in to databases of the pool with their own credentials, and throws away those that refuse. A host that
-        can't be reached is passed over for a while, and its databases with it."""
+        """Logs in to databases of the pool with their own credentials, and discards those that refuse. Skips the
+        databases of a host that can't be reached, for a while."""
 
 
 @workflow.defn(name="RefillPool")
 class RefillPool(ABC):
-    """Brings all pools to their size. Ends when they are, or when that takes longer than to the next scheduled run."""
+    """Fills all pools to their size. Ends when they are full, or at the latest when the next scheduled run is due."""
 
     @workflow.run
     @abstractmethod
@@ -62,4 +62,4 @@ class RefillPool(ABC):
     @workflow.signal(name="nudge")
     @abstractmethod
     def nudge(self) -> None:
-        """A database was claimed: look again before ending."""
+        """Says that a database was claimed: check the pools again before ending."""

@@ -1,4 +1,4 @@
-"""Task queues, workflow ids and search attributes: the names under which work is found."""
+"""Task queues, workflow ids and search attributes."""
 
 import re
 from uuid import UUID
@@ -6,30 +6,31 @@ from uuid import UUID
 from temporalio.common import SearchAttributeKey
 
 CONTROL_QUEUE = "control"
-"""All workflows that no other queue has, and the activities on our own database."""
+"""Activities on our own database, and all workflows that no other queue has."""
 
 WEBHOOK_QUEUE = "webhooks"
-"""Deliveries: their workflows, and outgoing HTTP. So many of them as there may be, they never hold up another."""
+"""Deliveries: their workflows and their outgoing HTTP, apart from all other work, so that they never delay it."""
 
 
 def is_region_code(text: str) -> bool:
-    """Whether a region may be called so: `us-east-1`. Its code is part of the names of queues, folders and logs."""
+    """Whether the text can be a region's code, such as `us-east-1`. The code is part of the names of queues, folders
+    and logs."""
     return re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", text) is not None
 
 
 def engine_queue(region: str) -> str:
-    """Activities that touch the engines of one region, and the provisionings there."""
+    """The queue for activities on the engines of one region, and for its provisionings."""
     return f"engine:{region}"
 
 
 def engine_region(queue: str) -> str | None:
-    """The region whose engine queue it is, if it is one."""
+    """The region of an engine queue; None for another queue."""
     prefix, separator, region = queue.partition(":")
     return region if separator and prefix == "engine" else None
 
 
 def workflow_queue(workflow: str, region: str | None) -> str:
-    """The queue of the workflow of that name; `region` is that of the database which it is about, if any."""
+    """The queue of the workflow type. `region` is the region of the workflow's database, if it has one."""
     if workflow == "ProvisionDatabase" and region is not None:
         return engine_queue(region)
     return WEBHOOK_QUEUE if workflow == "DeliverWebhook" else CONTROL_QUEUE
@@ -40,7 +41,7 @@ def provision_workflow_id(database: UUID) -> str:
 
 
 def delete_workflow_id(database: UUID, revision: int) -> str:
-    """`revision` counts the deletions of one that was undeleted in between, and the workflows begun anew."""
+    """`revision` counts the deletions of a database that was undeleted in between, and restarts of the workflow."""
     return f"delete-database/{database}" + (f"/{revision}" if revision > 1 else "")
 
 
@@ -49,7 +50,7 @@ def limits_workflow_id(database: UUID, revision: int) -> str:
 
 
 def apply_workflow_id(application: int, *, dry_run: bool) -> str:
-    """A dry run can be told in Temporal's list, which shows little but the id."""
+    """A dry run has a suffix, so that Temporal's list, which shows little but the id, shows which it is."""
     return f"apply-blueprint/{application}" + ("/dry-run" if dry_run else "")
 
 
@@ -58,17 +59,17 @@ def access_workflow_id(database: UUID, revision: int) -> str:
 
 
 def remnant_workflow_id(database: UUID, host_id: int, move: UUID) -> str:
-    """`move` tells apart the times that provisioning gave up on the same host."""
+    """`move` makes the id unique when provisioning abandons the same host more than once."""
     return f"remove-remnant/{database}/{host_id}/{move}"
 
 
 def delivery_workflow_id(event: UUID | str, endpoint: int, round_: int = 0) -> str:
-    """`event` is the uuid of an event, or the id of a ping. `round_` counts how often it was asked for again."""
+    """`event` is the uuid of an event, or the id of a ping. `round_` counts requested redeliveries."""
     return f"deliver-webhook/{event}/{endpoint}" + (f"/{round_}" if round_ else "")
 
 
 def restarted_workflow_id(workflow_id: str, restart: UUID) -> str:
-    """Of a workflow that is begun anew because nothing works on the first any more."""
+    """The id for restarting a workflow that was lost."""
     return f"{workflow_id}/again/{restart}"
 
 

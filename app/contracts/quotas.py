@@ -1,4 +1,4 @@
-"""Measuring what databases use, and enforcing what their plans allow."""
+"""Measuring what databases use, and enforcing their plans' limits."""
 
 from abc import ABC, abstractmethod
 from datetime import datetime
@@ -12,15 +12,14 @@ from app.contracts.base import Contract
 class MeasureRegion(Contract, frozen=True, kw_only=True):
     region: str
     at: datetime
-    """The moment that the samples count as taken at, in UTC. The same again for a repeated attempt, which then counts
-    no time twice."""
+    """The time of the samples, in UTC. A repeated attempt gets the same time, so that no interval counts twice."""
 
 
 class RegionMeasurement(Contract, frozen=True, kw_only=True):
     databases: int
     moves: dict[str, int]
-    """How many were `warned`, `frozen`, `thawed`, `resumed`, `paused_runtime` and `paused_storage`; and
-    `ended_overdue`, statements of questions that outlived the process that asked."""
+    """How many databases were `warned`, `frozen`, `thawed`, `resumed`, `paused_runtime` and `paused_storage`. Also
+    `ended_overdue`: statements of questions that outlived the API process that ran them."""
     unreachable: tuple[str, ...]
     """Hosts that were not measured, as `host:port`."""
 
@@ -36,18 +35,18 @@ class QuotaActivities(ABC):
     @activity.defn(name="list_regions")
     @abstractmethod
     async def list_regions(self) -> list[str]:
-        """Those that have engine hosts."""
+        """The regions that have engine hosts."""
 
     @activity.defn(name="follow_plans")
     @abstractmethod
     async def follow_plans(self) -> int:
-        """Asks for the connection limits of databases whose plan was changed; returns how many there were."""
+        """Requests new connection limits for databases whose plan was changed; returns how many."""
 
     @activity.defn(name="list_frozen")
     @abstractmethod
     async def list_frozen(self) -> list[FrozenDatabase]:
-        """Some of the frozen databases of each region, those first for which nothing has been reclaimed longest: their
-        deletions may have left space to give back."""
+        """Some frozen databases of each region, those first whose space was reclaimed longest ago: deletions may have
+        freed space since."""
 
 
 class QuotaHostActivities(ABC):
@@ -56,19 +55,20 @@ class QuotaHostActivities(ABC):
     @activity.defn(name="measure_region")
     @abstractmethod
     async def measure_region(self, request: MeasureRegion) -> RegionMeasurement:
-        """Measures storage and use of every database, records it, and makes the moves that follow: each in one
-        transaction with its event and the workflow that brings it to the engine. Ends what questions left running. A
-        host that doesn't answer in time costs the others nothing, and neither does a database on its host."""
+        """Measures storage and use of every database, records them, and makes the changes that follow. Each change is
+        one transaction with its event and the workflow that applies it on the engine. Also ends statements that
+        questions left running. A slow host or database doesn't delay the others."""
 
     @activity.defn(name="reclaim_space")
     @abstractmethod
     async def reclaim_space(self, database: UUID) -> None:
-        """Gives back what deletions left inside a frozen database's tables. Does nothing to one that isn't frozen."""
+        """Returns the space of deleted rows inside a frozen database's tables to the disk. Does nothing when it isn't
+        frozen."""
 
 
 @workflow.defn(name="EnforceQuotas")
 class EnforceQuotas(ABC):
-    """Holds every database to its plan: storage, and hours of use."""
+    """Enforces the plans' limits on storage and on hours of use."""
 
     @workflow.run
     @abstractmethod
@@ -77,8 +77,8 @@ class EnforceQuotas(ABC):
 
 @workflow.defn(name="ReclaimSpace")
 class ReclaimSpace(ABC):
-    """Gives back the space that deletions left in frozen databases: apart from their measurement, which never waits for
-    what a tenant makes slow."""
+    """Returns the space of deleted rows in frozen databases to the disk. Separate from `EnforceQuotas`, so that a slow
+    tenant never delays the measurement."""
 
     @workflow.run
     @abstractmethod

@@ -1,4 +1,4 @@
-"""Holding our records against themselves and against the engine hosts, on a Schedule."""
+"""Comparing our records with themselves and with the engine hosts, on a Schedule."""
 
 from abc import ABC, abstractmethod
 
@@ -13,7 +13,7 @@ class HostRef(Contract, frozen=True, kw_only=True):
     engine: Engine
     region: str
     address: str
-    """The host's `host:port`, for people."""
+    """The host's `host:port`, for display."""
 
 
 class ReconcileStep(Contract, frozen=True, kw_only=True):
@@ -52,7 +52,7 @@ class ReconcileActivities(ABC):
     @activity.defn(name="reconcile_records")
     @abstractmethod
     async def reconcile_records(self) -> ReconcileStep:
-        """Holds our records against themselves, and keeps what it finds."""
+        """Checks the consistency of our own records, and stores the findings."""
 
 
 class HostReconcileActivities(ABC):
@@ -61,13 +61,13 @@ class HostReconcileActivities(ABC):
     @activity.defn(name="reconcile_host")
     @abstractmethod
     async def reconcile_host(self, host: HostRef) -> ReconcileStep:
-        """Holds one host against our records, keeps what it finds, and puts right what it can: rights that a tenant
-        lacks, and orphans that were first seen long ago. A host that doesn't answer is a finding, not a failure."""
+        """Compares one host with our records, stores the findings, and repairs what it can: rights that a tenant lacks,
+        and orphans that are old enough to be removed. A host that doesn't answer is a finding, not a failure."""
 
 
 @workflow.defn(name="Reconcile")
 class Reconcile(ABC):
-    """Compares our records with themselves and with every host, and says what isn't as it must be."""
+    """Compares our records with themselves and with every host, and reports every difference."""
 
     @workflow.run
     @abstractmethod

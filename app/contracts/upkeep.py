@@ -1,4 +1,4 @@
-"""The work that nobody asks for: workflows that run on a Schedule, and their activities on our own database."""
+"""Scheduled work: the ids of all Schedules, and the workflow and activities that delete expired rows."""
 
 from abc import ABC, abstractmethod
 from enum import StrEnum
@@ -9,7 +9,7 @@ from app.contracts.base import Contract
 
 
 class ScheduleId(StrEnum):
-    """Of each Schedule in Temporal. The ids of its runs begin with it."""
+    """The id of each Schedule in Temporal. The ids of its runs begin with it."""
 
     SWEEP = "sweep"
     REFILL_POOL = "refill-pool"
@@ -20,28 +20,28 @@ class ScheduleId(StrEnum):
 
 class SweepResult(Contract, frozen=True, kw_only=True):
     removed: int
-    """Rows."""
+    """The number of rows."""
     more: bool
-    """There was more of it than one step removes."""
+    """Rows are left: one step removes a limited number."""
 
 
 class SweepActivities(ABC):
-    """Removing what has had its time. All are safe to repeat."""
+    """Deleting expired rows. All are safe to repeat."""
 
     @activity.defn(name="list_sweeps")
     @abstractmethod
     async def list_sweeps(self) -> list[str]:
-        """What can be swept, in words, such as `expired idempotency keys`."""
+        """The kinds of rows that are swept, as text, such as `expired idempotency keys`."""
 
     @activity.defn(name="sweep")
     @abstractmethod
     async def sweep(self, what: str) -> SweepResult:
-        """Removes a bounded number of rows of that kind, the oldest first."""
+        """Deletes a limited number of rows of that kind, the oldest first."""
 
 
 @workflow.defn(name="Sweep")
 class Sweep(ABC):
-    """Removes what has had its time from our own database, in batches."""
+    """Deletes expired rows from our own database, in batches."""
 
     @workflow.run
     @abstractmethod

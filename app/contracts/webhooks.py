@@ -1,4 +1,4 @@
-"""Telling a team's endpoints of events: the workflow, and the step that it is made of."""
+"""Delivering events to a team's webhook endpoints: the workflow, and its activity."""
 
 from abc import ABC, abstractmethod
 from enum import StrEnum
@@ -18,7 +18,7 @@ class DeliveryStatus(StrEnum):
 
 
 class DeliverWebhookInput(WorkflowInput, frozen=True, kw_only=True):
-    """One event for one endpoint. Address, secret and payload are read from our own database for the attempt."""
+    """One event for one endpoint. The attempt reads address, secret and payload from our own database."""
 
     delivery: int
     endpoint: int
@@ -26,31 +26,32 @@ class DeliverWebhookInput(WorkflowInput, frozen=True, kw_only=True):
     event: str
     database: UUID | None = None
     round: int = 0
-    """How often the delivery was asked for again before."""
+    """How often redelivery was requested before."""
 
 
 class AttemptRef(Contract, frozen=True, kw_only=True):
-    """The first attempt of a delivery's round."""
+    """Identifies the first attempt of a round of a delivery."""
 
     delivery: int
     round: int
 
 
 class AttemptOutcome(Contract, frozen=True, kw_only=True):
-    """What became of an attempt."""
+    """The result of an attempt."""
 
     status: DeliveryStatus
     spent: int
-    """Attempts of this round by now; none where the delivery waits for its first."""
+    """Attempts made in this round; 0 when the delivery waits for its first."""
     wait_seconds: float = 0
-    """Until the next attempt, where one is to follow."""
+    """The time until the next attempt, if there is one."""
     words: str = ""
-    """What happened, for people."""
+    """What happened, for display."""
 
 
 @workflow.defn(name="DeliverWebhook")
 class DeliverWebhook(ABC):
-    """Makes the first attempt. What is still pending after it waits as a row, and costs Temporal nothing."""
+    """Makes the first attempt. A delivery that is still pending after it waits as a row, which costs Temporal
+    nothing."""
 
     @workflow.run
     @abstractmethod
@@ -58,11 +59,11 @@ class DeliverWebhook(ABC):
 
 
 class WebhookActivities(ABC):
-    """Outgoing HTTP. They run on the webhook queue."""
+    """Outgoing HTTP, on the webhook queue."""
 
     @activity.defn(name="attempt_delivery")
     @abstractmethod
     async def attempt_delivery(self, attempt: AttemptRef) -> AttemptOutcome:
-        """Sends once and records it, or has the delivery wait for its endpoint; in either case within seconds. One that
-        was recorded, with its answer lost, is not made again. A receiver's failure is an outcome; it fails only where
-        our own side does."""
+        """Makes one attempt and records it, or lets the delivery wait for its endpoint; either takes seconds. An
+        attempt that was recorded is not made again. A receiver's failure is a normal result; the activity itself fails
+        only when our side does."""

@@ -1,4 +1,4 @@
-"""The time, in one replaceable place, and how it is written."""
+"""The current time, in one place that tests can replace, and its form in answers."""
 
 from datetime import UTC, datetime
 from typing import Annotated

@@ -1,9 +1,9 @@
-"""What the present task is about: the id of the request that it serves."""
+"""The request that the current task serves."""
 
 from contextvars import ContextVar
 
 request_id: ContextVar[str] = ContextVar("request_id", default="")
-"""Empty outside a request. Answers, log lines and replays all read it here."""
+"""The request's id; empty outside a request. Answers, log lines and replays read it here."""
 
 
 def current_request_id() -> str:

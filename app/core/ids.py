@@ -1,4 +1,4 @@
-"""Identifiers that we mint."""
+"""Identifiers and passwords that Headwater generates."""
 
 import base64
 import hashlib
@@ -21,7 +21,7 @@ def find_uuid(text: str) -> uuid.UUID | None:
 
 
 def request_id() -> str:
-    """One request's, in the body, the header and every log line about it."""
+    """The id of a request: in the answer's body and header, and in every log line of the request."""
     return f"req_{secrets.token_hex(12)}"
 
 
@@ -41,13 +41,13 @@ def engine_password() -> str:
 
 
 def marker(database_uuid: uuid.UUID) -> str:
-    """What a database of ours carries on its host, so that a stranger's is never touched. A digest, because
-    PostgreSQL shows such comments to every tenant."""
+    """The marker of a database on its host, by which it is recognised as ours; nothing else is ever touched. It is a
+    digest, because PostgreSQL shows such comments to every tenant."""
     digest = hashlib.sha256(b"headwater marker " + database_uuid.bytes).hexdigest()
     return f"headwater:{digest[:32]}"
 
 
 def scratch_marker(application: int) -> str:
-    """The same for the throw-away copy that an application of a blueprint is tried on."""
+    """The marker of the temporary copy on which an application of a blueprint is rehearsed."""
     digest = hashlib.sha256(f"headwater scratch {application}".encode()).hexdigest()
     return f"headwater:{digest[:32]}"

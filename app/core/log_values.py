@@ -1,6 +1,5 @@
-"""What becomes of values before they are logged: secrets are left out, lengths bounded, control characters written
-out. A line then is one line whatever is in it: text of clients, servers or models can neither end it nor steer a
-terminal."""
+"""Preparing values for the log: secrets are removed, lengths bounded, control characters escaped. So each event stays
+one line, and text of clients, servers or models can't control a terminal."""
 
 import traceback
 from typing import Any, TextIO
@@ -33,14 +32,14 @@ _ACTIVITY_FIELDS = {
 
 
 def add_request_id(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
-    """So that the id in an answer finds every line that its request caused."""
+    """Adds the id of the request, so that the id in an answer finds all lines of its request."""
     if request_id := context.current_request_id():
         event["request_id"] = request_id
     return event
 
 
 def add_temporal_ids(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
-    """Of the lines that the SDK and workflows write: the SDK hands the ids over beside the message."""
+    """Adds the ids that Temporal's SDK attaches to its own lines and those of workflows."""
     record = event.get("_record")
     for attribute, names in (("temporal_workflow", _WORKFLOW_FIELDS), ("temporal_activity", _ACTIVITY_FIELDS)):
         given: dict[str, Any] = getattr(record, attribute, None) or {}
@@ -51,7 +50,7 @@ def add_temporal_ids(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
 
 
 def redact(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
-    """A last wall: no value under a name that means a secret leaves the process."""
+    """Removes every value whose key names a secret: the last safeguard."""
     for key in event:
         if key.lower() in _SECRET_KEYS:
             event[key] = "[redacted]"
@@ -59,7 +58,7 @@ def redact(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
 
 
 def bound(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
-    """Cuts what is too long. Of a traceback the end is kept, which says what happened."""
+    """Shortens long values. Of a traceback the end is kept, which names the error."""
     for key, value in event.items():
         if key == "exception":
             event[key] = _end_of(value)
@@ -69,7 +68,7 @@ def bound(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
 
 
 def escape_control_characters(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
-    """For the form that doesn't escape them by itself."""
+    """Escapes control characters, for the format that doesn't do so itself."""
     for key, value in event.items():
         if isinstance(value, str):
             event[key] = value.translate(_ESCAPES)
@@ -77,8 +76,8 @@ def escape_control_characters(_: WrappedLogger, __: str, event: EventDict) -> Ev
 
 
 def indented_traceback(stream: TextIO, exc_info: ExcInfo) -> None:
-    """For a person. Without local variables, which may be passwords; and indented, so that no line of an error's
-    message looks like one of the log's."""
+    """A traceback for the console format: without local variables, which may be passwords, and indented, so that no
+    line of an error's message looks like a log line."""
     for line in _end_of("".join(traceback.format_exception(*exc_info))).splitlines():
         stream.write(f"\n    {line.translate(_ESCAPES)}")
 

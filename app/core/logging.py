@@ -1,4 +1,4 @@
-"""Structured logs: one line an event on standard error, with the ids of what the line is about."""
+"""Structured logs: one line for each event, on standard error, with the ids of its subject."""
 
 import logging
 import sys
@@ -13,7 +13,8 @@ from app.core import context, log_values
 
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 OURS = ("app", "activities", "workers", "workflows", "temporalio")
-"""Those that `debug` is for. Libraries write requests with their headers and bodies then, and with them secrets."""
+"""The loggers to which the level `debug` applies. At that level libraries log requests with headers and bodies, and so
+secrets."""
 _SHARED: tuple[Processor, ...] = (
     structlog.contextvars.merge_contextvars,
     log_values.add_request_id,
@@ -31,8 +32,8 @@ _AS_JSON: tuple[Processor, ...] = (
 
 
 class LogLine(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """A line that is written for each request or activity, by `write_line`, which adds `level`, `timestamp` and
-    `request_id`. Its fields hold numbers, ids and words of our own; None is left out."""
+    """A line for a request or an activity, written by `write_line`, which sets `level`, `timestamp` and `request_id`.
+    Its fields hold numbers, ids and our own words, never a client's text. None is left out."""
 
     event: str
     logger: str
@@ -42,7 +43,7 @@ class LogLine(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class _Output(logging.StreamHandler[TextIO]):
-    """Standard error, for what comes through `logging`, and for lines that don't."""
+    """Writes to standard error: records of `logging`, and `LogLine`s directly."""
 
     def __init__(self, stream: TextIO, *, as_json: bool) -> None:
         super().__init__(stream)
@@ -78,8 +79,8 @@ class _Output(logging.StreamHandler[TextIO]):
 
 
 def configure(log_format: str = "json", level: str = "info") -> None:
-    """Routes structlog and the standard library's loggers to standard error in one form: `json`, or `console` for a
-    person. `level` is the least of `LEVELS` that is written."""
+    """Sends the logs of structlog and the standard library to standard error in one format: `json`, or `console` for a
+    person. `level` is the lowest of `LEVELS` that is written."""
     structlog.configure(
         processors=[structlog.stdlib.filter_by_level, *_SHARED, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         logger_factory=structlog.stdlib.LoggerFactory(),
@@ -93,7 +94,7 @@ def configure(log_format: str = "json", level: str = "info") -> None:
 
 
 def write_line(level: int, line: LogLine) -> None:
-    """Writes the line where its level is written. Takes a sixth of the time of a structlog event, which would be a
+    """Writes the line if its level is enabled. It takes a sixth of the time of a structlog event, which would be a
     quarter of the shortest request's."""
     if not logging.getLogger(line.logger).isEnabledFor(level):
         return

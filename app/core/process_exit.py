@@ -1,4 +1,4 @@
-"""How a process that has spoken to Temporal ends."""
+"""How a process that has used Temporal's client exits."""
 
 import logging
 import os
@@ -8,10 +8,10 @@ from typing import NoReturn
 
 
 def run_and_exit(main: Callable[[], object]) -> NoReturn:
-    """Runs `main` and ends the process with its exit status, as `sys.exit` would, without taking the interpreter apart.
+    """Runs `main` and exits with its status, as `sys.exit` would, but without Python's normal shutdown.
 
-    The threads of Temporal's client outlive its connection. One that comes back to Python while the interpreter is
-    being taken apart aborts the process with status 134, after all its work was done.
+    The threads of Temporal's client outlive its connection. One that calls into Python during the interpreter's
+    shutdown aborts the process with status 134, although its work was done.
     """
     status = 1
     try:

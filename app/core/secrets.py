@@ -1,4 +1,4 @@
-"""Secrets at rest: AES-256-GCM, bound to the place where they lie, under keys that rotate."""
+"""Secrets at rest: AES-256-GCM, bound to where they are stored, with rotating keys."""
 
 import base64
 import os
@@ -12,11 +12,12 @@ _NONCE_BYTES = 12
 
 
 class InvalidSecret(Exception):
-    """A sealed value can't be opened: it was changed, moved to another row, or its key is not among ours."""
+    """A sealed value can't be opened: it was changed or moved to another row, or its key is not configured."""
 
 
 class SecretLocation(msgspec.Struct, frozen=True):
-    """Where a sealed value lies. It opens nowhere else, so a stolen value can't be planted in another row."""
+    """The row and column of a sealed value. The value opens nowhere else, so a stolen one can't be put into another
+    row."""
 
     table: str
     column: str
@@ -41,7 +42,7 @@ class SecretBox:
 
     @classmethod
     def from_setting(cls, text: str | None) -> "SecretBox":
-        """From `id:base64,id:base64`. Raises `ValueError` in words that show no key."""
+        """Parses `id:base64,id:base64`. Raises `ValueError`, whose message shows no key."""
         keys: dict[str, bytes] = {}
         for pair in (text or "").split(","):
             key_id, colon, encoded = pair.strip().partition(":")
@@ -60,7 +61,7 @@ class SecretBox:
 
     @property
     def key_ids(self) -> tuple[str, ...]:
-        """Of all keys, the one that seals first."""
+        """The ids of all keys; the one that seals comes first."""
         return tuple(key_id.decode() for key_id in self._ciphers)
 
     def seal(self, secret: str, place: SecretLocation) -> bytes:
@@ -82,5 +83,5 @@ class SecretBox:
 
 
 def new_key_setting(key_id: str = "k1") -> str:
-    """A fresh key in the form of the setting."""
+    """A new key in the form of the setting."""
     return f"{key_id}:{base64.b64encode(os.urandom(32)).decode()}"

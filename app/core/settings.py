@@ -1,7 +1,7 @@
-"""Every setting of every process, read once at an entry point and passed down.
+"""All settings of all processes, read once at an entry point and passed down.
 
-All are environment variables named `HEADWATER_…`. A wrong value or an unknown name is an error, and all the
-faults are reported together: a misspelt setting that is ignored in silence costs an operator an evening.
+Each is an environment variable named `HEADWATER_…`. An unusable value or an unknown name is an error, and all errors
+are reported together, so that a misspelt setting is never ignored.
 """
 
 import ipaddress
@@ -39,7 +39,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     postgres_bin: Path | None = None
     """The folder of `postgres` and `initdb`, in place of the embedded package's."""
     log_file_bytes: int = 67_108_864
-    """Of each part's log: a longer one is set aside, in place of the one set aside before."""
+    """The maximum size of a log of the embedded stack. A larger one replaces the previous copy beside it."""
 
     # Every process
     control_dsn: str | None = None
@@ -47,96 +47,97 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     temporal_address: str = "127.0.0.1:7233"
     temporal_namespace: str = "default"
     temporal_tls: bool = False
-    """Whether Temporal is reached over TLS. Each of the five below says so too."""
+    """Whether to reach Temporal over TLS. Setting any of the five below implies it."""
     temporal_tls_ca_file: Path | None = None
-    """Who signs its certificate, in PEM; the authorities that this machine trusts unless given."""
+    """The authorities that may sign Temporal's certificate, in PEM; by default those that this machine trusts."""
     temporal_tls_cert_file: Path | None = None
     temporal_tls_key_file: Path | None = None
-    """Of our own certificate, for mutual TLS."""
+    """The key of our own certificate, for mutual TLS."""
     temporal_tls_server_name: str | None = None
-    """What its certificate says, where that isn't the address."""
+    """The name in Temporal's certificate, if it isn't the address."""
     temporal_api_key: str | None = None
     secret_keys: str | None = None
-    """`id:base64` pairs of 32-byte keys, comma-separated; the first seals, all of them open."""
+    """`id:base64` pairs of 32-byte keys, comma-separated. The first one seals, all of them open."""
     log_format: str = "json"
     """`json`, or `console` for a person."""
     log_level: str = "info"
-    """The least that is logged: `debug`, `info`, `warning` or `error`."""
+    """The lowest level that is logged: `debug`, `info`, `warning` or `error`."""
     plans_file: Path | None = None
-    """Plans that are otherwise than the built-in ones, in TOML. The same for every process."""
+    """A TOML file with plans in place of the built-in ones. All processes need the same."""
     metrics_host: str = "127.0.0.1"
     metrics_port: int | None = None
-    """Where the process serves its metrics; nowhere unless given. The API takes its own port too."""
+    """The port of the process's metrics; none by default. The API accepts its own port too."""
 
     postgres_extensions: tuple[str, ...] = ()
-    """Extensions that every new PostgreSQL database has, of those that tenants can't add by themselves."""
+    """Extensions that every new PostgreSQL database gets, of those that tenants can't create themselves."""
 
     # The API
     api_host: str = "127.0.0.1"
     api_connections: int = 4096
-    """Open ones at a time, idle ones included; more wait to be accepted."""
+    """The maximum of open connections, idle ones included. More wait to be accepted."""
     request_head_timeout_seconds: float = 30
-    """From a connection's beginning, or the last answer on it, to the end of a request's head; then it is closed."""
+    """From the opening of a connection, or the last answer on it, to the end of the next request's head. Then it is
+    closed."""
     request_body_timeout_seconds: float = 30
-    """From a request's head to the end of its body; then the answer is 408."""
+    """From the end of a request's head to the end of its body. Then the answer is 408."""
     requests_in_flight_per_key: int = 1000
-    """In one process, those included that wait for something."""
+    """In one process, including requests that wait for something."""
     requests_in_flight_per_address: int = 2000
-    """The same, of one client address."""
+    """The same for one client address."""
     trusted_proxies: tuple[str, ...] = ()
     idempotency_ttl_seconds: float = 86_400
     idempotency_lease_seconds: float = 10
-    """How long a request whose process died keeps its key in flight."""
+    """How long an Idempotency-Key stays in flight after its request's process died."""
     revocation_timeout_seconds: float = 30
     """How long a DELETE waits for the engine to end all access before it answers 503."""
 
     # Workflows
     pool_size: int = 3
-    """Databases made ahead, per region and engine; 0 for none."""
+    """Databases kept ready in each region for each engine; 0 for none."""
     pool_max_age_seconds: float = 604_800
-    """When one that nobody has claimed is replaced."""
+    """The age at which an unclaimed database is replaced."""
     pool_verify_seconds: float = 300
-    """How often one is tried again while it waits."""
+    """How often a waiting database is verified again."""
     deletion_grace_seconds: float = 86_400
     webhook_retry_schedule: tuple[float, ...] = (0, 5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400)
     """Seconds to wait before each attempt to deliver a webhook."""
     webhook_allow_cidrs: tuple[str, ...] = ()
     """Networks that webhooks may be sent to although they are not public."""
     webhook_ca_file: Path | None = None
-    """Authorities that sign receivers' certificates, beside those that this machine trusts."""
+    """Authorities that may sign receivers' certificates, in addition to those that this machine trusts."""
     webhook_endpoints_per_team: int = 50
-    """Active ones."""
+    """The maximum of active endpoints."""
     webhook_timeout_seconds: float = 15
-    """Of an attempt to deliver a webhook, from looking up the name to the answer."""
+    """The time limit of a delivery attempt, from the name's look-up to the response."""
     webhook_concurrency: int = 8
-    """Attempts at once for one endpoint, in one worker."""
+    """Concurrent attempts for one endpoint in one worker."""
     webhook_probe_seconds: float = 5
-    """How long a receiver that hangs is first left alone; each time three times as long."""
+    """The first pause after a receiver hung; each further one is three times as long."""
     webhook_longest_probe_seconds: float = 300
-    """How long at most."""
+    """The longest pause."""
     webhook_secret_overlap_seconds: float = 86_400
-    """How long a signing secret that was replaced signs beside the new one."""
+    """How long a replaced signing secret still signs beside the new one."""
     quota_interval_seconds: float = 60
-    """How often storage and use are measured, and so what a tenant can overshoot by."""
+    """How often storage and use are measured. A tenant can exceed its limit for that long."""
     session_idle_transaction_seconds: float = 3600
-    """How long a tenant's session may keep a transaction open and do nothing in it."""
+    """How long a tenant's session may be idle in an open transaction."""
     session_transaction_seconds: float = 86_400
-    """How long it may keep one open at all."""
+    """How long a tenant's session may keep one transaction open."""
     session_memory_mb: int = 1024
-    """What it may hold, on servers that tell: MySQL and MariaDB."""
+    """The memory that a tenant's session may use, on servers that report it: MySQL and MariaDB."""
     session_shared_percent: int = 50
-    """Of an engine host's locks and prepared statements: when so much is taken, sessions that hold most are ended."""
+    """When this share of a host's locks or prepared statements is in use, the sessions that hold the most are ended."""
     refill_interval_seconds: float = 30
     reconcile_interval_seconds: float = 300
     sweep_interval_seconds: float = 600
     retention_seconds: float = 2_592_000
-    """How long what is over is kept: events, deliveries."""
+    """How long events and deliveries are kept after they are finished."""
     query_retention_seconds: float = 7_776_000
-    """How long the records of questions are kept."""
+    """How long records of questions are kept."""
     orphan_age_seconds: float = 86_400
-    """How long what a database left behind is only reported before it is removed."""
+    """How long an orphan on a host is only reported before it is removed."""
     orphan_removal: bool = True
-    """Whether it is removed at all."""
+    """Whether orphans are removed at all."""
 
     # Natural-language queries
     nl_model: str | None = None
@@ -146,13 +147,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def orphan_age(self) -> timedelta | None:
-        """None where orphans are not removed."""
+        """None when orphans are not removed."""
         return timedelta(seconds=self.orphan_age_seconds) if self.orphan_removal else None
 
     @classmethod
     def load(cls, environ: Mapping[str, str]) -> "Settings":
-        """Raises `InvalidSettings` naming every variable that is unknown or has an unusable value. An empty
-        value counts as not given."""
+        """Raises `InvalidSettings`, which names every variable that is unknown or has an unusable value. An empty value
+        counts as not set."""
         fields = {field.name: field.type for field in msgspec.structs.fields(cls)}
         values: dict[str, Any] = {}
         faults: list[str] = []
@@ -183,7 +184,7 @@ _EXPECTED: dict[Any, str] = {
     int | None: "expected a whole number",
     tuple[float, ...]: "expected numbers of seconds, comma-separated",
 }
-"""In place of msgspec's words, which are about Python's types."""
+"""In place of msgspec's messages, which name Python's types."""
 
 
 def _convert(text: str, kind: Any) -> Any:
@@ -244,10 +245,10 @@ _POSITIVE = {
 }
 _NOT_NEGATIVE = {"pool_size", "deletion_grace_seconds", "orphan_age_seconds", "webhook_secret_overlap_seconds"}
 _LARGEST = 1_000_000_000
-"""Some 31 years: a moment that much later can still be told."""
+"""About 31 years, so that the resulting times can still be represented."""
 _RULES: tuple[tuple[set[str], Callable[[Any], bool], str], ...] = (
     (_PORTS, lambda port: not 1 <= port <= 65_535, "expected a port from 1 to 65535"),
-    # Written so that "nan" is refused too.
+    # Written so that "nan" is rejected too.
     (_POSITIVE, lambda number: not 0 < number <= _LARGEST, f"expected a number above 0, at most {_LARGEST}"),
     (_NOT_NEGATIVE, lambda number: not 0 <= number <= _LARGEST, f"expected a number from 0 to {_LARGEST}"),
     ({"regions"}, lambda regions: not regions, "expected at least one region"),

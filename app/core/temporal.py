@@ -1,4 +1,4 @@
-"""The connection to Temporal, and msgspec as the form of everything that crosses it."""
+"""The connection to Temporal, with msgspec as the encoding of all payloads."""
 
 import dataclasses
 from functools import lru_cache
@@ -27,7 +27,7 @@ def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
 
 
 class MsgspecPayloadConverter(EncodingPayloadConverter):
-    """JSON by msgspec: a value that doesn't fit the declared type is refused at the boundary."""
+    """JSON by msgspec: a value that doesn't fit the declared type is rejected when it is decoded."""
 
     @property
     def encoding(self) -> str:
@@ -64,8 +64,8 @@ async def connect(
     tls: TLSConfig | None = None,
     api_key: str | None = None,
 ) -> Client:
-    """A client. A lazy one connects at its first call, so that the API starts, and accepts creates, while
-    Temporal is away. `runtime` is the SDK's own unless given."""
+    """Returns a client. A lazy one connects at its first call, so that the API starts, and accepts creates, while
+    Temporal is unavailable. Without `runtime` the SDK's default is used."""
     return await Client.connect(
         address,
         namespace=namespace,
@@ -78,8 +78,8 @@ async def connect(
 
 
 async def connect_from_settings(settings: Settings, *, lazy: bool = False, runtime: Runtime | None = None) -> Client:
-    """`connect` to the Temporal that the settings name, as they say. Raises `RuntimeError` when it can't be reached, or
-    isn't who it is to be."""
+    """Connects to Temporal as the settings say. Raises `RuntimeError` when it can't be reached or its certificate isn't
+    accepted."""
     return await connect(
         settings.temporal_address,
         settings.temporal_namespace,
@@ -91,7 +91,7 @@ async def connect_from_settings(settings: Settings, *, lazy: bool = False, runti
 
 
 def _tls(settings: Settings) -> TLSConfig | None:
-    # A key in the clear would be anybody's on the way.
+    # Without TLS, anybody on the network could read the API key.
     if not (settings.temporal_tls or settings.temporal_api_key or any(_tls_settings(settings))):
         return None
     authority, certificate, key, name = _tls_settings(settings)

@@ -1,13 +1,13 @@
-"""Every kind of event, declared once. Interface specification, section 6.
+"""All event types, declared once. Interface specification, section 6.
 
-What may be subscribed to, the catalogue in docs/webhooks.md and the API's description all derive from it.
+The types that endpoints may subscribe to, the catalogue in docs/webhooks.md and the API's description derive from it.
 """
 
 from enum import StrEnum
 
 
 class EventType(StrEnum):
-    """An event's name, and when it fires."""
+    """An event's name, and when it occurs."""
 
     description: str
 

@@ -1,4 +1,4 @@
-"""The outbox: an event is a row, written in the transaction of the change that it tells of."""
+"""The outbox: an event is a row, written in the same transaction as the change that it reports."""
 
 import msgspec
 
@@ -9,14 +9,15 @@ from app.outbox.event_types import EventType
 from app.store.session import fetch
 
 CHANNEL = "headwater_events"
-"""Notices that an event was committed."""
+"""PostgreSQL notifications that an event was committed."""
 _NOTICE_SECONDS = 0.01
-"""After the commit: out of the way of the answer, which the taking up of the event would compete with."""
+"""The delay after the commit, so that dispatching the event doesn't compete with the answer."""
 
 
 class Notices:
-    """For events whose own transaction tells nobody, which would make it wait for all others that do. One that is lost
-    costs the event the time until the outbox is next looked into."""
+    """Notifies the dispatcher of events whose own transaction sends no notification: sending one would make that
+    transaction wait for all others that do. If a notification is lost, the event waits until the dispatcher's next
+    poll."""
 
     def __init__(self) -> None:
         self._debouncer = Debouncer(_NOTICE_SECONDS, _notify, lost="event_notice_lost")
@@ -25,7 +26,7 @@ class Notices:
         self._debouncer.soon()
 
     async def close(self) -> None:
-        """Sends at once what is left to send."""
+        """Sends what is still to be sent."""
         await self._debouncer.close()
 
 

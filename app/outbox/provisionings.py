@@ -1,5 +1,5 @@
-"""Provisionings are started by a worker of their region, which is told of them, takes up as many as it has room for,
-and begins each in the call that starts it. The relay starts what is left."""
+"""Provisionings are started by a worker of their region. A notification tells it of new ones; it claims as many as it
+has room for, and runs each in the call that starts the workflow. The relay starts what is left."""
 
 import asyncio
 import time
@@ -12,16 +12,17 @@ from app.outbox.workflow_starts import HEAD_START_SECONDS, PendingStart, request
 from app.store.session import fetch, fetch_all
 
 CHANNEL = "headwater_provisionings"
-"""Notices of committed promises; each has the region."""
+"""Notifications of committed pending starts; the payload is the region."""
 
 _QUEUED_SECONDS = 5.0
-"""How long the relay leaves a promise to the region's workers. Taken up by them, it costs Temporal half."""
+"""How long the relay leaves a pending start to the workers of the region: claimed by them, it costs Temporal half."""
 _STARTED_SECONDS = 3.0
-"""How long one that was started counts, should another worker have got it, or its host not answer."""
+"""How long a started provisioning counts against the limit if its end isn't seen, because another worker ran it or its
+host doesn't answer."""
 
 
 async def request_provisioning(request: ProvisionDatabaseInput, *, priority: int, summary: str | None = None) -> None:
-    """Writes the promise, in the transaction that writes the database's row."""
+    """Writes the pending start, in the transaction that writes the database's row."""
     await request_start(
         ProvisionDatabase,
         provision_workflow_id(request.database),
@@ -34,14 +35,14 @@ async def request_provisioning(request: ProvisionDatabaseInput, *, priority: int
 
 
 async def claim_pending(region: str, most: int) -> list[PendingStart]:
-    """Promises that nobody has tried to keep so far: by priority, the teams in turn. Should the one who takes them up
-    die, the relay has them after its usual wait."""
+    """Claims pending starts that nobody has tried yet: by priority, and in turn by team. If the claimer dies, the relay
+    starts them after its usual delay."""
     return await fetch_all(PendingStart, _TAKE_UP, region, most, HEAD_START_SECONDS)
 
 
 class RunningProvisionings:
-    """The provisionings that one worker has taken up, by region. Not more than `most` at once in each: what waits in
-    our own database costs nothing, what waits within a workflow's task costs Temporal a call a second."""
+    """The provisionings that one worker has claimed, by region, at most `most` in each. Provisionings that wait in our
+    own database cost nothing; those that wait inside a workflow task cost Temporal a call a second."""
 
     def __init__(self, most: int = 10) -> None:
         self._most = most
@@ -49,7 +50,7 @@ class RunningProvisionings:
         self._changed: dict[str, asyncio.Event] = defaultdict(asyncio.Event)
 
     def changed(self, region: str) -> asyncio.Event:
-        """Set when there may be something to take up, or room for it again."""
+        """Set when there may be something to claim, or room again."""
         return self._changed[region]
 
     def room(self, region: str) -> int:

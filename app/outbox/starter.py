@@ -1,4 +1,4 @@
-"""Starting workflows in the background of a process that has better things to do than wait for Temporal."""
+"""Starting workflows in the background, in a process that must not wait for Temporal."""
 
 import asyncio
 import contextlib
@@ -12,8 +12,8 @@ log = structlog.get_logger(__name__)
 
 
 class Starter:
-    """Starts what a request has committed, without making the request wait. What it can't start, the relay
-    does."""
+    """Starts workflows that a request has committed, without making the request wait. The relay starts those that
+    fail."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -25,14 +25,14 @@ class Starter:
         task.add_done_callback(self._running.discard)
 
     async def close(self) -> None:
-        """Lets what is under way finish; none of it takes longer than one call's time limit."""
+        """Waits for the starts in progress; each has the time limit of one call."""
         await asyncio.gather(*self._running, return_exceptions=True)
 
     async def _start(self, pending: PendingStart) -> None:
         try:
             await start(self._client, pending)
         except Exception as fault:
-            # Temporal or our own database is away. The row stays, and with it the promise: the relay keeps it.
+            # Temporal or our own database is unavailable. The row stays, and the relay starts the workflow.
             reason = str(fault) or type(fault).__name__
             log.warning("workflow_start_deferred", workflow_id=pending.workflow_id, reason=reason)
             with contextlib.suppress(Exception):

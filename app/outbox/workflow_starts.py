@@ -1,8 +1,8 @@
-"""Workflows that a committed change asks for: written with the change, started after it, never lost.
+"""Starting workflows for committed changes, so that none is lost.
 
-The row is the promise. The process that wrote it starts the workflow right after its commit; when it dies
-first, or Temporal is away, the relay does. Starting twice is harmless: the workflow's id is derived from what
-it works on.
+A change and a row for the workflow (a pending start) are written in one transaction. The process that wrote them starts
+the workflow after its commit. If it dies first, or Temporal is unavailable, the relay starts it. Starting twice is
+harmless, because the workflow's id is derived from what it works on.
 """
 
 import asyncio
@@ -39,9 +39,9 @@ from app.core.metrics.counters import WORKFLOW_STARTS
 from app.store.session import fetch, fetch_all
 
 INTERACTIVE, NORMAL, UPKEEP = 1, 3, 5
-"""Temporal priorities: someone waits for it, someone asked for it, nobody would notice."""
+"""Temporal priorities: someone waits for the result, someone requested it, nobody did."""
 UPKEEP_FAIRNESS = "upkeep"
-"""The fairness key of what no team has asked for."""
+"""The fairness key of work that no team requested."""
 
 _NO_MARKUP = "[^[:alnum:] ._-]"
 """Characters that names lose in summaries, as a PostgreSQL expression: the Temporal UI renders summaries as markup,
@@ -49,17 +49,17 @@ and a team may choose any name. Temporal takes 400 bytes of each summary."""
 _MARKUP = re.compile(r"[^\w .-]")
 _MAX_NAME_CHARACTERS = 30
 HEAD_START_SECONDS = 2.0
-"""How long the relay leaves a fresh row to the process that wrote it."""
+"""How long the relay leaves a new row to the process that wrote it."""
 _BACKOFF_LIMIT_SECONDS = 3.0
-"""What an end of Temporal's absence may go unnoticed."""
+"""The longest pause between attempts, and so the delay after Temporal is available again."""
 _RPC_TIMEOUT = timedelta(seconds=3)
 _STARTS_AT_ONCE = 16
 TASK_TIMEOUT = timedelta(seconds=2)
-"""A worker that dies in a workflow task costs this long, in place of Temporal's 10 s."""
+"""The delay that a worker's death in a workflow task costs; Temporal's default is 10 s."""
 
 
 class PendingStart(msgspec.Struct, frozen=True, kw_only=True):
-    """One row of `workflow_starts`."""
+    """A row of `workflow_starts`: a workflow that is still to be started."""
 
     id: int
     workflow: str
@@ -68,18 +68,18 @@ class PendingStart(msgspec.Struct, frozen=True, kw_only=True):
     """JSON of the workflow's input struct."""
     priority: int
     summary: str
-    """One line for whoever looks through Temporal's list."""
+    """A line for Temporal's list of workflows."""
     signal: str | None = None
-    """The signal that the workflow gets with its start, or later if it is under way."""
+    """A signal that is sent with the start, or to the workflow if it is running already."""
 
 
 class Accepted(msgspec.Struct, frozen=True, kw_only=True):
-    """A change that was written: what it is about, and the workflow that is to follow its commit."""
+    """The result of a committed change: its subject, and the workflow to start after the commit."""
 
     subject: str
     start: PendingStart | None = None
     settled: bool = False
-    """The answer waits for nothing more: it is kept in the same transaction as the change."""
+    """The answer needs nothing more, so it was stored in the transaction of the change."""
 
 
 def without_markup(name: str) -> str:
@@ -99,11 +99,14 @@ async def request_start(
     head_start: float = HEAD_START_SECONDS,
     signal: str | None = None,
 ) -> PendingStart:
-    """Writes the promise. Call it inside the transaction of the change; after the commit give the result to
-    `start`. `workflow` is the interface class; `summary` tells it from others of its kind. A workflow about one
-    database needs none: then it is the `purpose`, and what the database and its team are called now. `relayed` leaves
-    the start to the relay from the beginning; otherwise the relay lets `head_start` seconds pass. With a `signal` a
-    workflow that is under way already gets that; one that has ended is left in peace."""
+    """Writes a pending start. Call it inside the transaction of the change; after the commit pass the result to
+    `start`.
+
+    `workflow` is the interface class. `summary` describes this run in Temporal's list; without it, the summary is
+    `purpose` with the current names of the input's database and team. `relayed` leaves the start to the relay;
+    otherwise the relay waits `head_start` seconds first. `signal` is sent to the workflow if it is running already; one
+    that has ended is not started again.
+    """
     body = _input(request)
     subject = msgspec.json.decode(body, type=_Subject)
     name = workflow.__temporal_workflow_definition.name
@@ -143,7 +146,7 @@ async def request_start(
 
 
 class StartRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """One of many workflows to be promised at once."""
+    """One of several workflows to be requested together."""
 
     workflow_id: str
     request: Contract
@@ -151,7 +154,7 @@ class StartRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def request_starts(workflow: Any, requests: Sequence[StartRequest], *, priority: int) -> list[PendingStart]:
-    """The same as `request_start` for many, in one statement."""
+    """Like `request_start`, for several workflows in one statement."""
     return await fetch_all(
         PendingStart,
         """
@@ -171,8 +174,8 @@ async def request_starts(workflow: Any, requests: Sequence[StartRequest], *, pri
 
 
 async def claim_due(limit: int = 50) -> list[PendingStart]:
-    """Rows that nobody has started in time, for the relay. Each is left alone for a growing while, so that
-    several relays share the work."""
+    """Claims rows that are due, for the relay. Each is then left alone for a growing time, so that several relays share
+    the work."""
     return await fetch_all(
         PendingStart,
         """
@@ -188,15 +191,15 @@ async def claim_due(limit: int = 50) -> list[PendingStart]:
 
 
 async def start(client: Client, pending: PendingStart) -> None:
-    """Starts the workflow and strikes the promise. Safe to repeat. Raises what Temporal's client raises when
-    it can't be reached."""
+    """Starts the workflow and deletes the row. Safe to repeat. Raises what Temporal's client raises when it can't be
+    reached."""
     await _start(client, pending)
     await fetch("DELETE FROM workflow_starts WHERE id = $1", pending.id)
 
 
 async def start_all(client: Client, pending: Sequence[PendingStart]) -> list[tuple[PendingStart, Exception]]:
-    """Starts them side by side, strikes the promises of all that it could, and returns the others with the reason.
-    Where the client's process serves workflows too, each begins there without a detour through its queue."""
+    """Starts the workflows concurrently, deletes the rows of those started, and returns the others with their errors.
+    When this process also runs a worker for the workflow's queue, the first task runs here directly."""
     slots = asyncio.Semaphore(_STARTS_AT_ONCE)
 
     async def attempt(one: PendingStart) -> Exception | None:
@@ -215,7 +218,7 @@ async def start_all(client: Client, pending: Sequence[PendingStart]) -> list[tup
 
 async def _start(client: Client, pending: PendingStart, *, eager: bool = False) -> None:
     request = msgspec.json.decode(pending.input, type=_Subject)
-    # An earlier start may have succeeded with its answer lost, and the workflow ended since.
+    # An earlier start may have succeeded without its answer, and the workflow may have ended.
     with contextlib.suppress(WorkflowAlreadyStartedError):
         await client.start_workflow(
             pending.workflow,
@@ -236,13 +239,13 @@ async def _start(client: Client, pending: PendingStart, *, eager: bool = False) 
 
 
 async def record_failure(pending: PendingStart, reason: str) -> None:
-    """Keeps why a start failed, for the operator."""
+    """Stores why a start failed, for the operator."""
     WORKFLOW_STARTS.labels(pending.workflow, "failed").inc()
     await fetch("UPDATE workflow_starts SET last_error = $2 WHERE id = $1", pending.id, reason[:500])
 
 
 async def release_to_relay(pending: PendingStart, reason: str) -> None:
-    """The same, and lets the relay try at once: the process that wrote the promise won't try again."""
+    """Stores why a start failed, and makes the row due for the relay: the process that wrote it won't try again."""
     WORKFLOW_STARTS.labels(pending.workflow, "failed").inc()
     await fetch(
         "UPDATE workflow_starts SET last_error = $2, next_attempt_at = least(next_attempt_at, now()) WHERE id = $1",
@@ -252,7 +255,7 @@ async def release_to_relay(pending: PendingStart, reason: str) -> None:
 
 
 class _Subject(msgspec.Struct, frozen=True):
-    """What an input may tell of its subject, read from its JSON. Upkeep has no team, a delivery no engine."""
+    """What an input's JSON says of its subject. Upkeep has no team, a delivery has no engine."""
 
     database: UUID | None = None
     engine: str | None = None
@@ -263,7 +266,7 @@ class _Subject(msgspec.Struct, frozen=True):
 
 
 def _input(request: Contract) -> str:
-    """JSON, with the id of the request that this task serves."""
+    """Encodes the input as JSON, with the id of the request that this task serves."""
     if isinstance(request, WorkflowInput) and request.request_id is None:
         request = msgspec.structs.replace(request, request_id=current_request_id() or None)
     return msgspec.json.encode(request).decode()
@@ -275,7 +278,7 @@ def _summary(subject: _Subject) -> str:
 
 
 def _fairness_key(subject: _Subject) -> str:
-    """So that one team's thousand requests don't delay another's one, nor a receiver's thousand retries another's."""
+    """Keeps one team's thousand requests from delaying another's single one; the same for receivers' retries."""
     if subject.endpoint is not None:
         return f"endpoint-{subject.endpoint}"
     return UPKEEP_FAIRNESS if subject.team_id is None else f"team-{subject.team_id}"

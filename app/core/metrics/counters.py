@@ -1,12 +1,12 @@
-"""What each process counts for itself, declared in one place. Names and units follow Prometheus' conventions.
+"""The metrics that each process counts, declared in one place. Names and units follow Prometheus' conventions.
 
-Labels hold what is few: engines, regions, route templates, names from the code. Never ids, names that users give, or
-anything secret.
+Labels have few values: engines, regions, route templates, names from the code. Never ids, names that users choose, or
+secrets.
 """
 
 from prometheus_client import Counter, Gauge, Histogram, disable_created_metrics
 
-# When a series began is told by nobody's alert, and would be a third of the page.
+# Nobody alerts on when a series began, and these series would be a third of the page.
 disable_created_metrics()  # type: ignore[no-untyped-call]  # the library leaves it untyped
 
 _QUICK = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)

@@ -1,4 +1,4 @@
-"""The metrics of one process in Prometheus' format: what it counted, and what is asked for at each scrape."""
+"""The metrics of one process in Prometheus' format: its counters, and sources that are queried at each scrape."""
 
 import asyncio
 import contextlib
@@ -11,14 +11,14 @@ from prometheus_client.registry import Collector
 
 PATH = "/metrics"
 Source = Callable[[], Awaitable[Sequence[Metric]]]
-"""Metrics that are looked up when somebody asks. It says by itself what it couldn't look up."""
+"""Returns metrics that are looked up at each scrape. It logs by itself what it couldn't look up."""
 
 _SCRAPE_SECONDS = 5.0
 log = structlog.get_logger(__name__)
 
 
 class MetricsPage:
-    """Everything that this process tells. Make it in the event loop in which the sources run; read it in any other
+    """All metrics of this process. Create it in the event loop in which the sources run; render it in another
     thread."""
 
     def __init__(self, *sources: Source) -> None:
@@ -29,14 +29,14 @@ class MetricsPage:
         self._registry.register(_SourceMetrics(self._ask))
 
     def render(self, accept: str | None) -> tuple[bytes, str]:
-        """The page and its content type. Blocks while the sources are asked, for a few seconds at most."""
+        """The page and its content type. Blocks while the sources are queried, for a few seconds at most."""
         encode, content_type = choose_encoder(accept or "")
         return encode(self._registry), content_type
 
     @contextlib.asynccontextmanager
     async def served(self, host: str, port: int) -> AsyncIterator[None]:
-        """On a port of its own, for the block. Where it can't listen there the log says so, and the process does its
-        work without."""
+        """Serves the page on its own port for the block. When the port can't be opened it logs an error, and the
+        process works without it."""
         try:
             server, thread = start_wsgi_server(port, host, self._registry)
         except OSError as fault:
@@ -47,7 +47,7 @@ class MetricsPage:
         try:
             yield
         finally:
-            # In a thread: a scrape that is under way still needs this loop.
+            # In a thread: a scrape in progress still needs this loop.
             await asyncio.to_thread(server.shutdown)
             server.server_close()
             await asyncio.to_thread(thread.join)
@@ -57,7 +57,7 @@ class MetricsPage:
         try:
             return asked.result(_SCRAPE_SECONDS)
         except Exception as fault:
-            # The rest of the page still tells what it can.
+            # The page is still served without these.
             asked.cancel()
             log.warning("metrics_incomplete", reason=str(fault) or type(fault).__name__)
             return ()

@@ -1,6 +1,6 @@
-"""The Temporal SDK's own metrics, on our page: workflows by outcome, waiting times, pollers, failed calls.
+"""The Temporal SDK's own metrics on our page: workflows by outcome, waiting times, pollers, failed calls.
 
-The SDK could serve a page itself, but on one more port.
+The SDK could serve a page itself, but on another port.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from temporalio.runtime import (
 
 _BUFFER = 50_000
 _DRAIN_SECONDS = 1.0
-"""What doesn't fit into the buffer between two drains is lost."""
+"""Updates that don't fit into the buffer between two drains are lost."""
 _BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 600, 3600)
 Labels = tuple[tuple[str, str], ...]
 
@@ -56,7 +56,7 @@ class TemporalMetrics:
             self._take()
 
     async def collect(self) -> Sequence[Metric]:
-        """What the SDK told since the start of the process."""
+        """The SDK's metrics since the start of the process."""
         self._take()
         counters = [self._simple(name, "counter", "_total", values) for name, values in self._counters.items()]
         gauges = [self._simple(name, "gauge", "", values) for name, values in self._gauges.items()]
