@@ -1,4 +1,4 @@
-"""Applying blueprints, as the tenants of the databases."""
+"""Activities that apply blueprints, as the tenants of the databases."""
 
 import contextlib
 
@@ -19,7 +19,7 @@ from app.hosts.adapters import Adapters
 from app.store.locks import applications_lock
 
 MOST_AT_ONCE = 6
-"""In one worker: scripts take minutes, and must leave room for steps that take a moment."""
+"""The maximum in one worker: scripts take minutes, and must leave room for short activities."""
 MOST_OF_A_TEAM = 3
 
 

@@ -1,4 +1,4 @@
-"""Activities on our own database: each one move of a database's life."""
+"""Activities that change a database's state in our own database."""
 
 from uuid import UUID
 

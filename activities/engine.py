@@ -1,4 +1,4 @@
-"""Activities that touch tenant engines."""
+"""Activities that work on tenant engines."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -30,7 +30,7 @@ from app.store.locks import database_lock
 from app.store.session import transaction
 
 _MEASURING_SECONDS = 10.0
-"""What the size of one database may take."""
+"""The time limit for measuring one database."""
 
 
 class EngineActivitiesOnHosts(EngineActivities):
@@ -74,7 +74,7 @@ class EngineActivitiesOnHosts(EngineActivities):
                     DatabaseStatus.ACTIVE,
                     DatabaseStatus.PAUSED,
                 )
-                # Where nothing was made yet, it is made with these limits.
+                # If nothing was created yet, it will be created with these limits.
                 if record.remote_since is not None:
                     async with self._adapter_for(record.host_id) as adapter:
                         await adapter.set_limits(tenant_of(record, self._box), _limits(record))
@@ -122,12 +122,12 @@ class EngineActivitiesOnHosts(EngineActivities):
                     async with self._adapter_for(remnant.host_id) as adapter:
                         await adapter.destroy(Tenant(name=remnant.name, password="", marker=marker(remnant.database)))
                 except NameTaken:
-                    # A stranger's: it was the reason to give this place up, and is none of our business.
+                    # Not ours: it is the reason why this place was abandoned, and stays untouched.
                     activity.logger.info("the name there is a stranger's; left alone")
 
     async def _measure_retained(self, record: DatabaseRecord) -> None:
-        """Measures what is kept, now that nobody writes any more: it counts against what its team may keep. A host
-        that can't say is not waited for."""
+        """Measures the retained data, now that nobody writes any more: it counts against the team's limit on
+        retained data. Doesn't wait for a host that can't measure it."""
         if record.team_id is None or record.remote_since is None or record.cancelled_provision_jobs:
             return
         try:
@@ -137,7 +137,7 @@ class EngineActivitiesOnHosts(EngineActivities):
             activity.logger.info("what is kept was not measured: %s", str(fault) or "no answer in time")
             return
         async with transaction():
-            # First: it locks the team, which comes before everything that is its own.
+            # First, because it locks the team, and the team's lock comes before all locks of what it owns.
             await get_team(record.team_id, lock=True)
             # Tenants of MySQL may drop their own database.
             usage = measured.get(record.engine_name)
@@ -145,7 +145,7 @@ class EngineActivitiesOnHosts(EngineActivities):
             await end_oldest(record.team_id)
 
     async def _remove_late_work(self, database: UUID) -> None:
-        """An earlier attempt may have lost its lock and worked on, past the destruction."""
+        """An earlier attempt may have lost its lock and gone on working after the destruction."""
         record = await records.find(database)
         if record is not None and record.remote_since is not None and record.destroyed_at is not None:
             async with self._adapter_for(record.host_id) as adapter:
@@ -159,7 +159,7 @@ class EngineActivitiesOnHosts(EngineActivities):
 
 
 async def _apply_access(adapter: EngineAdapter, tenant: Tenant, record: DatabaseRecord) -> str:
-    """Brings the engine to what the row says of the tenant's access; returns that in words."""
+    """Applies the row's access state on the engine; returns the state for display."""
     frozen = record.frozen_at is not None
     if record.status is DatabaseStatus.ACTIVE:
         await (adapter.freeze(tenant) if frozen else adapter.thaw(tenant))

@@ -1,4 +1,4 @@
-"""From our own errors to Temporal's failures, under the contract's names and without secrets."""
+"""Translates our own errors to Temporal's failures, with the contract's failure types and without secrets."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +18,7 @@ log = structlog.get_logger(__name__)
 
 @contextmanager
 def as_failures() -> Iterator[None]:
-    """Translates what the block raises. The cause is left out: a driver's own error may quote a statement."""
+    """Translates exceptions of the block. The cause is left out, because a driver's error may quote a statement."""
     try:
         yield
     except NotWanted as error:
@@ -32,14 +32,14 @@ def as_failures() -> Iterator[None]:
     except EngineError as error:
         raise _failure(ENGINE_REFUSED, str(error)) from None
     except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError) as error:
-        # TimeoutError is an OSError: the engines' own are translated before they come here.
+        # TimeoutError is an OSError. Timeouts of the engines were translated before they get here.
         fault = type(error).__name__
         raise _failure(STORE_UNAVAILABLE, f"Headwater's own database is out of reach ({fault})") from None
 
 
 def _failure(kind: str, reason: str, *, final: bool = False) -> ApplicationError:
-    """One line in our log, in place of the traceback that Temporal's would have for each attempt: a host that is away
-    for an hour is no news after the first."""
+    """Logs one line, instead of Temporal's traceback for each attempt: a host that is down for an hour is no news
+    after the first."""
     log.info(
         "step_failed", kind=kind, reason=reason, step=activity.info().activity_type if activity.in_activity() else None
     )

@@ -13,7 +13,7 @@ from app.pool import refill, verification
 
 
 class PoolActivitiesOnStore(PoolActivities):
-    """Through `app.pool.refill`, where the pools are looked at."""
+    """Through `app.pool.refill`."""
 
     def __init__(self, box: SecretBox, settings: Settings) -> None:
         self._box = box

@@ -1,4 +1,4 @@
-"""Activities that hold databases to their plans."""
+"""Activities that enforce plans."""
 
 from uuid import UUID
 
@@ -20,10 +20,10 @@ from app.quotas import reclaiming
 from app.store.locks import database_lock
 
 _GAP_INTERVALS, _GAP_SECONDS = 3.0, 10.0
-"""What one sample may answer for: between two runs lie two intervals at most, and one may be missed. A long absence of
-ours is on nobody's account."""
+"""The longest time that one sample counts for: two runs are at most two intervals apart, and one may be missed.
+Longer gaps are our own downtime, which counts for nobody."""
 _OVERDUE_SECONDS = 30.0
-"""Beyond the time-out of a question's statement, which its own process sees to for as long as it lives."""
+"""Added to the timeout of a question's statement, which the process that runs it enforces while it lives."""
 
 
 class QuotaActivitiesOnStore(QuotaActivities):

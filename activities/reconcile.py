@@ -1,4 +1,4 @@
-"""Activities that hold our records against themselves and against the engine hosts."""
+"""Activities that compare our records with themselves and with the engine hosts."""
 
 from datetime import timedelta
 
@@ -26,8 +26,8 @@ class ReconcileActivitiesOnStore(ReconcileActivities):
 
 
 class HostReconcileActivitiesOnHosts(HostReconcileActivities):
-    """On the registered hosts, through their adapters. `orphan_age` is how long an orphan is only reported; None
-    for ever."""
+    """On the registered hosts, through their adapters. `orphan_age` is how long an orphan is only reported; None for
+    ever."""
 
     def __init__(self, box: SecretBox, adapters: Adapters, orphan_age: timedelta | None) -> None:
         self._box = box

@@ -1,4 +1,4 @@
-"""Activities that remove what has had its time from our own database."""
+"""Activities that delete expired rows from our own database."""
 
 from temporalio import activity
 

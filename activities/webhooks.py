@@ -8,7 +8,7 @@ from app.webhooks.attempts import Attempts
 
 
 class WebhookActivitiesOverHTTP(WebhookActivities):
-    """Through `app.webhooks.attempts`, where the attempt is made."""
+    """Through `app.webhooks.attempts`."""
 
     def __init__(self, attempts: Attempts) -> None:
         self._attempts = attempts

@@ -1,4 +1,4 @@
-"""Counts every attempt of an activity by its outcome, with its duration."""
+"""Counts and times every attempt of an activity, by outcome."""
 
 import asyncio
 import time
@@ -31,7 +31,7 @@ class _CountedActivity(ActivityInboundInterceptor):
 
 
 def outcome_of(failure: BaseException) -> str:
-    """`cancelled`, the failure's type, or `failed` where it has none."""
+    """`cancelled`, the failure's type, or `failed` if it has none."""
     if isinstance(failure, asyncio.CancelledError):
         return "cancelled"
     return failure.type or "failed" if isinstance(failure, ApplicationError) else "failed"

@@ -1,4 +1,4 @@
-"""Makes the attempts that waiting deliveries are due for: first ones that found no room, retries, and probes."""
+"""Makes the attempts of waiting deliveries that are due: first attempts that found no room, retries, and probes."""
 
 import asyncio
 import contextlib
@@ -15,26 +15,27 @@ from app.webhooks.attempts import Attempts
 from app.webhooks.waiting import ClaimedEndpoint, WaitingDelivery
 
 _INTERVAL_SECONDS = 0.5
-"""How often it looks for endpoints that are due."""
+"""How often to look for endpoints that are due."""
 _SHORTEST_SECONDS = 0.02
 _ENDPOINTS_AT_ONCE = 200
 """Most of them wait for a receiver, which costs nothing."""
 _BATCH = 40
-"""Deliveries to one endpoint before the others have their turn."""
+"""Deliveries to one endpoint before other endpoints get their turn."""
 _BUSY_AT_ONCE, _BUSY_OF_AN_ENDPOINT = 32, 2
-"""Attempts that begin or end, so that first attempts, made in the same process, find it responsive."""
+"""Attempts that are beginning or ending, in all and for one endpoint, so that first attempts, made in the same
+process, are not slowed down."""
 _BUSY_SECONDS = 0.25
-"""An attempt under way for longer waits for its receiver."""
+"""An attempt that runs longer is waiting for its receiver."""
 _REFUSED_SECONDS = 2.0
-"""Before an endpoint that had no room is looked at again."""
+"""The pause before an endpoint that had no room is tried again."""
 _FAILED_SECONDS = 60.0
-"""Before a delivery is tried again whose attempt failed on our own side."""
+"""The pause before a delivery is tried again whose attempt failed on our side."""
 
 log = structlog.get_logger(__name__)
 
 
 class WaitingDeliveries:
-    """Any number of processes may serve them side by side."""
+    """Any number of processes may run this concurrently."""
 
     def __init__(self, attempts: Attempts, settings: Settings) -> None:
         self._attempts = attempts
@@ -54,7 +55,7 @@ class WaitingDeliveries:
                 try:
                     await self._claim()
                 except Exception as fault:
-                    # Our own database is away. What is due stays due.
+                    # Our own database is unavailable. What is due stays due.
                     log.warning("deliveries_waiting", reason=str(fault) or type(fault).__name__)
                     await asyncio.sleep(_INTERVAL_SECONDS)
                 await asyncio.sleep(_SHORTEST_SECONDS)
@@ -69,8 +70,8 @@ class WaitingDeliveries:
     async def _claim(self) -> None:
         room = _ENDPOINTS_AT_ONCE - len(self._serving)
         for endpoint in await waiting.claim(self._worker, room) if room > 0 else []:
-            # A claim that expired, as while our database was away or this process was stopped, may be taken again in
-            # the middle of serving: it goes on with that, and sends nothing twice.
+            # A claim that expired, because our database was unavailable or this process was stopped, may be claimed
+            # again while the endpoint is being served. That service continues, and sends nothing twice.
             if endpoint.id not in self._serving:
                 task = asyncio.create_task(self._serve(endpoint))
                 self._serving[endpoint.id] = task
@@ -95,11 +96,11 @@ class WaitingDeliveries:
             refused = not await self._attempt(endpoint, due)
             await waiting.release(self._worker, endpoint.id, pause=_REFUSED_SECONDS if refused else 0)
         except Exception as fault:
-            # The claim expires, and another takes the endpoint up.
+            # The claim expires, and another worker claims the endpoint.
             log.warning("endpoint_not_served", endpoint=endpoint.id, reason=str(fault) or type(fault).__name__)
 
     async def _attempt(self, endpoint: ClaimedEndpoint, due: list[WaitingDelivery]) -> bool:
-        """Whether all were attempted. The first that finds no room, or a circuit that broke meanwhile, is the last."""
+        """Whether all were attempted. Stops at the first that finds no room or whose circuit has opened."""
         left, refused = iter(due), asyncio.Event()
 
         async def attempt_some() -> None:
@@ -126,7 +127,7 @@ class WaitingDeliveries:
             return await self._postpone(delivery)
 
     async def _postpone(self, delivery: WaitingDelivery) -> bool:
-        """False where our own database is away: what is under way for the same endpoint goes on all the same."""
+        """Returns False when our own database is unavailable; other attempts for the endpoint go on."""
         try:
             await waiting.postpone(delivery.id, _FAILED_SECONDS)
         except Exception as fault:

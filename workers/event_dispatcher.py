@@ -1,4 +1,5 @@
-"""From the outbox to the workflows that deliver: each committed event is taken up within milliseconds."""
+"""Dispatches committed events from the outbox: creates their deliveries and starts the workflows, within
+milliseconds."""
 
 from functools import partial
 
@@ -17,7 +18,7 @@ log = structlog.get_logger(__name__)
 
 
 async def dispatch_events(client: Client, settings: Settings) -> None:
-    """Runs until cancelled. Any number may run side by side."""
+    """Runs until cancelled. Any number may run concurrently."""
     assert settings.control_dsn is not None
     # What is not dispatched stays in the outbox.
     await work_on_notices(
@@ -26,7 +27,7 @@ async def dispatch_events(client: Client, settings: Settings) -> None:
 
 
 async def dispatch_batch(client: Client, settings: Settings) -> bool:
-    """Whether there may be more. What Temporal doesn't take now, the relay starts."""
+    """Returns whether there may be more. The relay starts what Temporal doesn't accept now."""
     batch = await dispatch(_BATCH, first_wait=settings.webhook_retry_schedule[0])
     if batch.starts:
         for one, fault in await start_all(client, batch.starts):

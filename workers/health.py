@@ -1,7 +1,7 @@
-"""`python -m workers.health --queue control`: whether a worker on this machine has polled these queues lately.
+"""`python -m workers.health --queue control`: whether a worker on this machine has polled these queues recently.
 
-For a container's health check, which runs beside the worker and shares its host name. Temporal is asked, not the
-process: a worker that hangs, or polls another Temporal, lives without doing any work.
+For a container's health check, which runs beside the worker and shares its host name. It asks Temporal, not the
+process: a worker that hangs, or polls another Temporal, is alive but does no work.
 """
 
 import argparse
@@ -28,7 +28,7 @@ _TIMEOUT_SECONDS = 8
 
 
 def main() -> int:
-    """0 when all the queues are polled from here, else 1 with the reason on standard error."""
+    """Returns 0 when all queues are polled from here, else 1 with the reason on standard error."""
     parser = argparse.ArgumentParser(prog="python -m workers.health")
     parser.add_argument("--queue", action="append", required=True, metavar="QUEUE")
     queues: list[str] = parser.parse_args().queue
@@ -53,7 +53,7 @@ async def _is_polled(client: Client, queue: str) -> bool:
         DescribeTaskQueueRequest(
             namespace=client.namespace,
             task_queue=TaskQueue(name=queue),
-            # Every worker of ours polls for activities, those without workflows too.
+            # Every worker of ours polls for activities, even those without workflows.
             task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY,
         )
     )

@@ -1,4 +1,4 @@
-"""Heartbeats for every activity, so that none has to think of them and a killed worker is noticed at once."""
+"""Sends heartbeats for every activity, so that the loss of a worker is noticed within seconds."""
 
 import asyncio
 import contextlib
@@ -28,7 +28,7 @@ class _Beating(ActivityInboundInterceptor):
 
 
 async def _beat(interval: float) -> None:
-    # A short step ends before its first beat, which would be one more call for Temporal to keep.
+    # A short activity ends before its first heartbeat, which would be one more call for Temporal to store.
     while True:
         await asyncio.sleep(interval)
         activity.heartbeat()

@@ -1,8 +1,7 @@
-"""The ids by which a worker's lines are found: of the workflow, the activity, the database, and the request of the API
-that began it all.
+"""The ids in a worker's log lines: workflow, activity, database, and the API request that caused them.
 
-The API writes its request's id into the input of the workflow. From there it goes with each activity in a header of
-Temporal's, beside the database, and within the activity to the workflows that its own changes ask for.
+The API writes its request's id into the workflow's input. The workflow passes it to each activity in a Temporal header,
+together with the database, and the activity passes it to the workflows that it requests.
 """
 
 import logging
@@ -36,7 +35,7 @@ _HEADER = "headwater-log-ids"
 
 
 class _Ids(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What an activity's own input doesn't say."""
+    """Ids that an activity's own input doesn't have."""
 
     request_id: str | None = None
     database: UUID | None = None
@@ -67,13 +66,13 @@ class LogIds(Interceptor):
 
 
 def ids_beside_messages() -> None:
-    """Keeps the SDK from writing the ids into the text of each message: they have fields of their own."""
+    """Keeps the SDK from writing the ids into the text of each message: they have their own fields."""
     temporalio.activity.logger.activity_info_on_message = False
     temporalio.workflow.logger.workflow_info_on_message = False
 
 
 class _WorkflowIds(WorkflowInboundInterceptor):
-    """A workflow that hands its ids to its activities."""
+    """Passes a workflow's ids to its activities."""
 
     def init(self, outbound: WorkflowOutboundInterceptor) -> None:
         self.header: Mapping[str, Payload] = {}
@@ -107,7 +106,7 @@ class _ActivityIds(ActivityInboundInterceptor):
         info = temporalio.activity.info()
         told = input.headers.get(_HEADER)
         ids = msgspec.json.decode(told.data, type=_Ids) if told is not None else _Ids()
-        # For good: an activity has a task of its own, in which the SDK writes of its failure when this has ended.
+        # Not reset: each activity has its own task, in which the SDK logs a failure after this method has ended.
         context.request_id.set(ids.request_id or "")
         bind_contextvars(
             activity=info.activity_type,

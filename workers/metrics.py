@@ -1,4 +1,4 @@
-"""The metrics of one worker process, where the settings name a port for them."""
+"""The metrics of one worker process, if the settings name a port for them."""
 
 import asyncio
 from collections.abc import Coroutine, Sequence
@@ -28,8 +28,8 @@ log = structlog.get_logger(__name__)
 
 
 class WorkerMetrics:
-    """What the process counts, what the SDK tells, and how far behind its queues are; on the control queue what the
-    installation holds too."""
+    """The process's counters, the SDK's metrics, and the backlog of its queues; on the control queue also the gauges
+    of the installation."""
 
     def __init__(self, settings: Settings, queues: Sequence[str]) -> None:
         self._host, self._port = settings.metrics_host, settings.metrics_port
@@ -38,11 +38,11 @@ class WorkerMetrics:
 
     @property
     def runtime(self) -> Runtime | None:
-        """For the client of this process."""
+        """The runtime for the client of this process."""
         return self._sdk.runtime if self._sdk else None
 
     async def serve(self, client: Client, stack: AsyncExitStack) -> list[Coroutine[Any, Any, None]]:
-        """Begins to serve until the stack unwinds; what it returns has to run beside."""
+        """Starts to serve until the stack is closed; the returned coroutines have to run meanwhile."""
         if self._sdk is None or self._port is None:
             return []
         sources: list[Source] = [self._sdk.collect, lambda: backlogs(client, self._queues)]
@@ -52,7 +52,7 @@ class WorkerMetrics:
 
 
 async def backlogs(client: Client, queues: Sequence[str]) -> Sequence[Metric]:
-    """What waits on each queue for a worker. Nothing while Temporal can't be asked."""
+    """The backlog of each queue. Empty when Temporal can't be asked."""
     tasks = Metric("headwater_task_queue_backlog", "Tasks that wait for a worker, roughly.", "gauge")
     age = Metric("headwater_task_queue_backlog_age_seconds", "How long the oldest of them has waited.", "gauge")
     asked = [(queue, kind) for queue in queues for kind in _KINDS]

@@ -1,4 +1,4 @@
-"""Takes up the provisionings of a region as soon as they are committed, a few at a time."""
+"""Starts the provisionings of a region as soon as they are committed, a few at a time."""
 
 from functools import partial
 
@@ -14,7 +14,7 @@ log = structlog.get_logger(__name__)
 
 
 async def start_provisionings(client: Client, settings: Settings, region: str, running: RunningProvisionings) -> None:
-    """Runs until cancelled. Any number may run side by side, each in a process that serves the region's queue."""
+    """Runs until cancelled. Any number may run concurrently, each in a process that serves the region's queue."""
     assert settings.control_dsn is not None
     # What is not started stays in its row.
     await work_on_notices(

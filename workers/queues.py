@@ -1,4 +1,4 @@
-"""What a worker does for each task queue: which workflows and activities, and how many at once."""
+"""The configuration of a worker for each task queue: workflows, activities, and limits."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -26,7 +26,7 @@ from workflows.registry import CONTROL_WORKFLOWS, ENGINE_WORKFLOWS, WEBHOOK_WORK
 
 
 class WorkerDependencies(msgspec.Struct, frozen=True, kw_only=True):
-    """What activities work with, made once for the process."""
+    """What activities need, created once for the process."""
 
     settings: Settings
     box: SecretBox
@@ -38,16 +38,16 @@ class WorkerDependencies(msgspec.Struct, frozen=True, kw_only=True):
 
 class QueueConfig(msgspec.Struct, frozen=True, kw_only=True):
     implementations: tuple[Callable[[WorkerDependencies], object], ...]
-    """Each makes one object whose methods are activities."""
+    """Each creates an object whose methods are activities."""
     workflows: tuple[type[Any], ...] = ()
     sandboxed: bool = True
-    """Whether each run of a workflow loads its module anew, shut off from what is not deterministic."""
+    """Whether each workflow run loads its module anew, without access to what is not deterministic."""
     max_activities: int
-    """Activities at once."""
+    """The maximum of concurrent activities."""
     max_workflow_tasks: int = 100
-    """Workflow tasks at once."""
+    """The maximum of concurrent workflow tasks."""
     max_connections: int
-    """To our own database that so many steps and tasks hold at most."""
+    """The maximum of connections to our own database that these activities and tasks use."""
 
 
 _CONTROL = QueueConfig(
@@ -76,13 +76,13 @@ _ENGINE = QueueConfig(
         lambda tools: QuotaActivitiesOnHosts(tools.box, tools.adapters, tools.settings),
     ),
     workflows=ENGINE_WORKFLOWS,
-    # As for deliveries: it would take a quarter of this worker's processor time in a burst of creates.
+    # As for deliveries: the sandbox would take a quarter of this worker's processor time in a burst of creates.
     sandboxed=False,
-    # Twice as many as work on one host at once, so that a host that answers nobody leaves room for the others.
+    # Twice the maximum for one host, so that a host that doesn't answer leaves room for the others.
     max_activities=2 * HOST_SLOTS,
-    # A provisioning is at work within its first one.
+    # A provisioning does its work within its first workflow task.
     max_workflow_tasks=2 * HOST_SLOTS,
-    # Each holds one for its lock and works on a second.
+    # Each uses one connection for its lock and one for its work.
     max_connections=2 * (2 * HOST_SLOTS + 2 * HOST_SLOTS),
 )
 _WEBHOOKS = QueueConfig(
@@ -90,14 +90,14 @@ _WEBHOOKS = QueueConfig(
     workflows=WEBHOOK_WORKFLOWS,
     # The sandbox takes a third of a delivery's processor time here. The tests run these workflows inside it.
     sandboxed=False,
-    # Only what failed on our own side at first.
+    # Only for attempts that failed on our own side at first.
     max_activities=100,
-    # Held for single statements and short transactions, before and after the request.
+    # Used for single statements and short transactions, before and after the request.
     max_connections=20,
 )
 
 
 def queue_config(queue: str) -> QueueConfig:
-    """Deliveries on the webhook queue, provisionings and work on engines on a region's queue, all other workflows and
-    the activities on our own database on the control queue."""
+    """The webhook queue has deliveries; a region's queue has provisionings and work on engines; the control queue
+    has all other workflows, and the activities on our own database."""
     return {CONTROL_QUEUE: _CONTROL, WEBHOOK_QUEUE: _WEBHOOKS}.get(queue, _ENGINE)

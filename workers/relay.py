@@ -1,6 +1,6 @@
-"""The relay: starts every workflow that a committed change asked for and nobody has started.
+"""The relay: starts every requested workflow that nobody has started.
 
-That is so when a process died between its commit and the start, or when Temporal was away.
+That happens when a process died between its commit and the start, or when Temporal was unavailable.
 """
 
 import asyncio
@@ -16,19 +16,19 @@ log = structlog.get_logger(__name__)
 
 
 async def relay(client: Client) -> None:
-    """Runs until cancelled. Any number may run side by side."""
+    """Runs until cancelled. Any number may run concurrently."""
     while True:
         try:
             while await _relay_once(client):
                 pass
         except Exception as fault:
-            # Our own database is away. What is due stays due.
+            # Our own database is unavailable. What is due stays due.
             log.warning("relay_waiting", reason=str(fault) or type(fault).__name__)
         await asyncio.sleep(_INTERVAL_SECONDS)
 
 
 async def _relay_once(client: Client) -> bool:
-    """Whether there was anything to do and all of it worked."""
+    """Returns whether there was anything to start and all of it was started."""
     pending = await claim_due()
     failed = await start_all(client, pending) if pending else []
     for one, fault in failed:

@@ -1,4 +1,4 @@
-"""One worker process: the Temporal workers of its queues, and what they work with."""
+"""One worker process: the Temporal workers of its queues, and their dependencies."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -35,16 +35,16 @@ from workers.schedules import maintain_schedules
 from workers.search_attributes import register_search_attributes
 
 _PASSED_THROUGH = ("msgspec", "app.contracts")
-"""Modules that the sandbox doesn't load anew for each run. They hold no state; and a struct defined in a reloaded
-module is not the struct that the converter knows."""
+"""Modules that the sandbox doesn't load anew for each run. They hold no state, and a struct of a reloaded module
+would not be the one that the converter knows."""
 
 _GRACEFUL_SHUTDOWN = timedelta(seconds=5)
 _STICKY_TIMEOUT = timedelta(seconds=1)
-"""How long a workflow's next task waits for the worker that last ran it: what a killed worker costs."""
+"""How long a workflow's next task waits for the worker that last ran it: the delay that a killed worker costs."""
 _HEARTBEAT_INTERVAL = timedelta(seconds=1)
 _CONNECT_RETRY_SECONDS = 0.5
 _SPARE_CONNECTIONS = 8
-"""For the relay, and for what workflow tasks record by themselves."""
+"""For the relay and the other background tasks."""
 
 log = structlog.get_logger(__name__)
 
@@ -83,7 +83,7 @@ async def run(settings: Settings, queues: Sequence[str], stop: asyncio.Event) ->
 
 
 def build_worker(client: Client, queue: str, tools: WorkerDependencies) -> Worker:
-    """Serves one queue as `workers.queues` has it."""
+    """Serves one queue as `workers.queues` configures it."""
     config = queue_config(queue)
     activities = [
         method for implementation in config.implementations for method in activity_methods(implementation(tools))
@@ -97,7 +97,7 @@ def build_worker(client: Client, queue: str, tools: WorkerDependencies) -> Worke
         interceptors=[LogIds(), Heartbeats(), ActivityMetrics()],
         max_concurrent_activities=config.max_activities,
         max_concurrent_workflow_tasks=config.max_workflow_tasks,
-        # By default four fifths of the heartbeat timeout: one late beat, and a step is started a second time.
+        # The default is four fifths of the heartbeat timeout: one late heartbeat, and a second attempt would start.
         max_heartbeat_throttle_interval=_HEARTBEAT_INTERVAL,
         sticky_queue_schedule_to_start_timeout=_STICKY_TIMEOUT,
         graceful_shutdown_timeout=_GRACEFUL_SHUTDOWN,
@@ -106,7 +106,7 @@ def build_worker(client: Client, queue: str, tools: WorkerDependencies) -> Worke
 
 
 def max_connections(queues: Sequence[str]) -> int:
-    """Of our own database, so that no step ever waits for one that another holds."""
+    """The size of the pool for our own database, so that no activity waits for a connection that another holds."""
     return _SPARE_CONNECTIONS + sum(queue_config(queue).max_connections for queue in queues)
 
 
@@ -131,7 +131,7 @@ async def _connected_client(settings: Settings, runtime: Runtime | None) -> Clie
 
 
 async def _until(stop: asyncio.Event, background: list[asyncio.Task[None]]) -> None:
-    """Until the signal, or until something that must not end ends."""
+    """Waits for the signal, or for the end of a background task, which must not end."""
     stopped = asyncio.create_task(stop.wait())
     done, _ = await asyncio.wait({stopped, *background}, return_when=asyncio.FIRST_COMPLETED)
     for task in (stopped, *background):

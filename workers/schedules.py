@@ -1,4 +1,4 @@
-"""The work that nobody asks for: which workflow runs how often, kept in Temporal as Schedules."""
+"""Scheduled work: which workflow runs how often, as Schedules in Temporal."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -33,29 +33,30 @@ from app.core.settings import Settings
 from app.outbox.workflow_starts import TASK_TIMEOUT, UPKEEP, UPKEEP_FAIRNESS
 
 _SHORTEST = timedelta(seconds=1)
-"""Temporal's own grain."""
+"""The finest interval that Temporal has."""
 _CATCH_UP = timedelta(seconds=10)
-"""After Temporal was away one late run is enough: each looks at everything there is."""
+"""After Temporal was unavailable one late run is enough: each run handles everything."""
 _RETRY_SECONDS = 1.0
 _AGAIN_SECONDS = 300.0
-"""How long a schedule that somebody deleted may be missing."""
+"""How long a Schedule that somebody deleted may be missing."""
 _RPC_TIMEOUT = timedelta(seconds=5)
 
 log = structlog.get_logger(__name__)
 
 
 class UpkeepSchedule(msgspec.Struct, frozen=True, kw_only=True):
-    """One schedule. A run is left out while the last one goes on. `id` is the schedule's, and begins its runs' ids."""
+    """One Schedule. A run is skipped while the previous one is still going. `id` is the Schedule's, and begins the
+    ids of its runs."""
 
     id: str
     workflow: Any
-    """The interface class, which takes `request`, or nothing where that is None."""
+    """The interface class. It takes `request`, or nothing if that is None."""
     every: Callable[[Settings], float]
     """Seconds."""
     at_random: bool = False
-    """Each run comes at a random moment of its interval, so that nobody can be elsewhere just then."""
+    """Each run starts at a random time in its interval, so that nobody can avoid the measurement."""
     summary: str
-    """One line for whoever looks through Temporal's list."""
+    """A line for Temporal's list of workflows."""
     request: Contract | None = None
 
 
@@ -97,8 +98,8 @@ UPKEEP_SCHEDULES: tuple[UpkeepSchedule, ...] = (
 async def maintain_schedules(
     client: Client, settings: Settings, schedules: Sequence[UpkeepSchedule] = UPKEEP_SCHEDULES
 ) -> None:
-    """Has Temporal run them, as often as the settings say. Runs until cancelled, and any number may run side by
-    side. Temporal may be away meanwhile."""
+    """Creates the Schedules and keeps them up to date. Runs until cancelled, and any number may run concurrently.
+    Temporal may be unavailable meanwhile."""
     while True:
         pause = _AGAIN_SECONDS
         for upkeep in schedules:
@@ -111,7 +112,7 @@ async def maintain_schedules(
 
 
 async def put_schedule(client: Client, settings: Settings, upkeep: UpkeepSchedule) -> None:
-    """Makes the schedule, or brings it up to date. An operator's pause of it stays."""
+    """Creates the Schedule, or updates it. An operator's pause is kept."""
     wanted = _schedule(settings, upkeep)
     try:
         await client.create_schedule(upkeep.id, wanted, trigger_immediately=True, rpc_timeout=_RPC_TIMEOUT)
@@ -151,7 +152,7 @@ def _schedule(settings: Settings, upkeep: UpkeepSchedule) -> Schedule:
 
 
 def _comparable(schedule: Schedule) -> tuple[Any, ...]:
-    """What two equal schedules agree in, one of which comes from Temporal with its input encoded."""
+    """The values in which two equal Schedules agree; one of them comes from Temporal with its input encoded."""
     action = schedule.action
     assert isinstance(action, ScheduleActionStartWorkflow)
     inputs = [one.data if isinstance(one, Payload) else msgspec.json.encode(one) for one in action.args]

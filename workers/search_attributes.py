@@ -1,4 +1,4 @@
-"""Makes sure that Temporal knows the search attributes by which operators find workflows."""
+"""Registers the search attributes by which operators find workflows."""
 
 from temporalio.api.enums.v1 import IndexedValueType
 from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest, ListSearchAttributesRequest
@@ -9,7 +9,8 @@ from app.contracts.queues import SEARCH_ATTRIBUTES
 
 
 async def register_search_attributes(client: Client) -> None:
-    """Adds those that are missing. Several workers may do so at once; an administrator may have done it before."""
+    """Adds those that are missing. Several workers may do so concurrently, or an administrator may have done it
+    before."""
     known = await client.operator_service.list_search_attributes(
         ListSearchAttributesRequest(namespace=client.namespace)
     )

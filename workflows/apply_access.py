@@ -1,4 +1,4 @@
-"""Brings a pause, a resumption, a freeze or a thaw to the engine."""
+"""Applies a pause, a resumption, a freeze or a thaw on the engine."""
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError

@@ -19,8 +19,7 @@ from workflows.engine_steps import failure_type, run_on_engine
 
 @workflow.defn(name="ApplyBlueprint")
 class ApplyBlueprintWorkflow(ApplyBlueprint):
-    """Waits for the host for as long as it takes. Cancelling it ends the application truthfully: what has been
-    committed by then counts."""
+    """Retries until the host is available. Cancelling it still records the truth: what was committed by then counts."""
 
     @workflow.run
     async def run(self, request: ApplyBlueprintInput) -> None:

@@ -1,4 +1,4 @@
-"""Brings a changed limit to the engine."""
+"""Applies changed limits on the engine."""
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError

@@ -1,4 +1,4 @@
-"""Ends all access at once, keeps the data through the grace period, then destroys it."""
+"""Ends all access, keeps the data for the grace period, then destroys it."""
 
 import contextlib
 from datetime import timedelta
@@ -15,7 +15,7 @@ from workflows.engine_steps import failure_type, record, remove_from_host, run_o
 
 @workflow.defn(name="DeleteDatabase")
 class DeleteDatabaseWorkflow(DeleteDatabase):
-    """The one who asked waits only until access has ended. Each step asks the row whether it is still wanted."""
+    """The caller waits only until access has ended. Each step checks in the row that the deletion is still wanted."""
 
     def __init__(self) -> None:
         self._row_changed = False
@@ -49,11 +49,11 @@ class DeleteDatabaseWorkflow(DeleteDatabase):
         try:
             await provisioning.cancel()
         except FailureError:
-            # It has ended, or was never started. If it starts later, the row tells it that it isn't wanted.
+            # It has ended, or was never started. If it starts later, the row says that it is no longer wanted.
             workflow.logger.info("no provisioning to cancel")
 
     async def _wait_out_grace(self, request: DeleteDatabaseInput) -> None:
-        """Until the row says that it is over. The timer only has it looked at again, and so does the signal."""
+        """Waits until the row says that the period is over. The timer and the signal make it read the row again."""
         while True:
             self._row_changed = False
             action = "look until when the data is kept"

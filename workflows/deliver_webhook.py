@@ -15,11 +15,11 @@ from workflows import policies
 from workflows.engine_steps import reason
 
 
-# One that an earlier version began can't be continued, and needn't be: its delivery waits as a row, or is taken up by
-# reconciling.
+# A run of an earlier version can't be continued, and needn't be: its delivery waits as a row, or is recovered by
+# `Reconcile`.
 @workflow.defn(name="DeliverWebhook", failure_exception_types=[workflow.NondeterminismError])
 class DeliverWebhookWorkflow(DeliverWebhook):
-    """Ends with the first attempt, or with the delivery waiting for its endpoint."""
+    """Ends with the first attempt, or when the delivery waits for its endpoint."""
 
     @workflow.run
     async def run(self, request: DeliverWebhookInput) -> None:
@@ -37,7 +37,7 @@ class DeliverWebhookWorkflow(DeliverWebhook):
             return None
 
     async def _attempt(self, request: DeliverWebhookInput) -> AttemptOutcome:
-        """Until our own side can."""
+        """Retries while our own side fails."""
         round_ = 0
         while True:
             try:

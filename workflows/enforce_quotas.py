@@ -1,4 +1,4 @@
-"""Holds every database to its plan: storage, and hours of use."""
+"""Enforces plans: storage, and hours of use."""
 
 import asyncio
 
@@ -12,7 +12,7 @@ from workflows.engine_steps import reason, starting_details
 
 @workflow.defn(name="EnforceQuotas")
 class EnforceQuotasWorkflow(EnforceQuotas):
-    """Region by region side by side: one that no worker serves is left to the next run, and delays no other."""
+    """Handles the regions concurrently. A region that no worker serves is left to the next run, and delays no other."""
 
     def __init__(self) -> None:
         self._lines: dict[str, str] = {}
@@ -30,7 +30,7 @@ class EnforceQuotasWorkflow(EnforceQuotas):
         await asyncio.gather(*(self._enforce(MeasureRegion(region=region, at=at)) for region in regions))
 
     async def _begin(self) -> list[str]:
-        """Brings databases to plans that were changed; returns the regions."""
+        """Applies changed plans to databases; returns the regions."""
         followed = await workflow.execute_activity_method(
             QuotaActivities.follow_plans, **policies.upkeep("bring databases to plans that were changed")
         )

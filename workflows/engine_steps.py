@@ -1,4 +1,4 @@
-"""Steps on a tenant engine, done however long it takes, with words for the operator while they wait."""
+"""Steps on a tenant engine that are retried until they succeed, with a description for the operator meanwhile."""
 
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
@@ -33,10 +33,10 @@ async def run_on_engine(
     urgent: bool = True,
     time_limit: timedelta = policies.ENGINE_STEP,
 ) -> Result:
-    """Runs one engine activity until it succeeds. `action` completes the sentence "Waiting to …"; `urgent` tells
-    whether somebody waits for the outcome, `time_limit` is for each attempt.
+    """Runs one engine activity until it succeeds. `action` completes the sentence "Waiting to …". `urgent` says whether
+    somebody waits for the result; `time_limit` applies to each attempt.
 
-    Raises `ActivityError` when the step is cancelled, or no longer wanted.
+    Raises `ActivityError` when the step is cancelled or no longer wanted.
     """
     workflow.set_current_details(starting_details(action, request.region))
     round_ = 0
@@ -49,7 +49,7 @@ async def run_on_engine(
             round_ += 1
             workflow.set_current_details(f"Waiting to {action}. The last attempt failed: {reason(failure)}")
             if workflow.info().is_continue_as_new_suggested():
-                # From the start: every step finds what was done before.
+                # With the original input: every step finds what was done before.
                 workflow.continue_as_new(request)
 
 
@@ -63,19 +63,19 @@ async def engine_attempts(
     urgent: bool = True,
     time_limit: timedelta = policies.ENGINE_STEP,
 ) -> Result:
-    """One round of attempts. Raises `ActivityError` when all fail."""
+    """Runs one round of attempts. Raises `ActivityError` when all of them fail."""
     policy = policies.engine(request.region, round_, action, urgent=urgent, time_limit=time_limit)
     return await workflow.execute_activity_method(step, argument, **policy)
 
 
 def starting_details(action: str, region: str) -> str:
-    """Before the first attempt has told anything."""
+    """The description before the first attempt has reported anything."""
     queue = engine_queue(region)
     return f"About to {action}. If this stays, the host is slow, or no worker serves the task queue `{queue}`."
 
 
 async def remove_from_host(request: DatabaseWorkflowInput, *, local: bool = True) -> None:
-    """Destroys what lies on the database's host, and records it, as `record` does."""
+    """Destroys everything on the database's host, and records it with `record`."""
     action = f"destroy database {request.database} and its login"
     await run_on_engine(request, EngineActivities.destroy_database, request.database, action, urgent=False)
     action = "record that nothing is left of it"
@@ -85,11 +85,11 @@ async def remove_from_host(request: DatabaseWorkflowInput, *, local: bool = True
 async def record(
     step: Callable[[Any, Argument], Awaitable[Result]], argument: Argument, action: str, *, local: bool = True
 ) -> Result:
-    """Runs one activity on our own database until it succeeds. `action` is for people, as for an engine's.
+    """Runs one activity on our own database until it succeeds. `action` is a text for people, as in `run_on_engine`.
 
-    At first in the worker that runs this workflow, which spares whoever waits two trips through Temporal. What
-    doesn't work at once is left to Temporal, where an operator sees it. Not `local` are these steps for workflows
-    on another queue than the control queue.
+    The first attempt is a local activity, in the worker that runs this workflow, which saves two trips through
+    Temporal. If it fails, Temporal retries it as a normal activity, which operators can see. Workflows on another queue
+    than the control queue pass `local=False`.
     """
     if local:
         try:
@@ -102,14 +102,14 @@ async def record(
 
 
 def failure_type(failure: FailureError) -> str | None:
-    """The contract's name of what went wrong, if it has one."""
+    """The contract's type of the failure, if it has one."""
     origin = _origin(failure)
     return origin.type if isinstance(origin, ApplicationError) else None
 
 
 def blames_host(failure: FailureError) -> bool:
-    """Whether the engine host failed: it refused, was out of reach, or took too long. Otherwise it was a worker
-    or our own database."""
+    """Whether the engine host failed: it refused, was unreachable, or took too long. Otherwise a worker or our own
+    database failed."""
     origin = _origin(failure)
     if isinstance(origin, TimeoutError):
         return origin.type is TimeoutType.START_TO_CLOSE
@@ -117,7 +117,7 @@ def blames_host(failure: FailureError) -> bool:
 
 
 def reason(failure: FailureError) -> str:
-    """What went wrong, for people."""
+    """The reason, for display."""
     origin = _origin(failure)
     if isinstance(origin, TimeoutError) and origin.type is TimeoutType.HEARTBEAT:
         return "the worker that was at it stopped answering"
@@ -125,7 +125,7 @@ def reason(failure: FailureError) -> str:
 
 
 def _origin(failure: FailureError) -> FailureError:
-    """What the activity itself failed with. Around a local one there is no `ActivityError`."""
+    """The failure of the activity itself. A local activity's failure has no `ActivityError` around it."""
     if isinstance(failure, ActivityError) and isinstance(failure.cause, FailureError):
         return failure.cause
     return failure

@@ -1,7 +1,7 @@
-"""Every timeout and retry policy, in one place.
+"""All timeouts and retry policies.
 
-Heartbeats are what makes a killed worker cost seconds: Temporal gives an activity to another worker as soon as
-they stop, long before its own time limit.
+Because of heartbeats a killed worker costs only seconds: Temporal gives an activity to another worker as soon as they
+stop, long before its time limit.
 """
 
 from datetime import timedelta
@@ -16,11 +16,12 @@ ENGINE_STEP = timedelta(seconds=60)
 _MAX_ATTEMPTS = 60
 _UPKEEP_ATTEMPTS = 5
 _NOBODY_WAITS = Priority(priority_key=5)
-"""The lowest; whose turn it is among equals stays as the workflow has it."""
+"""The lowest priority. The fairness among equals stays as the workflow has it."""
 
 
 def local_control(summary: str) -> LocalActivityConfig:
-    """A short transaction on our own database, tried once within the workflow task, and shorter than its time limit."""
+    """A short transaction on our own database, tried once within the workflow task, for less than the task's time
+    limit."""
     return LocalActivityConfig(
         summary=summary,
         start_to_close_timeout=timedelta(seconds=1.5),
@@ -29,8 +30,8 @@ def local_control(summary: str) -> LocalActivityConfig:
 
 
 def local_create(summary: str) -> LocalActivityConfig:
-    """A first attempt in the worker that runs the workflow, which is next to the host: nearly every database is made by
-    it, at a third of what an activity of its own costs. A worker that dies costs the workflow task's time limit."""
+    """A first attempt in the worker that runs the workflow, near the host. Nearly every database is created by it,
+    at a third of the cost of a normal activity. A worker that dies costs the workflow task's time limit."""
     return LocalActivityConfig(
         summary=summary,
         start_to_close_timeout=timedelta(seconds=15),
@@ -39,7 +40,7 @@ def local_create(summary: str) -> LocalActivityConfig:
 
 
 def control(summary: str) -> ActivityConfig:
-    """A short transaction on our own database, tried until it succeeds."""
+    """A short transaction on our own database, retried until it succeeds."""
     return ActivityConfig(
         task_queue=CONTROL_QUEUE,
         summary=summary,
@@ -54,7 +55,7 @@ def control(summary: str) -> ActivityConfig:
 
 
 def upkeep(summary: str) -> ActivityConfig:
-    """A step of a scheduled run on our own database. What still fails after these attempts is left to the next run."""
+    """A step of a scheduled run on our own database. After these attempts it is left to the next run."""
     return ActivityConfig(
         task_queue=CONTROL_QUEUE,
         summary=summary,
@@ -71,8 +72,8 @@ def upkeep(summary: str) -> ActivityConfig:
 
 
 def host_upkeep(region: str, summary: str) -> ActivityConfig:
-    """A scheduled look at one engine host. A host on which it takes longer, and a region that no worker serves, are
-    left to the next run: meanwhile that one can't begin."""
+    """A scheduled inspection of one engine host. A host that takes longer, and a region that no worker serves, are
+    left to the next run, which can't begin before this one ends."""
     return ActivityConfig(
         task_queue=engine_queue(region),
         summary=summary,
@@ -87,10 +88,9 @@ def host_upkeep(region: str, summary: str) -> ActivityConfig:
 def engine(
     region: str, round_: int, summary: str, *, urgent: bool, time_limit: timedelta = ENGINE_STEP
 ) -> ActivityConfig:
-    """Work on a tenant engine, a bounded number of attempts, so that the workflow can say in between what it
-    waits for. Later rounds have more attempts: retries within an activity leave no trace in the history, rounds do.
-    What nobody waits for goes behind what somebody does, so that removals never hold up a revocation.
-    """
+    """Work on a tenant engine, with a limited number of attempts, so that the workflow can report in between what it
+    waits for. Later rounds have more attempts, because retries within an activity add nothing to the history but
+    rounds do. Work that isn't `urgent` has a lower priority, so that removals never delay a revocation."""
     return ActivityConfig(
         task_queue=engine_queue(region),
         summary=summary,
@@ -107,7 +107,8 @@ def engine(
 
 
 def attempt(region: str, summary: str) -> ActivityConfig:
-    """Upkeep on a region's engines that comes again by itself: one try is enough, and where nobody takes it up none."""
+    """Scheduled work on a region's engines that is repeated anyway: it is tried once, or not at all if no worker
+    takes it."""
     return ActivityConfig(
         task_queue=engine_queue(region),
         summary=summary,
@@ -120,8 +121,8 @@ def attempt(region: str, summary: str) -> ActivityConfig:
 
 
 def local_webhook(endpoint: int) -> LocalActivityConfig:
-    """A first attempt in the worker that runs the workflow: most are delivered by it, at half the cost. It answers
-    before the workflow task would have to report that it is alive, or goes on without the workflow."""
+    """A first attempt in the worker that runs the workflow. Most deliveries succeed with it, at half the cost. It
+    ends before the workflow task would have to report that it is alive; a slower one goes on without the workflow."""
     return LocalActivityConfig(
         summary=f"attempt 1 to deliver to endpoint {endpoint}",
         start_to_close_timeout=timedelta(seconds=60),
@@ -130,7 +131,8 @@ def local_webhook(endpoint: int) -> LocalActivityConfig:
 
 
 def webhook(endpoint: int, round_: int) -> ActivityConfig:
-    """The same once it has failed on our own side, which alone is retried. Each endpoint has its turn."""
+    """The attempt as a normal activity, after it failed on our own side; only such failures are retried. Endpoints
+    take turns."""
     return ActivityConfig(
         task_queue=WEBHOOK_QUEUE,
         summary=f"attempt 1 to deliver to endpoint {endpoint}",

@@ -1,4 +1,4 @@
-"""Makes a database, proves it by logging in, and only then calls it active."""
+"""Creates a database and verifies it by logging in, before it counts as active."""
 
 import asyncio
 
@@ -23,7 +23,7 @@ from workflows.engine_steps import (
 
 @workflow.defn(name="ProvisionDatabase")
 class ProvisionDatabaseWorkflow(ProvisionDatabase):
-    """Retries for as long as it takes, on another host where one is sick. Cancelling it undoes what it made."""
+    """Retries for as long as it takes, on another host if one fails. Cancelling it removes what it created."""
 
     @workflow.run
     async def run(self, request: ProvisionDatabaseInput) -> None:
@@ -65,7 +65,7 @@ class ProvisionDatabaseWorkflow(ProvisionDatabase):
     async def _next_placement(
         self, request: ProvisionDatabaseInput, placement: Placement, failure: FailureError
     ) -> Placement:
-        """Another one where the host is to blame; the same where our own side failed."""
+        """Another place if the host failed; the same if our own side did."""
         if not blames_host(failure):
             return placement
         return await workflow.execute_activity_method(
@@ -93,8 +93,8 @@ class ProvisionDatabaseWorkflow(ProvisionDatabase):
 
 
 def _is_the_end(failure: FailureError) -> bool:
-    """Cancelled from outside, or not wanted. A worker that leaves cancels what it has at hand, and means nothing by
-    it."""
+    """Whether it was cancelled from outside, or is no longer wanted. A worker that shuts down cancels its local
+    activities too, which doesn't count."""
     if is_cancelled_exception(failure):
         return workflow.cancellation_reason() is not None
     return failure_type(failure) == NOT_WANTED

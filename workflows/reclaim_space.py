@@ -1,4 +1,4 @@
-"""Gives back the space that deletions left in frozen databases."""
+"""Returns the space of deleted rows in frozen databases to the disk."""
 
 import asyncio
 from collections import defaultdict
@@ -12,12 +12,13 @@ from workflows import policies
 from workflows.engine_steps import reason
 
 _AT_ONCE = 4
-"""In one region."""
+"""The maximum of concurrent databases in one region."""
 
 
 @workflow.defn(name="ReclaimSpace")
 class ReclaimSpaceWorkflow(ReclaimSpace):
-    """Each database by itself: one whose tenant holds its tables delays no other, and its next turn is its last."""
+    """Handles each database by itself: one whose tenant locks its tables delays no other, and is tried last in the
+    next run."""
 
     def __init__(self) -> None:
         self._done: dict[str, int] = defaultdict(int)

@@ -1,4 +1,4 @@
-"""Compares our records with themselves and with every host, and says what isn't as it must be."""
+"""Compares our records with themselves and with every host, and reports every difference."""
 
 import asyncio
 
@@ -17,12 +17,12 @@ from workflows import policies
 from workflows.engine_steps import reason
 
 _MAX_SENTENCES = 100
-"""Sentences of each kind in the result."""
+"""The maximum of sentences of each kind in the result."""
 
 
 @workflow.defn(name="Reconcile")
 class ReconcileWorkflow(Reconcile):
-    """The hosts side by side, so that a sick one holds up no other."""
+    """Handles the hosts concurrently, so that a slow one delays no other."""
 
     def __init__(self) -> None:
         self._messages: list[str] = []
@@ -80,7 +80,7 @@ class ReconcileWorkflow(Reconcile):
         return step.findings
 
     def _skip(self, what: str, failure: ActivityError) -> dict[str, int]:
-        """Until the next run: it looks at everything again."""
+        """Leaves it to the next run, which checks everything again."""
         if is_cancelled_exception(failure):
             raise failure
         self._unchecked.append(what)

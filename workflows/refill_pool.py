@@ -1,4 +1,4 @@
-"""Brings the warm pools to their size, and tries again what waits in them."""
+"""Fills the warm pools to their size, and verifies the databases in them."""
 
 import contextlib
 from datetime import timedelta
@@ -11,13 +11,13 @@ from workflows import policies
 from workflows.engine_steps import reason, starting_details
 
 _MAX_PASSES = 120
-"""So that a run ends, and its history with it; the next scheduled one goes on."""
+"""A limit, so that a run and its history end; the next scheduled run continues."""
 _PAUSE = timedelta(seconds=0.5)
 
 
 @workflow.defn(name="RefillPool")
 class RefillPoolWorkflow(RefillPool):
-    """Only begins members: each is made by a workflow of its own, and this one ends when none is missing."""
+    """Only starts members: each is created by its own workflow. Ends when none is missing."""
 
     def __init__(self) -> None:
         self._nudged = False

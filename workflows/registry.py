@@ -1,6 +1,6 @@
-"""Every workflow, by the worker that serves it.
+"""Every workflow, by the queue that serves it.
 
-Not in the package itself: the sandbox loads that anew, with all that it imports, for each run of a workflow.
+Not in the package's `__init__`: the sandbox would load all of it for each run of a workflow.
 """
 
 from workflows.apply_access import ApplyAccessWorkflow

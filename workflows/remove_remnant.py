@@ -1,4 +1,4 @@
-"""Clears what a failed attempt left on a host that was given up on."""
+"""Removes what a failed attempt left on an abandoned host."""
 
 from temporalio import workflow
 
@@ -9,7 +9,7 @@ from workflows.engine_steps import run_on_engine
 
 @workflow.defn(name="RemoveRemnant")
 class RemoveRemnantWorkflow(RemoveRemnant):
-    """Waits for the host for as long as it takes: leftovers that nobody owns would stay for ever."""
+    """Retries until the host is available: remnants that nobody owns would stay for ever."""
 
     @workflow.run
     async def run(self, request: RemoveRemnantInput) -> None:

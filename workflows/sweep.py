@@ -1,4 +1,4 @@
-"""Removes what has had its time from our own database, in batches."""
+"""Deletes expired rows from our own database, in batches."""
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, is_cancelled_exception
@@ -8,12 +8,12 @@ from workflows import policies
 from workflows.engine_steps import reason
 
 _MAX_STEPS = 50
-"""For one kind in one run; the next run goes on."""
+"""The maximum for one kind in one run; the next run continues."""
 
 
 @workflow.defn(name="Sweep")
 class SweepWorkflow(Sweep):
-    """What fails for one kind doesn't keep the others from being swept."""
+    """A failure for one kind doesn't keep the others from being swept."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []

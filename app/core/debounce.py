@@ -1,4 +1,4 @@
-"""Work in the background that many ask for at about the same time, and that is done once for all of them."""
+"""Background work that several callers request at about the same time, and that runs once for all of them."""
 
 import asyncio
 import contextlib
@@ -10,10 +10,11 @@ log = structlog.get_logger(__name__)
 
 
 class Debouncer:
-    """Makes nobody wait. What the work raises is logged as `lost`: it has to be a hint, without which all goes on."""
+    """Runs the work in the background. An exception is logged as the event `lost`, so nothing may depend on the
+    work: it has to be a hint."""
 
     def __init__(self, seconds: float, work: Callable[[], Awaitable[None]], *, lost: str) -> None:
-        """Whoever asks within `seconds` of the first shares one run."""
+        """Requests within `seconds` of the first one share a run."""
         self._seconds = seconds
         self._work = work
         self._lost = lost
@@ -27,7 +28,7 @@ class Debouncer:
             self._task = asyncio.create_task(self._run())
 
     async def close(self) -> None:
-        """Does at once what is left to do."""
+        """Runs immediately what is still requested, and waits for it."""
         self._closing.set()
         if self._task is not None:
             await asyncio.gather(self._task, return_exceptions=True)

@@ -1,4 +1,4 @@
-"""The databases of all teams, as operators list, count and name them."""
+"""The databases of all teams, for the operator's lists and counts."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -12,13 +12,13 @@ from app.core.errors import InvalidField, NotFound
 from app.store.session import fetch_all, fetch_one
 
 SHORTEST_PREFIX = 4
-"""Characters of a uuid that may stand for it."""
+"""The least characters of a uuid that identify a database."""
 _NAMED = 5
-"""Candidates that an ambiguous reference is answered with."""
+"""The maximum of candidates in the answer to an ambiguous reference."""
 
 
 class DatabaseSummary(msgspec.Struct, kw_only=True):
-    """The most telling columns first: a narrow terminal shows those."""
+    """The most informative columns come first, because a narrow terminal shows only those."""
 
     uuid: UUID
     name: str
@@ -36,7 +36,7 @@ class DatabaseSummary(msgspec.Struct, kw_only=True):
 
 
 class DatabaseDetails(DatabaseSummary, kw_only=True):
-    """All that is recorded of one database, but no secret."""
+    """Everything recorded about a database, except secrets."""
 
     team_id: int | None
     engine_name: str
@@ -44,15 +44,15 @@ class DatabaseDetails(DatabaseSummary, kw_only=True):
     limits_revision: int
     limits_applied: int
     paused_reason: str | None
-    """`operator`, `runtime` or `storage`; None for a paused one that is on its way back."""
+    """`operator`, `runtime` or `storage`; None for a paused database that is resuming."""
     frozen_at: datetime | None
-    """Since when it may read, delete and drop, and write nothing."""
+    """Since when it may read, delete and drop, but not write."""
     access_revision: int
     access_applied: int
-    """The engine is as recorded when it has caught up with `access_revision`."""
+    """The engine is up to date when this equals `access_revision`."""
     measured_at: datetime | None
     runtime_seconds: float | None
-    """Of the month in which it was last measured."""
+    """In the month in which it was last measured."""
     remote_since: datetime | None
     provisioned_at: datetime | None
     deleted_at: datetime | None
@@ -63,10 +63,10 @@ class DatabaseDetails(DatabaseSummary, kw_only=True):
 
 
 class Filters(msgspec.Struct, frozen=True, kw_only=True):
-    """Which databases; what is None doesn't narrow."""
+    """Selects databases; None doesn't restrict."""
 
     team: str | None = None
-    """A team's id or its whole name."""
+    """A team's id or full name."""
     name: str | None = None
     """A part of the name, in upper or lower case."""
     status: DatabaseStatus | None = None
@@ -77,7 +77,7 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
     """A host's id or its `host:port`."""
     with_destroyed: bool = False
     pooled: bool = False
-    """Those of the warm pool instead, which are no team's yet."""
+    """Selects the databases of the warm pool instead of those of teams."""
 
 
 class Sort(StrEnum):
@@ -90,7 +90,7 @@ class Sort(StrEnum):
 
 
 class Grouping(StrEnum):
-    """What databases are counted by."""
+    """The property by which databases are counted."""
 
     TEAM = "team"
     STATUS = "status"
@@ -102,12 +102,12 @@ class Grouping(StrEnum):
 
 class DatabaseCount(msgspec.Struct, kw_only=True):
     group: str | None
-    """None for the warm pool's, by team."""
+    """None for the warm pool, when grouped by team."""
     databases: int
     storage_bytes: int
-    """As last measured; a database that was never measured adds nothing."""
+    """As last measured. A database that was never measured adds nothing."""
     connections: int
-    """Promised to them."""
+    """The sum of their connection limits."""
 
 
 _FROM = """
@@ -149,20 +149,20 @@ coalesce(sum(d.connections) FILTER (WHERE d.status <> 'deleted'), 0)::bigint AS 
 async def list_databases(
     filters: Filters, sort: Sort = Sort.CREATED, limit: int | None = None
 ) -> list[DatabaseSummary]:
-    """Those that match; all of them where `limit` is None."""
+    """The matching databases; all of them when `limit` is None."""
     query = f"{_SELECT} {_WHERE} ORDER BY {_ORDER[sort]} LIMIT $10"
     return await fetch_all(DatabaseSummary, query, *_values(filters), limit)
 
 
 async def count_databases(filters: Filters) -> DatabaseCount:
-    """All that match, as one group without a name."""
+    """The totals of all matching databases, as one group without a name."""
     counted = await fetch_one(DatabaseCount, f"SELECT NULL AS group, {_COUNTED} {_FROM} {_WHERE}", *_values(filters))
     assert counted is not None, "a count has always one row"
     return counted
 
 
 async def count_by(filters: Filters, grouping: Grouping) -> list[DatabaseCount]:
-    """A line for each group of those that match, the one with the most databases first."""
+    """The totals of each group of matching databases, the largest group first."""
     group = _GROUP[grouping]
     query = f'SELECT {group} AS "group", {_COUNTED} {_FROM} {_WHERE} GROUP BY {group} ORDER BY 2 DESC, 1'
     return await fetch_all(DatabaseCount, query, *_values(filters))
@@ -186,11 +186,11 @@ class _Candidate(msgspec.Struct, frozen=True):
 
 
 async def resolve(reference: str, *, deleted: bool | None = False) -> UUID:
-    """The database that a uuid, the beginning of one, or a name means.
+    """Finds the database by its uuid, the beginning of its uuid, or its name.
 
-    A whole uuid is taken as it is. Otherwise only what is not destroyed counts: live databases, deleted ones where
-    `deleted` is true, both where it is None. Raises `NotFound`, and `InvalidField` naming the candidates where several
-    match.
+    A complete uuid is returned as it is. Otherwise destroyed databases don't count; deleted ones count only if
+    `deleted` is true, live ones only if it is false, both if it is None. Raises `NotFound`, and `InvalidField` with the
+    candidates when several match.
     """
     try:
         return UUID(reference)

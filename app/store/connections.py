@@ -1,4 +1,4 @@
-"""Connections to our own PostgreSQL that learn from each other what the driver would ask the server in each."""
+"""Connections to our own PostgreSQL that share what the driver would otherwise ask the server for each connection."""
 
 from collections.abc import Set
 from types import SimpleNamespace
@@ -7,17 +7,17 @@ from typing import Any
 import asyncpg
 
 _FIRST_OF_USERS = 16_384
-"""Types with lower numbers are PostgreSQL's own (FirstNormalObjectId): the same in every database of every server."""
+"""Types with lower numbers are PostgreSQL's own (FirstNormalObjectId), the same in every database of every server."""
 
 _known: dict[frozenset[int], Any] = {}
 
 
 class StoreConnection(asyncpg.Connection):  # type: ignore[misc]  # the driver is untyped
-    """The driver knows few types of arrays, and looks all others up once in each connection, which costs the server
-    twice what opening the connection does. Here the first one's answer serves all.
+    """Shares the driver's look-ups of array types. The driver knows few of them and looks up the others once for each
+    connection, which costs the server twice as much as opening the connection. Here one answer serves all.
 
-    The method is the driver's own and private: should a release rename it, connections are as slow as the driver's, and
-    a test says so.
+    The overridden method is private to the driver. If a release renames it, connections are as slow as the driver's
+    own, and a test fails.
     """
 
     async def _introspect_types(self, typeoids: Set[int], timeout: float | None) -> Any:
@@ -31,5 +31,5 @@ class StoreConnection(asyncpg.Connection):  # type: ignore[misc]  # the driver i
 
 
 _NOTHING_ASKED = SimpleNamespace(name="none")
-"""Stands for the statement of a look-up. That it has a name tells the driver that the unnamed statement which it has
-just prepared was not overwritten."""
+"""Stands for the look-up's statement. Its name tells the driver that the unnamed statement, which it has just
+prepared, was not overwritten."""

@@ -1,16 +1,17 @@
-"""Piccolo's engine on our own PostgreSQL. `app.store.session` gives it its address and its pool."""
+"""Piccolo's engine for our own PostgreSQL. `app.store.session` sets its address and pool."""
 
 from piccolo.engine.postgres import PostgresEngine
 
 
 class _UnaddressedEngine(PostgresEngine):
-    """Made at import, before the address is known; Piccolo's own would connect to a default one right away."""
+    """Created at import, before the address is known. Piccolo's own class would connect to a default address at
+    once."""
 
     async def check_version(self) -> None:
-        """The address comes later; `app.store.session` sets it."""
+        """Does nothing: the address is set later, by `app.store.session`."""
 
     async def prep_database(self) -> None:
-        """No extension is needed."""
+        """Does nothing: no extension is needed."""
 
 
 DB = _UnaddressedEngine(config={})

@@ -1,4 +1,4 @@
-"""Locks that serialise work on one database of a tenant's, over all processes."""
+"""Locks that serialise work on one tenant database, across all processes."""
 
 import hashlib
 from collections.abc import AsyncIterator
@@ -19,16 +19,16 @@ class LockBusy(Exception):
 
 
 class LockLost(Exception):
-    """The connection that held the lock broke, so another step may have worked beside the block."""
+    """The connection that held the lock broke, so that another step may have run at the same time as the block."""
 
 
 @asynccontextmanager
 async def database_lock(database: UUID) -> AsyncIterator[None]:
-    """Held for the block. Waits up to `LOCK_WAIT_SECONDS`, then raises `LockBusy`. Raises `LockLost` after a
-    block through which it was not held to the end.
+    """Holds the lock for the block. Waits up to `LOCK_WAIT_SECONDS`, then raises `LockBusy`. Raises `LockLost` after a
+    block during which the lock was lost.
 
-    It belongs to a session of our own PostgreSQL: a worker that dies loses it at once, while one that only hangs
-    keeps it, so that a second attempt never works beside the first.
+    The lock belongs to a session on our own PostgreSQL. A worker that dies loses it immediately; one that hangs keeps
+    it, so that a second attempt never runs at the same time.
     """
     async with _locked(_NAMESPACE + database.bytes):
         yield
@@ -36,8 +36,8 @@ async def database_lock(database: UUID) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def applications_lock(database: UUID) -> AsyncIterator[None]:
-    """The same for work inside the database, which takes minutes: beside the other, so that it never holds up a
-    deletion."""
+    """Like `database_lock`, for applying blueprints, which takes minutes. It is a separate lock, so that it never
+    delays a deletion."""
     async with _locked(_APPLICATIONS + database.bytes):
         yield
 
@@ -63,8 +63,8 @@ async def _lock(connection: Connection, key: int) -> None:
 
 
 async def _unlock(connection: Connection, key: int) -> None:
-    """A connection that broke has lost the lock already. One on which the unlocking fails, or is cancelled, is
-    ended, and the lock with it: back in the pool it would keep the lock for ever."""
+    """A broken connection has lost the lock already. One on which unlocking fails or is cancelled is closed, which
+    releases the lock: returned to the pool it would keep the lock for ever."""
     if _is_lost(connection):
         return
     try:

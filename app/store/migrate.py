@@ -60,7 +60,7 @@ async def _adopt_unreleased() -> None:
 
 
 async def _forwards(migration: str, *, fake: bool = False) -> None:
-    # Piccolo reports its progress with print; a service's standard output is not the place for it.
+    # Piccolo prints its progress, which doesn't belong on a service's standard output.
     with contextlib.redirect_stdout(io.StringIO()) as report:
         result = await ForwardsMigrationManager(app_name=_APP, migration_id=migration, fake=fake).run()
     if not result.success:

@@ -1,4 +1,4 @@
-"""Waiting for a change of a row, without asking for it again and again."""
+"""Waiting for a row to change, without polling in a tight loop."""
 
 import asyncio
 import contextlib
@@ -15,15 +15,15 @@ from app.store.session import APPLICATION_NAME, fetch
 
 _CHANNEL = "headwater_database"
 _FALLBACK_SECONDS = 1.0
-"""How often a waiter looks by itself, for the notices lost while the listener was away."""
+"""How often a waiter checks by itself, in case a notification was lost while the listener was disconnected."""
 
 Seen = TypeVar("Seen")
 log = structlog.get_logger(__name__)
 
 
 async def announce(database: UUID) -> None:
-    """Tells every waiter, in every process, that this database's row has changed. Call it inside the
-    transaction: PostgreSQL sends it on commit and forgets it on rollback."""
+    """Notifies every waiter in every process that this database's row has changed. Call it inside the transaction:
+    PostgreSQL sends the notification on commit and drops it on rollback."""
     await fetch("SELECT pg_notify($1, $2)", _CHANNEL, str(database))
 
 
@@ -73,13 +73,13 @@ async def _listening(dsn: str, channel: str, heard: Callable[[str], None]) -> As
 
 
 async def _listen(dsn: str, channel: str, heard: Callable[[str], None]) -> None:
-    """Calls `heard` with each notice's text until it is cancelled, and connects again whenever the connection is lost:
-    what was sent meanwhile is lost, so whoever listens also looks by itself from time to time."""
+    """Calls `heard` with the text of each notification until it is cancelled, and reconnects whenever the connection
+    is lost. Notifications sent meanwhile are lost, so listeners have to check by themselves from time to time."""
     while True:
         try:
             await _listen_once(dsn, channel, heard)
         except Exception as fault:
-            # Whatever it was: a process without its listener would answer late for ever.
+            # Any exception: without its listener the process would answer late for ever.
             log.warning("listener_lost", reason=str(fault) or type(fault).__name__)
         await asyncio.sleep(0.5)
 
@@ -97,7 +97,7 @@ async def _listen_once(dsn: str, channel: str, heard: Callable[[str], None]) -> 
 
 
 class RowWatch:
-    """One listening connection a process, and the waiters behind it."""
+    """Waits for changes of rows: one listening connection for the process, and the waiters behind it."""
 
     def __init__(self, dsn: str) -> None:
         self._dsn = dsn
@@ -105,13 +105,13 @@ class RowWatch:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator["RowWatch"]:
-        """Listens for the block, and connects again whenever the connection is lost."""
+        """Listens during the block, and reconnects whenever the connection is lost."""
         async with _listening(self._dsn, _CHANNEL, self._on_notice):
             yield self
 
     async def wait_for(self, database: UUID, look: Callable[[], Awaitable[Seen | None]], timeout: float) -> Seen | None:
-        """The first answer of `look` that is not None, or None after `timeout` seconds. It looks at once, then
-        after each notice."""
+        """The first result of `look` that is not None; None after `timeout` seconds. Calls `look` immediately and
+        after each notification."""
         changed = asyncio.Event()
         key = str(database)
         self._waiters[key].add(changed)

@@ -1,4 +1,4 @@
-"""Our tables and where their migrations lie, for Piccolo."""
+"""Piccolo's configuration of our tables and migrations."""
 
 from pathlib import Path
 

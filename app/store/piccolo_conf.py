@@ -1,4 +1,4 @@
-"""What Piccolo's migrations look up by name (`PICCOLO_CONF=app.store.piccolo_conf`)."""
+"""The module that Piccolo's migrations import by name (`PICCOLO_CONF=app.store.piccolo_conf`)."""
 
 from piccolo.conf.apps import AppRegistry
 

@@ -1,4 +1,4 @@
-"""Sealing what is kept anew, under the key that seals now, so that an older key can be retired."""
+"""Re-encrypting sealed values with the current key, so that an older key can be retired."""
 
 from collections.abc import AsyncGenerator
 
@@ -24,16 +24,16 @@ class SealedColumn(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Resealed(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one batch."""
+    """The result of one batch."""
 
     done: int
     unreadable: tuple[str, ...]
-    """Rows, as `table.column id`, whose value no configured key opens."""
+    """Rows, as `table.column id`, whose value no configured key can open."""
 
 
 async def reseal(box: SecretBox, column: SealedColumn) -> AsyncGenerator[Resealed]:
-    """Batch by batch, each value by itself: after a crash the next call goes on with what is left. A value that
-    somebody else writes meanwhile is left as it was written, and found by the next call if it needs to be."""
+    """Reseals in batches, each value by itself; after a crash the next call continues. A value that changes
+    meanwhile is left alone, and a later call finds it if necessary."""
     last = 0
     while rows := await fetch(
         f"SELECT s.id, {column.row} AS place, s.{column.column} AS sealed FROM {column.table} s"  # noqa: S608  constants
@@ -63,7 +63,7 @@ async def reseal(box: SecretBox, column: SealedColumn) -> AsyncGenerator[Reseale
 
 
 async def values_by_key(column: SealedColumn) -> dict[str, int]:
-    """How many values are sealed with each key."""
+    """The number of values sealed with each key."""
     rows = await fetch(
         f"SELECT encode(substr({column.column}, 1, position('\\x00'::bytea IN {column.column}) - 1), 'escape') AS key,"  # noqa: S608
         f" count(*) AS number FROM {column.table} WHERE {column.column} IS NOT NULL GROUP BY 1"

@@ -20,14 +20,14 @@ APPLICATION_NAME = "headwater"
 
 _ACQUIRE_SECONDS = 20.0
 _IDLE_IN_TRANSACTION = "60s"
-"""Longer than any transaction of ours: what our database ends by itself, so that no lock outlives its owner."""
+"""Longer than any transaction of ours. PostgreSQL ends what exceeds it, so that no lock outlives its owner."""
 
 os.environ.setdefault("PICCOLO_CONF", "app.store.piccolo_conf")
 
 
 @asynccontextmanager
 async def connected(dsn: str, *, min_size: int = 1, max_size: int = 20) -> AsyncIterator[None]:
-    """Opens the pool for the block. Every query and transaction of this process runs on it."""
+    """Opens the connection pool for the block. All queries and transactions of this process use it."""
     DB.config = {
         "dsn": dsn,
         "timeout": 5,
@@ -48,22 +48,22 @@ async def connected(dsn: str, *, min_size: int = 1, max_size: int = 20) -> Async
 
 
 async def keep_session(_: Connection) -> None:
-    """In place of asyncpg's clean-up of a connection that goes back to its pool, which would double the round trips
-    of every query. Whoever changes a session's state undoes it: only `app.store.locks` does so. A transaction that
-    is still open is rolled back all the same: asyncpg does so before it calls this."""
+    """Replaces asyncpg's clean-up when a connection returns to the pool, which would double the round trips of every
+    query. Code that changes a session's state must undo it; only `app.store.locks` does so. asyncpg still rolls back
+    an open transaction before it calls this."""
 
 
 class _Transaction(msgspec.Struct, frozen=True):
-    """What Piccolo looks for in its context to run a query in."""
+    """What Piccolo expects in its context in order to run a query in the transaction."""
 
     connection: Connection
 
 
 @asynccontextmanager
 async def transaction() -> AsyncIterator[None]:
-    """One transaction; queries inside the block run in it. A block inside a block joins the outer one.
+    """One transaction: queries inside the block run in it. A nested block joins the outer one.
 
-    Not Piccolo's own: that one loses its connection for ever when it is cancelled while it begins.
+    Not Piccolo's own, which loses its connection for ever when it is cancelled at its beginning.
     """
     if DB.current_transaction.get() is not None:
         yield
@@ -78,10 +78,10 @@ async def transaction() -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def raw_connection() -> AsyncIterator[Connection]:
-    """A pooled connection outside any transaction, for what is bound to a session. Raises `TimeoutError` when all
-    stay taken."""
+    """A pooled connection outside any transaction, for what is bound to a session. Raises `TimeoutError` when none
+    becomes free."""
     assert DB.pool is not None, "the store is not connected"
-    # The pool's own timeout costs a task for each query.
+    # The pool's own timeout would create a task for each query.
     async with asyncio.timeout(_ACQUIRE_SECONDS):
         connection = await DB.pool.acquire()
     try:

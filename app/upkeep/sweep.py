@@ -1,5 +1,4 @@
-"""Rows that are deleted by age: for each kind which ones, in batches small enough that no statement holds many rows for
-long."""
+"""Deleting expired rows: one rule for each kind, in batches small enough that no statement locks many rows for long."""
 
 from datetime import timedelta
 from typing import Literal
@@ -11,11 +10,11 @@ from app.store.session import fetch
 
 _BATCH = 500
 _BATCHES = 20
-"""In one step."""
+"""The number of batches in one step."""
 
 
 class Retention(msgspec.Struct, frozen=True, kw_only=True):
-    """How long what is over is kept."""
+    """How long finished things are kept."""
 
     history: timedelta
     """Events and deliveries."""
@@ -24,17 +23,17 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True):
 
 class SweepRule(msgspec.Struct, frozen=True, kw_only=True):
     what: str
-    """In words, for the operator."""
+    """A text for the operator."""
     sql: str
-    """Deletes at most `$1` rows, the oldest first, and passes over those that somebody else holds."""
+    """Deletes at most `$1` rows, the oldest first, and skips locked ones."""
     kept: Literal["history", "questions"] | None = None
-    """They stay for a while after they are over: `$2` is how long, an interval."""
+    """The retention that applies after they are finished: an interval, `$2`."""
 
 
 SWEEPS = (
     SweepRule(
         what="expired idempotency keys",
-        # One whose request still runs stays: its answer is about to be written.
+        # A request that is still running is about to write its answer, so its row stays.
         sql="""
         DELETE FROM idempotency_keys WHERE id IN (
             SELECT id FROM idempotency_keys
@@ -45,7 +44,7 @@ SWEEPS = (
     ),
     SweepRule(
         what="old webhook deliveries",
-        # With their attempts.
+        # Deletes their attempts too.
         sql="""
         DELETE FROM webhook_deliveries WHERE id IN (
             SELECT id FROM webhook_deliveries WHERE status <> 'pending' AND finished_at < now() - $2::interval
@@ -56,7 +55,7 @@ SWEEPS = (
     ),
     SweepRule(
         what="webhook secrets that were replaced",
-        # An answer that was lost, and with it a new secret, is asked for within the lifetime of its idempotency key.
+        # A lost answer, and the new secret in it, can be requested again as long as its idempotency key is kept.
         sql="""
         DELETE FROM webhook_secrets WHERE id IN (
             SELECT id FROM webhook_secrets WHERE expires_at < now() - interval '2 days'
@@ -66,7 +65,7 @@ SWEEPS = (
     ),
     SweepRule(
         what="old events",
-        # After their deliveries: one that is pending still sends the event.
+        # After their deliveries: a pending one still sends the event.
         sql="""
         DELETE FROM events WHERE id IN (
             SELECT id FROM events e WHERE dispatched_at IS NOT NULL AND created_at < now() - $2::interval
@@ -78,7 +77,7 @@ SWEEPS = (
     ),
     SweepRule(
         what="old questions",
-        # Today's count against the allowance, however short the others are kept.
+        # Today's questions stay, however short the retention, because they count against the allowance.
         sql="""
         DELETE FROM query_executions WHERE id IN (
             SELECT id FROM query_executions
@@ -96,8 +95,8 @@ def list_kinds() -> list[str]:
 
 
 async def sweep(what: str, retention: Retention, *, batch: int = _BATCH) -> SweepResult:
-    """Each batch is committed by itself, so that a step that dies has done a part for good. Raises `LookupError` for an
-    unknown kind."""
+    """Deletes rows of one kind. Each batch is committed by itself, so that a step that dies keeps its progress.
+    Raises `LookupError` for an unknown kind."""
     rule = _rule(what)
     removed = 0
     for _ in range(_BATCHES):

@@ -1,4 +1,4 @@
-"""A key that is not good, may not do this, or has used up what it may."""
+"""Errors of API keys: authentication, permission, and limits."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -86,7 +86,7 @@ class MonthlyQuotaExceeded(AppError):
     example_details = MappingProxyType({})
 
     def __init__(self, resets_in: int, headers: Mapping[str, str]) -> None:
-        """`resets_in`, in seconds, is the time to the next month; `headers` tell of the rate."""
+        """`resets_in` are the seconds to the next month; `headers` describe the key's rate limit."""
         super().__init__(
             "This API key's monthly quota is used up.",
             details={},

@@ -1,22 +1,21 @@
-"""What every error that a client can meet has."""
+"""The base class of all errors that a client can receive."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
 
 class AppError(Exception):
-    """What the API answers when it refuses or fails. `details` and `headers` go out as they are."""
+    """An error answer. `details` and `headers` are sent as they are."""
 
     code: ClassVar[str]
     status: ClassVar[int]
     transient: ClassVar[bool] = False
-    """The same request may be answered otherwise a moment later, so the refusal is not kept for its
-    Idempotency-Key."""
+    """The same request may succeed a moment later, so this answer is not stored for its Idempotency-Key."""
     example_details: ClassVar[Mapping[str, Any] | None] = None
-    """`details` as the API's description shows them; None where there are none."""
+    """`details` in the API's description; None where there are none."""
 
     key_id: int | None = None
-    """The API key that was refused, where it is a known one: for the log, never for the answer."""
+    """The rejected API key, if it is known: for the log, never for the answer."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What blueprints refuse."""
+"""Errors of blueprints."""
 
 from collections.abc import Sequence
 from types import MappingProxyType

@@ -1,4 +1,4 @@
-"""What databases, plans and engine hosts refuse."""
+"""Errors of databases, plans and engine hosts."""
 
 from types import MappingProxyType
 
@@ -32,7 +32,7 @@ class DatabaseNotActive(AppError):
     example_details = MappingProxyType({"status": "paused"})
 
     def __init__(self, status: str) -> None:
-        """`status` is the database's."""
+        """`status` is the status of the database."""
         super().__init__(f"The database is {status}, not active.", details={"status": status})
 
 
@@ -43,7 +43,7 @@ class DatabaseNotDeleted(AppError):
     example_details = MappingProxyType({"status": "active"})
 
     def __init__(self, status: str) -> None:
-        """`status` is the database's."""
+        """`status` is the status of the database."""
         super().__init__(f"The database is {status}, not deleted.", details={"status": status})
 
 
@@ -64,7 +64,7 @@ class DeletionsPending(AppError):
     example_details = MappingProxyType({"deleted_databases": 4, "limit": 3})
 
     def __init__(self, held: int, limit: int) -> None:
-        """`held` are the deleted databases of which something still lies on a host."""
+        """`held` is the number of deleted databases that still have parts on a host."""
         super().__init__(
             "Deleted databases of this team are still being destroyed. Try again in a moment.",
             details={"deleted_databases": held, "limit": limit},

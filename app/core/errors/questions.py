@@ -1,4 +1,4 @@
-"""Questions that were not answered."""
+"""Errors of questions."""
 
 from types import MappingProxyType
 

@@ -1,4 +1,4 @@
-"""A request that is wrong in itself, or comes again."""
+"""Errors of a request itself, and of its repetition."""
 
 from types import MappingProxyType
 

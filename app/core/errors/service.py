@@ -1,4 +1,4 @@
-"""Faults of our own."""
+"""Errors on our side."""
 
 from app.core.errors.base import AppError
 

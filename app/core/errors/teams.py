@@ -1,4 +1,4 @@
-"""What a team may have, or do, of no more."""
+"""Errors of a team's limits."""
 
 from types import MappingProxyType
 

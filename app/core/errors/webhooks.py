@@ -1,4 +1,4 @@
-"""What webhook endpoints refuse."""
+"""Errors of webhook endpoints."""
 
 from types import MappingProxyType
 
@@ -24,7 +24,7 @@ class PingsUnderWay(AppError):
     example_details = MappingProxyType({"endpoint_id": 3})
 
     def __init__(self, endpoint: int, frees_in: int) -> None:
-        """`frees_in`, in seconds, is when one of them has ended at the latest."""
+        """`frees_in` is the time in seconds by which one of them has ended."""
         super().__init__(
             "Test deliveries are still under way.",
             details={"endpoint_id": endpoint},

@@ -1,4 +1,4 @@
-"""Every table of our own state. Times are UTC; durations are computed from them, never stored beside them."""
+"""Every table of our own state. Times are UTC. Durations are computed from times, never stored."""
 
 from app.store.tables.accounts import ApiKey, ApiKeyUsage, Membership, Team, User
 from app.store.tables.blueprints import Blueprint, BlueprintApplication, BlueprintStatement, BlueprintVersion

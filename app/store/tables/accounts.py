@@ -1,4 +1,4 @@
-"""Who calls: users, their teams, their keys."""
+"""Users, their teams and their API keys."""
 
 from piccolo.columns import Array, BigInt, BigSerial, Bytea, Date, ForeignKey, Integer, Text, Timestamptz
 from piccolo.columns.base import OnDelete
@@ -21,8 +21,8 @@ class User(Table, tablename="users", db=DB):
 
 
 class Team(Table, tablename="teams", db=DB):
-    """What owns databases. Its tier (`free`, `pro`, `enterprise`) sets what it may own; `queries` (`read`, `write`,
-    `ddl`) how far its questions in natural language may go."""
+    """The owner of databases. Its `tier` (`free`, `pro`, `enterprise`) sets its limits; `queries` (`read`, `write`,
+    `ddl`) what its questions in natural language may do."""
 
     id = BigSerial(primary_key=True)
     name = Text()
@@ -42,7 +42,7 @@ class Membership(Table, tablename="memberships", db=DB):
 
 
 class ApiKey(Table, tablename="api_keys", db=DB):
-    """A key's SHA-256 and its controls; the key itself is nowhere."""
+    """The SHA-256 of a key, and its limits. The key itself is not stored."""
 
     id = BigSerial(primary_key=True)
     user_id = ForeignKey(User, null=False, on_delete=OnDelete.cascade)
@@ -60,8 +60,8 @@ class ApiKey(Table, tablename="api_keys", db=DB):
 
 
 class ApiKeyUsage(Table, tablename="api_key_usage", db=DB):
-    """A key's counters: of the present minute and the present month. Apart from the key, because they change with
-    every request. A minute begins with its first request. `month_added` is by how much the last statement raised
+    """A key's counters for the current minute and the current month; a table of its own, because they change with
+    every request. A minute begins with its first request. `month_added` is how much the last statement added to
     `month_count`."""
 
     id = BigSerial(primary_key=True)

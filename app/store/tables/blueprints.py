@@ -1,4 +1,4 @@
-"""Saved SQL schemas, and what became of applying them."""
+"""Saved SQL schemas, and their applications to databases."""
 
 from piccolo.columns import JSONB, UUID, BigInt, BigSerial, Boolean, Bytea, ForeignKey, Integer, Text
 from piccolo.columns.base import OnDelete
@@ -12,7 +12,8 @@ from app.store.tables.databases import Database
 
 
 class Blueprint(Table, tablename="blueprints", db=DB):
-    """A team's, or everyone's when `is_system`. `version` names its present row in `blueprint_versions`."""
+    """A blueprint of a team, or of everyone when `is_system`. `version` is the current version in
+    `blueprint_versions`."""
 
     id = BigSerial(primary_key=True)
     uuid = UUID(unique=True)
@@ -29,8 +30,8 @@ class Blueprint(Table, tablename="blueprints", db=DB):
 
 
 class BlueprintVersion(Table, tablename="blueprint_versions", db=DB):
-    """The SQL of one version, which never changes; `variables` are the definitions that it has now. `metadata` is
-    what validation told: dialects, number of statements, extensions."""
+    """The SQL of one version, which never changes, and the current definitions of its `variables`. `metadata` is the
+    result of validation: dialects, number of statements, extensions."""
 
     id = BigSerial(primary_key=True)
     blueprint_id = ForeignKey(Blueprint, null=False, on_delete=OnDelete.cascade)
@@ -46,10 +47,10 @@ class BlueprintVersion(Table, tablename="blueprint_versions", db=DB):
 class BlueprintApplication(Table, tablename="blueprint_applications", db=DB):
     """One application of a blueprint to a database.
 
-    `definitions` are the variables as they were declared when it was asked for. `values_sealed` are the values, until
-    its end; `shown_values` the same without the secret ones. `attempt` tells a superseded worker from the present one.
-    `session_reference` names the engine's session or transaction, so that the next worker finds out what became of it;
-    `scratch_name` a throw-away copy on the host, for as long as there may be one.
+    `definitions` are the variables as they were declared at the request. `values_sealed` are their values, until the
+    end; `shown_values` the same without secret ones. `attempt` distinguishes the current worker from one that was
+    superseded. `session_reference` identifies the engine's session or transaction, so that the next worker can find out
+    what became of it. `scratch_name` is the temporary copy on the host, as long as there may be one.
     """
 
     id = BigSerial(primary_key=True)
@@ -76,7 +77,7 @@ class BlueprintApplication(Table, tablename="blueprint_applications", db=DB):
 
 
 class BlueprintStatement(Table, tablename="blueprint_statements", db=DB):
-    """One entry of an application's log. `sql` is shortened and without secret values."""
+    """One entry of an application's log. `sql` is shortened and has no secret values."""
 
     id = BigSerial(primary_key=True)
     application_id = ForeignKey(BlueprintApplication, null=False, on_delete=OnDelete.cascade)

@@ -1,4 +1,4 @@
-"""Columns that many tables have."""
+"""Columns that several tables use."""
 
 from piccolo.columns import Timestamptz
 from piccolo.columns.defaults.timestamptz import TimestamptzNow
@@ -9,5 +9,5 @@ def created_at() -> Timestamptz:
 
 
 def moment() -> Timestamptz:
-    """A moment that may not have come yet."""
+    """A time that may not be known yet."""
     return Timestamptz(null=True, default=None)

@@ -1,4 +1,4 @@
-"""What teams own."""
+"""The databases of teams and of the warm pool."""
 
 from piccolo.columns import UUID, BigSerial, Bytea, DoublePrecision, ForeignKey, Integer, Text
 from piccolo.columns.base import OnDelete
@@ -11,15 +11,15 @@ from app.store.tables.hosts import EngineHost
 
 
 class Database(Table, tablename="databases", db=DB):
-    """A database of a team's, from the request to long after its end. One without a team is in the warm pool, or was.
+    """A database, from the request until long after its destruction. One without a team is in the warm pool, or was.
 
-    `position` gives the order of lists: whoever claims a database of the pool gets it with a new one. `engine_name` is
-    database and role on the host. `remote_since` is set before the first statement on a host, so that its absence
-    proves that nothing was ever made there. `verified_at` is when one in the pool last let its tenant in. A paused one
-    without `paused_reason` is on its way back; `frozen_at` is set while it may not write. `login_tried_at` is when the
-    service last tried its credentials; `credentials_refused_at` is set from their refusal until they are in force
-    again. `deletion_revision` counts the workflows that deletions have asked for; the newest is the one at work. Once
-    `destroy_at` has passed, nothing brings a deleted one back.
+    `position` is the order in lists; a pool database gets a new one when it is claimed. `engine_name` is the name of
+    database and role on the host. `remote_since` is set before the first statement on a host: while it is null, nothing
+    was created there. `verified_at` is when a pool database was last verified by a login. A paused database without
+    `paused_reason` is resuming. `frozen_at` is set while it may not write. `login_tried_at` is when the service last
+    tried its credentials; `credentials_refused_at` is set from their refusal until they work again. `deletion_revision`
+    counts the workflows that deletions requested; the newest one is responsible. After `destroy_at` a deleted database
+    can't be undeleted.
     """
 
     id = BigSerial(primary_key=True)

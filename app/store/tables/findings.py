@@ -1,4 +1,4 @@
-"""What consistency checks found, and since when."""
+"""Findings of consistency checks."""
 
 from piccolo.columns import BigSerial, ForeignKey, Text
 from piccolo.columns.base import OnDelete
@@ -10,9 +10,10 @@ from app.store.tables.hosts import EngineHost
 
 
 class Finding(Table, tablename="findings", db=DB):
-    """One thing that is not as it must be, from the first run that saw it to the last. Gone when a run doesn't see it.
+    """A violation of a consistency rule, from the first run that found it to the last. The row is deleted when a run no
+    longer finds it.
 
-    Without a host it is about our own records. `mark` is the marker that an orphan carries.
+    Without a host it concerns our own records. `mark` is an orphan's marker.
     """
 
     id = BigSerial(primary_key=True)

@@ -1,4 +1,4 @@
-"""Where tenant databases live."""
+"""Engine hosts."""
 
 from piccolo.columns import Array, BigSerial, Boolean, Bytea, Integer, Text
 from piccolo.constraints import Unique
@@ -11,11 +11,10 @@ from app.store.tables import columns
 class EngineHost(Table, tablename="engine_hosts", db=DB):
     """A server that holds tenant databases.
 
-    `host` and `port` are the public address, which tenants are told; `admin_sealed` is how the service gets in,
-    and `tls` and `tls_ca` what it asks of the server's certificate.
-    `extensions` are those that its tenants may add, as it was last asked. `sick_until` keeps a host that failed out of
-    placement for a while. A row with `removed_at` stands for a server that is no longer used: only destroyed databases
-    name it, and nothing is left there that would let us in.
+    `host` and `port` are the public address, which tenants get. `admin_sealed` is the service's own access; `tls` and
+    `tls_ca` are its requirements for the server's certificate. `extensions` are those that tenants may create, as of
+    the last inspection. `sick_until` excludes a host that failed from placement for a while. A row with `removed_at` is
+    a server that is no longer used: only destroyed databases refer to it, and its credentials are deleted.
     """
 
     id = BigSerial(primary_key=True)

@@ -1,4 +1,4 @@
-"""Which installation this is."""
+"""The identity of this installation."""
 
 from piccolo.columns import UUID
 from piccolo.table import Table
@@ -7,7 +7,7 @@ from app.store.engine import DB
 
 
 class Installation(Table, tablename="installation", db=DB):
-    """One row, made with the table and never changed: what is on an engine host under its id is ours. A copy of our
-    database is the same installation."""
+    """One row, created with the table and never changed. What carries its id on an engine host is ours. A copy of
+    our database is the same installation."""
 
     id = UUID(primary_key=True)

@@ -1,4 +1,4 @@
-"""How large the warm pools are to be."""
+"""The sizes of the warm pools."""
 
 from piccolo.columns import BigSerial, Integer, Text
 from piccolo.constraints import Unique
@@ -8,8 +8,8 @@ from app.store.engine import DB
 
 
 class PoolTarget(Table, tablename="pool_targets", db=DB):
-    """The size of one region's pool of one engine: `size` is what an operator has set, null where nobody has. `setting`
-    is what the workers go by then, which they write here for the command line to show."""
+    """The size of one region's pool for one engine. `size` is set by an operator, or null. `setting` is the default
+    from the workers' settings, stored here for the command line."""
 
     id = BigSerial(primary_key=True)
     region = Text()

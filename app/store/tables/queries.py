@@ -1,4 +1,4 @@
-"""Questions in natural language: what was asked, what was made of it, and the accounts that read for them."""
+"""Questions in natural language, and the accounts that read for them."""
 
 from piccolo.columns import BigInt, BigSerial, Boolean, Bytea, ForeignKey, Integer, Text, Timestamptz
 from piccolo.columns.base import OnDelete
@@ -11,7 +11,7 @@ from app.store.tables.databases import Database
 
 
 class QueryReader(Table, tablename="query_readers", db=DB):
-    """The password of a database's SELECT-only account. The row comes before the account, and goes with the
+    """The password of a database's SELECT-only account. The row is created before the account, and deleted with the
     database."""
 
     id = BigSerial(primary_key=True)
@@ -21,10 +21,11 @@ class QueryReader(Table, tablename="query_readers", db=DB):
 
 
 class QueryExecution(Table, tablename="query_executions", db=DB):
-    """One question, from before the model is asked. Never holds rows, nor an engine's message, which can quote them.
+    """One question, recorded before the model is asked. Never holds result rows, nor an engine's message, which can
+    quote them.
 
-    `counts` says whether it counts against the day's allowance; null is a place held until `reserved_until`, which
-    frees itself when the process died. `outcome` is null while the question is under way.
+    `counts` says whether it counts against the daily allowance; null is a reservation until `reserved_until`, which
+    expires if the process dies. `outcome` is null while the question is being answered.
     """
 
     id = BigSerial(primary_key=True)

@@ -1,4 +1,4 @@
-"""What a request leaves behind for its repetition, for its readers and for Temporal."""
+"""What requests leave behind: idempotency keys, events, and workflows to start."""
 
 from piccolo.columns import JSONB, UUID, BigSerial, Bytea, ForeignKey, Integer, Text, Timestamptz
 from piccolo.columns.base import OnDelete
@@ -14,8 +14,8 @@ from app.store.tables.databases import Database
 class IdempotencyKey(Table, tablename="idempotency_keys", db=DB):
     """One accepted request, by its caller's key.
 
-    Written in the transaction of the change that it stands for. `resource` is that change's subject, from which
-    a retry after a crash resumes; `response_sealed` is the answer, once there is one.
+    Written in the transaction of its change. `resource` is the subject of the change, from which a retry after a crash
+    resumes. `response_sealed` is the answer, once there is one.
     """
 
     id = BigSerial(primary_key=True)
@@ -33,7 +33,7 @@ class IdempotencyKey(Table, tablename="idempotency_keys", db=DB):
 
 
 class Event(Table, tablename="events", db=DB):
-    """The outbox: what happened, in the transaction in which it happened. Never holds a secret."""
+    """The outbox: an event, written in the transaction of its change. Never holds a secret."""
 
     id = BigSerial(primary_key=True)
     uuid = UUID(unique=True)
@@ -46,9 +46,9 @@ class Event(Table, tablename="events", db=DB):
 
 
 class WorkflowStart(Table, tablename="workflow_starts", db=DB):
-    """A workflow that a committed change asked for. The row goes when Temporal has accepted the workflow. One with a
-    `signal` tells a workflow that may be under way of one more change: each has a row of its own, the others share
-    one for each `workflow_id`."""
+    """A pending start: a workflow that a committed change requested. The row is deleted when Temporal has accepted
+    the workflow. A row with a `signal` reports one more change to a workflow that may be running; each has its own
+    row, while other requests share one for each `workflow_id`."""
 
     id = BigSerial(primary_key=True)
     workflow = Text()

@@ -1,4 +1,4 @@
-"""What databases use, as it was last measured."""
+"""What databases use, as last measured."""
 
 from piccolo.columns import BigInt, BigSerial, Boolean, Date, DoublePrecision, ForeignKey, Integer, Text, Timestamptz
 from piccolo.columns.base import OnDelete
@@ -10,17 +10,17 @@ from app.store.tables.databases import Database
 
 
 class DatabaseUsage(Table, tablename="database_usage", db=DB):
-    """Apart from `databases`, because every measurement writes it.
+    """A table of its own, because every measurement writes it.
 
-    `runtime_seconds` are those of `runtime_month`, the first day of a month in UTC; in `runtime_excused` an operator
-    lets the database run beyond its hours. `warned_at` is set from a warning until the storage is below its threshold.
-    `frozen_bytes` is the least that was measured since it was frozen, `growing` the number of measurements in a row
-    that found more, and `judged_at` the measurement that these were last brought up to date by.
-    `storage_bytes` is of `storage_measured_at`, null until the first time. Since `unmeasured_since` measuring it has
-    failed, `measure_failures` times in a row, lastly for `measure_failure`; where `measured_alone_at` is set it is
-    measured apart from the others, not before then. `reclaimed_at` is when its deleted rows' space was last given back,
-    or that was tried.
-    Until `own_login_until` the service itself may have been logged in with the tenant's credentials.
+    `runtime_seconds` count for `runtime_month`, the first day of a month in UTC; in the month `runtime_excused` an
+    operator lets the database exceed its hours. `warned_at` is set from a warning until the storage is below its
+    threshold. `frozen_bytes` is the least measured since it was frozen, `growing` the number of consecutive
+    measurements that found more, `judged_at` the measurement that last updated these two. `storage_bytes` was measured
+    at `storage_measured_at`, null before the first time. Since `unmeasured_since` its measurement has failed,
+    `measure_failures` times in a row, the last time for the reason `measure_failure`; if `measured_alone_at` is set, it
+    is measured separately from the others, not before that time. `reclaimed_at` is when the space of deleted rows was
+    last reclaimed, or when that was tried. Until `own_login_until` the service itself may be logged in with the
+    tenant's credentials.
     """
 
     id = BigSerial(primary_key=True)

@@ -1,4 +1,4 @@
-"""Who is told of events, and what became of the telling."""
+"""Webhook endpoints, deliveries and attempts."""
 
 from piccolo.columns import UUID, Array, BigSerial, Boolean, Bytea, ForeignKey, Integer, Text
 from piccolo.columns.base import OnDelete
@@ -12,13 +12,13 @@ from app.store.tables.requests import Event
 
 
 class WebhookEndpoint(Table, tablename="webhook_endpoints", db=DB):
-    """Where a team's events are sent. An empty `events` means all of them.
+    """The target of a team's events. An empty `events` means all of them.
 
-    `slow_failures` counts the attempts in a row that held a connection and got no answer; from a certain number on
-    nothing but a single probe is sent, and that not before `circuit_until`.
+    `slow_failures` counts consecutive attempts that kept a connection open and got no answer. From a certain number on,
+    only single probes are sent, none before `circuit_until`.
 
-    `next_attempt_at` is when the next delivery that waits for it is to be attempted; null when none waits. The worker
-    `claimed_by` is at it until `claimed_until`.
+    `next_attempt_at` is when the next waiting delivery is due; null when none waits. The worker `claimed_by` serves the
+    endpoint until `claimed_until`.
     """
 
     id = BigSerial(primary_key=True)
@@ -38,7 +38,7 @@ class WebhookEndpoint(Table, tablename="webhook_endpoints", db=DB):
 
 
 class WebhookSecret(Table, tablename="webhook_secrets", db=DB):
-    """A signing secret, sealed. The newest signs; one that was replaced signs beside it until it expires."""
+    """A sealed signing secret. The newest signs; a replaced one signs too until it expires."""
 
     id = BigSerial(primary_key=True)
     uuid = UUID(unique=True)
@@ -49,10 +49,10 @@ class WebhookSecret(Table, tablename="webhook_secrets", db=DB):
 
 
 class WebhookDelivery(Table, tablename="webhook_deliveries", db=DB):
-    """One event for one endpoint, or a ping, whose `payload` is here for want of an event.
+    """One event for one endpoint, or a ping, whose `payload` is stored here because it has no event.
 
-    `round` counts how often it was asked for again, `spent` the attempts of this round, `attempt_count` those of all.
-    While it is `waiting` no workflow is at it: its endpoint's row says when it is looked at.
+    `round` counts the requested redeliveries, `spent` the attempts of this round, `attempt_count` all attempts. While
+    it is `waiting` it has no workflow: its endpoint's row says when it is due.
     """
 
     id = BigSerial(primary_key=True)
@@ -76,7 +76,7 @@ class WebhookDelivery(Table, tablename="webhook_deliveries", db=DB):
 
 
 class WebhookAttempt(Table, tablename="webhook_attempts", db=DB):
-    """One request that was sent, or tried to be. `response_body` has the first bytes of the answer, as text."""
+    """One attempt to send a request. `response_body` has the first bytes of the answer, as text."""
 
     id = BigSerial(primary_key=True)
     delivery_id = ForeignKey(WebhookDelivery, null=False, on_delete=OnDelete.cascade, index=True)

@@ -1,6 +1,6 @@
-"""What the whole installation holds and owes, read from our own database at each scrape.
+"""Gauges of the whole installation, read from our own database at each scrape.
 
-Every process tells the same, so take the greatest over processes, not the sum.
+Every process reports the same values, so aggregate them with max, not with sum.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ class _Gauge(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     help: str
     sql: str
-    """Selects `value`, and beside it the labels."""
+    """Selects `value`, and the labels."""
 
 
 class _Reading(msgspec.Struct, frozen=True):
@@ -104,7 +104,7 @@ _GAUGES = (
     _Gauge(
         name="headwater_pool_ready",
         help="Databases that wait in a warm pool and may be claimed.",
-        # An empty pool is told as 0.
+        # An empty pool is reported as 0.
         sql="SELECT s.engine, s.region, count(d.id) AS value FROM (SELECT DISTINCT engine, region FROM engine_hosts"
         " WHERE removed_at IS NULL) s"
         " LEFT JOIN (databases d JOIN engine_hosts h ON h.id = d.host_id AND NOT h.draining"
@@ -156,7 +156,7 @@ _GAUGES = (
     _Gauge(
         name="headwater_webhook_deliveries_waiting",
         help="Those that wait as rows, by reason: `receiver` hangs, `schedule` (a retry), `turn` (due).",
-        # Also where none waits, so that an alert has something to look at.
+        # Reported as 0 when none waits, so that alerts have a series.
         sql="SELECT r.reason, (SELECT count(*) FROM webhook_deliveries d JOIN webhook_endpoints w"
         " ON w.id = d.endpoint_id WHERE d.waiting AND r.reason = CASE WHEN w.circuit_until IS NOT NULL THEN 'receiver'"
         " WHEN d.next_attempt_at > now() THEN 'schedule' ELSE 'turn' END) AS value"
@@ -177,7 +177,7 @@ _QUERY = _HOSTS + "\nUNION ALL\n".join(
 
 
 async def installation_gauges() -> Sequence[Metric]:
-    """All of it, in one query; `headwater_store_up` alone while our own database can't be asked."""
+    """All gauges, in one query; only `headwater_store_up` when our own database can't be reached."""
     up = Metric("headwater_store_up", "1 when Headwater's own database answered.", "gauge")
     try:
         readings = await fetch_all(_Reading, _QUERY)

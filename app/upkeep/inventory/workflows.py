@@ -1,4 +1,4 @@
-"""The workflows that have not ended: which of them work, which wait as they should, and which are stuck."""
+"""Open workflows: which of them work, which wait as they should, and which are stuck."""
 
 import asyncio
 from collections.abc import Mapping
@@ -21,53 +21,53 @@ STUCK_AFTER = timedelta(seconds=60)
 """How long a step may fail, or find no worker, before its workflow counts as stuck."""
 _CONCURRENCY = 16
 _EVENTS = 50
-"""Of a history, from its end: a step that fails again and again adds none."""
+"""The number of events read from a history's end. A step that is retried adds none."""
 
 
 class WorkflowState(StrEnum):
     RUNNING = "running"
-    """A step is under way, or was just put into its queue."""
+    """A step is running, or was just queued."""
     WAITING = "waiting"
-    """For a moment or a signal, as it should: the end of a grace period, the next attempt of a delivery."""
+    """It waits for a time or a signal, as it should: the end of a grace period, the next attempt of a delivery."""
     STUCK = "stuck"
     """A step has failed for a minute, or no worker takes it. The reason says which."""
 
 
 class OpenWorkflow(msgspec.Struct, kw_only=True):
-    """The most telling columns first: a narrow terminal shows those."""
+    """The most informative columns come first, because a narrow terminal shows only those."""
 
     state: WorkflowState
     type: str
     name: str | None = None
-    """Of the database that it works on."""
+    """The name of its database."""
     team: str | None = None
     started_at: datetime
     workflow_id: str
     reason: str | None
-    """What it is at, or what the last failure was."""
+    """The current step, or its last failure."""
 
     @property
     def database(self) -> UUID | None:
-        """As its id names it."""
+        """The database's uuid in the workflow's id."""
         return find_uuid(self.workflow_id)
 
 
 class _Step(msgspec.Struct, frozen=True):
-    """What is pending in a workflow: an activity, or its own next task."""
+    """A pending step of a workflow: an activity, or its own next task."""
 
     stuck: bool
     reason: str
 
 
 async def list_open(client: Client, patience: timedelta = STUCK_AFTER) -> list[OpenWorkflow]:
-    """Stuck ones first, then those that work, then those that wait; the newest first in each."""
+    """Stuck workflows first, then running ones, then waiting ones; the newest first in each group."""
     turns = asyncio.Semaphore(_CONCURRENCY)
 
     async def look(found: WorkflowExecution) -> OpenWorkflow | None:
         async with turns:
             return await _inspect(client, found, patience)
 
-    # The index of workflows is a moment behind: one may have ended meanwhile.
+    # Temporal's index lags a moment: a listed workflow may have ended.
     looks = [look(found) async for found in client.list_workflows("ExecutionStatus = 'Running'")]
     opened = [one for one in await asyncio.gather(*looks) if one is not None]
     order = [WorkflowState.STUCK, WorkflowState.RUNNING, WorkflowState.WAITING]
@@ -99,8 +99,8 @@ async def _inspect(client: Client, found: WorkflowExecution, patience: timedelta
 
 
 async def _scheduled_times(client: Client, found: WorkflowExecution) -> dict[str, datetime]:
-    """When its latest activities were asked for, by their ids: of one that is retried, what is pending tells only of
-    the next try."""
+    """When the latest activities were scheduled, by activity id. The pending activity itself shows only the time of
+    its next retry."""
     request = GetWorkflowExecutionHistoryReverseRequest(
         namespace=client.namespace,
         execution=Execution(workflow_id=found.id, run_id=found.run_id),
@@ -115,7 +115,7 @@ async def _scheduled_times(client: Client, found: WorkflowExecution) -> dict[str
 
 
 def _pending(raw: Any, queue: str, since: datetime, begun: Mapping[str, datetime]) -> list[_Step]:
-    """What began before `since` is stuck, unless it is under way."""
+    """A step scheduled before `since` is stuck, unless it is running."""
     steps = [_activity(one, since, begun.get(one.activity_id)) for one in raw.pending_activities]
     if raw.HasField("pending_workflow_task"):
         steps.append(_task(raw.pending_workflow_task, queue, since))

@@ -1,4 +1,4 @@
-"""What the runs found, kept from the first that saw it to the last."""
+"""Findings of consistency checks, stored from the first run that sees them to the last."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,7 +6,7 @@ from app.store.session import fetch, transaction
 from app.upkeep.reconcile.report import Violation
 
 Marks = Mapping[str, str]
-"""The markers of orphans, by name. An orphan with another marker is another one, and seen for the first time."""
+"""The markers of orphans, by name. An orphan with another marker is a new one."""
 
 
 _WRITE = """
@@ -18,8 +18,8 @@ DO UPDATE SET detail = excluded.detail, last_seen_at = now()
 
 
 async def write(host_id: int | None, violations: Sequence[Violation], marks: Marks, *, complete: bool = True) -> None:
-    """What one run found on that host, or in our own records. What it didn't find is over, where the run was
-    `complete`: a host that doesn't answer tells nothing of what is on it."""
+    """Stores the findings of one run about a host, or about our own records. Deletes the findings that the run no
+    longer saw if it was `complete`: a host that doesn't answer proves nothing."""
     unique = {(one.rule, one.subject): one for one in violations}
     rows = [(one.rule, one.subject, marks.get(one.subject, ""), one.detail) for one in unique.values()]
     async with transaction():
@@ -31,12 +31,12 @@ async def write(host_id: int | None, violations: Sequence[Violation], marks: Mar
 
 
 async def forget_host(host_id: int) -> None:
-    """Of a host that was removed nobody looks whether they are over."""
+    """Deletes the findings of a removed host, which no run would end."""
     await fetch("DELETE FROM findings WHERE host_id = $1", host_id)
 
 
 async def reset_first_seen(host_id: int, rule: str, subjects: Sequence[str]) -> None:
-    """As if this run were the first that saw them."""
+    """Counts these findings from this run on."""
     await fetch(
         "UPDATE findings SET first_seen_at = last_seen_at"
         " WHERE host_id = $1 AND rule = $2 AND subject = any($3::text[])",

@@ -1,4 +1,4 @@
-"""What all tenants of a host use up together, before there is none left."""
+"""Resources that all tenants of a host share, checked before they run out."""
 
 from app.engines.base import EngineAdapter, EngineError, SharedResource
 from app.upkeep.reconcile.report import Violation
@@ -6,11 +6,11 @@ from app.upkeep.reconcile.snapshot import Host
 
 SCARCE = "host_resource_scarce"
 _PERCENT = 50
-"""Of what the server has. Of transaction ids a healthy one uses a tenth between two rounds of vacuum."""
+"""Of the host's capacity. A healthy server uses a tenth of its transaction ids between two rounds of vacuum."""
 
 
 async def scarce(host: Host, adapter: EngineAdapter) -> list[Violation]:
-    """A finding for each resource of which half is gone, or of which the server says more."""
+    """A finding for each resource of which half is used, or about which the server reports a problem."""
     try:
         resources = await adapter.shared_resources()
     except EngineError as error:

@@ -1,4 +1,4 @@
-"""Rules between our records and one host, in both directions."""
+"""Rules that compare our records with one host, in both directions."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from app.upkeep.reconcile.snapshot import HostSnapshot, RecordedDatabase
 
 ORPHAN = "orphan_on_host"
 FOREIGN = "foreign_on_host"
-"""Another installation's: no fault of anybody's."""
+"""It belongs to another installation, which is no violation."""
 MISSING = "missing_on_host"
 CLOSED = "access_closed"
 OPEN = "access_open"
@@ -19,7 +19,7 @@ WRITABLE = "writes_open"
 
 
 class Mismatch(msgspec.Struct, frozen=True):
-    """A broken rule, with the two sides that it is about."""
+    """A violated rule, with both sides of the comparison."""
 
     violation: Violation
     found: FoundTenant | None
@@ -33,11 +33,11 @@ class Mismatch(msgspec.Struct, frozen=True):
 class Inspection(msgspec.Struct, frozen=True):
     snapshot: HostSnapshot
     mismatches: list[Mismatch]
-    """Those that two looks saw."""
+    """Those that both snapshots show."""
 
 
 def mismatches(snapshot: HostSnapshot) -> list[Mismatch]:
-    """All at once, in the order of the names on the host."""
+    """All of them, ordered by the names on the host."""
     orphans = [
         _orphan(snapshot, snapshot.found[name]) for name in sorted(snapshot.found.keys() - snapshot.recorded.keys())
     ]

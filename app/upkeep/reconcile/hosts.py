@@ -1,4 +1,4 @@
-"""The rules of every host, held against what it says twice."""
+"""Checking hosts: each rule counts only if two snapshots violate it."""
 
 import asyncio
 from datetime import timedelta
@@ -15,17 +15,17 @@ from app.upkeep.reconcile.snapshot import Host, hosts, take_snapshot
 
 UNREACHABLE = "host_unreachable"
 RECHECK_SECONDS = 1.0
-"""Between the two looks: what was on its way at the first is there at the second, or gone."""
+"""The time between the two snapshots: a change in progress at the first has ended at the second."""
 
 
 async def check_hosts(box: SecretBox, adapters: Adapters, orphan_age: timedelta | None) -> list[Violation]:
-    """Every rule on every host, with a login to every active database."""
+    """Checks all rules on every host, with a login to every active database."""
     found = await asyncio.gather(*(_check_host(box, adapters, host, orphan_age) for host in await hosts()))
     return [violation for violations in found for violation in violations]
 
 
 async def inspect_host(host: Host, adapter: EngineAdapter) -> Inspection:
-    """Raises `EngineError`."""
+    """Compares the host with our records, twice if anything differs. Raises `EngineError`."""
     snapshot = await take_snapshot(host, adapter)
     suspicions = {mismatch.key for mismatch in mismatches(snapshot)}
     if not suspicions:

@@ -1,4 +1,4 @@
-"""Whether active databases let their tenants in, with the credentials that their users were given."""
+"""Whether active databases accept the credentials that their users were given."""
 
 import asyncio
 import math
@@ -21,21 +21,21 @@ RULE = "active_unreachable"
 _AT_ONCE = 8
 _FEWEST = 25
 _RUNS = 24
-"""In so many scheduled runs every database of a host has its turn, and at least so few have it in each: a login takes
-one of its tenant's connections for a moment."""
+"""Every database of a host is tried once in this many scheduled runs, but at least `_FEWEST` of them in each run. A
+login uses one of the tenant's connections for a moment."""
 
 
 class LoginRefusal(msgspec.Struct, frozen=True):
     violation: Violation
     recorded: RecordedDatabase
     credentials: bool
-    """It may be the tenant's own doing, and undone."""
+    """The tenant may have caused it, and it can be repaired."""
 
 
 async def try_logins(
     box: SecretBox, adapter: EngineAdapter, databases: Iterable[RecordedDatabase]
 ) -> list[LoginRefusal]:
-    """One short login each, a few at a time."""
+    """Tries one short login for each database, a few at a time."""
     slots = asyncio.Semaphore(_AT_ONCE)
 
     async def attempt(one: RecordedDatabase) -> LoginRefusal | None:
@@ -60,13 +60,13 @@ async def try_logins(
 
 
 def active(recorded: Iterable[RecordedDatabase]) -> list[RecordedDatabase]:
-    """Those that must let their tenants in."""
+    """The databases that must accept logins."""
     return [one for one in recorded if one.status is DatabaseStatus.ACTIVE and one.password_sealed is not None]
 
 
 async def due(host: Host, adapter: EngineAdapter, databases: list[RecordedDatabase]) -> list[RecordedDatabase]:
-    """Those whose turn it is in this run. One that has sessions open and a single one left keeps it: its tenant may be
-    about to need it. Raises `EngineError`."""
+    """The databases to try in this run. One that has open sessions and only one free connection is skipped, because
+    its tenant may need it. Raises `EngineError`."""
     most = max(_FEWEST, math.ceil(len(databases) / _RUNS))
     chosen = await credentials.untried_longest(host.id, [one.uuid for one in databases], most)
     await credentials.note_tried(chosen)
@@ -77,11 +77,11 @@ async def due(host: Host, adapter: EngineAdapter, databases: list[RecordedDataba
 
 
 def _leaves_room(held: int, most: int) -> bool:
-    """A login beside so many sessions takes nobody's place. Where all are held it is refused, and the password checked
-    before that."""
+    """Whether a login takes nobody's place. When all connections are in use the login is refused, but its password
+    is checked first."""
     return held == 0 or held != most - 1
 
 
 async def _is_active(database: UUID) -> bool:
-    """Whether it still is; it may have been deleted while it was tried."""
+    """Whether it is still active; it may have been deleted during the login."""
     return bool(await fetch("SELECT 1 FROM databases WHERE uuid = $1 AND status = 'active'", database))

@@ -1,6 +1,6 @@
-"""Deliveries whose first attempt nothing is about to make: their workflow was terminated, or Temporal lost it.
+"""Recovering deliveries whose first attempt was lost: their workflow was terminated, or Temporal lost it.
 
-They wait as rows from then on, like all others, and a webhook worker makes the attempt.
+They become waiting rows, and a webhook worker makes the attempt.
 """
 
 from datetime import timedelta
@@ -13,12 +13,12 @@ from app.webhooks import waiting
 from app.webhooks.waiting import LostDelivery
 
 _MOST = 200
-"""In one run."""
+"""The maximum in one run."""
 
 
 async def recover_deliveries(client: Client, patience: timedelta = RESTART_AFTER) -> list[str]:
-    """Takes up what has been due for longer than `patience` and has no open workflow. A sentence for each. Raises what
-    Temporal's client raises when it can't be reached."""
+    """Takes over deliveries that have been due for longer than `patience` and have no open workflow. Returns a
+    sentence for each. Raises what Temporal's client raises when it can't be reached."""
     forgotten = [f"Woke endpoint {endpoint}: nothing said when." for endpoint in await waiting.wake_forgotten()]
     overdue = {_workflow_id(one): one for one in await waiting.list_lost(patience, _MOST)}
     if not overdue:

@@ -1,4 +1,4 @@
-"""What an operator's list of extensions names and a host lacks."""
+"""Extensions that an operator listed and a host lacks."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,8 @@ MISSING_EXTENSION = "extension_missing"
 
 
 async def missing_extensions(listed: Sequence[str]) -> list[Violation]:
-    """A finding for each host and extension, as the hosts were last asked; or for the list, where it can't be used."""
+    """A finding for each missing extension of each host, as of the last inspection; or one for the list, if it can't
+    be used."""
     found = []
     for host in await list_hosts():
         try:

@@ -1,4 +1,5 @@
-"""What carries a marker of ours on a host and stands in no record: how long it is only reported, and its removal."""
+"""Orphans: objects on a host with our marker but without a record. How long they are only reported, and how they are
+removed."""
 
 from datetime import UTC, datetime, timedelta
 from uuid import NAMESPACE_OID, UUID, uuid5
@@ -11,7 +12,7 @@ from app.store.session import fetch, fetch_all
 from app.upkeep.reconcile.host_rules import ORPHAN, Inspection
 from app.upkeep.reconcile.report import Violation
 
-# As `app.core.ids.marker` makes them.
+# The same formula as `app.core.ids.marker`.
 _OF_MARKERS = """
 SELECT uuid, marker FROM (
     SELECT uuid,
@@ -30,7 +31,7 @@ class _FirstSeen(msgspec.Struct, frozen=True):
 
 
 def of(inspection: Inspection) -> list[FoundTenant]:
-    """The orphans that two looks saw."""
+    """The orphans that both snapshots show."""
     return [
         mismatch.found
         for mismatch in inspection.mismatches
@@ -39,13 +40,13 @@ def of(inspection: Inspection) -> list[FoundTenant]:
 
 
 async def due(inspection: Inspection, age: timedelta) -> list[FoundTenant]:
-    """Those that runs have seen for so long."""
+    """The orphans that runs have seen for that long."""
     since = await _first_seen(inspection)
     return [one for one in of(inspection) if one.name in since and inspection.snapshot.now - since[one.name] >= age]
 
 
 async def dated(inspection: Inspection, age: timedelta | None) -> list[Violation]:
-    """All that is broken, and when each orphan will be removed; `age` is None where none is."""
+    """All violations, with the removal date of each orphan; `age` is None when orphans are not removed."""
     since = await _first_seen(inspection)
     known = await _owners([one.marker for one in of(inspection)])
     violations = []
@@ -69,15 +70,15 @@ def _fate(since: datetime | None, age: timedelta | None) -> str:
 
 
 async def _first_seen(inspection: Inspection) -> dict[str, datetime]:
-    """By name. One that carries another marker since is another one."""
+    """By name. An orphan whose marker has changed is a new one."""
     rows = await fetch_all(_FirstSeen, _FIRST_SEEN, inspection.snapshot.host.id, ORPHAN)
     marks = {one.name: one.marker for one in of(inspection)}
     return {row.subject: row.first_seen_at for row in rows if marks.get(row.subject) == row.mark}
 
 
 async def in_use(inspection: Inspection, adapter: EngineAdapter) -> list[str]:
-    """The names of those that no record ever had and somebody is connected to: our records may have lost them, so they
-    don't get older meanwhile. Raises `EngineError`."""
+    """Names of orphans that no record ever had and that have open sessions. Our records may have lost them, so they
+    don't age meanwhile. Raises `EngineError`."""
     found = of(inspection)
     known = await _owners([one.marker for one in found])
     unknown = [one.name for one in found if one.marker not in known]
@@ -85,14 +86,14 @@ async def in_use(inspection: Inspection, adapter: EngineAdapter) -> list[str]:
 
 
 async def remove(inspection: Inspection, adapter: EngineAdapter, found: FoundTenant) -> str:
-    """What a database of our records left behind, wherever that lives now, and what this installation made and has no
-    record of any more. What says of no installation that it made it is left alone. Raises `EngineError`, `LockBusy`,
+    """Removes an orphan if a database in our records left it behind, or if this installation created it and has no
+    record any more. One whose marker names no installation is left alone. Raises `EngineError`, `LockBusy`,
     `LockLost`."""
     tenant = Tenant(name=found.name, password="", marker=found.marker)
     owner = (await _owners([found.marker])).get(found.marker)
     if owner is None and found.installation != inspection.snapshot.installation:
         return f"Left {found.name} to the operator: no record of ours ever had its marker, which names no installation."
-    # Without a record, what a record would be locked by is its own.
+    # Without a record there is no database id to lock, so an id is derived from the marker.
     async with database_lock(owner or uuid5(NAMESPACE_OID, found.marker)):
         if await _lives_here(inspection, found.name):
             return f"Left {found.name} as it is: a database lives there by now."

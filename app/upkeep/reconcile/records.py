@@ -1,4 +1,4 @@
-"""Rules over our own records: nothing stays between two states."""
+"""Rules for our own records: nothing stays in a transitional state."""
 
 from datetime import timedelta
 
@@ -61,7 +61,7 @@ _RULES = (
            type || ' of ' || created_at || ' has not been made into deliveries' AS detail
     FROM events WHERE dispatched_at IS NULL AND created_at < now() - $1::interval
     """,
-    # An endpoint that was made in the same moment may have come after the event.
+    # An endpoint created at the same moment may be newer than the event.
     """
     SELECT 'event_without_delivery' AS rule, e.uuid::text AS subject,
            e.type || ' of ' || e.created_at || ' has no delivery for endpoint ' || w.id AS detail
@@ -71,8 +71,8 @@ _RULES = (
     WHERE e.dispatched_at < now() - $1::interval AND e.created_at > now() - interval '1 day'
       AND NOT EXISTS (SELECT FROM webhook_deliveries d WHERE d.event_id = e.id AND d.endpoint_id = w.id)
     """,
-    # What waits for an endpoint is due when that is: one that hangs is probed later, and one with much to take is
-    # served again and again. Neither is a standstill.
+    # A waiting delivery is due when its endpoint is: one that hangs is probed later, and a busy one is served again and
+    # again. Neither is stuck.
     """
     SELECT 'delivery_stuck' AS rule, d.webhook_id AS subject,
            d.event_type || ' to endpoint ' || d.endpoint_id || ' was due at ' || d.next_attempt_at AS detail
@@ -92,5 +92,5 @@ _RULES = (
 
 
 async def check_records(patience: timedelta) -> list[Violation]:
-    """What has been on its way for longer than `patience`."""
+    """Everything that has been in transition for longer than `patience`."""
     return [violation for rule in _RULES for violation in await fetch_all(Violation, rule, patience)]

@@ -1,4 +1,4 @@
-"""What a run puts right by itself, one database at a time, under that database's lock."""
+"""Repairs that a run makes by itself, one database at a time, under that database's lock."""
 
 from collections.abc import Coroutine, Sequence
 from datetime import timedelta
@@ -19,7 +19,7 @@ from app.upkeep.reconcile.logins import LoginRefusal
 from app.upkeep.reconcile.snapshot import RecordedDatabase
 
 _MOST = 20
-"""Repairs, and removals, on one host in one run."""
+"""The maximum of repairs, and of removals, on one host in one run."""
 log = structlog.get_logger(__name__)
 
 
@@ -34,16 +34,16 @@ WHERE uuid = $1 AND host_id = $2 AND engine_name = $3 AND status = 'active' AND 
 
 
 async def repair_host(inspection: Inspection, adapter: EngineAdapter, orphan_age: timedelta | None) -> list[str]:
-    """Gives tenants back what they lack, and removes orphans that were first seen `orphan_age` ago, none where it is
-    None. A sentence for each deed, and for each that failed."""
+    """Restores what tenants lack, and removes orphans that were first seen `orphan_age` ago (none if it is None).
+    Returns a sentence for each repair, failed ones included."""
     return [*await _repair_all(inspection, adapter), *await _remove_orphans(inspection, adapter, orphan_age)]
 
 
 async def restore_credentials(
     box: SecretBox, adapter: EngineAdapter, tried: Sequence[RecordedDatabase], refusals: Sequence[LoginRefusal]
 ) -> list[str]:
-    """Puts the recorded passwords back where their tenants had changed them, and finishes what a run that died began.
-    A sentence for each."""
+    """Restores the recorded passwords that tenants had changed, and finishes such repairs of a run that died.
+    Returns a sentence for each."""
     refused = {refusal.recorded.uuid for refusal in refusals if refusal.credentials}
     due = [one for one in tried if one.uuid in refused or one.refused]
     return [await _attempt(_restore(box, adapter, one), f"restore the password of {one.uuid}") for one in due[:_MOST]]
@@ -81,7 +81,7 @@ async def _repair(inspection: Inspection, adapter: EngineAdapter, fault: Mismatc
             return f"Left database {row.uuid} as it is: it is not active here any more, or changing."
         tenant = Tenant(name=row.engine_name, password="", marker=row.marker)
         await adapter.repair(tenant)
-        # The engine knows by itself whether it is frozen, and repairs it as such. The record decides.
+        # The engine's own state says whether the tenant is frozen, and `repair` follows that. The record decides.
         if state.frozen:
             await adapter.freeze(tenant)
         elif fault.found is not None and not fault.found.may_create:

@@ -1,6 +1,6 @@
-"""Workflows that nothing works on any more, begun anew: one was terminated, or Temporal lost what it had accepted.
+"""Restarting workflows that were terminated, or that Temporal lost.
 
-Harmless where one is at work after all: every step takes the database's lock, and looks at its row first.
+Harmless if one is running after all: every step takes the database's lock and checks its row first.
 """
 
 from datetime import timedelta
@@ -37,16 +37,16 @@ from app.outbox.workflow_starts import NORMAL, request_start
 from app.store.session import fetch_all, transaction
 
 RESTART_AFTER = timedelta(minutes=5)
-"""Long enough for Temporal's list to know of a workflow that was started."""
+"""Long enough for Temporal's list to show a workflow that was started."""
 _MOST = 50
-"""Begun in one run."""
+"""The maximum of restarts in one run."""
 _PAGE = 100
-"""Asked about in one question to Temporal."""
+"""The number of databases in one query to Temporal."""
 
 
 class _StuckDatabase(msgspec.Struct, frozen=True, kw_only=True):
     workflow: str
-    """The name of the one that is to get it out of there."""
+    """The type of the workflow that ends this state."""
     id: int
     uuid: UUID
     engine: Engine
@@ -58,7 +58,7 @@ class _StuckDatabase(msgspec.Struct, frozen=True, kw_only=True):
     limits_revision: int
     access_revision: int
     application: int | None
-    """The one whose turn it is, for the workflow that applies it."""
+    """The application whose turn it is, for the workflow that applies it."""
     is_dry_run: bool
 
 
@@ -96,8 +96,9 @@ ORDER BY d.id, s.workflow LIMIT $2
 
 
 async def restart_lost_workflows(client: Client, patience: timedelta = RESTART_AFTER) -> list[str]:
-    """Asks for the workflow of each database that has been between two states for longer than `patience`, where
-    Temporal has none open. A sentence for each. Raises what Temporal's client raises when it can't be reached."""
+    """Requests a new workflow for each database that has been in transition for longer than `patience` and has no
+    open workflow in Temporal. Returns a sentence for each. Raises what Temporal's client raises when it can't be
+    reached."""
     begun: list[str] = []
     after = (0, "")
     while len(begun) < _MOST:
@@ -112,7 +113,7 @@ async def restart_lost_workflows(client: Client, patience: timedelta = RESTART_A
 
 
 async def _running_workflows(client: Client, stuck: list[_StuckDatabase]) -> set[tuple[str, str]]:
-    """Database and type of the open workflows about any of these."""
+    """Database and workflow type of the open workflows of these databases."""
     named = ", ".join(f"'{one.uuid}'" for one in stuck)
     query = f"ExecutionStatus = 'Running' AND {DATABASE_ATTRIBUTE.name} IN ({named})"
     return {
@@ -122,7 +123,7 @@ async def _running_workflows(client: Client, stuck: list[_StuckDatabase]) -> set
 
 
 async def _restart(stuck: _StuckDatabase) -> str:
-    # Under an id of its own: Temporal doesn't take that of a closed one again.
+    # A new id: Temporal doesn't accept the id of a closed workflow again.
     async with transaction():
         if stuck.workflow == "DeleteDatabase":
             await _restart_deletion(stuck.uuid)
@@ -134,14 +135,14 @@ async def _restart(stuck: _StuckDatabase) -> str:
 
 
 async def _restart_deletion(database: UUID) -> None:
-    """By its row, from which its id can be told: whoever moves the end of its grace has to find it."""
+    """The id follows from the row, so that whoever changes the end of the grace period can signal the workflow."""
     record = await records.find_for_update(database)
     if record is not None and record.destroy_at is not None and record.destroyed_at is None:
         await request_deletion(record, destroy_at=record.destroy_at, priority=NORMAL, relayed=True)
 
 
 def _workflow_for(stuck: _StuckDatabase) -> tuple[Any, str, DatabaseWorkflowInput]:
-    """The workflow, the id that it was first begun under, and its input."""
+    """The workflow, its original id, and its input."""
     uuid = stuck.uuid
     about: dict[str, Any] = {
         "database": uuid,

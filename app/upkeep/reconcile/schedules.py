@@ -1,4 +1,4 @@
-"""Whether Temporal runs what nobody asks for: upkeep that is paused or gone fails in silence."""
+"""Whether Temporal runs the scheduled work: if a Schedule is paused or missing, nothing else reports it."""
 
 from datetime import timedelta
 
@@ -17,13 +17,13 @@ _RPC_TIMEOUT = timedelta(seconds=5)
 
 
 async def check_schedules(client: Client) -> list[Violation]:
-    """Raises `RPCError` where Temporal can't be reached."""
+    """Raises `RPCError` when Temporal can't be reached."""
     found = [await _look_at(client, schedule) for schedule in ScheduleId]
     return [violation for violation in found if violation is not None]
 
 
 async def check_schedules_at(settings: Settings) -> list[Violation]:
-    """The same, with a violation where Temporal can't be reached."""
+    """Like `check_schedules`, with a violation when Temporal can't be reached."""
     try:
         return await check_schedules(await connect_from_settings(settings))
     except (RPCError, RuntimeError, OSError) as error:

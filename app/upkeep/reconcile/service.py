@@ -1,4 +1,4 @@
-"""The consistency check as a whole, and the runs that also put right what they can."""
+"""The consistency check, and the scheduled runs that also repair."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -29,12 +29,12 @@ from app.upkeep.reconcile.schedules import check_schedules
 from app.upkeep.reconcile.snapshot import PATIENCE, Host, hosts
 
 _MAX_SENTENCES = 20
-"""Sentences of each kind that a run tells; it counts them all."""
+"""The maximum of sentences of each kind in a result. The counts include all."""
 
 
 async def check(box: SecretBox, orphan_age: timedelta | None, others: Sequence[Violation] = ()) -> Report:
-    """Runs every rule over our own database and the hosts; `others` were found elsewhere. Changes nothing. `orphan_age`
-    is what scheduled runs go by."""
+    """Checks every rule for our own database and the hosts, and changes nothing. `others` are violations found
+    elsewhere; `orphan_age` is the one that scheduled runs use."""
     adapters = Adapters(box)
     try:
         found = [*others, *await check_records(PATIENCE), *await check_hosts(box, adapters, orphan_age)]
@@ -51,8 +51,7 @@ async def list_hosts() -> list[HostRef]:
 
 
 async def reconcile_records(client: Client) -> ReconcileStep:
-    """The rules over our own records and over Temporal's Schedules; then new workflows for what nothing works on any
-    more."""
+    """Checks the rules for our own records and for Temporal's Schedules, then restarts lost workflows."""
     violations = [*await check_records(PATIENCE), *await check_schedules(client)]
     await findings.write(None, violations, {})
     return await _step_result(violations, [*await restart_lost_workflows(client), *await recover_deliveries(client)])
@@ -61,8 +60,8 @@ async def reconcile_records(client: Client) -> ReconcileStep:
 async def reconcile_host(
     box: SecretBox, adapters: Adapters, ref: HostRef, orphan_age: timedelta | None
 ) -> ReconcileStep:
-    """The rules of one host, with a login to some of its active databases; then what can be put right. Orphans are
-    removed that were first seen `orphan_age` ago; none where it is None."""
+    """Checks the rules of one host, with a login to some of its active databases, then repairs what it can. Removes
+    orphans that were first seen `orphan_age` ago; none if it is None."""
     host = Host(ref.host_id, ref.engine, ref.region, ref.address)
     adapter = await adapters.of_host(host.id)
     try:
@@ -91,7 +90,7 @@ async def reconcile_host(
 
 
 def _split_notes(found: Sequence[Violation]) -> tuple[list[Violation], list[Violation]]:
-    """The violations, and what is none."""
+    """Splits into violations and mere notes."""
     return [one for one in found if one.rule != FOREIGN], [one for one in found if one.rule == FOREIGN]
 
 
@@ -107,7 +106,7 @@ async def _step_result(
 
 
 async def _with_names(sentences: list[str]) -> list[str]:
-    """What a database and its team are called, after the uuid that a sentence has."""
+    """Adds the names of the database and its team after the uuid in each sentence."""
     uuids = [find_uuid(sentence) for sentence in sentences]
     names = await names_of([uuid for uuid in uuids if uuid is not None])
 

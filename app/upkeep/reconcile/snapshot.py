@@ -1,4 +1,4 @@
-"""One host as it is and as our records have it, side by side."""
+"""One host and our records of it, read at the same time."""
 
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -11,7 +11,7 @@ from app.engines.base import EngineAdapter, FoundTenant
 from app.store.session import fetch, fetch_all
 
 PATIENCE = timedelta(seconds=60)
-"""How long anything may be on its way before it counts as stuck."""
+"""How long a change may take before it counts as stuck."""
 
 
 class Host(msgspec.Struct, frozen=True):
@@ -19,11 +19,11 @@ class Host(msgspec.Struct, frozen=True):
     engine: Engine
     region: str
     address: str
-    """`host:port`, for people."""
+    """`host:port`, for display."""
 
 
 class RecordedDatabase(msgspec.Struct, frozen=True):
-    """A database that may have left traces on its host."""
+    """A database that may have left something on its host."""
 
     uuid: UUID
     status: DatabaseStatus
@@ -34,13 +34,13 @@ class RecordedDatabase(msgspec.Struct, frozen=True):
     frozen: bool
     """It may not write."""
     changing: bool
-    """A pause, a freeze or its end has not come to the engine yet."""
+    """A pause, a freeze or its end is not applied on the engine yet."""
     settled: bool
-    """Nothing of it has changed for a while, so no step is under way."""
+    """Nothing of it has changed for a while, so that no step is running."""
     connections: int
-    """That its tenant may hold at once."""
+    """The tenant's connection limit."""
     refused: bool
-    """Its credentials were refused, and are not known to be in force again."""
+    """Its credentials were refused, and are not known to work again."""
     leaving: bool
     """Its destruction is due."""
 
@@ -56,7 +56,7 @@ class HostSnapshot(msgspec.Struct, frozen=True):
     recorded: dict[str, RecordedDatabase]
     """By the name on the host."""
     installation: str
-    """Ours, as markers name it."""
+    """The id of our installation, as in markers."""
     now: datetime
     """By our own database's clock."""
 
@@ -74,7 +74,7 @@ FROM databases WHERE host_id = $1 AND destroyed_at IS NULL
 
 
 async def hosts() -> list[Host]:
-    """Every registered one."""
+    """All registered hosts."""
     return await fetch_all(
         Host,
         "SELECT id, engine, region, host || ':' || port AS address FROM engine_hosts"
@@ -83,10 +83,10 @@ async def hosts() -> list[Host]:
 
 
 async def take_snapshot(host: Host, adapter: EngineAdapter) -> HostSnapshot:
-    """Raises `EngineError`. The host is looked at first: what is created after that look is no orphan."""
+    """Raises `EngineError`. The host is read first, so that what is created after that isn't taken for an orphan."""
     found = {tenant.name: tenant for tenant in await adapter.list_tenants()}
     recorded = await fetch_all(RecordedDatabase, _RECORDED, host.id, PATIENCE)
-    # Copies that blueprints are tried on: whoever tries one removes it, be it after a crash.
+    # Rehearsal copies of blueprints: the application removes its own, also after a crash.
     for row in await fetch("SELECT scratch_name FROM blueprint_applications WHERE scratch_name IS NOT NULL"):
         found.pop(row["scratch_name"], None)
     [ours] = await fetch("SELECT id, now() AS now FROM installation")

@@ -123,7 +123,7 @@ async def bench(
     service: RunningService, records: None, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Bench]:
     """Each engine in turn, with its second look soon after the first."""
-    monkeypatch.setattr(hosts_module, "AGAIN_SECONDS", 0.05)
+    monkeypatch.setattr(hosts_module, "RECHECK_SECONDS", 0.05)
     hosts = [host for host in await reconcile.list_hosts() if host.engine is request.param]
     if not hosts:
         pytest.skip(f"this machine has no server for {request.param}")
