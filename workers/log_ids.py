@@ -29,7 +29,7 @@ from temporalio.worker import (
 
 from app.core import context
 from app.core.logging import LogLine, write_line
-from workers.counting import outcome_of
+from workers.interceptors import outcome_of
 
 _HEADER = "headwater-log-ids"
 

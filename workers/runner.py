@@ -22,10 +22,9 @@ from app.hosts.adapters import Adapters
 from app.store.migrate import migrate
 from app.store.session import connected
 from app.webhooks.attempts import Attempts
-from workers.counting import ActivityMetrics
 from workers.deliveries import WaitingDeliveries
 from workers.event_dispatcher import dispatch_events
-from workers.heartbeats import Heartbeats
+from workers.interceptors import ActivityMetrics, Heartbeats
 from workers.log_ids import LogIds
 from workers.metrics import WorkerMetrics
 from workers.provisionings import start_provisionings

@@ -10,8 +10,8 @@ from app.cli.output import shown
 from app.core.ids import find_uuid
 from app.databases.records import names_of
 from app.upkeep.reconcile import service
-from app.upkeep.reconcile.missing import missing_extensions
-from app.upkeep.reconcile.report import Report, Violation
+from app.upkeep.reconcile.findings import Report, Violation
+from app.upkeep.reconcile.host_resources import missing_extensions
 from app.upkeep.reconcile.schedules import check_schedules_at
 
 

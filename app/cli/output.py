@@ -14,7 +14,7 @@ from temporalio.service import RPCError
 
 from app.cli.tables import Rows, show
 from app.core.errors import AppError
-from app.upkeep.reconcile.report import Report
+from app.upkeep.reconcile.findings import Report
 
 Command = Callable[..., Coroutine[Any, Any, Any]]
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from app.upkeep.reconcile.report import Report
+from app.upkeep.reconcile.findings import Report
 
 _FILE_WIDTH = 250
 """What goes into a file or another program is not cut to the width of a terminal."""

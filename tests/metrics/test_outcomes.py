@@ -17,7 +17,7 @@ from app.local.temporal import TemporalService
 from app.provisioning import lifecycle
 from tests.support.in_process import LoneApi
 from tests.support.moves import make_active
-from workers.counting import ActivityMetrics
+from workers.interceptors import ActivityMetrics
 
 POSTGRES = {"engine": "postgres", "region": "us-east-1"}
 PROVISIONED = "headwater_provisioning_duration_seconds_count"

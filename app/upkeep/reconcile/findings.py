@@ -2,8 +2,29 @@
 
 from collections.abc import Mapping, Sequence
 
+import msgspec
+
 from app.store.session import fetch, transaction
-from app.upkeep.reconcile.report import Violation
+
+
+class Violation(msgspec.Struct, frozen=True, kw_only=True):
+    """One violated rule."""
+
+    rule: str
+    subject: str
+    """A database's uuid, a name on a host, or a key."""
+    detail: str
+    name: str | None = None
+    """The name of the database, if it is one of ours."""
+    team: str | None = None
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    ok: bool
+    violations: list[Violation]
+    notes: list[Violation]
+    """Worth knowing, but no violations."""
+
 
 Marks = Mapping[str, str]
 """The markers of orphans, by name. An orphan with another marker is a new one."""

@@ -1,7 +1,11 @@
-"""Resources that all tenants of a host share, checked before they run out."""
+"""What a host lacks: shared resources that run out, and extensions that an operator listed."""
+
+from collections.abc import Sequence
 
 from app.engines.base import EngineAdapter, EngineError, SharedResource
-from app.upkeep.reconcile.report import Violation
+from app.engines.registry import ADAPTERS
+from app.hosts.service import list_hosts
+from app.upkeep.reconcile.findings import Violation
 from app.upkeep.reconcile.snapshot import Host
 
 SCARCE = "host_resource_scarce"
@@ -30,3 +34,26 @@ def _concern(one: SharedResource) -> str | None:
     if one.concern is None and one.capacity is not None and one.used * 100 >= one.capacity * _PERCENT:
         return f"{one.used:.0f} of {one.capacity:.0f} are used up"
     return one.concern
+
+
+MISSING_EXTENSION = "extension_missing"
+
+
+async def missing_extensions(listed: Sequence[str]) -> list[Violation]:
+    """A finding for each missing extension of each host, as of the last inspection; or one for the list, if it can't
+    be used."""
+    found = []
+    for host in await list_hosts():
+        try:
+            missing = ADAPTERS[host.engine].missing_extensions(listed, host.extensions)
+        except EngineError as error:
+            return [Violation(rule=MISSING_EXTENSION, subject="HEADWATER_POSTGRES_EXTENSIONS", detail=str(error))]
+        found += [
+            Violation(
+                rule=MISSING_EXTENSION,
+                subject=f"{host.host}:{host.port}/{name}",
+                detail="new databases there lack it: a superuser makes it in the template",
+            )
+            for name in missing
+        ]
+    return found

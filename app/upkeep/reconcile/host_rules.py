@@ -6,7 +6,7 @@ import msgspec
 
 from app.contracts.base import DatabaseStatus
 from app.engines.base import FoundTenant
-from app.upkeep.reconcile.report import Violation
+from app.upkeep.reconcile.findings import Violation
 from app.upkeep.reconcile.snapshot import HostSnapshot, RecordedDatabase
 
 ORPHAN = "orphan_on_host"

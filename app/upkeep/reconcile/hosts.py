@@ -7,10 +7,10 @@ from app.core.secrets import SecretBox
 from app.engines.base import EngineAdapter, EngineError
 from app.hosts.adapters import Adapters
 from app.upkeep.reconcile import orphans
+from app.upkeep.reconcile.findings import Violation
 from app.upkeep.reconcile.host_resources import scarce
 from app.upkeep.reconcile.host_rules import Inspection, mismatches
 from app.upkeep.reconcile.logins import active, try_logins
-from app.upkeep.reconcile.report import Violation
 from app.upkeep.reconcile.snapshot import Host, hosts, take_snapshot
 
 UNREACHABLE = "host_unreachable"

@@ -14,7 +14,7 @@ from app.databases.passwords import password_place
 from app.engines.base import CredentialsRefused, EngineAdapter, EngineError, Tenant, TenantFull
 from app.quotas import own_logins
 from app.store.session import fetch
-from app.upkeep.reconcile.report import Violation
+from app.upkeep.reconcile.findings import Violation
 from app.upkeep.reconcile.snapshot import Host, RecordedDatabase
 
 RULE = "active_unreachable"

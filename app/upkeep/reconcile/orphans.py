@@ -9,8 +9,8 @@ import msgspec
 from app.engines.base import EngineAdapter, FoundTenant, Tenant
 from app.store.locks import database_lock
 from app.store.session import fetch, fetch_all
+from app.upkeep.reconcile.findings import Violation
 from app.upkeep.reconcile.host_rules import ORPHAN, Inspection
-from app.upkeep.reconcile.report import Violation
 
 # The same formula as `app.core.ids.marker`.
 _OF_MARKERS = """

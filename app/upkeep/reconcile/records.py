@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from app.store.session import fetch_all
-from app.upkeep.reconcile.report import Violation
+from app.upkeep.reconcile.findings import Violation
 
 _RULES = (
     """

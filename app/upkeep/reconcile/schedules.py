@@ -8,7 +8,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from app.contracts.upkeep import ScheduleId
 from app.core.settings import Settings
 from app.core.temporal import connect_from_settings
-from app.upkeep.reconcile.report import Violation
+from app.upkeep.reconcile.findings import Violation
 
 MISSING = "schedule_missing"
 PAUSED = "schedule_paused"

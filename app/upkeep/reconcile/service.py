@@ -16,6 +16,7 @@ from app.hosts.adapters import Adapters
 from app.hosts.service import note_extensions
 from app.outbox.workflow_starts import without_markup
 from app.upkeep.reconcile import findings, orphans
+from app.upkeep.reconcile.findings import Report, Violation
 from app.upkeep.reconcile.host_resources import scarce
 from app.upkeep.reconcile.host_rules import FOREIGN, ORPHAN
 from app.upkeep.reconcile.hosts import check_hosts, inspect_host, unreachable
@@ -23,7 +24,6 @@ from app.upkeep.reconcile.logins import active, due, try_logins
 from app.upkeep.reconcile.lost_deliveries import recover_deliveries
 from app.upkeep.reconcile.records import check_records
 from app.upkeep.reconcile.repairs import repair_host, restore_credentials
-from app.upkeep.reconcile.report import Report, Violation
 from app.upkeep.reconcile.restarts import restart_lost_workflows
 from app.upkeep.reconcile.schedules import check_schedules
 from app.upkeep.reconcile.snapshot import PATIENCE, Host, hosts

@@ -15,8 +15,8 @@ from app.core.ids import engine_name, engine_password, marker
 from app.engines.base import EngineLimits, Tenant
 from app.hosts.adapters import Adapters
 from app.store.session import fetch, transaction
+from app.upkeep.reconcile.findings import Report
 from app.upkeep.reconcile.records import check_records
-from app.upkeep.reconcile.report import Report
 from app.upkeep.reconcile.service import check
 from tests.support.client import Caller
 from tests.support.service import RunningService
