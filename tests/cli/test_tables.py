@@ -9,12 +9,12 @@ from uuid import UUID
 
 import msgspec
 import pytest
-from app.upkeep.reconcile.report import Report, Violation
 
 from app.cli import tables
 from app.cli.tables import Rows, show
 from app.contracts.base import DatabaseStatus, Engine
 from app.databases.inventory import DatabaseSummary
+from app.upkeep.reconcile.findings import Report, Violation
 
 _STYLE = re.compile(r"\x1b\[[012]m")
 
