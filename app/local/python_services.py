@@ -10,6 +10,9 @@ from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, engine_queue
 from app.local.processes import Command
 from app.local.services import Service
 
+_PYTHON = (sys.executable, "-P", "-m")
+"""Never a module of the folder in which the stack was started, whatever its name."""
+
 Environ = Callable[[], Mapping[str, str]]
 """Asked at each start, so that it tells where the other parts are by then."""
 
@@ -28,7 +31,7 @@ class ApiService(Service):
         return f"http://{self._host}:{self.port}"
 
     def command(self) -> Command:
-        return Command(argv=(sys.executable, "-m", "app.http"), log=self.log, environ=dict(self._environ()))
+        return Command(argv=(*_PYTHON, "app.http"), log=self.log, environ=dict(self._environ()))
 
     async def is_ready(self) -> bool:
         try:
@@ -69,7 +72,7 @@ class WorkerService(Service):
     def command(self) -> Command:
         self._log_start = os.path.getsize(self.log) if self.log.exists() else 0
         queues = [argument for queue in self._queues for argument in ("--queue", queue)]
-        return Command(argv=(sys.executable, "-m", "workers", *queues), log=self.log, environ=dict(self._environ()))
+        return Command(argv=(*_PYTHON, "workers", *queues), log=self.log, environ=dict(self._environ()))
 
     async def is_ready(self) -> bool:
         try:

