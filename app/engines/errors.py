@@ -1,32 +1,32 @@
-"""What can go wrong on an engine host, whichever engine it is."""
+"""Errors of engine hosts, whichever the engine."""
 
 MAX_MESSAGE = 2000
-"""Characters of a server's message that are shown: a tenant may write a megabyte into one."""
+"""The maximum of shown characters of a server's message: a tenant may write a megabyte into one."""
 
 
 def shortened(message: str) -> str:
-    """A server's message as it may be shown."""
+    """A server's message, shortened for display."""
     return message if len(message) <= MAX_MESSAGE else message[:MAX_MESSAGE] + "…"
 
 
 class EngineError(Exception):
     """An engine refused or could not be asked. The tree:
 
-    EngineError             the engine answered with an error that another try may mend
+    EngineError             the engine answered with an error; another attempt may succeed
     ├── HostUnavailable     nobody answers, or the host takes no connection: another host may serve
     ├── NameTaken           the name exists and is not ours: never touch it, take another name
     ├── LoginRefused        the tenant's own credentials were refused
-    │   └── CredentialsRefused  its account is not as it was made: another password, or a setting of its own
+    │   └── CredentialsRefused  its account was changed: another password, or a setting of its own
     ├── TenantFull          the tenant itself holds all its sessions
-    ├── AnswerTooLarge      the answer was cut off: it has more octets than are taken into memory
+    ├── ResponseTooLarge    the response was cut off at its limit
     ├── StatementFailed     the server refused one statement of a tenant's script
-    └── StatementUncertain  nobody can tell whether one took effect
+    └── StatementUncertain  nobody knows whether a statement took effect
     """
 
     def __init__(self, message: str, *, code: str | None = None) -> None:
         super().__init__(message)
         self.code = code
-        """The engine's own: an SQLSTATE or a MySQL error number, when it gave one."""
+        """The engine's code, an SQLSTATE or a MySQL error number, if there is one."""
 
 
 class HostUnavailable(EngineError):
@@ -34,35 +34,48 @@ class HostUnavailable(EngineError):
 
 
 class NameTaken(EngineError):
-    """A database or role of this name exists and carries no marker of ours, or another's."""
+    """A database or role of this name exists with another marker, or none."""
 
 
 class LoginRefused(EngineError):
-    """The tenant's credentials don't log in."""
+    """The tenant's credentials are refused."""
 
 
 class CredentialsRefused(LoginRefused):
-    """The account doesn't take the password that it was made with, or ends every login by a setting: both are a
-    tenant's to change, and `EngineAdapter.restore_credentials` undoes both."""
+    """The account refuses its original password, or a setting ends each of its logins. A tenant can change both;
+    `EngineAdapter.restore_credentials` undoes it."""
 
 
 class TenantFull(EngineError):
-    """All sessions that the tenant may hold are open. Its credentials were accepted."""
+    """All sessions of the tenant are in use. Its credentials were accepted."""
 
 
 class StatementFailed(EngineError):
-    """The server refused one statement of a script. The message is the server's own, for whoever wrote the statement:
-    it may quote what is in it."""
+    """The server refused a statement of a script. The message is the server's, for the author of the script; it may
+    quote data."""
 
     def __init__(
         self, message: str, *, code: str | None = None, position: int | None = None, wants_data: bool = False
     ) -> None:
         super().__init__(message, code=code)
         self.position = position
-        """Of the fault, in characters from the statement's beginning, where the server tells."""
+        """The position of the error in characters of the statement, if the server reports it."""
         self.wants_data = wants_data
-        """It may be for want of data that it failed, such as a row that another refers to."""
+        """It may have failed for lack of data, such as a row that another refers to."""
 
 
 class StatementUncertain(EngineError):
     """A statement was stopped, or its session was lost, and nobody can tell whether it took effect."""
+
+
+MAX_RESPONSE_BYTES = 256 * 1024 * 1024
+"""The limit in bytes for statements of ours on a host: lists of a host's tenants, or of one tenant's objects."""
+MAX_TENANT_RESPONSE_BYTES = 64 * 1024 * 1024
+"""The limit in bytes for statements of the tenant, which reads what it has written."""
+
+
+class ResponseTooLarge(EngineError):
+    """The connection was cut because the response exceeded its limit. The statement's effects remain."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(f"The answer is larger than {most} octets.")

@@ -1,4 +1,4 @@
-"""Values of either engine as JSON that loses nothing."""
+"""Values of either engine as lossless JSON."""
 
 import base64
 import math
@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 
 _EXACT = 2**53 - 1
-"""Up to here a JSON number means the same integer to every client (RFC 8259, section 6)."""
+"""The largest integer that every JSON client reads exactly (RFC 8259, section 6)."""
 
 
 def integer(value: int) -> int | str:
-    """A string beyond what a double holds exactly."""
+    """A number, or a string if a double can't represent it exactly."""
     return value if -_EXACT <= value <= _EXACT else str(value)
 
 
@@ -25,7 +25,7 @@ def binary(value: bytes) -> str:
 
 
 def document(text: str) -> Any:
-    """JSON as it is written, with every digit; a string where it is no JSON after all."""
+    """JSON text unchanged, with every digit; a string if it isn't valid JSON."""
     try:
         msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):
@@ -34,7 +34,7 @@ def document(text: str) -> Any:
 
 
 def size(value: Any) -> int:
-    """About as many octets as the value takes."""
+    """The approximate size of the value in bytes."""
     if isinstance(value, str):
         return len(value) + 4
     if isinstance(value, msgspec.Raw):

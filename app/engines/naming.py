@@ -1,4 +1,4 @@
-"""Names and literals as they may appear inside SQL text, where a driver can't pass a parameter."""
+"""Names and literals for SQL text, where a driver can't pass a parameter."""
 
 import re
 
@@ -7,12 +7,12 @@ from app.engines.base import Tenant
 _NAME = re.compile(r"[a-z][a-z0-9]{0,31}\Z")
 
 MARKER_PREFIX = "headwater:"
-"""What every marker of ours begins with."""
+"""The beginning of all our markers."""
 INSTALLATION_SEPARATOR = "@"
 """Between a marker and the installation that wrote it."""
 HELPER_SEPARATOR = "_"
-"""A tenant's helper roles are named `<name>_<purpose>`. No tenant's own name holds the separator, so one
-tenant's helpers are never mistaken for another's."""
+"""A tenant's helper roles are named `<name>_<purpose>`. No tenant's own name contains the separator, so a helper
+always belongs to exactly one tenant."""
 
 
 def check_tenant(tenant: Tenant) -> None:
@@ -24,12 +24,12 @@ def check_tenant(tenant: Tenant) -> None:
 
 
 def written_marker(tenant: Tenant, installation: str) -> str:
-    """A tenant's marker as it stands on the host, with whose it is. `installation` may be empty."""
+    """A tenant's marker as it is written on the host, with the installation, which may be empty."""
     return f"{tenant.marker}{INSTALLATION_SEPARATOR}{installation}" if installation else tenant.marker
 
 
 def read_marker(written: str) -> tuple[str, str]:
-    """The marker, and the installation that wrote it; empty when it doesn't say."""
+    """Splits it into the marker and the installation that wrote it, which may be empty."""
     marker, _, installation = written.partition(INSTALLATION_SEPARATOR)
     return marker, installation
 
@@ -41,6 +41,6 @@ def check_name(name: str) -> None:
 
 
 def literal(text: str) -> str:
-    """A string literal of either engine. `check_tenant` has kept backslashes out, which MySQL would read as
+    """A string literal for either engine. `check_tenant` has excluded backslashes, which MySQL would read as
     escapes."""
     return "'" + text.replace("'", "''") + "'"

@@ -1,4 +1,4 @@
-"""Which host a new database goes to: a pure decision over what the hosts carry."""
+"""Choosing the host of a new database: a pure function of the hosts' load."""
 
 from collections.abc import Iterable
 
@@ -6,7 +6,7 @@ import msgspec
 
 
 class HostLoad(msgspec.Struct, frozen=True, kw_only=True):
-    """A host that may be chosen, with what it carries. Connections are those promised, not those open."""
+    """A host that may be chosen, with its load. Connections are the sum of the databases' limits, not the open ones."""
 
     id: int
     region: str
@@ -17,18 +17,18 @@ class HostLoad(msgspec.Struct, frozen=True, kw_only=True):
     databases: int
     connections: int
     sick: bool = False
-    """It failed a moment ago: chosen only when no healthy host has room, and then to wait for it."""
+    """It failed a moment ago. It is chosen only when no healthy host has room; the database then waits for it."""
 
     def has_room(self, connections: int) -> bool:
-        """For one more database that may hold this many connections."""
+        """Whether there is room for one more database with this connection limit."""
         return self.databases < self.capacity and self.connections + connections <= self.connection_capacity
 
     def load(self) -> float:
-        """0 for an empty host, 1 for a full one, by whichever runs out first."""
+        """From 0 for an empty host to 1 for a full one, by whichever resource is scarcer."""
         return max(self.databases / self.capacity, self.connections / self.connection_capacity)
 
 
 def least_loaded(hosts: Iterable[HostLoad], connections: int) -> HostLoad | None:
-    """The host with the most room left in proportion to its size, or None when all are full."""
+    """The host with the most free room in proportion to its size; None when all are full."""
     candidates = [host for host in hosts if host.has_room(connections)]
     return min(candidates, key=lambda host: (host.sick, host.load(), host.id), default=None)

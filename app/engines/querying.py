@@ -1,5 +1,4 @@
-"""What an engine does for questions: sessions without rights beyond the tenant's own, opened for one question and
-closed after it."""
+"""Sessions for questions, opened for one question and closed after it, with no rights beyond the tenant's own."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -12,11 +11,11 @@ from app.engines.errors import EngineError, shortened
 READER_PURPOSE = "ro"
 """The SELECT-only account of a tenant is `<name>_ro`."""
 READER_SESSIONS = 4
-"""Sessions that the SELECT-only account may hold. They come on top of the tenant's own."""
+"""The session limit of the SELECT-only account, in addition to the tenant's own."""
 
 
 class QueryLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """Of one statement. `seconds` holds on the server, `rows` and `octets` cut an answer short."""
+    """Limits of one statement. The server enforces `seconds`; `rows` and `octets` (bytes) truncate the result."""
 
     seconds: float
     lock_seconds: float = 5.0
@@ -25,19 +24,19 @@ class QueryLimits(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def most_octets(self) -> int:
-        """Where the connection is cut: of rows that come together, the last may be too many."""
+        """The size at which the connection is cut: of rows that arrive together, the last may be too many."""
         return 4 * self.octets
 
 
 class ResultColumn(msgspec.Struct, frozen=True):
-    """`type` is the engine's name for it."""
+    """`type` is the engine's name of the type."""
 
     name: str
     type: str
 
 
 class RowsRead(msgspec.Struct, frozen=True, kw_only=True):
-    """Values are ready for JSON, without loss. No two columns have the same name."""
+    """The result of a read. Values are ready for JSON, without loss. Column names are distinct."""
 
     columns: list[ResultColumn]
     rows: list[dict[str, Any]]
@@ -60,7 +59,7 @@ class Reference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TableInfo(msgspec.Struct, kw_only=True):
-    """A table or view. `schema` is empty where the engine has none inside a database."""
+    """A table or view. `schema` is empty on an engine without schemas inside a database."""
 
     schema: str
     name: str
@@ -80,20 +79,20 @@ MAX_COLUMNS = 10_000
 MAX_KEYS = 5000
 MAX_COMMENT = 200
 MAX_TYPE = 400
-"""How much of a schema is described: tables, columns and keys of all of them, characters of one comment or type. The
-server itself cuts what is longer."""
+"""Limits of a description: tables, columns and keys in all, characters of one comment or type. The server itself
+truncates longer ones."""
 
 
 class SchemaDescription(msgspec.Struct, frozen=True, kw_only=True):
-    """The tables and views of a tenant's own schemas, as far as `MAX_TABLES` and the other bounds go. `version` is the
-    same as long as nothing of it has changed."""
+    """The tables and views of a tenant's own schemas, up to `MAX_TABLES` and the other limits. `version` stays the
+    same while none of it changes."""
 
     tables: list[TableInfo]
     version: str
 
     @property
     def characters(self) -> int:
-        """About as many as its texts have."""
+        """The approximate length of its texts."""
         return sum(map(_characters, self.tables))
 
 
@@ -106,10 +105,10 @@ def _characters(table: TableInfo) -> int:
 
 
 class QueryFailed(EngineError):
-    """The engine refused or broke off a statement. The message is the engine's own, shortened, and may quote data.
+    """The engine refused or aborted a statement. The message is the engine's own, shortened, and may quote data.
 
-    `executed` is the number of statements before it that took effect and stay. `certain` is false when the
-    connection was lost and nobody can tell whether it took effect.
+    `executed` counts the earlier statements whose effects are permanent. `certain` is false when the connection was
+    lost, so that nobody knows whether the statement took effect.
     """
 
     def __init__(self, message: str, *, code: str | None = None, executed: int = 0, certain: bool = True) -> None:
@@ -119,11 +118,11 @@ class QueryFailed(EngineError):
 
 
 class ReadSession(ABC):
-    """One session of the SELECT-only account, read-only besides. What it ran last is untrusted: never used again."""
+    """A read-only session of the SELECT-only account. Untrusted after its statement, and so used once."""
 
     @abstractmethod
     async def describe(self, known: SchemaDescription | None = None) -> SchemaDescription:
-        """Names, types and comments, no rows. `known` is given back when it is still true."""
+        """Describes the schema: names, types and comments, no rows. Returns `known` if it is still current."""
 
     @abstractmethod
     async def read(self, sql: str) -> RowsRead:
@@ -135,16 +134,16 @@ class WriteSession(ABC):
 
     @abstractmethod
     async def write(self, sql: str) -> int:
-        """Rows that the statement changed, after its commit. Raises `QueryFailed`; a cancelled one is cancelled on
-        the server."""
+        """The number of rows that the statement changed, after its commit. Raises `QueryFailed`. When it is
+        cancelled, the statement is cancelled on the server."""
 
     @abstractmethod
     async def change(self, statements: Sequence[str]) -> int:
-        """Runs statements that change the schema, as far as the engine can all or none. Raises `QueryFailed`."""
+        """Runs statements that change the schema, all or none as far as the engine can. Raises `QueryFailed`."""
 
 
 def distinct(names: Sequence[str]) -> list[str]:
-    """The same names, with a number where one repeats: `id`, `id_2`."""
+    """The names, with a number added to repeated ones: `id`, `id_2`."""
     taken = set(names)
     seen: set[str] = set()
     result = []

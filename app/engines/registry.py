@@ -1,4 +1,4 @@
-"""Which adapter serves which engine: the one place that knows the concrete ones."""
+"""The registry of adapters: the only module that imports the concrete ones."""
 
 import inspect
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from app.engines.postgres import PostgresAdapter
 
 
 def registered(*adapters: type[EngineAdapter]) -> Mapping[Engine, type[EngineAdapter]]:
-    """Raises `TypeError` when an adapter lacks a method or a name, or an engine has none or two."""
+    """Raises `TypeError` when an adapter lacks a method or an attribute, or an engine has no adapter or two."""
     by_engine: dict[Engine, type[EngineAdapter]] = {}
     for adapter in adapters:
         attributes = ("engine", "label", "uri_scheme", "default_port", "transactional_scripts")

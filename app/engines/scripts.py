@@ -1,37 +1,37 @@
-"""Running a tenant's script as the tenant, so that a worker which dies leaves no doubt about what became of it."""
+"""Running a tenant's script as the tenant, so that its outcome can be found out even if the worker dies."""
 
 from abc import ABC, abstractmethod
 from enum import StrEnum
 
 
 class ScriptEnd(StrEnum):
-    """What became of a script whose worker died."""
+    """The outcome of a script whose worker died."""
 
     COMMITTED = "committed"
     UNDONE = "undone"
     UNKNOWN = "unknown"
-    """The session is over, and the engine doesn't tell how far it came."""
+    """The session is over, and the engine doesn't report how far the script came."""
 
 
 class ScriptSession(ABC):
-    """The tenant's own session for one script."""
+    """A session of the tenant for one script."""
 
     @abstractmethod
     async def begin(self) -> str:
-        """What names this session, or its transaction, to `EngineAdapter.end_script`. Keep it before the first
-        statement."""
+        """Returns the reference to this session, or its transaction, for `EngineAdapter.end_script`. Store it before
+        the first statement."""
 
     @abstractmethod
     async def run(self, statement: str, seconds: float) -> int | None:
-        """Rows that were changed or found, where the server tells. Raises `StatementFailed`, also after a statement
-        that changes how the server would read the next one; `StatementUncertain` when nobody can tell any more what of
-        the script lasts; `HostUnavailable` when the session was lost."""
+        """The number of rows changed or found, if the server reports it. Raises `StatementFailed`, also after a
+        statement that changes how the server would read the next one; `StatementUncertain` when nobody knows which
+        effects of the script are permanent; `HostUnavailable` when the session was lost."""
 
     @abstractmethod
     async def commit(self) -> None:
-        """Makes all of it last, where it didn't at once. Raises as `run` does."""
+        """Makes all effects permanent, if they aren't already. Raises like `run`."""
 
     @abstractmethod
     async def roll_back(self, *, checked: bool) -> None:
-        """Undoes all of it; `checked` asks first what a commit would ask. Raises as `run` does. Only where scripts are
-        transactions."""
+        """Undoes all effects; with `checked`, first checks what a commit would check. Raises like `run`. Only for
+        transactional scripts."""

@@ -1,4 +1,4 @@
-"""How far a host's certificate is asked for: one policy for every connection that is opened to it."""
+"""How strictly a host's certificate is checked: one policy for all connections to it."""
 
 import re
 import ssl
@@ -11,8 +11,8 @@ _CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE
 
 
 class TlsMode(Enum):
-    """`prefer` is what hosts have that were registered before there was a choice: encrypted where the server offers it.
-    It can't be chosen."""
+    """`prefer` is for hosts that were registered before there was a choice: encrypted if the server offers it. It
+    can't be chosen."""
 
     DISABLE = "disable"
     PREFER = "prefer"
@@ -23,9 +23,9 @@ class TlsMode(Enum):
 class TlsPolicy(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """`ca` is a PEM of the authorities that may have signed the server's certificate.
 
-    As in libpq (PostgreSQL's documentation, section 34.19.1): `require` checks the certificate's authority where a CA
-    is given, but not the host's name; `verify-full` checks both, against what this machine trusts unless a CA is given.
-    Nothing falls back to less than the policy asks for.
+    As in libpq (PostgreSQL's documentation, section 34.19.1): `require` checks the certificate's authority if a CA is
+    given, but not the host's name; `verify-full` checks both, against the CA or else against what this machine trusts.
+    There is no fallback to less than the policy requires.
     """
 
     mode: TlsMode = TlsMode.REQUIRE
@@ -33,13 +33,13 @@ class TlsPolicy(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def verified(self) -> bool:
-        """Whether a connection proves whose the server is. Without it no password may cross it in the clear."""
+        """Whether a connection authenticates the server. Without that no clear password may be sent over it."""
         return self.mode is TlsMode.VERIFY_FULL or (self.mode is TlsMode.REQUIRE and self.ca is not None)
 
     @cached_property
     def context(self) -> ssl.SSLContext | None:
-        """None for `disable`. Made once: that takes longer than a login. Raises `ValueError` for a CA that is no
-        PEM."""
+        """None for `disable`. Cached, because creating it takes longer than a login. Raises `ValueError` for a CA
+        that is not a PEM."""
         if self.mode is TlsMode.DISABLE:
             return None
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -64,8 +64,8 @@ def _load(context: ssl.SSLContext, ca: str) -> None:
 
 
 def certificates(text: str) -> str:
-    """The certificates of a PEM, one after the other, without what stands around them: a name or a comment (RFC 7468,
-    section 2), or the NUL byte with which MySQL ends the authority that it makes itself. Empty when there is none."""
+    """The certificates in a PEM, without the text around them: names and comments (RFC 7468, section 2), or the NUL
+    byte after MySQL's self-made authority. Empty when there is none."""
     return "".join(f"{found}\n" for found in _CERTIFICATE.findall(text))
 
 
@@ -73,7 +73,7 @@ PLAIN = TlsPolicy(mode=TlsMode.DISABLE)
 
 
 def tls_failure(error: BaseException) -> str | None:
-    """What went wrong with TLS, for the operator; None for an error that is about something else."""
+    """The TLS problem, for the operator; None for another kind of error."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate isn't accepted: {error.verify_message}"
     if isinstance(error, ssl.SSLError):

@@ -1,6 +1,6 @@
-"""The MySQL and MariaDB adapter: a database and an account of one name, with an exact list of privileges.
+"""The MySQL and MariaDB adapter: a database and an account of the same name, with an exact list of privileges.
 
-What the administrator needs is written down as statements: `app.engines.mysql.administrator_grants`.
+The administrator's own privileges are in `app.engines.mysql.administrator_grants`, as statements.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -93,7 +93,7 @@ class MySQLAdapter(EngineAdapter):
     async def verify_login(self, tenant: Tenant) -> None:
         check_tenant(tenant)
         async with self._connections.tenant(tenant.name, tenant.password) as connection:
-            # A crash may have left it: DDL commits by itself.
+            # Left over by a crash: DDL commits immediately.
             await connection.run("DROP TABLE IF EXISTS headwater_check")
             await connection.run("CREATE TABLE headwater_check (n INTEGER PRIMARY KEY)")
             await connection.run("INSERT INTO headwater_check VALUES (42)")
@@ -152,10 +152,10 @@ class MySQLAdapter(EngineAdapter):
             if not complete:
                 await bookkeeping.mark_frozen(connection, tenant.name, FreezeState.BEGUN)
             await _grant(connection, tenant, frozen=True)
-            # It waits for every transaction that has seen the database.
+            # It waits for every transaction that has used the database.
             await ending_blockers(connection, tenant.name, partial(removal.lift_read_only, connection, tenant.name))
             if not complete:
-                # A session keeps the rights with which it took up its database.
+                # A session keeps the rights that it had when it selected its database.
                 await end_present_sessions(connection, tenant.name)
                 await bookkeeping.mark_frozen(connection, tenant.name, FreezeState.COMPLETE)
 
@@ -284,7 +284,7 @@ class MySQLAdapter(EngineAdapter):
 
     @asynccontextmanager
     async def _ours(self, tenant: Tenant) -> AsyncIterator[MySQLConnection | None]:
-        """None when nothing at all carries the name. Raises `NameTaken`."""
+        """Yields None when nothing has that name. Raises `NameTaken`."""
         async with self._admin() as connection:
             row = await bookkeeping.read(connection, tenant)
             if row is None:
@@ -296,7 +296,7 @@ class MySQLAdapter(EngineAdapter):
 
     @asynccontextmanager
     async def _known(self, tenant: Tenant) -> AsyncIterator[tuple[MySQLConnection, bookkeeping.ExistingObjects]]:
-        """Raises `EngineError` for a tenant that isn't there."""
+        """Raises `EngineError` for a tenant that doesn't exist."""
         async with self._ours(tenant) as connection:
             found = await bookkeeping.look(connection, tenant.name) if connection else None
             if connection is None or found is None or tenant.name not in found.accounts:
@@ -307,8 +307,8 @@ class MySQLAdapter(EngineAdapter):
     async def _alone(
         self, connection: MySQLConnection, tenant: Tenant, row: bookkeeping.TenantRow
     ) -> AsyncIterator[bookkeeping.TenantRow | None]:
-        """No other call works on the tenant meanwhile. The lock outlives a killed worker for as long as the
-        server still executes its last statement. Gives the row as it is then: None when another call removed it."""
+        """Excludes other calls for this tenant during the block. The lock outlives a killed worker as long as the
+        server still runs its last statement. Yields the current row, or None when another call removed it."""
         if await connection.run("SELECT GET_LOCK(%s, %s)", (row.lock_name, BUSY_SECONDS)) != [(1,)]:
             raise EngineError(f"another call is working on {tenant.name}")
         current = await bookkeeping.read(connection, tenant)
@@ -323,20 +323,20 @@ def _limit(limits: EngineLimits) -> str:
 
 
 async def _make_database(connection: MySQLConnection, name: str, found: bookkeeping.ExistingObjects) -> None:
-    """Tenants may drop their own database, and a frozen one can't make it anew. Where it is there, even IF NOT EXISTS
-    would wait for whoever has its tables locked."""
+    """Tenants may drop their own database, and a frozen one can't create it again. For an existing one even IF NOT
+    EXISTS would wait for whoever has its tables locked."""
     if not found.database:
         create = f"CREATE DATABASE IF NOT EXISTS `{name}` CHARACTER SET utf8mb4"
         await ending_blockers(connection, name, partial(connection.run, create))
 
 
 async def _grant(connection: MySQLConnection, tenant: Tenant, *, frozen: bool = False) -> None:
-    """Exactly these, whatever was granted before."""
+    """Grants exactly these privileges, whatever was granted before."""
     place = f"ON `{tenant.name}`.*"
     granted = FROZEN_PRIVILEGES if frozen else TENANT_PRIVILEGES
     await connection.run(f"GRANT {granted} {place} TO {account_name(tenant.name)}")
     if frozen:
         for privilege in WRITE_PRIVILEGES:
-            # One by one: MySQL takes none of several of which one isn't held.
+            # One at a time: MySQL revokes none of several if one isn't granted.
             with ignored(NO_SUCH_GRANT):
                 await connection.run(f"REVOKE {privilege} {place} FROM {account_name(tenant.name)}")

@@ -1,6 +1,5 @@
-"""Tenants' sessions that hold up what the administrator does: the same as on PostgreSQL, where waiting shows who it is
-that one waits for. Here a statement gives up after a short wait, and every session of the tenant's counts as in its
-way."""
+"""Ending sessions of a tenant that block an administrator's statement. PostgreSQL shows who is waited for; here the
+statement times out after a short wait, and all sessions of the tenant are taken to block it."""
 
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
@@ -14,14 +13,14 @@ from app.engines.mysql.sessions import end_present_sessions
 
 Done = TypeVar("Done")
 _MAX_TIMES = 3
-"""A tenant that is back at once, and holds what it held, is ended again."""
+"""A tenant that reconnects immediately and locks again is ended again."""
 
 log = structlog.get_logger(__name__)
 
 
 async def ending_blockers(connection: MySQLConnection, name: str, statement: Callable[[], Awaitable[Done]]) -> Done:
-    """Runs the statement on `connection`; where it waits for a lock in vain, ends the tenant's sessions and runs it
-    again. Raises what the last try raised."""
+    """Runs the statement on `connection`. If it waits for a lock in vain, ends the tenant's sessions and tries
+    again. Raises the last attempt's error."""
     for _ in range(_MAX_TIMES):
         try:
             return await statement()

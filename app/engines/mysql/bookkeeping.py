@@ -1,7 +1,7 @@
-"""Our own table on the host: MySQL has no comment on a database or an account to carry a marker.
+"""Our own table on the host, because MySQL can't attach a marker to a database or an account.
 
-The row comes before the database and the account, and only where neither exists under its name. So whatever
-exists under the name of a row is ours, however far the making came. It goes last.
+The row is written before the database and the account, and only if neither exists under its name. So whatever exists
+under a row's name is ours, however far its creation came. The row is deleted last.
 """
 
 import secrets
@@ -30,8 +30,8 @@ _SCHEMA = (
 
 
 class TenantRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One tenant of ours. `lock_name` is random, because named locks are the whole server's: a tenant who
-    knew the name could hold up its own removal."""
+    """A tenant of ours. `lock_name` is random, because named locks are server-wide: a tenant that knew the name
+    could delay its own removal."""
 
     marker: str
     lock_name: str
@@ -39,7 +39,7 @@ class TenantRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExistingObjects(msgspec.Struct, frozen=True, kw_only=True):
-    """What exists under a tenant's name. `accounts`: its own user, if it is there, and its helpers."""
+    """What exists under a tenant's name. `accounts` has its own user, if it exists, and its helpers."""
 
     database: bool
     accounts: tuple[str, ...]
@@ -51,7 +51,7 @@ async def prepare(connection: MySQLConnection) -> None:
 
 
 async def read(connection: MySQLConnection, tenant: Tenant) -> TenantRow | None:
-    """Raises `NameTaken` when the name is another marker's."""
+    """Raises `NameTaken` when the name has another marker."""
     rows = await connection.run(
         "SELECT marker, lock_name, revoked FROM headwater.tenants WHERE name = %s", (tenant.name,)
     )
@@ -65,7 +65,7 @@ async def read(connection: MySQLConnection, tenant: Tenant) -> TenantRow | None:
 
 
 async def register(connection: MySQLConnection, tenant: Tenant, installation: str) -> TenantRow:
-    """The tenant's row, made where nothing carries its name yet. Raises `NameTaken`."""
+    """The tenant's row, created if nothing has its name yet. Raises `NameTaken`."""
     row = await read(connection, tenant)
     if row is not None:
         return row
@@ -82,7 +82,7 @@ async def register(connection: MySQLConnection, tenant: Tenant, installation: st
 
 
 async def refuse_strangers(connection: MySQLConnection, name: str) -> None:
-    """For a name without a row: raises `NameTaken` when a database or an account carries it."""
+    """For a name without a row: raises `NameTaken` when a database or an account has it."""
     found = await look(connection, name)
     if found.database or found.accounts:
         raise NameTaken(f"the name {name} is taken by something that is not ours")
@@ -102,7 +102,7 @@ async def mark_revoked(connection: MySQLConnection, name: str, revoked: bool) ->
 
 
 class FreezeState(Enum):
-    """How far a tenant's freezing came. Until it is complete, sessions may be open that still write."""
+    """The progress of a tenant's freeze. Until it is complete, sessions may be open that can still write."""
 
     NONE = None
     BEGUN = 0

@@ -1,10 +1,9 @@
-"""Prepared XA branches: they outlive their session and hold a tenant's tables, and nothing names their owner.
+"""Prepared XA branches: they outlive their session and lock a tenant's tables, and nothing names their owner.
 
-Any administrator may roll back any branch whose id it knows, so ids alone are never enough: what is rolled
-back here is proven to be the tenant's. A transaction is proven to be the tenant's by its session or by the
-tables that it holds, but the server connects a branch's id to neither. So a list of ids is rolled back when
-every detached transaction of the server is the tenant's, and on MySQL also the ids that one of its sessions
-is seen to have prepared.
+Any administrator may roll back any branch whose id it knows, so an id alone is never enough: a branch is rolled back
+only when it is proven to be the tenant's. A transaction is proven to be the tenant's by its session or by the tables
+that it locks, but the server connects a branch's id to neither. So a list of ids is rolled back when every detached
+transaction of the server is the tenant's; on MySQL also the ids that one of its sessions is seen to have prepared.
 """
 
 from collections.abc import Sequence
@@ -33,21 +32,21 @@ WHERE t.processlist_id IN %s AND e.xa_state = 'PREPARED'
 
 
 async def transactions_of_sessions(connections: MySQLConnections, sessions: list[int]) -> set[int]:
-    """InnoDB's ids of the transactions that these sessions have open."""
+    """InnoDB's ids of the open transactions of these sessions."""
     if not sessions:
         return set()
     return {transaction for transaction, session in await open_transactions(connections) if session in sessions}
 
 
 async def transactions_in_database(connection: MySQLConnection, name: str) -> set[int]:
-    """Those that hold a table of this database, as far as this flavour tells without waiting for one."""
+    """Those that lock a table of this database, as far as this flavour shows it without anybody waiting."""
     if connection.flavour is not MYSQL:
         return set()
     return {int(number) for (number,) in await connection.run(_HOLDING_TABLES, (name,))}
 
 
 async def transactions_holding_up(connection: MySQLConnection, waiting_session: int) -> set[int]:
-    """Those that a waiting statement of our own waits for."""
+    """Those that a waiting statement of ours waits for."""
     if connection.flavour is MYSQL:
         return set()
     return {int(number) for (number,) in await connection.run(_HOLDING_UP, (waiting_session,))}
@@ -56,9 +55,9 @@ async def transactions_holding_up(connection: MySQLConnection, waiting_session: 
 async def end_detached(
     connection: MySQLConnection, connections: MySQLConnections, names: Sequence[str], seconds: float
 ) -> list[str]:
-    """Rolls back the prepared branches without a session that were begun longer ago than that, if every detached
-    transaction of the server is such a one of these tenants: otherwise nobody can tell which are whose. Returns whose
-    they were, a name for each. Nothing on MariaDB, which tells of no owner."""
+    """Rolls back the prepared branches without a session that were begun more than `seconds` ago, if all detached
+    transactions of the server are such branches of these tenants: otherwise nobody knows which are whose. Returns
+    the owner of each. Does nothing on MariaDB, which shows no owner."""
     if connection.flavour is not MYSQL or not names:
         return []
     owners: dict[int, set[str]] = {}
@@ -69,7 +68,7 @@ async def end_detached(
 
 
 async def branches_of_sessions(connection: MySQLConnection, sessions: list[int]) -> list[str]:
-    """Ids, written as XA statements take them, of the branches that these sessions have just prepared."""
+    """The ids, in the form of XA statements, of the branches that these sessions have just prepared."""
     if connection.flavour is not MYSQL or not sessions:
         return []
     rows = await connection.run(_PREPARED_BY, (sessions,))
@@ -83,11 +82,11 @@ async def roll_back(connection: MySQLConnection, xids: list[str]) -> None:
 
 
 async def roll_back_all_of(connection: MySQLConnection, connections: MySQLConnections, transactions: set[int]) -> bool:
-    """Rolls back every branch of the server, if all of them belong to these transactions of one tenant whose
-    sessions have ended. Returns whether it did: otherwise nobody can tell which are whose.
+    """Rolls back all branches of the server if all of them belong to these transactions of one tenant, whose sessions
+    have ended. Returns whether it did: otherwise nobody knows which are whose.
 
-    The ids are read first. One that another's session still held then, and let go of since, shows among the
-    detached transactions and stops this; one that is held still makes the two counts differ.
+    The ids are read first. A branch that another session still held then, and has left since, appears among the
+    detached transactions and prevents the rollback; one that is still held makes the two counts differ.
     """
     if not transactions:
         return False
@@ -107,7 +106,7 @@ async def _prepared(connection: MySQLConnection) -> list[str]:
 
 
 def _split(form: int, gtrid_length: int, data: str) -> str:
-    """`data` is `0x…`, the two parts of the id in one."""
+    """`data` is `0x…`, both parts of the id together."""
     digits = data.removeprefix("0x")
     return f"X'{digits[: 2 * gtrid_length]}',X'{digits[2 * gtrid_length :]}',{form}"
 
@@ -117,8 +116,8 @@ def _xid(form: int, gtrid: str | None, bqual: str | None) -> str:
 
 
 def _ambiguous(text: str | None) -> bool:
-    """The performance schema shows a part of an id as text, or as `0x…` where it isn't printable. A branch whose id is
-    such a text itself looks like another's, which must not be rolled back in its place."""
+    """The performance schema shows a part of an id as text, or as `0x…` if it isn't printable. A branch whose id is
+    such a text looks like another's, which must not be rolled back in its place."""
     return text is not None and text.lower().startswith("0x")
 
 

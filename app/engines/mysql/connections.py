@@ -11,8 +11,8 @@ from typing import Any
 import aiomysql
 from pymysql.constants import CLIENT
 
-from app.engines.answers import MAX_OCTETS, TENANT_OCTETS, ResponseTooLarge
 from app.engines.base import AdminAddress
+from app.engines.errors import MAX_RESPONSE_BYTES, MAX_TENANT_RESPONSE_BYTES, ResponseTooLarge
 from app.engines.mysql.errors import translated, translated_login
 from app.engines.mysql.flavours import Flavour, flavour_of
 from app.engines.mysql.login import GuardedLogin, UnprovenServer
@@ -27,39 +27,39 @@ IDLE_SECONDS = 60
 
 _QUIT = b"\x01\x00\x00\x00\x01"
 _KEPT_OCTETS = 64 * 1024
-"""Of a packet that is thrown away: enough to tell a row from an error or an end."""
+"""The beginning of a discarded packet that is kept: enough to distinguish a row from an error or the end."""
 
 
 class _Cursor(aiomysql.Cursor):  # type: ignore[misc]  # the driver is untyped
     async def _show_warnings(self, conn: Any) -> None:
-        """No second query for the warnings of a first: `IF EXISTS` warns by design."""
+        """No extra query for warnings: `IF EXISTS` warns by design."""
 
 
 class _StreamCursor(aiomysql.SSCursor):  # type: ignore[misc]  # the driver is untyped
-    """Rows one by one. A cut connection leaves nothing to finish."""
+    """Rows one by one. After a cut connection there is nothing to finish."""
 
     async def _show_warnings(self, conn: Any) -> None:
-        """No second query for the warnings of a first, which the driver would print: they may quote a statement."""
+        """No extra query for warnings, which the driver would print: they may quote a statement."""
 
 
 class MySQLConnection(GuardedLogin):
-    """One statement an answer, TLS as the host's policy says, and every wait and every answer bounded."""
+    """Allows one statement for each call, applies the host's TLS policy, and limits every wait and every response."""
 
     _received = 0
     _discarding = False
 
-    def __init__(self, policy: TlsPolicy, *, most_octets: int = MAX_OCTETS, **options: Any) -> None:
-        """A statement's answer has `most_octets` at the most."""
+    def __init__(self, policy: TlsPolicy, *, most_octets: int = MAX_RESPONSE_BYTES, **options: Any) -> None:
+        """A statement's response may have `most_octets` bytes."""
         self.most_octets = most_octets
         super().__init__(policy, autocommit=True, charset="utf8mb4", cursorclass=_Cursor, **options)
-        # The driver switches it on and has no option for it: a value that escapes its quotes could then
+        # The driver enables multiple statements and has no option against it: a value that escapes its quotes could
         # begin a statement of its own.
         self.client_flag &= ~CLIENT.MULTI_STATEMENTS
 
     @classmethod
     async def open(cls, policy: TlsPolicy, **options: Any) -> "MySQLConnection":
         connection = cls(policy, **options)
-        # The driver's own timeout ends before the server's greeting.
+        # The driver's own timeout doesn't include the server's greeting.
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
                 await connection._connect()
@@ -76,8 +76,8 @@ class MySQLConnection(GuardedLogin):
         await super()._execute_command(command, sql)
 
     async def _read_bytes(self, num_bytes: int) -> bytes:
-        """The driver joins a row's packets before it looks at one of them, so they are counted before they are read.
-        Raises `ResponseTooLarge`."""
+        """Counts bytes before they are read, because the driver joins a row's packets before it looks at any. Raises
+        `ResponseTooLarge`."""
         if self._discarding and num_bytes > _KEPT_OCTETS:
             return await self._read_beginning(num_bytes)
         self._received += 0 if self._discarding else num_bytes
@@ -103,37 +103,37 @@ class MySQLConnection(GuardedLogin):
         return not (self.closed or self._reader.at_eof() or self._reader.exception())
 
     def quit(self) -> None:
-        """Closes without waiting, but not without a word: the server would log an aborted connection."""
+        """Sends the quit command and closes without waiting. Without it the server would log an aborted connection."""
         if self.usable:
             self._writer.write(_QUIT)
         self.close()
 
     async def finish(self) -> None:
-        """`quit`, and waits for it."""
+        """Like `quit`, and waits until it is closed."""
         writer = self._writer
         self.quit()
         if writer is not None:
-            # A peer that doesn't say goodbye is left to the operating system.
+            # A peer that doesn't close is left to the operating system.
             with contextlib.suppress(OSError, TimeoutError):
                 async with asyncio.timeout(CLOSE_SECONDS):
                     await writer.wait_closed()
 
     async def run(self, statement: str, values: Sequence[Any] | None = None) -> list[tuple[Any, ...]]:
-        """The rows of the answer, none for a statement that has no rows. A list for a `%s` stands for `(…, …)`."""
+        """The rows of the response; none for a statement without rows. A list as a value stands for `(…, …)`."""
         statement, values = _spread(statement, values or ())
         async with asyncio.timeout(STATEMENT_SECONDS), self.cursor() as cursor:
             await cursor.execute(statement, values or None)
             return list(await cursor.fetchall())
 
     async def stream(self, statement: str) -> Any:
-        """A cursor that gives the rows one by one. What isn't read goes with the connection."""
+        """A cursor over the rows, one by one. Rows that aren't read are lost with the connection."""
         cursor = _StreamCursor(self)
         await cursor.execute(statement)
         return cursor
 
     async def discard(self, statement: str) -> int:
-        """Runs a statement of the tenant's and throws its rows away as they come, whatever their number and size.
-        Returns how many it changed, or answered with first."""
+        """Runs a tenant's statement and discards its rows as they arrive, whatever their number and size. Returns
+        the number of rows that it changed, or of its first result."""
         self._discarding = True
         try:
             cursor = await self.stream(statement)
@@ -158,7 +158,7 @@ class MySQLConnection(GuardedLogin):
 
 
 class MySQLConnections:
-    """The ways into one server. They belong to the event loop that first used them."""
+    """Connections to one server, for the event loop that first used them."""
 
     def __init__(self, address: AdminAddress) -> None:
         self._address = address
@@ -176,7 +176,7 @@ class MySQLConnections:
 
     @asynccontextmanager
     async def admin(self) -> AsyncIterator[MySQLConnection]:
-        """A pooled administrator's connection. Errors inside are translated."""
+        """A pooled connection of the administrator. Translates errors inside the block."""
         self._closed = False
         with translated(self.host):
             async with self._room:
@@ -184,15 +184,15 @@ class MySQLConnections:
                 try:
                     yield connection
                 except BaseException:
-                    # Whatever it was in the middle of, a lock included, ends with the session.
+                    # Ending the session also ends whatever it was doing, and its locks.
                     connection.close()
                     raise
                 self._keep(connection)
 
     @asynccontextmanager
     async def extra(self) -> AsyncIterator[MySQLConnection]:
-        """One more administrator's connection, for a caller who already holds one of the pool: were it of the
-        pool too, as many callers as the pool has places would wait for each other."""
+        """A connection of the administrator outside the pool, for a caller that already holds one of the pool:
+        otherwise as many callers as the pool has connections would wait for each other."""
         connection = await self._connect_admin()
         try:
             yield connection
@@ -201,9 +201,9 @@ class MySQLConnections:
 
     @asynccontextmanager
     async def tenant(self, name: str, password: str) -> AsyncIterator[MySQLConnection]:
-        """The tenant itself in its own database. Raises `LoginRefused`."""
+        """A connection of the tenant in its own database. Raises `LoginRefused`."""
         with translated_login(self.host):
-            connection = await self._open(user=name, password=password, db=name, most_octets=TENANT_OCTETS)
+            connection = await self._open(user=name, password=password, db=name, most_octets=MAX_TENANT_RESPONSE_BYTES)
         with translated(self.host):
             try:
                 yield connection
@@ -211,18 +211,22 @@ class MySQLConnections:
                 await connection.finish()
 
     async def unprivileged(self, user: str, password: str, database: str) -> MySQLConnection:
-        """An open session for statements that nobody vouches for; the caller ends it. Its values are octets, as they
-        come. Raises `LoginRefused`."""
+        """An open session for untrusted statements; the caller ends it. Values are bytes. Raises `LoginRefused`."""
         with translated_login(self.host):
             return await self._open(
-                user=user, password=password, db=database, most_octets=TENANT_OCTETS, use_unicode=False, conv={}
+                user=user,
+                password=password,
+                db=database,
+                most_octets=MAX_TENANT_RESPONSE_BYTES,
+                use_unicode=False,
+                conv={},
             )
 
     async def _connect_admin(self) -> MySQLConnection:
         return await self._open(
             user=self._address.user,
             password=self._address.password,
-            # A prepared XA branch holds its tables for ever, and the server's own limits are 86400 s and 50 s.
+            # A prepared XA branch holds its tables for ever, and the server's default timeouts are 86400 s and 50 s.
             init_command=(f"SET SESSION lock_wait_timeout = {LOCK_SECONDS}, innodb_lock_wait_timeout = {LOCK_SECONDS}"),
         )
 

@@ -1,7 +1,8 @@
-"""A copy of a tenant's schema without its data, made by tenants: no privileged session ever meets what a tenant wrote.
+"""Copying a tenant's schema without data, as the tenants themselves: no privileged session ever runs what a tenant
+wrote.
 
-The names of databases and accounts are random and of one length, so replacing one by the other in what the server
-shows changes nothing else: not a definer, not a qualified name.
+Names of databases and accounts are random and of equal length, so replacing one by the other in the server's output
+changes nothing else, but does change definers and qualified names.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,13 +25,14 @@ _CHARACTERS = (
     "WHERE schema_name = DATABASE()"
 )
 _SHOWN_AT = {"TABLE": 1, "VIEW": 1, "SEQUENCE": 1, "PROCEDURE": 2, "FUNCTION": 2, "TRIGGER": 2}
-"""Which column of SHOW CREATE holds the statement."""
+"""The column of SHOW CREATE that has the statement."""
 _WITH_MODE = {"PROCEDURE", "FUNCTION", "TRIGGER"}
 _VIEW_KINDS = {"VIEW", "SYSTEM VIEW"}
 
 
 async def copy_schema(source: MySQLConnection, target: MySQLConnection, old: str, new: str) -> list[str]:
-    """What couldn't be copied, in words. `source` and `target` are the sessions of the tenants `old` and `new`."""
+    """Returns a sentence for each object that couldn't be copied. `source` and `target` are sessions of the tenants
+    `old` and `new`."""
     [(characters, collation)] = await source.run(_CHARACTERS)
     await target.run(f"ALTER DATABASE CHARACTER SET {characters} COLLATE {collation}")
     await target.run("SET SESSION foreign_key_checks = 0, unique_checks = 0")
@@ -49,7 +51,7 @@ async def copy_schema(source: MySQLConnection, target: MySQLConnection, old: str
 async def _copy(
     source: MySQLConnection, target: MySQLConnection, wanted: Iterable[tuple[str, str]], old: str, new: str
 ) -> list[str]:
-    """In rounds, since a view may need another that comes after it. What makes no progress is left out."""
+    """Copies in rounds, because a view may need another one that comes later. Stops when a round copies nothing."""
     pending = list(wanted)
     faults: list[str] = []
     while pending:
@@ -74,7 +76,7 @@ async def _copy_one(
         statement = row[_SHOWN_AT[kind]]
         if statement is None:
             return "its text is not shown to its owner"
-        # A table may have defaults that only a lenient mode lets in.
+        # A table may have defaults that only a lenient mode accepts.
         mode = (row[1] or "").replace("'", "") if kind in _WITH_MODE else ""
         await target.run(f"SET SESSION sql_mode = '{mode}'")
         await target.run(statement.replace(old, new))

@@ -1,4 +1,4 @@
-"""What a tenant's database holds, for a prompt: read by the SELECT-only account, from information_schema alone."""
+"""The schema of a tenant's database for a prompt, read by the SELECT-only account from information_schema alone."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +15,7 @@ from app.engines.querying import (
     TableInfo,
 )
 
-# As they are described: what is cut off changes nothing, and needn't be looked at again either.
+# Compared as they are described: what is cut off changes nothing, and needn't be read again.
 _TABLE = f"table_name, table_type, LEFT(table_comment, {MAX_COMMENT})"
 _COLUMN = f"LEFT(column_type, {MAX_TYPE}), is_nullable, LEFT(column_comment, {MAX_COMMENT})"
 # One table of information_schema at a time: a join of two takes MariaDB a tenth of a second.
@@ -32,8 +32,7 @@ FROM information_schema.key_column_usage
 WHERE table_schema = %s AND constraint_schema = %s ORDER BY table_name, constraint_name, ordinal_position
 LIMIT {MAX_KEYS}
 """  # noqa: S608 - a number of ours
-# Of each table of information_schema the number of rows, and one number in which every row has a part. MySQL 9 has no
-# MD5 any more.
+# For each table of information_schema the number of rows and a checksum over them. MySQL 9 has no MD5 any more.
 _VERSION = "\nUNION ALL\n".join(
     f"SELECT '{name}', COUNT(*), COALESCE(BIT_XOR(CAST(CONV(LEFT(SHA2(CONCAT_WS('/', {columns}), 256), 16), 16, 10)"  # noqa: S608 - names of ours
     f" AS UNSIGNED)), 0) FROM information_schema.{name} WHERE {ours}"
@@ -51,13 +50,13 @@ _VERSION = "\nUNION ALL\n".join(
 
 
 async def version(connection: MySQLConnection, database: str) -> str:
-    """One short answer to one query, where reading it all takes three and their rows."""
+    """A short value from one query; the full description takes three queries."""
     rows = await connection.run(_VERSION, (database,) * 4)
     return " ".join(sorted("/".join(_texts(row)) for row in rows))
 
 
 async def tables(connection: MySQLConnection, database: str) -> list[TableInfo]:
-    """In the order of their names. What is beyond the bounds is left out, be it in the middle of a table."""
+    """Ordered by name. What exceeds the limits is left out, even in the middle of a table."""
     found: dict[str, TableInfo] = {}
     for row in await connection.run(_TABLES, (database,)):
         name, kind, comment = _texts(row)
@@ -79,7 +78,7 @@ async def tables(connection: MySQLConnection, database: str) -> list[TableInfo]:
 async def _add_keys(connection: MySQLConnection, database: str, found: dict[str, TableInfo]) -> None:
     rows = [_texts(row) for row in await connection.run(_KEYS, (database, database))]
     if len(rows) == MAX_KEYS:
-        # The last one may have been cut in the middle.
+        # The last one may be incomplete.
         last = rows[-1][:2]
         rows = [row for row in rows if row[:2] != last]
     foreign: dict[tuple[str, str, str], list[tuple[str, str]]] = {}
@@ -96,5 +95,5 @@ async def _add_keys(connection: MySQLConnection, database: str, found: dict[str,
 
 
 def _texts(row: Sequence[Any]) -> list[str]:
-    """The session leaves octets as they come."""
+    """Decodes a row: the session returns bytes."""
     return [value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value or "") for value in row]

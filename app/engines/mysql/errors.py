@@ -1,4 +1,4 @@
-"""The driver's errors as `EngineError`s: the one place that reads an error number."""
+"""Translating the driver's errors to `EngineError`s: the only place that reads MySQL's error numbers."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -49,7 +49,7 @@ _FULL = {
 
 @contextmanager
 def translated(host: str) -> Iterator[None]:
-    """Raises `HostUnavailable` or `EngineError` in place of what the driver raised. `host` names it."""
+    """Raises `HostUnavailable` or `EngineError` in place of the driver's errors. `host` is its name in messages."""
     try:
         yield
     except pymysql.MySQLError as error:
@@ -63,7 +63,7 @@ def translated(host: str) -> Iterator[None]:
 
 @contextmanager
 def translated_login(host: str) -> Iterator[None]:
-    """The same around a tenant's own login."""
+    """The same around a login of a tenant."""
     try:
         with translated(host):
             yield
@@ -79,7 +79,7 @@ def translated_login(host: str) -> Iterator[None]:
 
 @contextmanager
 def ignored(number: int) -> Iterator[None]:
-    """Lets this one error of the server's pass."""
+    """Suppresses this error of the server."""
     try:
         yield
     except pymysql.MySQLError as error:
@@ -95,7 +95,7 @@ def _from_driver(host: str, error: pymysql.MySQLError) -> EngineError:
     code = str(number)
     if error.__cause__ is not None and (failure := tls_failure(error.__cause__)) is not None:
         return HostUnavailable(f"{host} can't be reached: {failure}", code=code)
-    # The text of a syntax error quotes the statement, which may hold a password.
+    # The message of a syntax error quotes the statement, which may hold a password.
     message = "syntax error" if number == SYNTAX_ERROR else str(error.args[1] if len(error.args) > 1 else code)
     kind = HostUnavailable if code in _UNAVAILABLE else EngineError
     return kind(f"{host}: {shortened((message.splitlines() or [code])[0])}", code=code)

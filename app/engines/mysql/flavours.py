@@ -1,4 +1,4 @@
-"""Where MySQL and MariaDB differ, all of it."""
+"""All differences between MySQL and MariaDB."""
 
 import hashlib
 from collections.abc import Callable
@@ -11,21 +11,21 @@ TENANT_PRIVILEGES = (
     "SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, REFERENCES, INDEX, ALTER, CREATE TEMPORARY TABLES, "
     "LOCK TABLES, EXECUTE, CREATE VIEW, SHOW VIEW, CREATE ROUTINE, ALTER ROUTINE, TRIGGER"
 )
-"""All that a tenant holds, on its own database. No EVENT: events would outlive a locked account."""
+"""All privileges of a tenant on its own database. No EVENT: events would go on after the account is locked."""
 FROZEN_PRIVILEGES = "SELECT, DELETE, DROP, LOCK TABLES, EXECUTE, SHOW VIEW, ALTER ROUTINE"
-"""What is left of them to a frozen one. DROP is TRUNCATE's too, and drops views; ALTER ROUTINE drops routines.
-What drops a trigger would also create one: triggers go with their table."""
+"""The privileges of a frozen tenant. DROP is also needed for TRUNCATE, and drops views; ALTER ROUTINE drops
+routines. The privilege to drop a trigger would also create one: triggers are dropped with their table."""
 WRITE_PRIVILEGES = tuple(
     privilege for privilege in TENANT_PRIVILEGES.split(", ") if privilege not in FROZEN_PRIVILEGES.split(", ")
 )
 TENANT_PATTERN = "t%"
-"""The databases that the lesser administrator reaches: `app.core.ids.engine_name` begins every name with `t`.
+"""The databases that the service's administrator can access: `app.core.ids.engine_name` begins every name with `t`.
 On `*.*` it could write the system's own tables, and so make itself root."""
 BOOKKEEPING = "headwater"
 
 
 class Flavour(msgspec.Struct, frozen=True, kw_only=True):
-    """What the adapter has to say differently to one of the two."""
+    """What the adapter does differently for one of the two."""
 
     name: str
     oldest: tuple[int, int]
@@ -35,54 +35,56 @@ class Flavour(msgspec.Struct, frozen=True, kw_only=True):
     identified: Callable[[str], str]
     """The clause that sets a password."""
     sizes: str
-    """Bytes on disk of InnoDB's tables, as rows `(database, bytes)`, for `%s` names."""
+    """A query for the bytes on disk of InnoDB's tables, as rows `(database, bytes)`, for `%s` names."""
     shares_files: bool
-    """A tenant may put tables into files that aren't theirs alone."""
+    """Whether a tenant can put tables into files that it shares with others."""
     temporary: str | None
-    """Bytes of temporary tables on disk, as rows `(tenant, bytes)`, for `%s` names; None where the server tells of
-    none."""
+    """A query for the bytes of temporary tables on disk, as rows `(tenant, bytes)`, for `%s` names; None if the
+    server doesn't report them."""
     definitions: tuple[str, ...]
-    """Bytes that the server keeps of what is no table's data: bodies of routines, views and triggers, and what columns
-    say of themselves, as rows `(database, bytes)`, for `%s` names."""
+    """A query for the bytes of definitions: bodies of routines, views and triggers, and columns' comments and
+    defaults, as rows `(database, bytes)`, for `%s` names."""
     time_limit: Callable[[float], str]
-    """The session's bound in seconds for what reads, as a `SET` clause; 0 for none."""
+    """The session's time limit for reads in seconds, as a `SET` clause; 0 for none."""
     session_memory: str
-    """Bytes of memory that sessions hold, as rows `(session, tenant, bytes)`, for `%s` names, those above `%s`."""
+    """A query for the memory of sessions in bytes, as rows `(session, tenant, bytes)`, for `%s` names, those above
+    `%s`."""
     prepared_statements: str
-    """The sessions that are likeliest to hold most prepared statements, as rows `(session, tenant)`, for `%s` names."""
+    """A query for the sessions that probably hold the most prepared statements, as rows `(session, tenant)`, for
+    `%s` names."""
     shortest_wait: int
-    """The least `lock_wait_timeout`, in seconds."""
+    """The smallest possible `lock_wait_timeout`, in seconds."""
     cached_statistics: bool
-    """Sizes in `information_schema.tables` are those of up to a day ago unless asked for anew."""
+    """Sizes in `information_schema.tables` are up to a day old unless the session asks for current ones."""
     recover: str
     """Lists the prepared XA branches."""
     lift_read_only: str | None
-    """Lets the database of the name `{name}` be written and dropped again; None where none can be made read-only."""
+    """Makes a read-only database `{name}` writable again; None if databases can't be read-only."""
 
 
 def _mysql_identified(password: str) -> str:
-    # This server keeps passwords out of its logs by itself, and the login plugin is its own choice.
+    # This server keeps passwords out of its logs, and the login plugin is its own choice.
     return f"IDENTIFIED BY {literal(password)}"
 
 
 def _mariadb_identified(password: str) -> str:
-    # This server logs a clear password as it comes, so it gets the hash that it would store.
+    # This server logs a clear password, so it gets the hash that it would store.
     digest = hashlib.sha1(hashlib.sha1(password.encode()).digest()).hexdigest()  # noqa: S324  the protocol's own
     return f"IDENTIFIED VIA mysql_native_password USING '*{digest.upper()}'"
 
 
-# information_schema.tables would tell 16 KiB for a table of 50 MB just loaded.
+# information_schema.tables would report 16 KiB for a table of 50 MB just loaded.
 _SIZES = """
 SELECT SUBSTRING_INDEX(name, '/', 1) AS name, CAST(SUM(file_size) AS UNSIGNED)
 FROM information_schema.{tablespaces} WHERE SUBSTRING_INDEX(name, '/', 1) IN %s GROUP BY 1
 """
-# Of the sessions that are open: each has files of its own, in which what a statement sorts and joins counts as well.
+# Of open sessions: each has its own files, which include what a statement sorts and joins.
 _TEMPORARY = """
 SELECT SUBSTRING_INDEX(p.user, '_', 1), SUM(t.size)
 FROM information_schema.innodb_session_temp_tablespaces t JOIN information_schema.processlist p ON p.id = t.id
 WHERE t.state = 'ACTIVE' AND SUBSTRING_INDEX(p.user, '_', 1) IN %s GROUP BY 1
 """
-# Routines, views and triggers lie in the data dictionary twice, as they were written and in UTF-8. A row beside each.
+# The data dictionary stores routines, views and triggers twice, as written and in UTF-8, and a row for each.
 _MYSQL_DEFINITIONS = (
     "SELECT routine_schema, SUM(1024 + 2 * COALESCE(OCTET_LENGTH(routine_definition), 0)"
     " + OCTET_LENGTH(routine_comment)) FROM information_schema.routines WHERE routine_schema IN %s GROUP BY 1",
@@ -114,7 +116,8 @@ FROM performance_schema.prepared_statements_instances p
 JOIN performance_schema.threads t ON t.thread_id = p.owner_thread_id
 WHERE SUBSTRING_INDEX(t.processlist_user, '_', 1) IN %s GROUP BY 1, 2 ORDER BY COUNT(*) DESC LIMIT 1
 """
-# Nothing there tells whose they are. Each takes some kilobytes of its session, and a session without any little.
+# The server doesn't report whose they are. Each takes some kilobytes of its session's memory, and a session without any
+# takes little.
 _MARIADB_PREPARED = """
 SELECT id, SUBSTRING_INDEX(user, '_', 1) FROM information_schema.processlist
 WHERE SUBSTRING_INDEX(user, '_', 1) IN %s ORDER BY memory_used DESC LIMIT 1
@@ -122,7 +125,7 @@ WHERE SUBSTRING_INDEX(user, '_', 1) IN %s ORDER BY memory_used DESC LIMIT 1
 MYSQL = Flavour(
     name="mysql",
     oldest=(8, 0),
-    # SHOW_ROUTINE lets it see how long the bodies of routines are.
+    # SHOW_ROUTINE lets it read the length of routines' bodies.
     global_privileges=("CREATE USER", "PROCESS", "CONNECTION_ADMIN", "XA_RECOVER_ADMIN", "SHOW_ROUTINE"),
     more_grants=(
         "SELECT ON performance_schema.data_locks",
@@ -164,20 +167,20 @@ MARIADB = Flavour(
 
 
 def flavour_of(server_version: str) -> Flavour:
-    """From the version that the server greets with."""
+    """From the version in the server's greeting."""
     return MARIADB if "mariadb" in server_version.lower() else MYSQL
 
 
 def administrator_grants(flavour: str, account: str = "'headwater_provisioner'@'%'") -> tuple[str, ...]:
-    """The GRANT statements that make an existing account an administrator for this service, and no more than
-    that. `flavour` is `mysql` or `mariadb`; `account` is written as in SQL. root runs them."""
+    """The GRANT statements that make an existing account an administrator for this service, with no more than it
+    needs; root runs them. `flavour` is `mysql` or `mariadb`; `account` is written as in SQL."""
     chosen = {"mysql": MYSQL, "mariadb": MARIADB}[flavour]
     return (
         f"GRANT {', '.join(chosen.global_privileges)} ON *.* TO {account}",
-        # Nobody can pass on what they don't hold.
+        # An account can only grant what it holds itself.
         f"GRANT {TENANT_PRIVILEGES} ON `{TENANT_PATTERN}`.* TO {account} WITH GRANT OPTION",
         f"GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, ALTER, INDEX ON `{BOOKKEEPING}`.* TO {account}",
-        # Which accounts exist and who is let in without one, but no password's hash.
+        # Which accounts exist, and which have no password, but no password hashes.
         f"GRANT SELECT (Host, User) ON mysql.user TO {account}",
         f"GRANT SELECT (Host, Db, User) ON mysql.db TO {account}",
         *[f"GRANT {grant} TO {account}" for grant in chosen.more_grants],

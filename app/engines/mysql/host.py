@@ -1,4 +1,4 @@
-"""A MySQL or MariaDB server as a whole: fit to hold tenants or not, and what it leaves open to every account."""
+"""Inspecting a MySQL or MariaDB server: whether it can hold tenants, and what it leaves open to every account."""
 
 import re
 
@@ -22,7 +22,7 @@ _VARIABLES = (
     "enforce_storage_engine",
     "innodb_temp_data_file_path",
 )
-# Engines that keep a tenant's rows where no other privilege is asked for: files, other servers.
+# Storage engines that keep rows where no other privilege is checked: in files, on other servers.
 _REACHING_ENGINES = {"CONNECT", "FEDERATED", "SPIDER", "S3"}
 _GRANT = re.compile(r"GRANT (?P<privileges>.+?) ON (?P<on>\S+) TO ")
 
@@ -53,7 +53,7 @@ async def inspect(connection: MySQLConnection) -> HostFacts:
 
 
 async def _missing_privileges(connection: MySQLConnection, variables: dict[str, str]) -> list[str]:
-    # With partial_revokes, MySQL takes the pattern for the name of a database.
+    # With partial_revokes, MySQL takes the pattern for a database's name.
     places = ["*.*"] if variables.get("partial_revokes") == "ON" else ["*.*", f"`{TENANT_PATTERN}`.*"]
     everywhere: set[str] = set()
     in_databases: set[str] = set()

@@ -1,8 +1,8 @@
-"""Logging in to a MySQL or MariaDB server as the host's TLS policy says.
+"""Logging in to a MySQL or MariaDB server under the host's TLS policy.
 
-The driver sends what a server asks for, the password itself too: as `mysql_clear_password`, and in the full exchange of
-`caching_sha2_password` and `sha256_password`, there encrypted at most for whoever has sent it a public key. Here the
-password leaves over a connection that has proven whose the server is, or not at all.
+The driver sends whatever a server requests, even the password itself: for `mysql_clear_password`, and in the full
+exchange of `caching_sha2_password` and `sha256_password`, where it is encrypted at most for whoever sent a public key.
+Here the password is sent only over a connection that has authenticated the server, or not at all.
 """
 
 import ssl
@@ -15,20 +15,20 @@ from pymysql.constants import CLIENT
 from app.engines.tls import TlsMode, TlsPolicy
 
 _PROVING = ("mysql_native_password", "caching_sha2_password")
-"""With them a proof of the password is enough, at least at first."""
+"""Plugins for which a proof of the password suffices, at least at first."""
 _FAST = b"\x01\x03"
-"""The server has the account's hash in its memory, and the proof was right."""
+"""The server has the account's hash in memory, and the proof was right."""
 
 
 class UnprovenServer(aiomysql.OperationalError):  # type: ignore[misc]  # the driver is untyped
-    """The server asks for more than it may have. The message is for the operator."""
+    """The server requests more than the policy allows. The message is for the operator."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(2061, reason)  # CR_AUTH_PLUGIN_ERR
 
 
 class GuardedLogin(aiomysql.Connection):  # type: ignore[misc]  # the driver is untyped
-    """The driver's connection, under a policy."""
+    """The driver's connection under a TLS policy."""
 
     def __init__(self, policy: TlsPolicy, **options: Any) -> None:
         super().__init__(ssl=policy.context, **options)
@@ -43,7 +43,7 @@ class GuardedLogin(aiomysql.Connection):  # type: ignore[misc]  # the driver is 
     async def _get_server_information(self) -> None:
         await super()._get_server_information()
         if not self.server_capabilities & CLIENT.PLUGIN_AUTH:
-            # The driver would prove the password as servers before 5.5 want it, which gives it away.
+            # The driver would use the proof of servers before 5.5, which reveals the password.
             raise UnprovenServer("it knows no authentication plugins: it is too old, or no such server")
         if self._ssl_context is not None and not self.server_capabilities & CLIENT.SSL:
             if self._policy.mode is not TlsMode.PREFER:
@@ -51,7 +51,7 @@ class GuardedLogin(aiomysql.Connection):  # type: ignore[misc]  # the driver is 
             self._ssl_context = None
             self.client_flag &= ~CLIENT.SSL
         if self._server_auth_plugin not in _PROVING and not self._policy.verified:
-            # Only the first proposal; an account that needs another plugin is switched to it.
+            # Only the first proposal: an account with another plugin is switched to it.
             self._server_auth_plugin = _PROVING[0]
 
     async def _process_auth(self, plugin_name: bytes, auth_packet: Any) -> Any:

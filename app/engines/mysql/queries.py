@@ -1,4 +1,4 @@
-"""Sessions for questions on MySQL and MariaDB. One statement an answer, and no local files."""
+"""Sessions for questions on MySQL and MariaDB: one statement for each call, and no local files."""
 
 import asyncio
 import contextlib
@@ -9,8 +9,7 @@ from typing import Any
 import pymysql
 
 from app.engines import json_values
-from app.engines.answers import ResponseTooLarge
-from app.engines.errors import StatementUncertain
+from app.engines.errors import ResponseTooLarge, StatementUncertain
 from app.engines.mysql import described, values
 from app.engines.mysql.connections import CLOSE_SECONDS, MySQLConnection
 from app.engines.mysql.flavours import MARIADB
@@ -30,12 +29,13 @@ from app.engines.querying import (
 _MARGIN_SECONDS = 5.0
 _SERVER_LOST = {2006, 2013, 2014}
 
-# What statements were judged by: no quotes that stand for names, backslashes that escape.
+# The mode in which statements were judged: double quotes enclose strings, backslashes escape.
 _SQL_MODE = "STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION"
 
 
 async def prepare(connection: MySQLConnection, limits: QueryLimits, *, read_only: bool) -> None:
-    """Limits and modes of the session. MySQL bounds reads alone; other statements are killed from outside."""
+    """Sets the session's limits and modes. MySQL's time limit covers reads only; other statements are killed from
+    another session."""
     mariadb = connection.flavour is MARIADB
     bound = (
         f"max_statement_time = {limits.seconds:g}" if mariadb else f"max_execution_time = {1000 * limits.seconds:.0f}"
@@ -50,14 +50,14 @@ async def prepare(connection: MySQLConnection, limits: QueryLimits, *, read_only
 
 class _Session:
     def __init__(self, connection: MySQLConnection, reopen: Any, limits: QueryLimits) -> None:
-        """`reopen` gives another connection of the same account."""
+        """`reopen` opens another connection of the same account."""
         self._connection = connection
         self._reopen = reopen
         self._limits = limits
 
     @asynccontextmanager
     async def _watched(self) -> AsyncIterator[None]:
-        """A statement that we leave, for whatever reason, ends on the server too: it wouldn't notice by itself."""
+        """Kills the statement on the server if we stop waiting for it, which the server wouldn't notice by itself."""
         number = self._connection.thread_id()
         done = False
         try:
@@ -73,7 +73,7 @@ class _Session:
                 await asyncio.shield(asyncio.create_task(self._kill(number)))
 
     async def _kill(self, number: int) -> None:
-        # Gone already, or the account is closed by now: then whoever closed it ended its sessions.
+        # It has ended, or the account is closed, and whoever closed it ended its sessions.
         with contextlib.suppress(OSError, pymysql.MySQLError, TimeoutError):
             async with asyncio.timeout(CLOSE_SECONDS + _MARGIN_SECONDS):
                 connection = await self._reopen()
@@ -94,18 +94,18 @@ class MySQLReadSession(_Session, ReadSession):
             version = await described.version(self._connection, self._database)
             if known is not None and known.version == version:
                 return known
-            # What changes in between belongs to a version that nobody will find again.
+            # A change in between belongs to a version that nobody will look up.
             return SchemaDescription(tables=await described.tables(self._connection, self._database), version=version)
 
     async def read(self, sql: str) -> RowsRead:
-        # A row beyond them is never taken in.
+        # Rows beyond the limit are never read.
         self._connection.most_octets = self._limits.octets
         with _failing():
             async with self._watched():
                 read, complete = await self._rows(await self._connection.stream(sql))
                 if complete:
                     return read
-            # What is left of the rows is not read to its end: the session goes instead.
+            # The remaining rows are not read; the session is closed instead.
             async with self._abandoned():
                 return read
 
@@ -118,7 +118,7 @@ class MySQLReadSession(_Session, ReadSession):
         await asyncio.shield(killing)
 
     async def _rows(self, cursor: Any) -> tuple[RowsRead, bool]:
-        """The rows, and whether all that the server sent was read."""
+        """The rows, and whether the whole response was read."""
         fields = cursor._result.fields if cursor._result and cursor.description else []
         names = distinct([str(_name(field)) for field in fields])
         kinds = [values.described(field) for field in fields]
@@ -139,7 +139,7 @@ class MySQLReadSession(_Session, ReadSession):
                     return RowsRead(columns=columns, rows=rows, truncated=True), False
                 rows.append(row)
         except ResponseTooLarge:
-            # The next row was not even taken in.
+            # The next row was not even read.
             if not rows:
                 raise QueryFailed(too_large) from None
             return RowsRead(columns=columns, rows=rows, truncated=True), False
@@ -153,7 +153,7 @@ class MySQLWriteSession(_Session, WriteSession):
 
     async def change(self, statements: Sequence[str]) -> int:
         for executed, sql in enumerate(statements):
-            # Each commits by itself.
+            # Each statement commits by itself.
             if executed:
                 await self._look(executed, sql)
             with _failing(executed):
@@ -161,7 +161,7 @@ class MySQLWriteSession(_Session, WriteSession):
         return len(statements)
 
     async def _look(self, executed: int, following: str) -> None:
-        """That what was run before lasts, and that the server will read the next statement as it was judged."""
+        """Checks that what was run is permanent, and that the server will read the next statement as it was judged."""
         with _failing(executed):
             async with self._watched():
                 state = await state_of(self._connection)
@@ -184,7 +184,7 @@ def _name(field: Any) -> str:
 
 @contextmanager
 def _failing(executed: int = 0) -> Iterator[None]:
-    """The engine's own words in place of the driver's exceptions."""
+    """Raises the engine's error messages in place of the driver's exceptions."""
     try:
         yield
     except pymysql.MySQLError as error:

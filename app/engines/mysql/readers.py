@@ -11,11 +11,11 @@ def reader_name(name: str) -> str:
 
 
 async def write_account(connection: MySQLConnection, name: str, password: str, *, exists: bool) -> None:
-    """The name alone tells whose helper it is, and whoever closes or removes the tenant does so to its helpers too."""
+    """The name shows whose helper it is. Closing or removing the tenant closes or removes its helpers too."""
     reader = account_name(reader_name(name))
     await connection.run(
         f"{'ALTER' if exists else 'CREATE'} USER {reader} {connection.flavour.identified(password)} "
-        # As many again, to end those.
+        # Twice as many, so that statements can be killed.
         f"WITH MAX_USER_CONNECTIONS {2 * READER_SESSIONS:d}"
     )
     await connection.run(f"GRANT SELECT, SHOW VIEW ON `{name}`.* TO {reader}")

@@ -1,4 +1,5 @@
-"""What in a session changes how the server reads the next statement, and whether what a statement did lasts."""
+"""The session state that changes how the server reads the next statement, and whether a statement's effects are
+permanent."""
 
 import msgspec
 
@@ -15,7 +16,7 @@ REREADING_MODES = (
     "MAXDB",
     "POSTGRESQL",
 )
-"""Modes of `sql_mode` in which quotes, backslashes or whole statements mean something else; the last ones switch on the
+"""Modes of `sql_mode` that change the meaning of quotes, backslashes or whole statements; the last ones imply the
 first."""
 _UTF8 = frozenset({"utf8mb4", "utf8mb3", "utf8"})
 _ONE_OCTET = frozenset(
@@ -47,16 +48,16 @@ _ONE_OCTET = frozenset(
         "tis620",
     }
 )
-"""Character sets in which ASCII is read as ASCII, and only that as we read it. In others an octet of one character may
-be the quote or the backslash of another."""
+"""Character sets in which ASCII bytes always are ASCII characters. In others a byte of a character may be a quote or
+a backslash."""
 _STATE = "SELECT @@SESSION.sql_mode, @@SESSION.character_set_client, @@SESSION.autocommit, "
-# Counts in procedures and prepared statements too, and a tenant can't set it back.
+# It counts in procedures and prepared statements too, and a tenant can't reset it.
 _PREPARED = "SHOW SESSION STATUS LIKE 'Com_xa_prepare'"
 _HOLDS = "COALESCE(IS_USED_LOCK(%s) = CONNECTION_ID(), 0)"
 
 
 class SessionState(msgspec.Struct, frozen=True, kw_only=True):
-    """As the server tells it after a statement."""
+    """The state that the server reports after a statement."""
 
     sql_mode: str
     character_set: str
@@ -64,11 +65,11 @@ class SessionState(msgspec.Struct, frozen=True, kw_only=True):
     in_transaction: bool
     holds_lock: bool
     prepared_branches: int
-    """How often the session prepared an XA branch. MySQL detaches it, and the session looks as if nothing were open;
-    MariaDB refuses all that comes after it."""
+    """The number of XA branches that the session has prepared. MySQL detaches them, and the session looks as if
+    nothing were open; MariaDB refuses all that comes after."""
 
     def check_lasting(self) -> None:
-        """Raises `StatementUncertain` where what was run may not last, or the session can't be told from others."""
+        """Raises `StatementUncertain` if what was run may not be permanent, or the session can't be identified."""
         if self.in_transaction or not self.autocommit:
             raise StatementUncertain(
                 "the statement left a transaction open, so that nothing tells what of it will last"
@@ -79,7 +80,7 @@ class SessionState(msgspec.Struct, frozen=True, kw_only=True):
             raise StatementUncertain("the statement released a lock that was not the script's")
 
     def misread(self) -> str | None:
-        """Why the next statement would be read in another way than it was judged; None when it wouldn't."""
+        """Why the next statement would be read differently from how it was judged; None if it wouldn't."""
         modes = {mode.strip().upper() for mode in self.sql_mode.split(",")}
         for mode in REREADING_MODES:
             if mode in modes:
@@ -91,15 +92,15 @@ class SessionState(msgspec.Struct, frozen=True, kw_only=True):
         return None
 
     def reads(self, statement: str) -> bool:
-        """Whether the server takes the statement's characters for what they are."""
+        """Whether the server reads the statement's characters as they are."""
         return self.character_set in _UTF8 or statement.isascii()
 
 
 async def state_of(connection: MySQLConnection, lock_name: str | None = None) -> SessionState:
-    """`lock_name` is the lock that the session should hold, if any. The session may answer in octets."""
+    """`lock_name` is the lock that the session should hold, if any. The session may return bytes."""
     asked = (_STATE + _HOLDS, (lock_name,)) if lock_name else (f"{_STATE}1", None)
     [(sql_mode, character_set, autocommit, holds_lock)] = await connection.run(*asked)
-    # Only an answer without rows brings the flag of an open transaction up to date.
+    # Only a response without rows updates the flag of an open transaction.
     await connection.run("DO 0")
     [(_, prepared)] = await connection.run(_PREPARED)
     return SessionState(

@@ -1,8 +1,8 @@
-"""Giving back what deletions left inside a frozen tenant's tables.
+"""Reclaiming the space of deleted rows in a frozen tenant's tables.
 
-A DELETE leaves the file as long as it was. Rebuilding the table shortens it, and takes the right to INSERT, which a
-frozen tenant lacks. The rebuild runs none of the tenant's code: no trigger fires, and the engines allow no stored
-function in what a table computes.
+A DELETE doesn't shorten the file. Rebuilding the table does; it needs the right to INSERT, which a frozen tenant lacks,
+so the administrator does it. A rebuild runs none of the tenant's code: no trigger fires, and the engines allow no
+stored function in generated columns.
 """
 
 import time
@@ -10,7 +10,7 @@ import time
 from app.engines.mysql.connections import MySQLConnection
 
 WORTH_BYTES = 4 * 2**20
-"""InnoDB counts free space in extents, and leaves a few in every file."""
+"""InnoDB counts free space in extents, and leaves a few free in every file."""
 _LOOSE = """
 SELECT table_name FROM information_schema.tables
 WHERE table_schema = %s AND table_type = 'BASE TABLE' AND engine = 'InnoDB'
@@ -18,11 +18,11 @@ WHERE table_schema = %s AND table_type = 'BASE TABLE' AND engine = 'InnoDB'
 ORDER BY data_free DESC LIMIT 100
 """
 _ENOUGH_SECONDS = 30
-"""After which no other table is begun: nobody else works on the tenant meanwhile."""
+"""No further table is begun after this time, because other work on the tenant has to wait."""
 
 
 async def reclaim(connection: MySQLConnection, name: str) -> None:
-    """Rebuilds the tables of which a fifth or more is free, some at a time: the next call goes on with others."""
+    """Rebuilds tables of which a fifth or more is free, some at a time; the next call continues with others."""
     if connection.flavour.cached_statistics:
         await connection.run("SET SESSION information_schema_stats_expiry = 0")
     deadline = time.monotonic() + _ENOUGH_SECONDS

@@ -1,4 +1,4 @@
-"""Ending a tenant's access, and then the tenant."""
+"""Ending a tenant's access, and removing the tenant."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -13,7 +13,7 @@ from app.engines.mysql.sessions import end_sessions
 
 OBSERVE_SECONDS = 0.15
 _BATCH = 1000
-# By octets: two names that a collation takes for the same stay two.
+# Compared as bytes: two names that a collation takes as equal stay two.
 _TABLES = """
 SELECT table_name FROM information_schema.tables
 WHERE table_schema = %s AND table_type = 'BASE TABLE' AND BINARY table_name > BINARY %s
@@ -22,26 +22,26 @@ ORDER BY BINARY table_name LIMIT %s
 
 
 def account_name(name: str) -> str:
-    """The one account of this user: a second host pattern could shadow it with other rights."""
+    """The only account of this user: a second host pattern could take precedence, with other rights."""
     return f"'{name}'@'%'"
 
 
 async def end_access(connection: MySQLConnection, connections: MySQLConnections, name: str) -> None:
-    """No login, no privilege, no session, and no prepared branch that can be told to be the tenant's. Raises
-    `EngineError` when a session won't end."""
+    """Ends logins, privileges, sessions, and the prepared branches that are known to be the tenant's. Raises
+    `EngineError` when a session doesn't end."""
     found = await bookkeeping.look(connection, name)
     for account in found.accounts:
         await connection.run(f"ALTER USER {account_name(account)} ACCOUNT LOCK")
     if name in found.accounts:
         await connection.run(f"REVOKE ALL PRIVILEGES, GRANT OPTION FROM {account_name(name)}")
-    # Only now: a session that is open keeps its rights, and a client that is still let in comes back.
+    # Only now: an open session keeps its rights, and a client that may still log in comes back.
     transactions = await end_sessions(connection, connections, name)
     transactions |= await branches.transactions_in_database(connection, name)
     await branches.roll_back_all_of(connection, connections, transactions)
 
 
 async def remove(connection: MySQLConnection, connections: MySQLConnections, name: str) -> None:
-    """Database first: dropped accounts would leave its views and routines without their definer."""
+    """The database first: without the accounts, its views and routines would have no definer."""
     await end_access(connection, connections, name)
     await _drop_database(connection, connections, name)
     for account in (await bookkeeping.look(connection, name)).accounts:
@@ -49,7 +49,7 @@ async def remove(connection: MySQLConnection, connections: MySQLConnections, nam
 
 
 async def lift_read_only(connection: MySQLConnection, name: str) -> None:
-    """A tenant may make its database read-only, in which nobody can delete, and which nobody can drop."""
+    """A tenant may make its database read-only; then nobody can delete from it or drop it."""
     statement = connection.flavour.lift_read_only
     if statement is not None:
         with ignored(NO_SUCH_DATABASE), ignored(SYNTAX_ERROR):  # before MySQL 8.0.22 there is no such thing
@@ -70,7 +70,8 @@ async def _drop_database(connection: MySQLConnection, connections: MySQLConnecti
 
 
 async def _dropped(connection: MySQLConnection, name: str) -> bool:
-    """Whether nothing held its tables. Where they are held, MySQL 9 has the lifting of read-only wait for them too."""
+    """Drops the database; returns False if its tables are locked. MySQL 9 waits for locks even to end read-only
+    mode."""
     with ignored(LOCK_WAIT_TIMEOUT):
         await lift_read_only(connection, name)
         await connection.run(f"DROP DATABASE IF EXISTS `{name}`")
@@ -79,7 +80,8 @@ async def _dropped(connection: MySQLConnection, name: str) -> bool:
 
 
 async def _drop_tables(dropper: MySQLConnection, observer: MySQLConnection, name: str) -> set[int]:
-    """The transactions that hold tables back. DROP DATABASE stops at the first of them; table by table, all show."""
+    """Returns the transactions that lock tables. DROP DATABASE stops at the first of them; dropping table by table
+    shows all."""
     await dropper.run("SET SESSION foreign_key_checks = 0, lock_wait_timeout = 1, innodb_lock_wait_timeout = 1")
     holders: set[int] = set()
     async for table in _tables(dropper, name):
@@ -109,7 +111,7 @@ async def _gave_way(connection: MySQLConnection, statement: str) -> bool:
 
 
 async def _holders(connection: MySQLConnection, observer: MySQLConnection, name: str, statement: str) -> set[int]:
-    """Runs the statement, and returns the transactions that it had to wait for."""
+    """Runs the statement; returns the transactions that it had to wait for."""
     holders: set[int] = set()
     waiting = asyncio.create_task(_gave_way(connection, statement))
     try:

@@ -1,4 +1,4 @@
-"""A script on MySQL, which commits DDL as it goes: nothing of it can be taken back."""
+"""A script on MySQL, which commits DDL immediately: it can't be rolled back."""
 
 import asyncio
 import contextlib
@@ -32,7 +32,8 @@ _LOST = {
 
 
 def _mode() -> str:
-    """The server's own without what changes the reading of statements: so they are judged, and variables quoted."""
+    """The server's own mode, without what changes how statements are read: scripts are judged, and variables quoted,
+    in this mode."""
     expression = "@@sql_mode"
     for mode in REREADING_MODES:
         expression = f"REPLACE({expression}, '{mode}', '')"
@@ -45,12 +46,12 @@ _WANTS_DATA = {
     1644,  # a routine's own refusal
 }
 _NULL = 1048
-"""Where a column takes none. In a statement that looks something up, what it looks for may be missing."""
+"""NULL in a column that forbids it. In a statement that looks up values, the value may be missing."""
 _LOOKS_UP = re.compile(r"\bSELECT\b|@", re.IGNORECASE)
 
 
 class MySQLScript(ScriptSession):
-    """`connection` is the tenant's, `admin` opens one of the administrator's."""
+    """`connection` is the tenant's; `admin` opens one of the administrator."""
 
     def __init__(
         self, connection: MySQLConnection, admin: Callable[[], AbstractAsyncContextManager[MySQLConnection]]
@@ -61,7 +62,7 @@ class MySQLScript(ScriptSession):
         self._state: SessionState | None = None
 
     async def begin(self) -> str:
-        """A lock that lives as long as the session: whoever finds it free knows that the session is over."""
+        """Takes a lock that lives as long as the session: whoever can take it knows that the session is over."""
         await self._answered(
             f"SET SESSION lock_wait_timeout = {LOCK_SECONDS:d}, innodb_lock_wait_timeout = {LOCK_SECONDS:d}, {_mode()}",
             END_SECONDS,
@@ -71,7 +72,7 @@ class MySQLScript(ScriptSession):
         return self._lock_name
 
     async def run(self, statement: str, seconds: float) -> int | None:
-        """The server takes one statement at a time: the driver doesn't ask it for more."""
+        """The server accepts one statement at a time, because the driver doesn't enable more."""
         if self._state is not None and not self._state.reads(statement):
             raise StatementFailed(
                 f"it holds other characters than ASCII, and character_set_client is {self._state.character_set} here"
@@ -79,12 +80,12 @@ class MySQLScript(ScriptSession):
         try:
             return await self._answered(statement, seconds)
         finally:
-            # A procedure that fails may have left as much behind as one that doesn't.
+            # A procedure that fails may leave as much behind as one that succeeds.
             if self._connection.usable:
                 await self._look()
 
     async def _look(self) -> None:
-        """That what was run lasts, and that the server will read the next statement as it was judged."""
+        """Checks that what was run is permanent, and that the server will read the next statement as it was judged."""
         try:
             async with asyncio.timeout(END_SECONDS):
                 self._state = await state_of(self._connection, self._lock_name)
@@ -105,8 +106,8 @@ class MySQLScript(ScriptSession):
             raise StatementFailed(reason)
 
     async def _roll_back_branches(self) -> None:
-        """They would hold their tables for ever. While the session is there, MySQL tells which its last one is; what
-        is left goes with the database."""
+        """They would lock their tables for ever. While the session exists, MySQL shows its last branch; others are
+        removed with the database."""
         with contextlib.suppress(EngineError):
             async with self._admin() as connection:
                 found = await branches.branches_of_sessions(connection, [self._connection.thread_id()])
@@ -125,7 +126,7 @@ class MySQLScript(ScriptSession):
             raise HostUnavailable("the session was lost") from error
 
     async def commit(self) -> None:
-        """Each statement lasts already, or the script was stopped at it."""
+        """Does nothing: each statement was permanent already, or the script was stopped there."""
 
     async def roll_back(self, *, checked: bool) -> None:
         raise NotImplementedError
@@ -143,7 +144,7 @@ def _wants_data(number: int, statement: str) -> bool:
 
 
 async def end_script(connection: MySQLConnection, lock_name: str) -> ScriptEnd:
-    """Ends the session that holds the lock, if it is still there. Raises `EngineError` when it doesn't end."""
+    """Ends the session that holds the lock, if it still exists. Raises `EngineError` when it doesn't end."""
     deadline = time.monotonic() + END_SECONDS
     while True:
         [(thread,)] = await connection.run("SELECT IS_USED_LOCK(%s)", (lock_name,))

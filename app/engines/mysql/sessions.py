@@ -1,4 +1,4 @@
-"""A tenant's sessions: found, ended, and gone for certain."""
+"""Finding a tenant's sessions, and ending them reliably."""
 
 import asyncio
 import time
@@ -12,10 +12,11 @@ from app.engines.querying import READER_PURPOSE
 
 END_SECONDS = 20
 SETTLE_SECONDS = 0.05
-"""A login shows among the sessions a moment after its account was checked: nobody is there when nobody was
-there twice, this far apart."""
+"""A login appears among the sessions a moment after its account was checked, so none counts as open only if none was
+seen twice, this far apart."""
 QUESTION_MARK = "/* headwater question */"
-"""Stands before what a question runs with the tenant's own account, so that it can be told from the tenant's."""
+"""A comment before statements that a question runs with the tenant's own account, so that they can be distinguished
+from the tenant's."""
 _READER_SUFFIX = HELPER_SEPARATOR + READER_PURPOSE
 _OVERDUE = """
 SELECT id FROM information_schema.processlist
@@ -24,8 +25,8 @@ WHERE command <> 'Sleep' AND time > %s AND (RIGHT(user, %s) = %s OR LEFT(info, %
 
 
 async def end_sessions(connection: MySQLConnection, connections: MySQLConnections, name: str) -> set[int]:
-    """Ends every session of the tenant's accounts, with the branches that can be told to be theirs. Returns
-    InnoDB's ids of the transactions that they had open. Raises `EngineError` after `END_SECONDS`."""
+    """Ends all sessions of the tenant's accounts, and the branches known to be theirs. Returns InnoDB's ids of their
+    open transactions. Raises `EngineError` after `END_SECONDS`."""
     deadline = time.monotonic() + END_SECONDS
     transactions: set[int] = set()
     prepared: list[str] = []
@@ -44,8 +45,8 @@ async def end_sessions(connection: MySQLConnection, connections: MySQLConnection
 
 
 async def end_present_sessions(connection: MySQLConnection, name: str) -> None:
-    """Ends the sessions that the tenant's accounts have open now, and those that were just being opened; new ones may
-    come. Raises `EngineError` after `END_SECONDS`."""
+    """Ends the sessions that the tenant's accounts have open now or are just opening; new ones may follow. Raises
+    `EngineError` after `END_SECONDS`."""
     present = set(await _kill(connection, await _sessions(connection, name)))
     await asyncio.sleep(SETTLE_SECONDS)
     present |= set(await _kill(connection, await _sessions(connection, name)))
@@ -57,7 +58,7 @@ async def end_present_sessions(connection: MySQLConnection, name: str) -> None:
 
 
 async def end_overdue(connection: MySQLConnection, seconds: float) -> int:
-    """Ends the sessions in which a statement of a question has run for longer. Returns how many there were."""
+    """Ends sessions in which a statement of a question has run longer than `seconds`. Returns how many."""
     rows = await connection.run(
         _OVERDUE, (seconds, len(_READER_SUFFIX), _READER_SUFFIX, len(QUESTION_MARK), QUESTION_MARK)
     )

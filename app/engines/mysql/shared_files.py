@@ -1,6 +1,7 @@
-"""Tables in the server's own file, which tell no size of a file: what their databases hold, as the server estimates it.
+"""The size of databases with tables in the server's shared files, which have no file size of their own, as the server
+estimates it.
 
-Every tenant of MySQL may make them, and hold them locked for as long as it likes. The measurement of all others waits
+Any tenant of MySQL can create such tables, and lock them for as long as it likes. The measurement of the others waits
 for neither.
 """
 
@@ -14,10 +15,10 @@ from app.engines.mysql.errors import LOCK_WAIT_TIMEOUT, TIMED_OUT
 from app.engines.mysql.sessions import end_present_sessions
 
 _PATIENCE_SECONDS = 1
-"""For the tables of one database, and again when the sessions that held them were ended."""
-# TABLESPACE=innodb_system asks for no privilege. InnoDB's own list of tables would tell where each lies, and waits for
-# those that are just being made; so these are the ones without a file of their own. Exactly, or a table of almost the
-# same name would hide another.
+"""For the tables of one database, and once more after the sessions that lock them were ended."""
+# TABLESPACE=innodb_system needs no privilege. InnoDB's own list of tables shows where each is, but waits for tables
+# that are being created; so this finds the tables without a file of their own. Compared exactly, or a table of almost
+# the same name would hide another.
 _FIND = """
 SELECT DISTINCT t.table_schema FROM information_schema.tables t
 LEFT JOIN (SELECT CAST(name AS BINARY) AS name FROM information_schema.innodb_tablespaces) f
@@ -29,12 +30,12 @@ LEFT JOIN (
 WHERE t.table_schema IN %s AND t.table_type = 'BASE TABLE' AND t.engine = 'InnoDB'
   AND f.name IS NULL AND p.table_name IS NULL
 """
-# Of every engine, so that what has a file of its own needn't be told apart.
+# Of every engine, so that tables with their own file needn't be excluded.
 _SIZES = """
 SELECT SUM(COALESCE(data_length, 0) + COALESCE(index_length, 0)) FROM information_schema.tables
 WHERE table_schema = %s AND table_type = 'BASE TABLE'
 """
-# A tenant may turn off the statistics that these sizes come from. Some at a time: it may have made thousands.
+# A tenant may turn off the statistics behind these sizes. Some at a time: it may have created thousands.
 _UNCOUNTED = """
 SELECT table_name FROM information_schema.tables
 WHERE table_schema = %s AND engine = 'InnoDB' AND LOCATE('stats_auto_recalc=0', create_options) > 0
@@ -48,8 +49,8 @@ async def find(connection: MySQLConnection, names: Sequence[str]) -> frozenset[s
 
 
 async def estimate(connection: MySQLConnection, name: str, left: Callable[[], float]) -> int:
-    """Bytes of all that the database holds. `left` are the seconds that it may take; raises `EngineError` when there
-    are none, or when its tables stay locked though the sessions that held them were ended."""
+    """The size of the whole database in bytes. `left` are the seconds that it may take. Raises `EngineError` when
+    there are none left, or when tables stay locked although the sessions that locked them were ended."""
     await connection.run("SET SESSION information_schema_stats_expiry = 0")
     for _ in range(2):
         patience = min(left(), _PATIENCE_SECONDS)

@@ -1,7 +1,7 @@
-"""What all tenants of a MySQL or MariaDB server use up together: its prepared statements, its memory, and the undo log,
-which is purged no further than the oldest open transaction.
+"""What all tenants of a MySQL or MariaDB server share: prepared statements, memory, and the undo log, which is purged
+only up to the oldest open transaction.
 
-None of it can be bounded for an account.
+None of these can be limited for an account.
 """
 
 import asyncio
@@ -12,9 +12,9 @@ from app.engines.mysql.connections import MySQLConnection
 from app.engines.mysql.errors import NO_SUCH_COLUMN, NO_SUCH_THREAD, ignored
 
 _MOST = 50
-"""Sessions that are ended for prepared statements in one look."""
+"""The maximum of sessions ended for prepared statements in one pass."""
 _SETTLE_SECONDS = 0.05
-"""After which a session that was ended has given up what it held."""
+"""The time after which an ended session has released what it held."""
 _TRANSACTIONS = """
 SELECT p.id, SUBSTRING_INDEX(p.user, '_', 1),
        IF(TIMESTAMPDIFF(SECOND, t.trx_started, NOW()) >= %s, 'long_transaction', 'idle_transaction')
@@ -24,13 +24,13 @@ WHERE SUBSTRING_INDEX(p.user, '_', 1) IN %s
 ORDER BY t.trx_started LIMIT 100
 """
 _HISTORY = "SELECT count FROM information_schema.innodb_metrics WHERE name = 'trx_rseg_history_len'"
-# A prepared branch whose session has ended names no owner.
+# A prepared branch whose session has ended has no known owner.
 _DETACHED = """
 SELECT COUNT(*), COALESCE(SUM(TIMESTAMPDIFF(SECOND, trx_started, NOW()) >= %s), 0)
 FROM information_schema.innodb_trx WHERE trx_mysql_thread_id = 0
 """
 DETACHED_SECONDS = 3600
-"""After which a prepared branch without a session is named: by then nobody is about to commit it."""
+"""The age at which a prepared branch without a session is reported: by then nobody is about to commit it."""
 
 
 async def end_excessive_sessions(
@@ -73,7 +73,7 @@ async def resources(connection: MySQLConnection) -> list[SharedResource]:
 
 
 async def _free_statements(connection: MySQLConnection, names: Sequence[str], percent: int) -> list[SessionsEnded]:
-    """One session after the other, until there is room again."""
+    """Ends one session after the other, until there is room again."""
     ended: list[SessionsEnded] = []
     while len(ended) < _MOST:
         used, capacity = await _statements(connection)
@@ -90,7 +90,7 @@ async def _free_statements(connection: MySQLConnection, names: Sequence[str], pe
 
 
 async def _statements(connection: MySQLConnection) -> tuple[int, int]:
-    """How many there are on the server, and how many it takes."""
+    """The number of prepared statements on the server, and its limit."""
     [(_, used)] = await connection.run("SHOW GLOBAL STATUS LIKE 'Prepared_stmt_count'")
     [(capacity,)] = await connection.run("SELECT @@global.max_prepared_stmt_count")
     return int(used), int(capacity)

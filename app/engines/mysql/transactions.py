@@ -1,5 +1,5 @@
-"""InnoDB's open transactions as they are now: the server answers from a copy, and renews it only when nobody has read
-it for a tenth of a second."""
+"""InnoDB's current open transactions. The server answers from a copy, which it renews only when nobody has read it
+for a tenth of a second."""
 
 import asyncio
 import random
@@ -12,15 +12,15 @@ _OPEN = "SELECT trx_id, trx_mysql_thread_id FROM information_schema.innodb_trx"
 _RENEWED_SECONDS = 0.1
 _GIVE_UP_SECONDS = 10
 DETACHED = 0
-"""The session of a prepared transaction whose own has ended."""
+"""The session id of a prepared transaction whose own session has ended."""
 
 
 async def open_transactions(connections: MySQLConnections) -> list[tuple[int, int]]:
-    """(InnoDB's id, id of its session) of all. Raises `EngineError` when others read too often for the copy to be
+    """All of them, as (InnoDB's id, session id). Raises `EngineError` when others read so often that the copy isn't
     renewed."""
-    # One reader at a time, or those of one process would keep each other's copy from being renewed.
+    # One reader at a time: readers of one process would keep each other's copy from being renewed.
     async with connections.reading_transactions, connections.extra() as witness:
-        # A list with this session's transaction in it was made after this line: no session had its id before.
+        # A list with this session's transaction in it was made after this statement: no session had its id before.
         await witness.run("START TRANSACTION WITH CONSISTENT SNAPSHOT")
         deadline = time.monotonic() + _GIVE_UP_SECONDS
         while True:

@@ -1,4 +1,4 @@
-"""What tenants take up on a server: bytes on its disk, and sessions."""
+"""Measuring tenants on a server: bytes on its disk, and sessions."""
 
 import time
 from collections.abc import AsyncIterator, Sequence
@@ -14,7 +14,7 @@ from app.engines.mysql.errors import NO_PRIVILEGE_ON_TABLE, TIMED_OUT, ignored, 
 from app.engines.naming import HELPER_SEPARATOR
 
 _DATABASES = "SELECT schema_name, 0 FROM information_schema.schemata WHERE schema_name IN %s"
-# Asked for by name alone, so that only the dictionary is read; the sizes of the few that are found cost an open each.
+# Selected by name alone, so that only the dictionary is read; the sizes of the few that are found cost an open each.
 _OTHER_ENGINES = """
 SELECT DISTINCT table_schema, 0 FROM information_schema.tables
 WHERE table_schema IN %s AND table_type = 'BASE TABLE' AND engine <> 'InnoDB'
@@ -33,7 +33,7 @@ log = structlog.get_logger(__name__)
 
 
 class MySQLMeasuring(Measuring):
-    """`files` and `sharing` are told of all databases together: a look for one of them would read the whole list."""
+    """`files` and `sharing` are for all databases together: finding one of them would read the whole list."""
 
     def __init__(self, connection: MySQLConnection, host: str, files: dict[str, int], sharing: frozenset[str]) -> None:
         self._connection = connection
@@ -50,8 +50,8 @@ class MySQLMeasuring(Measuring):
 
 @asynccontextmanager
 async def measuring(connection: MySQLConnection, host: str, names: Sequence[str]) -> AsyncIterator[MySQLMeasuring]:
-    """`host` names the server in errors."""
-    # What one tenant holds locked is not to hold up the measurement of all others.
+    """`host` is the server's name in errors."""
+    # A tenant that locks its tables must not delay the measurement of the others.
     await connection.run(f"SET SESSION lock_wait_timeout = {connection.flavour.shortest_wait}")
     await _limit_time(connection, SURVEY_SECONDS)
     rows = await connection.run(connection.flavour.sizes, ([*names],)) if names else []
@@ -79,7 +79,7 @@ async def _usage(
     flavour, deadline = connection.flavour, time.monotonic() + seconds
 
     async def ask(statement: str, asked: Sequence[str] = names) -> list[tuple[str, int]]:
-        """What the server tells of each of them, within what is left of the time."""
+        """Runs the query for these databases within the remaining time."""
         await _limit_time(connection, _left(deadline))
         return [(str(name), int(octets or 0)) for name, octets in await connection.run(statement, ([*asked],))]
 
@@ -120,7 +120,7 @@ def _left(deadline: float) -> float:
 
 
 async def sessions(connection: MySQLConnection, names: Sequence[str]) -> dict[str, frozenset[str]]:
-    """Those of helper accounts too. The server counts its sessions on for as long as it runs."""
+    """Includes sessions of helper accounts. Session ids are not reused while the server runs."""
     found: dict[str, set[str]] = {}
     for name, number in await connection.run(_SESSIONS, (HELPER_SEPARATOR, HELPER_SEPARATOR, [*names])):
         found.setdefault(name, set()).add(str(number))

@@ -1,4 +1,4 @@
-"""MySQL's values as JSON, from the text in which the server sends them."""
+"""MySQL's values as JSON, from the text that the server sends."""
 
 from collections.abc import Callable
 from typing import Any
@@ -41,7 +41,8 @@ _WORDS = {
 
 
 def described(field: Any) -> tuple[str, Decode]:
-    """The engine's name for a result's column, and how its octets become JSON. `field` is the driver's."""
+    """The engine's name of a result column's type, and the function that makes JSON of its bytes. `field` is the
+    driver's."""
     kind = field.type_code
     if kind in _INTEGERS:
         return _INTEGERS[kind] + (" unsigned" if field.flags & FLAG.UNSIGNED else ""), _integer

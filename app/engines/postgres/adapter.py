@@ -1,11 +1,10 @@
-"""The PostgreSQL adapter: a role and a database of one name, the database owned by our administrator.
+"""The PostgreSQL adapter: a role and a database of the same name, the database owned by our administrator.
 
-The tenant doesn't own its database, because an owner may lift its connection limit, open it to PUBLIC and drop it.
-It owns the schema `public` instead.
+The tenant doesn't own its database, because an owner may lift its connection limit, open it to PUBLIC and drop it. It
+owns the schema `public` instead.
 
-The administrator needs CREATEDB, CREATEROLE and CONNECT on its own database, and better has
-`GRANT SET ON PARAMETER temp_file_limit`. What it made under another name it can't manage: keep the role, and change
-its password.
+The administrator needs CREATEDB, CREATEROLE and CONNECT on its own database, and should have `GRANT SET ON PARAMETER
+temp_file_limit`. It can't manage what it created under another name: keep the role, and change its password instead.
 """
 
 import asyncio
@@ -54,7 +53,8 @@ from app.engines.querying import QueryLimits, ReadSession, WriteSession
 from app.engines.scripts import ScriptEnd, ScriptSession
 
 _HINDERED_SECONDS = 2.0
-"""How long a tenant's open transaction may hold up what is done to it: below what the other steps on its host wait."""
+"""How long a tenant's open transaction may delay what is done to it: less than the time that other steps on its host
+wait."""
 
 
 class PostgresAdapter(EngineAdapter):
@@ -113,7 +113,8 @@ class PostgresAdapter(EngineAdapter):
             await write_and_read(session, tenant)
 
     async def create_verified(self, tenant: Tenant, limits: EngineLimits) -> None:
-        """The first session in a new database is dear, so the tenant's own takes what another would hand over."""
+        """A new database's first session is slow, so the tenant's own session does what a second one would have to
+        do."""
         check_tenant(tenant)
         async with self._working(tenant) as connection:
             if not await self._make(connection, tenant, limits):
@@ -126,7 +127,7 @@ class PostgresAdapter(EngineAdapter):
     async def log_in(self, tenant: Tenant) -> None:
         check_tenant(tenant)
         settings = await self._server_settings(tenant.name)
-        # What ends every login of the tenant's own clients is to end this one.
+        # A setting that ends every login of the tenant's clients must end this login too.
         settings.pop("local_preload_libraries", None)
         async with self._connections.tenant(tenant.name, tenant.password, settings) as connection:
             await connection.execute("SELECT 1")
@@ -149,7 +150,7 @@ class PostgresAdapter(EngineAdapter):
         check_tenant(tenant)
         async with self._changing(tenant) as (connection, found):
             await connection.execute(statements.open_database(tenant, self._marker(tenant), frozen=frozen))
-            # What a revocation found half made is finished here, before anybody logs in.
+            # What a revocation found half created is completed here, before anybody logs in.
             await self._inside.hand_over_schema(tenant.name)
             if frozen:
                 await self._inside.freeze(connection, tenant.name)
@@ -162,7 +163,7 @@ class PostgresAdapter(EngineAdapter):
         async with self._changing(tenant) as (connection, found):
             if found.revoked:
                 return
-            # The schema first: that the rights are whole is the sign that nothing is left to mend.
+            # The schema first: complete rights mean that nothing is left to repair.
             await self._inside.hand_over_schema(tenant.name)
             frozen = await self._inside.is_frozen(tenant.name)
             await connection.execute(statements.open_database(tenant, self._marker(tenant), frozen=frozen))
@@ -196,7 +197,7 @@ class PostgresAdapter(EngineAdapter):
                 if not found.invalid:
                     await prepared.roll_back(connection, self._connections, tenant.name)
                 await connection.execute(statements.drop_database(tenant.name))
-            # The role goes last: its comment is what proves an unfinished removal to be ours.
+            # The role is dropped last: its comment proves that an unfinished removal is ours.
             for role in reversed(found.roles(tenant)):
                 await connection.execute(statements.drop_role(role))
 
@@ -283,20 +284,21 @@ class PostgresAdapter(EngineAdapter):
         try:
             yield connection
         finally:
-            # A goodbye that nobody has to wait for.
+            # Nobody has to wait for the end of the connection.
             leaving = asyncio.create_task(queries.finish(connection))
             self._leaving.add(leaving)
             leaving.add_done_callback(self._leaving.discard)
 
     async def _server_settings(self, name: str) -> dict[str, str]:
-        """For a session of our own as the tenant: the server's values of what the tenant has set for its role."""
+        """Settings for a session of our own as the tenant: the server's values for everything that the tenant has
+        set for its role."""
         async with self._connections.admin() as connection:
             return await role_settings.server_values(connection, name)
 
     @asynccontextmanager
     async def _working(self, tenant: Tenant) -> AsyncIterator[Any]:
-        """The administrator's connection that alone works on the tenant; from `_HINDERED_SECONDS` on, the tenant's
-        sessions that it waits for are ended."""
+        """The administrator's connection, exclusive for this tenant. After `_HINDERED_SECONDS` it ends sessions of
+        the tenant that it waits for."""
         async with (
             self._connections.locked(tenant.name) as connection,
             ending_blockers(self._connections, tenant.name, patience=_HINDERED_SECONDS),
@@ -305,12 +307,13 @@ class PostgresAdapter(EngineAdapter):
 
     @asynccontextmanager
     async def _changing(self, tenant: Tenant) -> AsyncIterator[tuple[Any, catalog.TenantObjects]]:
-        """The same for a tenant that is there, with what the catalogs say of it. Raises `EngineError`."""
+        """The same for an existing tenant, with its catalog entries. Raises `EngineError`."""
         async with self._working(tenant) as connection:
             yield connection, (await catalog.find(connection, tenant.name)).require(tenant)
 
     async def _make(self, connection: Any, tenant: Tenant, limits: EngineLimits) -> bool:
-        """All but the schema; says whether the tenant may log in, which it may not once it was revoked."""
+        """Creates everything except the schema. Returns whether the tenant may log in; after a revocation it may
+        not."""
         found = (await catalog.find(connection, tenant.name)).check(tenant)
         await connection.execute(statements.write_role(tenant, self._marker(tenant), limits, found))
         if found.invalid:
@@ -320,7 +323,7 @@ class PostgresAdapter(EngineAdapter):
         else:
             await connection.execute(statements.limit(tenant.name, limits))
         if not found.revoked:
-            # One that is open was whole before, and may have been frozen since.
+            # An open one was complete before, and may have been frozen since.
             frozen = found.open and await self._inside.is_frozen(tenant.name)
             await connection.execute(statements.open_database(tenant, self._marker(tenant), frozen=frozen))
         return not found.revoked

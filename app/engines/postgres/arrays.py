@@ -9,7 +9,7 @@ _BOUNDS = re.compile(r"\A(?:\[-?\d+:-?\d+\])+=")
 
 
 def parse(text: str, element: Callable[[str], Any]) -> Any:
-    """Nested lists; `element` makes a value of each element's text. Lower bounds other than 1 are left out."""
+    """Nested lists; `element` converts each element's text. Lower bounds other than 1 are dropped."""
     tokens = iter(_TOKEN.findall(_BOUNDS.sub("", text)))
     next(tokens)
     return _items(tokens, element)

@@ -1,7 +1,7 @@
-"""Tenants' sessions that hold up what the administrator does to them.
+"""Ending sessions of tenants that block the administrator's work on them.
 
-An open transaction is enough: one that changed its own password or a table's rights keeps that row of the catalog for
-as long as it likes. Nothing of a tenant's may put off that it is limited, frozen or shut out.
+An open transaction suffices: one that changed its own password or a table's rights locks that row of the catalog for as
+long as it likes. No tenant may delay its limits, its freeze or its revocation.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from app.engines.naming import HELPER_SEPARATOR
 from app.engines.postgres.connections import PostgresConnections
 
 _LOOK_SECONDS = 0.2
-# Whoever waits in front of us is as much in the way as whoever holds the lock. Superusers are the operator's.
+# A session that waits before ours blocks us as much as the one that holds the lock. Superusers are the operator's.
 _END = """
 SELECT count(pg_terminate_backend(b.pid))
 FROM pg_stat_activity w CROSS JOIN LATERAL unnest(pg_blocking_pids(w.pid)) AS blocking (pid)
@@ -29,8 +29,8 @@ log = structlog.get_logger(__name__)
 
 @asynccontextmanager
 async def ending_blockers(connections: PostgresConnections, name: str, *, patience: float) -> AsyncIterator[None]:
-    """From `patience` seconds on, and until the end of the block, the tenant's sessions that the administrator waits
-    for are ended."""
+    """From `patience` seconds on until the end of the block, ends sessions of the tenant that the administrator
+    waits for."""
     watching = asyncio.create_task(_watch(connections, name, patience))
     try:
         yield
@@ -43,7 +43,7 @@ async def _watch(connections: PostgresConnections, name: str, patience: float) -
     await asyncio.sleep(patience)
     while True:
         try:
-            # Not from the pool: those who wait may have all of it.
+            # Not from the pool: those who wait may hold all of its connections.
             async with connections.admin_alone() as connection:
                 while True:
                     ended = await connection.fetchval(_END, name, HELPER_SEPARATOR)

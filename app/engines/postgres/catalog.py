@@ -11,11 +11,11 @@ from app.engines.postgres.guard import IS_GUARDED
 
 
 class TenantObjects(msgspec.Struct, frozen=True, kw_only=True):
-    """A tenant's name as the server knows it.
+    """The objects under a tenant's name.
 
-    `invalid`: a crash in the middle of DROP DATABASE left it, and nothing but another drop works on it. `open`: it
-    takes connections. `owned`: its owner is our administrator. `temp_limit`: the administrator may set
-    `temp_file_limit`. `guarded`: the server has the template of `guard.sql`.
+    `invalid`: a crash during DROP DATABASE left it, and only another drop works on it. `open`: it accepts connections.
+    `owned`: its owner is our administrator. `temp_limit`: the administrator may set `temp_file_limit`. `guarded`: the
+    server has the template of `guard.sql`.
     """
 
     role: bool
@@ -35,14 +35,14 @@ class TenantObjects(msgspec.Struct, frozen=True, kw_only=True):
         return self.role and not self.can_login
 
     def roles(self, tenant: Tenant) -> list[str]:
-        """Those that are there: its own first, then its helpers."""
+        """The existing roles: its own first, then its helpers."""
         return [*([tenant.name] if self.role else []), *self.helpers]
 
     def check(self, tenant: Tenant) -> "TenantObjects":
         """Raises `NameTaken` for a role or database that isn't this tenant's.
 
-        A database without a comment is ours when it stands beside our role and belongs to our administrator:
-        CREATE DATABASE can't share a transaction with COMMENT, so a crash may fall between the two.
+        A database without a comment is ours if our role exists and our administrator owns the database: CREATE DATABASE
+        can't share a transaction with COMMENT, so a crash may fall between the two.
         """
         if self.role and self.role_marker != tenant.marker:
             raise NameTaken(f"the role {tenant.name} is not ours")

@@ -1,4 +1,4 @@
-"""Work on a batch of a tenant's objects, which it may drop meanwhile."""
+"""Batches of a tenant's objects, which it may drop at the same time."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -17,8 +17,8 @@ _GONE = (
 
 
 async def retrying_drops(batch: Callable[[], Awaitable[Done]]) -> Done:
-    """Runs the batch, again where something was dropped between our look and our statement. Raises what the last try
-    raised."""
+    """Runs the batch again when something was dropped between our query and our statement. Raises the last attempt's
+    error."""
     for _ in range(_MAX_TIMES - 1):
         with suppress(*_GONE):
             return await batch()

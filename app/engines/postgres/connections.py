@@ -21,10 +21,10 @@ POOL_SIZE = 8
 IDLE_SECONDS = 60
 
 _ADMIN_SETTINGS = {
-    # Every tenant sees it in pg_stat_activity, so it says nothing of what is going on.
+    # Every tenant sees it in pg_stat_activity, so it says nothing about the work.
     "application_name": "headwater",
-    # Makes the administrator a member of each role it creates, so that it may hand over a schema to the role
-    # and end its sessions without being a superuser.
+    # Makes the administrator a member of each role it creates, so that it can give the role a schema and end its
+    # sessions without being a superuser.
     "createrole_self_grant": "set, inherit",
     # A tenant's objects must never be found in place of the system's.
     "search_path": "pg_catalog",
@@ -38,7 +38,7 @@ _RESERVE = "SELECT count(pg_advisory_lock(pg_backend_pid(), n)) FROM generate_se
 
 
 class _BoundedConnection(asyncpg.Connection):  # type: ignore[misc]  # the driver is untyped
-    """Each statement's answer is bounded."""
+    """Limits the response to each statement."""
 
     async def execute(self, *args: Any, **options: Any) -> str:
         metered(self).begin()
@@ -52,12 +52,13 @@ class _BoundedConnection(asyncpg.Connection):  # type: ignore[misc]  # the drive
 
 class _AdminConnection(_BoundedConnection):
     def get_reset_query(self) -> str:
-        """What the pool sends at release. The driver's own also undoes what these sessions never do."""
+        """What the pool sends when a connection is released. The driver's own query also undoes what these sessions
+        never do."""
         return "SELECT pg_advisory_unlock_all()"
 
 
 class PostgresConnections:
-    """The ways into one server. The pool belongs to the event loop that first used it."""
+    """Connections to one server. The pool belongs to the event loop that first used it."""
 
     def __init__(self, address: AdminAddress) -> None:
         self._address = address
@@ -83,15 +84,15 @@ class PostgresConnections:
 
     @asynccontextmanager
     async def admin(self) -> AsyncIterator[Any]:
-        """A pooled administrator's connection. Errors inside are translated."""
+        """A pooled connection of the administrator. Translates errors inside the block."""
         with translated(self.host):
             async with (await self._ready()).acquire() as connection:
                 yield connection
 
     @asynccontextmanager
     async def long_lived(self) -> AsyncIterator[Any]:
-        """An administrator's connection that stays open, with room of its own in the server's lock table: where others
-        have filled that, nobody can log in any more, and no query finds the locks that it needs itself."""
+        """A connection of the administrator that stays open and reserves room in the server's lock table. When
+        others have filled that table nobody can log in any more, and a query finds no room for its own locks."""
         async with self._long_lived_lock:
             with translated(self.host):
                 if self._long_lived is None or self._long_lived.is_closed():
@@ -101,15 +102,15 @@ class PostgresConnections:
                     yield self._long_lived
                 finally:
                     if not self._long_lived.is_closed():
-                        # Under numbers of its own process, which no other session of ours waits for.
+                        # Under numbers of its own process id, which no other session of ours uses.
                         await self._long_lived.execute(_RESERVE)
 
     @asynccontextmanager
     async def locked(self, name: str) -> AsyncIterator[Any]:
-        """An administrator's connection that alone works on this tenant.
+        """A connection of the administrator with exclusive access to this tenant.
 
-        The lock outlives a killed worker for as long as the server still executes its last statement: without
-        it, a CREATE DATABASE under way would finish after the `destroy` that found nothing to drop.
+        The lock outlives a killed worker as long as the server still executes its last statement: without it, a running
+        CREATE DATABASE would finish after a `destroy` that found nothing to drop.
         """
         check_name(name)
         async with self.admin() as connection:
@@ -118,7 +119,7 @@ class PostgresConnections:
 
     @asynccontextmanager
     async def admin_in(self, database: str) -> AsyncIterator[Any]:
-        """The administrator inside a tenant's database, for a few catalog statements and no more."""
+        """The administrator inside a tenant's database, for a few catalog statements only."""
         with translated(self.host):
             connection = await self._connect(database=database, server_settings=_ADMIN_SETTINGS)
             try:
@@ -128,14 +129,13 @@ class PostgresConnections:
 
     @asynccontextmanager
     async def admin_alone(self) -> AsyncIterator[Any]:
-        """A connection of the administrator's outside the pool, for what may not wait for one of it."""
+        """A connection of the administrator outside the pool, for work that may not wait for the pool."""
         async with self.admin_in(self.target()["database"]) as connection:
             yield connection
 
     @asynccontextmanager
     async def tenant(self, name: str, password: str, settings: dict[str, str] | None = None) -> AsyncIterator[Any]:
-        """The tenant itself in its own database. `settings` come before what it has set for its role. Raises
-        `LoginRefused`."""
+        """The tenant in its own database. `settings` override what it has set for its role. Raises `LoginRefused`."""
         with translated_login(self.host):
             connection = await self._connect(user=name, password=password, database=name, server_settings=settings)
         with translated(self.host):
@@ -147,7 +147,7 @@ class PostgresConnections:
     async def unprivileged(
         self, user: str, password: str, *, database: str, server_settings: dict[str, str], **options: Any
     ) -> Any:
-        """An open session for statements that nobody vouches for; the caller ends it. Raises `LoginRefused`."""
+        """An open session for untrusted statements; the caller ends it. Raises `LoginRefused`."""
         with translated_login(self.host):
             return await self._connect(
                 user=user,
@@ -176,7 +176,7 @@ class PostgresConnections:
         return await self.connect(**{**self.target(), "connection_class": _BoundedConnection, **overrides})
 
     def target(self) -> dict[str, Any]:
-        """What `asyncpg.connect` needs to come in as the administrator."""
+        """The arguments of `asyncpg.connect` for the administrator."""
         return {
             "host": self._address.host,
             "port": self._address.port,

@@ -1,4 +1,4 @@
-"""What a tenant's database holds, for a prompt: read by the SELECT-only account, from the catalogs alone."""
+"""The schema of a tenant's database for a prompt, read by the SELECT-only account from the catalogs alone."""
 
 from typing import Any
 
@@ -42,7 +42,7 @@ SELECT conrelid, contype::text, array_to_string(conkey, ' ') AS columns, confrel
 FROM pg_constraint WHERE contype IN ('p', 'f') AND conrelid IN (SELECT oid FROM tables)
 ORDER BY conrelid, oid LIMIT {MAX_KEYS}
 """  # noqa: S608 - numbers of ours
-# A change of a catalog's row gives it another xmin, higher than all before. Oids from here on are not the system's own.
+# A change to a catalog row gives it a new, higher xmin. Lower oids are the system's own.
 _ROWS = " UNION ALL ".join(
     f"SELECT xmin FROM {catalog} WHERE {oid} >= 16384"  # noqa: S608 - names of ours
     for catalog, oid in (
@@ -53,19 +53,19 @@ _ROWS = " UNION ALL ".join(
         ("pg_namespace", "oid"),
     )
 )
-# Most of its time is that of a new session's first look at each catalog.
+# Most of its time is a new session's first access to each catalog.
 _VERSION = f"(SELECT concat(count(*), '/', sum(xmin::text::bigint)) FROM ({_ROWS}) AS rows)"  # noqa: S608
 
 
 async def version(connection: Any) -> str:
-    """Far quicker to ask for than what it stands for, above all in a new session."""
+    """Much faster than the description, above all in a new session."""
     found: str = await connection.fetchval(f"SELECT {_VERSION}")
     return found
 
 
 async def is_still(connection: Any, known: str) -> bool:
-    """Whether this is the version. The driver needs two round trips for an answer with a row, and one for an answer
-    without: so the server is to fail where it is not."""
+    """Whether this is still the version. The driver needs two round trips for a response with a row and one for a
+    response without, so the statement fails when it isn't."""
     try:
         await connection.execute(f"SELECT 1 / ({_VERSION} = {literal(known)})::int")
     except asyncpg.DivisionByZeroError:
@@ -74,7 +74,7 @@ async def is_still(connection: Any, known: str) -> bool:
 
 
 async def tables(connection: Any) -> list[TableInfo]:
-    """In the order in which they were made. What is beyond the bounds is left out, be it in the middle of a table."""
+    """In the order of creation. What exceeds the limits is left out, even in the middle of a table."""
     found = {
         row["oid"]: TableInfo(
             schema=row["schema"], name=row["name"], is_view=row["is_view"], comment=row["comment"], columns=[]
@@ -109,7 +109,7 @@ async def _add_keys(connection: Any, found: dict[int, TableInfo], names: dict[tu
 
 
 def _named(names: dict[tuple[int, int], str], table: int, numbers: str) -> tuple[str, ...] | None:
-    """None where one of the columns was left out."""
+    """None if one of the columns was left out."""
     found = [names.get((table, int(number))) for number in numbers.split()]
     named = tuple(name for name in found if name is not None)
     return named if len(named) == len(found) else None

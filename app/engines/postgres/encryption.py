@@ -1,7 +1,8 @@
-"""Connecting as the host's policy says, and never giving the password itself to a server that hasn't proven who it is.
+"""Connecting under the host's TLS policy, without ever sending the password itself to a server that hasn't proven its
+identity.
 
-The driver answers every request for authentication, that for the password in the clear too, and has no option against
-it (libpq's is `require_auth`). So what the server sends is read before the driver sees it.
+The driver answers every authentication request, even one for the clear password, and has no option against it (libpq's
+is `require_auth`). So the server's messages are read before the driver sees them.
 """
 
 import asyncio
@@ -16,15 +17,15 @@ from app.engines.tls import TlsMode, TlsPolicy
 
 _AUTHENTICATION = ord("R")
 _OK = 0
-# MD5, SASL, and the two that follow the latter: a proof of the password crosses, never the password.
+# MD5, SASL, and SASL's two continuations: only a proof of the password is sent, never the password.
 _HARMLESS = {_OK, 5, 10, 11, 12}
 _MAX_OCTETS = 65_536
-"""Of one message before the login's end."""
+"""The maximum size of a message before the login has ended."""
 _REFUSAL = "it asks for the password itself, over a connection that doesn't prove whose it is: verified TLS is needed"
 
 
 class Encryption:
-    """The ways to one server under its policy."""
+    """Connects to one server under its policy."""
 
     def __init__(self, policy: TlsPolicy) -> None:
         self._policy = policy
@@ -44,8 +45,8 @@ class Encryption:
 
 
 class _GuardedLoop:
-    """The running loop, with a guard before the protocol of each connection that it opens. The driver takes a loop as
-    an option; equal to the real one, it finds the current task as that does."""
+    """The running event loop, which puts a guard before the protocol of each new connection. The driver takes a loop
+    as an option; because it equals the real one, the driver finds the current task."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -76,7 +77,7 @@ class _GuardedLoop:
 
 
 class _GuardedTransport:
-    """A transport whose first protocol of the database is put behind a guard."""
+    """A transport that puts the first database protocol behind a guard."""
 
     def __init__(self, real: Any, *, guarding: bool = False) -> None:
         self.real = real
@@ -93,14 +94,14 @@ class _GuardedTransport:
 
 
 class LoginGuard(asyncio.Protocol):
-    """Passes a server's messages on until the login has succeeded, and stands aside then. A request for more than a
-    proof of the password is answered with the connection's end, and the driver sees an error of the protocol."""
+    """Passes a server's messages on until the login has succeeded, then does nothing. If more than a proof of the
+    password is requested, it closes the connection, and the driver sees a protocol error."""
 
     def __init__(self, inner: Any, transport: Any = None) -> None:
         self._inner = inner
         self._transport = transport
         self._pending = b""
-        # What asks for TLS reads a single octet, which is no message yet.
+        # The request for TLS is answered by a single byte, which is no message.
         self.reading = isinstance(inner, asyncpg.protocol.Protocol)
 
     def connection_made(self, transport: Any) -> None:

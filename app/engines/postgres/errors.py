@@ -1,4 +1,4 @@
-"""The driver's errors as `EngineError`s: the one place that reads an SQLSTATE."""
+"""Translating the driver's errors to `EngineError`s: the only place that reads an SQLSTATE."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ _UNAVAILABLE = {
     "57P02",  # shutting down after a crash
     "57P03",  # starting up
 }
-# Not 53200, "out of (shared) memory": the host answers, and it is a tenant that has taken all of its locks.
+# Not 53200, "out of (shared) memory": the host answers, and a tenant has taken all of its locks.
 _REFUSED = {
     "28000",  # the role may not log in, or pg_hba.conf has no line for it
     "3D000",  # no such database
@@ -34,7 +34,7 @@ UNRECOGNIZED_PARAMETER = "42704"
 
 @contextmanager
 def translated(host: str) -> Iterator[None]:
-    """Raises `HostUnavailable` or `EngineError` in place of what the driver raised. `host` names it."""
+    """Raises `HostUnavailable` or `EngineError` in place of the driver's errors. `host` is its name in messages."""
     try:
         yield
     except asyncpg.PostgresError as error:
@@ -47,8 +47,8 @@ def translated(host: str) -> Iterator[None]:
 
 @contextmanager
 def translated_login(host: str) -> Iterator[None]:
-    """The same around a tenant's own login. A full host or role is an `EngineError` here: it says nothing
-    about the credentials, and the host did answer."""
+    """The same around a login of a tenant. A full host or role is an `EngineError` here: it says nothing about the
+    credentials, and the host did answer."""
     try:
         with translated(host):
             yield

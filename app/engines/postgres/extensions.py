@@ -1,7 +1,7 @@
-"""The extensions that an operator may have the template of tenant databases made with.
+"""The extensions that an operator may have installed in new tenant databases.
 
-PostgreSQL leaves those that it trusts to the tenants themselves. Every other one runs C code that a superuser vouches
-for, and is refused here unless it was judged: it works on values alone, and reaches no file, network, or other tenant.
+Tenants create trusted extensions themselves. Every other one runs C code that a superuser vouches for. It is accepted
+only if it was reviewed: it works on values alone, and accesses no file, no network, and no other tenant.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from app.engines.base import EngineError
 
 SCRIPT = Path(__file__).with_name("extensions.sql")
 JUDGED = ("bloom", "moddatetime", "vector")
-"""The script has the same list."""
+"""The list in the script is the same."""
 
 _NETWORK = "it opens connections from the engine host"
 _FILES = "it reads or writes the server's files"
@@ -34,7 +34,7 @@ _REASONS = {
 
 
 def check_names(names: Sequence[str]) -> None:
-    """Raises `EngineError` with a sentence for each name that may not be listed."""
+    """Raises `EngineError` with a sentence for each name that is not accepted."""
     faults = [f"{name}: {_reason(name)}" for name in names if name not in JUDGED]
     if faults:
         raise EngineError(

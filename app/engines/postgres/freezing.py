@@ -1,10 +1,10 @@
-"""Taking a tenant's right to write, from inside its database, and giving back exactly what was taken.
+"""Taking a tenant's rights to write, inside its database, and restoring exactly those.
 
-What is taken is written down in a table of ours beside the tenant's, before it is taken. The tenant may read that
-table: its own dump locks every table it finds.
+What is taken is first recorded in our own table in the tenant's database. The tenant may read that table, because its
+own dump locks every table it finds.
 
-Some objects at a time, in a transaction each: a tenant may have millions, and each that a transaction touches takes a
-place in the lock table that the whole server shares.
+Works on some objects at a time, in a transaction each: a tenant may have millions, and each object that a transaction
+touches takes an entry in the lock table that the whole server shares.
 """
 
 import secrets
@@ -14,14 +14,14 @@ from typing import Any
 from app.engines.postgres.concurrent_drops import retrying_drops
 
 _BATCH = 200
-"""Objects."""
+"""The number of objects in a batch."""
 _SCHEMA_PREFIX = "headwater_frozen_"
-"""Random after it, because a tenant could make a schema of any name that it can foresee."""
+"""Followed by random characters, because a tenant could create a schema of any name that it can predict."""
 _FIND_SCHEMA = """
 SELECT nspname::text, obj_description(oid, 'pg_namespace') IS NOT NULL AS complete FROM pg_namespace
 WHERE starts_with(nspname, $1) AND nspowner = (SELECT oid FROM pg_roles WHERE rolname = current_user)
 """
-# Every right to write that is held on something of the tenant's: on a table, on a column, to create in a schema.
+# All rights to write to objects of the tenant: on tables, on columns, and to create in schemas.
 _HELD = """
 WITH owners AS (
     SELECT oid FROM pg_roles WHERE rolname = current_database() OR starts_with(rolname, current_database() || '_')
@@ -39,8 +39,8 @@ WITH owners AS (
     WHERE n.nspowner IN (SELECT oid FROM owners)
 )
 """
-# Deleting from a table asks its foreign keys' own columns whether they may be updated: to lock the referring rows, or
-# to empty them with ON DELETE SET NULL. So those columns stay writable to the owner.
+# Deleting from a table needs UPDATE on the columns of foreign keys that refer to it: to lock the referring rows, or to
+# empty them with ON DELETE SET NULL. So those columns stay writable to the owner.
 _KEYS = """
 SELECT string_agg(DISTINCT quote_ident(t.attname), ', ') AS columns
 FROM pg_constraint k JOIN pg_attribute t ON t.attrelid = k.conrelid AND t.attnum = ANY (k.conkey)
@@ -72,7 +72,7 @@ FROM (
 ) b LEFT JOIN LATERAL ({_NAMES}) n ON true LEFT JOIN LATERAL ({_KEYS}) k ON true
 ORDER BY b.object, b.kind
 """  # noqa: S608  constants, and a name of our own making
-# The first so many objects, with all that is held on each of them.
+# The first objects, with all rights held on each of them.
 _BEGUN_WITH = f"""
 SELECT DISTINCT object, kind FROM "{{schema}}".withheld ORDER BY object, kind LIMIT {_BATCH}
 """  # noqa: S608  the same
@@ -101,7 +101,7 @@ async def is_begun(inside: Any) -> bool:
 
 
 async def is_complete(inside: Any) -> bool:
-    """Whether an earlier freeze came to its end."""
+    """Whether an earlier freeze was completed."""
     row = await inside.fetchrow(_FIND_SCHEMA, _SCHEMA_PREFIX)
     return row is not None and row["complete"]
 
@@ -112,8 +112,8 @@ async def mark_complete(inside: Any) -> None:
 
 
 async def take_writes(inside: Any) -> None:
-    """Takes every right to write but the columns that deleting itself needs. `inside` is the administrator's session
-    in the tenant's database. What dies in the middle is finished by the next call."""
+    """Takes all rights to write, except on the columns that deleting needs. `inside` is the administrator's session
+    in the tenant's database. After a crash the next call continues."""
     async with inside.transaction():
         schema = await _schema(inside) or await _make_schema(inside)
         await inside.execute(_HELD + _SAVE.format(schema=schema))
@@ -124,11 +124,11 @@ async def take_writes(inside: Any) -> None:
 
 
 async def give_writes(inside: Any) -> None:
-    """Gives back what was taken, to those tables and roles that are still there. What dies in the middle is finished by
-    the next call, or taken back by a freeze: what was given back is no longer written down."""
+    """Restores what was taken, for tables and roles that still exist. After a crash the next call continues, or a
+    freeze takes it again: what was restored is no longer recorded."""
     schema = await _schema(inside)
     if schema is not None:
-        # Whoever may write from here on has sessions that the next freeze has to end.
+        # From here on sessions may write, so the next freeze has to end them.
         await inside.execute(f'COMMENT ON SCHEMA "{schema}" IS NULL')
         while await retrying_drops(partial(_give_batch, inside, schema)):
             pass
@@ -139,7 +139,7 @@ async def give_writes(inside: Any) -> None:
 
 
 async def _take_batch(inside: Any, schema: str, after: tuple[int, str]) -> tuple[int, str] | None:
-    """The last of the objects after that one, None where there are none."""
+    """Returns the last object of the batch that follows `after`; None when there is none."""
     async with inside.transaction():
         rows = await inside.fetch(_TAKE.format(schema=schema), *after)
         await _run_all(inside, [row["statement"] for row in rows if row["statement"] is not None])
@@ -147,7 +147,7 @@ async def _take_batch(inside: Any, schema: str, after: tuple[int, str]) -> tuple
 
 
 async def _give_batch(inside: Any, schema: str) -> bool:
-    """Whether there was anything to give back."""
+    """Whether there was anything to restore."""
     async with inside.transaction():
         rows = await inside.fetch(_GIVE_BACK.format(schema=schema))
         await _run_all(inside, [row["statement"] for row in rows])

@@ -1,7 +1,7 @@
-"""The template of tenant databases, made by a superuser, with what keeps a frozen tenant from thawing itself.
+"""The template of tenant databases, made by a superuser, which keeps a frozen tenant from restoring its own rights.
 
-A server without the template serves too: then a tenant over its storage limit can grant itself what was taken
-from it, and is paused when it grows.
+A server without the template works too: then a tenant over its storage limit can grant itself what was taken, and is
+paused when it grows.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -15,18 +15,18 @@ from app.engines.postgres import extensions as optional
 TEMPLATE = "headwater_template"
 SCRIPT = Path(__file__).with_name("guard.sql")
 _COMMENT = "headwater guard 2"
-"""Another number has servers that were prepared before prepared anew."""
+"""A new number makes prepared servers be prepared again."""
 
 IS_GUARDED = f"""
 EXISTS (SELECT FROM pg_database d JOIN pg_roles o ON o.oid = d.datdba
         WHERE d.datname = '{TEMPLATE}' AND d.datistemplate AND NOT d.datallowconn AND o.rolsuper)
 """
-"""Whether a superuser's template is there and finished."""
+"""Whether a superuser's template exists and is complete."""
 EXTENSIONS = f"""
 SELECT unnest(string_to_array(split_part(shobj_description(oid, 'pg_database'), '; extensions ', 2), ',')) AS name
 FROM pg_database WHERE datname = '{TEMPLATE}' AND {IS_GUARDED}
 """  # noqa: S608  constants
-"""What the template has, by its comment: nobody can look inside, and nobody but its owner can write one."""
+"""The template's contents, from its comment: nobody can look inside, and only its owner can write a comment."""
 _IS_CURRENT = f"""
 SELECT {IS_GUARDED} AND shobj_description(oid, 'pg_database') = $1 FROM pg_database
 WHERE datname = '{TEMPLATE}'
@@ -37,7 +37,7 @@ _CATALOGS = """
 SELECT format('%I.%I', n.nspname, c.relname) AS name FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind = 'r' AND NOT c.relisshared AND n.nspname IN ('pg_catalog', 'information_schema')
 """
-"""Rewritten, they have fewer pages, and a quarter of the files is gone: each is copied for every tenant."""
+"""Rewriting them saves pages, a quarter of the files' size, which would be copied for every tenant."""
 
 
 async def make_template(
@@ -47,9 +47,9 @@ async def make_template(
     *,
     extensions: Sequence[str] = (),
 ) -> None:
-    """Makes the template, or finishes one that an earlier call began, with those of the extensions that the server has
-    and no others. `superuser` is a connection outside any transaction; `target` is what `connect` needs to reach the
-    same server as the same user. Raises `EngineError` for an extension that tenants may not have."""
+    """Makes the template, or finishes one that an earlier call began, with those of the extensions that the server
+    has and no others. `superuser` is a connection outside any transaction; `target` has the arguments of `connect`
+    for the same server and user. Raises `EngineError` for an extension that tenants may not have."""
     optional.check_names(extensions)
     present = ",".join(row["name"] for row in await superuser.fetch(_AVAILABLE, list(extensions)))
     comment = f"{_COMMENT}; extensions {present}" if present else _COMMENT
@@ -69,7 +69,7 @@ async def make_template(
             await inside.execute(f"VACUUM (FULL, FREEZE) {row['name']}")
     finally:
         await inside.close()
-    # Closed, because a session in it would hold up every CREATE DATABASE; marked last.
+    # Closed, because a session in it would block every CREATE DATABASE; marked last.
     await superuser.execute(f"ALTER DATABASE {TEMPLATE} ALLOW_CONNECTIONS false")
     await superuser.execute(f"ALTER DATABASE {TEMPLATE} IS_TEMPLATE true")
     await superuser.execute(f"COMMENT ON DATABASE {TEMPLATE} IS '{comment}'")

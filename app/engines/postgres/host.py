@@ -1,4 +1,4 @@
-"""A PostgreSQL server as a whole: fit to hold tenants or not, and what it leaves open to every account."""
+"""Inspecting a PostgreSQL server: whether it can hold tenants, and what it leaves open to every account."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from app.engines.base import EngineError, HostFacts
 from app.engines.postgres.guard import EXTENSIONS, IS_GUARDED, TEMPLATE
 
 OLDEST = 16
-"""Before it, CREATEROLE is as good as a superuser, and can't hand a schema over without more rights."""
+"""In older versions CREATEROLE is equivalent to a superuser, and can't give away a schema without more rights."""
 TOO_OLD = f"PostgreSQL {OLDEST} or later is needed"
 
 _FACTS = f"""
@@ -29,7 +29,7 @@ SELECT current_setting('server_version') AS version,
              WHERE trusted AND name ~ '^pl(perl|tcl|python)' ORDER BY 1) AS languages
 FROM pg_roles r WHERE r.rolname = current_user
 """  # noqa: S608  constants
-# Trusted is what CREATE on the database is enough for, with all that it requires.
+# Trusted extensions need only CREATE on the database, and so do those that they require.
 _EXTENSIONS = f"""
 SELECT a.name::text FROM pg_available_extensions a
 JOIN pg_available_extension_versions v ON v.name = a.name AND v.version = a.default_version
@@ -107,7 +107,7 @@ def _shortcomings(facts: Any) -> list[str]:
 
 
 async def extensions(connection: Any) -> list[str]:
-    """Those that a tenant can make by itself, and those that its database has from the template."""
+    """Extensions that a tenant can create by itself, and those that its database has from the template."""
     return [row["name"] for row in await connection.fetch(_EXTENSIONS)]
 
 
@@ -120,7 +120,7 @@ def lacks_extension(name: str) -> str:
 
 async def harden(connection: Any) -> tuple[str, ...]:
     for name in await _open_databases(connection):
-        # A warning, not an error, when the administrator doesn't own the database: what counts is looked up after.
+        # It only warns when the administrator doesn't own the database, so the result is checked afterwards.
         await connection.execute(
             f'GRANT CONNECT ON DATABASE "{name}" TO CURRENT_USER; '
             f'REVOKE CONNECT, TEMPORARY ON DATABASE "{name}" FROM PUBLIC'

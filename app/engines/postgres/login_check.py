@@ -1,4 +1,4 @@
-"""Proving a database by using it as its tenant."""
+"""Verifying a database by using it as its tenant."""
 
 from typing import Any
 
@@ -8,8 +8,8 @@ from app.engines.base import EngineError, Tenant
 
 
 async def take_schema(session: Any) -> bool:
-    """Makes the schema `public` the tenant's, by a function of the template. False where the database has none, or no
-    such schema any more."""
+    """Gives the tenant the schema `public`, by a function of the template. Returns False if the database has no such
+    function or schema."""
     try:
         await session.execute("SELECT pg_catalog.headwater_take_public()")
     except (asyncpg.UndefinedFunctionError, asyncpg.InvalidSchemaNameError):
@@ -18,7 +18,7 @@ async def take_schema(session: Any) -> bool:
 
 
 async def write_and_read(session: Any, tenant: Tenant) -> None:
-    """Raises `EngineError` when what was written isn't read."""
+    """Raises `EngineError` when it doesn't read what it wrote."""
     # One transaction, so that a crash leaves no table behind.
     await session.execute(
         "BEGIN; CREATE TABLE public.headwater_check (n integer); INSERT INTO public.headwater_check VALUES (42)"

@@ -1,5 +1,5 @@
-"""What tenants take up on a PostgreSQL server. The size of a database is that of all its files: tables and indexes,
-large objects, and the system catalogs in it, which hold the bodies of functions, views and comments."""
+"""Measuring tenants on a PostgreSQL server. A database's size includes all its files: tables, indexes, large
+objects, and its system catalogs, which hold the bodies of functions, views and comments."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +15,7 @@ FROM pg_database d WHERE d.datname = ANY($1::name[])
 
 
 class PostgresMeasuring(Measuring):
-    """The server looks at each file of a database, so that one with millions of tables takes seconds."""
+    """The server inspects each file of a database, so that one with millions of tables takes seconds."""
 
     def __init__(self, connection: Any, host: str) -> None:
         self._connection = connection

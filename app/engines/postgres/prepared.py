@@ -1,4 +1,4 @@
-"""Prepared transactions, where a server allows them: they outlive their session, and block DROP DATABASE."""
+"""Prepared transactions, on servers that allow them: they outlive their session, and block DROP DATABASE."""
 
 from typing import Any
 
@@ -12,10 +12,10 @@ WHERE database = current_database() AND prepared <= clock_timestamp() - make_int
 
 
 async def roll_back(connection: Any, connections: PostgresConnections, name: str) -> None:
-    """Rolls back all that are prepared in this database, whose roles may not log in any more.
+    """Rolls back all prepared transactions in this database, whose roles may no longer log in.
 
-    Only their owner or a superuser may, and only from inside the database, so it takes connections again; the
-    caller drops it next.
+    Only their owner or a superuser may do that, and only from inside the database, so the database accepts connections
+    again; the caller drops it next.
     """
     if not await connection.fetchval("SELECT count(*) FROM pg_prepared_xacts WHERE database = $1", name):
         return
@@ -24,8 +24,8 @@ async def roll_back(connection: Any, connections: PostgresConnections, name: str
 
 
 async def roll_back_old(connections: PostgresConnections, name: str, seconds: float) -> int:
-    """Rolls back those of this database that were prepared longer ago than that, some of them at a time; returns how
-    many."""
+    """Rolls back the transactions of this database that were prepared more than `seconds` ago, some at a time;
+    returns how many."""
     async with connections.admin_in(name) as inside:
         rows = await inside.fetch(_OLD, seconds)
         for row in rows:

@@ -26,13 +26,13 @@ from app.engines.querying import (
 
 _FIRST_BATCH = 16
 _MAX_BATCH = 200
-"""Rows that are asked for at once. What the first ones take says how many may come together."""
+"""The number of rows fetched together. The size of the first ones determines how many."""
 _MARGIN_SECONDS = 5.0
-"""How much longer than the server's own limit we wait for it to take effect."""
+"""How long we wait for the server to apply its own time limit."""
 
 
 def settings(limits: QueryLimits, *, read_only: bool) -> dict[str, str]:
-    """Given at the start of a session, they come before what the tenant has set for its role."""
+    """Settings at a session's start override what the tenant has set for its role."""
     return {
         "application_name": "headwater",
         "search_path": "public, pg_temp",
@@ -61,7 +61,7 @@ class PostgresReadSession(ReadSession):
             if known is not None and await described.is_still(self._connection, known.version):
                 return known
             version = await described.version(self._connection)
-            # What changes in between belongs to a version that nobody will find again.
+            # A change in between belongs to a version that nobody will look up.
             return SchemaDescription(tables=await described.tables(self._connection), version=version)
 
     async def read(self, sql: str) -> RowsRead:
@@ -73,7 +73,7 @@ class PostgresReadSession(ReadSession):
                 return await self._rows(*await self._prepared(sql))
 
     async def _prepared(self, sql: str) -> tuple[Any, Sequence[Any]]:
-        """A statement whose columns come in the form that loses nothing, and those columns."""
+        """Prepares the statement so that its columns are returned without loss; returns it with those columns."""
         statement = await self._connection.prepare(sql)
         attributes = statement.get_attributes()
         types = {attribute.type.oid: attribute.type for attribute in attributes}
@@ -113,14 +113,14 @@ class _RowBuffer:
         self.truncated = False
 
     def add(self, records: Sequence[Any]) -> None:
-        """As many of them as the limits allow. Raises `QueryFailed` when not even the first row is among those."""
+        """Adds as many as the limits allow. Raises `QueryFailed` if not even the first row fits."""
         for record in records:
             if self.truncated:
                 break
             self._add_one(record)
 
     def next_batch(self) -> int:
-        """How many more rows have room, if they are like those that came."""
+        """The number of further rows that fit, if they are like the previous ones."""
         average = self._octets // len(self.rows) + 1
         return max(1, min(_MAX_BATCH, (self._limits.octets - self._octets) // average + 1))
 
@@ -151,7 +151,7 @@ class PostgresWriteSession(WriteSession):
         return len(statements)
 
     async def _run(self, statements: Sequence[str]) -> int:
-        """All or none, in one transaction. Returns the rows that the last one changed."""
+        """Runs all statements or none, in one transaction. Returns the rows that the last one changed."""
         metered(self._connection).begin(self._limits.most_octets)
         with _failing() as progress:
             async with _bounded(self._limits):
@@ -176,7 +176,7 @@ class _Progress:
 
 @contextmanager
 def _failing() -> Iterator[_Progress]:
-    """The engine's own words in place of the driver's exceptions."""
+    """Raises the engine's error messages in place of the driver's exceptions."""
     progress = _Progress()
     try:
         yield progress
@@ -200,13 +200,13 @@ def _failing() -> Iterator[_Progress]:
 
 @asynccontextmanager
 async def _bounded(limits: QueryLimits) -> AsyncIterator[None]:
-    """The server's limits are settings, which a function of the tenant's may lift for the next statement."""
+    """The server's own limits are settings, which a function of the tenant may lift for the next statement."""
     async with asyncio.timeout(limits.seconds + _MARGIN_SECONDS):
         yield
 
 
 async def finish(connection: Any) -> None:
-    """Politely where that is possible at once; else the server finds out by itself."""
+    """Closes the connection properly if that works quickly; otherwise the server notices by itself."""
     try:
         await connection.close(timeout=CLOSE_SECONDS)
     except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError):

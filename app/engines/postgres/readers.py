@@ -1,7 +1,7 @@
 """The SELECT-only account of a PostgreSQL tenant.
 
-Not through `pg_read_all_data`, which reads `pg_authid`, and with it every tenant's password verifier. The tenant itself
-grants what it has, and by default privileges what it will have.
+Not through `pg_read_all_data`, which can read `pg_authid` and so every tenant's password verifier. Instead the tenant
+itself grants its present objects, and its future ones by default privileges.
 """
 
 from functools import partial
@@ -14,10 +14,10 @@ from app.engines.postgres.statements import TEMP_FILE_LIMIT
 from app.engines.querying import READER_PURPOSE, READER_SESSIONS
 
 _ITERATIONS = 1
-"""A login for each question: the password is random, and repeating its hash adds nothing to 190 bits."""
+"""A low number, because each question logs in: the password is random, and more iterations add nothing to 190 bits."""
 
-# What it may read already costs nothing: this runs before each question. Some at a time, in a transaction each: a
-# tenant may have millions of tables, and each that a transaction touches takes a place in the server's lock table.
+# Skips what it may read already, because this runs before each question. Some at a time, in a transaction each: a
+# tenant may have millions of tables, and each that a transaction touches takes an entry in the server's lock table.
 _BATCH = 200
 _OWN = "nspname <> 'information_schema' AND NOT starts_with(nspname, 'pg_') AND pg_has_role($2, nspowner, 'USAGE')"
 _SCHEMAS = f"""
@@ -37,17 +37,17 @@ def reader_name(name: str) -> str:
 
 
 def write_role(name: str, password: str, *, exists: bool, temp_limit: bool) -> str:
-    """By the administrator. The name alone tells whose helper it is, and whoever closes or removes the tenant does
-    so to its helpers too."""
+    """Run by the administrator. The name shows whose helper it is; closing or removing the tenant closes or removes
+    its helpers too."""
     role = reader_name(name)
     statements = [
-        # What only a superuser may name is left out: it is off unless given.
+        # What only a superuser may name is left out: it is off by default.
         f'{"ALTER" if exists else "CREATE"} ROLE "{role}" LOGIN NOCREATEDB NOCREATEROLE '
         f"CONNECTION LIMIT {READER_SESSIONS} "
         f"PASSWORD {literal(verifier(password, iterations=_ITERATIONS))}",
         f'GRANT CONNECT ON DATABASE "{name}" TO "{role}"',
-        # A membership that gives nothing: neither rights nor SET ROLE. It tells pg_hba.conf, by `samerole`, whose
-        # database this one may enter.
+        # A membership without rights and without SET ROLE. It lets pg_hba.conf check with `samerole` which database the
+        # account may enter.
         f'GRANT "{name}" TO "{role}" WITH INHERIT FALSE, SET FALSE',
     ]
     if temp_limit:
@@ -56,7 +56,7 @@ def write_role(name: str, password: str, *, exists: bool, temp_limit: bool) -> s
 
 
 async def grant_select(connection: Any, name: str) -> None:
-    """Inside the tenant's database, with the tenant's rights and not the administrator's."""
+    """Inside the tenant's database, with the tenant's rights, not the administrator's."""
     role = reader_name(name)
     async with connection.transaction():
         await connection.execute(
@@ -71,7 +71,7 @@ async def grant_select(connection: Any, name: str) -> None:
 
 
 async def _grant_batch(connection: Any, statement: str, after: int, name: str) -> int | None:
-    """The last of what came after that one, None where there is nothing."""
+    """Returns the last object of the batch; None when there is none."""
     async with connection.transaction():
         rows = await connection.fetch(statement, after, name, reader_name(name))
         if rows:

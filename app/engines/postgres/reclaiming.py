@@ -1,4 +1,4 @@
-"""Giving back what deletions left inside a frozen tenant's tables: as the tenant itself, because rebuilding a table
+"""Reclaiming the space of deleted rows in a frozen tenant's tables, as the tenant itself, because rebuilding a table
 runs the functions of its indexes."""
 
 import time
@@ -8,10 +8,10 @@ import asyncpg
 
 _WORTH_BYTES = 2**20
 _MOST = 100
-"""Tables in one call; the next goes on with others."""
+"""The maximum of tables in one call; the next continues with others."""
 _ENOUGH_SECONDS = 30
-"""After which no other table is begun: nobody else works on the tenant meanwhile."""
-# Dead rows at a table's end go with a plain VACUUM, which holds up nobody. Those between living ones need a rebuild.
+"""No further table is begun after this time, because other work on the tenant has to wait."""
+# A plain VACUUM removes dead rows at a table's end and blocks nobody. Dead rows in between need a rebuild.
 _LOOSE = """
 SELECT format('%I.%I', s.schemaname, s.relname) AS name,
        pg_total_relation_size(s.relid) >= $1
@@ -25,8 +25,8 @@ ORDER BY pg_total_relation_size(s.relid) DESC LIMIT $2
 
 
 async def reclaim(session: Any) -> None:
-    """Rebuilds tables of which a fifth or more is dead rows, and cuts off the end of the others where it is empty.
-    Raises `LockNotAvailableError` where one of them is held, after the others."""
+    """Rebuilds tables of which a fifth or more is dead rows, and truncates the empty end of others. Raises
+    `LockNotAvailableError`, after the others, if one of them is locked."""
     await session.execute("SET lock_timeout = '5s'")
     held: asyncpg.LockNotAvailableError | None = None
     deadline = time.monotonic() + _ENOUGH_SECONDS

@@ -1,4 +1,4 @@
-"""Ending all access of a tenant, for as long as nobody gives it back."""
+"""Ending all access of a tenant, until it is restored."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ async def end_access(connections: PostgresConnections, tenant: Tenant) -> None:
     except EngineError as error:
         if error.code != LOCK_NOT_AVAILABLE:
             raise
-        # Where the administrator's database is open to everybody, the tenant itself can hold the lock.
+        # If the administrator's database is open to everybody, the tenant itself can hold the lock.
         async with connections.admin() as connection:
             await _close(connections, connection, tenant)
         async with connections.locked(tenant.name) as connection:
@@ -31,7 +31,7 @@ async def _close(connections: PostgresConnections, connection: Any, tenant: Tena
     found = (await catalog.find(connection, tenant.name)).check(tenant)
     closing = statements.close(tenant, found)
     if closing:
-        # Committed before any session is ended, or its client would be back in the gap.
+        # Committed before any session is ended, or its client would reconnect in between.
         async with ending_blockers(connections, tenant.name, patience=_PATIENCE_SECONDS):
             await connection.execute(closing)
         await end_sessions(connection, tenant.name)

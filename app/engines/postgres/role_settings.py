@@ -1,14 +1,14 @@
-"""What a tenant has set for its own role, which would come into force in our sessions as the tenant too.
+"""Settings of a tenant for its own role, which would also apply to our sessions as the tenant.
 
 A role may `ALTER ROLE … SET` every setting that needs no privilege: make its transactions read-only, end its statements
-after a millisecond, or have `NULL = NULL` be true.
+after a millisecond, or make `NULL = NULL` true.
 """
 
 from typing import Any
 
-# Of the settings without a privilege: our own for the role take one, and are to stay. The role and the user can be set
-# to the tenant itself only, the driver gives the encoding, and what is not among the server's settings, such as
-# `app.user`, means nothing to it.
+# Of the settings without a privilege: our own ones for the role need one, and stay. Role and user can be set to the
+# tenant itself only, the driver sets the encoding, and what isn't among the server's settings, such as `app.user`, has
+# no meaning to it.
 _CHANGED = """
 SELECT name, coalesce(CASE WHEN source IN ('client', 'user', 'database', 'database user') THEN boot_val
                            ELSE reset_val END, '') AS value
@@ -21,6 +21,6 @@ WHERE context = 'user' AND name NOT IN ('role', 'session_authorization', 'client
 
 
 async def server_values(connection: Any, name: str) -> dict[str, str]:
-    """What these settings are for a role that has set nothing, by name, as a session is begun with. `connection` is the
-    administrator's."""
+    """The values of these settings for a role without own settings, by name, for a session's start. `connection` is
+    the administrator's."""
     return {row["name"]: row["value"] for row in await connection.fetch(_CHANGED, name)}

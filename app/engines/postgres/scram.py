@@ -1,5 +1,5 @@
-"""SCRAM-SHA-256 verifiers as PostgreSQL stores them (RFC 5802, RFC 7677), so that no statement carries the
-clear password into a log, `pg_stat_activity` or `pg_stat_statements`."""
+"""SCRAM-SHA-256 verifiers as PostgreSQL stores them (RFC 5802, RFC 7677), so that no statement carries the clear
+password into a log, `pg_stat_activity` or `pg_stat_statements`."""
 
 import base64
 import hashlib
@@ -7,11 +7,11 @@ import hmac
 import secrets
 
 ITERATIONS = 4096
-"""PostgreSQL's own default. More would slow each login and add nothing to a random password of 190 bits."""
+"""PostgreSQL's default. More would slow each login and add nothing to a random password of 190 bits."""
 
 
 def verifier(password: str, *, salt: bytes | None = None, iterations: int = ITERATIONS) -> str:
-    """For `PASSWORD '…'`. `password` is ASCII, which SASLprep leaves as it is."""
+    """For `PASSWORD '…'`. `password` is ASCII, which SASLprep doesn't change."""
     salt = salt or secrets.token_bytes(16)
     salted = hashlib.pbkdf2_hmac("sha256", password.encode("ascii"), salt, iterations)
     stored_key = hashlib.sha256(_hmac(salted, b"Client Key")).digest()

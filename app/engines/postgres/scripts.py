@@ -1,4 +1,4 @@
-"""A script as one transaction of the tenant's."""
+"""A script as one transaction of the tenant."""
 
 import asyncio
 import contextlib
@@ -19,12 +19,12 @@ END_SECONDS = 20
 CLOSE_SECONDS = 1
 POLL_SECONDS = 0.05
 _MAX_OCTETS = 16 * 1024 * 1024
-"""Of what the server says beside rows: an error may quote the statements of all functions around it."""
+"""The maximum of a response without rows: an error may quote the statements of all functions around it."""
 
 _SETTINGS = {
     # Every tenant sees it in pg_stat_activity.
     "application_name": "headwater",
-    # Variables are quoted for this reading of literals.
+    # Variables are quoted for this setting.
     **READING,
     "lock_timeout": f"{LOCK_SECONDS}s",
     "idle_in_transaction_session_timeout": "60s",
@@ -32,7 +32,7 @@ _SETTINGS = {
 _QUERY_CANCELED = "57014"
 _INVALID_PARAMETER = "22023"
 _COUNTED = re.compile(r"(?:INSERT \d+|[A-Z]+) (\d+)")
-# Qualified throughout: a script may set a search path of its own.
+# All names are qualified: a script may set its own search path.
 _BEGIN = "SELECT pg_catalog.pg_current_xact_id()::text, pg_catalog.pg_logical_emit_message(true, 'headwater', '')"
 _FLUSH = """
 SELECT pg_catalog.set_config('synchronous_commit', 'on', true),
@@ -42,12 +42,12 @@ _TERMINATE = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backe
 
 
 def session_settings(seconds: float) -> dict[str, str]:
-    """Of a script's session, which may change them."""
+    """The settings of a script's session, which the script may change."""
     return {**_SETTINGS, "statement_timeout": f"{seconds:.0f}s"}
 
 
 class PostgresScript(ScriptSession):
-    """`connection` is the tenant's, `admin` opens one of the administrator's."""
+    """`connection` is the tenant's; `admin` opens one of the administrator."""
 
     def __init__(self, connection: Any, admin: Any) -> None:
         self._connection = connection
@@ -62,8 +62,8 @@ class PostgresScript(ScriptSession):
         await self._connection.execute("BEGIN")
         row = await self._connection.fetchrow(_BEGIN)
         self._transaction = row[0]
-        # A number that no log on disk knows may be given out again after a crash of the server, and then it would be
-        # another's commit that is found. Any commit writes the log up to its own place, ours with it.
+        # A transaction id that is not in the log on disk may be reused after a crash of the server, and then another's
+        # commit would be found. Any commit writes the log up to its own position, and so ours.
         async with self._admin() as connection:
             await connection.execute(_FLUSH)
         return self._transaction
@@ -82,10 +82,10 @@ class PostgresScript(ScriptSession):
         await self._execute("COMMIT", END_SECONDS)
 
     async def _check_single(self, statement: str, seconds: float) -> None:
-        """That the server itself reads one statement: it prepares no more than one. The driver's own way to run a
-        statement without parameters takes any number."""
+        """Lets the server check that it is one statement: it prepares no more than one. The driver's own way to run
+        a statement without parameters accepts any number."""
         with self._translated(seconds):
-            # The driver's public way to prepare would look up types that it doesn't know, with queries of its own.
+            # The driver's public way to prepare would look up unknown types with queries of its own.
             await self._connection._protocol.prepare("", statement, seconds, record_class=asyncpg.Record)
 
     async def roll_back(self, *, checked: bool) -> None:
@@ -95,13 +95,13 @@ class PostgresScript(ScriptSession):
         await self._execute("ROLLBACK", END_SECONDS)
 
     async def _check_transaction(self) -> None:
-        """That nothing in the script ended the transaction and began another."""
+        """Checks that nothing in the script ended the transaction and began another."""
         row = await self._connection.fetchrow("SELECT pg_catalog.pg_current_xact_id_if_assigned()::text")
         if row[0] != self._transaction:
             raise StatementUncertain("the script ended the transaction that it runs in")
 
     async def _execute(self, statement: str, seconds: float) -> str:
-        # The driver would take in a row of a gigabyte as a whole before throwing it away.
+        # The driver would read a row of a gigabyte completely before discarding it.
         self._meter.discard_rows(discarding=True)
         try:
             return await self._run(statement, seconds)
@@ -141,14 +141,14 @@ class PostgresScript(ScriptSession):
 
 
 async def close(connection: Any) -> None:
-    """Says goodbye, and doesn't wait for a server that is away."""
+    """Closes the connection without waiting for a server that doesn't answer."""
     with contextlib.suppress(OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError):
         await connection.close(timeout=CLOSE_SECONDS)
 
 
 async def end_script(connection: Any, transaction: str) -> ScriptEnd:
-    """Ends the transaction's session if it is still there, and tells what became of it. Raises `EngineError` when it
-    doesn't end."""
+    """Ends the transaction's session if it still exists, and returns the script's outcome. Raises `EngineError` when
+    it doesn't end."""
     deadline = time.monotonic() + END_SECONDS
     while True:
         try:

@@ -1,4 +1,4 @@
-"""A tenant's sessions: found, ended, and gone for certain."""
+"""Finding a tenant's sessions, and ending them reliably."""
 
 import asyncio
 import time
@@ -37,8 +37,8 @@ JOIN unnest($1::int[], $2::timestamptz[]) AS p (pid, backend_start) USING (pid, 
 
 
 async def end_present_sessions(connection: Any, name: str) -> None:
-    """Ends the sessions of the tenant's roles that are open now; new ones may come. Raises `EngineError` when some
-    are still there after `END_SECONDS`."""
+    """Ends the sessions of the tenant's roles that are open now; new ones may follow. Raises `EngineError` when some
+    still exist after `END_SECONDS`."""
     rows = await connection.fetch(_PRESENT, name, HELPER_SEPARATOR)
     pids, starts = [row["pid"] for row in rows], [row["backend_start"] for row in rows]
     deadline = time.monotonic() + END_SECONDS
@@ -49,13 +49,13 @@ async def end_present_sessions(connection: Any, name: str) -> None:
 
 
 async def end_sessions(connection: Any, name: str) -> None:
-    """Ends every session in the database and of the tenant's roles, after logins were closed. Raises
-    `EngineError` when some are still there after `END_SECONDS`."""
+    """Ends all sessions in the database and of the tenant's roles, after logins were closed. Raises `EngineError`
+    when some still exist after `END_SECONDS`."""
     deadline = time.monotonic() + END_SECONDS
     while True:
-        # In this order: a login under way holds a lock on the database from before its access is checked until
-        # after it shows among the sessions, so one of the two looks sees it. Its client may hold it there for
-        # half an hour, with the startup option post_auth_delay.
+        # In this order: a login in progress locks the database from before its access check until it appears among the
+        # sessions, so one of the two queries sees it. Its client may hold it there for half an hour, with the startup
+        # option post_auth_delay.
         arriving = await connection.fetch(_ARRIVING, name)
         for row in arriving:
             with suppress(asyncpg.InsufficientPrivilegeError):  # the server's own, such as autovacuum

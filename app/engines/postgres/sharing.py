@@ -1,10 +1,9 @@
-"""What all tenants of a PostgreSQL server use up together: its lock table, and its transaction ids.
+"""What all tenants of a PostgreSQL server share: its lock table and its transaction ids.
 
-A transaction that stays open keeps its database's oldest ids from being frozen, and the ids are the whole server's: at
-2^31 of them it takes no writes any more. The lock table lies in shared memory, and one session can fill it; then nobody
-can log in.
+An open transaction keeps its database's oldest ids from being frozen, and the ids are server-wide: at 2^31 of them the
+server accepts no more writes. The lock table is in shared memory, and one session can fill it; then nobody can log in.
 
-Tenants have no right to replication slots, and a cursor that is held over its transaction holds no snapshot.
+Tenants have no right to replication slots, and a cursor WITH HOLD keeps no snapshot.
 """
 
 from collections.abc import Sequence
@@ -14,12 +13,12 @@ from app.engines.base import SessionLimits, SessionsEnded, SharedResource
 from app.engines.naming import HELPER_SEPARATOR
 
 _MOST = 200
-"""Sessions that are ended in one look for one reason."""
+"""The maximum of sessions ended in one pass for one reason."""
 _CAPACITY = """
 current_setting('max_locks_per_transaction')::bigint
     * (current_setting('max_connections')::bigint + current_setting('max_prepared_transactions')::bigint)
 """
-# Who holds no more than the server has room for in every session is never ended.
+# A session within the room that the server reserves for every session is never ended.
 _LOCKS = f"""
 WITH held AS (
     SELECT pid, count(*) AS locks FROM pg_locks WHERE NOT fastpath AND pid IS NOT NULL AND pid <> pg_backend_pid()
@@ -66,7 +65,7 @@ FROM (SELECT backend_xmin AS xmin FROM pg_stat_get_activity(NULL) UNION ALL SELE
 
 
 async def end_excessive_sessions(connection: Any, names: Sequence[str], limits: SessionLimits) -> list[SessionsEnded]:
-    """The sessions; prepared transactions outlive theirs, see `forgotten`."""
+    """Ends sessions. Prepared transactions outlive theirs, see `forgotten`."""
     tenants = list(names)
     locks = await connection.fetch(_LOCKS, tenants, HELPER_SEPARATOR, limits.shared_percent, _MOST)
     transactions = await connection.fetch(
@@ -84,7 +83,7 @@ async def end_excessive_sessions(connection: Any, names: Sequence[str], limits: 
 
 
 async def forgotten(connection: Any, names: Sequence[str], seconds: float) -> list[str]:
-    """The databases of these in which a transaction was prepared longer ago than that."""
+    """Those of these databases that have a transaction prepared more than `seconds` ago."""
     return [row["name"] for row in await connection.fetch(_PREPARED, list(names), seconds, _MOST)]
 
 

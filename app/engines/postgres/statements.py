@@ -1,4 +1,5 @@
-"""The statements that make, limit, close and open a tenant, joined where one implicit transaction may hold them."""
+"""The SQL statements that create, limit, close and open a tenant, joined where one implicit transaction can hold
+them."""
 
 from app.engines.base import EngineLimits, Tenant
 from app.engines.naming import literal
@@ -7,13 +8,13 @@ from app.engines.postgres.guard import TEMPLATE
 from app.engines.postgres.scram import verifier
 
 SERVICE_HEADROOM = 5
-"""Sessions that a database takes beyond its tenant's: the service's own work in it."""
+"""Sessions of a database beyond its tenant's limit, for the service's own work."""
 TEMP_FILE_LIMIT = "4GB"
-"""Of each session. Room for the index builds of a large plan, yet no single query fills a shared disk."""
+"""For each session. Enough for the index builds of a large plan, but no single query fills a shared disk."""
 
 
 def write_role(tenant: Tenant, marker: str, limits: EngineLimits, found: TenantObjects) -> str:
-    """The role never exists without its marker. One that is there stays revoked if it is."""
+    """Creates the role together with its marker. An existing role stays revoked if it is."""
     password = f"PASSWORD {literal(verifier(tenant.password))} CONNECTION LIMIT {limits.connections:d}"
     if found.role:
         statements = [f'ALTER ROLE "{tenant.name}" {password}']
@@ -29,7 +30,7 @@ def write_role(tenant: Tenant, marker: str, limits: EngineLimits, found: TenantO
 
 
 def restore_credentials(tenant: Tenant) -> str:
-    """A role may always change its own password, and have its sessions load a library that isn't there."""
+    """A role can always change its own password, and make its sessions load a library that doesn't exist."""
     role = f'ALTER ROLE "{tenant.name}"'
     return (
         f"{role} PASSWORD {literal(verifier(tenant.password))}; {role} RESET local_preload_libraries; "
@@ -38,7 +39,7 @@ def restore_credentials(tenant: Tenant) -> str:
 
 
 def create_database(name: str, limits: EngineLimits, found: TenantObjects) -> str:
-    """Closed until PUBLIC has lost its rights to it. CREATE DATABASE takes no part in a transaction."""
+    """Closed until PUBLIC has lost its rights. CREATE DATABASE can't be in a transaction with others."""
     template = TEMPLATE if found.guarded else "template0"
     return (
         f"CREATE DATABASE \"{name}\" TEMPLATE {template} ENCODING 'UTF8' ALLOW_CONNECTIONS false "
@@ -47,13 +48,13 @@ def create_database(name: str, limits: EngineLimits, found: TenantObjects) -> st
 
 
 def drop_database(name: str) -> str:
-    """Of one whose sessions were ended. Not WITH (FORCE): that fails for anyone but a superuser while autovacuum is in
-    the database; without it the server sends autovacuum away and waits."""
+    """For a database whose sessions were ended. Not WITH (FORCE), which fails for everyone but a superuser while
+    autovacuum is in the database; without it the server ends autovacuum and waits."""
     return f'DROP DATABASE IF EXISTS "{name}"'
 
 
 def open_database(tenant: Tenant, marker: str, *, frozen: bool = False) -> str:
-    """Lets the tenant's role in, whoever may log in with it, and nobody else."""
+    """Lets the tenant's role connect, and nobody else; whether the role may log in is a separate right."""
     return "; ".join(
         [
             f'COMMENT ON DATABASE "{tenant.name}" IS {literal(marker)}',
@@ -65,7 +66,7 @@ def open_database(tenant: Tenant, marker: str, *, frozen: bool = False) -> str:
 
 
 def grants(name: str, *, frozen: bool) -> str:
-    """All that a tenant holds on its database. Lacking CREATE is what makes it frozen: see `guard.sql`."""
+    """All rights of a tenant on its database. Without CREATE it is frozen: see `guard.sql`."""
     if frozen:
         return (
             f'GRANT CONNECT ON DATABASE "{name}" TO "{name}"; '
@@ -97,5 +98,5 @@ def allow_logins(tenant: Tenant, found: TenantObjects) -> str:
 
 
 def drop_role(role: str) -> str:
-    """With what it may own in the administrator's database, where that is open to everybody."""
+    """Includes what it may own in the administrator's database, if that is open to everybody."""
     return f'DROP OWNED BY "{role}"; DROP ROLE "{role}"'

@@ -1,4 +1,4 @@
-"""What the administrator does inside a tenant's database."""
+"""The administrator's work inside a tenant's database."""
 
 from typing import Any
 
@@ -23,16 +23,16 @@ class TenantDatabase:
                 await connection.execute(f'CREATE SCHEMA public AUTHORIZATION "{name}"')
 
     async def freeze(self, connection: Any, name: str) -> None:
-        """After the database's own grants: from then on nothing new is created. `connection` is the administrator's
-        that ends the tenant's sessions."""
+        """Call it after the database's own grants have changed: from then on nothing new can be created.
+        `connection` is the administrator's, to end the tenant's sessions."""
         async with self._connections.admin_in(name) as inside:
             if await freezing.is_complete(inside):
                 await freezing.take_writes(inside)
                 return
             await freezing.take_writes(inside)
-            # A statement under way has been let in with the rights of before.
+            # A running statement was checked with the former rights.
             await end_present_sessions(connection, name)
-            # And a transaction that was open may have created something that nobody saw until its end.
+            # And an open transaction may have created something that is visible only after its end.
             await freezing.take_writes(inside)
             await freezing.mark_complete(inside)
 

@@ -1,4 +1,4 @@
-"""PostgreSQL's values as JSON. What has no lossless counterpart in the driver comes as the server's own text."""
+"""PostgreSQL's values as JSON. A type without a lossless counterpart in the driver is read as the server's text."""
 
 from collections.abc import Callable
 from typing import Any
@@ -53,11 +53,12 @@ _FROM_TEXT: dict[str, Decode] = {
     "timestamp": lambda text: _moment(text),
     "timestamptz": lambda text: _moment(text),
 }
-"""From the text of a type, as array elements come; what is not here stays text."""
+"""Conversions from text, as array elements arrive; other types stay text."""
 
 
 def _moment(text: str) -> str:
-    """ISO 8601's `T` and whole offset in place of PostgreSQL's blank and `+00`; `infinity` and years BC as they are."""
+    """ISO 8601 with `T` and a full offset in place of PostgreSQL's space and `+00`; `infinity` and years BC stay as
+    they are."""
     if not text[:1].isdigit() or text.endswith(" BC"):
         return text
     moment = text.replace(" ", "T", 1)
@@ -65,12 +66,12 @@ def _moment(text: str) -> str:
 
 
 def needs_text(type_: Any) -> bool:
-    """Whether a column of this type, in the driver's words, is to be asked for as text."""
+    """Whether a column of this type (the driver's description) has to be requested as text."""
     return not _is_known(type_)
 
 
 def decoder(type_: Any) -> Decode:
-    """From what the driver gives, with text where `needs_text` said so, to JSON."""
+    """The function from the driver's value (text where `needs_text` says so) to JSON."""
     if _is_known(type_):
         return _AS_IT_IS[type_.name]
     if type_.schema != "pg_catalog" or type_.kind not in ("scalar", "array"):

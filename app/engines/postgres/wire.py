@@ -1,39 +1,39 @@
-"""A bound on what one statement may send us: rows are held in memory, and one row may be a gigabyte.
+"""A limit on the response to one statement: rows are held in memory, and one row may be a gigabyte.
 
-The driver takes in a message as a whole before it looks at it, so its octets are counted before it gets them.
+The driver reads a whole message before it looks at it, so the bytes are counted before it gets them.
 """
 
 import asyncio
 from typing import Any
 
-from app.engines.answers import MAX_OCTETS, ResponseTooLarge
+from app.engines.errors import MAX_RESPONSE_BYTES, ResponseTooLarge
 
 _HEAD = 5
-"""The kind of a message in one octet, and its length in four (PostgreSQL, frontend/backend protocol, 54.7)."""
+"""The type of a message in one byte, and its length in four (PostgreSQL, frontend/backend protocol, 54.7)."""
 _DATA_ROW, _NOTICE, _COPY_DATA = b"DNd"
 _DISCARDED = frozenset((_DATA_ROW, _NOTICE, _COPY_DATA))
 
 
 class Meter(asyncio.Protocol):
-    """Stands between a connection's transport and the driver, counts, and cuts the line where an answer has more than
-    `most` octets: the driver then raises a lost connection, caused by `ResponseTooLarge`."""
+    """Sits between a connection's transport and the driver, counts bytes, and aborts the connection when a response
+    exceeds `most` bytes: the driver then raises a lost connection, caused by `ResponseTooLarge`."""
 
     def __init__(self, transport: Any, inner: Any) -> None:
         self._transport = transport
         self._inner = inner
-        self._most = MAX_OCTETS
+        self._most = MAX_RESPONSE_BYTES
         self._received = 0
         self._exceeded = False
         self._filter: _Filter | None = None
 
     def begin(self, most: int | None = None) -> None:
-        """Counts anew for the next statement, up to `most` from now on."""
+        """Resets the count for the next statement; `most`, if given, is the limit from now on."""
         self._received = 0
         self._most = self._most if most is None else most
 
     def discard_rows(self, *, discarding: bool) -> None:
-        """Whether rows and notices are thrown away as they come, without being counted. First called before a session's
-        first statement: from then on the messages are told apart."""
+        """Sets whether rows and notices are discarded as they arrive, without being counted. Call it before a
+        session's first statement: from then on messages are parsed."""
         if self._filter is None:
             self._filter = _Filter()
         self._filter.discarding = discarding
@@ -65,7 +65,7 @@ class Meter(asyncio.Protocol):
 
 
 class _Filter:
-    """Tells messages apart in a stream that may be cut anywhere."""
+    """Parses messages in a stream that may be cut anywhere."""
 
     def __init__(self) -> None:
         self.discarding = False
@@ -74,7 +74,7 @@ class _Filter:
         self._dropped = False
 
     def kept(self, data: bytes) -> bytes:
-        """Without what is discarded."""
+        """Returns the data without the discarded messages."""
         parts: list[bytes] = []
         at = 0
         while at < len(data):
@@ -89,7 +89,7 @@ class _Filter:
         return b"".join(parts)
 
     def _begin(self, piece: bytes, parts: list[bytes]) -> int:
-        """Takes a piece of a message's head, and returns its length."""
+        """Reads a piece of a message's head, and returns its length."""
         self._head += piece
         if len(self._head) == _HEAD:
             self._left = int.from_bytes(self._head[1:]) - (_HEAD - 1)
@@ -101,7 +101,7 @@ class _Filter:
 
 
 def metered(connection: Any) -> Meter:
-    """The meter of an open connection, put into it where there is none yet."""
+    """The meter of an open connection; installs one if there is none."""
     transport = connection._transport
     protocol = transport.get_protocol()
     if isinstance(protocol, Meter):
@@ -112,6 +112,6 @@ def metered(connection: Any) -> Meter:
 
 
 def too_large(error: BaseException) -> ResponseTooLarge | None:
-    """Where it was we who cut the connection."""
+    """The error if it was this limit that ended the connection."""
     cause = error.__cause__
     return cause if isinstance(cause, ResponseTooLarge) else None
