@@ -12,7 +12,7 @@ IN_TWO_PROCESSES := -p tests.support.two_processes --numprocesses=2 --no-loadsco
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: up test check bench openapi wheel lock help
+.PHONY: up test check bench openapi migration wheel lock help
 
 up: $(STAMP) ## Run the whole stack in the foreground; Ctrl-C stops it, the data stays in .headwater
 	@exec $(BIN)/python -m app.local
@@ -38,6 +38,9 @@ bench: $(STAMP) ## Measure creates, the API and questions, each against its bare
 openapi: $(STAMP) ## Write the API's description to docs/openapi.json
 	$(BIN)/python -m app.http.snapshot > docs/openapi.json
 
+migration: $(STAMP) ## Write a migration for what changed in app/store/tables; ABOUT="colours of teams" describes it
+	@PICCOLO_CONF=app.store.piccolo_conf $(BIN)/piccolo migrations new headwater --auto --desc='$(ABOUT)'
+
 wheel: $(STAMP) ## Build the package into dist/; docs/operating.md says how to install it
 	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
 
@@ -48,7 +51,7 @@ lock: $(STAMP) ## Resolve the newest allowed versions into requirements/
 	$(COMPILE) -c requirements/dev.lock -o requirements/constraints.txt
 
 help: ## Show this
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
 	@echo "  The operator's command is $(BIN)/headwater. To have it at hand, with psql and pg_dump of the embedded PostgreSQL:"
 	@echo '  eval "$$($(BIN)/headwater env)"'

@@ -28,7 +28,8 @@ def settings() -> Settings:
     running = stack_file.read(given.home)
     if running is None:
         raise click.ClickException(
-            f"No stack runs in {given.home.absolute()}. Start one with 'headwater up', or set HEADWATER_CONTROL_DSN."
+            f"No stack runs in {given.home.absolute()}. Start one with 'headwater up', or name a running one's folder"
+            " in HEADWATER_HOME, or an installation's own database in HEADWATER_CONTROL_DSN."
         )
     return msgspec.structs.replace(
         given,

@@ -1,6 +1,9 @@
 """Databases of earlier releases come to this version's tables with all their data."""
 
 import json
+import re
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import asyncpg
@@ -146,6 +149,13 @@ async def test_sealed_values_open_after_an_upgrade(release: str, empty_dsn: str)
             assert values, column.name
             for value in values:
                 box.open(value["sealed"], SecretLocation(column.table, column.column, value["place"]))
+
+
+def test_every_release_has_its_database() -> None:
+    changelog = (Path(__file__).parents[2] / "CHANGELOG.md").read_text()
+    released = re.findall(r"^## \[(\d+\.\d+\.\d+)\] - \d{4}-\d\d-\d\d$", changelog, re.MULTILINE)
+    assert released == releases.releases()[::-1]
+    assert released[0] == version("headwater")
 
 
 async def test_the_tables_are_as_they_are_declared(control_dsn: str, declared_dsn: str) -> None:
