@@ -50,6 +50,18 @@ class EngineHost(ABC):
     async def catalog(self) -> set[tuple[Any, ...]]:
         """Everything on the server that a tenant could leave behind."""
 
+    @abstractmethod
+    async def sessions(self, account: str) -> int:
+        """How many the server shows of the account and its helpers."""
+
+    @abstractmethod
+    async def statements(self, account: str) -> list[str]:
+        """What sessions of the account and its helpers execute now, those that wait for a lock among them."""
+
+    @abstractmethod
+    async def lock_waits(self, account: str) -> int:
+        """How many sessions of the account and its helpers wait for a lock now."""
+
     async def as_root_in(self, tenant: Tenant, statement: str) -> list[tuple[Any, ...]]:
         """As the server's full administrator, in the tenant's database."""
         return await as_root(self, statement)

@@ -87,6 +87,21 @@ class MySQLHost(EngineHost):
     async def catalog(self) -> set[tuple[Any, ...]]:
         return {row for statement in _CATALOG for row in await as_root(self, statement)}
 
+    async def sessions(self, account: str) -> int:
+        return len(await self._processes(account, "TRUE"))
+
+    async def statements(self, account: str) -> list[str]:
+        return await self._processes(account, "info IS NOT NULL")
+
+    async def lock_waits(self, account: str) -> int:
+        return len(await self._processes(account, "state LIKE 'Waiting for %lock'"))
+
+    async def _processes(self, account: str, condition: str) -> list[str]:
+        rows = await as_root(
+            self, f"SELECT info FROM information_schema.processlist WHERE user LIKE '{account}%' AND {condition}"
+        )
+        return [info for (info,) in rows]
+
     async def rights(self, tenant: Tenant) -> set[tuple[Any, ...]]:
         grants = await as_root(self, f"SHOW GRANTS FOR '{tenant.name}'@'%'")
         return {row for row in grants if " ON *.* " not in row[0]}

@@ -50,7 +50,8 @@ class PostgresSession(Session):
             raise ConnectionResetError(str(error)) from error
         except asyncpg.PostgresError as error:
             raise RefusedError(error.sqlstate, str(error)) from error
-        except asyncpg.InterfaceError as error:
+        # The driver's own state is confused when the session ends between two messages of a statement.
+        except (asyncpg.InterfaceError, asyncpg.InternalClientError) as error:
             raise ConnectionResetError(str(error)) from error
 
     async def close(self) -> None:
@@ -107,6 +108,21 @@ class PostgresHost(EngineHost):
 
     async def catalog(self) -> set[tuple[Any, ...]]:
         return set(await as_root(self, _CATALOG))
+
+    async def sessions(self, account: str) -> int:
+        return len(await self._activity(account, "true"))
+
+    async def statements(self, account: str) -> list[str]:
+        return await self._activity(account, "state = 'active'")
+
+    async def lock_waits(self, account: str) -> int:
+        return len(await self._activity(account, "wait_event_type = 'Lock'"))
+
+    async def _activity(self, account: str, condition: str) -> list[str]:
+        rows = await as_root(
+            self, f"SELECT query FROM pg_stat_activity WHERE usename LIKE '{account}%' AND {condition}"
+        )
+        return [query for (query,) in rows]
 
     async def as_root_in(self, tenant: Tenant, statement: str) -> list[tuple[Any, ...]]:
         inside = PostgresSession(await asyncpg.connect(self._server.admin_dsn, database=tenant.name))

@@ -1,8 +1,8 @@
 """The administrator's connections: few, not for ever, and one statement at a time."""
 
 import asyncio
-import time
 
+import msgspec
 import pytest
 
 from app.core import ids
@@ -12,24 +12,18 @@ from app.engines.mysql import connections as mysql_connections
 from app.engines.mysql.connections import MySQLConnection
 from app.engines.postgres import connections as postgres_connections
 from app.engines.registry import open_adapter
-from tests.engines.harness import LIMITS, EngineHost, as_root, tenants
+from tests.engines.harness import LIMITS, EngineHost, new_tenant, tenants
+from tests.support.proxy import copy
+from tests.support.waiting import until
 
 MYSQL = pytest.mark.parametrize("engine_server", ["mysql", "oracle"], indirect=True, scope="session")
 
 
-async def sessions(host: EngineHost) -> int:
-    table, column = "information_schema.processlist", "user"
-    if host.flavour == "postgres":
-        table, column = "pg_stat_activity", "usename"
-    [(count,)] = await as_root(host, f"SELECT COUNT(*) FROM {table} WHERE {column} = '{host.administrator.user}'")
-    return int(count)
-
-
 async def none_left(host: EngineHost) -> None:
-    deadline = time.monotonic() + 10
-    while await sessions(host):
-        assert time.monotonic() < deadline
-        await asyncio.sleep(0.1)
+    async def none() -> bool:
+        return not await host.sessions(host.administrator.user)
+
+    await until(none)
 
 
 async def test_few_and_not_for_ever(host: EngineHost, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,10 +32,11 @@ async def test_few_and_not_for_ever(host: EngineHost, monkeypatch: pytest.Monkey
         monkeypatch.setattr(module, "IDLE_SECONDS", 0.2)
     adapter = open_adapter(host.adapter.engine, host.administrator)
     calls = [asyncio.create_task(adapter.measure([ids.engine_name()])) for _ in range(40)]
+    user = host.administrator.user
     while not all(call.done() for call in calls):
-        assert await sessions(host) <= mysql_connections.POOL_SIZE == postgres_connections.POOL_SIZE
+        assert await host.sessions(user) <= mysql_connections.POOL_SIZE == postgres_connections.POOL_SIZE
     await asyncio.gather(*calls)
-    assert await sessions(host) > 0
+    assert await host.sessions(user) > 0
     await none_left(host)
     await adapter.measure([ids.engine_name()])
     await adapter.close()
@@ -81,3 +76,26 @@ async def test_lists_and_values_are_escaped(host: EngineHost) -> None:
     assert await connection.run("SELECT %s IN %s, '%%'", ("it's", ["x", "it's"])) == [(1, "%")]
     assert await connection.run("SELECT '100%'") == [("100%",)]
     await connection.finish()
+
+
+@pytest.mark.parametrize("engine_server", ["postgres"], indirect=True, scope="session")
+async def test_a_server_that_takes_long_to_say_goodbye_spoils_nothing(host: EngineHost) -> None:
+    """A loaded one does."""
+    ends: list[asyncio.StreamWriter] = []
+
+    async def forward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        there_reader, there_writer = await asyncio.open_connection(host.administrator.host, host.administrator.port)
+        ends.extend((writer, there_writer))
+        # The end of the server's side never comes through.
+        await asyncio.gather(copy(reader, there_writer), copy(there_reader, writer), return_exceptions=True)
+
+    server = await asyncio.start_server(forward, "127.0.0.1", 0)
+    address = msgspec.structs.replace(host.administrator, port=server.sockets[0].getsockname()[1])
+    adapter, tenant = open_adapter(host.adapter.engine, address), new_tenant()
+    await adapter.create(tenant, LIMITS)
+    await host.adapter.verify_login(tenant)
+    await adapter.destroy(tenant)
+    await adapter.close()
+    server.close()
+    for end in ends:
+        end.transport.abort()

@@ -155,15 +155,9 @@ def slow(host: EngineHost) -> str:
     )
 
 
-async def sessions(host: EngineHost, tenant: Tenant) -> int:
-    table, column = on(host, ("pg_stat_activity", "usename"), ("information_schema.processlist", "user"))
-    [(count,)] = await as_root(host, f"SELECT count(*) FROM {table} WHERE {column} LIKE '{tenant.name}%'")
-    return int(count)
-
-
 async def gone(host: EngineHost, tenant: Tenant) -> None:
     async def nobody() -> bool:
-        return not await sessions(host, tenant)
+        return not await host.sessions(tenant.name)
 
     await until(nobody)
 
@@ -184,8 +178,7 @@ async def test_a_cancelled_statement_ends_on_the_server(host: EngineHost, way: s
                     await session.write(f"INSERT INTO kept {on(host, 'SELECT 1 FROM pg_sleep(600)', slow(host))}")
 
         task = asyncio.create_task(run())
-        await until(lambda: sessions(host, tenant))
-        await asyncio.sleep(0.2)
+        await until(lambda: host.statements(tenant.name))
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await task

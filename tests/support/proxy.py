@@ -66,7 +66,7 @@ async def proxy(dsn: str) -> AsyncIterator[Proxy]:
 
 async def both_ways(*ways: tuple[asyncio.StreamReader, asyncio.StreamWriter]) -> None:
     """Until either side ends."""
-    copying = [asyncio.create_task(_copy(*way)) for way in ways]
+    copying = [asyncio.create_task(copy(*way)) for way in ways]
     try:
         await asyncio.wait(copying, return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -75,7 +75,7 @@ async def both_ways(*ways: tuple[asyncio.StreamReader, asyncio.StreamWriter]) ->
         await asyncio.gather(*copying, return_exceptions=True)
 
 
-async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     while data := await reader.read(65_536):
         writer.write(data)
         await writer.drain()

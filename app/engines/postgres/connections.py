@@ -1,6 +1,7 @@
 """Connections to one PostgreSQL server: a bounded pool for the administrator, single ones for the rest."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -125,7 +126,7 @@ class PostgresConnections:
             try:
                 yield connection
             finally:
-                await connection.close(timeout=CLOSE_SECONDS)
+                await _finish(connection)
 
     @asynccontextmanager
     async def admin_alone(self) -> AsyncIterator[Any]:
@@ -142,7 +143,7 @@ class PostgresConnections:
             try:
                 yield connection
             finally:
-                await connection.close(timeout=CLOSE_SECONDS)
+                await _finish(connection)
 
     async def unprivileged(
         self, user: str, password: str, *, database: str, server_settings: dict[str, str], **options: Any
@@ -186,3 +187,9 @@ class PostgresConnections:
             "timeout": CONNECT_SECONDS,
             "command_timeout": STATEMENT_SECONDS,
         }
+
+
+async def _finish(connection: Any) -> None:
+    """What was done stays done when the server takes long to close its side: the operating system ends it then."""
+    with contextlib.suppress(TimeoutError):
+        await connection.close(timeout=CLOSE_SECONDS)
