@@ -2,16 +2,65 @@
 
 import asyncio
 import sys
-import time
 from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import msgspec
 
 from app.engines.base import Tenant
+from app.local.ports import LOOPBACK
 from tests.engines.harness import LIMITS, EngineHost, new_tenant
+from tests.support.proxy import copy
+from tests.support.waiting import LIMIT_SECONDS, until
 
 MOMENTS = 10
-"""Evenly over the time that a whole `create` takes."""
+"""Evenly over what a whole `create` sends."""
+
+
+class Way:
+    """To the server, for one process. It counts what the client sends, and lets nothing through after `last`."""
+
+    def __init__(self, server_port: int, last: int | None) -> None:
+        self.port = 0
+        self.sent = 0
+        self.last_sent = asyncio.Event()
+        self._server_port = server_port
+        self._last = last
+
+    async def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        there_reader, there_writer = await asyncio.open_connection(LOOPBACK, self._server_port)
+        directions = [
+            asyncio.create_task(self._ask(reader, there_writer)),
+            asyncio.create_task(copy(there_reader, writer)),
+        ]
+        await asyncio.wait(directions, return_when=asyncio.FIRST_COMPLETED)
+        for direction in directions:
+            direction.cancel()
+        await asyncio.gather(*directions, return_exceptions=True)
+        for end in (writer, there_writer):
+            end.transport.abort()
+
+    async def _ask(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await reader.read(65_536):
+            if self.last_sent.is_set():
+                continue
+            writer.write(data)
+            await writer.drain()
+            self.sent += 1
+            if self.sent == self._last:
+                self.last_sent.set()
+
+
+@asynccontextmanager
+async def way_to(host: EngineHost, *, last: int | None = None) -> AsyncIterator[Way]:
+    way = Way(host.administrator.port, last)
+    server = await asyncio.start_server(way.accept, LOOPBACK, 0)
+    way.port = server.sockets[0].getsockname()[1]
+    try:
+        yield way
+    finally:
+        server.close()
 
 
 async def worker() -> Process:
@@ -23,44 +72,50 @@ async def worker() -> Process:
     return process
 
 
-async def begin(process: Process, host: EngineHost, tenant: Tenant) -> None:
+async def begin(process: Process, host: EngineHost, way: Way, tenant: Tenant) -> None:
     assert process.stdin
-    order = (host.adapter.engine, host.administrator, tenant, LIMITS)
-    process.stdin.write(msgspec.json.encode(order) + b"\n")
+    address = msgspec.structs.replace(host.administrator, port=way.port)
+    process.stdin.write(msgspec.json.encode((host.adapter.engine, address, tenant, LIMITS)) + b"\n")
     await process.stdin.drain()
 
 
-async def whole_time(host: EngineHost, process: Process) -> float:
-    """Seconds that an undisturbed `create` takes in a fresh process."""
+async def sent_by_a_whole_one(host: EngineHost, process: Process) -> int:
+    """How often an undisturbed `create` in a fresh process sends something."""
     tenant = new_tenant()
-    began = time.monotonic()
-    await begin(process, host, tenant)
-    assert process.stdout
-    assert await process.stdout.readline() == b"done\n"
-    taken = time.monotonic() - began
-    await process.communicate()
+    async with way_to(host) as way:
+        await begin(process, host, way, tenant)
+        assert process.stdout
+        assert await process.stdout.readline() == b"done\n"
+        await process.communicate()
     await host.adapter.destroy(tenant)
-    return taken
+    return way.sent
 
 
 async def test_killed_at_any_moment(host: EngineHost) -> None:
     before = await host.catalog()
     first, *workers = await asyncio.gather(*(worker() for _ in range(MOMENTS + 1)))
-    whole = await whole_time(host, first)
+    whole = await sent_by_a_whole_one(host, first)
+    assert whole > MOMENTS
     half_made = 0
-    for moment, process in enumerate(workers):
+    for moment, process in enumerate(workers, 1):
         tenant = new_tenant()
-        await begin(process, host, tenant)
-        await asyncio.sleep(whole * moment / MOMENTS)
-        if process.returncode is None:
-            process.kill()
-        await process.communicate()
+        async with way_to(host, last=whole * moment // MOMENTS) as way:
+            await begin(process, host, way, tenant)
+            await asyncio.wait_for(way.last_sent.wait(), LIMIT_SECONDS)
+            if process.returncode is None:
+                process.kill()
+            await process.communicate()
         half_made += await host.catalog() != before
         if moment % 2:
             await host.adapter.create(tenant, LIMITS)
             await host.adapter.verify_login(tenant)
         await host.adapter.destroy(tenant)
         assert await host.catalog() == before, moment
-    await asyncio.sleep(0.3)
+    await host.adapter.close()
+    await until(lambda: _none_at_work(host))
     assert await host.catalog() == before, "nothing is finished behind our back"
     assert half_made
+
+
+async def _none_at_work(host: EngineHost) -> bool:
+    return not await host.sessions(host.administrator.user)

@@ -8,7 +8,7 @@ import pymysql
 from app.engines.base import EngineError
 from app.engines.mysql import bookkeeping, branches
 from app.engines.mysql.connections import MySQLConnection, MySQLConnections
-from app.engines.mysql.errors import LOCK_WAIT_TIMEOUT, NO_SUCH_DATABASE, SYNTAX_ERROR, ignored
+from app.engines.mysql.errors import DATABASE_GONE, LOCK_WAIT_TIMEOUT, NO_SUCH_DATABASE, SYNTAX_ERROR, ignored
 from app.engines.mysql.sessions import end_sessions
 
 OBSERVE_SECONDS = 0.15
@@ -52,7 +52,8 @@ async def lift_read_only(connection: MySQLConnection, name: str) -> None:
     """A tenant may make its database read-only; then nobody can delete from it or drop it."""
     statement = connection.flavour.lift_read_only
     if statement is not None:
-        with ignored(NO_SUCH_DATABASE), ignored(SYNTAX_ERROR):  # before MySQL 8.0.22 there is no such thing
+        # A syntax error: before MySQL 8.0.22 there is no such thing.
+        with ignored(NO_SUCH_DATABASE), ignored(DATABASE_GONE), ignored(SYNTAX_ERROR):
             await connection.run(statement.format(name=name))
 
 
