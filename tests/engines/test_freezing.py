@@ -84,10 +84,10 @@ async def test_open_sessions_and_statements_under_way_are_no_way_round(host: Eng
         await _filled(host, tenant)
         writing = await host.login(tenant)
         await _run(writing, "BEGIN", "INSERT INTO kept VALUES (20, 'open')")
-        sleep = "pg_sleep(0.2) IS NULL" if host.flavour == "postgres" else "SLEEP(0.2)"
+        sleep = "pg_sleep(600) IS NULL" if host.flavour == "postgres" else "SLEEP(600)"
         slow = await host.login(tenant)
         inserting = asyncio.create_task(slow.run(f"INSERT INTO kept SELECT n + 30, t FROM kept WHERE {sleep} OR n > 0"))
-        await asyncio.sleep(0.1)
+        await until(lambda: host.statements(tenant.name))
         await host.adapter.freeze(tenant)
         with pytest.raises((ConnectionError, RefusedError)):
             await inserting

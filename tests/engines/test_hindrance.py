@@ -1,13 +1,11 @@
 """What a tenant holds, and for however long, puts off nothing that is done to it, and no measurement."""
 
 import asyncio
-import time
 from contextlib import suppress
 
 import pytest
 
 from app.engines.base import EngineError, EngineLimits, HostUnavailable, Tenant
-from app.engines.postgres.connections import LOCK_SECONDS
 from tests.engines.harness import EngineHost, RefusedError, kind_of, session_of, tenants
 from tests.support.waiting import until
 
@@ -78,11 +76,11 @@ async def test_who_comes_back_to_hold_again_is_no_better_off(host: EngineHost) -
                     async with session_of(host, tenant) as session:
                         await session.run("BEGIN")
                         await session.run(f"ALTER ROLE CURRENT_USER PASSWORD '{tenant.password}'")
-                        await session.run("SELECT pg_sleep(60)")
+                        await session.run("SELECT pg_sleep(600)")
                 await asyncio.sleep(0.01)
 
         holders = [asyncio.create_task(hold()) for _ in range(4)]
-        await asyncio.sleep(0.5)
+        await until(lambda: _is_held(host, tenant))
         await host.adapter.set_limits(tenant, EngineLimits(connections=3))
         await host.adapter.revoke(tenant)
         for holder in holders:
@@ -90,11 +88,15 @@ async def test_who_comes_back_to_hold_again_is_no_better_off(host: EngineHost) -
         await asyncio.gather(*holders, return_exceptions=True)
 
 
-LOCKED = 30
+async def _is_held(host: EngineHost, tenant: Tenant) -> bool:
+    return "SELECT pg_sleep(600)" in await host.statements(tenant.name)
+
+
+LOCKED = 60
 UNDER_WAY = {
-    "postgres": ["SELECT pg_sleep(60)"],
+    "postgres": ["SELECT pg_sleep(600)"],
     # Each of them holds its table, for as long as the tenant likes.
-    "mysql": [f"CREATE TABLE made{number} AS SELECT SLEEP(60)" for number in range(4)],
+    "mysql": [f"CREATE TABLE made{number} AS SELECT SLEEP(600)" for number in range(4)],
 }
 
 
@@ -103,11 +105,14 @@ async def test_what_one_tenant_holds_does_not_hold_up_the_measurement_of_others(
     async with tenants(host, 2) as [tenant, other]:
         busy = [await host.login(tenant) for _ in UNDER_WAY[kind]]
         running = [asyncio.create_task(s.run(statement)) for s, statement in zip(busy, UNDER_WAY[kind], strict=True)]
-        await asyncio.sleep(0.5)
-        began = time.monotonic()
-        measured = await host.adapter.measure([tenant.name, other.name])
-        assert time.monotonic() - began < LOCK_SECONDS / 2
-        assert set(measured) == {tenant.name, other.name}
+        await until(lambda: _at_work(host, tenant, len(busy)))
+        measuring = asyncio.create_task(host.adapter.measure([tenant.name, other.name]))
+        waits = 0
+        while not measuring.done():
+            waits += await host.lock_waits(host.administrator.user)
+        assert set(await measuring) == {tenant.name, other.name}
+        assert waits == 0
+        assert not any(task.done() for task in running)
         await host.adapter.revoke(tenant)
         await asyncio.gather(*running, return_exceptions=True)
         for session in busy:
@@ -131,10 +136,10 @@ async def test_held_tables_in_the_servers_own_file_are_measured(host: EngineHost
         await reading.run("BEGIN")
         await reading.run("SELECT * FROM last")
         drop = asyncio.create_task(dropping.run(f"DROP TABLE {', '.join(names)}, loaded, last"))
-        await asyncio.sleep(0.5)
-        began = time.monotonic()
-        measured = await host.adapter.measure([tenant.name, other.name])
-        assert time.monotonic() - began < LOCK_SECONDS
+        await until(lambda: host.lock_waits(tenant.name))
+        async with host.adapter.measuring([tenant.name, other.name]) as measuring:
+            # Less than a second for each table that is held.
+            measured = await measuring.usage([tenant.name, other.name], LOCKED / 2)
         assert measured[tenant.name].storage_bytes > 8 * 2**20
         assert other.name in measured
         await asyncio.gather(drop, return_exceptions=True)
@@ -152,6 +157,10 @@ async def test_temporary_tables_are_measured_while_they_are_there(host: EngineHo
             during = (await host.adapter.measure([tenant.name]))[tenant.name].storage_bytes
             assert during - before > 16 * 2**20
         await until(lambda: _is_below(host, tenant, before + 2**20))
+
+
+async def _at_work(host: EngineHost, tenant: Tenant, count: int) -> bool:
+    return len(await host.statements(tenant.name)) == count
 
 
 MANY = 3000

@@ -1,13 +1,12 @@
 """A tenant's script leaves no doubt about what became of it, whenever its worker dies."""
 
-import asyncio
-
 import pytest
 
 from app.engines.base import HostUnavailable
 from app.engines.errors import StatementFailed, StatementUncertain
 from app.engines.scripts import ScriptEnd, ScriptSession
-from tests.engines.harness import EngineHost, session_of, tenants
+from tests.engines.harness import EngineHost, as_root, session_of, tenants
+from tests.support.waiting import until
 
 SECONDS = 30.0
 
@@ -215,9 +214,13 @@ async def test_a_session_that_the_script_ends(host: EngineHost) -> None:
                     "SELECT id FROM information_schema.processlist WHERE id <> CONNECTION_ID()"
                 )
                 await other.run(f"KILL {number}")
-            await asyncio.sleep(0.2)
+            await until(lambda: _none_of(host, number))
         with pytest.raises(HostUnavailable):
             await session.run(suicide, SECONDS)
+
+
+async def _none_of(host: EngineHost, number: int) -> bool:
+    return not await as_root(host, f"SELECT 1 FROM information_schema.processlist WHERE id = {number}")
 
 
 async def test_a_schema_is_copied_without_its_data(host: EngineHost) -> None:
