@@ -1,4 +1,4 @@
-"""`headwater users`, `keys` and `teams`: who may call the API, and what their teams may own."""
+"""`headwater users`, `keys` and `teams`: who may call the API, and the limits of teams."""
 
 from datetime import datetime
 
@@ -30,13 +30,13 @@ async def list_users() -> list[UserLine]:
 
 
 @users.command("create")
-@click.option("--email", required=True, help="No two users have the same.")
-@click.option("--name", required=True, help="What people call the user.")
-@click.option("--team", help="Join or make the team of this name; a team of the user's own unless given.")
-@click.option("--tier", type=_TIER, help="Of a team that is made; free unless given.")
+@click.option("--email", required=True, help="The user's address, which must be unique.")
+@click.option("--name", required=True, help="The user's display name.")
+@click.option("--team", help="The team to join, created if necessary; by default a team of the user's own.")
+@click.option("--tier", type=_TIER, help="The tier of a new team; free by default.")
 @shown
 async def create_user(email: str, name: str, team: str | None, tier: str | None) -> NewUser:
-    """Make a user, in a team of their own unless a team is named."""
+    """Create a user, in a team of their own unless a team is named."""
     async with store():
         return await accounts.create_user(email=email, name=name, team=team, tier=tier)
 
@@ -47,11 +47,11 @@ def keys() -> None:
 
 
 @keys.command("list")
-@click.option("--user", "user_id", type=POSITIVE, help="Only this user's.")
-@click.option("--all", "with_revoked", is_flag=True, help="Also those that are revoked.")
+@click.option("--user", "user_id", type=POSITIVE, help="Only keys of this user.")
+@click.option("--all", "with_revoked", is_flag=True, help="Include revoked keys.")
 @shown
 async def list_keys(user_id: int | None, with_revoked: bool) -> list[KeyLine]:
-    """Show API keys by how they begin and end, newest first."""
+    """Show API keys, newest first, by their first and last characters."""
     async with store():
         return await api_keys.list_keys(user_id=user_id, with_revoked=with_revoked)
 
@@ -61,9 +61,9 @@ async def list_keys(user_id: int | None, with_revoked: bool) -> list[KeyLine]:
 @click.option("--name", required=True, help="What the key is for.")
 @click.option("--scopes", required=True, help="Comma-separated, such as databases:*,webhooks:read.")
 @click.option("--requests-per-minute", type=POSITIVE, default=120, show_default=True)
-@click.option("--monthly-quota", type=POSITIVE, help="Requests a calendar month (UTC); no limit unless given.")
+@click.option("--monthly-quota", type=POSITIVE, help="Requests a calendar month (UTC); no limit by default.")
 @click.option("--allow-ip", multiple=True, metavar="CIDR", help="A network to call from; may be given several times.")
-@click.option("--inactive-ttl-days", type=POSITIVE, help="It expires when it was not used for so long.")
+@click.option("--inactive-ttl-days", type=POSITIVE, help="The key expires after so many days without use.")
 @click.option("--expires-at", type=str, metavar="TIME", help="ISO 8601 with an offset.")
 @shown
 async def create_key(
@@ -76,7 +76,7 @@ async def create_key(
     inactive_ttl_days: int | None,
     expires_at: str | None,
 ) -> NewKey:
-    """Make an API key. It is shown this once."""
+    """Create an API key. It is shown only this once."""
     controls = KeyControls(
         requests_per_minute=requests_per_minute,
         monthly_quota=monthly_quota,
@@ -93,7 +93,7 @@ async def create_key(
 @click.argument("key_id", type=POSITIVE)
 @shown
 async def revoke_key(key_id: int) -> RevokedKey:
-    """Refuse a key from now on."""
+    """Revoke a key, which is refused from now on."""
     async with store():
         return await api_keys.revoke_key(key_id)
 
@@ -106,18 +106,18 @@ def teams() -> None:
 @teams.command("list")
 @shown
 async def list_teams() -> list[TeamLine]:
-    """Show every team with what it may own and ask, and how many databases it has."""
+    """Show every team with its limits and its number of databases."""
     async with store():
         return await accounts.list_teams()
 
 
 @teams.command("set")
 @click.argument("team_id", type=POSITIVE)
-@click.option("--tier", type=_TIER, help="What it may own, and how many questions it may ask a day.")
-@click.option("--queries", type=click.Choice(QUERY_CLASSES), help="How far its questions in natural language may go.")
+@click.option("--tier", type=_TIER, help="Sets the team's limits, and its questions a day.")
+@click.option("--queries", type=click.Choice(QUERY_CLASSES), help="What its questions in natural language may do.")
 @shown
 async def set_team(team_id: int, tier: str | None, queries: str | None) -> TeamSettings:
-    """Set what a team may own and ask. What is not given stays."""
+    """Set a team's tier and what its questions may do. What is not given stays."""
     if tier is None and queries is None:
         raise click.UsageError("Give --tier, --queries or both.")
     async with store():

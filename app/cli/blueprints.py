@@ -1,4 +1,4 @@
-"""`headwater blueprints`: those that are everyone's."""
+"""`headwater blueprints`: system blueprints."""
 
 from pathlib import Path
 from typing import Any
@@ -31,13 +31,13 @@ class PublishedBlueprint(msgspec.Struct, kw_only=True):
 
 @click.group()
 def blueprints() -> None:
-    """System blueprints: seen by everyone, changed here only."""
+    """System blueprints: visible to everyone, changed only here."""
 
 
 @blueprints.command("publish")
 @click.argument("file", type=_File)
-@click.option("--name", required=True, help="Publishing a name again makes a new version where the SQL is another.")
-@click.option("--description", help="A sentence for those who choose.")
+@click.option("--name", required=True, help="A name that exists gets a new version if its SQL has changed.")
+@click.option("--description", help="A sentence about the blueprint.")
 @click.option("--variables", "variables_file", type=_File, help="A JSON file with the definitions of its variables.")
 @shown
 async def publish(file: Path, name: str, description: str | None, variables_file: Path | None) -> PublishedBlueprint:
@@ -62,7 +62,7 @@ async def ship() -> list[PublishedBlueprint]:
 
 
 def _request(file: Path, name: str, description: str | None, variables_file: Path | None) -> CreateBlueprint:
-    """With the rules that a client's request meets. Raises `InvalidField`."""
+    """Validated like a client's request. Raises `InvalidField`."""
     fields: dict[str, Any] = {"name": name, "sql_content": _text(file), "description": description}
     if variables_file is not None:
         try:

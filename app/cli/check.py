@@ -1,4 +1,4 @@
-"""`headwater check`: whether everything is as it must be."""
+"""`headwater check`: whether everything is consistent."""
 
 from uuid import UUID
 
@@ -28,7 +28,7 @@ async def check() -> Report:
 
 
 async def _named(report: Report) -> Report:
-    """With the names of databases and teams beside their uuids."""
+    """Adds the names of databases and teams."""
     uuids = [find_uuid(one.subject) for one in (*report.violations, *report.notes)]
     names = await names_of([uuid for uuid in uuids if uuid is not None])
 

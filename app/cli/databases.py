@@ -1,4 +1,4 @@
-"""`headwater databases`: what is there, whosever it is. Passwords are not shown."""
+"""`headwater databases`: the databases of all teams. Passwords are not shown."""
 
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
@@ -27,21 +27,25 @@ from app.store.session import transaction
 _APPLIED_SECONDS = 60.0
 """How long a command waits for the engine."""
 _SHOWN = 100
-"""Lines of a list for a person, unless `--limit` says otherwise. `--json` prints all."""
+"""The maximum of lines in a list, unless `--limit` is given. `--json` prints all."""
 
 
 def _filtered(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Gives a command the options that choose databases; it is called with `filters`."""
+    """Adds the options that select databases to a command, which is called with `filters`."""
     options = (
-        click.option("--team", help="Of the team with this id or name."),
-        click.option("--name", help="Whose name holds this."),
-        click.option("--status", type=click.Choice([status.value for status in DatabaseStatus]), help="One of them."),
+        click.option("--team", help="Only databases of the team with this id or name."),
+        click.option("--name", help="Only databases whose name contains this text."),
+        click.option(
+            "--status",
+            type=click.Choice([status.value for status in DatabaseStatus]),
+            help="Only databases with this status.",
+        ),
         click.option("--engine", type=ENGINE, help=ENGINE_HELP),
         click.option("--region", help="Such as us-east-1."),
         click.option("--plan", help="Such as free."),
-        click.option("--host", help="On the host with this id or host:port."),
-        click.option("--all", "with_destroyed", is_flag=True, help="Also those of which nothing is left."),
-        click.option("--pooled", is_flag=True, help="Those of the warm pool instead, which are no team's yet."),
+        click.option("--host", help="Only databases on the host with this id or host:port."),
+        click.option("--all", "with_destroyed", is_flag=True, help="Include destroyed databases."),
+        click.option("--pooled", is_flag=True, help="The databases of the warm pool instead of the teams'."),
     )
     for option in reversed(options):
         command = option(command)
@@ -60,13 +64,13 @@ def _database(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.group()
 def databases() -> None:
-    """Databases of all teams. DATABASE is a uuid, the beginning of one, or a name that only one has."""
+    """Databases of all teams. DATABASE is a uuid, the beginning of one, or a unique name."""
 
 
 @databases.command("list")
 @_filtered
 @click.option("--sort", type=click.Choice([sort.value for sort in Sort]), default=Sort.CREATED.value, show_default=True)
-@click.option("--limit", type=POSITIVE, help=f"Lines; {_SHOWN} unless given, all with --json.")
+@click.option("--limit", type=POSITIVE, help=f"The maximum of lines; {_SHOWN} by default, all with --json.")
 @shown
 async def list_databases(sort: str, limit: int | None, **chosen: Any) -> Rows:
     """Show the teams' databases, newest first unless sorted."""
@@ -83,7 +87,7 @@ async def list_databases(sort: str, limit: int | None, **chosen: Any) -> Rows:
 @click.option("--by", type=click.Choice([by.value for by in Grouping]), default=Grouping.TEAM.value, show_default=True)
 @shown
 async def count_databases(by: str, **chosen: Any) -> list[DatabaseCount]:
-    """Count databases, their storage as last measured and the connections promised to them."""
+    """Count databases, their storage as last measured, and the sum of their connection limits."""
     async with store():
         return await inventory.count_by(_filters(**chosen), Grouping(by))
 
@@ -92,7 +96,7 @@ async def count_databases(by: str, **chosen: Any) -> list[DatabaseCount]:
 @_database
 @shown
 async def inspect_database(database: str) -> DatabaseDetails:
-    """Show all that is recorded of one database."""
+    """Show everything that is recorded about one database."""
     async with store():
         return await inventory.get_details(await inventory.resolve(database, deleted=None))
 
@@ -101,7 +105,7 @@ async def inspect_database(database: str) -> DatabaseDetails:
 @_database
 @shown
 async def pause_database(database: str) -> DatabaseDetails:
-    """End all connections to a database and let nobody in; its data and credentials stay."""
+    """End all connections to a database and refuse new ones; its data and credentials stay."""
     async with store():
         return await _applied(await operator.pause(await inventory.resolve(database)))
 
@@ -110,7 +114,7 @@ async def pause_database(database: str) -> DatabaseDetails:
 @_database
 @shown
 async def resume_database(database: str) -> DatabaseDetails:
-    """Let a paused database's credentials work again, whatever it was paused for."""
+    """Let a paused database's credentials work again, whatever the reason for the pause."""
     async with store():
         return await _applied(await operator.resume(await inventory.resolve(database)))
 
@@ -119,7 +123,7 @@ async def resume_database(database: str) -> DatabaseDetails:
 @_database
 @shown
 async def undelete_database(database: str) -> DatabaseDetails:
-    """Bring a deleted database back while its data is kept, as it was: with its name, its data and its credentials."""
+    """Restore a deleted database while its data is kept: with its name, its data and its credentials."""
     async with store():
         return await _applied(await undelete(await inventory.resolve(database, deleted=True)))
 
@@ -129,7 +133,7 @@ async def undelete_database(database: str) -> DatabaseDetails:
 @click.argument("name")
 @shown
 async def rename_database(database: str, name: str) -> DatabaseDetails:
-    """Give a database another name. Its address, user and password stay."""
+    """Rename a database. Its address, user and password stay."""
     try:
         asked = msgspec.convert({"name": name}, RenameDatabase)
     except msgspec.ValidationError as fault:
@@ -142,10 +146,11 @@ async def rename_database(database: str, name: str) -> DatabaseDetails:
 
 @databases.command("delete")
 @_database
-@click.option("--yes", is_flag=True, help="Don't ask.")
+@click.option("--yes", is_flag=True, help="Don't ask for confirmation.")
 @shown
 async def delete_database(database: str, yes: bool) -> DatabaseDetails:
-    """End all access to a database at once. Its data is kept for the grace period: undelete brings it back."""
+    """End all access to a database immediately. Its data is kept for the grace period, in which undelete restores
+    it."""
     async with store():
         found = await inventory.get_details(await inventory.resolve(database))
         if not yes:
@@ -156,7 +161,7 @@ async def delete_database(database: str, yes: bool) -> DatabaseDetails:
 
 
 async def _revoked(database: UUID) -> DatabaseDetails:
-    """The database once nobody gets in any more. Raises `click.ClickException` when that takes too long."""
+    """Waits until all access has ended. Raises `click.ClickException` when that takes too long."""
 
     async def look() -> DatabaseDetails | None:
         details = await inventory.get_details(database)
@@ -167,7 +172,7 @@ async def _revoked(database: UUID) -> DatabaseDetails:
 
 
 async def _applied(changed: DatabaseRecord) -> DatabaseDetails:
-    """The database once its engine is as recorded. Raises `click.ClickException` when that takes too long."""
+    """Waits until the engine is as recorded. Raises `click.ClickException` when that takes too long."""
 
     async def look() -> DatabaseDetails | None:
         details = await inventory.get_details(changed.uuid)
@@ -185,6 +190,6 @@ async def _awaited(
         details = await watch.wait_for(database, look, _APPLIED_SECONDS)
     if details is None:
         raise click.ClickException(
-            f"It is recorded, but the engine has not followed yet. The work goes on: see the workflow {workflow_id}."
+            f"It is recorded, but not applied on the engine yet. The work continues: see the workflow {workflow_id}."
         )
     return details

@@ -1,4 +1,4 @@
-"""`headwater env`: what a shell needs to have this command and the matching clients at hand."""
+"""`headwater env`: environment variables for a shell, so that it finds this command and the matching clients."""
 
 import contextlib
 import os
@@ -16,15 +16,15 @@ from app.local.postgres import find_programs
 
 class Environment(msgspec.Struct, frozen=True, kw_only=True):
     home: str
-    """`HEADWATER_HOME`, whole, so that the command works from any folder."""
+    """`HEADWATER_HOME` as an absolute path, so that the command works from any folder."""
     path: list[str]
-    """Folders to search first: this command's, and that of the embedded PostgreSQL's `psql` and `pg_dump`."""
+    """Folders to put first on the PATH: this command's, and the embedded PostgreSQL's with `psql` and `pg_dump`."""
 
 
 @click.command("env")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def env(as_json: bool) -> None:
-    """Print what puts `headwater`, `psql` and `pg_dump` at hand: eval "$(headwater env)"."""
+    """Print what puts `headwater`, `psql` and `pg_dump` on the PATH: eval "$(headwater env)"."""
     found = _environment()
     if as_json:
         sys.stdout.buffer.write(msgspec.json.encode(found) + b"\n")
@@ -39,7 +39,7 @@ def _environment() -> Environment:
     except InvalidSettings as error:
         raise click.ClickException(str(error)) from None
     folders = [Path(sys.executable).parent]
-    # A machine without the embedded servers has the command alone.
+    # A machine without the embedded servers has only the command.
     with contextlib.suppress(StackError):
         folders.append(find_programs(given.postgres_bin))
     return Environment(home=str(given.home.absolute()), path=[str(folder) for folder in folders])

@@ -42,7 +42,7 @@ def hosts() -> None:
 @hosts.command("list")
 @shown
 async def list_hosts() -> list[HostSummary]:
-    """Show every host with what it carries."""
+    """Show every host with its load."""
     async with store():
         return await service.list_hosts()
 
@@ -57,18 +57,20 @@ async def list_hosts() -> list[HostSummary]:
     help="postgresql://… or mysql://… of an account that may provision. Other users of this machine can see it: "
     "better give --dsn-file.",
 )
-@click.option("--dsn-file", type=click.File(), help="A file that holds it, - for standard input.")
-@click.option("--tls", type=click.Choice(_TLS_MODES), help="Disable on loopback, else verify-full, unless given.")
+@click.option("--dsn-file", type=click.File(), help="A file with the DSN, - for standard input.")
+@click.option("--tls", type=click.Choice(_TLS_MODES), help="By default disable on loopback, else verify-full.")
 @click.option(
     "--ca",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="PEM of who signs the server's certificate; the authorities that this machine trusts unless given.",
+    help="A PEM with the authorities that sign the server's certificate; by default those that this machine trusts.",
 )
-@click.option("--public-host", help="What tenants connect to; the DSN's host unless given.")
-@click.option("--public-port", type=PORT, help="The DSN's port unless given.")
-@click.option("--capacity", type=POSITIVE, default=DEFAULT_CAPACITY, show_default=True, help="Databases.")
+@click.option("--public-host", help="The host that tenants connect to; by default the DSN's.")
+@click.option("--public-port", type=PORT, help="The port that tenants connect to; by default the DSN's.")
 @click.option(
-    "--connection-capacity", type=POSITIVE, help="Connections promised in all; the server's own unless given."
+    "--capacity", type=POSITIVE, default=DEFAULT_CAPACITY, show_default=True, help="The maximum of databases."
+)
+@click.option(
+    "--connection-capacity", type=POSITIVE, help="The maximum sum of connection limits; by default the server's."
 )
 @shown
 async def add_host(
@@ -83,8 +85,7 @@ async def add_host(
     capacity: int,
     connection_capacity: int | None,
 ) -> HostAdded:
-    """Check, harden and register a host; or bring a registered one up to date. It keeps its TLS mode unless another is
-    given."""
+    """Check, harden and register a host, or update a registered one. It keeps its TLS mode unless another is given."""
     box = secret_box()
     admin = _address(Engine(engine), _dsn(admin_dsn, dsn_file))
     given = _policy(tls, ca)
@@ -107,7 +108,7 @@ async def add_host(
 @click.argument("host_id", type=POSITIVE)
 @shown
 async def drain_host(host_id: int) -> Drained:
-    """Put no new database there; those that are there stay."""
+    """Place no new databases on a host; those that are there stay."""
     async with store():
         await service.drain_host(host_id)
     return Drained(host_id, draining=True)
@@ -117,7 +118,7 @@ async def drain_host(host_id: int) -> Drained:
 @click.argument("host_id", type=POSITIVE)
 @shown
 async def undrain_host(host_id: int) -> Drained:
-    """Put new databases there again."""
+    """Place new databases on a host again."""
     async with store():
         await service.undrain_host(host_id)
     return Drained(host_id, draining=False)
@@ -127,7 +128,7 @@ async def undrain_host(host_id: int) -> Drained:
 @click.argument("host_id", type=POSITIVE)
 @shown
 async def remove_host(host_id: int) -> Removed:
-    """Forget a host that carries no database any more, and its administrator. Drain it first."""
+    """Remove a host that has no databases any more, and its administrator's credentials. Drain it first."""
     async with store(), transaction():
         await service.remove_host(host_id)
         await findings.forget_host(host_id)
@@ -141,7 +142,7 @@ def _dsn(given: str | None, file: IO[str] | None) -> str:
         assert given is not None
         return given
     try:
-        # One octet more than a string may have, so that a whole disk is never read.
+        # One byte more than is allowed, so that a large file is never read completely.
         text = file.read(_LONGEST_DSN + 1)
     except (OSError, UnicodeDecodeError):
         raise click.BadParameter("can't be read as text", param_hint="'--dsn-file'") from None
@@ -152,7 +153,7 @@ def _dsn(given: str | None, file: IO[str] | None) -> str:
 
 
 def _policy(mode: str | None, ca: Path | None) -> TlsPolicy | None:
-    """None when nothing was said."""
+    """None when no option was given."""
     if ca is None:
         return None if mode is None else TlsPolicy(mode=TlsMode(mode))
     if mode == TlsMode.DISABLE.value:

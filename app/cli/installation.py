@@ -1,4 +1,4 @@
-"""How a command reaches the installation: the environment, or the stack that runs in `HEADWATER_HOME`."""
+"""The installation that a command works on: the one in the environment, or the stack that runs in `HEADWATER_HOME`."""
 
 import os
 from collections.abc import AsyncIterator
@@ -17,7 +17,7 @@ from app.store.session import connected
 
 
 def settings() -> Settings:
-    """As the processes read them; what the environment leaves out is taken from the running stack."""
+    """The processes' settings; what the environment leaves out is taken from the running stack."""
     try:
         given = Settings.load(os.environ)
         use_plans(given.plans_file)
@@ -42,7 +42,7 @@ def settings() -> Settings:
 
 @asynccontextmanager
 async def store() -> AsyncIterator[None]:
-    """Our own database, for the block."""
+    """Connects to our own database for the block."""
     dsn = settings().control_dsn
     assert dsn is not None
     async with connected(dsn, max_size=4):

@@ -1,4 +1,4 @@
-"""What every command shares: how it runs, how its result is shown, how it fails."""
+"""What all commands share: running, showing the result, and errors."""
 
 import asyncio
 import functools
@@ -20,8 +20,8 @@ Command = Callable[..., Coroutine[Any, Any, Any]]
 
 
 def shown(run: Command) -> Callable[..., None]:
-    """Makes an async function, whose result is a struct, a list of structs, `Rows`, text or None, the body of a command
-    with `--json`. Errors go to standard error, with exit status 1; a report that is not ok exits with 1 too."""
+    """Makes an async function the body of a command with `--json`. Its result is a struct, a list of structs,
+    `Rows`, text or None. Errors go to standard error, with exit status 1; a report that is not ok exits with 1 too."""
 
     @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
     @functools.wraps(run)
@@ -44,6 +44,6 @@ def shown(run: Command) -> Callable[..., None]:
         if isinstance(result, Report) and not result.ok:
             sys.exit(1)
 
-    # Click reads the options from the parameters that its decorators left, not from the wrapped function.
+    # Click reads the options from the attributes that its decorators left, not from the wrapped function.
     command.__doc__ = inspect.getdoc(run)
     return command

@@ -1,4 +1,4 @@
-"""Types of what the command line takes, refused before it reaches our own database."""
+"""Types of command-line parameters, checked before our own database is used."""
 
 import rich_click as click
 

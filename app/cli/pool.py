@@ -1,4 +1,4 @@
-"""`headwater pool`: databases made ahead of the creates that will claim them."""
+"""`headwater pool`: databases that are kept ready for creates."""
 
 import contextlib
 
@@ -22,28 +22,28 @@ def pool() -> None:
 @pool.command("status")
 @shown
 async def status() -> list[PoolStatus]:
-    """Show how large each pool is to be, and how many databases in it are ready."""
+    """Show each pool's size, and how many of its databases are ready."""
     async with store():
         return await targets.pool_status(settings().pool_size)
 
 
 @pool.command("set")
-@click.option("--region", required=True, help="One that a host serves.")
+@click.option("--region", required=True, help="A region that has a host.")
 @click.option(
     "--engine", type=click.Choice([engine.value for engine in Engine]), required=True, help="MariaDB is mysql."
 )
 @click.option("--size", type=click.IntRange(0, MOST_MEMBERS), help="Databases to keep ready; 0 for no pool.")
-@click.option("--default", "by_default", is_flag=True, help="Go back to HEADWATER_POOL_SIZE.")
+@click.option("--default", "by_default", is_flag=True, help="Use HEADWATER_POOL_SIZE again.")
 @shown
 async def set_size(region: str, engine: str, size: int | None, by_default: bool) -> PoolStatus:
-    """Set how large a pool is to be, in place of HEADWATER_POOL_SIZE."""
+    """Set a pool's size, in place of HEADWATER_POOL_SIZE."""
     if (size is None) != by_default:
         raise click.UsageError("Give --size or --default.")
     known = settings()
     async with store():
         await targets.set_target(Engine(engine), region, size)
         all_pools = await targets.pool_status(known.pool_size)
-    # A hint: without Temporal the next scheduled run does it.
+    # Only a hint: without Temporal the next scheduled run does it.
     with contextlib.suppress(RPCError, RuntimeError):
         await nudge(await connect_from_settings(known))
     return next(one for one in all_pools if (one.region, one.engine) == (region, engine))

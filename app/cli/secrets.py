@@ -1,4 +1,4 @@
-"""`headwater secrets`: the keys under which secrets are kept."""
+"""`headwater secrets`: the keys with which secrets are sealed."""
 
 from collections import Counter
 
@@ -16,23 +16,24 @@ from app.web.idempotency_rows import SEALED_RESPONSE
 from app.webhooks.records import SEALED_SECRET
 
 SEALED = (SEALED_ADMIN, SEALED_PASSWORD, SEALED_READER, SEALED_SECRET, SEALED_VALUES, SEALED_RESPONSE)
-"""Every sealed column there is. A test finds one that is missing here."""
+"""Every sealed column. A test finds one that is missing here."""
 
 
 class Keys(msgspec.Struct, frozen=True, kw_only=True):
-    """`values` says how many are sealed with each key; those with none may be taken out of HEADWATER_SECRET_KEYS."""
+    """`values` is the number of values sealed with each key; keys with none may be removed from
+    HEADWATER_SECRET_KEYS."""
 
     resealed: int
     newest: str
     values: dict[str, int]
     retirable: tuple[str, ...]
     unreadable: tuple[str, ...] = ()
-    """Rows that no configured key opens, at most a hundred of them."""
+    """Rows that no configured key opens, a hundred at most."""
 
 
 @click.group()
 def secrets() -> None:
-    """Keys of what is kept sealed."""
+    """Keys of sealed secrets."""
 
 
 @secrets.command("keys")
@@ -47,7 +48,7 @@ async def keys() -> Keys:
 @secrets.command("reseal")
 @shown
 async def reseal_all() -> Keys:
-    """Seal everything anew with the first of HEADWATER_SECRET_KEYS. May run at any time, and again; give every process
+    """Reseal everything with the first of HEADWATER_SECRET_KEYS. Can run at any time, and again; give every process
     the new key first."""
     box = secret_box()
     resealed, unreadable = 0, list[str]()

@@ -1,4 +1,4 @@
-"""Results as text: a struct line by line, a list as a table that fits the terminal."""
+"""Showing results as text: a struct line by line, a list as a table that fits the terminal."""
 
 import re
 import sys
@@ -14,27 +14,28 @@ from rich.text import Text
 from app.upkeep.reconcile.findings import Report
 
 _FILE_WIDTH = 250
-"""What goes into a file or another program is not cut to the width of a terminal."""
+"""Output to a file or another program is not limited to a terminal's width."""
 _GAP = 2
 _SHORT_UUID = 8
-"""Characters of a uuid where the whole has no room. Commands take such a prefix where it is unique."""
+"""The length of a shortened uuid. Commands accept such a prefix if it is unique."""
 _NARROWEST = 20
-"""What the last column is wrapped to, at the least, before a column is left out."""
+"""The least width to which the last column is wrapped before a column is left out."""
 _UUID = re.compile(r"\b([0-9a-f]{8})(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 
 
 class Rows(msgspec.Struct, frozen=True, kw_only=True):
-    """A list that can be long, its most telling columns first. `--json` prints all of `rows`, and they alone."""
+    """A list that can be long, with the most informative columns first. `--json` prints all of `rows`, and nothing
+    else."""
 
     rows: list[Any]
     total: int
-    """How many there are, shown or not."""
+    """The number of all of them, shown or not."""
     noun: str
     """What they are, in the plural."""
     note: str = ""
-    """What to say of all of them, beneath the table."""
+    """A sentence about all of them, shown beneath the table."""
     most: int | None = None
-    """How many a person is shown."""
+    """The maximum that is shown."""
 
     @property
     def summary(self) -> str:
@@ -44,7 +45,7 @@ class Rows(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def show(result: Any) -> None:
-    """Prints a result for a person to standard output."""
+    """Prints a result as text to standard output."""
     console = Console(width=None if sys.stdout.isatty() else _FILE_WIDTH, highlight=False)
     if result is None:
         return
@@ -134,12 +135,12 @@ def _text(name: str, value: Any) -> str:
 
 
 def _printable(text: str) -> str:
-    """Tenants choose names, and engines word errors: what could steer a terminal is shown as its escape."""
+    """Escapes what could control a terminal: tenants choose names, and engines write error messages."""
     return "".join(char if char.isprintable() or char == "\n" else repr(char)[1:-1] for char in text)
 
 
 def size_text(count: float) -> str:
-    """Bytes as storage limits count them: a GB is 2^30."""
+    """Formats bytes as storage limits count them: a GB is 2^30."""
     for unit in ("B", "KB", "MB", "GB"):
         if count < 1024:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"

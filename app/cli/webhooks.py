@@ -1,4 +1,4 @@
-"""`headwater webhooks`: what waits to be delivered, and why."""
+"""`headwater webhooks`: which deliveries wait, and why."""
 
 import rich_click as click
 

@@ -1,4 +1,4 @@
-"""`headwater workflows`: what is under way in Temporal."""
+"""`headwater workflows`: open workflows in Temporal."""
 
 import rich_click as click
 
@@ -19,8 +19,12 @@ def workflows() -> None:
 
 
 @workflows.command("open")
-@click.option("--state", type=click.Choice([state.value for state in WorkflowState]), help="Only those in it.")
-@click.option("--limit", type=POSITIVE, default=_SHOWN, show_default=True, help="Lines; --json prints all.")
+@click.option(
+    "--state", type=click.Choice([state.value for state in WorkflowState]), help="Only workflows in this state."
+)
+@click.option(
+    "--limit", type=POSITIVE, default=_SHOWN, show_default=True, help="The maximum of lines; --json prints all."
+)
 @shown
 async def open_workflows(state: str | None, limit: int) -> Rows:
     """Show the workflows that have not ended, stuck ones first."""

@@ -1,4 +1,4 @@
-"""`python -m app.http`: one API process. More of them side by side serve more."""
+"""`python -m app.http`: one API process. Several can run concurrently."""
 
 import asyncio
 import gc
@@ -20,29 +20,30 @@ from app.http.app import create_app
 from app.quotas.file import use_plans
 
 _LEAST_BACKLOG = 128
-"""Of connections that wait to be accepted; granian takes no fewer."""
+"""The least backlog of unaccepted connections that granian takes."""
 _OBJECTS_BETWEEN_COLLECTIONS = 20_000
-"""Python looks for cycles after 700, which is several times a request and finds none: a tenth of its time."""
+"""By default Python looks for cycles after 700 objects, which is several times in each request and finds none: a
+tenth of its time."""
 _SERVER_LOGGER = "_granian"
 _LOGGING = {"loggers": {_SERVER_LOGGER: {"propagate": True}}}
-"""The server's own lines in the form of all others, in place of a form of its own on standard output."""
+"""Writes the server's own log lines in our format, in place of its own on standard output."""
 
 
 async def serve(settings: Settings) -> None:
-    """Until SIGINT or SIGTERM."""
+    """Runs until SIGINT or SIGTERM."""
     _silence_known_warning()
     server = Server(
         create_app(settings),
         address=settings.api_host,
         port=settings.api_port,
         interface=Interfaces.ASGI,
-        # Bounds open connections, idle ones included: with the default, 128 idle clients shut out everybody else.
+        # Limits open connections, idle ones included: with the default, 128 idle clients would exclude everybody else.
         backlog=max(settings.api_connections, _LEAST_BACKLOG),
         backpressure=settings.api_connections,
-        # With HTTP/2 beside it, the server would wait without end for the bytes that tell one from the other.
+        # With HTTP/2 enabled, the server would wait without limit for the bytes that decide between the two versions.
         http=HTTPModes.http1,
         http1_settings=HTTP1Settings(header_read_timeout=round(1000 * settings.request_head_timeout_seconds)),
-        # The access log is ours: it knows the route, the key and the request's id.
+        # The access log is our own: it has the route, the key and the request's id.
         log_access=False,
         log_dictconfig=_LOGGING,
         log_level=LogLevels(settings.log_level),
@@ -54,8 +55,8 @@ async def serve(settings: Settings) -> None:
 
 
 def _silence_known_warning() -> None:
-    """Of every start: that the form of the server which runs in its caller's event loop is experimental. Decision 25
-    says why we take it."""
+    """The warning at every start that the server's mode in its caller's event loop is experimental. Decision 25 says
+    why we use it."""
     known = "Embedded server is experimental!"
     stdlib_logging.getLogger(_SERVER_LOGGER).addFilter(lambda record: record.getMessage() != known)
 

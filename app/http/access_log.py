@@ -1,4 +1,4 @@
-"""The access log: one line for each request, whatever became of it."""
+"""The access log: one line for each request, whatever its outcome."""
 
 import logging
 from typing import Any
@@ -12,11 +12,11 @@ from app.core.logging import LogLine, write_line
 from app.web.parameters import parse_id, parse_uuid
 
 _REFUSAL = "refusal"
-"""Where a request's state keeps what it was refused with."""
+"""The key in a request's state for the error that it was answered with."""
 
 
 class AccessLine(LogLine, kw_only=True, omit_defaults=True):
-    """Nothing in it is a client's own text: no path but the route's template, no query, no header, no body."""
+    """Contains no text of the client: the route's template but no path, no query, no header, no body."""
 
     event: str = msgspec.field(default_factory=lambda: "request")
     logger: str = msgspec.field(default_factory=lambda: "app.http.access")
@@ -25,29 +25,29 @@ class AccessLine(LogLine, kw_only=True, omit_defaults=True):
     status: int | None = None
     """None when no answer was begun."""
     broken_off: bool = False
-    """No answer, or not all of one, was sent: the client went away, or the process stopped."""
+    """The answer was not sent completely: the client disconnected, or the process stopped."""
     duration_ms: float
     client: str | None = None
-    """The address; behind trusted proxies, the one that they name."""
+    """The client's address; behind trusted proxies, the one that they report."""
     user_id: int | None = None
     team_id: int | None = None
     """The caller's primary team."""
     key_id: int | None = None
     resource: str | None = None
-    """The identifier in the path, where it has the form of one."""
+    """The identifier in the path, if it has a valid form."""
     error: str | None = None
     """The error's code."""
 
 
 def note_refusal(scope: HTTPScope, error: AppError) -> None:
-    """For the request's line."""
+    """Stores the error for the request's line."""
     scope["state"][_REFUSAL] = error
 
 
 def log_request(
     scope: HTTPScope, *, method: str, route: str, status: int | None, completed: bool, seconds: float
 ) -> None:
-    """`method` and `route` are of those that the API has."""
+    """`method` and `route` are known ones, never a client's own text."""
     state: dict[str, Any] = scope.get("state") or {}
     refusal: AppError | None = state.get(_REFUSAL)
     caller: Principal | None = scope.get("user")

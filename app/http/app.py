@@ -1,4 +1,4 @@
-"""The API: what a request passes through, from top to bottom."""
+"""The API: the application and its layers, from the outermost inwards."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -54,7 +54,7 @@ _BODY_LIMIT = 1024 * 1024
 
 
 def create_app(settings: Settings) -> ASGIApp:
-    """The ASGI application. Raises `ValueError` for settings that the API can't do without."""
+    """Creates the ASGI application. Raises `ValueError` for missing settings."""
     box = SecretBox.from_setting(settings.secret_keys)
     if not settings.control_dsn:
         raise ValueError("HEADWATER_CONTROL_DSN is not set")
@@ -91,12 +91,12 @@ def create_app(settings: Settings) -> ASGIApp:
 
 
 def describe() -> dict[str, Any]:
-    """The API's description, without an application that could serve it."""
+    """The API's description, without creating an application that could serve it."""
     return document(api_handlers())
 
 
 def api_handlers() -> list[tuple[str, HTTPRouteHandler]]:
-    """Every handler under `/api/v1` with its path."""
+    """Every handler under `/api/v1`, with its path."""
     app = Litestar([_api()], dependencies=AppState().dependencies(), openapi_config=None)
     return _handlers(app)
 

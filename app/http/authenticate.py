@@ -1,4 +1,4 @@
-"""The first thing that happens to every request under `/api/v1`."""
+"""Authentication and limits for every request under `/api/v1`."""
 
 from litestar.datastructures import Headers
 from litestar.enums import ScopeType
@@ -11,11 +11,11 @@ from app.http.in_flight import InFlight
 from app.web.services import Services
 
 _NOT_KEPT = (b"cache-control", b"no-store")
-"""Answers hold passwords, and what is true for a moment: no cache is to keep them."""
+"""Answers hold passwords and short-lived data, so no cache may store them."""
 
 
 class Authenticate:
-    """Sets the request's user, or raises what the key deserves. Answers carry what is left of the key's rate."""
+    """Sets the request's user, or raises the key's error. Adds the key's remaining rate to the answer."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -50,7 +50,8 @@ class Authenticate:
 
 
 def _authorization(headers: Headers) -> str | None:
-    """Raises `Unauthorized` for several that differ: which of them a proxy before us judged, nobody can tell."""
+    """Raises `Unauthorized` for several different headers: a proxy before us may have checked another one than we
+    would."""
     values = set(headers.getall("Authorization", []))
     if len(values) > 1:
         raise Unauthorized("There are several Authorization headers. Send one.")

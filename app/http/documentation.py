@@ -1,4 +1,4 @@
-"""The API's description, and a page to read it on that needs nothing from elsewhere."""
+"""The API's description, and a page for reading it that loads nothing from other sites."""
 
 from importlib.resources import files
 from pathlib import Path
@@ -81,7 +81,7 @@ _CACHED = {"Cache-Control": "public, max-age=86400"}
 
 
 def documentation(handlers: list[tuple[str, HTTPRouteHandler]]) -> Router:
-    """`/openapi.json` and `/docs`, describing these handlers. Anybody may read them."""
+    """Serves `/openapi.json` and `/docs` for these handlers, without authentication."""
     description = formatted(document(handlers))
 
     @get("/openapi.json", media_type=MediaType.JSON)

@@ -1,4 +1,4 @@
-"""From any exception to the error envelope. Interface specification, sections 2.10 and 7."""
+"""Translating exceptions to the error envelope. Interface specification, sections 2.10 and 7."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -44,7 +44,7 @@ _STORE_AWAY = (
     asyncpg.InternalClientError,  # of a connection that broke in the middle of an answer
     TimeoutError,
 )
-"""What a request meets while our own database restarts or is out of reach."""
+"""Errors while our own database restarts or can't be reached."""
 
 _STORE_AWAY_MESSAGE = (
     "The service can't reach its own database. Retry with the same Idempotency-Key: if the change was made, the retry "
@@ -55,8 +55,8 @@ Call = Request[Any, Any, Any]
 
 
 def respond(request: Call, error: AppError) -> Response[bytes]:
-    # What is kept must not hold on to the frames that it came through: they hold the request's unread body, and the
-    # server closes no connection before that is let go.
+    # A stored error must not keep its stack frames alive: they hold the request's unread body, and until that is
+    # released the server doesn't close the connection.
     error.__traceback__ = error.__context__ = None
     note_refusal(request.scope, error)
     body = ErrorBody(code=error.code, message=error.message, details=UNSET if error.details is None else error.details)

@@ -1,4 +1,4 @@
-"""Whether this process lives, and whether it can serve. Orchestrators ask with GET or HEAD, and need no key."""
+"""Whether this process is alive, and whether it can serve. Orchestrators call these with GET or HEAD, without a key."""
 
 from litestar import HttpMethod, MediaType, Response, route
 
@@ -14,7 +14,7 @@ async def live() -> dict[str, str]:
 
 @route("/health/ready", http_method=_METHODS)
 async def ready() -> Response[dict[str, str]]:
-    """503 while our own database can't be reached. Temporal is not asked: without it the API still serves."""
+    """503 while our own database can't be reached. Temporal is not checked: without it the API still serves."""
     try:
         await fetch("SELECT 1")
     except Exception:

@@ -1,5 +1,5 @@
-"""How many requests one key, or one client address, has in flight in this process: a bound for those that wait, and for
-those whose bodies come slowly, so that they leave room for everybody else."""
+"""Limits on the requests in flight in this process, by key and by client address. Requests that wait, or whose
+bodies arrive slowly, so leave room for others."""
 
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
@@ -21,14 +21,14 @@ class InFlight:
 
     @contextmanager
     def of_address(self, address: Address) -> Iterator[None]:
-        """For the block. Raises `TooManyInFlight`."""
+        """Counts a request for the block. Raises `TooManyInFlight`."""
         _check(self._addresses, address, "This address", self._per_address)
         with self._addresses.slot_now(address):
             yield
 
     @contextmanager
     def of_key(self, key_id: int) -> Iterator[None]:
-        """The same."""
+        """The same for a key."""
         _check(self._keys, key_id, "This API key", self._per_key)
         with self._keys.slot_now(key_id):
             yield

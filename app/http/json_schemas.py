@@ -1,4 +1,4 @@
-"""JSON Schemas of the structs on the wire, from msgspec, which validates by the same types."""
+"""JSON Schemas of the request and answer structs, from msgspec, which also validates them."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -16,9 +16,9 @@ def reference(kind: Any) -> dict[str, str]:
 
 
 def components(bodies: Iterable[Any], answers: Iterable[Any]) -> dict[str, Any]:
-    """The components of these structs and of all within them. In what we answer every field is there, whether it has
-    a default or not, but for those that may be unset. What a body's field is when it is left out, its description says:
-    of a field with a `default` some generators demand that it is sent."""
+    """The components of these structs and of all structs within them. In answers every field is present, except
+    those that may be unset. The default of a body's field is in its description: some generators treat a field with
+    a `default` as required."""
     bodies, answers = list(bodies), list(answers)
     _, found = msgspec.json.schema_components([*bodies, *answers], ref_template=_PREFIX + "{name}")
     for struct in _structs(answers):
@@ -41,7 +41,7 @@ def _describe_default(field: dict[str, Any], *, sent: bool) -> None:
 
 
 def _structs(types: Iterable[Any]) -> list[inspect.StructType]:
-    """Every struct among these types and within them."""
+    """All structs among these types and within them."""
     found: dict[Any, inspect.StructType] = {}
     waiting = list(inspect.multi_type_info(types))
     while waiting:
@@ -64,8 +64,8 @@ def _may_be_unset(field: inspect.Field) -> bool:
 
 
 def _tidy(schema: Any) -> Any:
-    """Patterns with the anchors of JSON Schema's dialect (ECMA-262) in place of Python's, and objects of any fields
-    that say so: some generators take one that says nothing for one without fields."""
+    """Translates patterns to JSON Schema's dialect (ECMA-262), and marks objects with arbitrary fields as such:
+    without the mark some generators expect an object without fields."""
     if isinstance(schema, dict):
         anything = {"additionalProperties": True} if schema == {"type": "object"} else {}
         return anything | {

@@ -1,4 +1,4 @@
-"""The metrics on the API's own port, for where that port is nobody's but the operator's."""
+"""Metrics on the API's own port, for installations where only the operator can reach it."""
 
 from litestar import Request, Response, get
 from litestar.datastructures import State
@@ -6,7 +6,7 @@ from litestar.datastructures import State
 from app.core.metrics.page import PATH, MetricsPage
 
 
-# In a thread: the page asks the event loop for some of what it tells, and waits.
+# In a thread: the page queries sources in the event loop, and waits for them.
 @get(PATH, sync_to_thread=True)
 def read_metrics(request: Request[None, None, State]) -> Response[bytes]:
     page: MetricsPage = request.app.state.metrics

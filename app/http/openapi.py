@@ -1,4 +1,4 @@
-"""The API's description, OpenAPI 3.1, from what the routes say of themselves."""
+"""The API's description, OpenAPI 3.1, generated from the routes."""
 
 import re
 from collections import defaultdict
@@ -44,7 +44,7 @@ _WITH_BODY = (
     errors.MissingRequiredField,
     errors.InvalidField,
 )
-# Their fingerprint covers the body, so it is read even where none is asked for.
+# The idempotency fingerprint covers the body, so it is read even if the operation has none.
 _IDEMPOTENT = (
     errors.MalformedJSON,
     errors.RequestTimeout,
@@ -69,7 +69,7 @@ _WEBHOOK_HEADERS = {
     "webhook-signature": ("Signatures of Standard Webhooks, divided by blanks, of every secret in force.", True),
     "X-Service-Signature-Previous": ("The same as `X-Service-Signature` under the secret lately replaced.", False),
 }
-"""What it says, and whether it is on every delivery."""
+"""The description, and whether every delivery has the header."""
 _TAGS = {
     "databases": "Create, list, read, rename, limit and delete databases, and apply blueprints to them.",
     "database_types": "What can be asked for: engines and their regions.",
@@ -80,13 +80,13 @@ _TAGS = {
     "webhook_endpoints": "Who is told of events, and what became of each delivery.",
     "me": "The caller and the key.",
 }
-"""By the resource in the path, in the order in which a reader meets them."""
+"""By the resource in the path, in reading order."""
 _TYPES: dict[Any, str] = {int: "integer", bool: "boolean", str: "string"}
 
 
 def document(handlers: Iterable[tuple[str, HTTPRouteHandler]]) -> dict[str, Any]:
-    """The whole description of these handlers, each with its path (`/api/v1/databases/{uuid}`)."""
-    # Litestar keeps a path's handlers in no order of its own.
+    """The description of these handlers, each with its path (`/api/v1/databases/{uuid}`)."""
+    # Litestar doesn't keep a path's handlers in a fixed order.
     described = sorted(
         ((path, handler) for path, handler in handlers if OPT in handler.opt),
         key=lambda found: (found[0], sorted(found[1].http_methods)),
@@ -161,7 +161,7 @@ def _parameters(path: str, handler: HTTPRouteHandler, declared: Operation) -> It
             "name": IDEMPOTENCY_HEADER,
             "in": "header",
             "required": True,
-            # No example: a page to try it out would send it with every change.
+            # No example: a page that sends requests would use it for every change.
             "description": "A fresh uuid for each change; the same again to retry one.",
             "schema": {"type": "string", "pattern": IDEMPOTENCY_KEY_PATTERN},
         }
@@ -172,7 +172,7 @@ def _example(name: str | None) -> dict[str, Any]:
 
 
 def _query_example(name: str | None, schema: dict[str, Any]) -> dict[str, Any]:
-    """None for a cursor that is a number: nobody has one that was never given out."""
+    """None for a numeric cursor: there is no valid one that the API hasn't given out."""
     return {} if name == "starting_after" and schema["type"] == "integer" else _example(name)
 
 
@@ -233,5 +233,5 @@ def _webhook_header(event: EventType, name: str, description: str, required: boo
 
 
 def formatted(description: dict[str, Any]) -> bytes:
-    """As it is served and committed."""
+    """The form that is served and committed."""
     return msgspec.json.format(msgspec.json.encode(description), indent=2) + b"\n"

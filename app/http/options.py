@@ -1,4 +1,4 @@
-"""Which methods a path has."""
+"""Answering OPTIONS."""
 
 from typing import Any
 
@@ -6,8 +6,8 @@ from litestar import Request, Response
 
 
 async def answer_options(request: Request[Any, Any, Any]) -> Response[None] | None:
-    """Answers OPTIONS before Litestar's own handler, which names only one of the methods when several handlers were
-    registered for a path one after the other. RFC 9110, section 9.3.7."""
+    """Answers OPTIONS before Litestar's own handler, which names only one of the methods when several handlers of a
+    path were registered separately. RFC 9110, section 9.3.7."""
     if request.method != "OPTIONS":
         return None
     methods = request.app.route_handler_method_map[request.scope["path_template"]]

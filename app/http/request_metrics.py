@@ -1,4 +1,4 @@
-"""Counts requests and their durations by the route that served them, and writes a line for each."""
+"""Counts and times requests by route, and writes a log line for each."""
 
 import time
 from functools import cache
@@ -14,8 +14,8 @@ _METHODS = frozenset({"GET", "HEAD", "POST", "PATCH", "PUT", "DELETE", "OPTIONS"
 
 
 class RequestMetrics:
-    """Wraps the whole application. Whatever a client sends, labels stay few: a path or method that no route has is
-    one label for all."""
+    """Wraps the whole application. Labels have few values, whatever clients send: all unknown paths or methods share
+    one label."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -50,6 +50,6 @@ class RequestMetrics:
 
 @cache
 def _series(method: str, route: str, status: int | None) -> tuple[Counter, Histogram]:
-    """Looking labels up costs more than counting does, and is the same for each request of a kind."""
+    """Cached, because looking up labels costs more than counting."""
     answer = "unanswered" if status is None else str(status)
     return HTTP_REQUESTS.labels(method, route, answer), HTTP_REQUEST_SECONDS.labels(method, route)

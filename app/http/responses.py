@@ -1,4 +1,4 @@
-"""What an operation answers, as OpenAPI says it: its successes, and its refusals from the error classes."""
+"""The responses of an operation in OpenAPI: successes, and errors from the error classes."""
 
 import inspect
 from collections import Counter, defaultdict
@@ -55,7 +55,7 @@ HEADERS: dict[str, dict[str, Any]] = {
 
 
 def responses(declared: Operation) -> dict[str, Any]:
-    """The successes, by status."""
+    """The successful responses, by status."""
     return {str(status): _answer(declared, status) for status in declared.answers}
 
 
@@ -81,8 +81,8 @@ def _answer(declared: Operation, status: int) -> dict[str, Any]:
 
 
 def error_responses(errors: Iterable[type[AppError]]) -> dict[str, Any]:
-    """One answer for each status of these errors. All have one schema, or generators would make a class of each: which
-    codes it may be, the description and the examples say."""
+    """One response for each status of these errors. All share one schema, so that generators don't create a class
+    for each; the description and the examples show the possible codes."""
     by_status: dict[int, list[type[AppError]]] = defaultdict(list)
     for error in dict.fromkeys(errors):
         by_status[error.status].append(error)
@@ -103,7 +103,7 @@ def _refusal(status: int, kinds: Sequence[type[AppError]]) -> dict[str, Any]:
 
 
 def error_examples() -> dict[str, Any]:
-    """`components.examples`: one of each error."""
+    """`components.examples`: one for each error."""
     return {kind.code: _error_example(kind) for kind in AppError.__subclasses__()}
 
 
@@ -115,8 +115,8 @@ def _error_example(kind: type[AppError]) -> dict[str, Any]:
 
 
 def share_error_responses(operations: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Moves refusals that several operations have in common out of them, and returns them as
-    `components.responses`. Each is named for its status; where several could take the name, the most common does."""
+    """Moves error responses that several operations share out of them, and returns them as `components.responses`.
+    Each is named for its status; of several with the same status the most common one is shared."""
     counts = Counter(
         (status, msgspec.json.encode(answer))
         for operation in operations

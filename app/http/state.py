@@ -1,4 +1,4 @@
-"""What the API's start-up opens, and routes are handed as dependencies."""
+"""What the API opens at start-up and passes to routes as dependencies."""
 
 from litestar.di import Provide
 
@@ -8,8 +8,8 @@ from app.webhooks.ping import Pings
 
 
 class AppState:
-    """Of one application; empty until it has started. What gives it out takes no arguments: those of a dependency are
-    validated with each request, which costs more than all else about it."""
+    """The open resources of one application; empty until it has started. The providers take no arguments, because
+    Litestar validates a provider's arguments in each request, which costs more than all else about it."""
 
     services: Services
     pings: Pings

@@ -1,8 +1,7 @@
-"""Reads what a request still sends before its refusal goes out, and tells a body that ends before its time, or doesn't
-end in time.
+"""Reads the rest of a request's body before an error is answered, and detects bodies that end too early or too late.
 
-A server that answers and closes with bytes unread resets the connection, and the client, still writing, never sees the
-answer (RFC 9112, section 9.6). Bodies are therefore read to their end and thrown away, within bounds.
+A server that answers and closes with unread bytes resets the connection, and a client that is still writing never sees
+the answer (RFC 9112, section 9.6). Bodies are therefore read to their end and discarded, within limits.
 """
 
 import asyncio
@@ -14,9 +13,9 @@ from litestar.types import ASGIApp, HTTPReceiveMessage, Message, Receive, Receiv
 from app.core.errors import MalformedJSON, RequestTimeout
 
 _Received = HTTPReceiveMessage | ReceiveMessage
-"""By one name: what a function within a function says of its types is evaluated with each request."""
+"""A named union, because annotations of nested functions are evaluated in each request."""
 _EARLY_BYTES = 64 * 1024
-"""Bodies up to this size are asked for at once, and come while the key is looked up."""
+"""Bodies up to this size are requested immediately, and arrive while the key is being checked."""
 _MAX_BYTES = 16 * 1024 * 1024
 _MOST_SECONDS = 5.0
 
@@ -25,7 +24,7 @@ class UnreadBodies:
     """Wraps an application whose handlers may answer before they have read the body."""
 
     def __init__(self, app: ASGIApp, seconds: float) -> None:
-        """`seconds` are what a body may take from the request's head to its end, however it is sent."""
+        """`seconds` is the time limit from the request's head to the end of its body, in whatever pieces it arrives."""
         self._app = app
         self._seconds = seconds
 
@@ -34,7 +33,7 @@ class UnreadBodies:
             await self._app(scope, receive, send)
             return
         unread = True
-        # Whoever asks first sends nothing to a refusal.
+        # A client that waits for 100 Continue sends no body after an error.
         asks_first = any(name == b"expect" and value.lower() == b"100-continue" for name, value in scope["headers"])
         early = asyncio.create_task(_receive(receive)) if _is_small(scope) and not asks_first else None
         deadline = asyncio.get_running_loop().time() + self._seconds
@@ -42,7 +41,7 @@ class UnreadBodies:
         async def receive_noting_the_end() -> _Received:
             nonlocal unread, early
             coming, early = early or receive(), None
-            # After its end only the client's leaving is waited for, which may take as long as the answer does.
+            # After the body's end only a disconnect can arrive, and waiting for it may take as long as the answer does.
             try:
                 async with asyncio.timeout_at(deadline if unread else None):
                     message = await coming

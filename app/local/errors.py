@@ -1,5 +1,5 @@
-"""What can go wrong while the embedded stack is prepared, started or kept running."""
+"""Errors while the embedded stack is prepared, started or running."""
 
 
 class StackError(Exception):
-    """The stack can't run as asked. The message is written for the operator: what is wrong and what to do."""
+    """The stack can't run. The message is for the operator: what is wrong and what to do."""

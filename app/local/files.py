@@ -1,4 +1,4 @@
-"""Small private files that survive a crash: written whole or not at all, readable by their owner alone."""
+"""Small private files that survive a crash: written completely or not at all, readable only by their owner."""
 
 import os
 import secrets
@@ -6,8 +6,8 @@ from pathlib import Path
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Replaces the file in one step, mode 0600, on disk when this returns."""
-    # A reader must never see half of it, and a crash must leave the old one.
+    """Replaces the file in one step, with mode 0600; it is on disk when this returns."""
+    # A reader must never see half a file, and a crash must keep the old one.
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "wb") as file:
@@ -18,7 +18,7 @@ def write_private(path: Path, content: bytes) -> None:
 
 
 def load_or_create_secret(path: Path) -> str:
-    """The secret in this file, made on first use. It is hexadecimal: safe in a URL and in SQL quotes."""
+    """The secret in this file, created on first use. It is hexadecimal: safe in a URL and in SQL quotes."""
     if not path.exists():
         write_private(path, secrets.token_hex(24).encode())
     return path.read_text()

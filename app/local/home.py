@@ -1,4 +1,4 @@
-"""The folder of one stack's data. One stack at a time runs on it."""
+"""The folder with one stack's data. Only one stack at a time runs on it."""
 
 import contextlib
 import fcntl
@@ -14,7 +14,7 @@ from app.local.files import write_private
 
 
 class Home:
-    """`HEADWATER_HOME`, and where in it what lies."""
+    """The folder `HEADWATER_HOME` and its contents."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder.resolve()
@@ -22,12 +22,13 @@ class Home:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Holds the folder for the block. Raises `StackError`, and touches nothing, when another stack has it.
+        """Locks the folder for the block. Raises `StackError`, and changes nothing, when another stack has it.
 
-        The kernel drops the lock with the process that holds it, so a killed stack never blocks the next.
+        The kernel releases the lock when the process ends, so a killed stack never blocks the next.
         """
         try:
-            # Others may pass, not look: the database servers of a root's stack run as another user.
+            # Other users may traverse the folder but not list it: root's stack runs the database servers as another
+            # user.
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o711)
             lock = (self.folder / "lock").open("a")
         except OSError as error:
@@ -44,23 +45,23 @@ class Home:
             yield
 
     def log(self, name: str) -> Path:
-        """The log of a part. The one of the stack before is kept beside it."""
+        """The log of a service. The previous stack's log is kept beside it."""
         return self.logs / f"{name}.log"
 
     def set_logs_aside(self) -> None:
-        """Starts every log anew; the ones of the last run stay readable for one more."""
+        """Begins new logs; those of the last run are kept for one more run."""
         for log in self.logs.glob("*.log"):
             log.replace(log.with_suffix(".log.1"))
 
     def bound_logs(self, limit: int) -> None:
-        """Empties each log of more than `limit` bytes into the one kept beside it."""
+        """Moves the contents of each log of more than `limit` bytes to the copy beside it."""
         for log in self.logs.glob("*.log"):
             with contextlib.suppress(FileNotFoundError):
                 if log.stat().st_size > limit:
                     _empty(log)
 
     def secret_keys(self) -> str:
-        """The keys that seal secrets in our own database, made once: without them nothing opens again."""
+        """The keys that seal secrets in our own database, created once: without them nothing can be opened."""
         path = self.folder / "secret-keys"
         if not path.exists():
             write_private(path, new_key_setting().encode())
@@ -74,8 +75,8 @@ class Home:
 
 
 def _empty(log: Path) -> None:
-    # Copied, not renamed: the part goes on appending to the file that it was given. On a full disk the room
-    # counts for more than the copy.
+    # Copied, not renamed: the service goes on appending to its open file. On a full disk, freeing space is more
+    # important than the copy.
     with contextlib.suppress(OSError):
         shutil.copyfile(log, log.with_suffix(".log.1"))
     os.truncate(log, 0)

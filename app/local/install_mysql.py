@@ -1,4 +1,4 @@
-"""`python -m app.local.install_mysql`: installs a MySQL server if this machine has none, as the stack does."""
+"""`python -m app.local.install_mysql`: installs a MySQL server if this machine has none, like the stack does."""
 
 import asyncio
 import os
@@ -13,7 +13,7 @@ from app.local.screen import Screen
 
 
 def main() -> int:
-    """0 also without a server: everything but MySQL works, and its tests say why they are skipped."""
+    """Returns 0 even without a server: everything but MySQL works, and its tests say why they are skipped."""
     screen = Screen()
     try:
         settings = Settings.load(os.environ)

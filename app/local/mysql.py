@@ -1,4 +1,4 @@
-"""A real MySQL or MariaDB server of the stack's own, run by whichever server program the machine has."""
+"""A MySQL or MariaDB server of the stack, run with the server program that the machine has."""
 
 import asyncio
 import shutil
@@ -28,23 +28,24 @@ _OPTIONS = (
     "--local-infile=OFF",
     "--event-scheduler=OFF",
     "--skip-log-bin",
-    # With a binary log a tenant could make no trigger without it; the same here, so that nothing surprises.
+    # With a binary log a tenant could create no trigger without this. Set here too, so that stack and deployment behave
+    # alike.
     "--log-bin-trust-function-creators=ON",
     "--innodb-file-per-table=ON",
-    # Of all tenants together, and in no measurement of theirs.
+    # For all tenants together, and not part of any tenant's measurement.
     "--innodb-temp-data-file-path=ibtmp1:12M:autoextend:max:4G",
-    # A few broken handshakes would shut the loopback address out.
+    # A few failed handshakes would block the loopback address.
     "--max-connect-errors=1000000",
 )
 _FLAVOURED: Mapping[Flavour, tuple[str, ...]] = {
     "mariadb": (
         "--skip-symbolic-links",  # or a tenant's DATA DIRECTORY writes outside the data folder
         "--innodb-log-file-size=50331648",
-        # Other engines keep temporary tables in files that nothing bounds.
+        # Other engines keep temporary tables in files without a limit.
         "--enforce-storage-engine=InnoDB",
         "--tmp-disk-table-size=1073741824",
         "--maximum-tmp-disk-table-size=1073741824",
-        # From 11.5 on, sorts included.
+        # From 11.5 on, including sorts.
         "--loose-max-tmp-session-space-usage=4294967296",
         "--loose-max-tmp-total-space-usage=17179869184",
     ),
@@ -58,7 +59,7 @@ _NOT_DURABLE = ("--innodb-flush-log-at-trx-commit=0", "--innodb-doublewrite=0")
 
 
 class MysqlService(Service):
-    """MySQL or MariaDB under `folder`. Durable unless told otherwise: only tests may trade data for speed."""
+    """MySQL or MariaDB with its data under `folder`. Durable by default: only tests may trade safety for speed."""
 
     def __init__(
         self,
@@ -76,7 +77,7 @@ class MysqlService(Service):
         super().__init__(name, port, log)
         self.flavour = flavour
         self._folder = folder.absolute()
-        # Apart by flavour: neither server can read the other's files.
+        # Separate folders by flavour: neither server can read the other's files.
         self._data = self._folder / f"data-{flavour}"
         self._program = program
         self._options: tuple[str, ...] = (f"--max-connections={max_connections}",)
@@ -84,13 +85,13 @@ class MysqlService(Service):
 
     @property
     def password(self) -> str:
-        """The full administrator's."""
+        """The password of the full administrator."""
         return load_or_create_secret(self._folder / "password")
 
     @property
     def tls(self) -> TlsPolicy:
-        """How to reach it once it has started. MySQL takes a password's proof alone only while it remembers the
-        account, and makes itself an authority at its first start; MariaDB needs neither on the loopback interface."""
+        """How to reach it once it has started. MySQL accepts a proof of the password only while it has the account
+        in memory, and creates its own authority at its first start; MariaDB needs neither on the loopback interface."""
         if self.flavour == "mariadb":
             return PLAIN
         return TlsPolicy(mode=TlsMode.REQUIRE, ca=certificates((self._data / "ca.pem").read_text()))
@@ -108,7 +109,7 @@ class MysqlService(Service):
                 f"{others[0]} was written by another server than {self._program} ({self.flavour}): give "
                 "HEADWATER_MYSQLD the server of before, or choose another HEADWATER_HOME"
             )
-        # A crash in the middle leaves a draft that the next start throws away.
+        # A crash leaves a draft that the next start removes.
         draft = self._folder / "draft"
         shutil.rmtree(draft, ignore_errors=True)
         draft.mkdir(mode=0o700)
@@ -118,15 +119,15 @@ class MysqlService(Service):
 
     def command(self) -> Command:
         user = service_user(self._data, self._program, death_signal="KILL")
-        # --no-defaults must be first: the machine's own configuration is another server's.
+        # --no-defaults must be first: the machine's own configuration is for another server.
         arguments = ["--no-defaults", f"--datadir={self._data}", f"--port={self.port}", *self._options]
-        # Not the machine's: a server that starts removes the temporary tables of others from there.
+        # Not the machine's folder: a starting server removes the temporary tables of others from there.
         temporary = self._folder / "temporary"
         temporary.mkdir(exist_ok=True, mode=0o700)
         user.own(temporary)
         arguments.append(f"--tmpdir={temporary}")
         if self.flavour == "mariadb":
-            # It has no word for "nowhere": an empty folder that the server may not write to says the same.
+            # There is no value for "nowhere"; an empty folder that the server may not write to has the same effect.
             nowhere = self._folder / "no-files"
             nowhere.mkdir(exist_ok=True, mode=0o711)
             arguments.append(f"--secure-file-priv={nowhere}")
@@ -150,7 +151,7 @@ class MysqlService(Service):
         return True
 
     async def is_recovering(self) -> bool:
-        # It says nothing before its recovery is over, and listens only then.
+        # It reports nothing before its recovery is complete, and listens only then.
         try:
             _, writer = await asyncio.wait_for(asyncio.open_connection(LOOPBACK, self.port), 2)
         except ConnectionRefusedError:

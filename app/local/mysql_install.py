@@ -1,4 +1,4 @@
-"""How a MySQL or MariaDB server makes its system tables with one administrator and nobody else in them."""
+"""Creating the system tables of a MySQL or MariaDB server, with a single administrator and no other account."""
 
 import asyncio
 import re
@@ -15,8 +15,8 @@ Flavour = Literal["mysql", "mariadb"]
 
 _TIMEOUT_SECONDS = 180
 
-# In this order, and under the names before and since MariaDB 11. The server's own `mariadb-install-db` does
-# the same, but needs programs of other packages and leaves open accounts behind.
+# In this order, and under the names before and since MariaDB 11. The server's own `mariadb-install-db` does the same,
+# but needs programs of other packages and leaves open accounts behind.
 _SCRIPTS = (
     ("mariadb_system_tables.sql", "mysql_system_tables.sql"),
     ("mariadb_performance_tables.sql", "mysql_performance_tables.sql"),
@@ -27,19 +27,18 @@ _SCRIPTS = (
 
 
 async def detect_flavour(program: Path) -> Flavour:
-    """Asks the server program whose it is. Raises `StackError` when it can't be run."""
+    """Asks the server program for its version. Raises `StackError` when it can't be run."""
     version = await _output(program, "--no-defaults", "--version")
     return "mariadb" if "mariadb" in version.lower() else "mysql"
 
 
 async def install(program: Path, flavour: Flavour, draft: Path, log: Path, *, user: str, password: str) -> Path:
-    """Makes a data folder inside the empty folder `draft`, and returns it. Its only usable account is
-    `user` at 127.0.0.1, who may do everything; there is no anonymous account and no database `test`.
-    """
+    """Creates a data folder inside the empty folder `draft`, and returns it. Its only usable account is `user` at
+    127.0.0.1, with all rights; there is no anonymous account and no database `test`."""
     owner = service_user(draft, program, death_signal="KILL")
     data = draft / "data"
     script = draft / "install.sql"
-    # A server that starts removes what it finds of temporary tables, those of others beside it too.
+    # A starting server removes all temporary tables that it finds in this folder, even those of others.
     temporary = draft / "temporary"
     data.mkdir(mode=0o700)
     temporary.mkdir(mode=0o700)
@@ -70,7 +69,7 @@ async def _run(owner: ServiceUser, program: Path, arguments: list[str], script: 
 
 
 async def _mariadb_script(program: Path, account: list[str]) -> str:
-    """What to feed to `mariadbd --bootstrap`, which takes one statement a line."""
+    """The input of `mariadbd --bootstrap`, which takes one statement a line."""
     variables = await _output(program, "--no-defaults", "--verbose", "--help")
     found = re.search(r"^character-sets-dir\s+(\S+)", variables, re.MULTILINE)
     share = Path(found[1]).parent if found else Path("/usr/share/mysql")

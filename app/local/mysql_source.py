@@ -1,4 +1,4 @@
-"""Where the stack gets its MySQL server program from: the operator, the machine, or the distribution's package."""
+"""Finding the MySQL server program for the stack: the operator's, the machine's, or the distribution's package."""
 
 import os
 import shutil
@@ -14,14 +14,14 @@ from app.local.screen import Screen
 _SERVER_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/usr/libexec")
 _PROGRAMS = ("mariadbd", "mysqld")
 _PACKAGES = ("mariadb-server-core", "default-mysql-server-core")
-"""The server without a service that the system would start by itself; the second where the first is not."""
+"""Packages with the server but without a service that the system would start; the second if there is no first."""
 
 _TIMEOUT_SECONDS = 600
 
 
 @dataclass(frozen=True)
 class MysqlSource:
-    """How to look for a server. `folders` are searched in order."""
+    """Where to look for a server. `folders` are searched in order."""
 
     folders: tuple[str, ...]
     may_install: bool = True
@@ -31,7 +31,7 @@ class MysqlSource:
         return cls(folders=(*os.get_exec_path(), *_SERVER_FOLDERS))
 
     def find(self, given: Path | None = None) -> Path | None:
-        """The given program, else the machine's, else None. Raises `StackError` when the given one is none."""
+        """The given program, else the machine's, else None. Raises `StackError` when the given one isn't a program."""
         path = os.pathsep.join(self.folders)
         if given is not None:
             found = shutil.which(given, path=path)
@@ -42,8 +42,8 @@ class MysqlSource:
         return next((Path(found).absolute() for found in names if found), None)
 
     async def find_or_install(self, given: Path | None, screen: Screen, log: Path) -> Path | None:
-        """As `find`, with the distribution's package installed if need be. Without any way to a server it says
-        why and returns None."""
+        """Like `find`, but installs the distribution's package if necessary. If that is impossible it says why and
+        returns None."""
         found = self.find(given)
         if found is not None or not self.may_install:
             return found
@@ -57,7 +57,7 @@ class MysqlSource:
 
 
 def _installer() -> tuple[str, ...] | None:
-    """What runs apt-get with the rights to install, without asking anybody for a password."""
+    """The command prefix that gives apt-get the rights to install, without asking for a password."""
     apt_get = shutil.which("apt-get")
     if apt_get is None:
         return None
@@ -73,7 +73,7 @@ async def _install(apt_get: tuple[str, ...], log: Path, screen: Screen) -> None:
     environ = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
 
     async def run(*arguments: str) -> None:
-        # Another installation may be under way: wait for it rather than fail.
+        # Another installation may be running: wait for it instead of failing.
         argv = (*apt_get, "-o", "DPkg::Lock::Timeout=120", *arguments)
         await run_to_end(Command(argv=argv, log=log, environ=environ), _TIMEOUT_SECONDS)
 

@@ -1,4 +1,4 @@
-"""TCP ports on the loopback interface: whether one is free, and a free one in its place."""
+"""TCP ports on the loopback interface: checking and choosing free ones."""
 
 import socket
 
@@ -8,7 +8,7 @@ LOOPBACK = "127.0.0.1"
 def is_free(port: int) -> bool:
     """Whether a server could listen on this port of the loopback interface now."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        # Servers set it too: a port whose last connections linger in TIME_WAIT can be listened on again.
+        # Servers set it too: a port with connections in TIME_WAIT can be listened on again.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((LOOPBACK, port))
@@ -18,7 +18,7 @@ def is_free(port: int) -> bool:
 
 
 def free_port() -> int:
-    """A port that nobody listens on now. Nothing keeps it free until the caller's server has bound it."""
+    """A port that nobody listens on now. Nothing reserves it until the caller's server has bound it."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.bind((LOOPBACK, 0))
         port: int = probe.getsockname()[1]
@@ -26,13 +26,13 @@ def free_port() -> int:
 
 
 class PortAllocator:
-    """Hands out ports, each once: parts of one stack are given theirs long before they listen."""
+    """Allocates ports, each only once: services get theirs long before they listen."""
 
     def __init__(self) -> None:
         self._given: set[int] = set()
 
     def allocate(self, preferred: int | None = None) -> int:
-        """The preferred port if it is free and not given away yet, else any free one."""
+        """The preferred port if it is free and not allocated yet, else any free one."""
         port = preferred
         while port is None or port in self._given or not is_free(port):
             port = free_port()

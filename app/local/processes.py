@@ -1,4 +1,4 @@
-"""One child process of the stack: in a process group of its own, with a log, bound to its parent's life."""
+"""A child process of the stack: in its own process group, with a log, ended with its parent."""
 
 import asyncio
 import contextlib
@@ -20,27 +20,27 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 @dataclass(frozen=True)
 class Command:
-    """How to run one child. `argv[0]` is a program's path."""
+    """How to run a child process. `argv[0]` is a program's path."""
 
     argv: tuple[str, ...]
     log: Path
     environ: Mapping[str, str] = field(default_factory=dict)
-    """The whole environment, not additions to ours: a child sees only what it is given."""
+    """The complete environment, not additions to ours."""
     folder: Path | None = None
     stdin: Path | None = None
     stop_signal: signal.Signals = signal.SIGTERM
-    """What the program takes as a request to stop soon and cleanly."""
+    """The signal that makes the program stop cleanly."""
     stop_seconds: float = 5
-    """How long it is given for that before it is killed."""
+    """How long it may take to stop before it is killed."""
     death_signal: signal.Signals = signal.SIGKILL
-    """What the kernel sends the child when this process dies, however it dies."""
+    """The signal that the kernel sends to the child when this process dies for any reason."""
     postgres_data: Path | None = None
-    """A PostgreSQL server's data folder: by it are found the helpers that leave the process group."""
+    """A PostgreSQL server's data folder, by which its helpers outside the process group are found."""
 
 
 class ChildProcess:
-    """A started `Command`. Start it from the main thread only: to the kernel, "the parent dies" means that
-    the thread which started the child ends."""
+    """A started `Command`. Start it from the main thread only: the kernel sends `death_signal` when the thread that
+    started the child ends."""
 
     def __init__(self, command: Command, process: Process) -> None:
         self._command = command
@@ -49,8 +49,8 @@ class ChildProcess:
 
     @classmethod
     async def start(cls, command: Command) -> "ChildProcess":
-        """Raises `StackError` when the program can't be started at all, or what is left of an earlier
-        server on its data can't be ended."""
+        """Raises `StackError` when the program can't be started, or remaining processes of an earlier server on the
+        same data can't be ended."""
         if command.postgres_data is not None:
             await leftovers.end_backends(command.postgres_data)
         command.log.parent.mkdir(parents=True, exist_ok=True)
@@ -90,8 +90,8 @@ class ChildProcess:
         return await self._process.wait()
 
     async def stop(self, timeout: float | None = None) -> None:
-        """Asks the process to stop, waits for `timeout` seconds (its command's unless given), and kills whatever
-        is left of it. Repeatable."""
+        """Asks the process to stop, waits for `timeout` seconds (the command's by default), and kills what is left
+        of it. Repeatable."""
         if self.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 self._process.send_signal(self._command.stop_signal)
@@ -100,22 +100,22 @@ class ChildProcess:
         await self.kill()
 
     async def kill(self) -> None:
-        """Kills the whole group, and helpers outside it: they may outlive the process that started them."""
+        """Kills the whole process group, and helpers outside it, which may outlive the process."""
         if not self._group_ended:
-            # Once only: afterwards the number may be given to a stranger's group.
+            # Only once: afterwards the number may belong to another group.
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGKILL)
             self._group_ended = True
         await self._process.wait()
         if self._command.postgres_data is not None:
-            # What can't be ended now is tried again, and told of, by the next start.
+            # The next start tries again to end what can't be ended now, and reports it.
             with contextlib.suppress(StackError):
                 await leftovers.end_backends(self._command.postgres_data)
 
 
 async def run_to_end(command: Command, timeout: float) -> None:
-    """Runs a command that ends by itself. Raises `StackError` with the log's tail when it fails or takes
-    longer than `timeout` seconds."""
+    """Runs a command until it ends. Raises `StackError` with the log's last lines when it fails or takes longer than
+    `timeout` seconds."""
     child = await ChildProcess.start(command)
     try:
         code = await asyncio.wait_for(child.wait(), timeout)
@@ -128,7 +128,7 @@ async def run_to_end(command: Command, timeout: float) -> None:
 
 
 def tail(log: Path, lines: int = 15) -> str:
-    """The end of a log, for a message to the operator."""
+    """The last lines of a log, for a message to the operator."""
     try:
         text = log.read_text(errors="replace")
     except FileNotFoundError:

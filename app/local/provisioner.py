@@ -1,6 +1,6 @@
-"""The account that the service uses on the stack's engine hosts: able to provision, and no more.
+"""The service's account on the stack's engine hosts: with the rights to provision, and no more.
 
-Each function may run again at any time, and puts right what it finds.
+Each function may run again at any time, and corrects what it finds.
 """
 
 from collections.abc import Sequence
@@ -21,8 +21,8 @@ NAME = "headwater_provisioner"
 
 
 async def on_postgres(server: PostgresService, password: str, extensions: Sequence[str] = ()) -> AdminAddress:
-    """Makes the role and the template of tenant databases, and closes to both what a fresh cluster leaves open to
-    everyone. Raises `StackError` for an extension that tenants may not have."""
+    """Creates the role and the template of tenant databases, and closes what a new cluster leaves open to everyone.
+    Raises `StackError` for an extension that tenants may not have."""
     connection = await asyncpg.connect(server.dsn(), timeout=10)
     try:
         try:
@@ -47,7 +47,7 @@ async def on_postgres(server: PostgresService, password: str, extensions: Sequen
 
 
 async def on_mysql(server: MysqlService, password: str) -> AdminAddress:
-    """Makes the account with what the adapter says that it needs. MariaDB is a flavour of it."""
+    """Creates the account with the privileges that the adapter needs, on MariaDB too."""
     account = f"'{NAME}'@'{LOOPBACK}'"
     connection = await aiomysql.connect(
         host=LOOPBACK, port=server.port, user=SUPERUSER, password=server.password, autocommit=True, connect_timeout=10

@@ -1,4 +1,4 @@
-"""Our own two processes in the stack: the API and one worker for every queue."""
+"""Our own processes in the stack: the API, and one worker for all queues."""
 
 import asyncio
 import os
@@ -11,10 +11,10 @@ from app.local.processes import Command
 from app.local.services import Service
 
 _PYTHON = (sys.executable, "-P", "-m")
-"""Never a module of the folder in which the stack was started, whatever its name."""
+"""Never imports modules from the folder in which the stack was started."""
 
 Environ = Callable[[], Mapping[str, str]]
-"""Asked at each start, so that it tells where the other parts are by then."""
+"""Called at each start, so that it has the current addresses of the other services."""
 
 
 class ApiService(Service):
@@ -23,7 +23,7 @@ class ApiService(Service):
     def __init__(self, name: str, *, port: int, log: Path, environ: Environ, host: str) -> None:
         super().__init__(name, port, log)
         self._environ = environ
-        # What listens on every interface is asked on this one.
+        # If it listens on every interface, it is checked on this one.
         self._host = "127.0.0.1" if host in ("0.0.0.0", "::") else host  # noqa: S104 - compared, not bound
 
     @property
@@ -53,13 +53,13 @@ class ApiService(Service):
 
 
 def every_queue(regions: tuple[str, ...]) -> tuple[str, ...]:
-    """What a worker serves that is the only one."""
+    """The queues of a worker that is the only one."""
     return (CONTROL_QUEUE, WEBHOOK_QUEUE, *map(engine_queue, regions))
 
 
 class WorkerService(Service):
-    """One worker process on these queues. It listens for nothing but its metrics, on `metrics_port`, if at all; its log
-    tells when it has begun to poll."""
+    """A worker process for these queues. It listens only for its metrics, on `metrics_port`, if at all; its log
+    shows when it has begun to poll."""
 
     def __init__(
         self, name: str, *, log: Path, environ: Environ, queues: tuple[str, ...], metrics_port: int = 0
@@ -77,7 +77,7 @@ class WorkerService(Service):
     async def is_ready(self) -> bool:
         try:
             with self.log.open("rb") as log:
-                # A log that has grown too long is emptied meanwhile.
+                # Meanwhile a log that is too long may have been emptied.
                 size = log.seek(0, os.SEEK_END)
                 log.seek(self._log_start if self._log_start <= size else 0)
                 return b"worker_ready" in log.read()

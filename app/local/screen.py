@@ -1,4 +1,4 @@
-"""What the operator sees while the stack starts and runs: on a terminal and in a log file alike."""
+"""The operator's view of the stack while it starts and runs, on a terminal or in a log file."""
 
 import contextlib
 import time
@@ -9,7 +9,7 @@ from rich.markup import escape
 
 
 class Screen:
-    """Writes to standard error: plain lines, and on a terminal a live one with all that is waited for."""
+    """Writes to standard error: plain lines, and on a terminal also a live line of what is awaited."""
 
     def __init__(self, console: Console | None = None) -> None:
         self._console = console or Console(stderr=True, highlight=False, soft_wrap=True)
@@ -24,7 +24,7 @@ class Screen:
 
     @contextlib.contextmanager
     def waiting(self, name: str, condition: str = "") -> Iterator[None]:
-        """Shows what the block waits for, and how long it took once it is there."""
+        """Shows what the block waits for, and afterwards how long it took."""
         started = time.monotonic()
         what = f"{name}: waiting for {condition}" if condition else name
         self._waiting.append(what)

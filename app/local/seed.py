@@ -1,5 +1,4 @@
-"""What a stack's own database holds before the first request: an operator, a key, the engine hosts, and the system
-blueprints."""
+"""The initial contents of a stack's own database: an operator, a key, the engine hosts, and the system blueprints."""
 
 from collections.abc import Sequence
 
@@ -24,7 +23,7 @@ _REQUESTS_PER_MINUTE = 100_000
 
 
 class SeedHost(msgspec.Struct, frozen=True, kw_only=True):
-    """An engine host of the stack. `last_port` is where it listened before, if that was elsewhere."""
+    """An engine host of the stack. `last_port` is its former port, if it has changed."""
 
     engine: Engine
     region: str
@@ -33,7 +32,7 @@ class SeedHost(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RemovedHost(msgspec.Struct, frozen=True, kw_only=True):
-    """An engine host of the last stack that this one doesn't run: its region, or its engine, is left out."""
+    """An engine host of the last stack that this one doesn't run, because its region or engine is left out."""
 
     engine: Engine
     host: str
@@ -43,9 +42,9 @@ class RemovedHost(msgspec.Struct, frozen=True, kw_only=True):
 async def seed(
     dsn: str, box: SecretBox, hosts: Sequence[SeedHost], gone: Sequence[RemovedHost], last_key: str | None
 ) -> str:
-    """Brings our database to this version's tables, registers the hosts, and sets those aside that are gone. Returns
-    an API key with every scope, of a `pro` team: the one of the last stack as long as it is good. Raises
-    `InvalidSecret`, before anything is registered, when `box` lacks the key of what is kept here."""
+    """Migrates our database to this version, registers the hosts, and sets removed ones aside. Returns an API key
+    with every scope, of a `pro` team: the last stack's key if it is still valid. Raises `InvalidSecret`, before
+    anything is registered, when `box` lacks the key of stored secrets."""
     async with connected(dsn, max_size=4):
         await migrate()
         await _check_keys(box)
@@ -58,7 +57,7 @@ async def seed(
 
 
 async def _check_keys(box: SecretBox) -> None:
-    # Of all that is sealed the oldest database's password is the likeliest to need a key that was taken away.
+    # Of all sealed values the oldest database's password most likely needs a key that was removed.
     rows = await fetch(
         "SELECT uuid, password_sealed FROM databases WHERE password_sealed IS NOT NULL ORDER BY id LIMIT 1"
     )
@@ -70,14 +69,14 @@ async def _register(box: SecretBox, host: SeedHost) -> None:
     address = (host.engine, host.admin.host, host.admin.port)
     async with transaction():
         if host.last_port is not None:
-            # The same server at a new port: its databases are still on it.
+            # The same server at a new port, with its databases.
             await fetch(
                 "UPDATE engine_hosts SET port = $3 WHERE engine = $1 AND host = $2 AND port = $4",
                 *address,
                 host.last_port,
             )
         else:
-            # One that was set aside may come back at another port: the last stack didn't know where it had been.
+            # A host that was set aside may come back at another port: the last stack didn't know its former one.
             await fetch(
                 "UPDATE engine_hosts SET port = $3 WHERE engine = $1 AND host = $2 AND region = $4"
                 " AND sick_until = 'infinity' AND NOT EXISTS"

@@ -1,5 +1,5 @@
-"""Database servers refuse to run as root. When the stack does, they run as another user, who must be able to
-reach their programs and their data wherever these lie."""
+"""The user that runs a database server. The servers refuse to run as root, so root's stack runs them as another
+user, who must be able to reach their programs and data."""
 
 import functools
 import os
@@ -11,32 +11,31 @@ from pathlib import Path
 from app.local.errors import StackError
 
 NOBODY = 65_534
-"""The one unprivileged account that every distribution has. initdb insists that its user has a name."""
+"""The one unprivileged account of every distribution. initdb requires that its user has a name."""
 
 _CAP_DAC_READ_SEARCH = 2
 
 
 @dataclass(frozen=True)
 class ServiceUser:
-    """The user that a database server runs as, and how to become it."""
+    """The user that a database server runs as, and how to switch to it."""
 
     uid: int
     prefix: tuple[str, ...]
-    """Put before the server's own command line."""
+    """The beginning of the server's command line."""
 
     def own(self, path: Path) -> None:
-        """Gives this user a file or folder that the stack just made."""
+        """Makes this user the owner of a file or folder that the stack just created."""
         if self.prefix:
             os.chown(path, self.uid, self.uid)
 
 
 def service_user(*paths: Path, death_signal: str) -> ServiceUser:
-    """Whom to run a server as whose programs and data are `paths`.
+    """The user for a server whose programs and data are in `paths`.
 
-    An ordinary user runs it as itself. Root drops to an unprivileged user, with the one capability to read
-    past closed parent folders (a clone under /root, a temporary folder of mode 0700) only if there are such.
-    `death_signal` is named here because the kernel forgets it whenever a process changes its user. Raises
-    `StackError` when there is no way.
+    An ordinary user runs it as itself. Root switches to an unprivileged user, with the capability to read past closed
+    parent folders (a clone under /root, a temporary folder of mode 0700) only if there are any. `death_signal` is set
+    here because the kernel resets it whenever a process changes its user. Raises `StackError` when it is impossible.
     """
     if os.geteuid() != 0:
         return ServiceUser(uid=os.geteuid(), prefix=())
@@ -55,7 +54,7 @@ def service_user(*paths: Path, death_signal: str) -> ServiceUser:
                 f"Open it (chmod o+x {closed}), choose another HEADWATER_HOME, or run Headwater as an "
                 "ordinary user."
             )
-        # access(2) leaves capabilities out for everyone but root unless told otherwise, and initdb asks it.
+        # access(2) ignores capabilities of users other than root by default, and initdb calls it.
         prefix += ["--securebits=+no_setuid_fixup", "--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"]
     return ServiceUser(uid=NOBODY, prefix=(*prefix, f"--pdeathsig={death_signal}", "--"))
 

@@ -1,4 +1,4 @@
-"""What every part of the stack can do, and how one is brought up: prepare, start, wait until it serves."""
+"""The interface of the stack's services, and starting one: prepare, start, wait until it is ready."""
 
 import asyncio
 import os
@@ -13,32 +13,32 @@ from app.local.processes import ChildProcess, Command, tail
 
 _POLL_SECONDS = 0.05
 _SLOW_POLL_SECONDS = 0.5
-"""Between polls of a server that didn't come up soon: each leaves a line in its log."""
+"""Between polls of a slow server: each leaves a line in its log."""
 _SOON_SECONDS = 5.0
 _TELL_SECONDS = 10.0
 
 DATABASE_STOP_SECONDS = 60.0
-"""A database puts all that it wrote on disk before it ends. Killed over that, it would have to recover from its
-log at the next start, which takes longer."""
+"""At its end a database writes everything to disk. If it is killed meanwhile, the next start has to recover from its
+log, which takes longer."""
 
 Say = Callable[[str], None]
 
 
 class Service(ABC):
-    """One server of the stack, listening on a port of the loopback interface."""
+    """A server of the stack, listening on a port of the loopback interface."""
 
     def __init__(self, name: str, port: int, log: Path) -> None:
         self.name = name
-        """As in the `processes` of stack.json."""
+        """The name in `processes` of stack.json."""
         self.port = port
         self.log = log
 
     async def prepare(self) -> None:
-        """What must exist before the first start. Repeatable, also after a death half-way."""
+        """Creates what must exist before the first start. Repeatable, even after a crash."""
         return
 
     def move(self, ports: PortAllocator) -> bool:
-        """Leaves ports that somebody else has taken; says whether there were any."""
+        """Moves to other ports if somebody else has taken its own; returns whether it did."""
         if is_free(self.port):
             return False
         self.port = ports.allocate()
@@ -50,20 +50,20 @@ class Service(ABC):
 
     @abstractmethod
     async def is_ready(self) -> bool:
-        """Asks the server itself, and waits for an answer for a second or so at most."""
+        """Asks the server itself; waits for a second or so at most."""
 
     async def is_recovering(self) -> bool:
-        """Whether a running server that isn't ready shows that it is on its way, however long that takes: a
-        database that was killed reads its logs first, and killing it again would only begin that anew."""
+        """Whether a running server that isn't ready is still recovering, however long that takes: a killed database
+        first reads its logs, and killing it again would only start that anew."""
         return False
 
 
 async def start(
     service: Service, *, timeout: float = 60, marks: Mapping[str, str] | None = None, say: Say | None = None
 ) -> ChildProcess:
-    """Starts a prepared service and waits until it serves. Raises `StackError` with the log's tail when it
-    dies first, or is neither ready nor recovering for `timeout` seconds; then nothing of it is left running.
-    `marks` are added to its environment; `say` is told every few seconds of a recovery."""
+    """Starts a prepared service and waits until it is ready. Raises `StackError` with the log's last lines when it
+    ends, or is neither ready nor recovering for `timeout` seconds; then it is stopped completely. `marks` are added
+    to its environment; `say` is called every few seconds during a recovery."""
     command = service.command()
     child = await ChildProcess.start(replace(command, environ={**command.environ, **(marks or {})}))
     try:
@@ -99,8 +99,8 @@ async def _wait_until_ready(service: Service, child: ChildProcess, timeout: floa
 
 
 def server_environ() -> dict[str, str]:
-    """The environment of a server that takes nothing from ours but where programs are and what time it is. One that
-    writes into its home needs another."""
+    """The environment of a server, which takes only the PATH and the time zone from ours. A server that writes to
+    its home folder needs another."""
     return {
         "PATH": os.environ.get("PATH", os.defpath),
         "LANG": "C.UTF-8",

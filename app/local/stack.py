@@ -1,4 +1,4 @@
-"""The embedded stack from start to end: every part a real server, all of them children of this process."""
+"""The embedded stack from start to end. All services are real servers, and children of this process."""
 
 import asyncio
 import resource
@@ -29,7 +29,7 @@ _LOG_CHECK_SECONDS = 1
 
 
 def run(settings: Settings, *, mysql: MysqlSource | None = None) -> int:
-    """Runs the stack until Ctrl-C or SIGTERM, and tears all of it down however it ends. Returns the exit code."""
+    """Runs the stack until Ctrl-C or SIGTERM, and stops everything however it ends. Returns the exit code."""
     screen = Screen()
     _allow_open_files()
     try:
@@ -54,7 +54,7 @@ async def _main(settings: Settings, mysql: MysqlSource, screen: Screen) -> int:
 
 
 def _allow_open_files() -> None:
-    # Shells start programs with 1,024, which servers of thousands of connections would feel.
+    # Shells start programs with a limit of 1,024, too few for servers with thousands of connections.
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     enough = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(_OPEN_FILES, hard)
     if soft != resource.RLIM_INFINITY and soft < enough:
@@ -77,7 +77,7 @@ class Stack:
         self._supervisor = Supervisor(screen, self._ports, marks=marks)
 
     async def serve(self) -> None:
-        """Returns never; ends by cancellation or by an error, with every part stopped."""
+        """Never returns; ends by cancellation or an error, with every service stopped."""
         stack_file.withdraw(self._home.folder)
         if ended := await leftovers.end(self._home.folder):
             self._screen.say(f"ended processes that an earlier stack left behind: {', '.join(map(str, ended))}")
@@ -99,7 +99,7 @@ class Stack:
         await self._supervisor.run_forever()
 
     async def _bound_logs(self) -> None:
-        """Of every part, whatever program it is: they append to files that this process has opened for them."""
+        """Limits the logs of all services: they append to files that this process has opened for them."""
         while True:
             await asyncio.sleep(_LOG_CHECK_SECONDS)
             self._home.bound_logs(self._settings.log_file_bytes)
@@ -129,11 +129,11 @@ class Stack:
                 raise StackError(str(error)) from error
             except InvalidSecret as error:
                 raise StackError(
-                    f"what is kept in {self._home.folder} doesn't open: {error}. Give HEADWATER_SECRET_KEYS as it was, "
-                    "with a new key in front at most, or leave it out if it never was given"
+                    f"the secrets in {self._home.folder} can't be opened: {error}. Set HEADWATER_SECRET_KEYS to its former "
+                    "value, at most with a new key in front, or leave it unset if it never was set"
                 ) from error
-        # From here on tenants may have addresses with these ports. A start that is broken off must not forget them:
-        # the next one would take a moved host for another.
+        # From here on tenants may have addresses with these ports. They are stored before the start is complete, or the
+        # next start could take a moved host for another.
         stack_file.remember(self._home.folder, self._stack_file(parts))
         await all_of(
             launch(parts.api, f"{parts.api.url}/health/ready to answer 200"),

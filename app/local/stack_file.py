@@ -1,4 +1,4 @@
-"""`stack.json`: where a running stack is and how to get in. Scripts and the command line read it."""
+"""`stack.json`: the addresses and credentials of a running stack, for scripts and the command line."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ _LAST_NAME = "stack.last.json"
 
 
 class StackHost(msgspec.Struct, frozen=True, kw_only=True):
-    """An engine host of the stack. `admin_dsn` is its full administrator's: the service uses a lesser one."""
+    """An engine host of the stack. `admin_dsn` is its full administrator's; the service uses one with fewer rights."""
 
     engine: str
     region: str
@@ -20,12 +20,12 @@ class StackHost(msgspec.Struct, frozen=True, kw_only=True):
     port: int
     admin_dsn: str
     flavour: str | UnsetType = UNSET
-    """`mysql` or `mariadb`, of a MySQL host."""
+    """`mysql` or `mariadb`; only for a MySQL host."""
 
 
 class StackFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A stack that is ready. `processes` maps each part's name to the ids of its processes. Others' scripts read this
-    file: its fields are a contract."""
+    """A stack that is ready. `processes` maps each service's name to its process ids. Scripts read this file: its
+    fields are a contract."""
 
     api_url: str
     api_key: str
@@ -38,18 +38,17 @@ class StackFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def write(home: Path, stack: StackFile) -> None:
-    """Puts the file in place, readable by its owner alone."""
+    """Writes the file, readable only by its owner."""
     write_private(home / NAME, _encode(stack))
 
 
 def remember(home: Path, stack: StackFile) -> None:
-    """Keeps for the next start what this one has committed itself to, before it is ready: nobody finds it by this."""
+    """Stores this stack's addresses for the next start, before it is ready: scripts don't read this file."""
     write_private(home / _LAST_NAME, _encode(stack))
 
 
 def withdraw(home: Path) -> None:
-    """Takes the file away while no stack is ready: whoever finds one may rely on it. The next start still
-    reads what was in it."""
+    """Renames the file while no stack is ready, because scripts may rely on it. The next start can still read it."""
     if (home / NAME).exists():
         (home / NAME).replace(home / _LAST_NAME)
 
@@ -60,7 +59,7 @@ def read(home: Path) -> StackFile | None:
 
 
 def read_last(home: Path) -> StackFile | None:
-    """The file of the last stack that was ready here, or that at least got as far as registering its hosts."""
+    """The file of the last stack that was ready here, or at least registered its hosts."""
     return _read(home / NAME) or _read(home / _LAST_NAME)
 
 

@@ -1,4 +1,4 @@
-"""The parts of a stack: which there are, where each listens and where its data lies."""
+"""The services of a stack: which there are, their ports and their data folders."""
 
 import os
 from collections.abc import Mapping
@@ -27,22 +27,22 @@ from app.local.temporal import TemporalService
 _CONTROL_PORT = 15_431
 _METRICS_PORT = 9464
 _ENGINE_PORTS = {Engine.POSTGRES: 15_432, Engine.MYSQL: 13_306}
-"""Of the first region; the next ones follow."""
+"""For the first region; further regions follow."""
 
 _ENGINE_CONNECTIONS = 4_000
-"""Placement promises every database its connections, ten to four hundred: room for hundreds of databases. It
+"""Every database is promised its connections, ten to four hundred, so this is room for hundreds of databases. It
 costs a PostgreSQL server some 150 MB of shared memory."""
 
 
 def control_connections(regions: int) -> int:
-    """What our own PostgreSQL has room for: an API, and a worker at its busiest, whose steps on each region's hosts
-    hold up to 65; the rest is for the command line and for an operator."""
+    """The connections of our own PostgreSQL: for an API, and a worker at its maximum, whose activities on each
+    region's hosts use up to 65; the rest is for the command line and an operator."""
     return 120 + 80 * regions
 
 
 @dataclass(frozen=True)
 class EngineServer:
-    """One engine host. `last_port` is where it listened when the stack last ran."""
+    """An engine host. `last_port` is its port in the last run of the stack."""
 
     engine: Engine
     region: str
@@ -50,7 +50,7 @@ class EngineServer:
     last_port: int | None
 
     def entry(self) -> StackHost:
-        """As in stack.json."""
+        """Its entry in stack.json."""
         return StackHost(
             engine=self.engine,
             region=self.region,
@@ -62,7 +62,7 @@ class EngineServer:
 
 
 class StackServices:
-    """All parts, not started yet."""
+    """All services, not started yet."""
 
     def __init__(
         self, settings: Settings, home: Home, screen: Screen, ports: PortAllocator, last: StackFile | None
@@ -93,7 +93,7 @@ class StackServices:
         self.worker = self._worker()
 
     async def add_mysql(self, program: Path) -> None:
-        """An engine host of MySQL or MariaDB in every region."""
+        """Adds an engine host of MySQL or MariaDB in every region."""
         flavour = await detect_flavour(program)
         for index, region in enumerate(self._settings.regions):
             name = f"mysql-{region}"
@@ -109,13 +109,13 @@ class StackServices:
             self._add_host(Engine.MYSQL, region, server)
 
     def metrics_urls(self) -> list[str]:
-        """Where our own processes tell their metrics. The API does so on its own port, while that is open to this
-        machine alone."""
+        """The metrics pages of our own processes. The API serves them on its own port if only this machine can reach
+        it."""
         of_api = [f"{self.api.url}{PATH}"] if self._settings.api_host == LOOPBACK else []
         return [*of_api, f"http://{LOOPBACK}:{self.worker.port}{PATH}"]
 
     def environ(self, metrics_port: int | None) -> dict[str, str]:
-        """Of our own processes: what the operator set, and where the parts of this stack are."""
+        """The environment of our own processes: the operator's settings, and the addresses of this stack."""
         return {
             **os.environ,
             "HEADWATER_METRICS_PORT": str(metrics_port or ""),
@@ -183,7 +183,7 @@ class StackServices:
         return self._port("control-postgres", last or _CONTROL_PORT)
 
     def _host_port(self, engine: Engine, region: str, index: int) -> int:
-        # Tenants keep their connection strings: a host stays where it was if it can.
+        # Tenants keep their connection strings: a host keeps its port if it can.
         preferred = self._last_port(engine, region) or _ENGINE_PORTS[engine] + index
         return self._port(f"{engine}-{region}", preferred)
 

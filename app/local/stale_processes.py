@@ -1,8 +1,8 @@
-"""Processes that outlived what started them, a stack or one server: found by a mark in their environment or
-by their data folder, and ended.
+"""Finding and ending processes that outlived the stack or the server that started them, by a mark in their environment
+or by their data folder.
 
-The kernel ends a stack's children with it. This is for the rest: helpers of a child that was killed, and
-children of a stack that was killed in the moment of starting them.
+The kernel ends a stack's children with it. This is for the rest: helpers of a killed child, and children of a stack
+that was killed while it started them.
 """
 
 import asyncio
@@ -16,34 +16,34 @@ from pathlib import Path
 from app.local.errors import StackError
 
 MARK = "_HEADWATER_STACK"
-"""Environment variable of every child, inherited by its helpers: the home of the stack they belong to."""
+"""An environment variable of every child, inherited by its helpers: the home of their stack."""
 
 _PATIENCE_SECONDS = 10.0
 
 
 def find(home: Path) -> list[int]:
-    """Ids of running processes that belong to a stack in this home. Ask only while holding the home's lock:
-    else they may belong to a stack that is alive."""
+    """Ids of running processes that belong to a stack in this home. Call it only while holding the home's lock:
+    otherwise they may belong to a running stack."""
     mark = f"{MARK}={home}".encode()
     return [pid for pid in _processes() if _is_ours(Path("/proc") / str(pid), mark, home)]
 
 
 async def end(home: Path) -> list[int]:
-    """Ends them all and returns who they were. Raises `StackError` for one that can't be ended."""
-    # A postmaster may be among them: asked to quit, it takes its backends and its shared memory along.
+    """Ends them all and returns their ids. Raises `StackError` for one that can't be ended."""
+    # One may be a postmaster: asked to quit, it also ends its backends and frees its shared memory.
     return await _end(lambda: find(home), quit_seconds=_PATIENCE_SECONDS / 2)
 
 
 def find_backends(data: Path) -> list[int]:
     """Ids of the running processes of the PostgreSQL server with this data folder. Its helpers leave the
-    process group of the postmaster, outlive its SIGKILL (by minutes in the middle of a checkpoint), and keep a
-    new server from starting on the folder."""
+    postmaster's process group, outlive its SIGKILL (by minutes during a checkpoint), and keep a new server from
+    starting."""
     folder = data.resolve()
     return [pid for pid in _processes() if _is_postgres_in(Path("/proc") / str(pid), folder)]
 
 
 async def end_backends(data: Path) -> list[int]:
-    """Ends them all and returns who they were. Raises `StackError` for one that can't be ended."""
+    """Ends them all and returns their ids. Raises `StackError` for one that can't be ended."""
     return await _end(lambda: find_backends(data), quit_seconds=0)
 
 
@@ -76,12 +76,12 @@ def _is_ours(process: Path, mark: bytes, home: Path) -> bool:
             return True
     except OSError:  # it ended meanwhile, or is another user's
         return False
-    # PostgreSQL's backends write their title over the environment.
+    # PostgreSQL's backends overwrite their environment with their title.
     return _is_postgres_in(process, home)
 
 
 def _is_postgres_in(process: Path, folder: Path) -> bool:
-    """All processes of a server sit in its data folder. So may an operator's shell: it is left alone."""
+    """All processes of a server run in its data folder. An operator's shell may be there too: it is left alone."""
     try:
         is_inside = (process / "cwd").readlink().is_relative_to(folder)
     except OSError:

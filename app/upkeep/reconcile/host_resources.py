@@ -18,7 +18,9 @@ async def scarce(host: Host, adapter: EngineAdapter) -> list[Violation]:
     try:
         resources = await adapter.shared_resources()
     except EngineError as error:
-        return [Violation(rule=SCARCE, subject=host.address, detail=f"doesn't tell what is used up: {error}")]
+        return [
+            Violation(rule=SCARCE, subject=host.address, detail=f"doesn't report the use of its resources: {error}")
+        ]
     return [
         Violation(
             rule=SCARCE,
