@@ -129,8 +129,8 @@ class Stack:
                 raise StackError(str(error)) from error
             except InvalidSecret as error:
                 raise StackError(
-                    f"the secrets in {self._home.folder} can't be opened: {error}. Set HEADWATER_SECRET_KEYS to its former "
-                    "value, at most with a new key in front, or leave it unset if it never was set"
+                    f"the secrets in {self._home.folder} can't be opened: {error}. Set HEADWATER_SECRET_KEYS to its "
+                    "former value, at most with a new key in front, or leave it unset if it never was set"
                 ) from error
         # From here on tenants may have addresses with these ports. They are stored before the start is complete, or the
         # next start could take a moved host for another.
