@@ -59,15 +59,13 @@ async def apply_blueprint(
         return await service.apply(services.box, request.user, path_uuid(uuid, "database"), data)
 
     async def finish(subject: str) -> Answer:
-        await turn.aclose()  # it is planned; what follows is waiting
         record = await service.get_any(int(subject))
         record = await await_end(services.watch, record, data.timeout if data.wait else 0)
         ended = record.completed_at is not None
         return Answer(200 if ended else 202, Change(message=_MESSAGES[record.status], data=await view(record)))
 
-    size = await size_to_prepare(request.user, data.blueprint_uuid)
-    async with TURNS.turn(request.user.team_ids, size) as turn:
-        return await services.idempotency.run(request, begin=begin, finish=finish)
+    turn = TURNS.turn(request.user.team_ids, await size_to_prepare(request.user, data.blueprint_uuid))
+    return await services.idempotency.run(request, begin=begin, finish=finish, during_begin=turn)
 
 
 @get(

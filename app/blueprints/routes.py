@@ -72,8 +72,8 @@ class BlueprintController(Controller):
             assert record is not None, "the subject was written with it"
             return Answer(201, Change(message="Blueprint created.", data=view(record)))
 
-        async with TURNS.turn(request.user.team_ids, len(data.sql_content)):
-            return await services.idempotency.run(request, begin=begin, finish=finish)
+        turn = TURNS.turn(request.user.team_ids, len(data.sql_content))
+        return await services.idempotency.run(request, begin=begin, finish=finish, during_begin=turn)
 
     @get(
         "",

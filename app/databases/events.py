@@ -7,6 +7,7 @@ from app.databases.records import DatabaseRecord
 from app.databases.views import masked_view
 from app.outbox import events
 from app.outbox.event_types import EventType
+from app.store.session import Statement
 
 
 async def append_event(kind: EventType, database: UUID) -> None:
@@ -21,3 +22,9 @@ async def append_event_for(kind: EventType, record: DatabaseRecord) -> None:
     events: nothing is written for it."""
     if record.team_id is not None:
         await events.append(kind, team_id=record.team_id, database_id=record.id, data=masked_view(record))
+
+
+def event_insertion(kind: EventType, record: DatabaseRecord) -> Statement:
+    """The same as one step of a change, for a database that has a team. `Notices` are to be sent after the commit."""
+    assert record.team_id is not None, "a member of the warm pool has no events"
+    return events.insertion(kind, team_id=record.team_id, database_id=record.id, data=masked_view(record))

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import msgspec
+
 from app.contracts.base import Engine
 from app.engines.placement import HostLoad, least_loaded
 from app.store.session import fetch, fetch_all
@@ -37,6 +39,22 @@ async def place(engine: Engine, region: str | None, connections: int, *, without
     candidates = [row["id"] for row in rows if not row["draining"] and row["id"] != without]
     # Counted only now, in a statement of its own: one that waited for the locks would count what was there before.
     return least_loaded(await loads_of(candidates), connections)
+
+
+class ServedRegion(msgspec.Struct, frozen=True):
+    region: str
+    draining: bool
+    """All of its hosts are."""
+
+
+async def served_regions(engine: Engine) -> list[ServedRegion]:
+    """Regions with a host of this engine that no operator has set aside."""
+    return await fetch_all(
+        ServedRegion,
+        "SELECT region, bool_and(draining) AS draining FROM engine_hosts WHERE engine = $1"
+        " AND sick_until IS DISTINCT FROM 'infinity' GROUP BY region ORDER BY region",
+        engine,
+    )
 
 
 async def rooms(engine: Engine, region: str | None) -> dict[int, int]:

@@ -18,7 +18,6 @@ from app.core.metrics.page import MetricsPage
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
 from app.core.temporal import connect_from_settings
-from app.databases.records import DatabaseRecord
 from app.egress.sender import Sender
 from app.hosts.adapters import Adapters
 from app.http.authenticate import Authenticate
@@ -34,8 +33,8 @@ from app.http.state import AppState
 from app.http.unread_body import UnreadBodies
 from app.outbox.events import Notices
 from app.outbox.starter import Starter
+from app.pool.claim import ReadyMembers
 from app.pool.nudge import Nudger
-from app.pool.ready import ReadyMembers
 from app.provisioning.catalog import list_database_types
 from app.provisioning.routes import DatabaseController
 from app.queries.routes import execute_query
@@ -135,7 +134,7 @@ async def _open_services(stack: AsyncExitStack, settings: Settings, box: SecretB
     stack.push_async_callback(sender.close)
     starter = Starter(client)
     stack.push_async_callback(starter.close)
-    members, notices = ReadyMembers(DatabaseRecord), Notices()
+    members, notices = ReadyMembers(), Notices()
     stack.push_async_callback(members.close)
     stack.push_async_callback(notices.close)
     nudger = Nudger(client)

@@ -1,12 +1,14 @@
 """The outbox: an event is a row, written in the same transaction as the change that it reports."""
 
+from typing import Any
+
 import msgspec
 
 from app.core.clock import utc_now
 from app.core.debounce import Debouncer
 from app.core.ids import new_uuid
 from app.outbox.event_types import EventType
-from app.store.session import fetch
+from app.store.session import Statement, fetch
 
 CHANNEL = "headwater_events"
 """PostgreSQL notifications that an event was committed."""
@@ -30,18 +32,25 @@ class Notices:
         await self._debouncer.close()
 
 
+_INSERT = """
+INSERT INTO events (uuid, type, database_id, team_id, payload)
+SELECT $1, $2, $3::bigint, $4::bigint, $5::jsonb WHERE {condition} RETURNING
+"""
+
+
 async def append(kind: EventType, *, team_id: int, database_id: int | None, data: msgspec.Struct) -> None:
     """Call it inside the transaction of the change. `data` is the resource as clients see it, without secrets."""
-    await fetch(
-        "INSERT INTO events (uuid, type, database_id, team_id, payload) VALUES ($1, $2, $3, $4, $5::jsonb)"
-        " RETURNING pg_notify($6, '')",
-        new_uuid(),
-        kind.value,
-        database_id,
-        team_id,
-        payload_of(kind, data),
-        CHANNEL,
-    )
+    event = _arguments(kind, team_id, database_id, data)
+    await fetch(_INSERT.format(condition="true") + "pg_notify($6, '')", *event, CHANNEL)
+
+
+def insertion(kind: EventType, *, team_id: int, database_id: int | None, data: msgspec.Struct) -> Statement:
+    """The same as one step of a change, without the notice: have `Notices` send that after the commit."""
+    return Statement(_INSERT + "id", _arguments(kind, team_id, database_id, data))
+
+
+def _arguments(kind: EventType, team_id: int, database_id: int | None, data: msgspec.Struct) -> tuple[Any, ...]:
+    return new_uuid(), kind.value, database_id, team_id, payload_of(kind, data)
 
 
 async def _notify() -> None:

@@ -1,76 +1,103 @@
-"""Giving a database of the pool to a team, in the transaction of its create. The engine is not asked."""
+"""Which ready member of the warm pool a create takes. The engine is not asked."""
 
+import asyncio
+import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from functools import cache
-from typing import Literal, TypeVar
+from time import monotonic
+from typing import Literal
 
 import msgspec
 from prometheus_client import Counter, Histogram
 
 from app.contracts.base import Engine
+from app.core.debounce import Debouncer
 from app.core.metrics.counters import POOL_CLAIM_SECONDS, POOL_CLAIMS
+from app.databases.ownership import MemberKind, ReadyMember, find_ready, has_ready_with_fewer, lock_ready
 from app.hosts.loads import rooms
-from app.quotas.plans import Quotas
-from app.store.session import fetch, fetch_one
 
-Row = TypeVar("Row", bound=msgspec.Struct)
-
-
-class Wish(msgspec.Struct, frozen=True, kw_only=True):
-    """What a create asks for."""
-
-    engine: Engine
-    region: str | None
-    name: str
-    plan: str
-    quotas: Quotas
-    connections: int
-    """In force: the plan's with the quotas over it."""
-    team_id: int
-    user_id: int
+_PREFETCH_SECONDS = 0.04
+"""After a claim: out of the way of its answer."""
+_LIFETIME_SECONDS = 300.0
+"""What was read of a member longer ago is likely to be no longer true."""
+_CHOICE = 4
+"""The next member is one of so many: several processes that all remembered the oldest would take it from each other."""
 
 
-# Of `databases m` and `engine_hosts h`, with engine and region as the first two parameters. A host that failed is
-# placed on again after a while, to find out. A claim asks no host, so what waits there is given out once it answered.
-READY = """
-    m.team_id IS NULL AND m.destroyed_at IS NULL AND m.status = 'active'
-    AND m.engine = $1 AND ($2::text IS NULL OR m.region = $2)
-    AND NOT h.draining AND h.sick_until IS NULL
-"""
-
-# The oldest first, so that few get too old. By position, which only the index of the pools sorts by: by id, a plan may
-# walk the primary key through all that was ever claimed. A member that another create is about to take is passed over,
-# without waiting for what becomes of it.
-CLAIM = f"""
-WITH chosen AS (
-    SELECT m.id FROM databases m JOIN engine_hosts h ON h.id = m.host_id
-    WHERE {READY}
-      AND (m.connections >= $10 OR EXISTS (
-          SELECT FROM unnest($11::bigint[], $12::bigint[]) AS r (host_id, room)
-          WHERE r.host_id = m.host_id AND m.connections + r.room >= $10))
-    ORDER BY m.position LIMIT 1 FOR NO KEY UPDATE OF m SKIP LOCKED
-)
-UPDATE databases d SET
-    team_id = $3, created_by_id = $4, name = $5, plan = $6, storage_hard_limit_gb = $7, connection_hard_limit = $8,
-    warning_threshold_pct = $9, connections = $10, limits_revision = limits_revision + (connections <> $10)::int,
-    position = DEFAULT,
-    created_at = now(), updated_at = now(), provisioned_at = now()
-FROM chosen, engine_hosts h, teams t WHERE d.id = chosen.id AND h.id = d.host_id AND t.id = $3
-RETURNING d.*, t.name AS team_name, h.host, h.port
-"""  # noqa: S608 - our own words
+async def lock_member(kind: MemberKind) -> ReadyMember | None:
+    """A member on a host with room for its connections, locked until the end of the transaction; None when there is
+    none. It may allow another number of connections."""
+    member = await lock_ready(kind, {})
+    if member is None and await has_ready_with_fewer(kind):
+        member = await lock_ready(kind, await rooms(kind.engine, kind.region))
+    return member
 
 
-async def claim(wish: Wish, kind: type[Row]) -> Row | None:
-    """A ready member that becomes the team's, on a host with room for its connections; None when there is none. Where
-    the engine has to be told of another number of them, `limits_revision` is ahead of `limits_applied`. `kind` has the
-    columns of `databases` that it wants, and may have `team_name`, `host` and `port`."""
-    claimed = await _claim(wish, kind, {})
-    if claimed is None and await _is_ready(wish):
-        claimed = await _claim(wish, kind, await rooms(wish.engine, wish.region))
-    return claimed
+class _Prefetched(msgspec.Struct, frozen=True):
+    member: ReadyMember
+    until: float
 
 
-def note_claim(engine: Engine, region: str, outcome: Literal["hit", "miss"], seconds: float) -> None:
-    """For the metrics: how long the pool was asked, for a create that went to that region."""
+class ReadyMembers:
+    """The members that one process has read for its next creates, one for each kind, so that most creates wait for one
+    round trip less (decision 17). Nothing is locked: another process may take such a member, and `hold` tells."""
+
+    def __init__(self) -> None:
+        self._reading = asyncio.Lock()
+        self._reserved: set[int] = set()
+        self._prefetched: dict[MemberKind, _Prefetched] = {}
+        self._kinds: set[MemberKind] = set()
+        self._prefetching = Debouncer(_PREFETCH_SECONDS, self.prefetch_now, lost="pool_prefetch_lost")
+
+    @asynccontextmanager
+    async def reserved(self, kind: MemberKind, *, fresh: bool) -> AsyncIterator[ReadyMember | None]:
+        """A member that allows exactly so many connections, in force, or None: one that is read now, or else the one
+        that was read after the last claim. No other create of this process gets it during the block."""
+        member = await self._read(kind) if fresh else self._take_prefetched(kind)
+        try:
+            yield member
+        finally:
+            if member is not None:
+                self._reserved.discard(member.id)
+
+    def prefetch(self, kind: MemberKind) -> None:
+        """Reads a member for the next create of this kind, in a moment."""
+        self._kinds.add(kind)
+        self._prefetching.soon()
+
+    async def prefetch_now(self) -> None:
+        """Reads one for each kind that was asked for since."""
+        while self._kinds:
+            kind = self._kinds.pop()
+            async with self._reading:
+                known = self._reserved | {one.member.id for one in self._prefetched.values()}
+                if members := await find_ready(kind, without=list(known), most=_CHOICE):
+                    # Which of them doesn't matter to anybody: no secret.
+                    self._prefetched[kind] = _Prefetched(random.choice(members), monotonic() + _LIFETIME_SECONDS)  # noqa: S311
+
+    async def close(self) -> None:
+        """Ends the reading in the background."""
+        await self._prefetching.close()
+
+    async def _read(self, kind: MemberKind) -> ReadyMember | None:
+        async with self._reading:
+            for member in await find_ready(kind, without=list(self._reserved), most=1):
+                self._reserved.add(member.id)
+                self._prefetched = {of: one for of, one in self._prefetched.items() if one.member.id != member.id}
+                return member
+        return None
+
+    def _take_prefetched(self, kind: MemberKind) -> ReadyMember | None:
+        prefetched = self._prefetched.pop(kind, None)
+        if prefetched is None or prefetched.until < monotonic():
+            return None
+        self._reserved.add(prefetched.member.id)
+        return prefetched.member
+
+
+def count_claim(engine: Engine, region: str, outcome: Literal["hit", "miss"], seconds: float) -> None:
+    """For the metrics: how long a create that went to this region asked the pool."""
     claims, durations = _series(engine, region, outcome)
     claims.inc()
     durations.observe(seconds)
@@ -80,37 +107,3 @@ def note_claim(engine: Engine, region: str, outcome: Literal["hit", "miss"], sec
 def _series(engine: Engine, region: str, outcome: str) -> tuple[Counter, Histogram]:
     """Looking labels up costs more than counting does."""
     return POOL_CLAIMS.labels(engine.value, region, outcome), POOL_CLAIM_SECONDS.labels(engine.value, outcome)
-
-
-async def _claim(wish: Wish, kind: type[Row], room: dict[int, int]) -> Row | None:
-    return await fetch_one(
-        kind,
-        CLAIM,
-        wish.engine,
-        wish.region,
-        wish.team_id,
-        wish.user_id,
-        wish.name,
-        wish.plan,
-        wish.quotas.storage_hard_limit_gb,
-        wish.quotas.connection_hard_limit,
-        wish.quotas.warning_threshold_pct,
-        wish.connections,
-        list(room),
-        list(room.values()),
-    )
-
-
-async def _is_ready(wish: Wish) -> bool:
-    """Whether it is worth to look how much room the hosts have for one that promises more than it was made with."""
-    return bool(
-        await fetch(
-            """
-            SELECT 1 FROM databases WHERE team_id IS NULL AND destroyed_at IS NULL AND status = 'active'
-              AND engine = $1 AND ($2::text IS NULL OR region = $2) AND connections < $3 LIMIT 1
-            """,
-            wish.engine,
-            wish.region,
-            wish.connections,
-        )
-    )

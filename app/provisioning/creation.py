@@ -1,178 +1,255 @@
-"""What a client's create does, in the request's transaction."""
+"""A create by a client: a member of the warm pool becomes the team's, or a new database is provisioned."""
 
-from time import perf_counter
+from contextlib import AbstractAsyncContextManager
+from time import monotonic, perf_counter
+from typing import Any
 from uuid import UUID
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, Struct, UnsetType, field
 
 from app.applications.queue import start_next
+from app.applications.records import find_at_creation
+from app.applications.schemas import ApplicationView
 from app.applications.service import UNDER_WAY, Plan, add, plan_at_creation
+from app.applications.views import view as application_view
+from app.applications.waiting import await_end
 from app.auth.principal import Principal
 from app.auth.teams import Team
-from app.contracts.base import Engine
+from app.blueprints.turns import TURNS, size_to_prepare
+from app.contracts.applications import ApplicationStatus
+from app.contracts.base import DatabaseStatus
 from app.contracts.databases import ProvisionDatabaseInput
-from app.core.errors import CapacityExhausted, InvalidField
-from app.core.ids import engine_name, engine_password, new_uuid
+from app.core.context import current_request_id
+from app.core.errors import InvalidField
 from app.core.secrets import SecretBox
-from app.databases import records
+from app.databases.events import append_event_for, event_insertion
 from app.databases.limits import request_limits
-from app.databases.passwords import password_place
+from app.databases.ownership import MemberKind, ReadyMember, assign, hold
 from app.databases.records import DatabaseRecord
-from app.databases.retention import check_held
-from app.databases.schemas import CreateDatabase
-from app.databases.views import masked_view
-from app.engines.placement import HostLoad
-from app.outbox import events
+from app.databases.schemas import CreateDatabase, DatabaseView, Provisioning
+from app.databases.views import full_view
 from app.outbox.event_types import EventType
 from app.outbox.provisionings import request_provisioning
-from app.outbox.workflow_starts import INTERACTIVE, Accepted
-from app.pool.claim import Wish, claim, note_claim
-from app.pool.eviction import place_with_room_made
-from app.provisioning.teams import team_for_create
+from app.outbox.workflow_starts import INTERACTIVE, Accepted, PendingStart
+from app.pool.claim import ReadyMembers, count_claim, lock_member
+from app.provisioning.placement import insert_placed
+from app.provisioning.teams import asked_team, team_for_create
+from app.provisioning.waiting import await_active, await_limits
 from app.quotas.bounds import check_bound
-from app.quotas.plans import check_quotas, limits_in_force
-from app.store.session import fetch
+from app.quotas.plans import limits_in_force
+from app.store.notify import RowWatch
+from app.store.session import execute_chain
+from app.web.idempotency import Answer, StoreAnswer
 
 
-class Created(msgspec.Struct, frozen=True):
-    accepted: Accepted
-    claimed: DatabaseRecord | None
-    """From the pool, as it is by now; None where it is to be made."""
+class CreatedDatabase(Struct, kw_only=True):
+    message: str
+    data: DatabaseView
+    provisioning: Provisioning | UnsetType = UNSET
+    blueprint_application: ApplicationView | UnsetType = UNSET
+    """That of the `blueprint_uuid` which was asked for."""
+    request_id: str = field(default_factory=current_request_id)
+    idempotency_replay: bool | UnsetType = UNSET
+    """True when an earlier request with this key did it, and this is the answer that it got."""
 
 
-async def create(box: SecretBox, principal: Principal, request: CreateDatabase) -> Created:
-    """From the warm pool, or else one that is to be made. Raises `InvalidField`, `PlanLimitExceeded`,
-    `DeletionsPending`, `TooManyUnderWay` or `CapacityExhausted`; nothing is made then."""
-    planned = await _plan(principal, request)
-    team = await team_for_create(principal, request)
-    check_quotas(team.tier, request.plan, request.quotas)
-    await check_held(team)
-    if planned is not None:
-        await check_bound(UNDER_WAY, team.id)
-    started = perf_counter()
-    claimed = await claim(wish_of(principal, request, team), DatabaseRecord)
-    took = perf_counter() - started
-    record = claimed or await _insert(box, principal, request, team)
-    note_claim(record.engine, record.region, "hit" if claimed else "miss", took)
-    accepted = await (_hand_over if claimed else _provision)(record, team)
-    if planned is not None:
-        accepted = await _add_application(box, principal, accepted, planned)
-    return Created(accepted, claimed)
+class DatabaseCreation:
+    """One request for a database, in the steps that `Idempotency.run` takes."""
+
+    def __init__(
+        self,
+        principal: Principal,
+        request: CreateDatabase,
+        *,
+        box: SecretBox,
+        members: ReadyMembers,
+        watch: RowWatch,
+        wait_seconds: float = 0,
+    ) -> None:
+        """`wait_seconds` is how long the client waits for the database to become active."""
+        self._principal = principal
+        self._request = request
+        self._box = box
+        self._members = members
+        self._watch = watch
+        self._wait_seconds = wait_seconds
+        self._started = monotonic()
+        self._kind = MemberKind(
+            engine=request.db_type,
+            region=None if request.region is UNSET else request.region,
+            connections=limits_in_force(request.plan, request.quotas).connection_hard_limit,
+        )
+        self.claimed: DatabaseRecord | None = None
+        """The member of the warm pool that it took."""
+
+    async def immediate(self, store_answer: StoreAnswer) -> Answer | None:
+        """Claims a member, appends the event and stores the answer, all in one statement, where nothing else has to be
+        read or done. None when nothing was done: the pool has no member that is just what is asked for, another create
+        took it, the key has come before, or the request needs more than this. Raises `InvalidField`."""
+        team = asked_team(self._principal, self._request)
+        # A free team's databases are counted under a lock.
+        if team.tier == "free" or self._request.blueprint_uuid is not UNSET or self._request.blueprint_variables:
+            return None
+        started = perf_counter()
+        for fresh in (False, True):
+            async with self._members.reserved(self._kind, fresh=fresh) as member:
+                if member is None:
+                    continue
+                record = self._owned(member, team)
+                answer = _answer(record, self._describe(record))
+                steps = (
+                    hold(member, team.id),
+                    store_answer(str(record.uuid), answer),
+                    assign(record, self._principal.user_id),
+                    event_insertion(EventType.DATABASE_PROVISIONED, record),
+                )
+                done = await execute_chain(*steps)
+            if done:
+                self._members.prefetch(self._kind)
+            if done == len(steps):
+                self._note_claim(record, perf_counter() - started)
+                return answer
+            if done:
+                return None
+        return None
+
+    async def begin(self) -> Accepted:
+        """Claims a member or inserts a new database, appends the event, and requests the workflow that is to follow, in
+        the request's transaction. Raises `InvalidField`, `PlanLimitExceeded`, `DeletionsPending`, `TooManyUnderWay` or
+        `CapacityExhausted`; nothing is made then."""
+        blueprint = await self._plan_blueprint()
+        team = await team_for_create(self._principal, self._request)
+        if blueprint is not None:
+            await check_bound(UNDER_WAY, team.id)
+        record = await self._claim_or_insert(team)
+        await append_event_for(_EVENTS[record.status], record)
+        start = await _request_workflow(record)
+        if blueprint is not None:
+            await add(self._box, self._principal, record.id, blueprint, at_creation=True)
+            # Begun here if the database is active already, or else by the step that makes it active. A request starts
+            # one workflow by itself.
+            application = await start_next(record.id, relayed=start is not None)
+            start = start or application
+        settled = record.status is DatabaseStatus.ACTIVE and start is None and blueprint is None
+        return Accepted(subject=str(record.uuid), start=start, settled=settled)
+
+    async def finish(self, subject: str) -> Answer:
+        """Waits for the database, its limits and its blueprint's application, each if there is something to wait for.
+        Raises `NotFound` when it was deleted meanwhile."""
+        record = self.claimed or await await_active(self._watch, UUID(subject), self._wait_seconds)
+        if record.status is DatabaseStatus.ACTIVE and record.limits_applied < record.limits_revision:
+            _, record = await await_limits(self._watch, record.uuid)
+        body = self._describe(record)
+        if self._request.blueprint_uuid is not UNSET:
+            await self._add_application(body)
+        return _answer(record, body)
+
+    async def limit_preparation(self) -> AbstractAsyncContextManager[Any]:
+        """For the time in which `begin` reads the blueprint's script."""
+        uuid, user = self._request.blueprint_uuid, self._principal
+        return TURNS.turn(user.team_ids, 0 if uuid is UNSET else await size_to_prepare(user, uuid))
+
+    async def _plan_blueprint(self) -> Plan | None:
+        """What is to be applied once the database is active."""
+        request = self._request
+        if request.blueprint_uuid is not UNSET:
+            return await plan_at_creation(
+                self._principal, request.blueprint_uuid, request.db_type, request.blueprint_variables
+            )
+        if request.blueprint_variables:
+            raise InvalidField("blueprint_variables", "There is no blueprint_uuid that they could be for.")
+        return None
+
+    async def _claim_or_insert(self, team: Team) -> DatabaseRecord:
+        """A member of the pool, or a new database where the pool has none with room."""
+        user = self._principal.user_id
+        started = perf_counter()
+        member = await lock_member(self._kind)
+        took = perf_counter() - started
+        if member is None:
+            record = await insert_placed(self._box, self._request, self._kind, team_id=team.id, user_id=user)
+            count_claim(record.engine, record.region, "miss", took)
+            return record
+        record = self._owned(member, team)
+        await execute_chain(assign(record, user))
+        self._note_claim(record, took)
+        return record
+
+    def _owned(self, member: ReadyMember, team: Team) -> DatabaseRecord:
+        """The member's row as it is once it is the team's. Where it allows another number of connections than it was
+        made with, `limits_revision` is ahead of `limits_applied`."""
+        request, now = self._request, self._principal.admitted_at
+        return msgspec.structs.replace(
+            member,
+            team_id=team.id,
+            team_name=team.name,
+            name=request.name,
+            plan=request.plan,
+            storage_hard_limit_gb=request.storage_hard_limit_gb,
+            connection_hard_limit=request.connection_hard_limit,
+            warning_threshold_pct=request.warning_threshold_pct,
+            connections=self._kind.connections,
+            limits_revision=member.limits_revision + (member.connections != self._kind.connections),
+            created_at=now,
+            updated_at=now,
+            provisioned_at=now,
+        )
+
+    def _note_claim(self, record: DatabaseRecord, seconds: float) -> None:
+        self.claimed = record
+        count_claim(record.engine, record.region, "hit", seconds)
+
+    def _describe(self, record: DatabaseRecord) -> CreatedDatabase:
+        view = full_view(record, self._box)
+        if record.status is DatabaseStatus.ACTIVE:
+            limited = record.limits_applied >= record.limits_revision
+            message = "Database created." if limited else "Database created; its limits follow in a moment."
+            return CreatedDatabase(message=message, data=view)
+        progress = Provisioning(
+            completed=False, waited_seconds=int(self._elapsed()), poll_url=f"/api/v1/databases/{record.uuid}"
+        )
+        return CreatedDatabase(message="Database is being provisioned.", data=view, provisioning=progress)
+
+    async def _add_application(self, body: CreatedDatabase) -> None:
+        """Waits for the end of the blueprint's application, if the database is active, and describes it. A database
+        whose blueprint failed is active all the same."""
+        application = await find_at_creation(body.data.uuid)
+        assert application is not None, "it was written with the database"
+        if body.data.status is DatabaseStatus.ACTIVE:
+            left = self._wait_seconds - self._elapsed() if self._wait_seconds else 0
+            application = await await_end(self._watch, application, left)
+        body.blueprint_application = await application_view(application)
+        if application.status is ApplicationStatus.FAILED:
+            body.message = "Database created; its blueprint could not be applied."
+
+    def _elapsed(self) -> float:
+        """Seconds since the request came."""
+        return monotonic() - self._started
 
 
-def wish_of(principal: Principal, request: CreateDatabase, team: Team) -> Wish:
-    """What the pool is asked for."""
-    return Wish(
-        engine=request.db_type,
-        region=None if request.region is UNSET else request.region,
-        name=request.name,
-        plan=request.plan,
-        quotas=request.quotas,
-        connections=limits_in_force(request.plan, request.quotas).connection_hard_limit,
-        team_id=team.id,
-        user_id=principal.user_id,
-    )
+_EVENTS = {
+    DatabaseStatus.ACTIVE: EventType.DATABASE_PROVISIONED,
+    DatabaseStatus.PROVISIONING: EventType.DATABASE_PROVISIONING_STARTED,
+}
 
 
-async def _plan(principal: Principal, request: CreateDatabase) -> Plan | None:
-    """What is to be applied when the database is there."""
-    if request.blueprint_uuid is not UNSET:
-        return await plan_at_creation(principal, request.blueprint_uuid, request.db_type, request.blueprint_variables)
-    if request.blueprint_variables:
-        raise InvalidField("blueprint_variables", "There is no blueprint_uuid that they could be for.")
-    return None
-
-
-async def _add_application(box: SecretBox, principal: Principal, accepted: Accepted, planned: Plan) -> Accepted:
-    """It is begun by the step that makes the database active; here, where it is that already."""
-    record = await records.find(UUID(accepted.subject))
-    assert record is not None, "it was written a moment ago"
-    await add(box, principal, record.id, planned, at_creation=True)
-    # A request starts one workflow by itself.
-    start = await start_next(record.id, relayed=accepted.start is not None)
-    return msgspec.structs.replace(accepted, start=accepted.start or start, settled=False)
-
-
-async def _hand_over(record: DatabaseRecord, team: Team) -> Accepted:
-    """It is active already, so that is all there is to tell. Only other limits than it was made with are waited for."""
-    await events.append(
-        EventType.DATABASE_PROVISIONED, team_id=team.id, database_id=record.id, data=masked_view(record)
-    )
-    limited = record.limits_applied >= record.limits_revision
-    start = None if limited else await request_limits(record, record.limits_revision)
-    return Accepted(subject=str(record.uuid), start=start, settled=limited)
-
-
-async def _provision(record: DatabaseRecord, team: Team) -> Accepted:
-    """It is to be made."""
-    await events.append(
-        EventType.DATABASE_PROVISIONING_STARTED, team_id=team.id, database_id=record.id, data=masked_view(record)
-    )
-    await request_provisioning(
-        ProvisionDatabaseInput(
+async def _request_workflow(record: DatabaseRecord) -> PendingStart | None:
+    """Requests the workflow that provisions the database, or applies the limits of a member that was claimed. Returns
+    the one to start after the commit; a provisioning is started by a worker of its region."""
+    if record.status is DatabaseStatus.PROVISIONING:
+        provisioning = ProvisionDatabaseInput(
             database=record.uuid,
             engine=record.engine,
             region=record.region,
-            team_id=team.id,
+            team_id=record.team_id,
             placement=record.placement,
-        ),
-        priority=INTERACTIVE,
-    )
-    return Accepted(subject=str(record.uuid))
-
-
-async def _place(engine: Engine, region: str | None, connections: int) -> HostLoad:
-    rows = await fetch(
-        "SELECT region, bool_and(draining) AS closed FROM engine_hosts WHERE engine = $1"
-        " AND sick_until IS DISTINCT FROM 'infinity' GROUP BY region ORDER BY region",
-        engine,
-    )
-    regions = [row["region"] for row in rows]
-    if region is not None and region not in regions:
-        served = f"It is served in {', '.join(regions)}." if regions else "It is served nowhere."
-        raise InvalidField("region", f"{engine.value} is not served in {region!r}. {served}")
-    if not regions:
-        raise InvalidField("db_type", f"No host serves {engine.value}.")
-    host = await place_with_room_made(engine, region, connections)
-    if host is None:
-        where = region or "any region"
-        if all(row["closed"] for row in rows if region in (None, row["region"])):
-            raise CapacityExhausted(f"No {engine.value} host in {where} takes new databases.", field="region")
-        raise CapacityExhausted(
-            f"No {engine.value} host in {where} has room for a database with {connections} connections.",
-            field="region" if region else "connection_hard_limit",
         )
-    return host
+        await request_provisioning(provisioning, priority=INTERACTIVE)
+        return None
+    limited = record.limits_applied >= record.limits_revision
+    return None if limited else await request_limits(record, record.limits_revision)
 
 
-async def _insert(box: SecretBox, principal: Principal, request: CreateDatabase, team: Team) -> DatabaseRecord:
-    """A row for one that is to be made, on a host that has room for it."""
-    connections = limits_in_force(request.plan, request.quotas).connection_hard_limit
-    host = await _place(request.db_type, None if request.region is UNSET else request.region, connections)
-    uuid = new_uuid()
-    await fetch(
-        """
-        INSERT INTO databases (uuid, team_id, created_by_id, name, engine, region, plan, status, host_id,
-                               engine_name, password_sealed, storage_hard_limit_gb, connection_hard_limit,
-                               warning_threshold_pct, connections)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, 'provisioning', $8, $9, $10, $11, $12, $13, $14)
-        """,
-        uuid,
-        team.id,
-        principal.user_id,
-        request.name,
-        request.db_type,
-        host.region,
-        request.plan,
-        host.id,
-        engine_name(),
-        box.seal(engine_password(), password_place(uuid)),
-        request.storage_hard_limit_gb,
-        request.connection_hard_limit,
-        request.warning_threshold_pct,
-        connections,
-    )
-    record = await records.find(uuid)
-    assert record is not None, "it was written a moment ago"
-    return record
+def _answer(record: DatabaseRecord, body: CreatedDatabase) -> Answer:
+    return Answer(201 if record.status is DatabaseStatus.ACTIVE else 202, body)

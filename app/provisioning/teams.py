@@ -4,8 +4,9 @@ from app.auth.principal import Principal
 from app.auth.teams import Team, get_team
 from app.core.errors import InvalidField
 from app.databases.records import count_owned
+from app.databases.retention import check_held
 from app.databases.schemas import CreateDatabase
-from app.quotas.plans import check_plan
+from app.quotas.plans import check_plan, check_quotas
 
 
 def asked_team(principal: Principal, request: CreateDatabase) -> Team:
@@ -20,11 +21,14 @@ def asked_team(principal: Principal, request: CreateDatabase) -> Team:
 
 
 async def team_for_create(principal: Principal, request: CreateDatabase) -> Team:
-    """The same, if it may have the database. Raises `InvalidField` or `PlanLimitExceeded`."""
+    """The same, if it may have this database beside those that it has and those that it deleted. In a transaction, in
+    which a team of the free tier stays locked. Raises `InvalidField`, `PlanLimitExceeded` or `DeletionsPending`."""
     team, owned = asked_team(principal, request), 0
     if team.tier == "free":
         # Locked, so that two creates at once don't both find room for the one database.
         team = await get_team(team.id, lock=True)
         owned = await count_owned(team.id)
     check_plan(team.tier, request.plan, owned)
+    check_quotas(team.tier, request.plan, request.quotas)
+    await check_held(team)
     return team

@@ -2,8 +2,10 @@
 
 import asyncio
 import os
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import cache
 from typing import Any, TypeVar, cast
 
 import msgspec
@@ -141,3 +143,37 @@ async def fetch(sql: str, *arguments: Any) -> list[Any]:
         return list(await current.connection.fetch(sql, *arguments))
     async with raw_connection() as connection:
         return list(await connection.fetch(sql, *arguments))
+
+
+class Statement(msgspec.Struct, frozen=True):
+    """One step of `execute_chain`: it has `{condition}` as a term of its WHERE clause, and returns one row if it did
+    what it is for."""
+
+    sql: str
+    arguments: tuple[Any, ...]
+
+
+async def execute_chain(*statements: Statement) -> int:
+    """Runs them as one statement, at the cost of one round trip and one commit: each on the condition that the one
+    before it returned a row. All of them see the tables as they were before the first. Returns how many of them
+    returned a row."""
+    sql = _chained(tuple((one.sql, len(one.arguments)) for one in statements))
+    (row,) = await fetch(sql, *(argument for one in statements for argument in one.arguments))
+    count: int = row[0]
+    return count
+
+
+@cache
+def _chained(statements: tuple[tuple[str, int], ...]) -> str:
+    """`WITH step_0 AS (…), step_1 AS (…)`, with the parameters numbered through. There are few different chains."""
+    steps, before = [], 0
+    for number, (sql, parameters) in enumerate(statements):
+        condition = f"EXISTS (SELECT FROM step_{number - 1})" if number else "true"
+        steps.append(f"step_{number} AS ({_renumbered(sql, before).replace('{condition}', condition)})")
+        before += parameters
+    done = " + ".join(f"(SELECT count(*) FROM step_{number})" for number in range(len(statements)))  # noqa: S608
+    return f"WITH {', '.join(steps)} SELECT {done}"
+
+
+def _renumbered(sql: str, by: int) -> str:
+    return re.sub(r"\$(\d+)", lambda parameter: f"${int(parameter[1]) + by}", sql)

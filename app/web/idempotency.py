@@ -7,6 +7,7 @@ has run out. Nothing is stored of answers that a retry might mend.
 
 import hashlib
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -20,11 +21,11 @@ from app.core.ids import new_uuid
 from app.core.secrets import SecretBox
 from app.outbox.starter import Starter
 from app.outbox.workflow_starts import Accepted
-from app.store.session import transaction
+from app.store.session import Statement, transaction
 from app.web.body import canonical
 from app.web.envelope import ErrorAnswer, ErrorBody, encode
 from app.web.guards import idempotency_key
-from app.web.idempotency_rows import Claim, KeyRows
+from app.web.idempotency_rows import KeyClaim, KeyRows
 
 _DECIDED = frozenset({404, 409, 422})
 """Refusals by the business rules, which a retry would meet again."""
@@ -35,23 +36,8 @@ class Answer(msgspec.Struct, frozen=True):
     body: msgspec.Struct
 
 
-class Kept(msgspec.Struct, frozen=True, kw_only=True):
-    """The row of a key that has its answer."""
-
-    user_id: int
-    key: str
-    fingerprint: bytes
-    resource: str
-    response_status: int
-    response_sealed: bytes
-    ttl: float
-    """Seconds."""
-    body: bytes
-    """The answer as it is sent."""
-
-
-Keeping = Callable[[str, Answer], Kept]
-"""The row for a change's subject and its answer."""
+StoreAnswer = Callable[[str, Answer], Statement]
+"""Of a change's subject and its answer: the step that stores the answer under the request's key."""
 
 
 class Idempotency:
@@ -67,33 +53,36 @@ class Idempotency:
         *,
         begin: Callable[[], Awaitable[Accepted]],
         finish: Callable[[str], Awaitable[Answer]],
-        at_once: Callable[[Keeping], Awaitable[Kept | None]] | None = None,
+        immediate: Callable[[StoreAnswer], Awaitable[Answer | None]] | None = None,
+        during_begin: AbstractAsyncContextManager[Any] | None = None,
     ) -> Response[bytes]:
         """`begin` makes the change, in this method's transaction, and returns its subject and the workflow to start
         after the commit; `finish` waits for what follows and builds the answer from that subject. A retry after a
         crash runs `finish` alone. Where the change is settled, `finish` runs in its transaction, and the answer is
-        kept with it: one commit in place of two.
+        stored with it: one commit in place of two.
 
-        `at_once` comes first: it may make the change and keep its answer in one statement of its own, which does
-        nothing at all when the key has a row already. Where it returns None, nothing was done.
+        `immediate` comes first: it may make the change and store its answer in one statement of its own, which does
+        nothing where the key has a row already. Where it returns None, nothing was done.
 
-        Raises `IdempotencyKeyConflict` or `IdempotencyKeyInProgress`, and what the two functions raise.
+        `during_begin` is entered before the transaction, and left before anything is waited for.
+
+        Raises `IdempotencyKeyConflict` or `IdempotencyKeyInProgress`, and what the functions raise.
         """
         claim = await _claim_for(request)
         try:
-            kept = await at_once(partial(self._kept, claim)) if at_once else None
-            if kept is not None:
-                return _reply(kept.response_status, kept.body)
-            async with transaction():
-                taken = await self._rows.take(claim)
-                if taken is None:
+            answer = await immediate(partial(self._insertion, claim)) if immediate else None
+            if answer is not None:
+                return _respond(answer)
+            async with during_begin or nullcontext(), transaction():
+                owned = await self._rows.take(claim)
+                if owned is None:
                     return await self._answer_to_repeat(claim)
-                accepted = Accepted(subject=taken.resource) if taken.resource else await begin()
+                accepted = Accepted(subject=owned.resource) if owned.resource else await begin()
                 answer = await finish(accepted.subject) if accepted.settled else None
                 if answer is not None:
                     await self._rows.store(claim, answer.status, encode(answer.body), accepted.subject)
-                elif not taken.resource:
-                    await self._rows.note_subject(claim, accepted.subject)
+                elif not owned.resource:
+                    await self._rows.store_subject(claim, accepted.subject)
         except AppError as error:
             if error.status in _DECIDED and not error.transient:
                 repeat = await self._store_refusal(claim, error)
@@ -108,7 +97,7 @@ class Idempotency:
                 await self._rows.store(claim, answer.status, encode(answer.body))
         return _respond(answer)
 
-    async def _answer_to_repeat(self, claim: Claim) -> Response[bytes]:
+    async def _answer_to_repeat(self, claim: KeyClaim) -> Response[bytes]:
         row = await self._rows.find(claim)
         if row is None or (row.fingerprint == claim.fingerprint and row.response_sealed is None):
             raise IdempotencyKeyInProgress("The first request with this Idempotency-Key is still under way.")
@@ -118,7 +107,7 @@ class Idempotency:
         assert row.response_status is not None
         return _reply(row.response_status, _replay(self._rows.open(claim, row.response_sealed)))
 
-    async def _store_refusal(self, claim: Claim, error: AppError) -> Response[bytes] | None:
+    async def _store_refusal(self, claim: KeyClaim, error: AppError) -> Response[bytes] | None:
         """Its own transaction, since the one that was refused is rolled back. An equal request may have come in
         between: then its answer is the key's, and is returned."""
         body = ErrorAnswer(
@@ -130,22 +119,12 @@ class Idempotency:
             await self._rows.store(claim, error.status, encode(body))
         return None
 
-    def _kept(self, claim: Claim, subject: str, answer: Answer) -> Kept:
-        body = encode(answer.body)
-        return Kept(
-            user_id=claim.user_id,
-            key=claim.key,
-            fingerprint=claim.fingerprint,
-            resource=subject,
-            response_status=answer.status,
-            response_sealed=self._rows.seal(claim, body),
-            ttl=self._rows.ttl,
-            body=body,
-        )
+    def _insertion(self, claim: KeyClaim, subject: str, answer: Answer) -> Statement:
+        return self._rows.insertion(claim, subject, answer.status, encode(answer.body))
 
 
-async def _claim_for(request: Request[Principal, Any, Any]) -> Claim:
-    return Claim(
+async def _claim_for(request: Request[Principal, Any, Any]) -> KeyClaim:
+    return KeyClaim(
         user_id=request.user.user_id,
         key=idempotency_key(request),
         fingerprint=await _fingerprint(request),

@@ -1,4 +1,4 @@
-"""The rows of idempotency keys: who works on one, for how long, and what its answer was."""
+"""The rows of idempotency keys: which request owns one, for how long, and its stored answer."""
 
 import asyncio
 import contextlib
@@ -10,11 +10,11 @@ import msgspec
 
 from app.core.secrets import SecretBox, SecretLocation
 from app.store.sealed import SealedColumn
-from app.store.session import fetch, fetch_one
+from app.store.session import Statement, execute, fetch_one
 
 
-class Claim(msgspec.Struct, frozen=True, kw_only=True):
-    """A key that this request owns for now, or would like to."""
+class KeyClaim(msgspec.Struct, frozen=True, kw_only=True):
+    """A key as one request would own it."""
 
     user_id: int
     key: str
@@ -22,13 +22,13 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     owner: UUID
 
 
-class Taken(msgspec.Struct, frozen=True):
+class OwnedKey(msgspec.Struct, frozen=True):
     resource: str | None
-    """What an owner that died has committed."""
+    """The subject that an owner which died has committed."""
 
 
-class Standing(msgspec.Struct, frozen=True, kw_only=True):
-    """A key that came before. Without a status, its first request is under way."""
+class EarlierRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """The request that a key came with before. Without a status it is under way."""
 
     fingerprint: bytes
     response_status: int | None
@@ -40,20 +40,20 @@ class KeyRows:
 
     def __init__(self, box: SecretBox, *, ttl: float, lease: float) -> None:
         self._box = box
-        self.ttl = ttl
+        self._ttl = ttl
         self._lease = lease
 
-    def seal(self, claim: Claim, body: bytes) -> bytes:
+    def _seal(self, claim: KeyClaim, body: bytes) -> bytes:
         """Answers may hold passwords."""
         return self._box.seal(body.decode(), _place(claim))
 
-    def open(self, claim: Claim, sealed: bytes) -> bytes:
+    def open(self, claim: KeyClaim, sealed: bytes) -> bytes:
         return self._box.open(sealed, _place(claim)).encode()
 
-    async def take(self, claim: Claim) -> Taken | None:
+    async def take(self, claim: KeyClaim) -> OwnedKey | None:
         """None unless the key is ours to work on: new, expired, or of an equal request whose owner died."""
         return await fetch_one(
-            Taken,
+            OwnedKey,
             """
             INSERT INTO idempotency_keys AS k (user_id, key, fingerprint, owner, locked_until, expires_at)
             VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5), now() + make_interval(secs => $6))
@@ -73,30 +73,42 @@ class KeyRows:
             claim.fingerprint,
             claim.owner,
             self._lease,
-            self.ttl,
+            self._ttl,
         )
 
-    async def find(self, claim: Claim) -> Standing | None:
+    def insertion(self, claim: KeyClaim, subject: str, status: int, body: bytes) -> Statement:
+        """A new key with its answer, as one step of the change. It returns no row where the key has one already, be it
+        one that has expired."""
+        sql = """
+        INSERT INTO idempotency_keys
+            (user_id, key, fingerprint, resource, response_status, response_sealed, expires_at)
+        SELECT $1, $2, $3, $4, $5, $6, now() + make_interval(secs => $7) WHERE {condition}
+        ON CONFLICT (user_id, key) DO NOTHING RETURNING user_id
+        """
+        sealed = self._seal(claim, body)
+        return Statement(sql, (claim.user_id, claim.key, claim.fingerprint, subject, status, sealed, self._ttl))
+
+    async def find(self, claim: KeyClaim) -> EarlierRequest | None:
         return await fetch_one(
-            Standing,
+            EarlierRequest,
             "SELECT fingerprint, response_status, response_sealed FROM idempotency_keys"
             " WHERE user_id = $1 AND key = $2",
             claim.user_id,
             claim.key,
         )
 
-    async def note_subject(self, claim: Claim, subject: str) -> None:
+    async def store_subject(self, claim: KeyClaim, subject: str) -> None:
         """From which a retry goes on, should this process die."""
-        await fetch(
+        await execute(
             "UPDATE idempotency_keys SET resource = $3 WHERE user_id = $1 AND key = $2",
             claim.user_id,
             claim.key,
             subject,
         )
 
-    async def store(self, claim: Claim, status: int, body: bytes, subject: str | None = None) -> None:
+    async def store(self, claim: KeyClaim, status: int, body: bytes, subject: str | None = None) -> None:
         """Nothing happens when another request has taken the key over in the meantime."""
-        await fetch(
+        await execute(
             """
             UPDATE idempotency_keys SET response_status = $4, response_sealed = $5, owner = NULL, locked_until = NULL,
                    resource = coalesce($6, resource)
@@ -106,19 +118,19 @@ class KeyRows:
             claim.key,
             claim.owner,
             status,
-            self.seal(claim, body),
+            self._seal(claim, body),
             subject,
         )
 
     @asynccontextmanager
-    async def leased(self, claim: Claim) -> AsyncIterator[None]:
+    async def leased(self, claim: KeyClaim) -> AsyncIterator[None]:
         """Renews the lease for the block; when it fails, frees the key so that a retry goes on at once."""
         renewal = asyncio.create_task(self._renew(claim))
         try:
             yield
         except BaseException:
             with contextlib.suppress(Exception):
-                await fetch(
+                await execute(
                     "UPDATE idempotency_keys SET owner = NULL, locked_until = NULL"
                     " WHERE user_id = $1 AND key = $2 AND owner = $3",
                     claim.user_id,
@@ -129,12 +141,12 @@ class KeyRows:
         finally:
             renewal.cancel()
 
-    async def _renew(self, claim: Claim) -> None:
+    async def _renew(self, claim: KeyClaim) -> None:
         while True:
             await asyncio.sleep(self._lease / 3)
             # A renewal that fails is made up for by the next one, within the same lease.
             with contextlib.suppress(Exception):
-                await fetch(
+                await execute(
                     "UPDATE idempotency_keys SET locked_until = now() + make_interval(secs => $4)"
                     " WHERE user_id = $1 AND key = $2 AND owner = $3",
                     claim.user_id,
@@ -144,7 +156,7 @@ class KeyRows:
                 )
 
 
-def _place(claim: Claim) -> SecretLocation:
+def _place(claim: KeyClaim) -> SecretLocation:
     return SecretLocation("idempotency_keys", "response_sealed", f"{claim.user_id}:{claim.key}")
 
 

@@ -1,7 +1,5 @@
 """What routes work with, made once at start-up and handed to them as the dependency `services`."""
 
-from typing import Any
-
 import msgspec
 from litestar.di import NamedDependency
 from litestar.params import SkipValidation
@@ -13,8 +11,8 @@ from app.core.settings import Settings
 from app.egress.sender import Sender
 from app.outbox.events import Notices
 from app.outbox.starter import Starter
+from app.pool.claim import ReadyMembers
 from app.pool.nudge import Nudger
-from app.pool.ready import ReadyMembers
 from app.store.notify import RowWatch
 from app.web.idempotency import Idempotency
 
@@ -25,7 +23,7 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     admission: Admission
     trusted_proxies: tuple[Network, ...]
     starter: Starter
-    members: ReadyMembers[Any]
+    members: ReadyMembers
     notices: Notices
     nudger: Nudger
     watch: RowWatch

@@ -89,13 +89,13 @@ async def test_changes_at_once_do_not_take_the_same_room(lone: LoneApi) -> None:
 async def test_an_active_database_is_waited_for_and_then_promised(
     lone: LoneApi, told_only: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.provisioning.routes._LIMITS_SECONDS", 0.5)
+    monkeypatch.setattr("app.provisioning.waiting._LIMITS_SECONDS", 0.5)
     caller = await lone.caller()
     uuid = await database(caller)
     await make_active(uuid)
     late = body_of(await caller.patch(f"/databases/{uuid}/quotas", {"connection_hard_limit": 3}))
     assert "follow" in late["message"]
-    monkeypatch.setattr("app.provisioning.routes._LIMITS_SECONDS", 20)
+    monkeypatch.setattr("app.provisioning.waiting._LIMITS_SECONDS", 20)
     asked = asyncio.create_task(caller.patch(f"/databases/{uuid}/quotas", {"connection_hard_limit": 4}))
     await until(lambda: fetch("SELECT 1 FROM databases WHERE limits_revision = 2"))
     await limits.record_limits_applied(UUID(uuid), 2)

@@ -10,7 +10,9 @@ from app.contracts.queues import provision_workflow_id
 from app.core.ids import new_uuid
 from app.databases.schemas import CreateDatabase
 from app.local.ports import LOOPBACK, free_port
-from app.provisioning import creation
+from app.pool.claim import ReadyMembers
+from app.provisioning.creation import DatabaseCreation
+from app.store.notify import RowWatch
 from app.store.session import fetch, transaction
 from tests.support.answers import body_of, data_of
 from tests.support.client import Caller
@@ -44,7 +46,13 @@ async def test_a_death_between_commit_and_start(service: RunningService) -> None
     caller = await service.caller()
     async with store(service.control_dsn):
         async with transaction():
-            accepted = (await creation.create(service.box, principal_of(caller), CreateDatabase(name="a"))).accepted
+            accepted = await DatabaseCreation(
+                principal_of(caller),
+                CreateDatabase(name="a"),
+                box=service.box,
+                members=ReadyMembers(),
+                watch=RowWatch(service.control_dsn),
+            ).begin()
         await becomes_active(caller, accepted.subject)
         assert await events_of(accepted.subject) == ["database.provisioning_started", "database.provisioned"]
         assert not await fetch(

@@ -1,4 +1,4 @@
-"""What one API process knows of the pool, for tests that decide when it looks ahead."""
+"""What one API process knows of the pool, for tests that decide when it reads ahead."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -10,59 +10,60 @@ import msgspec
 from app.auth.principal import Principal
 from app.core.clock import utc_now
 from app.core.secrets import SecretBox
-from app.databases.records import DatabaseRecord
 from app.databases.schemas import CreateDatabase
-from app.outbox.events import Notices
-from app.pool.ready import ReadyMembers
-from app.provisioning.instant import create_at_once
+from app.pool.claim import ReadyMembers
+from app.provisioning.creation import CreatedDatabase, DatabaseCreation
+from app.store.notify import RowWatch
+from app.store.session import Statement
 from app.web.envelope import encode
-from app.web.idempotency import Answer, Kept
+from app.web.idempotency import Answer
+from app.web.idempotency_rows import KeyClaim, KeyRows
 
 
 @dataclass(frozen=True)
 class Process:
     box: SecretBox
     principal: Principal
-    members: ReadyMembers[DatabaseRecord]
-    notices: Notices
+    members: ReadyMembers
 
-    async def create(self, *, region: str | None = None, key: str | None = None) -> Kept | None:
-        def keeping(subject: str, answer: Answer) -> Kept:
-            return Kept(
-                user_id=self.principal.user_id,
-                key=key or str(uuid4()),
-                fingerprint=b"",
-                resource=subject,
-                response_status=answer.status,
-                response_sealed=b"",
-                ttl=60,
-                body=encode(answer.body),
-            )
+    async def create(self, *, region: str | None = None, key: str | None = None) -> CreatedDatabase | None:
+        """The immediate way alone: None where it does nothing."""
+        rows = KeyRows(self.box, ttl=60, lease=10)
+        claim = KeyClaim(user_id=self.principal.user_id, key=key or str(uuid4()), fingerprint=b"", owner=uuid4())
+
+        def store_answer(subject: str, answer: Answer) -> Statement:
+            return rows.insertion(claim, subject, answer.status, encode(answer.body))
 
         principal = msgspec.structs.replace(self.principal, admitted_at=utc_now())
         request = CreateDatabase(name="a", region=region or msgspec.UNSET)
-        return await create_at_once(self.box, self.members, self.notices, principal, request, keeping)
+        creation = DatabaseCreation(
+            principal, request, box=self.box, members=self.members, watch=RowWatch("nothing is waited for")
+        )
+        answer = await creation.immediate(store_answer)
+        if answer is None:
+            return None
+        assert isinstance(answer.body, CreatedDatabase)
+        return answer.body
 
     async def made(self, **create: str) -> UUID:
         """The database that was made at once."""
-        kept = await self.create(**create)
-        assert kept is not None
-        return UUID(kept.resource)
+        body = await self.create(**create)
+        assert body is not None
+        return body.data.uuid
 
-    async def look_ahead(self) -> None:
+    async def prefetch(self) -> None:
         """What follows a claim, now."""
-        await self.members._look_ahead()
+        await self.members.prefetch_now()
 
     def known(self) -> list[UUID]:
-        """The members that were looked at for the next creates."""
-        return [kept.found.row.uuid for kept in self.members._kept.values()]
+        """The members that were read for the next creates."""
+        return [one.member.uuid for one in self.members._prefetched.values()]
 
 
 @asynccontextmanager
 async def process(box: SecretBox, principal: Principal) -> AsyncIterator[Process]:
-    members, notices = ReadyMembers(DatabaseRecord), Notices()
+    members = ReadyMembers()
     try:
-        yield Process(box, principal, members, notices)
+        yield Process(box, principal, members)
     finally:
         await members.close()
-        await notices.close()

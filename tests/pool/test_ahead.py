@@ -1,4 +1,4 @@
-"""The member that was looked at after the last claim: it serves the next create if it still is what it was, it is never
+"""The member that was read after the last claim: it serves the next create if nothing has changed it since, it is never
 given out otherwise, and it is nobody's meanwhile."""
 
 import asyncio
@@ -6,14 +6,13 @@ from collections.abc import AsyncIterator
 from typing import Any
 from uuid import UUID, uuid4
 
-import msgspec
 import pytest
 import pytest_asyncio
 
 from app.hosts.loads import mark_sick
 from app.hosts.service import drain_host
 from app.outbox import events
-from app.pool import ready
+from app.pool import claim
 from app.store.session import fetch
 from tests.limits.round_trips import counting
 from tests.pool.process import Process, process
@@ -25,9 +24,9 @@ from tests.support.principals import principal_of
 @pytest.fixture(autouse=True)
 def _when_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing happens behind a create but what a test does, and the oldest member is the next."""
-    monkeypatch.setattr(ready, "_AHEAD_SECONDS", 3600)
+    monkeypatch.setattr(claim, "_PREFETCH_SECONDS", 3600)
     monkeypatch.setattr(events, "_NOTICE_SECONDS", 3600)
-    monkeypatch.setattr(ready, "_CHOICE", 1)
+    monkeypatch.setattr(claim, "_CHOICE", 1)
 
 
 @pytest_asyncio.fixture
@@ -44,7 +43,7 @@ async def _ahead(pool: LonePool, *processes: Process) -> tuple[int, UUID]:
     for one in processes:
         await one.made()
     for one in processes:
-        await one.look_ahead()
+        await one.prefetch()
     (known,) = {uuid for one in processes for uuid in one.known()}
     return first, known
 
@@ -96,10 +95,9 @@ async def test_one_whose_host_gives_none_since(pool: LonePool, alone: Process, w
 async def test_a_host_that_has_moved_since_is_told_as_it_is(pool: LonePool, alone: Process) -> None:
     host, known = await _ahead(pool, alone)
     await fetch("UPDATE engine_hosts SET port = 6432 WHERE id = $1", host)
-    kept = await alone.create()
-    assert kept is not None
-    answer = msgspec.json.decode(kept.body)["data"]
-    assert (answer["uuid"], answer["port"]) == (str(known), 6432)
+    created = await alone.create()
+    assert created is not None
+    assert (created.data.uuid, created.data.port) == (known, 6432)
 
 
 async def test_two_processes_that_know_the_same_one(pool: LonePool, alone: Process) -> None:
@@ -124,7 +122,7 @@ async def test_each_serves_one_create(pool: LonePool, alone: Process) -> None:
     host = await pool.api.add_host()
     await pool.add_members(6, host)
     await alone.made()
-    await alone.look_ahead()
+    await alone.prefetch()
     given = await asyncio.gather(*(alone.made() for _ in range(5)))
     assert len(set(given)) == 5
     assert alone.known() == []
@@ -135,14 +133,14 @@ async def test_wishes_of_another_sort_are_served_by_others(pool: LonePool, alone
     (_, known) = await pool.add_members(2, near)
     (elsewhere,) = await pool.add_members(1, far)
     await alone.made()
-    await alone.look_ahead()
+    await alone.prefetch()
     assert alone.known() == [known]
     assert await alone.made(region="eu-west-1") == elsewhere
     assert await alone.made() == known
 
 
 async def test_after_a_while_it_is_forgotten(control_dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ready, "_KEPT_SECONDS", -1)
+    monkeypatch.setattr(claim, "_LIFETIME_SECONDS", -1)
     async with (
         counting(control_dsn) as (dsn, counter),
         lone_pool(dsn) as pool,
@@ -159,17 +157,17 @@ async def test_a_key_that_has_come_before_takes_none(pool: LonePool, alone: Proc
     await pool.add_members(3, host)
     key = str(uuid4())
     await alone.made(key=key)
-    await alone.look_ahead()
+    await alone.prefetch()
     (known,) = alone.known()
     before = await _row(known)
     assert await alone.create(key=key) is None
     assert await _row(known) == before
-    await alone.look_ahead()
+    await alone.prefetch()
     assert await alone.made() == known
 
 
 async def test_the_team_and_the_time_are_those_of_the_create(pool: LonePool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ready, "_AHEAD_SECONDS", 0)
+    monkeypatch.setattr(claim, "_PREFETCH_SECONDS", 0)
     async with lone_pool(pool.api.control_dsn) as quick:
         await quick.add_members(2, await quick.api.add_host())
         caller = await quick.api.caller()

@@ -1,4 +1,4 @@
-"""A claim and the look before it cost the same however many databases there are and were, whichever plan PostgreSQL
+"""Finding a member and locking one cost the same however many databases there are and were, whichever plan PostgreSQL
 settles on."""
 
 import json
@@ -6,8 +6,7 @@ import json
 import asyncpg
 import pytest
 
-from app.pool.claim import CLAIM
-from app.pool.ready import FIND
+from app.databases.ownership import FIND_READY, LOCK_READY
 from tests.model.test_page_plan import rows_read
 from tests.support.lone_pool import LonePool
 
@@ -30,14 +29,15 @@ async def test_only_the_members_are_read(pool: LonePool, plan: str) -> None:
         )
         await pool.add_members(3, host)
         await connection.execute("VACUUM ANALYZE databases")
-        kinds = "text, text, bigint, bigint, text, text, float8, int, int, int, bigint[], bigint[]"
-        await connection.execute(f"SET plan_cache_mode = {plan}; PREPARE claim ({kinds}) AS {CLAIM}")
-        values = f"'postgres', NULL, {caller.team_id}, {caller.user_id}, 'db', 'free', NULL, NULL, NULL, 10"
-        (row,) = await connection.fetch(f"EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE claim ({values}, '{{}}', '{{}}')")
-        # Three members, and the chosen one twice more.
-        assert rows_read(json.loads(row[0])[0]["Plan"]) <= 3 + 2
-        await connection.execute(f"PREPARE find (text, text, int, bigint[], int) AS {FIND}")
-        (row,) = await connection.fetch("EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE find ('postgres', NULL, 10, '{}', 1)")
-        assert rows_read(json.loads(row[0])[0]["Plan"]) <= 3
+        await connection.execute(f"SET plan_cache_mode = {plan}")
+        for name, sql in (("lock", LOCK_READY), ("find", FIND_READY)):
+            last = "bigint[], int" if name == "find" else "bigint[], bigint[]"
+            value = 3 if name == "find" else "'{}'"
+            await connection.execute(f"PREPARE {name} (text, text, int, {last}) AS {sql}")
+            (row,) = await connection.fetch(
+                f"EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE {name} ('postgres', NULL, 10, '{{}}', {value})"
+            )
+            # Three members; the chosen one once more where it is locked.
+            assert rows_read(json.loads(row[0])[0]["Plan"]) <= 3 + 1, name
     finally:
         await connection.close()

@@ -10,8 +10,8 @@ import pytest
 
 from app.hosts.loads import loads_of, mark_recovered, mark_sick
 from app.hosts.service import drain_host
-from app.pool import ready
-from app.provisioning import routes
+from app.pool import claim
+from app.provisioning import waiting
 from app.quotas.tiers import TIER_LIMITS
 from app.store.session import fetch
 from tests.support.answers import body_of, data_of, error_of
@@ -26,7 +26,7 @@ LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """No worker puts limits in force here."""
-    monkeypatch.setattr(routes, "_LIMITS_SECONDS", 0.2)
+    monkeypatch.setattr(waiting, "_LIMITS_SECONDS", 0.2)
 
 
 async def test_what_a_client_sees_of_a_claim(pool: LonePool) -> None:
@@ -62,7 +62,7 @@ async def test_a_claimed_database_is_the_newest_of_the_list(pool: LonePool) -> N
 
 
 async def test_the_oldest_goes_first_and_none_twice(pool: LonePool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ready, "_CHOICE", 1)
+    monkeypatch.setattr(claim, "_CHOICE", 1)
     members = await pool.add_members(5, await pool.api.add_host())
     caller = await pool.api.caller()
     given = [data_of(await caller.create(), 201)["uuid"] for _ in range(5)]

@@ -18,7 +18,7 @@ from tests.support.principals import principal_of
 from tests.support.waiting import until
 
 _SETTLED_SECONDS = 1.0
-"""After which the notice of an event and the look for the next member are over."""
+"""After which the notice of an event and the reading of the next member are over."""
 _LOCK_WAITED_FOR = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 
 
@@ -68,7 +68,7 @@ async def test_the_outbox_is_told_soon_afterwards(pool: LonePool) -> None:
         await listener.close()
 
 
-async def test_a_member_that_somebody_else_took_since_the_look(pool: LonePool) -> None:
+async def test_a_member_that_somebody_else_took_since_it_was_read(pool: LonePool) -> None:
     first, second = await pool.add_members(2, await pool.api.add_host())
     caller, faster = await pool.api.caller(), await pool.api.caller()
     other = await asyncpg.connect(pool.api.control_dsn)
@@ -91,7 +91,7 @@ async def test_two_processes_never_give_one_member_twice(pool: LonePool) -> None
     began = utc_now()
     async with process(pool.box, principal) as one, process(pool.box, principal) as other:
         made = await asyncio.gather(*((one, other)[number % 2].create() for number in range(30)))
-    given = [kept for kept in made if kept is not None]
+    given = [one for one in made if one is not None]
     assert given
     for table in ("databases WHERE team_id IS NOT NULL", "events", "idempotency_keys"):
         (row,) = await fetch(f"SELECT count(*) FROM {table}")

@@ -1,0 +1,162 @@
+"""How a team comes to own a database: a row of its own, or a ready member of the warm pool that is assigned to it."""
+
+from uuid import UUID
+
+import msgspec
+
+from app.contracts.base import Engine
+from app.databases.records import DatabaseRecord
+from app.quotas.plans import Quotas
+from app.store.session import Statement, execute, fetch_all, fetch_exists, fetch_one
+
+
+class NewDatabase(msgspec.Struct, frozen=True, kw_only=True):
+    """A database that is to be provisioned on this host."""
+
+    uuid: UUID
+    team_id: int
+    user_id: int
+    name: str
+    engine: Engine
+    region: str
+    plan: str
+    quotas: Quotas
+    connections: int
+    host_id: int
+    engine_name: str
+    password_sealed: bytes
+
+
+class MemberKind(msgspec.Struct, frozen=True, kw_only=True):
+    """What a create needs of a member of the warm pool. Creates of one kind are served by the same members."""
+
+    engine: Engine
+    region: str | None
+    """None: any."""
+    connections: int
+    """How many the database is to allow at once."""
+
+
+class ReadyMember(DatabaseRecord, frozen=True, kw_only=True):
+    """A member of the warm pool as it was read. PostgreSQL gives a row another `xmin` with every change, so that
+    `hold` can tell whether this is still true."""
+
+    version: int
+    """The row's `xmin`."""
+    host_version: int
+    """That of its host's row."""
+
+
+async def insert(new: NewDatabase) -> None:
+    """Writes the row, in the transaction that chose the host."""
+    await execute(
+        """
+        INSERT INTO databases (uuid, team_id, created_by_id, name, engine, region, plan, status, host_id,
+                               engine_name, password_sealed, storage_hard_limit_gb, connection_hard_limit,
+                               warning_threshold_pct, connections)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, 'provisioning', $8, $9, $10, $11, $12, $13, $14)
+        """,
+        new.uuid,
+        new.team_id,
+        new.user_id,
+        new.name,
+        new.engine,
+        new.region,
+        new.plan,
+        new.host_id,
+        new.engine_name,
+        new.password_sealed,
+        new.quotas.storage_hard_limit_gb,
+        new.quotas.connection_hard_limit,
+        new.quotas.warning_threshold_pct,
+        new.connections,
+    )
+
+
+# A host that failed is placed on again after a while, to find out. A claim asks no host, so what waits there is given
+# out once the host has answered. The oldest first, so that few get too old. By position, which only the index of the
+# pools sorts by: by id, a plan may walk the primary key through all that was ever claimed.
+_READY = """
+SELECT m.*, m.xmin AS version, h.xmin AS host_version, NULL AS team_name, h.host, h.port
+FROM databases m JOIN engine_hosts h ON h.id = m.host_id
+WHERE m.team_id IS NULL AND m.destroyed_at IS NULL AND m.status = 'active'
+  AND m.engine = $1 AND ($2::text IS NULL OR m.region = $2)
+  AND NOT h.draining AND h.sick_until IS NULL AND {}
+ORDER BY m.position LIMIT {}
+"""
+FIND_READY = _READY.format(
+    "m.connections = $3 AND m.limits_applied >= m.limits_revision AND m.id <> ALL ($4::bigint[])", "$5"
+)
+# A member that another create is about to take is passed over, without waiting for what becomes of it.
+LOCK_READY = _READY.format(
+    """(m.connections >= $3 OR EXISTS (
+          SELECT FROM unnest($4::bigint[], $5::bigint[]) AS r (host_id, room)
+          WHERE r.host_id = m.host_id AND m.connections + r.room >= $3))""",
+    "1 FOR NO KEY UPDATE OF m SKIP LOCKED",
+)
+
+
+async def find_ready(kind: MemberKind, *, without: list[int], most: int) -> list[ReadyMember]:
+    """The oldest members that allow exactly so many connections, in force. None of them is locked."""
+    return await fetch_all(ReadyMember, FIND_READY, kind.engine, kind.region, kind.connections, without, most)
+
+
+async def lock_ready(kind: MemberKind, room: dict[int, int]) -> ReadyMember | None:
+    """The oldest member that allows so many connections, or may once `room` is added, which maps hosts to the
+    connections that they have left. It is locked until the end of the transaction."""
+    return await fetch_one(
+        ReadyMember, LOCK_READY, kind.engine, kind.region, kind.connections, list(room), list(room.values())
+    )
+
+
+async def has_ready_with_fewer(kind: MemberKind) -> bool:
+    """Whether there may be a member that would do with more connections."""
+    return await fetch_exists(
+        """
+        SELECT 1 FROM databases WHERE team_id IS NULL AND destroyed_at IS NULL AND status = 'active'
+          AND engine = $1 AND ($2::text IS NULL OR region = $2) AND connections < $3 LIMIT 1
+        """,
+        kind.engine,
+        kind.region,
+        kind.connections,
+    )
+
+
+def hold(member: ReadyMember, team_id: int) -> Statement:
+    """Locks a member that was read before, if neither its row nor its host's has changed since and nobody else holds
+    it. Not while deleted databases of the team are due to be destroyed: what it retains has to be counted then."""
+    sql = """
+    SELECT m.id FROM databases m JOIN engine_hosts h ON h.id = m.host_id
+    WHERE m.id = $1 AND m.xmin = $2 AND h.xmin = $3
+      AND NOT EXISTS (SELECT FROM databases WHERE team_id = $4 AND status = 'deleted' AND destroyed_at IS NULL
+                                              AND destroy_at <= now())
+      AND {condition}
+    FOR NO KEY UPDATE OF m SKIP LOCKED
+    """
+    return Statement(sql, (member.id, member.version, member.host_version, team_id))
+
+
+def assign(record: DatabaseRecord, user_id: int) -> Statement:
+    """Makes a member that is locked what `record` says. It is the newest of its team's databases from then on."""
+    sql = """
+    UPDATE databases SET team_id = $2, created_by_id = $3, name = $4, plan = $5, storage_hard_limit_gb = $6,
+           connection_hard_limit = $7, warning_threshold_pct = $8, connections = $9, limits_revision = $10,
+           position = DEFAULT, created_at = $11, updated_at = $11, provisioned_at = $11
+    WHERE id = $1 AND {condition} RETURNING id
+    """
+    return Statement(
+        sql,
+        (
+            record.id,
+            record.team_id,
+            user_id,
+            record.name,
+            record.plan,
+            record.storage_hard_limit_gb,
+            record.connection_hard_limit,
+            record.warning_threshold_pct,
+            record.connections,
+            record.limits_revision,
+            record.created_at,
+        ),
+    )

@@ -1,0 +1,61 @@
+"""A new database's row, on a host that has room for it."""
+
+from app.contracts.base import Engine
+from app.core.errors import CapacityExhausted, InvalidField
+from app.core.ids import engine_name, engine_password, new_uuid
+from app.core.secrets import SecretBox
+from app.databases import ownership, records
+from app.databases.ownership import MemberKind, NewDatabase
+from app.databases.passwords import password_place
+from app.databases.records import DatabaseRecord
+from app.databases.schemas import CreateDatabase
+from app.engines.placement import HostLoad
+from app.hosts.loads import served_regions
+from app.pool.eviction import place_with_room_made
+
+
+async def insert_placed(
+    box: SecretBox, request: CreateDatabase, kind: MemberKind, *, team_id: int, user_id: int
+) -> DatabaseRecord:
+    """In a transaction: the host stays locked until its end. Raises `InvalidField` or `CapacityExhausted`."""
+    host = await _place(kind.engine, kind.region, kind.connections)
+    uuid = new_uuid()
+    await ownership.insert(
+        NewDatabase(
+            uuid=uuid,
+            team_id=team_id,
+            user_id=user_id,
+            name=request.name,
+            engine=kind.engine,
+            region=host.region,
+            plan=request.plan,
+            quotas=request.quotas,
+            connections=kind.connections,
+            host_id=host.id,
+            engine_name=engine_name(),
+            password_sealed=box.seal(engine_password(), password_place(uuid)),
+        )
+    )
+    record = await records.find(uuid)
+    assert record is not None, "it was written a moment ago"
+    return record
+
+
+async def _place(engine: Engine, region: str | None, connections: int) -> HostLoad:
+    served = await served_regions(engine)
+    codes = [one.region for one in served]
+    if region is not None and region not in codes:
+        where = f"It is served in {', '.join(codes)}." if codes else "It is served nowhere."
+        raise InvalidField("region", f"{engine.value} is not served in {region!r}. {where}")
+    if not served:
+        raise InvalidField("db_type", f"No host serves {engine.value}.")
+    host = await place_with_room_made(engine, region, connections)
+    if host is None:
+        place = region or "any region"
+        if all(one.draining for one in served if region in (None, one.region)):
+            raise CapacityExhausted(f"No {engine.value} host in {place} takes new databases.", field="region")
+        raise CapacityExhausted(
+            f"No {engine.value} host in {place} has room for a database with {connections} connections.",
+            field="region" if region else "connection_hard_limit",
+        )
+    return host
