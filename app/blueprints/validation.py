@@ -36,7 +36,7 @@ class ManifestVariable(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """What is in the script. `objects` are those it makes, by type; `extensions` are those it needs."""
+    """What is in the script. `objects` are those it makes, by type; `extensions` are PostgreSQL's."""
 
     dialects: list[Engine]
     statements: list[ManifestStatement]
