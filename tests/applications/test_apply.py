@@ -61,6 +61,31 @@ async def test_a_failure_that_leaves_nothing(
     assert await catalogs(service, database) == before
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "DROP TABLE a b",
+        "CREATE INDEX i a (id)",
+        "CREATE TABLE c (id serial, note varchar)",
+        "ALTER TABLE ONLY a ADD note text",
+        "CREATE TRIGGER t BEFORE INSERT ON a EXECUTE FUNCTION f()",
+        "SET search_path = a",
+    ],
+)
+async def test_what_only_the_server_can_judge_is_found_by_its_line(
+    service: RunningService, caller: Caller, wrong: str
+) -> None:
+    """MySQL's grammar is judged in full by the copy alone: before the database is touched."""
+    database = await caller.created(db_type="mysql")
+    before = await catalogs(service, database)
+    application = await applied(caller, database, f"{TWO_TABLES}\n{wrong};\nCREATE TABLE c (id integer);\n")
+    assert application["status"] == "failed"
+    assert "Statement 3 (line 4) failed" in application["error_message"]
+    assert application["execution_log"][2]["error"]["code"]
+    assert application["execution_log"][3]["status"] == "skipped"
+    assert await catalogs(service, database) == before
+
+
 async def test_what_stays_of_a_script_that_fails_on_data(caller: Caller) -> None:
     """The rehearsal has no data, so this is found out in the database itself."""
     database = await caller.created(db_type="mysql")

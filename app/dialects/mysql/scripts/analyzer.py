@@ -3,11 +3,10 @@
 from app.contracts.base import Engine
 from app.dialects.analysis import MAX_STATEMENTS, Analysis, Cut, ScriptStatement, StatementSummary
 from app.dialects.errors import TooManyStatements
-from app.dialects.mysql.scripts import contents, grammar, kinds, refusals, settings
+from app.dialects.mysql.scripts import contents, kinds, refusals, settings, syntax
 from app.dialects.mysql.scripts.definer import find_definer
 from app.dialects.mysql.scripts.notices import MySQLNotices
 from app.dialects.mysql.scripts.reader import Reader
-from app.dialects.mysql.scripts.second_opinion import SecondOpinion
 from app.dialects.mysql.splitter import SplitStatement, split
 from app.dialects.tokens import TokenKind
 
@@ -29,7 +28,7 @@ class _MySQLAnalyzer:
         self._thorough = thorough
         self._analysis = Analysis(Engine.MYSQL)
         self._watch = MySQLNotices(self._analysis)
-        self._opinion = SecondOpinion()
+        self._parser = syntax.Parser()
 
     def run(self) -> Analysis:
         result = split(self._script, single=self._single, most=MAX_STATEMENTS)
@@ -63,20 +62,20 @@ class _MySQLAnalyzer:
             return
         what = kinds.describe(reader)
         if what is None:
-            self._analysis.reject(start, grammar.unknown(reader))
+            self._analysis.reject(start, _unknown(reader))
             return
         for offset, message in contents.refusals(reader, what):
             self._analysis.forbid(offset, message)
         for offset, message in contents.lost_octets(reader):
             self._analysis.reject(offset, message)
-        for offset, message in contents.foreign_names(reader, what):
+        for offset, message in contents.wrong_names(reader, what):
             self._analysis.reject(offset, message)
         known = len(self._analysis.faults)
-        for offset, message in grammar.errors(reader, what):
+        for offset, message in syntax.token_errors(reader):
             self._analysis.reject(offset, message)
         # What was cut out of a script has the tokens of a statement that was read before.
         if len(self._analysis.faults) == known and not self._single:
-            error = self._opinion.error(self._script, statement, what)
+            error = self._parser.error(self._script, statement, what)
             if error is not None:
                 self._analysis.reject(*error)
         cut = find_definer(reader) if what.kind.startswith(("CREATE", "ALTER")) else None
@@ -104,6 +103,11 @@ class _MySQLAnalyzer:
                 left_out,
             )
         )
+
+
+def _unknown(reader: Reader) -> str:
+    words = " ".join(reader.item(index).text for index in range(min(2, len(reader.tokens))))[:60]
+    return f"`{words}` begins no statement that a blueprint for MySQL may hold"
 
 
 def _whole(statement: SplitStatement) -> bool:

@@ -10,6 +10,7 @@ from app.dialects.tokens import TokenKind
 
 OUTSIDE_ENGINES = frozenset({"federated", "federatedx", "connect", "spider", "s3", "example", "ndb", "ndbcluster"})
 _TABLES = frozenset({"CREATE TABLE", "CREATE TEMPORARY TABLE", "ALTER TABLE"})
+_NEEDS_NAME = ("INSERT", "REPLACE", "UPDATE", "DELETE", "CREATE", "ALTER", "DROP", "TRUNCATE", "RENAME", "CALL")
 _FILE_PHRASES = (("into", "outfile"), ("into", "dumpfile"), ("load_file", "("), ("load", "data"), ("load", "xml"))
 _TABLE_PHRASES = (
     ("data", "directory"),
@@ -35,9 +36,13 @@ def refusals(reader: Reader, what: StatementSummary) -> Iterator[Finding]:
         yield reader.item(index).start, "RELEASE_ALL_LOCKS would end locks that are not yours; name those you hold"
 
 
-def foreign_names(reader: Reader, what: StatementSummary) -> Iterator[Finding]:
-    """A name with another database's before it; the reader has just taken it. What is a database to MySQL may be a
-    schema elsewhere."""
+def wrong_names(reader: Reader, what: StatementSummary) -> Iterator[Finding]:
+    """A name with another database's before it, or none that can be read; the reader has just taken it. What is a
+    database to MySQL may be a schema elsewhere."""
+    if what.object is None and what.kind.startswith(_NEEDS_NAME):
+        item = reader.here()
+        hint = ": names stand in backticks, not in quotes" if item.kind is TokenKind.STRING else ""
+        yield item.start, f"{what.kind} needs a name here{hint}"
     if what.object and reader.database is not None:
         message = (
             f"{what.object} names a database; a blueprint is applied inside one, so leave out `{reader.database}.`"

@@ -1,8 +1,15 @@
-"""What sqlglot says of MySQL statements, for the kinds that it knows well."""
+"""What can be told of the form of MySQL statements without a server: what their tokens show, and what sqlglot says.
+
+Neither knows all of MySQL's grammar and MariaDB's, so both only find what is surely wrong. The rest is the server's to
+refuse, in the dry run that comes before each application.
+"""
 
 import logging
+import re
+from collections.abc import Iterator
 
 import sqlglot
+from sqlglot import exp
 from sqlglot.errors import ErrorLevel, ParseError, TokenError
 
 from app.dialects.analysis import Finding, StatementSummary
@@ -30,10 +37,49 @@ _UNKNOWN = words(
     """
 )
 """Each tells valid SQL that sqlglot doesn't know."""
+_OPEN_ENDED = frozenset(",(")
+_EMPTY = frozenset({(",", ","), (",", ")"), ("(", ",")})
+_FOREIGN_TYPES = frozenset({exp.DType.HSTORE, exp.DType.JSONB, exp.DType.MONEY, exp.DType.TIMESTAMPTZ, exp.DType.XML})
+# MySQL's TIMESTAMP is TIMESTAMPTZ to sqlglot, so the word counts too.
+_FOREIGN_WORDS = re.compile(r"(?:hstore|jsonb|money|timestamptz|xml)\b", re.IGNORECASE)
 
 
-class SecondOpinion:
-    """On one script's statements."""
+def token_errors(reader: Reader) -> Iterator[Finding]:
+    """Symbols that MySQL doesn't have outside literals, and lists and parentheses that can't be right."""
+    for symbol in sorted(frozenset("[]\\") & reader.vocabulary):
+        yield reader.item(reader.words.index(symbol)).start, f"`{symbol}` means nothing to MySQL outside literals"
+    for word in reader.vocabulary:
+        if word.startswith("$$"):
+            message = "dollar quoting is PostgreSQL's; write the body between BEGIN and END"
+            yield reader.item(reader.words.index(word)).start, message
+    if ":" in reader.vocabulary and (index := reader.find(":", ":")) is not None:
+        yield reader.item(index).start, "`::` is PostgreSQL's; write CAST(… AS …)"
+    yield from _list_errors(reader)
+
+
+def _list_errors(reader: Reader) -> Iterator[Finding]:
+    unclosed: list[int] = []
+    before = ""
+    for index, word in enumerate(reader.words):
+        if before in _OPEN_ENDED and (before, word) in _EMPTY:
+            yield reader.item(index).start, f"there is nothing between `{before}` and `{word}`"
+            return
+        before = word
+        if word == "(":
+            unclosed.append(index)
+        elif word == ")":
+            if not unclosed:
+                yield reader.item(index).start, "this `)` closes nothing"
+                return
+            unclosed.pop()
+    if unclosed:
+        yield reader.item(unclosed[-1]).start, "this `(` is never closed"
+    elif before == ",":
+        yield reader.item(-1).start, "nothing follows this `,`"
+
+
+class Parser:
+    """sqlglot, for the statements of one script."""
 
     def __init__(self) -> None:
         self._left = _MOST_OF_A_SCRIPT
@@ -43,19 +89,42 @@ class SecondOpinion:
         length = statement.end - statement.start
         if what.kind not in _KNOWN_WELL or length > min(_MOST_OF_A_STATEMENT, self._left):
             return None
-        if _is_unknown_to_sqlglot(Reader(script, statement), what):
+        reader = Reader(script, statement)
+        if _is_unknown_to_sqlglot(reader, what):
             return None
         self._left -= max(length, _LEAST_OF_A_STATEMENT)
         text = _without_marks(script, statement)
         try:
-            sqlglot.parse(text, dialect="mysql", error_level=ErrorLevel.IMMEDIATE)
+            [tree] = sqlglot.parse(text, dialect="mysql", error_level=ErrorLevel.IMMEDIATE)
         except ParseError as error:
             found = error.errors[0] if error.errors else {}
             return _place(text, statement.start, found), _message(found)
         except (TokenError, RecursionError):
             # Our own lexer has read it, and depth alone is no fault.
             return None
-        return None
+        return _other_dialect(reader, text, statement.start, tree) if tree is not None else None
+
+
+def _other_dialect(reader: Reader, text: str, start: int, tree: exp.Expr) -> Finding | None:
+    """What sqlglot reads whatever the dialect, and neither MySQL nor MariaDB does: most scripts for PostgreSQL hold
+    some of it."""
+    for node in tree.walk():
+        if isinstance(node, exp.OnConflict) and not node.args.get("duplicate"):
+            return _at(reader, "conflict"), "ON CONFLICT is PostgreSQL's; MySQL has ON DUPLICATE KEY UPDATE"
+        if isinstance(node, exp.ILike):
+            return _at(reader, "ilike"), "ILIKE is PostgreSQL's; LIKE ignores case with most collations"
+        # A computed column with two parentheses around its expression is the same to sqlglot.
+        if isinstance(node, exp.GeneratedAsIdentityColumnConstraint) and reader.find("as", "identity") is not None:
+            return _at(reader, "identity"), "AS IDENTITY is PostgreSQL's; MySQL has AUTO_INCREMENT"
+        if isinstance(node, exp.ColumnDef) and (kind := node.kind) is not None:
+            after = text[node.this.meta.get("end", len(text)) + 1 :].lstrip()
+            if kind.this in _FOREIGN_TYPES and (found := _FOREIGN_WORDS.match(after)):
+                return start + len(text) - len(after), f"{found.group().upper()} is no type of MySQL"
+    return None
+
+
+def _at(reader: Reader, word: str) -> int:
+    return reader.item(reader.words.index(word)).start if word in reader.words else reader.start
 
 
 def _is_unknown_to_sqlglot(reader: Reader, what: StatementSummary) -> bool:
