@@ -43,11 +43,11 @@ async def test_a_schema_file_applies_as_with_the_engines_client(
 async def test_another_schema_file_applies_if_it_is_valid(
     file: Path, host: EngineHost, engine_server: RunningServer
 ) -> None:
-    verdict = validate(await asyncio.to_thread(file.read_text), {})
-    if not verdict.valid:
+    script = await asyncio.to_thread(file.read_text)
+    if not validate(script, {}).valid:
         pytest.skip("not valid")
-    if host.flavour == "mariadb" and any("mysql-only" in warning for warning in verdict.warnings):
-        pytest.skip("for MySQL only, as a warning tells")
+    if host.flavour == "mariadb" and "->" in script:
+        pytest.skip("for MySQL only: MariaDB has no ->")
     await _compare(file, host, engine_server)
 
 

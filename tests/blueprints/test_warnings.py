@@ -1,4 +1,4 @@
-"""Warnings: each rule where it applies, and silence about tables that the script makes itself."""
+"""Warnings: each rule where it applies, and silence about what destroys nothing."""
 
 import re
 
@@ -12,35 +12,9 @@ POSTGRES = {
     "ban-drop-schema": ["DROP SCHEMA a CASCADE"],
     "ban-drop-object": ["DROP TYPE a", "DROP SEQUENCE a", "DROP MATERIALIZED VIEW a"],
     "ban-drop-extension": ["DROP EXTENSION citext"],
-    "ban-drop-not-null": ["ALTER TABLE public.a ALTER b DROP NOT NULL"],
-    "ban-drop-constraint": ["ALTER TABLE public.a DROP CONSTRAINT b"],
     "ban-truncate": ["TRUNCATE public.a"],
     "ban-truncate-cascade": ["TRUNCATE a, b CASCADE"],
     "where-require": ["DELETE FROM public.a", "UPDATE public.a SET b = 1"],
-    "require-concurrent-index-creation": ["CREATE INDEX ON public.a (b)"],
-    "unique-index-on-rows": ["CREATE UNIQUE INDEX ON public.a (b)"],
-    "require-concurrent-index-deletion": ["DROP INDEX a"],
-    "renaming-table": ["ALTER TABLE public.a RENAME TO b", "ALTER VIEW public.a RENAME TO b"],
-    "renaming-column": ["ALTER TABLE public.a RENAME COLUMN b TO c"],
-    "adding-required-field": ["ALTER TABLE public.a ADD b int NOT NULL"],
-    "adding-not-nullable-field": ["ALTER TABLE public.a ALTER b SET NOT NULL"],
-    "adding-field-with-default": [
-        "ALTER TABLE public.a ADD b uuid DEFAULT gen_random_uuid()",
-        "ALTER TABLE public.a ADD b serial",
-    ],
-    "adding-foreign-key-constraint": [
-        "ALTER TABLE public.a ADD FOREIGN KEY (b) REFERENCES c",
-        "ALTER TABLE public.a ADD b int REFERENCES c",
-    ],
-    "constraint-missing-not-valid": ["ALTER TABLE public.a ADD CHECK (b > 0)"],
-    "disallowed-unique-constraint": ["ALTER TABLE public.a ADD UNIQUE (b)", "ALTER TABLE public.a ADD PRIMARY KEY (b)"],
-    "adding-exclusion-constraint": ["ALTER TABLE public.a ADD EXCLUDE USING gist (b WITH &&)"],
-    "changing-column-type": ["ALTER TABLE public.a ALTER b TYPE bigint"],
-    "ban-create-domain-with-constraint": ["CREATE DOMAIN public.d AS int CHECK (VALUE > 0)"],
-    "enum-value-in-transaction": ["ALTER TYPE public.t ADD VALUE 'x'"],
-    "explicit-lock": ["LOCK TABLE public.a IN SHARE MODE"],
-    "blocking-rewrite": ["CLUSTER public.a USING i", "REINDEX TABLE public.a", "REFRESH MATERIALIZED VIEW public.a"],
-    "identifier-too-long": [f"CREATE TABLE public.{'a' * 64} (b int)"],
     "left-out": [
         "ALTER TABLE public.a OWNER TO b",
         "SET lock_timeout = 0",
@@ -54,22 +28,11 @@ POSTGRES = {
 MYSQL = {
     "ban-drop-table": ["DROP TABLE `a`, `b`", "DROP TEMPORARY TABLE IF EXISTS `a`"],
     "ban-drop-column": ["ALTER TABLE `a` DROP COLUMN b", "ALTER TABLE `a` ADD c INT, DROP `b`"],
-    "ban-drop-constraint": ["ALTER TABLE `a` DROP PRIMARY KEY", "ALTER TABLE `a` DROP FOREIGN KEY b"],
     "ban-drop-partition": ["ALTER TABLE `a` DROP PARTITION p"],
     "ban-truncate": ["TRUNCATE TABLE `a`"],
     "where-require": ["DELETE FROM `a`", "UPDATE `a` SET b = 1"],
-    "require-concurrent-index-creation": ["CREATE INDEX i ON `a` (b)"],
-    "unique-index-on-rows": ["CREATE UNIQUE INDEX i ON `a` (b)"],
-    "renaming-table": ["RENAME TABLE `a` TO b", "ALTER TABLE `a` RENAME TO b", "ALTER TABLE `a` RENAME b"],
-    "renaming-column": ["ALTER TABLE `a` RENAME COLUMN b TO c", "ALTER TABLE `a` CHANGE b c INT"],
-    "changing-column-type": ["ALTER TABLE `a` MODIFY b INT", "ALTER TABLE `a` CONVERT TO CHARACTER SET utf8mb4"],
-    "disallowed-unique-constraint": ["ALTER TABLE `a` ADD UNIQUE (b)", "ALTER TABLE `a` ADD PRIMARY KEY (b)"],
-    "adding-foreign-key-constraint": ["ALTER TABLE `a` ADD CONSTRAINT c FOREIGN KEY (b) REFERENCES d (e)"],
     "use-innodb": ["CREATE TABLE `a` (b INT) ENGINE=MyISAM", "ALTER TABLE `a` ENGINE = MEMORY"],
     "character-set": ["SET NAMES latin1; SELECT `a` FROM b"],
-    "mariadb-only": ["CREATE SEQUENCE `a`", "SELECT `a` FROM b ORDER BY `a` OFFSET 1 ROW FETCH NEXT 2 ROWS ONLY"],
-    "mysql-only": ["SELECT `a`->'$.b' FROM c"],
-    "identifier-too-long": [f"CREATE TABLE `{'a' * 65}` (b INT)"],
     "left-out": [
         *(
             "LOCK TABLES `a` WRITE",
@@ -101,14 +64,15 @@ def test_a_rule_where_it_applies(rule: str, script: str) -> None:
         "CREATE TABLE `a` (b INT) ENGINE=InnoDB; CREATE UNIQUE INDEX i ON `a` (b); ALTER TABLE `a` ADD UNIQUE (b)",
         "CREATE TABLE `a` (b INT); ALTER TABLE `a` MODIFY b BIGINT, ADD KEY k (b), RENAME INDEX k TO l",
         "DELETE FROM a WHERE b = 1; UPDATE a SET b = 2 WHERE b = 1",
-        "ALTER TABLE a ADD COLUMN b int DEFAULT 5",
+        "ALTER TABLE public.a ADD b int NOT NULL, ADD UNIQUE (b); CREATE INDEX ON public.a (b)",
+        "RENAME TABLE `a` TO b; ALTER TABLE b DROP PRIMARY KEY, DROP INDEX i",
     ],
 )
 def test_silence(script: str) -> None:
     assert validate(script, {}).warnings == []
 
 
-def test_lines_are_gathered() -> None:
+def test_lines_are_listed_together() -> None:
     verdict = validate("DELETE FROM a;\n" * 20, {})
 
     assert verdict.warnings == [

@@ -5,7 +5,7 @@ from app.dialects.analysis import MAX_STATEMENTS, Analysis, Cut, ScriptStatement
 from app.dialects.errors import TooManyStatements
 from app.dialects.mysql.scripts import contents, kinds, refusals, settings, syntax
 from app.dialects.mysql.scripts.definer import find_definer
-from app.dialects.mysql.scripts.notices import MySQLNotices
+from app.dialects.mysql.scripts.notices import notices
 from app.dialects.mysql.scripts.reader import Reader
 from app.dialects.mysql.splitter import SplitStatement, split
 from app.dialects.tokens import TokenKind
@@ -27,7 +27,6 @@ class _MySQLAnalyzer:
         self._single = single
         self._thorough = thorough
         self._analysis = Analysis(Engine.MYSQL)
-        self._watch = MySQLNotices(self._analysis)
         self._parser = syntax.Parser()
 
     def run(self) -> Analysis:
@@ -82,7 +81,8 @@ class _MySQLAnalyzer:
         if cut is not None:
             self._analysis.notice("left-out", cut.start, _DEFINER_LEFT_OUT)
         self._found(statement, what, (cut,) if cut else ())
-        self._watch.see(reader, what, start)
+        for rule, message in notices(reader, what):
+            self._analysis.notice(rule, start, message)
 
     def _found(
         self,

@@ -12,7 +12,7 @@ from app.dialects.postgres.lexer import tokens
 from app.dialects.postgres.parser import ParsedStatement, on_deep_stack, parse_statements
 from app.dialects.postgres.recovery import all_errors
 from app.dialects.postgres.scripts import bodies, contents, extensions, kinds, psql, refusals, settings
-from app.dialects.postgres.scripts.notices import PostgresNotices
+from app.dialects.postgres.scripts.notices import notices
 from app.dialects.tokens import TokenKind
 
 # psql's own guards around a dump, which mean nothing without psql.
@@ -33,7 +33,6 @@ class _PostgresAnalyzer:
         self._limit = MAX_FAULTS if thorough else 1
         self._thorough = thorough
         self._analysis = Analysis(Engine.POSTGRES)
-        self._watch = PostgresNotices(self._analysis)
         self._committing: set[str] = set()
         self._server_functions = list(_SERVER_FUNCTION.finditer(script))[:MAX_FAULTS]
         self._needed: set[str] = set()
@@ -51,7 +50,6 @@ class _PostgresAnalyzer:
         except SqlError as error:
             self._unreadable(error)
             return self._analysis
-        self._watch.see_names(readable)
         for statement in parsed:
             if self._analysis.faults and not self._thorough:
                 break
@@ -101,7 +99,8 @@ class _PostgresAnalyzer:
         if parsed.name == "create_extension_stmt":
             self._needs(what.object or "")
         self._found(parsed, start, what)
-        self._watch.see(parsed.node, what, start)
+        for rule, message in notices(parsed.node):
+            self._analysis.notice(rule, start, message)
 
     def _found(self, parsed: ParsedStatement, start: int, what: StatementSummary, left_out: str | None = None) -> None:
         self._analysis.statements.append(
