@@ -1,6 +1,7 @@
 """JSON Schemas of the request and answer structs, from msgspec, which also validates them."""
 
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -11,8 +12,14 @@ _PREFIX = "#/components/schemas/"
 
 def reference(kind: Any) -> dict[str, str]:
     """A reference to a struct's component."""
+    return {"$ref": _reference(kind)}
+
+
+@cache
+def _reference(kind: Any) -> str:
+    """Remembered: each operation refers to the same few, and each reference costs a walk through the struct."""
     (found,), _ = msgspec.json.schema_components([kind], ref_template=_PREFIX + "{name}")
-    return found
+    return str(found["$ref"])
 
 
 def components(bodies: Iterable[Any], answers: Iterable[Any]) -> dict[str, Any]:
