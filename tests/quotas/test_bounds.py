@@ -2,12 +2,12 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
+import pytest_asyncio
 
 from app.store.session import fetch
 from tests.queries.conftest import Asked, database_of
@@ -27,6 +27,7 @@ blueprint_applications = 4
 query_executions = 4
 """
 LIMIT = 4
+Apis = tuple[httpx.AsyncClient, httpx.AsyncClient]
 
 
 @dataclass(frozen=True)
@@ -44,16 +45,26 @@ class Both:
         return await asyncio.gather(*(one.post(path, body) for one in asked))
 
 
-@asynccontextmanager
-async def both(service: RunningService, folder: Path, caller: Caller | None = None) -> AsyncIterator[Both]:
-    file = folder / "plans.toml"
+@pytest_asyncio.fixture(scope="module")
+async def apis(service: RunningService, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Apis]:
+    file = tmp_path_factory.mktemp("bounds") / "plans.toml"
     file.write_text(FILE)
-    caller = caller or await service.caller()
     async with (
         service.another_api(PLANS_FILE=str(file)) as (first, _),
         service.another_api(PLANS_FILE=str(file)) as (second, _),
     ):
-        yield Both((replace(caller, http=first), replace(caller, http=second)))
+        yield first, second
+
+
+def both(apis: Apis, caller: Caller) -> Both:
+    first, second = apis
+    return Both((replace(caller, http=first), replace(caller, http=second)))
+
+
+@pytest_asyncio.fixture
+async def pair(service: RunningService, apis: Apis) -> Both:
+    """Of a team of its own, which has nothing yet."""
+    return both(apis, await service.caller())
 
 
 def passed(answers: list[httpx.Response], status: int, code: str, resource: str) -> int:
@@ -65,63 +76,61 @@ def passed(answers: list[httpx.Response], status: int, code: str, resource: str)
     return len(answers) - len(refused)
 
 
-async def test_blueprints(service: RunningService, tmp_path: Path) -> None:
-    async with both(service, tmp_path) as pair:
-        answers = await pair.at_once(20, "POST", "/blueprints", {"name": "notes", "sql_content": SQL})
-        assert passed(answers, 422, "team_limit_reached", "blueprints") == LIMIT
-        kept = body_of(await pair.callers[0].get("/blueprints"))["data"]
-        assert len(kept) == LIMIT
-        body_of(await pair.callers[0].delete(f"/blueprints/{kept[0]['uuid']}"))
-        answers = await pair.at_once(6, "POST", "/blueprints", {"name": "notes", "sql_content": SQL})
-        assert passed(answers, 422, "team_limit_reached", "blueprints") == 1
+async def test_blueprints(pair: Both) -> None:
+    answers = await pair.at_once(20, "POST", "/blueprints", {"name": "notes", "sql_content": SQL})
+    assert passed(answers, 422, "team_limit_reached", "blueprints") == LIMIT
+    kept = body_of(await pair.callers[0].get("/blueprints"))["data"]
+    assert len(kept) == LIMIT
+    body_of(await pair.callers[0].delete(f"/blueprints/{kept[0]['uuid']}"))
+    answers = await pair.at_once(6, "POST", "/blueprints", {"name": "notes", "sql_content": SQL})
+    assert passed(answers, 422, "team_limit_reached", "blueprints") == 1
 
 
-async def test_versions_of_one(service: RunningService, tmp_path: Path) -> None:
-    async with both(service, tmp_path) as pair:
-        made = data_of(await pair.callers[0].post("/blueprints", {"name": "notes", "sql_content": SQL}), 201)
-        answers = await pair.at_once(12, "PATCH", f"/blueprints/{made['uuid']}", {})
-        assert passed(answers, 422, "team_limit_reached", "blueprint_versions") == LIMIT - 1
-        assert data_of(await pair.callers[1].get(f"/blueprints/{made['uuid']}"))["version"] == LIMIT
-        body_of(await pair.callers[1].patch(f"/blueprints/{made['uuid']}", {"name": "renamed"}))
-        async with store(service.control_dsn):
-            rows = await fetch(
-                "SELECT v.id FROM blueprint_versions v JOIN blueprints b ON b.id = v.blueprint_id WHERE b.team_id = $1",
-                pair.callers[0].team_id,
-            )
-            assert len(rows) == LIMIT
-            body_of(await pair.callers[0].delete(f"/blueprints/{made['uuid']}"))
-            rows = await fetch(
-                "SELECT sum(length(sql_content)) AS left FROM blueprint_versions v JOIN blueprints b"
-                " ON b.id = v.blueprint_id WHERE b.team_id = $1",
-                pair.callers[0].team_id,
-            )
-            assert rows[0]["left"] == 0, "SQL that nothing was applied from"
+async def test_versions_of_one(service: RunningService, pair: Both) -> None:
+    made = data_of(await pair.callers[0].post("/blueprints", {"name": "notes", "sql_content": SQL}), 201)
+    answers = await pair.at_once(12, "PATCH", f"/blueprints/{made['uuid']}", {})
+    assert passed(answers, 422, "team_limit_reached", "blueprint_versions") == LIMIT - 1
+    assert data_of(await pair.callers[1].get(f"/blueprints/{made['uuid']}"))["version"] == LIMIT
+    body_of(await pair.callers[1].patch(f"/blueprints/{made['uuid']}", {"name": "renamed"}))
+    async with store(service.control_dsn):
+        rows = await fetch(
+            "SELECT v.id FROM blueprint_versions v JOIN blueprints b ON b.id = v.blueprint_id WHERE b.team_id = $1",
+            pair.callers[0].team_id,
+        )
+        assert len(rows) == LIMIT
+        body_of(await pair.callers[0].delete(f"/blueprints/{made['uuid']}"))
+        rows = await fetch(
+            "SELECT sum(length(sql_content)) AS left FROM blueprint_versions v JOIN blueprints b"
+            " ON b.id = v.blueprint_id WHERE b.team_id = $1",
+            pair.callers[0].team_id,
+        )
+        assert rows[0]["left"] == 0, "SQL that nothing was applied from"
 
 
-async def test_applications_under_way(service: RunningService, tmp_path: Path) -> None:
+async def test_applications_under_way(service: RunningService, apis: Apis) -> None:
     caller = await service.caller()
     databases = [await caller.created() for _ in range(2)]
-    async with both(service, tmp_path, caller) as pair:
-        made = data_of(await caller.post("/blueprints", {"name": "notes", "sql_content": SQL}), 201)
-        body = {"blueprint_uuid": made["uuid"], "wait": False, "dry_run": True}
-        paths = [f"/databases/{database['uuid']}/blueprint_applications" for database in databases]
-        with service.frozen("worker"):
-            answers = await asyncio.gather(*(pair.at_once(8, "POST", path, body) for path in paths))
-            assert passed([*answers[0], *answers[1]], 429, "too_many_under_way", "blueprint_applications") == LIMIT
-            created = await pair.callers[0].create(blueprint_uuid=made["uuid"])
-            error_of(created, 429, "too_many_under_way")
+    pair = both(apis, caller)
+    made = data_of(await caller.post("/blueprints", {"name": "notes", "sql_content": SQL}), 201)
+    body = {"blueprint_uuid": made["uuid"], "wait": False, "dry_run": True}
+    paths = [f"/databases/{database['uuid']}/blueprint_applications" for database in databases]
+    with service.frozen("worker"):
+        answers = await asyncio.gather(*(pair.at_once(8, "POST", path, body) for path in paths))
+        assert passed([*answers[0], *answers[1]], 429, "too_many_under_way", "blueprint_applications") == LIMIT
+        created = await pair.callers[0].create(blueprint_uuid=made["uuid"])
+        error_of(created, 429, "too_many_under_way")
 
-        async def room() -> bool:
-            return (await pair.callers[0].post(paths[0], body)).is_success
+    async def room() -> bool:
+        return (await pair.callers[0].post(paths[0], body)).is_success
 
-        await until(room)
+    await until(room)
 
 
-async def test_questions_at_once(service: RunningService, tmp_path: Path) -> None:
+async def test_questions_at_once(service: RunningService, apis: Apis) -> None:
     asked = await database_of(service, "postgres", tier="pro")
-    async with both(service, tmp_path, asked.caller) as pair:
-        slow = {**sql("SELECT 1 AS n"), "delay": 3}
-        askers = [Asked(caller, asked.database) for caller in pair.callers]
-        answers = await asyncio.gather(*(askers[number % 2].ask(slow) for number in range(16)))
-        assert passed(answers, 429, "too_many_under_way", "query_executions") == LIMIT
-        assert (await askers[0].ask(sql("SELECT 1 AS n"))).status_code == 200
+    pair = both(apis, asked.caller)
+    slow = {**sql("SELECT 1 AS n"), "delay": 3}
+    askers = [Asked(caller, asked.database) for caller in pair.callers]
+    answers = await asyncio.gather(*(askers[number % 2].ask(slow) for number in range(16)))
+    assert passed(answers, 429, "too_many_under_way", "query_executions") == LIMIT
+    assert (await askers[0].ask(sql("SELECT 1 AS n"))).status_code == 200

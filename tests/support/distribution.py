@@ -1,4 +1,4 @@
-"""How the tests are divided between two processes: a plugin that `make test` names to pytest."""
+"""How the tests are divided between several processes: a plugin that `make test` names to pytest."""
 
 from collections.abc import Generator
 from typing import Any
@@ -9,6 +9,22 @@ from xdist.scheduler import LoadScopeScheduling
 TOGETHER = ("tests/webhooks/", "tests/e2e/", "tests/pool/", "tests/workflows/", "tests/workers/")
 """Folders with a stack or a server for themselves: one process runs all of it, or each would start it. They take
 longest too, so they come first and nobody waits for them at the end."""
+LONG = (
+    "tests/quotas/test_storage.py",
+    "tests/upkeep/reconcile/test_by_hand.py",
+    "tests/clients/test_clients.py",
+    "tests/engines/test_answer_bounds.py",
+    "tests/local/test_stack.py",
+    "tests/blueprints/test_linear.py",
+    "tests/quotas/test_bounds.py",
+    "tests/engines/test_hindrance.py",
+    "tests/applications/test_apply.py",
+    "tests/applications/test_crashes.py",
+    "tests/quotas/test_undelete.py",
+    "tests/engines/test_crash.py",
+)
+"""Files that take half a minute or more, for the same reason next; the longest first."""
+_FIRST = (*TOGETHER, *LONG)
 
 
 class ByFolder(LoadScopeScheduling):  # type: ignore[misc]  # the package has no types
@@ -28,8 +44,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _place(nodeid: str) -> int:
-    places = (place for place, folder in enumerate(TOGETHER) if nodeid.startswith(folder))
-    return next(places, len(TOGETHER))
+    places = (place for place, path in enumerate(_FIRST) if nodeid.startswith(path))
+    return next(places, len(_FIRST))
 
 
 @pytest.hookimpl(wrapper=True)
