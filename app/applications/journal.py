@@ -19,7 +19,7 @@ from app.core.clock import utc_now
 from app.core.metrics.counters import APPLICATION_SECONDS
 from app.store.locks import LockLost
 from app.store.notify import announce
-from app.store.session import fetch, transaction
+from app.store.session import execute, fetch, transaction
 
 _PATIENCE_SECONDS = 20.0
 _RETRY_SECONDS = 0.5
@@ -67,8 +67,8 @@ class Journal:
                 "status = 'running', started_at = coalesce(started_at, now()), statements_total = $3",
                 sum(entry.status is StatementStatus.PENDING for entry in entries),
             )
-            await fetch("DELETE FROM blueprint_statements WHERE application_id = $1", self._record.id)
-            await fetch(
+            await execute("DELETE FROM blueprint_statements WHERE application_id = $1", self._record.id)
+            await execute(
                 """
                 INSERT INTO blueprint_statements (application_id, index, line, kind, sql, status, note)
                 SELECT $1, n.index, n.line, n.kind, n.sql, n.status, n.note
@@ -116,7 +116,7 @@ class Journal:
 
     async def _end(self, status: ApplicationStatus, error: str | None, entries: list[Entry]) -> None:
         async with transaction():
-            await fetch("SELECT 1 FROM databases WHERE id = $1 FOR NO KEY UPDATE", self._record.database_id)
+            await execute("SELECT 1 FROM databases WHERE id = $1 FOR NO KEY UPDATE", self._record.database_id)
             await self._update(
                 "status = $3, error_message = $4, completed_at = now(), values_sealed = NULL,"
                 " total_duration_ms = round(1000 * extract(epoch FROM clock_timestamp() - started_at)),"
@@ -156,7 +156,7 @@ async def _patiently(write: Callable[[], Awaitable[None]]) -> None:
 
 
 async def _write(application: int, entries: list[Entry]) -> None:
-    await fetch(
+    await execute(
         """
         UPDATE blueprint_statements s SET status = n.status, rows = n.rows, duration_ms = n.duration_ms,
                error_code = n.error_code, error_message = n.error_message, note = n.note

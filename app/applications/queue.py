@@ -11,7 +11,7 @@ from app.contracts.applications import ApplicationStatus, ApplyBlueprint, ApplyB
 from app.contracts.base import DatabaseStatus
 from app.contracts.queues import apply_workflow_id
 from app.outbox.workflow_starts import INTERACTIVE, PendingStart, request_start
-from app.store.session import fetch
+from app.store.session import execute
 
 _WAITING = (DatabaseStatus.ACTIVE, DatabaseStatus.PAUSED, DatabaseStatus.DELETED)
 """In these the next one's turn has come, be it to fail; before them the database is still being made."""
@@ -42,7 +42,7 @@ async def start_next(database_id: int, *, relayed: bool = False) -> PendingStart
 
 async def end_waiting(database: UUID, reason: str) -> None:
     """Ends all that have not begun, in the transaction that makes them pointless."""
-    await fetch(
+    await execute(
         """
         UPDATE blueprint_applications a SET status = 'failed', error_message = $2, completed_at = now(),
                values_sealed = NULL

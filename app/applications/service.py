@@ -18,7 +18,7 @@ from app.core.errors import DatabaseNotActive, InvalidField, NotFound, TooManyUn
 from app.core.secrets import SecretBox
 from app.outbox.workflow_starts import Accepted
 from app.quotas.bounds import Bound, check_bound, lock_team
-from app.store.session import fetch
+from app.store.session import execute, fetch
 
 MASK = "********"
 UNDER_WAY = Bound(
@@ -120,7 +120,7 @@ async def add(
         planned.statements,
     )
     application: int = rows[0]["id"]
-    await fetch(
+    await execute(
         "UPDATE blueprint_applications SET values_sealed = $2 WHERE id = $1",
         application,
         box.seal(msgspec.json.encode(planned.values).decode(), values_place(application)),

@@ -11,7 +11,7 @@ import msgspec
 from app.auth.scopes import Scope
 from app.auth.users import check_name
 from app.core.errors import InvalidField, NotFound
-from app.store.session import fetch, fetch_all, fetch_one
+from app.store.session import fetch_all, fetch_exists, fetch_one, fetch_value
 
 PREFIX = "pk_live_"
 
@@ -61,10 +61,11 @@ async def create_key(*, user_id: int, name: str, scopes: Sequence[str], controls
     controls = controls or KeyControls()
     check_name(name)
     _check(scopes, controls)
-    if not await fetch("SELECT 1 FROM users WHERE id = $1", user_id):
+    if not await fetch_exists("SELECT 1 FROM users WHERE id = $1", user_id):
         raise NotFound("user")
     api_key = PREFIX + secrets.token_urlsafe(24)
-    rows = await fetch(
+    key_id = await fetch_value(
+        int,
         """
         WITH key AS (
             INSERT INTO api_keys (user_id, name, preview, hash, scopes, requests_per_minute, monthly_quota,
@@ -84,7 +85,13 @@ async def create_key(*, user_id: int, name: str, scopes: Sequence[str], controls
         controls.inactive_ttl_days,
         controls.expires_at,
     )
-    return NewKey(id=rows[0]["id"], api_key=api_key)
+    assert key_id is not None, "an insert returns its row"
+    return NewKey(id=key_id, api_key=api_key)
+
+
+async def is_key_active(api_key: str) -> bool:
+    """Whether there is such a key that was not revoked."""
+    return await fetch_exists("SELECT 1 FROM api_keys WHERE hash = $1 AND revoked_at IS NULL", hash_key(api_key))
 
 
 async def list_keys(*, user_id: int | None = None, with_revoked: bool = False) -> list[KeyLine]:

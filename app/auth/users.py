@@ -4,8 +4,9 @@ from datetime import datetime
 
 import msgspec
 
+from app.auth.teams import Team
 from app.core.errors import InvalidField, NotFound
-from app.store.session import fetch, fetch_all, fetch_one, transaction
+from app.store.session import execute, fetch_all, fetch_one, fetch_value, transaction
 
 TIERS = ("free", "pro", "enterprise")
 QUERY_CLASSES = ("read", "write", "ddl")
@@ -47,16 +48,16 @@ async def create_user(*, email: str, name: str, team: str | None = None, tier: s
     check_name(name)
     check_tier(tier or "free")
     async with transaction():
-        rows = await fetch(
+        user_id = await fetch_value(
+            int,
             "INSERT INTO users (email, name) VALUES ($1, $2) ON CONFLICT (email) DO NOTHING RETURNING id",
             email,
             name,
         )
-        if not rows:
+        if user_id is None:
             raise InvalidField("email", f"A user with the email {email} exists already.")
-        user_id = rows[0]["id"]
         team_id = await _team(team, tier) if team else await _make_team(name, tier or "free")
-        await fetch("INSERT INTO memberships (user_id, team_id) VALUES ($1, $2)", user_id, team_id)
+        await execute("INSERT INTO memberships (user_id, team_id) VALUES ($1, $2)", user_id, team_id)
     return NewUser(user_id=user_id, team_id=team_id)
 
 
@@ -66,6 +67,11 @@ class TeamSettings(msgspec.Struct, frozen=True, kw_only=True):
     team_id: int
     tier: str
     queries: str
+
+
+async def find_user(email: str) -> int | None:
+    """The id of the user with this email."""
+    return await fetch_value(int, "SELECT id FROM users WHERE email = $1", email)
 
 
 async def list_users() -> list[UserLine]:
@@ -129,17 +135,18 @@ def _check_email(email: str) -> None:
 
 async def _team(name: str, tier: str | None) -> int:
     # The lock keeps two commands that run at once from making the team twice.
-    await fetch("SELECT pg_advisory_xact_lock(hashtextextended('headwater team ' || $1, 0))", name)
-    rows = await fetch("SELECT id, tier FROM teams WHERE name = $1", name)
-    if len(rows) > 1:
+    await execute("SELECT pg_advisory_xact_lock(hashtextextended('headwater team ' || $1, 0))", name)
+    named = await fetch_all(Team, "SELECT id, tier, name FROM teams WHERE name = $1", name)
+    if len(named) > 1:
         raise InvalidField("team", f"Several teams are named {name}.")
-    if not rows:
+    if not named:
         return await _make_team(name, tier or "free")
-    if tier is not None and rows[0]["tier"] != tier:
-        raise InvalidField("tier", f"The team {name} has the tier {rows[0]['tier']}.")
-    return int(rows[0]["id"])
+    if tier is not None and named[0].tier != tier:
+        raise InvalidField("tier", f"The team {name} has the tier {named[0].tier}.")
+    return named[0].id
 
 
 async def _make_team(name: str, tier: str) -> int:
-    rows = await fetch("INSERT INTO teams (name, tier) VALUES ($1, $2) RETURNING id", name, tier)
-    return int(rows[0]["id"])
+    team_id = await fetch_value(int, "INSERT INTO teams (name, tier) VALUES ($1, $2) RETURNING id", name, tier)
+    assert team_id is not None, "an insert returns its row"
+    return team_id

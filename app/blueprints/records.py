@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 
 from app.blueprints.schemas import Metadata
-from app.store.session import fetch, fetch_all, fetch_one
+from app.store.session import execute, fetch, fetch_all, fetch_one
 
 
 class BlueprintRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,7 +60,7 @@ async def find_visible(blueprint: UUID, team_ids: list[int], *, lock: Lock | Non
     if lock:
         # By itself, before the reading: a statement that has waited for another's new version doesn't see that version
         # yet, and would find none.
-        await fetch(
+        await execute(
             f"SELECT 1 FROM blueprints b WHERE b.uuid = $1 AND b.team_id = any($2::bigint[]) {lock}",  # noqa: S608 - our own words
             blueprint,
             team_ids,
@@ -100,11 +100,11 @@ async def forget_unused(blueprint_id: int) -> None:
     of it has its name and numbers, no more."""
     used = "SELECT FROM blueprint_applications a WHERE a.blueprint_id = $1 AND a.blueprint_version = v.version"
     present = "v.version = (SELECT version FROM blueprints WHERE id = $1)"
-    await fetch(
+    await execute(
         f"DELETE FROM blueprint_versions v WHERE v.blueprint_id = $1 AND NOT {present} AND NOT EXISTS ({used})",  # noqa: S608
         blueprint_id,
     )
-    await fetch(
+    await execute(
         "UPDATE blueprint_versions v SET sql_content = '', variables = NULL "  # noqa: S608 - our own words
         f"WHERE v.blueprint_id = $1 AND {present} AND NOT EXISTS ({used})",
         blueprint_id,

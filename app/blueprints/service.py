@@ -19,7 +19,7 @@ from app.core.ids import new_uuid
 from app.hosts.service import offered_extensions
 from app.outbox.workflow_starts import Accepted
 from app.quotas.bounds import Bound, check_bound
-from app.store.session import fetch
+from app.store.session import execute, fetch
 
 BLUEPRINTS = Bound(
     resource="blueprints",
@@ -86,7 +86,7 @@ async def update(principal: Principal, blueprint: UUID, change: UpdateBlueprint)
     name = record.name if change.name is UNSET else change.name
     assert record.team_id is not None, "a blueprint without a team is a system blueprint"
     slug = record.slug if name == record.name else await _free_slug(name, record.team_id, but=record.id)
-    await fetch(
+    await execute(
         "UPDATE blueprints SET name = $2, slug = $3, description = $4, updated_at = now() WHERE id = $1",
         record.id,
         name,
@@ -100,14 +100,14 @@ async def delete(principal: Principal, blueprint: UUID) -> None:
     `SystemBlueprint`."""
     record = await _own_for_update(principal, blueprint, "FOR UPDATE")
     await records.forget_unused(record.id)
-    await fetch("UPDATE blueprints SET deleted_at = now(), updated_at = now() WHERE id = $1", record.id)
+    await execute("UPDATE blueprints SET deleted_at = now(), updated_at = now() WHERE id = $1", record.id)
 
 
 async def publish(name: str, sql: str, *, description: str | None, variables: dict[str, Any] | None) -> BlueprintRecord:
     """A system blueprint of that name: made, or brought up to date, with a new version where its SQL is another.
     Raises `BlueprintInvalid` or `InvalidField`."""
     # Two that publish at once: the second finds what the first has made.
-    await fetch("SELECT pg_advisory_xact_lock(hashtextextended('headwater system blueprints', 0))")
+    await execute("SELECT pg_advisory_xact_lock(hashtextextended('headwater system blueprints', 0))")
     record = await records.find_system(slug_of(name))
     if record is None:
         metadata = await asyncio.to_thread(check, sql, variables, await offered_extensions())
@@ -127,7 +127,7 @@ async def publish(name: str, sql: str, *, description: str | None, variables: di
         description,
     ):
         await _change_content(record, sql, variables)
-        await fetch(
+        await execute(
             "UPDATE blueprints SET name = $2, description = $3, updated_at = now() WHERE id = $1",
             record.id,
             name,
@@ -164,9 +164,9 @@ async def _change_content(
         if record.team_id is not None:
             await check_bound(VERSIONS, record.team_id, record.id)
         await _add_version(record.id, record.version + 1, new_sql, new_variables, metadata)
-        await fetch("UPDATE blueprints SET version = version + 1 WHERE id = $1", record.id)
+        await execute("UPDATE blueprints SET version = version + 1 WHERE id = $1", record.id)
         return
-    await fetch(
+    await execute(
         "UPDATE blueprint_versions SET variables = $3::jsonb, metadata = $4::jsonb"
         " WHERE blueprint_id = $1 AND version = $2",
         record.id,
@@ -179,7 +179,7 @@ async def _change_content(
 async def _add_version(
     blueprint_id: int, version: int, sql: str, variables: dict[str, Any] | None, metadata: Metadata
 ) -> None:
-    await fetch(
+    await execute(
         """
         INSERT INTO blueprint_versions (blueprint_id, version, sql_content, size_bytes, variables, metadata)
         VALUES ($1, $2, $3, $4, $5::jsonb, $6::jsonb)
@@ -195,7 +195,7 @@ async def _add_version(
 
 async def _free_slug(name: str, team_id: int, *, but: int | None = None) -> str:
     """Locks the team, so that two at once don't take the same."""
-    await fetch("SELECT 1 FROM teams WHERE id = $1 FOR NO KEY UPDATE", team_id)
+    await execute("SELECT 1 FROM teams WHERE id = $1 FOR NO KEY UPDATE", team_id)
     rows = await fetch(
         "SELECT slug FROM blueprints WHERE team_id = $1 AND deleted_at IS NULL AND id IS DISTINCT FROM $2"
         " AND starts_with(slug, $3)",

@@ -2,11 +2,14 @@
 
 from uuid import UUID
 
+import msgspec
+
 from app.core.ids import marker
 from app.core.secrets import SecretBox, SecretLocation
 from app.databases.records import DatabaseRecord
 from app.engines.base import Tenant
 from app.store.sealed import SealedColumn
+from app.store.session import fetch_one
 
 SEALED_PASSWORD = SealedColumn(table="databases", column="password_sealed", row="s.uuid::text")
 """At `password_place`."""
@@ -14,6 +17,19 @@ SEALED_PASSWORD = SealedColumn(table="databases", column="password_sealed", row=
 
 def password_place(database: UUID) -> SecretLocation:
     return SecretLocation("databases", "password_sealed", str(database))
+
+
+class SealedPassword(msgspec.Struct, frozen=True):
+    uuid: UUID
+    password_sealed: bytes
+
+
+async def find_oldest_password() -> SealedPassword | None:
+    """The one that was sealed first."""
+    return await fetch_one(
+        SealedPassword,
+        "SELECT uuid, password_sealed FROM databases WHERE password_sealed IS NOT NULL ORDER BY id LIMIT 1",
+    )
 
 
 def tenant_of(record: DatabaseRecord, box: SecretBox) -> Tenant:

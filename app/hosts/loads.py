@@ -1,12 +1,12 @@
 """What the registered hosts carry, for placement and for the operator."""
 
-from typing import Any
+import msgspec
 
 import msgspec
 
 from app.contracts.base import Engine
 from app.engines.placement import HostLoad, least_loaded
-from app.store.session import fetch, fetch_all
+from app.store.session import execute, fetch_all
 
 _SICK_SECONDS = 60.0
 """How long a host that failed is passed over."""
@@ -35,8 +35,8 @@ async def place(engine: Engine, region: str | None, connections: int, *, without
     be chosen: whoever changes one of them afterwards has it already, and two such transactions never wait for each
     other.
     """
-    rows = await _locked(engine, region)
-    candidates = [row["id"] for row in rows if not row["draining"] and row["id"] != without]
+    hosts = await _lock(engine, region)
+    candidates = [host.id for host in hosts if not host.draining and host.id != without]
     # Counted only now, in a statement of its own: one that waited for the locks would count what was there before.
     return least_loaded(await loads_of(candidates), connections)
 
@@ -60,12 +60,18 @@ async def served_regions(engine: Engine) -> list[ServedRegion]:
 async def rooms(engine: Engine, region: str | None) -> dict[int, int]:
     """By host: how many more connections it may promise. The hosts stay locked until the transaction's end, as by
     `place`."""
-    loads = await loads_of([row["id"] for row in await _locked(engine, region)])
+    loads = await loads_of([host.id for host in await _lock(engine, region)])
     return {load.id: load.connection_capacity - load.connections for load in loads}
 
 
-async def _locked(engine: Engine, region: str | None) -> list[Any]:
-    return await fetch(
+class _LockedHost(msgspec.Struct, frozen=True):
+    id: int
+    draining: bool
+
+
+async def _lock(engine: Engine, region: str | None) -> list[_LockedHost]:
+    return await fetch_all(
+        _LockedHost,
         """
         SELECT id, draining FROM engine_hosts
         WHERE engine = $1 AND ($2::text IS NULL OR region = $2) AND removed_at IS NULL
@@ -78,7 +84,7 @@ async def _locked(engine: Engine, region: str | None) -> list[Any]:
 
 async def mark_sick(host_id: int, reason: str) -> None:
     """Keeps a host that failed out of placement for a while. One that was set aside stays so."""
-    await fetch(
+    await execute(
         "UPDATE engine_hosts SET sick_until = now() + make_interval(secs => $2), sick_reason = $3"
         " WHERE id = $1 AND sick_until IS DISTINCT FROM 'infinity'",
         host_id,
@@ -89,14 +95,14 @@ async def mark_sick(host_id: int, reason: str) -> None:
 
 async def mark_recovered(host_id: int) -> None:
     """A host that answers, and whose time to be passed over has run out: what waits on it may be given out again."""
-    await fetch(
+    await execute(
         "UPDATE engine_hosts SET sick_until = NULL, sick_reason = NULL WHERE id = $1 AND sick_until <= now()", host_id
     )
 
 
 async def mark_well(host_id: int) -> None:
     """A host on which something just succeeded is placed on again."""
-    await fetch(
+    await execute(
         "UPDATE engine_hosts SET sick_until = NULL, sick_reason = NULL WHERE id = $1 AND sick_until IS NOT NULL",
         host_id,
     )

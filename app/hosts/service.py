@@ -14,7 +14,7 @@ from app.engines.base import AdminAddress, EngineError, HostFacts
 from app.engines.registry import open_adapter
 from app.engines.tls import PLAIN, TlsMode, TlsPolicy
 from app.hosts.adapters import admin_place
-from app.store.session import fetch, fetch_all, fetch_one
+from app.store.session import execute, fetch_all, fetch_exists, fetch_one, fetch_value, fetch_values
 
 DEFAULT_CAPACITY = 1000
 """Databases on one host, unless the operator says otherwise."""
@@ -92,26 +92,28 @@ async def add_host(box: SecretBox, new: NewHost, extensions: Sequence[str] = ())
 
 async def note_extensions(host_id: int, extensions: list[str]) -> None:
     """What a host's tenants may add to their databases, as it was just asked."""
-    await fetch(
+    await execute(
         "UPDATE engine_hosts SET extensions = $2 WHERE id = $1 AND extensions IS DISTINCT FROM $2", host_id, extensions
     )
 
 
 async def offered_extensions() -> frozenset[str]:
     """What tenants of any host may use or add."""
-    rows = await fetch("SELECT DISTINCT unnest(extensions) AS name FROM engine_hosts WHERE removed_at IS NULL")
-    return frozenset(row["name"] for row in rows)
+    return frozenset(
+        await fetch_values(str, "SELECT DISTINCT unnest(extensions) FROM engine_hosts WHERE removed_at IS NULL")
+    )
 
 
 async def tls_of(engine: Engine, host: str, port: int) -> TlsPolicy | None:
     """Of the host that tenants know by this address; None when none is registered."""
-    rows = await fetch(
-        "SELECT tls, tls_ca FROM engine_hosts WHERE engine = $1 AND host = $2 AND port = $3 AND removed_at IS NULL",
+    return await fetch_one(
+        TlsPolicy,
+        "SELECT tls AS mode, tls_ca AS ca FROM engine_hosts"
+        " WHERE engine = $1 AND host = $2 AND port = $3 AND removed_at IS NULL",
         engine,
         host,
         port,
     )
-    return TlsPolicy(mode=TlsMode(rows[0]["tls"]), ca=rows[0]["tls_ca"]) if rows else None
 
 
 def usual_tls(admin_host: str) -> TlsPolicy:
@@ -140,7 +142,8 @@ def _check(new: NewHost) -> None:
 
 async def _write(box: SecretBox, new: NewHost, facts: HostFacts) -> int:
     sealed = box.seal(new.admin.sealable().decode(), admin_place(new.engine, new.public_host, new.public_port))
-    rows = await fetch(
+    host_id = await fetch_value(
+        int,
         """
         INSERT INTO engine_hosts (engine, flavour, version, region, host, port, admin_sealed, tls, tls_ca,
                                   capacity, connection_capacity)
@@ -165,9 +168,9 @@ async def _write(box: SecretBox, new: NewHost, facts: HostFacts) -> int:
         new.capacity,
         new.connection_capacity or facts.max_connections,
     )
-    if not rows:
+    if host_id is None:
         raise InvalidField("region", "This host is registered in another region; a host doesn't move.")
-    return int(rows[0]["id"])
+    return host_id
 
 
 async def list_hosts() -> list[HostSummary]:
@@ -185,14 +188,13 @@ async def list_hosts() -> list[HostSummary]:
 
 async def served_regions() -> list[str]:
     """Every region that has a host."""
-    rows = await fetch("SELECT DISTINCT region FROM engine_hosts WHERE removed_at IS NULL ORDER BY region")
-    return [row["region"] for row in rows]
+    return await fetch_values(str, "SELECT DISTINCT region FROM engine_hosts WHERE removed_at IS NULL ORDER BY region")
 
 
 async def set_aside(engine: Engine, host: str, port: int) -> None:
     """Counts a host as failed until it is added again: nothing new goes there, nothing that waits there is given out,
     and the catalog doesn't show it."""
-    await fetch(
+    await execute(
         "UPDATE engine_hosts SET sick_until = 'infinity', sick_reason = 'not a part of the stack that runs'"
         " WHERE engine = $1 AND host = $2 AND port = $3",
         engine,
@@ -216,13 +218,13 @@ async def remove_host(host_id: int) -> None:
     name it; adding the host again brings it back. Belongs in a transaction. Raises `NotFound`, or `InvalidField` saying
     what it still carries."""
     # Whoever places a database there has this row locked until the database's row is written.
-    if not await fetch("SELECT 1 FROM engine_hosts WHERE id = $1 AND removed_at IS NULL FOR UPDATE", host_id):
+    if not await fetch_exists("SELECT 1 FROM engine_hosts WHERE id = $1 AND removed_at IS NULL FOR UPDATE", host_id):
         raise NotFound("engine host")
     carried = await fetch_one(_Carried, _CARRIED, host_id)
     assert carried is not None, "counts have always one row"
     if carried.live or carried.deleted or carried.pooled:
         raise InvalidField("host_id", _still_carries(carried))
-    await fetch(
+    await execute(
         "UPDATE engine_hosts SET removed_at = now(), admin_sealed = NULL, draining = true, sick_until = 'infinity',"
         " sick_reason = 'removed' WHERE id = $1",
         host_id,
@@ -237,11 +239,11 @@ class _Carried(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _CARRIED = """
-SELECT count(*) FILTER (WHERE team_id IS NOT NULL AND status <> 'deleted') AS live,
-       count(*) FILTER (WHERE team_id IS NOT NULL AND status = 'deleted') AS deleted,
-       count(*) FILTER (WHERE team_id IS NULL) AS pooled,
-       max(destroy_at) FILTER (WHERE team_id IS NOT NULL AND status = 'deleted') AS last_destroyed_at
-FROM databases WHERE host_id = $1 AND destroyed_at IS NULL
+SELECT count(*) FILTER (WHERE d.team_id IS NOT NULL AND d.status <> 'deleted') AS live,
+       count(*) FILTER (WHERE d.team_id IS NOT NULL AND d.status = 'deleted') AS deleted,
+       count(*) FILTER (WHERE d.team_id IS NULL) AS pooled,
+       max(d.destroy_at) FILTER (WHERE d.team_id IS NOT NULL AND d.status = 'deleted') AS last_destroyed_at
+FROM engine_hosts h JOIN databases d ON d.host_id = h.id WHERE h.id = $1 AND d.destroyed_at IS NULL
 """
 
 
@@ -257,8 +259,8 @@ def _still_carries(carried: _Carried) -> str:
 
 
 async def _set_draining(host_id: int, draining: bool) -> None:
-    changed = await fetch(
-        "UPDATE engine_hosts SET draining = $2 WHERE id = $1 AND removed_at IS NULL RETURNING id", host_id, draining
+    changed = await execute(
+        "UPDATE engine_hosts SET draining = $2 WHERE id = $1 AND removed_at IS NULL", host_id, draining
     )
     if not changed:
         raise NotFound("engine host")

@@ -2,7 +2,7 @@
 
 from litestar import HttpMethod, MediaType, Response, route
 
-from app.store.session import fetch
+from app.store.session import execute
 
 _METHODS = (HttpMethod.GET, HttpMethod.HEAD)
 
@@ -16,7 +16,7 @@ async def live() -> dict[str, str]:
 async def ready() -> Response[dict[str, str]]:
     """503 while our own database can't be reached. Temporal is not checked: without it the API still serves."""
     try:
-        await fetch("SELECT 1")
+        await execute("SELECT 1")
     except Exception:
         return Response({"status": "unavailable"}, status_code=503, media_type=MediaType.JSON)
     return Response({"status": "ready"}, media_type=MediaType.JSON)

@@ -4,17 +4,18 @@ from collections.abc import Sequence
 
 import msgspec
 
-from app.auth.keys import KeyControls, create_key, hash_key
+from app.auth.keys import KeyControls, create_key, is_key_active
 from app.auth.scopes import Scope
-from app.auth.users import create_user
+from app.auth.users import create_user, find_user
 from app.blueprints.shipped import publish_shipped
 from app.contracts.base import Engine
 from app.core.secrets import SecretBox
-from app.databases.passwords import password_place
+from app.databases.passwords import find_oldest_password, password_place
 from app.engines.base import AdminAddress
+from app.hosts.records import change_port, find_again, is_draining
 from app.hosts.service import NewHost, add_host, drain_host, set_aside
 from app.store.migrate import migrate
-from app.store.session import connected, fetch, transaction
+from app.store.session import connected, transaction
 
 _EMAIL = "operator@localhost"
 _NAME = "Operator"
@@ -58,35 +59,20 @@ async def seed(
 
 async def _check_keys(box: SecretBox) -> None:
     # Of all sealed values the oldest database's password most likely needs a key that was removed.
-    rows = await fetch(
-        "SELECT uuid, password_sealed FROM databases WHERE password_sealed IS NOT NULL ORDER BY id LIMIT 1"
-    )
-    for row in rows:
-        box.open(row["password_sealed"], password_place(row["uuid"]))
+    oldest = await find_oldest_password()
+    if oldest is not None:
+        box.open(oldest.password_sealed, password_place(oldest.uuid))
 
 
 async def _register(box: SecretBox, host: SeedHost) -> None:
     address = (host.engine, host.admin.host, host.admin.port)
     async with transaction():
         if host.last_port is not None:
-            # The same server at a new port, with its databases.
-            await fetch(
-                "UPDATE engine_hosts SET port = $3 WHERE engine = $1 AND host = $2 AND port = $4",
-                *address,
-                host.last_port,
-            )
+            await change_port(*address, last=host.last_port)
         else:
-            # A host that was set aside may come back at another port: the last stack didn't know its former one.
-            await fetch(
-                "UPDATE engine_hosts SET port = $3 WHERE engine = $1 AND host = $2 AND region = $4"
-                " AND sick_until = 'infinity' AND NOT EXISTS"
-                " (SELECT FROM engine_hosts WHERE engine = $1 AND host = $2 AND port = $3)",
-                *address,
-                host.region,
-            )
-        draining = await fetch(
-            "SELECT 1 FROM engine_hosts WHERE engine = $1 AND host = $2 AND port = $3 AND draining", *address
-        )
+            # The last stack didn't know where it had been.
+            await find_again(*address, host.region)
+        draining = await is_draining(*address)
         added = await add_host(
             box,
             NewHost(
@@ -102,13 +88,10 @@ async def _register(box: SecretBox, host: SeedHost) -> None:
 
 
 async def _api_key(last_key: str | None) -> str:
-    if last_key is not None and await fetch(
-        "SELECT 1 FROM api_keys WHERE hash = $1 AND revoked_at IS NULL", hash_key(last_key)
-    ):
+    if last_key is not None and await is_key_active(last_key):
         return last_key
     async with transaction():
-        rows = await fetch("SELECT id FROM users WHERE email = $1", _EMAIL)
-        user_id = rows[0]["id"] if rows else (await create_user(email=_EMAIL, name=_NAME, tier="pro")).user_id
+        user_id = await find_user(_EMAIL) or (await create_user(email=_EMAIL, name=_NAME, tier="pro")).user_id
         key = await create_key(
             user_id=user_id,
             name=_KEY_NAME,

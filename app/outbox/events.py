@@ -8,7 +8,7 @@ from app.core.clock import utc_now
 from app.core.debounce import Debouncer
 from app.core.ids import new_uuid
 from app.outbox.event_types import EventType
-from app.store.session import Statement, fetch
+from app.store.session import Statement, execute
 
 CHANNEL = "headwater_events"
 """PostgreSQL notifications that an event was committed."""
@@ -41,7 +41,7 @@ SELECT $1, $2, $3::bigint, $4::bigint, $5::jsonb WHERE {condition} RETURNING
 async def append(kind: EventType, *, team_id: int, database_id: int | None, data: msgspec.Struct) -> None:
     """Call it inside the transaction of the change. `data` is the resource as clients see it, without secrets."""
     event = _arguments(kind, team_id, database_id, data)
-    await fetch(_INSERT.format(condition="true") + "pg_notify($6, '')", *event, CHANNEL)
+    await execute(_INSERT.format(condition="true") + "pg_notify($6, '')", *event, CHANNEL)
 
 
 def insertion(kind: EventType, *, team_id: int, database_id: int | None, data: msgspec.Struct) -> Statement:
@@ -54,7 +54,7 @@ def _arguments(kind: EventType, team_id: int, database_id: int | None, data: msg
 
 
 async def _notify() -> None:
-    await fetch("SELECT pg_notify($1, '')", CHANNEL)
+    await execute("SELECT pg_notify($1, '')", CHANNEL)
 
 
 def payload_of(kind: EventType, data: msgspec.Struct) -> str:

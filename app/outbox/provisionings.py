@@ -9,7 +9,7 @@ from typing import NamedTuple
 from app.contracts.databases import ProvisionDatabase, ProvisionDatabaseInput
 from app.contracts.queues import provision_workflow_id
 from app.outbox.workflow_starts import HEAD_START_SECONDS, PendingStart, request_start
-from app.store.session import fetch, fetch_all
+from app.store.session import execute, fetch_all
 
 CHANNEL = "headwater_provisionings"
 """Notifications of committed pending starts; the payload is the region."""
@@ -31,7 +31,7 @@ async def request_provisioning(request: ProvisionDatabaseInput, *, priority: int
         summary=summary,
         head_start=_QUEUED_SECONDS,
     )
-    await fetch("SELECT pg_notify($1, $2)", CHANNEL, request.region)
+    await execute("SELECT pg_notify($1, $2)", CHANNEL, request.region)
 
 
 async def claim_pending(region: str, most: int) -> list[PendingStart]:

@@ -36,7 +36,7 @@ from app.contracts.queues import (
 )
 from app.core.context import current_request_id
 from app.core.metrics.counters import WORKFLOW_STARTS
-from app.store.session import fetch, fetch_all
+from app.store.session import execute, fetch, fetch_all
 
 INTERACTIVE, NORMAL, UPKEEP = 1, 3, 5
 """Temporal priorities: someone waits for the result, someone requested it, nobody did."""
@@ -194,7 +194,7 @@ async def start(client: Client, pending: PendingStart) -> None:
     """Starts the workflow and deletes the row. Safe to repeat. Raises what Temporal's client raises when it can't be
     reached."""
     await _start(client, pending)
-    await fetch("DELETE FROM workflow_starts WHERE id = $1", pending.id)
+    await execute("DELETE FROM workflow_starts WHERE id = $1", pending.id)
 
 
 async def start_all(client: Client, pending: Sequence[PendingStart]) -> list[tuple[PendingStart, Exception]]:
@@ -212,7 +212,7 @@ async def start_all(client: Client, pending: Sequence[PendingStart]) -> list[tup
 
     faults = await asyncio.gather(*map(attempt, pending))
     started = [one.id for one, fault in zip(pending, faults, strict=True) if fault is None]
-    await fetch("DELETE FROM workflow_starts WHERE id = any($1::bigint[])", started)
+    await execute("DELETE FROM workflow_starts WHERE id = any($1::bigint[])", started)
     return [(one, fault) for one, fault in zip(pending, faults, strict=True) if fault is not None]
 
 
@@ -241,13 +241,13 @@ async def _start(client: Client, pending: PendingStart, *, eager: bool = False) 
 async def record_failure(pending: PendingStart, reason: str) -> None:
     """Stores why a start failed, for the operator."""
     WORKFLOW_STARTS.labels(pending.workflow, "failed").inc()
-    await fetch("UPDATE workflow_starts SET last_error = $2 WHERE id = $1", pending.id, reason[:500])
+    await execute("UPDATE workflow_starts SET last_error = $2 WHERE id = $1", pending.id, reason[:500])
 
 
 async def release_to_relay(pending: PendingStart, reason: str) -> None:
     """Stores why a start failed, and makes the row due for the relay: the process that wrote it won't try again."""
     WORKFLOW_STARTS.labels(pending.workflow, "failed").inc()
-    await fetch(
+    await execute(
         "UPDATE workflow_starts SET last_error = $2, next_attempt_at = least(next_attempt_at, now()) WHERE id = $1",
         pending.id,
         reason[:500],

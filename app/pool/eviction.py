@@ -2,29 +2,13 @@
 
 from collections.abc import Sequence
 from itertools import accumulate
-from uuid import UUID
-
-import msgspec
 
 from app.contracts.base import Engine
+from app.databases.pooled import IdleMember, lock_idle
 from app.engines.placement import HostLoad
 from app.hosts.loads import loads_of, place
+from app.hosts.records import lock_host, open_hosts
 from app.pool.members import discard_member
-from app.store.session import fetch, fetch_all
-
-
-class _Idle(msgspec.Struct, frozen=True):
-    uuid: UUID
-    host_id: int
-    connections: int
-
-
-# Those that somebody is about to claim are passed over: nobody waits for them with a host locked.
-_IDLE = """
-SELECT m.uuid, m.host_id, m.connections FROM databases m
-WHERE m.team_id IS NULL AND m.destroyed_at IS NULL AND m.status = 'active' AND m.host_id = any($1::bigint[])
-ORDER BY m.position FOR NO KEY UPDATE OF m SKIP LOCKED
-"""
 
 
 async def place_with_room_made(engine: Engine, region: str | None, connections: int) -> HostLoad | None:
@@ -33,13 +17,7 @@ async def place_with_room_made(engine: Engine, region: str | None, connections: 
     host = await place(engine, region, connections)
     if host is not None:
         return host
-    rows = await fetch(
-        "SELECT id FROM engine_hosts WHERE engine = $1 AND ($2::text IS NULL OR region = $2) AND NOT draining"
-        " AND coalesce(sick_until <= now(), true)",
-        engine,
-        region,
-    )
-    if not await make_room([row["id"] for row in rows], databases=1, connections=connections):
+    if not await make_room(await open_hosts(engine, region), databases=1, connections=connections):
         return None
     return await place(engine, region, connections)
 
@@ -47,7 +25,7 @@ async def place_with_room_made(engine: Engine, region: str | None, connections: 
 async def make_room(host_ids: Sequence[int], *, databases: int, connections: int) -> bool:
     """Throws away the oldest members of one of these hosts, as few as give it room for so many databases and
     connections more. The caller holds the hosts locked. False, and none goes, when that isn't enough anywhere."""
-    idle = await fetch_all(_Idle, _IDLE, list(host_ids))
+    idle = await lock_idle(host_ids)
     choices = [
         chosen
         for load in await loads_of(list(host_ids))
@@ -60,7 +38,19 @@ async def make_room(host_ids: Sequence[int], *, databases: int, connections: int
     return True
 
 
-def _fewest(load: HostLoad, members: Sequence[_Idle], databases: int, connections: int) -> list[_Idle]:
+async def room_on_host(host_id: int, connections: int, *, promised: int) -> int:
+    """How many connections the host could promise to one of its databases, `connections` at least where members of the
+    pool can give way to them. `promised` of them count as its own already. The host stays locked until the
+    transaction's end."""
+    await lock_host(host_id)
+    load = (await loads_of([host_id]))[0]
+    room = load.connection_capacity - load.connections + promised
+    if connections > room and await make_room([host_id], databases=0, connections=connections - promised):
+        return connections
+    return room
+
+
+def _fewest(load: HostLoad, members: Sequence[IdleMember], databases: int, connections: int) -> list[IdleMember]:
     """Empty when all of them are not enough."""
     freed = accumulate(one.connections for one in members)
     for count, connections_freed in enumerate(freed, start=1):

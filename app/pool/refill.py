@@ -8,11 +8,12 @@ import structlog
 from app.contracts.pool import RefillResult, VerifyMembers
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
+from app.databases.pooled import is_create_waiting, regions_unverified
 from app.hosts.loads import place
 from app.pool.decision import Decision, age_limit, decide
 from app.pool.members import begin_member, discard_member, forget_discarded, member_connections, members_of
 from app.pool.targets import Target, note_setting, targets
-from app.store.session import fetch, transaction
+from app.store.session import execute, transaction
 
 _LOCK = 0x6865_6164_706F_6F6C
 _AT_ONCE = 4
@@ -51,28 +52,19 @@ async def refill(box: SecretBox, settings: Settings, now: datetime) -> RefillRes
 async def find_unverified(settings: Settings, now: datetime) -> list[VerifyMembers]:
     """Regions with members whose last proof is too old, or came before their host failed."""
     before = age_limit(now, settings.pool_verify_seconds)
-    rows = await fetch(
-        """
-        SELECT DISTINCT d.region FROM databases d JOIN engine_hosts h ON h.id = d.host_id
-        WHERE d.team_id IS NULL AND d.destroyed_at IS NULL AND d.status = 'active'
-          AND (coalesce(d.verified_at, d.provisioned_at) <= $1 OR h.sick_until <= now())
-        ORDER BY d.region
-        """,
-        before,
-    )
-    return [VerifyMembers(region=row["region"], before=before) for row in rows]
+    return [VerifyMembers(region=region, before=before) for region in await regions_unverified(before)]
 
 
 async def _refill_one(box: SecretBox, target: Target, older_than: datetime) -> _Look:
     async with transaction():
-        await fetch("SELECT pg_advisory_xact_lock($1)", _LOCK)
+        await execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
         members = await members_of(target.engine, target.region)
         decision = decide(members, target.size, member_connections(), older_than)
         for member in decision.discard[:_DISCARDS]:
             await discard_member(member.uuid)
         begun, full = 0, False
         if decision.missing:
-            at_once = 1 if await _somebody_waits(target) else _AT_ONCE
+            at_once = 1 if await is_create_waiting(target.engine, target.region, _LIVE_SECONDS) else _AT_ONCE
             begun, full = await _begin(box, target, decision, at_once)
         if full and decision.aged and not decision.discard:
             # There is no room for the new beside the old.
@@ -100,22 +92,6 @@ async def _begin(box: SecretBox, target: Target, decision: Decision, at_once: in
         await begin_member(box, target.engine, host)
         begun += 1
     return begun, False
-
-
-async def _somebody_waits(target: Target) -> bool:
-    return bool(
-        await fetch(
-            """
-            SELECT 1 FROM databases
-            WHERE status = 'provisioning' AND team_id IS NOT NULL AND engine = $1 AND region = $2
-              AND created_at > now() - make_interval(secs => $3)
-            LIMIT 1
-            """,
-            target.engine,
-            target.region,
-            _LIVE_SECONDS,
-        )
-    )
 
 
 def _told(target: Target, decision: Decision, begun: int, full: bool) -> str:

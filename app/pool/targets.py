@@ -4,7 +4,8 @@ import msgspec
 
 from app.contracts.base import Engine
 from app.core.errors import InvalidField
-from app.store.session import fetch, fetch_all, transaction
+from app.hosts.records import is_served
+from app.store.session import execute, fetch_all, transaction
 
 MOST_MEMBERS = 10_000
 """Of one pool: more is a slip of the finger."""
@@ -41,7 +42,7 @@ async def targets(default: int) -> list[Target]:
 async def note_setting(pools: list[Target], setting: int) -> None:
     """Records the workers' own setting for these pools, for `pool_status`: only they know it."""
     for one in pools:
-        await fetch(
+        await execute(
             """
             INSERT INTO pool_targets AS t (region, engine, setting) VALUES ($1, $2, $3)
             ON CONFLICT (region, engine) DO UPDATE SET setting = excluded.setting
@@ -58,9 +59,9 @@ async def set_target(engine: Engine, region: str, size: int | None) -> None:
     if size is not None and not 0 <= size <= MOST_MEMBERS:
         raise InvalidField("size", f"Expected a number from 0 to {MOST_MEMBERS}.")
     async with transaction():
-        if not await fetch(f"SELECT 1 FROM {_SERVED} WHERE engine = $1 AND region = $2", engine, region):  # noqa: S608
+        if not await is_served(engine, region):
             raise InvalidField("region", f"No host serves {engine.value} in {region!r}.")
-        await fetch(
+        await execute(
             """
             INSERT INTO pool_targets (region, engine, size) VALUES ($1, $2, $3)
             ON CONFLICT (region, engine) DO UPDATE SET size = excluded.size

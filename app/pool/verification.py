@@ -2,19 +2,17 @@
 
 import asyncio
 from datetime import datetime
-from uuid import UUID
 
-import msgspec
 import structlog
 
 from app.core.ids import marker
 from app.core.secrets import SecretBox
 from app.databases.passwords import password_place
+from app.databases.pooled import UnverifiedMember, record_verified, unverified_members
 from app.engines.base import EngineAdapter, EngineError, HostUnavailable, Tenant
 from app.hosts.adapters import Adapters
 from app.hosts.loads import mark_recovered, mark_sick
 from app.pool.members import discard_member
-from app.store.session import fetch, fetch_all
 
 _AT_ONCE = 4
 _MOST = 200
@@ -23,33 +21,14 @@ _MOST = 200
 log = structlog.get_logger(__name__)
 
 
-class _Untried(msgspec.Struct, frozen=True, kw_only=True):
-    uuid: UUID
-    host_id: int
-    engine_name: str
-    password_sealed: bytes
-
-
 async def verify(box: SecretBox, adapters: Adapters, region: str, before: datetime) -> None:
     """Logs in to the members of this region whose last proof is not newer than that, or whose host failed since and may
     have recovered. A host that doesn't answer is tried once."""
-    untried = await fetch_all(
-        _Untried,
-        """
-        SELECT d.uuid, d.host_id, d.engine_name, d.password_sealed
-        FROM databases d JOIN engine_hosts h ON h.id = d.host_id
-        WHERE d.team_id IS NULL AND d.destroyed_at IS NULL AND d.status = 'active' AND d.region = $1
-          AND (coalesce(d.verified_at, d.provisioned_at) <= $2 OR h.sick_until <= now())
-        ORDER BY d.id LIMIT $3
-        """,
-        region,
-        before,
-        _MOST,
-    )
+    untried = await unverified_members(region, before, _MOST)
     slots = asyncio.Semaphore(_AT_ONCE)
     away: set[int] = set()
 
-    async def one_in_turn(one: _Untried) -> None:
+    async def one_in_turn(one: UnverifiedMember) -> None:
         async with slots:
             if one.host_id in away:
                 return
@@ -63,7 +42,7 @@ async def verify(box: SecretBox, adapters: Adapters, region: str, before: dateti
     await asyncio.gather(*map(one_in_turn, untried))
 
 
-async def _verify_one(box: SecretBox, adapter: EngineAdapter, one: _Untried) -> None:
+async def _verify_one(box: SecretBox, adapter: EngineAdapter, one: UnverifiedMember) -> None:
     """Raises `HostUnavailable`."""
     password = box.open(one.password_sealed, password_place(one.uuid))
     try:
@@ -74,5 +53,5 @@ async def _verify_one(box: SecretBox, adapter: EngineAdapter, one: _Untried) -> 
         if await discard_member(one.uuid):
             log.warning("pool_member_broken", database=str(one.uuid), reason=str(fault))
         return
-    await fetch("UPDATE databases SET verified_at = now() WHERE uuid = $1 AND team_id IS NULL", one.uuid)
+    await record_verified(one.uuid)
     await mark_recovered(one.host_id)

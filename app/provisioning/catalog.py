@@ -8,7 +8,7 @@ from app.auth.scopes import Scope
 from app.contracts.base import Engine
 from app.core.context import current_request_id
 from app.engines.registry import ADAPTERS
-from app.store.session import fetch
+from app.hosts.records import ServedRegion, list_served
 from app.web.operation import operation
 
 
@@ -54,24 +54,6 @@ _AREAS = {
 }
 
 
-class _Served(msgspec.Struct, frozen=True, kw_only=True):
-    """A region in which an engine has hosts."""
-
-    engine: Engine
-    region: str
-    open: bool
-    """One of them takes new databases."""
-    extensions: list[list[str]]
-    """Of each that does: what a tenant may add there."""
-
-
-_SERVED = """
-SELECT engine, region, bool_or(NOT draining) AS open,
-       coalesce(jsonb_agg(to_jsonb(extensions)) FILTER (WHERE NOT draining), '[]')::text AS extensions
-FROM engine_hosts WHERE sick_until IS DISTINCT FROM 'infinity' GROUP BY engine, region ORDER BY engine, region
-"""
-
-
 class Catalog(msgspec.Struct, kw_only=True):
     data: list[CatalogEntry]
     request_id: str = msgspec.field(default_factory=current_request_id)
@@ -108,14 +90,11 @@ async def list_database_types() -> Catalog:
 async def catalog() -> list[CatalogEntry]:
     """Every engine; a region is available when one of its hosts takes new databases. Hosts that were
     set aside are no part of it."""
-    served = [
-        msgspec.convert({**row, "extensions": msgspec.json.decode(row["extensions"])}, _Served)
-        for row in await fetch(_SERVED)
-    ]
+    served = await list_served()
     return [*(_entry(engine, [one for one in served if one.engine is engine]) for engine in Engine), _SQLITE]
 
 
-def _entry(engine: Engine, served: list[_Served]) -> CatalogEntry:
+def _entry(engine: Engine, served: list[ServedRegion]) -> CatalogEntry:
     regions = [Region(code=one.region, label=region_label(one.region), is_available=one.open) for one in served]
     return CatalogEntry(
         value=engine.value,
@@ -127,7 +106,7 @@ def _entry(engine: Engine, served: list[_Served]) -> CatalogEntry:
     )
 
 
-def _extensions(served: list[_Served]) -> list[Extension]:
+def _extensions(served: list[ServedRegion]) -> list[Extension]:
     """Of each region those that a database gets wherever it is placed there."""
     common = {one.region: set.intersection(*map(set, one.extensions)) for one in served if one.extensions}
     names = sorted({name for names in common.values() for name in names})

@@ -17,6 +17,7 @@ from app.databases.events import append_event
 from app.engines.base import EngineAdapter, EngineError, HostUnavailable, SessionLimits, SessionsEnded
 from app.hosts.adapters import Adapters
 from app.hosts.loads import mark_sick
+from app.hosts.records import Host, registered_hosts
 from app.outbox.event_types import EventType
 from app.quotas import own_logins, usage
 from app.quotas.decision import Standing, Verdict, judge
@@ -35,11 +36,6 @@ SPREAD_SECONDS = 2.0
 
 _RANDOM = SystemRandom()
 log = structlog.get_logger(__name__)
-
-
-class _Host(msgspec.Struct, frozen=True):
-    id: int
-    address: str
 
 
 class _Measured(msgspec.Struct, frozen=True):
@@ -61,16 +57,11 @@ async def measure_region(
     """Measures all hosts of the region side by side. `at` is the moment that the samples count as taken at; `overdue`
     are the seconds that no statement of a question takes unless its process died; `sessions` is what tenants' sessions
     may take."""
-    hosts = await fetch_all(
-        _Host,
-        "SELECT id, host || ':' || port AS address FROM engine_hosts"
-        " WHERE region = $1 AND removed_at IS NULL ORDER BY id",
-        region,
-    )
+    hosts = await registered_hosts(region)
     counts: Counter[str] = Counter()
     unreachable: list[str] = []
 
-    async def one(host: _Host) -> None:
+    async def one(host: Host) -> None:
         databases = await _databases(host)
         try:
             async with asyncio.timeout(HOST_SECONDS):
@@ -114,14 +105,14 @@ async def _look_after(
     return Counter(f"ended_{one.reason}" for one in ended)
 
 
-async def _end_overdue(adapter: EngineAdapter, host: _Host, overdue: float) -> Counter[str]:
+async def _end_overdue(adapter: EngineAdapter, host: Host, overdue: float) -> Counter[str]:
     ended = await adapter.end_overdue(overdue)
     if ended:
         log.warning("overdue_statements_ended", host=host.address, statements=ended)
     return Counter({"ended_overdue": ended} if ended else {})
 
 
-async def _databases(host: _Host) -> list[_Measured]:
+async def _databases(host: Host) -> list[_Measured]:
     return await fetch_all(
         _Measured,
         """

@@ -15,8 +15,8 @@ from app.databases.records import DatabaseRecord
 from app.databases.retention import end_oldest
 from app.databases.schemas import ChangeQuotas
 from app.outbox.workflow_starts import Accepted
+from app.pool.eviction import room_on_host
 from app.provisioning.lifecycle import NO_GRACE, note_deleted
-from app.provisioning.room import room_on_host
 from app.quotas.plans import Quotas, check_quotas, limits_in_force
 
 
@@ -113,6 +113,6 @@ async def _owned_for_update(principal: Principal, database: UUID) -> DatabaseRec
 
 
 async def _check_room(record: DatabaseRecord, connections: int) -> None:
-    room = await room_on_host(record, connections, promised=record.connections)
+    room = await room_on_host(record.host_id, connections, promised=record.connections)
     if connections > room:
         raise InvalidField("connection_hard_limit", f"The database's host has room for {room} connections.")

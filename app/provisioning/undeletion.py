@@ -10,7 +10,7 @@ from app.databases.deletion import wake_deletion
 from app.databases.events import append_event
 from app.databases.records import DatabaseRecord, count_owned
 from app.outbox.event_types import EventType
-from app.provisioning.room import room_on_host
+from app.pool.eviction import room_on_host
 from app.quotas.plans import check_plan
 from app.store.session import transaction
 
@@ -35,7 +35,7 @@ async def undelete(database: UUID) -> DatabaseRecord:
         if record.status is not DatabaseStatus.DELETED:
             raise DatabaseNotDeleted(record.status.value)
         check_plan(team.tier, record.plan, await count_owned(team.id))
-        if await room_on_host(record, record.connections, promised=0) < record.connections:
+        if await room_on_host(record.host_id, record.connections, promised=0) < record.connections:
             raise CapacityExhausted(
                 f"The database's host has no room for its {record.connections} connections.",
                 field="connection_hard_limit",

@@ -15,7 +15,7 @@ from app.auth.principal import Principal
 from app.core.errors import QueryAllowanceExceeded, TooManyUnderWay
 from app.queries.targets import QueryTarget
 from app.quotas.tiers import TIER_LIMITS
-from app.store.session import fetch
+from app.store.session import execute, fetch
 
 ALLOWANCES: dict[str, int | None] = {"free": 10, "pro": 500, "enterprise": None}
 """Questions a day (UTC) of a team, by its tier; None means no limit."""
@@ -72,7 +72,7 @@ class Execution(msgspec.Struct, kw_only=True):
         return self.counts
 
     async def finish(self, outcome: str, error_code: str | None = None) -> None:
-        await fetch(
+        await execute(
             _FINISHED,
             self.id,
             self.counts,

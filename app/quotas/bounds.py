@@ -5,9 +5,10 @@ from typing import Any
 
 import msgspec
 
+from app.auth.teams import get_team
 from app.core.errors import TeamLimitReached, TooManyUnderWay
 from app.quotas.tiers import TIER_LIMITS, TierLimits
-from app.store.session import fetch
+from app.store.session import fetch_value
 
 
 class Bound(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,8 +24,7 @@ class Bound(msgspec.Struct, frozen=True, kw_only=True):
 async def lock_team(team_id: int) -> TierLimits:
     """What the team's tier allows. The team stays locked until the transaction's end: take it before anything that is
     its own."""
-    rows = await fetch("SELECT tier FROM teams WHERE id = $1 FOR NO KEY UPDATE", team_id)
-    return TIER_LIMITS[rows[0]["tier"]]
+    return TIER_LIMITS[(await get_team(team_id, lock=True)).tier]
 
 
 async def check_bound(bound: Bound, team_id: int, *also: Any) -> None:
@@ -32,6 +32,6 @@ async def check_bound(bound: Bound, team_id: int, *also: Any) -> None:
     refusal."""
     limit: int = getattr(await lock_team(team_id), bound.resource)
     # Counted only now, in a statement of its own: one that waited for the lock would count what was there before.
-    rows = await fetch(bound.counted, team_id, *also)
-    if rows[0]["count"] >= limit:
+    count = await fetch_value(int, bound.counted, team_id, *also)
+    if count is None or count >= limit:
         raise bound.refusal(bound.resource, limit)

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from datetime import datetime
 from uuid import UUID
 
-from app.store.session import fetch
+from app.store.session import execute, fetch
 
 _LONGEST_SECONDS = 60.0
 """What a process that dies in between leaves on record."""
@@ -26,11 +26,11 @@ FROM marked WHERE u.id = marked.id
 @asynccontextmanager
 async def under_way(databases: Sequence[UUID]) -> AsyncIterator[None]:
     """For the block, and for a minute at most, sessions of these databases count as the service's."""
-    await fetch(_MARK, databases, _LONGEST_SECONDS)
+    await execute(_MARK, databases, _LONGEST_SECONDS)
     try:
         yield
     finally:
-        await fetch(_MARK, databases, 0.0)
+        await execute(_MARK, databases, 0.0)
 
 
 async def moment() -> datetime:

@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from app.contracts.quotas import FrozenDatabase
-from app.store.session import fetch, fetch_all
+from app.store.session import execute, fetch_all
 
 MOST_RECLAIMED = 20
 """In one region, in one run."""
@@ -25,7 +25,7 @@ async def list_frozen() -> list[FrozenDatabase]:
 
 async def take_turn(database: UUID) -> None:
     """Its next turn comes after everybody else's, whatever becomes of this one."""
-    await fetch(
+    await execute(
         "UPDATE database_usage SET reclaimed_at = now() FROM databases d WHERE d.id = database_id AND d.uuid = $1",
         database,
     )

@@ -8,7 +8,7 @@ import msgspec
 from app.contracts.base import DatabaseStatus, PauseReason
 from app.quotas.decision import GIB, Standing, Verdict
 from app.quotas.plans import PLANS, Quotas, limits_in_force
-from app.store.session import fetch, fetch_all
+from app.store.session import execute, fetch_all
 
 
 class Sample(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,7 +39,7 @@ async def record_use(samples: Sequence[Sample], at: datetime, *, longest_gap: fl
     """Keeps the samples, all taken at that moment. One that finds its database in use adds its share of the time
     since the last, up to `longest_gap` seconds, to the month's runtime: what no sample saw is nobody's. One that is not
     newer than the last changes nothing, so that repeated and overlapping runs count no time twice."""
-    await fetch(
+    await execute(
         _RECORD_USE,
         [sample.database_id for sample in samples],
         [sample.use for sample in samples],
@@ -52,7 +52,7 @@ async def record_use(samples: Sequence[Sample], at: datetime, *, longest_gap: fl
 
 async def record_kept(database_id: int, storage_bytes: int, at: datetime) -> None:
     """The size of a deleted database, measured when its access had ended. Its hours stay as they were."""
-    await fetch(
+    await execute(
         """
         INSERT INTO database_usage AS u (database_id, measured_at, storage_bytes, connected, runtime_month)
         VALUES ($1, $2, $3, false, $4)
@@ -76,12 +76,12 @@ WHERE u.database_id = s.database_id AND (u.storage_measured_at IS NULL OR u.stor
 async def record_storage(octets: Mapping[int, int], at: datetime, *, alone_at: datetime | None = None) -> None:
     """Keeps what databases, by their ids, hold in bytes. Those whose measuring takes long are measured apart from the
     others, not before `alone_at`. One that is not newer than the last changes nothing."""
-    await fetch(_RECORD_STORAGE, list(octets), list(octets.values()), at, alone_at)
+    await execute(_RECORD_STORAGE, list(octets), list(octets.values()), at, alone_at)
 
 
 async def measure_alone(database_ids: Sequence[int], at: datetime) -> None:
     """From that moment on: they couldn't be measured together, and most likely for one of them alone."""
-    await fetch(
+    await execute(
         "UPDATE database_usage SET measured_alone_at = $2 WHERE database_id = any($1::bigint[])", list(database_ids), at
     )
 
@@ -95,7 +95,7 @@ WHERE database_id = $1
 
 async def record_failure(database_id: int, at: datetime, reason: str, *, retry_at: datetime) -> None:
     """Remembers that it couldn't be measured even alone."""
-    await fetch(_RECORD_FAILURE, database_id, at, reason, retry_at)
+    await execute(_RECORD_FAILURE, database_id, at, reason, retry_at)
 
 
 def month_of(at: datetime) -> date:
@@ -171,7 +171,7 @@ def _standing(row: _Row) -> Standing:
 
 async def remember(database_id: int, verdict: Verdict) -> None:
     """What the next judgement has to know, in the transaction of what this one led to."""
-    await fetch(
+    await execute(
         """
         UPDATE database_usage SET judged_at = storage_measured_at, frozen_bytes = $3, growing = $4,
                warned_at = CASE WHEN $2 THEN coalesce(warned_at, now()) END
@@ -186,4 +186,4 @@ async def remember(database_id: int, verdict: Verdict) -> None:
 
 async def excuse(database_id: int, at: datetime) -> None:
     """Lets the database run beyond its plan's hours until the month turns."""
-    await fetch("UPDATE database_usage SET runtime_excused = $2 WHERE database_id = $1", database_id, month_of(at))
+    await execute("UPDATE database_usage SET runtime_excused = $2 WHERE database_id = $1", database_id, month_of(at))

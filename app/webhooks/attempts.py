@@ -20,7 +20,7 @@ from app.core.limiter import LimitReached
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
 from app.egress.sender import Answer, Sender
-from app.store.session import fetch, fetch_one, transaction
+from app.store.session import execute, fetch, fetch_one, transaction
 from app.webhooks import waiting
 from app.webhooks.attempt_slots import AttemptSlots
 from app.webhooks.circuit import Circuit, is_broken, is_known_well
@@ -146,7 +146,7 @@ class Attempts:
         if due.status is not DeliveryStatus.PENDING:
             return AttemptOutcome(status=due.status, spent=due.spent, words=due.error_message or "")
         if due.revoked:
-            await fetch(_END, due.id, REVOKED)
+            await execute(_END, due.id, REVOKED)
             return AttemptOutcome(status=DeliveryStatus.FAILED, spent=due.spent, words=REVOKED)
         return None
 

@@ -10,7 +10,7 @@ from datetime import datetime
 from app.core.clock import utc_now
 from app.core.settings import Settings
 from app.egress.sender import Answer
-from app.store.session import fetch
+from app.store.session import execute
 
 BREAKS_AT = 10
 """Slow failures in a row."""
@@ -43,13 +43,13 @@ class Circuit:
         transaction it comes before what concerns a delivery: a revocation locks in that order. A probe that gets no
         answer has failed, however quickly."""
         if answer.delivered:
-            await fetch(_SUCCESS, endpoint, _FRESH_SECONDS)
+            await execute(_SUCCESS, endpoint, _FRESH_SECONDS)
         elif answer.code is not None:
-            await fetch(_REFUSAL, endpoint)
+            await execute(_REFUSAL, endpoint)
         elif answer.duration >= self._slow or probing:
-            await fetch(_SLOW_FAILURE, endpoint, probing, BREAKS_AT, self._pause, self._longest)
+            await execute(_SLOW_FAILURE, endpoint, probing, BREAKS_AT, self._pause, self._longest)
         else:
-            await fetch("UPDATE webhook_endpoints SET last_failure_at = now() WHERE id = $1", endpoint)
+            await execute("UPDATE webhook_endpoints SET last_failure_at = now() WHERE id = $1", endpoint)
 
 
 # With the end of `circuit_until`, what waits is due at once.

@@ -9,7 +9,7 @@ from app.contracts.webhooks import DeliveryStatus
 from app.core.secrets import SecretBox, SecretLocation
 from app.egress.sender import Answer
 from app.store.sealed import SealedColumn
-from app.store.session import fetch, fetch_all, fetch_one
+from app.store.session import execute, fetch, fetch_all, fetch_one
 
 
 class EndpointRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -165,7 +165,7 @@ async def insert_ping(webhook_id: str, endpoint: int, payload: str, answer: Answ
         answer.error,
     )
     delivery: int = rows[0]["id"]
-    await fetch(INSERT_ATTEMPT, delivery, answer.code, answer.error, answer.body, round(answer.duration * 1000))
+    await execute(INSERT_ATTEMPT, delivery, answer.code, answer.error, answer.body, round(answer.duration * 1000))
     return delivery
 
 

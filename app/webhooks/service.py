@@ -15,7 +15,7 @@ from app.egress.guard import AddressRefused, Guard, on_behalf_of
 from app.egress.targets import UnusableURL, parse_target
 from app.outbox.event_types import EventType
 from app.outbox.workflow_starts import NORMAL, Accepted, PendingStart, request_start
-from app.store.session import fetch, transaction
+from app.store.session import execute, fetch, transaction
 from app.webhooks import records, revocation
 from app.webhooks.dispatch import summary_of
 from app.webhooks.records import AttemptRecord, DeliveryRecord, EndpointRecord
@@ -94,7 +94,7 @@ async def rotate_secret(box: SecretBox, principal: Principal, endpoint: int, ove
     record = await records.find_owned(endpoint, principal.team_ids, active=True, lock=True)
     if record is None:
         raise NotFound(ENDPOINT)
-    await fetch(
+    await execute(
         "UPDATE webhook_secrets SET expires_at = now() + $2::interval WHERE endpoint_id = $1 AND expires_at IS NULL",
         endpoint,
         overlap,
@@ -144,7 +144,7 @@ async def send_again(principal: Principal, endpoint: int, delivery: int) -> tupl
         old = await records.find_delivery(delivery, endpoint, lock=True)
         if old is None:
             raise NotFound(DELIVERY)
-        await fetch(
+        await execute(
             """
             UPDATE webhook_deliveries SET round = round + 1, spent = 0, status = 'pending', waiting = false,
                    round_started_at = now(), next_attempt_at = now(), finished_at = NULL
@@ -187,7 +187,7 @@ async def _start_round(owner: EndpointRecord, old: DeliveryRecord) -> PendingSta
 
 async def _add_secret(box: SecretBox, endpoint: int) -> UUID:
     uuid = new_uuid()
-    await fetch(
+    await execute(
         "INSERT INTO webhook_secrets (uuid, endpoint_id, secret_sealed) VALUES ($1, $2, $3)",
         uuid,
         endpoint,
@@ -198,7 +198,7 @@ async def _add_secret(box: SecretBox, endpoint: int) -> UUID:
 
 async def _check_room(team: int, most: int) -> None:
     # Locked, so that two creates at once don't both find the last place.
-    await fetch("SELECT 1 FROM teams WHERE id = $1 FOR NO KEY UPDATE", team)
+    await execute("SELECT 1 FROM teams WHERE id = $1 FOR NO KEY UPDATE", team)
     rows = await fetch("SELECT count(*) FROM webhook_endpoints WHERE team_id = $1 AND revoked_at IS NULL", team)
     if rows[0]["count"] >= most:
         raise EndpointLimitReached(most)

@@ -13,7 +13,7 @@ from uuid import UUID
 
 import msgspec
 
-from app.store.session import fetch, fetch_all, transaction
+from app.store.session import execute, fetch, fetch_all, transaction
 from app.webhooks.circuit import BREAKS_AT
 
 CLAIM_SECONDS = 15.0
@@ -65,7 +65,7 @@ async def hold(delivery: int, endpoint: int, round_: int, spent: int, *, seconds
     """Has it wait for its endpoint, and for `seconds` at least. Nothing where that attempt was recorded meanwhile."""
     async with transaction():
         await announce([endpoint], seconds)
-        await fetch(
+        await execute(
             """
             UPDATE webhook_deliveries SET waiting = true, next_attempt_at = now() + make_interval(secs => $4)
             WHERE id = $1 AND round = $2 AND spent = $3 AND status = 'pending'
@@ -79,7 +79,7 @@ async def hold(delivery: int, endpoint: int, round_: int, spent: int, *, seconds
 
 async def announce(endpoints: Sequence[int], seconds: float) -> None:
     """That something waits for these endpoints which is due in so many seconds. In the transaction that has it wait."""
-    await fetch(
+    await execute(
         """
         UPDATE webhook_endpoints SET next_attempt_at = least(coalesce(next_attempt_at, 'infinity'),
                                                              greatest(now() + make_interval(secs => $2), circuit_until))
@@ -98,7 +98,7 @@ async def claim(worker: UUID, most: int) -> list[ClaimedEndpoint]:
 async def renew(worker: UUID, endpoints: Sequence[int]) -> None:
     """Keeps this worker's claims on these, which it is serving. A claim whose release failed is none of them: it
     expires."""
-    await fetch(
+    await execute(
         """
         UPDATE webhook_endpoints SET claimed_until = now() + make_interval(secs => $2)
         WHERE id IN (
@@ -128,13 +128,13 @@ async def release(worker: UUID, endpoint: int, *, pause: float = 0) -> None:
     async with transaction():
         # Locked first: what has begun to wait by then is in sight of the second statement, and what begins later says
         # so itself.
-        await fetch("SELECT 1 FROM webhook_endpoints WHERE id = $1 FOR NO KEY UPDATE", endpoint)
-        await fetch(_RELEASE, endpoint, worker, pause)
+        await execute("SELECT 1 FROM webhook_endpoints WHERE id = $1 FOR NO KEY UPDATE", endpoint)
+        await execute(_RELEASE, endpoint, worker, pause)
 
 
 async def postpone(delivery: int, seconds: float) -> None:
     """Counts as no attempt."""
-    await fetch(
+    await execute(
         "UPDATE webhook_deliveries SET next_attempt_at = now() + make_interval(secs => $2) WHERE id = $1 AND waiting",
         delivery,
         seconds,
@@ -143,7 +143,7 @@ async def postpone(delivery: int, seconds: float) -> None:
 
 async def end_overdue(endpoint: int, lifetime: timedelta) -> None:
     """Ends what has waited for the endpoint for longer than `lifetime`."""
-    await fetch(
+    await execute(
         """
         UPDATE webhook_deliveries SET status = 'failed', waiting = false, error_message = $3, finished_at = now(),
                next_attempt_at = NULL
@@ -157,7 +157,7 @@ async def end_overdue(endpoint: int, lifetime: timedelta) -> None:
 
 async def end_all(endpoint: int, why: str) -> None:
     """Ends what is pending for an endpoint, in the caller's transaction, with its row locked."""
-    await fetch(
+    await execute(
         """
         UPDATE webhook_deliveries SET status = 'failed', waiting = false, error_message = $2, finished_at = now(),
                next_attempt_at = NULL
@@ -204,7 +204,7 @@ async def take_over(lost: Sequence[int]) -> None:
     async with transaction():
         rows = await fetch("SELECT endpoint_id FROM webhook_deliveries WHERE id = any($1::bigint[])", list(lost))
         await announce(sorted({row["endpoint_id"] for row in rows}), 0)
-        await fetch(
+        await execute(
             "UPDATE webhook_deliveries SET waiting = true WHERE id = any($1::bigint[]) AND status = 'pending'",
             list(lost),
         )

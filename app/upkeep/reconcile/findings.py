@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from app.store.session import fetch, transaction
+from app.store.session import execute, transaction
 
 
 class Violation(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,21 +44,21 @@ async def write(host_id: int | None, violations: Sequence[Violation], marks: Mar
     unique = {(one.rule, one.subject): one for one in violations}
     rows = [(one.rule, one.subject, marks.get(one.subject, ""), one.detail) for one in unique.values()]
     async with transaction():
-        await fetch(_WRITE, host_id, *([row[column] for row in rows] for column in range(4)))
+        await execute(_WRITE, host_id, *([row[column] for row in rows] for column in range(4)))
         if complete:
-            await fetch(
+            await execute(
                 "DELETE FROM findings WHERE host_id IS NOT DISTINCT FROM $1::bigint AND last_seen_at < now()", host_id
             )
 
 
 async def forget_host(host_id: int) -> None:
     """Deletes the findings of a removed host, which no run would end."""
-    await fetch("DELETE FROM findings WHERE host_id = $1", host_id)
+    await execute("DELETE FROM findings WHERE host_id = $1", host_id)
 
 
 async def reset_first_seen(host_id: int, rule: str, subjects: Sequence[str]) -> None:
     """Counts these findings from this run on."""
-    await fetch(
+    await execute(
         "UPDATE findings SET first_seen_at = last_seen_at"
         " WHERE host_id = $1 AND rule = $2 AND subject = any($3::text[])",
         host_id,

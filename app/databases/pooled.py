@@ -1,0 +1,89 @@
+"""Rows of the warm pool: databases without a team, made before anybody asks for them."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+
+from app.contracts.base import Engine
+from app.store.session import execute, fetch_all, fetch_exists, fetch_values
+
+_JOIN_READY = """
+JOIN engine_hosts h ON h.id = d.host_id
+WHERE d.team_id IS NULL AND d.destroyed_at IS NULL AND d.status = 'active'
+"""
+
+
+class IdleMember(msgspec.Struct, frozen=True):
+    uuid: UUID
+    host_id: int
+    connections: int
+
+
+async def lock_idle(host_ids: Sequence[int]) -> list[IdleMember]:
+    """The members on these hosts, oldest first, locked. Those that somebody is about to claim are passed over: nobody
+    waits for them with a host locked."""
+    return await fetch_all(
+        IdleMember,
+        """
+        SELECT uuid, host_id, connections FROM databases
+        WHERE team_id IS NULL AND destroyed_at IS NULL AND status = 'active' AND host_id = any($1::bigint[])
+        ORDER BY position FOR NO KEY UPDATE SKIP LOCKED
+        """,
+        list(host_ids),
+    )
+
+
+async def regions_unverified(before: datetime) -> list[str]:
+    """Regions with members whose last proof is not newer than that, or came before their host failed."""
+    return await fetch_values(
+        str,
+        f"""
+        SELECT DISTINCT d.region FROM databases d {_JOIN_READY}
+        AND (coalesce(d.verified_at, d.provisioned_at) <= $1 OR h.sick_until <= now()) ORDER BY d.region
+        """,  # noqa: S608 - our own words
+        before,
+    )
+
+
+class UnverifiedMember(msgspec.Struct, frozen=True, kw_only=True):
+    uuid: UUID
+    host_id: int
+    engine_name: str
+    password_sealed: bytes
+
+
+async def unverified_members(region: str, before: datetime, most: int) -> list[UnverifiedMember]:
+    """The same, one by one."""
+    return await fetch_all(
+        UnverifiedMember,
+        f"""
+        SELECT d.uuid, d.host_id, d.engine_name, d.password_sealed FROM databases d {_JOIN_READY}
+        AND d.region = $1 AND (coalesce(d.verified_at, d.provisioned_at) <= $2 OR h.sick_until <= now())
+        ORDER BY d.id LIMIT $3
+        """,  # noqa: S608 - our own words
+        region,
+        before,
+        most,
+    )
+
+
+async def record_verified(database: UUID) -> None:
+    """A login to it succeeded; nothing happens to one that was claimed meanwhile."""
+    await execute("UPDATE databases SET verified_at = now() WHERE uuid = $1 AND team_id IS NULL", database)
+
+
+async def is_create_waiting(engine: Engine, region: str, seconds: float) -> bool:
+    """Whether a team's database is being made there that was asked for within the last `seconds`."""
+    return await fetch_exists(
+        """
+        SELECT 1 FROM databases
+        WHERE status = 'provisioning' AND team_id IS NOT NULL AND engine = $1 AND region = $2
+          AND created_at > now() - make_interval(secs => $3)
+        LIMIT 1
+        """,
+        engine,
+        region,
+        seconds,
+    )

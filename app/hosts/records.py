@@ -1,0 +1,104 @@
+"""The rows of the registered engine hosts, as others read and lock them."""
+
+import msgspec
+
+from app.contracts.base import Engine
+from app.store.session import execute, fetch_all, fetch_exists, fetch_value, fetch_values
+
+
+class Host(msgspec.Struct, frozen=True):
+    id: int
+    engine: Engine
+    region: str
+    address: str
+    """`host:port`, for people."""
+
+
+async def registered_hosts(region: str | None = None) -> list[Host]:
+    """All of them, or those of one region."""
+    return await fetch_all(
+        Host,
+        "SELECT id, engine, region, host || ':' || port AS address FROM engine_hosts"
+        " WHERE removed_at IS NULL AND ($1::text IS NULL OR region = $1) ORDER BY id",
+        region,
+    )
+
+
+async def open_hosts(engine: Engine, region: str | None) -> list[int]:
+    """The ids of those that take new databases."""
+    return await fetch_values(
+        int,
+        "SELECT id FROM engine_hosts WHERE engine = $1 AND ($2::text IS NULL OR region = $2) AND NOT draining"
+        " AND coalesce(sick_until <= now(), true)",
+        engine,
+        region,
+    )
+
+
+async def lock_host(host_id: int) -> None:
+    """Nothing is placed there until the end of the transaction."""
+    await execute("SELECT 1 FROM engine_hosts WHERE id = $1 FOR NO KEY UPDATE", host_id)
+
+
+class ServedRegion(msgspec.Struct, frozen=True, kw_only=True):
+    """A region in which an engine has hosts."""
+
+    engine: Engine
+    region: str
+    open: bool
+    """One of them takes new databases."""
+    extensions_json: str
+    """Of each that does: what a tenant may add there."""
+
+    @property
+    def extensions(self) -> list[list[str]]:
+        return msgspec.json.decode(self.extensions_json, type=list[list[str]])
+
+
+async def list_served(engine: Engine | None = None) -> list[ServedRegion]:
+    """By engine and region. Hosts that were set aside are no part of it."""
+    return await fetch_all(
+        ServedRegion,
+        """
+        SELECT engine, region, bool_or(NOT draining) AS open,
+               coalesce(jsonb_agg(to_jsonb(extensions)) FILTER (WHERE NOT draining), '[]')::text AS extensions_json
+        FROM engine_hosts WHERE sick_until IS DISTINCT FROM 'infinity' AND ($1::text IS NULL OR engine = $1)
+        GROUP BY engine, region ORDER BY engine, region
+        """,
+        engine,
+    )
+
+
+async def is_served(engine: Engine, region: str) -> bool:
+    """Whether the region has a host of this engine."""
+    return await fetch_exists(
+        "SELECT 1 FROM engine_hosts WHERE removed_at IS NULL AND engine = $1 AND region = $2", engine, region
+    )
+
+
+async def change_port(engine: Engine, host: str, port: int, *, last: int) -> None:
+    """The same server at a new port: its databases are still on it."""
+    await execute(
+        "UPDATE engine_hosts SET port = $3 WHERE engine = $1 AND host = $2 AND port = $4", engine, host, port, last
+    )
+
+
+async def find_again(engine: Engine, host: str, port: int, region: str) -> None:
+    """A host of that region which was set aside comes back at this port, wherever it listened before."""
+    await execute(
+        "UPDATE engine_hosts SET port = $3 WHERE engine = $1 AND host = $2 AND region = $4"
+        " AND sick_until = 'infinity' AND NOT EXISTS"
+        " (SELECT FROM engine_hosts WHERE engine = $1 AND host = $2 AND port = $3)",
+        engine,
+        host,
+        port,
+        region,
+    )
+
+
+async def is_draining(engine: Engine, host: str, port: int) -> bool:
+    """Whether it takes no new databases; False for one that is not registered."""
+    draining = await fetch_value(
+        bool, "SELECT draining FROM engine_hosts WHERE engine = $1 AND host = $2 AND port = $3", engine, host, port
+    )
+    return bool(draining)
