@@ -17,9 +17,10 @@ from app.applications.schemas import StatementStatus
 from app.contracts.applications import ApplicationStatus
 from app.core.clock import utc_now
 from app.core.metrics.counters import APPLICATION_SECONDS
+from app.databases import records as databases
 from app.store.locks import LockLost
 from app.store.notify import announce
-from app.store.session import execute, fetch, transaction
+from app.store.session import execute, fetch_all, fetch_value, transaction
 
 _PATIENCE_SECONDS = 20.0
 _RETRY_SECONDS = 0.5
@@ -42,14 +43,14 @@ class Entry(msgspec.Struct, kw_only=True):
 
 async def claim(record: ApplicationRecord) -> int:
     """This attempt's number. Raises `LockLost` when the application has ended."""
-    rows = await fetch(
+    attempt = await fetch_value(
+        int,
         "UPDATE blueprint_applications SET attempt = attempt + 1 WHERE id = $1 AND completed_at IS NULL"
         " RETURNING attempt",
         record.id,
     )
-    if not rows:
+    if attempt is None:
         raise LockLost("the application has ended meanwhile")
-    attempt: int = rows[0]["attempt"]
     return attempt
 
 
@@ -116,7 +117,7 @@ class Journal:
 
     async def _end(self, status: ApplicationStatus, error: str | None, entries: list[Entry]) -> None:
         async with transaction():
-            await execute("SELECT 1 FROM databases WHERE id = $1 FOR NO KEY UPDATE", self._record.database_id)
+            await databases.lock(self._record.database_id)
             await self._update(
                 "status = $3, error_message = $4, completed_at = now(), values_sealed = NULL,"
                 " total_duration_ms = round(1000 * extract(epoch FROM clock_timestamp() - started_at)),"
@@ -133,14 +134,14 @@ class Journal:
 
     async def _update(self, changes: str, *values: object) -> None:
         """Raises `LockLost` for an attempt that was superseded, or an application that has ended."""
-        rows = await fetch(
+        written = await execute(
             f"UPDATE blueprint_applications SET {changes}"  # noqa: S608 - our own words
-            " WHERE id = $1 AND attempt = $2 AND completed_at IS NULL RETURNING 1",
+            " WHERE id = $1 AND attempt = $2 AND completed_at IS NULL",
             self._record.id,
             self._attempt,
             *values,
         )
-        if not rows:
+        if not written:
             raise LockLost("another attempt at this application has begun")
 
 
@@ -177,9 +178,9 @@ async def _write(application: int, entries: list[Entry]) -> None:
 
 async def entries_of(application: int) -> list[Entry]:
     """As an earlier attempt left them."""
-    rows = await fetch(
+    return await fetch_all(
+        Entry,
         "SELECT index, line, kind, sql, status, rows, duration_ms, error_code, error_message, note"
         " FROM blueprint_statements WHERE application_id = $1 ORDER BY index",
         application,
     )
-    return [msgspec.convert(dict(row), Entry) for row in rows]

@@ -12,7 +12,7 @@ from app.contracts.applications import ApplicationStatus
 from app.contracts.base import DatabaseStatus, Engine
 from app.core.secrets import SecretLocation
 from app.store.sealed import SealedColumn
-from app.store.session import fetch, fetch_all, fetch_one
+from app.store.session import fetch_all, fetch_one, fetch_values
 
 
 class ApplicationRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,15 +50,6 @@ class ApplicationRecord(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def definitions(self) -> dict[str, Any] | None:
         return decoded(self.definitions_json)
-
-
-class Target(msgspec.Struct, frozen=True, kw_only=True):
-    """The database that something is to be applied to."""
-
-    id: int
-    uuid: UUID
-    status: DatabaseStatus
-    engine: Engine
 
 
 class _EntryRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,28 +105,6 @@ async def find_next(database_id: int) -> ApplicationRecord | None:
     )
 
 
-async def find_owner(database: UUID, team_ids: list[int]) -> int | None:
-    """Which of these teams has the database, unless it is deleted."""
-    rows = await fetch(
-        "SELECT team_id FROM databases WHERE uuid = $1 AND team_id = any($2::bigint[]) AND status <> 'deleted'",
-        database,
-        team_ids,
-    )
-    owner: int | None = rows[0]["team_id"] if rows else None
-    return owner
-
-
-async def find_target(database: UUID, team_ids: list[int]) -> Target | None:
-    """A database of these teams', unless it is deleted; locked, so that what is asked of it has an order."""
-    return await fetch_one(
-        Target,
-        "SELECT id, uuid, status, engine FROM databases WHERE uuid = $1 AND team_id = any($2::bigint[])"
-        " AND status <> 'deleted' FOR NO KEY UPDATE",
-        database,
-        team_ids,
-    )
-
-
 async def log_of(application: int) -> list[LogEntry]:
     """Every statement, in order; none before it was begun."""
     rows = await fetch_all(
@@ -157,6 +126,11 @@ def _entry(row: _EntryRow) -> LogEntry:
         error=error,
         note=row.note,
     )
+
+
+async def scratch_names() -> list[str]:
+    """The rehearsal copies that may be on hosts now: each application removes its own, also after a crash."""
+    return await fetch_values(str, "SELECT scratch_name FROM blueprint_applications WHERE scratch_name IS NOT NULL")
 
 
 def values_place(application: int) -> SecretLocation:

@@ -16,9 +16,10 @@ from app.blueprints.records import BlueprintRecord, encoded
 from app.contracts.base import DatabaseStatus, Engine
 from app.core.errors import DatabaseNotActive, InvalidField, NotFound, TooManyUnderWay
 from app.core.secrets import SecretBox
+from app.databases import records as databases
 from app.outbox.workflow_starts import Accepted
 from app.quotas.bounds import Bound, check_bound, lock_team
-from app.store.session import execute, fetch
+from app.store.session import execute, fetch_scalar
 
 MASK = "********"
 UNDER_WAY = Bound(
@@ -73,12 +74,12 @@ async def plan_at_creation(principal: Principal, blueprint: UUID, engine: Engine
 
 async def apply(box: SecretBox, principal: Principal, database: UUID, request: ApplyToDatabase) -> Accepted:
     """Raises `NotFound`, `DatabaseNotActive`, `InvalidField` or `TooManyUnderWay`."""
-    owner = await records.find_owner(database, principal.team_ids)
-    if owner is None:
+    found = await databases.find_owned(database, principal.team_ids)
+    if found is None or found.team_id is None:
         raise NotFound("database")
     # Before the database, as everything does that counts what a team has.
-    await lock_team(owner)
-    target = await records.find_target(database, principal.team_ids)
+    await lock_team(found.team_id)
+    target = await databases.find_owned(database, principal.team_ids, lock=True)
     if target is None:
         raise NotFound("database")
     blueprint = await blueprints.find_visible(request.blueprint_uuid, principal.team_ids, lock="FOR KEY SHARE")
@@ -87,7 +88,7 @@ async def apply(box: SecretBox, principal: Principal, database: UUID, request: A
     if target.status is not DatabaseStatus.ACTIVE:
         raise DatabaseNotActive(target.status.value)
     planned = await plan(blueprint, target.engine, request.variables, field="variables")
-    await check_bound(UNDER_WAY, owner)
+    await check_bound(UNDER_WAY, found.team_id)
     application = await add(box, principal, target.id, planned, dry_run=request.dry_run)
     return Accepted(subject=str(application), start=await start_next(target.id))
 
@@ -103,7 +104,8 @@ async def add(
 ) -> int:
     """Writes a pending application; its turn comes with `start_next`. `check_bound(UNDER_WAY, …)` comes first, in the
     same transaction."""
-    rows = await fetch(
+    application = await fetch_scalar(
+        int,
         """
         INSERT INTO blueprint_applications (blueprint_id, blueprint_version, database_id, requested_by_id, status,
                                             is_dry_run, at_creation, definitions, shown_values, statements_total)
@@ -119,7 +121,6 @@ async def add(
         encoded(_shown(planned.blueprint.variables, planned.values)),
         planned.statements,
     )
-    application: int = rows[0]["id"]
     await execute(
         "UPDATE blueprint_applications SET values_sealed = $2 WHERE id = $1",
         application,

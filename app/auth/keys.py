@@ -11,7 +11,7 @@ import msgspec
 from app.auth.scopes import Scope
 from app.auth.users import check_name
 from app.core.errors import InvalidField, NotFound
-from app.store.session import fetch_all, fetch_exists, fetch_one, fetch_value
+from app.store.session import fetch_all, fetch_exists, fetch_one, fetch_scalar
 
 PREFIX = "pk_live_"
 
@@ -64,7 +64,7 @@ async def create_key(*, user_id: int, name: str, scopes: Sequence[str], controls
     if not await fetch_exists("SELECT 1 FROM users WHERE id = $1", user_id):
         raise NotFound("user")
     api_key = PREFIX + secrets.token_urlsafe(24)
-    key_id = await fetch_value(
+    key_id = await fetch_scalar(
         int,
         """
         WITH key AS (
@@ -85,7 +85,6 @@ async def create_key(*, user_id: int, name: str, scopes: Sequence[str], controls
         controls.inactive_ttl_days,
         controls.expires_at,
     )
-    assert key_id is not None, "an insert returns its row"
     return NewKey(id=key_id, api_key=api_key)
 
 

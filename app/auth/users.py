@@ -6,7 +6,7 @@ import msgspec
 
 from app.auth.teams import Team
 from app.core.errors import InvalidField, NotFound
-from app.store.session import execute, fetch_all, fetch_one, fetch_value, transaction
+from app.store.session import execute, fetch_all, fetch_one, fetch_scalar, fetch_value, transaction
 
 TIERS = ("free", "pro", "enterprise")
 QUERY_CLASSES = ("read", "write", "ddl")
@@ -147,6 +147,4 @@ async def _team(name: str, tier: str | None) -> int:
 
 
 async def _make_team(name: str, tier: str) -> int:
-    team_id = await fetch_value(int, "INSERT INTO teams (name, tier) VALUES ($1, $2) RETURNING id", name, tier)
-    assert team_id is not None, "an insert returns its row"
-    return team_id
+    return await fetch_scalar(int, "INSERT INTO teams (name, tier) VALUES ($1, $2) RETURNING id", name, tier)

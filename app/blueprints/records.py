@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 
 from app.blueprints.schemas import Metadata
-from app.store.session import execute, fetch, fetch_all, fetch_one
+from app.store.session import execute, fetch_all, fetch_exists, fetch_one, fetch_scalar
 
 
 class BlueprintRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,11 +88,12 @@ async def find_system(slug: str) -> BlueprintRecord | None:
 
 async def sql_of(blueprint_id: int, version: int) -> str:
     """Of any of its versions."""
-    rows = await fetch(
-        "SELECT sql_content FROM blueprint_versions WHERE blueprint_id = $1 AND version = $2", blueprint_id, version
+    return await fetch_scalar(
+        str,
+        "SELECT sql_content FROM blueprint_versions WHERE blueprint_id = $1 AND version = $2",
+        blueprint_id,
+        version,
     )
-    content: str = rows[0]["sql_content"]
-    return content
 
 
 async def forget_unused(blueprint_id: int) -> None:
@@ -118,12 +119,8 @@ async def list_visible(team_ids: list[int], *, after: UUID | None, limit: int) -
 
 async def was_visible(blueprint: UUID, team_ids: list[int]) -> bool:
     """Whether it is, or was until it was deleted, one that these teams saw."""
-    return bool(
-        await fetch(
-            "SELECT 1 FROM blueprints WHERE uuid = $1 AND (team_id = any($2::bigint[]) OR is_system)",
-            blueprint,
-            team_ids,
-        )
+    return await fetch_exists(
+        "SELECT 1 FROM blueprints WHERE uuid = $1 AND (team_id = any($2::bigint[]) OR is_system)", blueprint, team_ids
     )
 
 

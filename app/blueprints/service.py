@@ -9,6 +9,7 @@ import msgspec
 from msgspec import UNSET
 
 from app.auth.principal import Principal
+from app.auth.teams import get_team
 from app.blueprints import records
 from app.blueprints.checking import check
 from app.blueprints.naming import free_slug, slug_of
@@ -19,7 +20,7 @@ from app.core.ids import new_uuid
 from app.hosts.service import offered_extensions
 from app.outbox.workflow_starts import Accepted
 from app.quotas.bounds import Bound, check_bound
-from app.store.session import execute, fetch
+from app.store.session import execute, fetch_scalar, fetch_values
 
 BLUEPRINTS = Bound(
     resource="blueprints",
@@ -43,7 +44,8 @@ async def create(principal: Principal, request: CreateBlueprint) -> Accepted:
     await check_bound(BLUEPRINTS, team_id)
     slug = await _free_slug(request.name, team_id)
     uuid = new_uuid()
-    rows = await fetch(
+    blueprint_id = await fetch_scalar(
+        int,
         """
         INSERT INTO blueprints (uuid, team_id, created_by_id, is_system, name, slug, description, version)
         VALUES ($1, $2, $3, false, $4, $5, $6, 1) RETURNING id
@@ -55,7 +57,7 @@ async def create(principal: Principal, request: CreateBlueprint) -> Accepted:
         slug,
         request.description,
     )
-    await _add_version(rows[0]["id"], 1, request.sql_content, request.variables, metadata)
+    await _add_version(blueprint_id, 1, request.sql_content, request.variables, metadata)
     return Accepted(subject=str(uuid))
 
 
@@ -111,7 +113,8 @@ async def publish(name: str, sql: str, *, description: str | None, variables: di
     record = await records.find_system(slug_of(name))
     if record is None:
         metadata = await asyncio.to_thread(check, sql, variables, await offered_extensions())
-        rows = await fetch(
+        blueprint_id = await fetch_scalar(
+            int,
             "INSERT INTO blueprints (uuid, is_system, name, slug, description, version)"
             " VALUES ($1, true, $2, $3, $4, 1) RETURNING id",
             new_uuid(),
@@ -119,7 +122,7 @@ async def publish(name: str, sql: str, *, description: str | None, variables: di
             slug_of(name),
             description,
         )
-        await _add_version(rows[0]["id"], 1, sql, variables, metadata)
+        await _add_version(blueprint_id, 1, sql, variables, metadata)
     elif (await records.sql_of(record.id, record.version), record.variables, record.name, record.description) != (
         sql,
         variables,
@@ -195,12 +198,13 @@ async def _add_version(
 
 async def _free_slug(name: str, team_id: int, *, but: int | None = None) -> str:
     """Locks the team, so that two at once don't take the same."""
-    await execute("SELECT 1 FROM teams WHERE id = $1 FOR NO KEY UPDATE", team_id)
-    rows = await fetch(
+    await get_team(team_id, lock=True)
+    taken = await fetch_values(
+        str,
         "SELECT slug FROM blueprints WHERE team_id = $1 AND deleted_at IS NULL AND id IS DISTINCT FROM $2"
         " AND starts_with(slug, $3)",
         team_id,
         but,
         slug_of(name),
     )
-    return free_slug(name, {row["slug"] for row in rows})
+    return free_slug(name, set(taken))

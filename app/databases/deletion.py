@@ -17,7 +17,7 @@ from app.contracts.queues import delete_workflow_id
 from app.databases import records
 from app.databases.records import DatabaseRecord, NotWanted, expect
 from app.outbox.workflow_starts import INTERACTIVE, NORMAL, PendingStart, request_start
-from app.store.session import fetch_exists, fetch_one, fetch_value, transaction
+from app.store.session import fetch_exists, fetch_one, fetch_scalar, transaction
 
 _LONGEST_SECONDS = 31_536_000.0
 """What a timer is set to at most; the row is looked at again then."""
@@ -33,12 +33,11 @@ async def request_deletion(
 ) -> PendingStart:
     """Asks for the workflow of a deleted database under an id that none had before, in the transaction that changed
     or locked the row."""
-    revision = await fetch_value(
+    revision = await fetch_scalar(
         int,
         "UPDATE databases SET deletion_revision = deletion_revision + 1 WHERE id = $1 RETURNING deletion_revision",
         record.id,
     )
-    assert revision is not None, "rows of databases with a team stay"
     return await request_start(
         DeleteDatabase,
         delete_workflow_id(record.uuid, revision),

@@ -10,7 +10,7 @@ from app.databases.records import DatabaseRecord
 from app.outbox.workflow_starts import INTERACTIVE, PendingStart, request_start
 from app.quotas.plans import PLANS, Quotas, limits_in_force
 from app.store.notify import announce
-from app.store.session import execute, fetch_value, fetch_values, transaction
+from app.store.session import execute, fetch_scalar, fetch_values, transaction
 
 _MOST = 200
 """Databases that follow their plan in one run; the next one has the others."""
@@ -19,7 +19,7 @@ _MOST = 200
 async def change_limits(record: DatabaseRecord, quotas: Quotas, connections: int) -> PendingStart:
     """Writes the overrides, and the number of connections that is in force with them, and requests the workflow that
     applies them. In a transaction that holds the row locked."""
-    revision = await fetch_value(
+    revision = await fetch_scalar(
         int,
         """
         UPDATE databases SET storage_hard_limit_gb = $2, connection_hard_limit = $3, warning_threshold_pct = $4,
@@ -32,7 +32,6 @@ async def change_limits(record: DatabaseRecord, quotas: Quotas, connections: int
         quotas.warning_threshold_pct,
         connections,
     )
-    assert revision is not None, "the row is locked"
     return await request_limits(record, revision)
 
 

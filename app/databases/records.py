@@ -8,7 +8,7 @@ import msgspec
 from app.contracts.base import DatabaseStatus, Engine, PauseReason
 from app.contracts.databases import Placement
 from app.quotas.plans import Quotas
-from app.store.session import execute, fetch_all, fetch_exists, fetch_one, fetch_value
+from app.store.session import execute, fetch_all, fetch_exists, fetch_one, fetch_scalar
 
 
 class NotWanted(Exception):
@@ -123,10 +123,7 @@ async def was_owned(database: UUID, team_ids: list[int]) -> bool:
 
 async def count_owned(team_id: int) -> int:
     """How many databases the team has; deleted ones are not its own any more. Exact while the team is locked."""
-    return (
-        await fetch_value(int, "SELECT count(*) FROM databases WHERE team_id = $1 AND status <> 'deleted'", team_id)
-        or 0
-    )
+    return await fetch_scalar(int, "SELECT count(*) FROM databases WHERE team_id = $1 AND status <> 'deleted'", team_id)
 
 
 async def lock(database_id: int) -> None:

@@ -13,7 +13,7 @@ from app.databases import records
 from app.databases.records import DatabaseRecord, expect
 from app.quotas.plans import Quotas
 from app.store.notify import announce
-from app.store.session import execute, fetch_value, transaction
+from app.store.session import execute, fetch_scalar, transaction
 
 
 class NewDatabase(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,7 +87,7 @@ async def mark_active(database: UUID) -> DatabaseRecord | None:
 async def mark_deleted(database_id: int, *, grace: timedelta, cancelled_jobs: int) -> datetime:
     """Any status to `deleted`, with the row locked. Returns when its data is destroyed: by our own database's clock,
     which decides whether that moment has passed, whatever this process's clock shows."""
-    destroy_at = await fetch_value(
+    return await fetch_scalar(
         datetime,
         """
         UPDATE databases SET status = 'deleted', deleted_at = now(), updated_at = now(),
@@ -98,8 +98,6 @@ async def mark_deleted(database_id: int, *, grace: timedelta, cancelled_jobs: in
         grace,
         cancelled_jobs,
     )
-    assert destroy_at is not None, "the row is locked"
-    return destroy_at
 
 
 async def record_revoked(database: UUID) -> None:

@@ -1,6 +1,7 @@
 """The outbox: an event is a row, written in the same transaction as the change that it reports."""
 
 from typing import Any
+from uuid import UUID
 
 import msgspec
 
@@ -8,7 +9,7 @@ from app.core.clock import utc_now
 from app.core.debounce import Debouncer
 from app.core.ids import new_uuid
 from app.outbox.event_types import EventType
-from app.store.session import Statement, execute
+from app.store.session import Statement, execute, fetch_all
 
 CHANNEL = "headwater_events"
 """PostgreSQL notifications that an event was committed."""
@@ -51,6 +52,36 @@ def insertion(kind: EventType, *, team_id: int, database_id: int | None, data: m
 
 def _arguments(kind: EventType, team_id: int, database_id: int | None, data: msgspec.Struct) -> tuple[Any, ...]:
     return new_uuid(), kind.value, database_id, team_id, payload_of(kind, data)
+
+
+class TakenEvent(msgspec.Struct, frozen=True):
+    """An event that was taken off the outbox, with what its team and database are called now."""
+
+    id: int
+    uuid: UUID
+    type: str
+    team_id: int
+    team: str
+    database: UUID | None
+    database_name: str | None
+
+
+async def take_undispatched(most: int) -> list[TakenEvent]:
+    """Events that nobody has dispatched yet, oldest first. They count as dispatched when the transaction commits; what
+    another process has taken is passed over."""
+    return await fetch_all(
+        TakenEvent,
+        """
+        WITH taken AS (
+            UPDATE events SET dispatched_at = now()
+            WHERE id IN (SELECT id FROM events WHERE dispatched_at IS NULL ORDER BY id LIMIT $1 FOR UPDATE SKIP LOCKED)
+            RETURNING id, uuid, type, team_id, database_id
+        )
+        SELECT t.id, t.uuid, t.type, t.team_id, o.name AS team, d.uuid AS database, d.name AS database_name
+        FROM taken t JOIN teams o ON o.id = t.team_id LEFT JOIN databases d ON d.id = t.database_id ORDER BY t.id
+        """,
+        most,
+    )
 
 
 async def _notify() -> None:

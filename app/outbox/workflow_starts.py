@@ -36,7 +36,7 @@ from app.contracts.queues import (
 )
 from app.core.context import current_request_id
 from app.core.metrics.counters import WORKFLOW_STARTS
-from app.store.session import execute, fetch, fetch_all
+from app.store.session import execute, fetch_all, fetch_one
 
 INTERACTIVE, NORMAL, UPKEEP = 1, 3, 5
 """Temporal priorities: someone waits for the result, someone requested it, nobody did."""
@@ -87,6 +87,11 @@ def without_markup(name: str) -> str:
     return _MARKUP.sub("?", name)[:_MAX_NAME_CHARACTERS]
 
 
+class _Written(msgspec.Struct, frozen=True):
+    id: int
+    summary: str
+
+
 async def request_start(
     workflow: Any,
     workflow_id: str,
@@ -110,7 +115,8 @@ async def request_start(
     body = _input(request)
     subject = msgspec.json.decode(body, type=_Subject)
     name = workflow.__temporal_workflow_definition.name
-    rows = await fetch(
+    written = await fetch_one(
+        _Written,
         """
         INSERT INTO workflow_starts (workflow, workflow_id, input, priority, summary, next_attempt_at, signal)
         VALUES ($1, $2, $3::jsonb, $4, coalesce($5, $8 || (
@@ -134,13 +140,14 @@ async def request_start(
         _NO_MARKUP,
         _summary(subject),
     )
+    assert written is not None, "an INSERT with DO UPDATE returns its row"
     return PendingStart(
-        id=rows[0]["id"],
+        id=written.id,
         workflow=name,
         workflow_id=workflow_id,
         input=body,
         priority=priority,
-        summary=rows[0]["summary"],
+        summary=written.summary,
         signal=signal,
     )
 

@@ -15,7 +15,7 @@ from app.auth.principal import Principal
 from app.core.errors import QueryAllowanceExceeded, TooManyUnderWay
 from app.queries.targets import QueryTarget
 from app.quotas.tiers import TIER_LIMITS
-from app.store.session import execute, fetch
+from app.store.session import execute, fetch_exists, fetch_scalar, fetch_value
 
 ALLOWANCES: dict[str, int | None] = {"free": 10, "pro": 500, "enterprise": None}
 """Questions a day (UTC) of a team, by its tier; None means no limit."""
@@ -65,10 +65,9 @@ class Execution(msgspec.Struct, kw_only=True):
     async def note_judged(self, *, durable: bool) -> bool:
         """Before anything is executed; `durable` where that changes something. False when this came too late: the place
         was given away."""
-        rows = await fetch(
+        self.counts = await fetch_exists(
             _JUDGED, self.id, self.sql, self.declared_kind, self.sql_class, self.verdict, self.reason, durable
         )
-        self.counts = bool(rows)
         return self.counts
 
     async def finish(self, outcome: str, error_code: str | None = None) -> None:
@@ -101,7 +100,8 @@ async def begin(
     all processes."""
     started, allowance = time.monotonic(), ALLOWANCES[target.tier]
     at_once = TIER_LIMITS[target.tier].query_executions
-    [row] = await fetch(
+    execution = await fetch_value(
+        int,
         _TAKE,
         target.team_id,
         principal.user_id,
@@ -113,9 +113,9 @@ async def begin(
         allowance,
         at_once,
     )
-    if row["id"] == _TOO_MANY:
+    if execution == _TOO_MANY:
         raise TooManyUnderWay("query_executions", at_once)
-    if row["id"] is None:
+    if execution is None:
         assert allowance is not None
-        raise QueryAllowanceExceeded(allowance, max(1, int((await fetch(_RESETS_IN))[0]["seconds"])))
-    return Execution(id=row["id"], started=started)
+        raise QueryAllowanceExceeded(allowance, max(1, await fetch_scalar(int, _RESETS_IN)))
+    return Execution(id=execution, started=started)

@@ -21,7 +21,7 @@ from app.engines.querying import READER_SESSIONS, QueryLimits, ReadSession, Writ
 from app.hosts.adapters import Adapters
 from app.queries.targets import QueryTarget, reader_place
 from app.store.locks import LockBusy, LockLost, database_lock
-from app.store.session import fetch
+from app.store.session import fetch_scalar
 
 log = structlog.get_logger(__name__)
 Session = TypeVar("Session")
@@ -105,13 +105,14 @@ class Sessions:
     async def _kept_password(self, target: QueryTarget) -> str:
         place = reader_place(target.uuid)
         sealed = self._box.seal(engine_password(), place)
-        rows = await fetch(
+        kept = await fetch_scalar(
+            bytes,
             "INSERT INTO query_readers (database_id, password_sealed) VALUES ($1, $2)"
             " ON CONFLICT (database_id) DO UPDATE SET database_id = excluded.database_id RETURNING password_sealed",
             target.id,
             sealed,
         )
-        return self._box.open(rows[0]["password_sealed"], place)
+        return self._box.open(kept, place)
 
 
 async def _entered(stack: AsyncExitStack, opening: Callable[[], AbstractAsyncContextManager[Session]]) -> Session:

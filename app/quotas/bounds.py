@@ -8,7 +8,7 @@ import msgspec
 from app.auth.teams import get_team
 from app.core.errors import TeamLimitReached, TooManyUnderWay
 from app.quotas.tiers import TIER_LIMITS, TierLimits
-from app.store.session import fetch_value
+from app.store.session import fetch_scalar
 
 
 class Bound(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,6 +32,5 @@ async def check_bound(bound: Bound, team_id: int, *also: Any) -> None:
     refusal."""
     limit: int = getattr(await lock_team(team_id), bound.resource)
     # Counted only now, in a statement of its own: one that waited for the lock would count what was there before.
-    count = await fetch_value(int, bound.counted, team_id, *also)
-    if count is None or count >= limit:
+    if await fetch_scalar(int, bound.counted, team_id, *also) >= limit:
         raise bound.refusal(bound.resource, limit)

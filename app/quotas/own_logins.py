@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from datetime import datetime
 from uuid import UUID
 
-from app.store.session import execute, fetch
+from app.store.session import execute, fetch_scalar, fetch_values
 
 _LONGEST_SECONDS = 60.0
 """What a process that dies in between leaves on record."""
@@ -35,16 +35,15 @@ async def under_way(databases: Sequence[UUID]) -> AsyncIterator[None]:
 
 async def moment() -> datetime:
     """Now, by our own database's clock."""
-    rows = await fetch("SELECT clock_timestamp() AS now")
-    now: datetime = rows[0]["now"]
-    return now
+    return await fetch_scalar(datetime, "SELECT clock_timestamp()")
 
 
 async def among(database_ids: Sequence[int], since: datetime) -> set[int]:
     """Those of them that the service may have been logged in to since that moment."""
-    rows = await fetch(
+    found = await fetch_values(
+        int,
         "SELECT database_id FROM database_usage WHERE database_id = any($1::bigint[]) AND own_login_until >= $2",
         list(database_ids),
         since,
     )
-    return {row["database_id"] for row in rows}
+    return set(found)

@@ -116,6 +116,13 @@ async def fetch_value(kind: type[Value], sql: str, *arguments: Any) -> Value | N
     return None if value is None else msgspec.convert(value, kind)
 
 
+async def fetch_scalar(kind: type[Value], sql: str, *arguments: Any) -> Value:
+    """The same of a statement that always returns a row with a value there: a count, an INSERT with RETURNING."""
+    value = await fetch_value(kind, sql, *arguments)
+    assert value is not None, "the statement returns a value"
+    return value
+
+
 async def fetch_exists(sql: str, *arguments: Any) -> bool:
     """Whether the statement returns a row."""
     return bool(await fetch(sql, *arguments))

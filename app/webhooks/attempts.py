@@ -20,7 +20,7 @@ from app.core.limiter import LimitReached
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
 from app.egress.sender import Answer, Sender
-from app.store.session import execute, fetch, fetch_one, transaction
+from app.store.session import execute, fetch_one, fetch_value, transaction
 from app.webhooks import waiting
 from app.webhooks.attempt_slots import AttemptSlots
 from app.webhooks.circuit import Circuit, is_broken, is_known_well
@@ -199,7 +199,8 @@ class Attempts:
         return outcome
 
     async def _record(self, due: _Due, answer: Answer, *, last: bool, wait: float) -> AttemptOutcome:
-        rows = await fetch(
+        status = await fetch_value(
+            DeliveryStatus,
             _RECORD,
             due.id,
             answer.code,
@@ -211,8 +212,9 @@ class Attempts:
             last,
             wait,
         )
-        status = DeliveryStatus(rows[0]["status"]) if rows else DeliveryStatus.FAILED
-        return AttemptOutcome(status=status, spent=due.spent + 1, wait_seconds=wait, words=answer.error or "")
+        return AttemptOutcome(
+            status=status or DeliveryStatus.FAILED, spent=due.spent + 1, wait_seconds=wait, words=answer.error or ""
+        )
 
     def _signed(self, due: _Due) -> tuple[dict[str, str], bytes]:
         """The headers and the body. Raises `InvalidSecret`."""

@@ -1,26 +1,15 @@
 """From committed events to deliveries: one for each endpoint that wants it, and the workflow that makes its first
 attempt. What can't be sent now has no workflow: it waits for its endpoint."""
 
-from uuid import UUID
-
 import msgspec
 
 from app.contracts.queues import delivery_workflow_id
 from app.contracts.webhooks import DeliverWebhook, DeliverWebhookInput
+from app.outbox.events import TakenEvent, take_undispatched
 from app.outbox.workflow_starts import NORMAL, PendingStart, StartRequest, request_starts, without_markup
 from app.store.session import fetch_all, transaction
 from app.webhooks import waiting
 from app.webhooks.circuit import BREAKS_AT
-
-
-class _Event(msgspec.Struct, frozen=True):
-    id: int
-    uuid: UUID
-    type: str
-    team_id: int
-    team: str
-    database: UUID | None
-    database_name: str | None
 
 
 class _Delivery(msgspec.Struct, frozen=True):
@@ -42,7 +31,7 @@ async def dispatch(limit: int, *, first_wait: float) -> Batch:
     `first_wait` is the schedule's first entry, in seconds, a fifth more or less. Any number of processes may do so side
     by side."""
     async with transaction():
-        events = {event.id: event for event in await fetch_all(_Event, _TAKE, limit)}
+        events = {event.id: event for event in await take_undispatched(limit)}
         if not events:
             return Batch(events=0, starts=[])
         deliveries = await fetch_all(_Delivery, _INSERT, list(events), first_wait, BREAKS_AT)
@@ -53,7 +42,7 @@ async def dispatch(limit: int, *, first_wait: float) -> Batch:
     return Batch(events=len(events), starts=starts)
 
 
-def _start_request(delivery: _Delivery, event: _Event) -> StartRequest:
+def _start_request(delivery: _Delivery, event: TakenEvent) -> StartRequest:
     request = DeliverWebhookInput(
         delivery=delivery.id,
         endpoint=delivery.endpoint_id,
@@ -74,15 +63,6 @@ def summary_of(request: DeliverWebhookInput, *, team: str, database: str | None)
     return f'{request.event}{about} to endpoint {request.endpoint} of team "{without_markup(team)}", {request.team_id}'
 
 
-_TAKE = """
-WITH taken AS (
-    UPDATE events SET dispatched_at = now()
-    WHERE id IN (SELECT id FROM events WHERE dispatched_at IS NULL ORDER BY id LIMIT $1 FOR UPDATE SKIP LOCKED)
-    RETURNING id, uuid, type, team_id, database_id
-)
-SELECT t.id, t.uuid, t.type, t.team_id, o.name AS team, d.uuid AS database, d.name AS database_name
-FROM taken t JOIN teams o ON o.id = t.team_id LEFT JOIN databases d ON d.id = t.database_id ORDER BY t.id
-"""
 _INSERT = """
 INSERT INTO webhook_deliveries (webhook_id, endpoint_id, event_id, event_type, next_attempt_at, waiting)
 SELECT 'msg_' || replace(e.uuid::text, '-', '') || '_' || w.id, w.id, e.id, e.type,

@@ -9,7 +9,7 @@ from app.contracts.webhooks import DeliveryStatus
 from app.core.secrets import SecretBox, SecretLocation
 from app.egress.sender import Answer
 from app.store.sealed import SealedColumn
-from app.store.session import execute, fetch, fetch_all, fetch_one
+from app.store.session import execute, fetch_all, fetch_one, fetch_scalar
 
 
 class EndpointRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -151,7 +151,8 @@ async def signing_secrets(box: SecretBox, endpoint: int) -> list[str]:
 
 async def insert_ping(webhook_id: str, endpoint: int, payload: str, answer: Answer) -> int:
     """A ping that was sent, with its one attempt. Call it inside a transaction."""
-    rows = await fetch(
+    delivery = await fetch_scalar(
+        int,
         """
         INSERT INTO webhook_deliveries (webhook_id, endpoint_id, event_type, payload, status, response_code,
                                         error_message, attempt_count, spent, finished_at)
@@ -164,7 +165,6 @@ async def insert_ping(webhook_id: str, endpoint: int, payload: str, answer: Answ
         answer.code,
         answer.error,
     )
-    delivery: int = rows[0]["id"]
     await execute(INSERT_ATTEMPT, delivery, answer.code, answer.error, answer.body, round(answer.duration * 1000))
     return delivery
 

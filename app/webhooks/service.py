@@ -5,7 +5,10 @@ import asyncio
 from datetime import timedelta
 from uuid import UUID
 
+import msgspec
+
 from app.auth.principal import Principal
+from app.auth.teams import get_team
 from app.contracts.queues import delivery_workflow_id
 from app.contracts.webhooks import DeliverWebhook, DeliverWebhookInput
 from app.core.errors import EndpointLimitReached, InvalidField, NotFound
@@ -15,7 +18,7 @@ from app.egress.guard import AddressRefused, Guard, on_behalf_of
 from app.egress.targets import UnusableURL, parse_target
 from app.outbox.event_types import EventType
 from app.outbox.workflow_starts import NORMAL, Accepted, PendingStart, request_start
-from app.store.session import execute, fetch, transaction
+from app.store.session import execute, fetch_one, fetch_scalar, transaction
 from app.webhooks import records, revocation
 from app.webhooks.dispatch import summary_of
 from app.webhooks.records import AttemptRecord, DeliveryRecord, EndpointRecord
@@ -50,14 +53,15 @@ async def create(
         raise InvalidField("url", fault)
     team, events = _team_for_create(principal, request), _known(request.events)
     await _check_room(team, most)
-    rows = await fetch(
+    endpoint = await fetch_scalar(
+        int,
         "INSERT INTO webhook_endpoints (team_id, created_by_id, url, events) VALUES ($1, $2, $3, $4) RETURNING id",
         team,
         principal.user_id,
         request.url,
         events,
     )
-    return Accepted(subject=str(await _add_secret(box, rows[0]["id"])), settled=True)
+    return Accepted(subject=str(await _add_secret(box, endpoint)), settled=True)
 
 
 async def get(principal: Principal, endpoint: int, *, active: bool = False) -> EndpointRecord:
@@ -102,13 +106,20 @@ async def rotate_secret(box: SecretBox, principal: Principal, endpoint: int, ove
     return Accepted(subject=str(await _add_secret(box, endpoint)), settled=True)
 
 
+class _Secret(msgspec.Struct, frozen=True):
+    endpoint_id: int
+    secret_sealed: bytes
+
+
 async def with_secret(box: SecretBox, subject: str) -> tuple[EndpointRecord, str]:
     """The endpoint and the secret that this request made. Raises `NotFound` when it has expired since."""
-    rows = await fetch("SELECT endpoint_id, secret_sealed FROM webhook_secrets WHERE uuid = $1", UUID(subject))
-    record = await records.find_endpoint(rows[0]["endpoint_id"]) if rows else None
-    if record is None:
+    secret = await fetch_one(
+        _Secret, "SELECT endpoint_id, secret_sealed FROM webhook_secrets WHERE uuid = $1", UUID(subject)
+    )
+    record = await records.find_endpoint(secret.endpoint_id) if secret is not None else None
+    if secret is None or record is None:
         raise NotFound(ENDPOINT)
-    return record, box.open(rows[0]["secret_sealed"], records.secret_place(UUID(subject)))
+    return record, box.open(secret.secret_sealed, records.secret_place(UUID(subject)))
 
 
 async def list_deliveries(
@@ -158,30 +169,41 @@ async def send_again(principal: Principal, endpoint: int, delivery: int) -> tupl
         return again, start
 
 
+class _About(msgspec.Struct, frozen=True):
+    """What a delivery is about, as it is called now."""
+
+    team: str
+    event: UUID | None
+    database: UUID | None
+    database_name: str | None
+
+
 async def _start_round(owner: EndpointRecord, old: DeliveryRecord) -> PendingStart:
-    (found,) = await fetch(
+    about = await fetch_one(
+        _About,
         """
         SELECT t.name AS team, e.uuid AS event, d.uuid AS database, d.name AS database_name
-        FROM teams t LEFT JOIN events e ON e.id = $2 LEFT JOIN databases d ON d.id = e.database_id WHERE t.id = $1
+        FROM webhook_endpoints w JOIN teams t ON t.id = w.team_id
+             LEFT JOIN events e ON e.id = $2 LEFT JOIN databases d ON d.id = e.database_id WHERE w.id = $1
         """,
-        owner.team_id,
+        owner.id,
         old.event_id,
     )
-    about: UUID | str = found["event"] or old.webhook_id
+    assert about is not None, "its row is locked"
     request = DeliverWebhookInput(
         delivery=old.id,
         endpoint=owner.id,
         team_id=owner.team_id,
         event=old.event_type,
-        database=found["database"],
+        database=about.database,
         round=old.round + 1,
     )
     return await request_start(
         DeliverWebhook,
-        delivery_workflow_id(about, owner.id, request.round),
+        delivery_workflow_id(about.event or old.webhook_id, owner.id, request.round),
         request,
         priority=NORMAL,
-        summary=summary_of(request, team=found["team"], database=found["database_name"]),
+        summary=summary_of(request, team=about.team, database=about.database_name),
     )
 
 
@@ -198,9 +220,9 @@ async def _add_secret(box: SecretBox, endpoint: int) -> UUID:
 
 async def _check_room(team: int, most: int) -> None:
     # Locked, so that two creates at once don't both find the last place.
-    await execute("SELECT 1 FROM teams WHERE id = $1 FOR NO KEY UPDATE", team)
-    rows = await fetch("SELECT count(*) FROM webhook_endpoints WHERE team_id = $1 AND revoked_at IS NULL", team)
-    if rows[0]["count"] >= most:
+    await get_team(team, lock=True)
+    count = "SELECT count(*) FROM webhook_endpoints WHERE team_id = $1 AND revoked_at IS NULL"
+    if await fetch_scalar(int, count, team) >= most:
         raise EndpointLimitReached(most)
 
 

@@ -13,7 +13,7 @@ from uuid import UUID
 
 import msgspec
 
-from app.store.session import execute, fetch, fetch_all, transaction
+from app.store.session import execute, fetch_all, fetch_values, transaction
 from app.webhooks.circuit import BREAKS_AT
 
 CLAIM_SECONDS = 15.0
@@ -190,20 +190,22 @@ async def list_lost(patience: timedelta, most: int) -> list[LostDelivery]:
 async def wake_forgotten() -> list[int]:
     """Makes endpoints due for which deliveries wait without anything that says when: none, unless rows were changed by
     hand. Returns them."""
-    rows = await fetch(
+    return await fetch_values(
+        int,
         """
         UPDATE webhook_endpoints w SET next_attempt_at = now() WHERE next_attempt_at IS NULL AND claimed_until IS NULL
         AND EXISTS (SELECT FROM webhook_deliveries d WHERE d.endpoint_id = w.id AND d.waiting) RETURNING id
-        """
+        """,
     )
-    return [row["id"] for row in rows]
 
 
 async def take_over(lost: Sequence[int]) -> None:
     """Has these wait for their endpoints, if they have not been attempted since."""
     async with transaction():
-        rows = await fetch("SELECT endpoint_id FROM webhook_deliveries WHERE id = any($1::bigint[])", list(lost))
-        await announce(sorted({row["endpoint_id"] for row in rows}), 0)
+        endpoints = await fetch_values(
+            int, "SELECT DISTINCT endpoint_id FROM webhook_deliveries WHERE id = any($1::bigint[])", list(lost)
+        )
+        await announce(sorted(endpoints), 0)
         await execute(
             "UPDATE webhook_deliveries SET waiting = true WHERE id = any($1::bigint[]) AND status = 'pending'",
             list(lost),

@@ -10,11 +10,11 @@ import pytest
 
 from app.contracts.base import DatabaseStatus
 from app.core.ids import engine_password, marker
+from app.databases.hosted import RecordedDatabase
 from app.engines.base import Tenant
 from app.engines.querying import QueryLimits
 from app.provisioning import enforcement
 from app.upkeep.reconcile.logins import try_logins
-from app.upkeep.reconcile.snapshot import RecordedDatabase
 from tests.quotas.bench import Bench, bench
 from tests.quotas.tenant_session import session_of
 from tests.servers import RunningServer

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from app.engines.base import EngineAdapter, EngineError, SharedResource
 from app.engines.registry import ADAPTERS
+from app.hosts.records import Host
 from app.hosts.service import list_hosts
 from app.upkeep.reconcile.findings import Violation
-from app.upkeep.reconcile.snapshot import Host
 
 SCARCE = "host_resource_scarce"
 _PERCENT = 50

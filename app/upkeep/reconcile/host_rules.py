@@ -5,9 +5,10 @@ from collections.abc import Iterator
 import msgspec
 
 from app.contracts.base import DatabaseStatus
+from app.databases.hosted import RecordedDatabase
 from app.engines.base import FoundTenant
 from app.upkeep.reconcile.findings import Violation
-from app.upkeep.reconcile.snapshot import HostSnapshot, RecordedDatabase
+from app.upkeep.reconcile.snapshot import HostSnapshot
 
 ORPHAN = "orphan_on_host"
 FOREIGN = "foreign_on_host"

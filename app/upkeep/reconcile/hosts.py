@@ -6,12 +6,13 @@ from datetime import timedelta
 from app.core.secrets import SecretBox
 from app.engines.base import EngineAdapter, EngineError
 from app.hosts.adapters import Adapters
+from app.hosts.records import Host, registered_hosts
 from app.upkeep.reconcile import orphans
 from app.upkeep.reconcile.findings import Violation
 from app.upkeep.reconcile.host_resources import scarce
 from app.upkeep.reconcile.host_rules import Inspection, mismatches
 from app.upkeep.reconcile.logins import active, try_logins
-from app.upkeep.reconcile.snapshot import Host, hosts, take_snapshot
+from app.upkeep.reconcile.snapshot import take_snapshot
 
 UNREACHABLE = "host_unreachable"
 RECHECK_SECONDS = 1.0
@@ -20,7 +21,7 @@ RECHECK_SECONDS = 1.0
 
 async def check_hosts(box: SecretBox, adapters: Adapters, orphan_age: timedelta | None) -> list[Violation]:
     """Checks all rules on every host, with a login to every active database."""
-    found = await asyncio.gather(*(_check_host(box, adapters, host, orphan_age) for host in await hosts()))
+    found = await asyncio.gather(*(_check_host(box, adapters, host, orphan_age) for host in await registered_hosts()))
     return [violation for violations in found for violation in violations]
 
 

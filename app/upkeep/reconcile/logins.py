@@ -3,19 +3,18 @@
 import asyncio
 import math
 from collections.abc import Iterable
-from uuid import UUID
 
 import msgspec
 
 from app.contracts.base import DatabaseStatus
 from app.core.secrets import SecretBox
 from app.databases import credentials
+from app.databases.hosted import RecordedDatabase, is_active
 from app.databases.passwords import password_place
 from app.engines.base import CredentialsRefused, EngineAdapter, EngineError, Tenant, TenantFull
+from app.hosts.records import Host
 from app.quotas import own_logins
-from app.store.session import fetch
 from app.upkeep.reconcile.findings import Violation
-from app.upkeep.reconcile.snapshot import Host, RecordedDatabase
 
 RULE = "active_unreachable"
 _AT_ONCE = 8
@@ -47,7 +46,7 @@ async def try_logins(
         except TenantFull:
             return None  # its database answers
         except EngineError as error:
-            if not await _is_active(one.uuid):
+            if not await is_active(one.uuid):
                 return None
             violation = Violation(rule=RULE, subject=str(one.uuid), detail=str(error))
             return LoginRefusal(violation, one, isinstance(error, CredentialsRefused))
@@ -80,8 +79,3 @@ def _leaves_room(held: int, most: int) -> bool:
     """Whether a login takes nobody's place. When all connections are in use the login is refused, but its password
     is checked first."""
     return held == 0 or held != most - 1
-
-
-async def _is_active(database: UUID) -> bool:
-    """Whether it is still active; it may have been deleted during the login."""
-    return bool(await fetch("SELECT 1 FROM databases WHERE uuid = $1 AND status = 'active'", database))

@@ -6,20 +6,12 @@ from uuid import NAMESPACE_OID, UUID, uuid5
 
 import msgspec
 
+from app.databases.hosted import is_name_taken, owners_of_markers
 from app.engines.base import EngineAdapter, FoundTenant, Tenant
 from app.store.locks import database_lock
-from app.store.session import fetch, fetch_all
-from app.upkeep.reconcile.findings import Violation
+from app.store.session import fetch_all
 from app.upkeep.reconcile.host_rules import ORPHAN, Inspection
 
-# The same formula as `app.core.ids.marker`.
-_OF_MARKERS = """
-SELECT uuid, marker FROM (
-    SELECT uuid,
-           'headwater:' || left(encode(sha256('headwater marker '::bytea || uuid_send(uuid)), 'hex'), 32) AS marker
-    FROM databases
-) d WHERE marker = any($1::text[])
-"""
 _NOBODYS = "it stays until an operator removes it: no record ever had its marker, which names no installation"
 _FIRST_SEEN = "SELECT subject, mark, first_seen_at FROM findings WHERE host_id = $1 AND rule = $2"
 
@@ -95,7 +87,7 @@ async def remove(inspection: Inspection, adapter: EngineAdapter, found: FoundTen
         return f"Left {found.name} to the operator: no record of ours ever had its marker, which names no installation."
     # Without a record there is no database id to lock, so an id is derived from the marker.
     async with database_lock(owner or uuid5(NAMESPACE_OID, found.marker)):
-        if await _lives_here(inspection, found.name):
+        if await is_name_taken(inspection.snapshot.host.id, found.name):
             return f"Left {found.name} as it is: a database lives there by now."
         await adapter.destroy(tenant)
     behind = f"database {owner} had left behind" if owner else "we had made and have no record of"
@@ -103,14 +95,4 @@ async def remove(inspection: Inspection, adapter: EngineAdapter, found: FoundTen
 
 
 async def _owners(markers: list[str]) -> dict[str, UUID]:
-    return {row["marker"]: row["uuid"] for row in await fetch(_OF_MARKERS, markers)} if markers else {}
-
-
-async def _lives_here(inspection: Inspection, name: str) -> bool:
-    return bool(
-        await fetch(
-            "SELECT 1 FROM databases WHERE host_id = $1 AND engine_name = $2 AND destroyed_at IS NULL",
-            inspection.snapshot.host.id,
-            name,
-        )
-    )
+    return await owners_of_markers(markers) if markers else {}

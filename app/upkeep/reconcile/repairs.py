@@ -4,33 +4,21 @@ from collections.abc import Coroutine, Sequence
 from datetime import timedelta
 from typing import Any
 
-import msgspec
 import structlog
 
 from app.contracts.base import DatabaseStatus
 from app.core.secrets import SecretBox
 from app.databases import credentials
+from app.databases.hosted import RecordedDatabase, is_frozen
 from app.engines.base import EngineAdapter, EngineError, Tenant
 from app.store.locks import LockBusy, LockLost, database_lock
-from app.store.session import fetch_one
 from app.upkeep.reconcile import orphans
 from app.upkeep.reconcile.host_rules import MISSING, WRITABLE, Inspection, Mismatch
 from app.upkeep.reconcile.logins import LoginRefusal
-from app.upkeep.reconcile.snapshot import RecordedDatabase
 
 _MOST = 20
 """The maximum of repairs, and of removals, on one host in one run."""
 log = structlog.get_logger(__name__)
-
-
-class _State(msgspec.Struct, frozen=True):
-    frozen: bool
-
-
-_STATE = """
-SELECT frozen_at IS NOT NULL AS frozen FROM databases
-WHERE uuid = $1 AND host_id = $2 AND engine_name = $3 AND status = 'active' AND access_applied >= access_revision
-"""
 
 
 async def repair_host(inspection: Inspection, adapter: EngineAdapter, orphan_age: timedelta | None) -> list[str]:
@@ -76,13 +64,13 @@ async def _repair(inspection: Inspection, adapter: EngineAdapter, fault: Mismatc
     row = fault.recorded
     assert row is not None
     async with database_lock(row.uuid):
-        state = await fetch_one(_State, _STATE, row.uuid, inspection.snapshot.host.id, row.engine_name)
-        if state is None:
+        frozen = await is_frozen(row.uuid, inspection.snapshot.host.id, row.engine_name)
+        if frozen is None:
             return f"Left database {row.uuid} as it is: it is not active here any more, or changing."
         tenant = Tenant(name=row.engine_name, password="", marker=row.marker)
         await adapter.repair(tenant)
         # The engine's own state says whether the tenant is frozen, and `repair` follows that. The record decides.
-        if state.frozen:
+        if frozen:
             await adapter.freeze(tenant)
         elif fault.found is not None and not fault.found.may_create:
             await adapter.thaw(tenant)

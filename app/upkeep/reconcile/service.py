@@ -13,6 +13,7 @@ from app.core.secrets import SecretBox
 from app.databases.records import names_of
 from app.engines.base import EngineError
 from app.hosts.adapters import Adapters
+from app.hosts.records import Host, registered_hosts
 from app.hosts.service import note_extensions
 from app.outbox.workflow_starts import without_markup
 from app.upkeep.reconcile import findings, orphans
@@ -26,7 +27,7 @@ from app.upkeep.reconcile.records import check_records
 from app.upkeep.reconcile.repairs import repair_host, restore_credentials
 from app.upkeep.reconcile.restarts import restart_lost_workflows
 from app.upkeep.reconcile.schedules import check_schedules
-from app.upkeep.reconcile.snapshot import PATIENCE, Host, hosts
+from app.upkeep.reconcile.snapshot import PATIENCE
 
 _MAX_SENTENCES = 20
 """The maximum of sentences of each kind in a result. The counts include all."""
@@ -46,7 +47,8 @@ async def check(box: SecretBox, orphan_age: timedelta | None, others: Sequence[V
 
 async def list_hosts() -> list[HostRef]:
     return [
-        HostRef(host_id=host.id, engine=host.engine, region=host.region, address=host.address) for host in await hosts()
+        HostRef(host_id=host.id, engine=host.engine, region=host.region, address=host.address)
+        for host in await registered_hosts()
     ]
 
 

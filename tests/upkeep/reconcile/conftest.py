@@ -16,11 +16,11 @@ from app.contracts.reconcile import HostRef, ReconcileStep
 from app.core.ids import marker
 from app.engines.base import AdminAddress, EngineAdapter, FoundTenant, Tenant
 from app.hosts.adapters import Adapters, admin_place
+from app.hosts.records import Host
 from app.local.ports import LOOPBACK, free_port
 from app.store.session import fetch
 from app.upkeep.reconcile import hosts as hosts_module
 from app.upkeep.reconcile import service as reconcile
-from app.upkeep.reconcile.snapshot import Host
 from tests.e2e.hosts import mysql, postgres
 from tests.support.service import RunningService
 from tests.support.store import store

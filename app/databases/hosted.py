@@ -1,0 +1,100 @@
+"""The databases of one host, and what on a host is whose: what reconciling compares with the engine."""
+
+from datetime import timedelta
+from uuid import UUID
+
+import msgspec
+
+from app.contracts.base import DatabaseStatus
+from app.core.ids import marker
+from app.store.session import fetch_all, fetch_exists, fetch_value
+
+
+class RecordedDatabase(msgspec.Struct, frozen=True):
+    """A database that may have left something on its host."""
+
+    uuid: UUID
+    status: DatabaseStatus
+    engine_name: str
+    password_sealed: bytes | None
+    provisioned: bool
+    revoked: bool
+    frozen: bool
+    """It may not write."""
+    changing: bool
+    """A pause, a freeze or its end is not applied on the engine yet."""
+    settled: bool
+    """Nothing of it has changed for a while, so that no step is running."""
+    connections: int
+    """The tenant's connection limit."""
+    refused: bool
+    """Its credentials were refused, and are not known to work again."""
+    leaving: bool
+    """Its destruction is due."""
+
+    @property
+    def marker(self) -> str:
+        return marker(self.uuid)
+
+
+_RECORDED = """
+SELECT uuid, status, engine_name, password_sealed, provisioned_at IS NOT NULL AS provisioned,
+       revoked_at IS NOT NULL AS revoked, frozen_at IS NOT NULL AS frozen,
+       status <> 'deleted' AND access_applied < access_revision AS changing,
+       (status = 'deleted' OR access_applied >= access_revision)
+           AND greatest(updated_at, access_changed_at) < now() - $2::interval AS settled,
+       connections, credentials_refused_at IS NOT NULL AS refused,
+       coalesce(destroy_at <= now(), false) AS leaving
+FROM databases WHERE host_id = $1 AND destroyed_at IS NULL
+"""
+
+
+async def recorded_on(host_id: int, patience: timedelta) -> list[RecordedDatabase]:
+    """Those that may have left traces there. One is `settled` that has not changed for so long."""
+    return await fetch_all(RecordedDatabase, _RECORDED, host_id, patience)
+
+
+async def is_name_taken(host_id: int, name: str) -> bool:
+    """Whether a database lies there under this name."""
+    return await fetch_exists(
+        "SELECT 1 FROM databases WHERE host_id = $1 AND engine_name = $2 AND destroyed_at IS NULL", host_id, name
+    )
+
+
+async def is_active(database: UUID) -> bool:
+    return await fetch_exists("SELECT 1 FROM databases WHERE uuid = $1 AND status = 'active'", database)
+
+
+async def is_frozen(database: UUID, host_id: int, name: str) -> bool | None:
+    """None unless it is active at that place, and its engine has followed all changes of its access."""
+    return await fetch_value(
+        bool,
+        """
+        SELECT frozen_at IS NOT NULL FROM databases WHERE uuid = $1 AND host_id = $2 AND engine_name = $3
+        AND status = 'active' AND access_applied >= access_revision
+        """,
+        database,
+        host_id,
+        name,
+    )
+
+
+class _Marked(msgspec.Struct, frozen=True):
+    uuid: UUID
+    marker: str
+
+
+async def owners_of_markers(markers: list[str]) -> dict[str, UUID]:
+    """Which databases these are the markers of, as `app.core.ids.marker` makes them."""
+    found = await fetch_all(
+        _Marked,
+        """
+        SELECT uuid, marker FROM (
+            SELECT uuid, 'headwater:'
+                   || left(encode(sha256('headwater marker '::bytea || uuid_send(uuid)), 'hex'), 32) AS marker
+            FROM databases
+        ) d WHERE marker = any($1::text[])
+        """,
+        markers,
+    )
+    return {one.marker: one.uuid for one in found}

@@ -1,0 +1,20 @@
+"""What tells this installation from others that use the same hosts."""
+
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+
+from app.store.session import fetch_one
+
+
+class Installation(msgspec.Struct, frozen=True):
+    id: UUID
+    now: datetime
+    """By our own database's clock."""
+
+
+async def read_installation() -> Installation:
+    found = await fetch_one(Installation, "SELECT id, now() AS now FROM installation")
+    assert found is not None, "a migration writes the one row"
+    return found
