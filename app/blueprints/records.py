@@ -99,15 +99,15 @@ async def sql_of(blueprint_id: int, version: int) -> str:
 async def forget_unused(blueprint_id: int) -> None:
     """Of a blueprint that is deleted and locked `FOR UPDATE`: the SQL that no application was made with. What is left
     of it has its name and numbers, no more."""
-    used = "SELECT FROM blueprint_applications a WHERE a.blueprint_id = $1 AND a.blueprint_version = v.version"
+    used = "EXISTS (SELECT FROM blueprint_applications a WHERE a.blueprint_id = $1 AND a.blueprint_version = v.version)"
     present = "v.version = (SELECT version FROM blueprints WHERE id = $1)"
     await execute(
-        f"DELETE FROM blueprint_versions v WHERE v.blueprint_id = $1 AND NOT {present} AND NOT EXISTS ({used})",  # noqa: S608
+        f"DELETE FROM blueprint_versions v WHERE v.blueprint_id = $1 AND NOT {present} AND NOT {used}",  # noqa: S608
         blueprint_id,
     )
     await execute(
         "UPDATE blueprint_versions v SET sql_content = '', variables = NULL "  # noqa: S608 - our own words
-        f"WHERE v.blueprint_id = $1 AND {present} AND NOT EXISTS ({used})",
+        f"WHERE v.blueprint_id = $1 AND {present} AND NOT {used}",
         blueprint_id,
     )
 

@@ -54,6 +54,26 @@ async def recorded_on(host_id: int, patience: timedelta) -> list[RecordedDatabas
     return await fetch_all(RecordedDatabase, _RECORDED, host_id, patience)
 
 
+class MeasurableDatabase(msgspec.Struct, frozen=True):
+    id: int
+    uuid: UUID
+    engine_name: str
+    settled: bool
+    """The engine has followed all changes of its access."""
+
+
+async def measurable_on(host_id: int) -> list[MeasurableDatabase]:
+    """The teams' databases there that may be used, or would be if they weren't paused."""
+    return await fetch_all(
+        MeasurableDatabase,
+        """
+        SELECT id, uuid, engine_name, access_applied >= access_revision AS settled FROM databases
+        WHERE host_id = $1 AND team_id IS NOT NULL AND status IN ('active', 'paused') ORDER BY id
+        """,
+        host_id,
+    )
+
+
 async def is_name_taken(host_id: int, name: str) -> bool:
     """Whether a database lies there under this name."""
     return await fetch_exists(

@@ -2,8 +2,6 @@
 
 import msgspec
 
-import msgspec
-
 from app.contracts.base import Engine
 from app.engines.placement import HostLoad, least_loaded
 from app.store.session import execute, fetch_all

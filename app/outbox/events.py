@@ -1,5 +1,6 @@
 """The outbox: an event is a row, written in the same transaction as the change that it reports."""
 
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -81,6 +82,22 @@ async def take_undispatched(most: int) -> list[TakenEvent]:
         FROM taken t JOIN teams o ON o.id = t.team_id LEFT JOIN databases d ON d.id = t.database_id ORDER BY t.id
         """,
         most,
+    )
+
+
+async def delete_old_events(most: int, age: timedelta) -> int:
+    """Those older than that which were dispatched, after their deliveries: one that is pending still sends the event.
+    See `app.upkeep.sweep`."""
+    return await execute(
+        """
+        DELETE FROM events WHERE id IN (
+            SELECT id FROM events e WHERE dispatched_at IS NOT NULL AND created_at < now() - $2::interval
+              AND NOT EXISTS (SELECT FROM webhook_deliveries d WHERE d.event_id = e.id)
+            ORDER BY created_at LIMIT $1 FOR UPDATE SKIP LOCKED
+        )
+        """,
+        most,
+        age,
     )
 
 

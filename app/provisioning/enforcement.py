@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 from random import SystemRandom
-from uuid import UUID
 
 import msgspec
 import structlog
@@ -14,6 +13,7 @@ from app.contracts.quotas import RegionMeasurement
 from app.core.metrics import counters
 from app.databases import access, records
 from app.databases.events import append_event
+from app.databases.hosted import MeasurableDatabase, measurable_on
 from app.engines.base import EngineAdapter, EngineError, HostUnavailable, SessionLimits, SessionsEnded
 from app.hosts.adapters import Adapters
 from app.hosts.loads import mark_sick
@@ -23,7 +23,7 @@ from app.quotas import own_logins, usage
 from app.quotas.decision import Standing, Verdict, judge
 from app.quotas.measuring import measure_storage
 from app.quotas.usage import Sample
-from app.store.session import fetch_all, transaction
+from app.store.session import transaction
 
 HOST_SECONDS = 45.0
 """What one host may take, so that one that hangs costs the others nothing."""
@@ -36,13 +36,6 @@ SPREAD_SECONDS = 2.0
 
 _RANDOM = SystemRandom()
 log = structlog.get_logger(__name__)
-
-
-class _Measured(msgspec.Struct, frozen=True):
-    id: int
-    uuid: UUID
-    engine_name: str
-    settled: bool
 
 
 async def measure_region(
@@ -62,7 +55,7 @@ async def measure_region(
     unreachable: list[str] = []
 
     async def one(host: Host) -> None:
-        databases = await _databases(host)
+        databases = await measurable_on(host.id)
         try:
             async with asyncio.timeout(HOST_SECONDS):
                 adapter = await adapters.of_host(host.id)
@@ -85,7 +78,7 @@ async def measure_region(
 
 
 async def _look_after(
-    adapter: EngineAdapter, address: str, databases: Sequence[_Measured], limits: SessionLimits
+    adapter: EngineAdapter, address: str, databases: Sequence[MeasurableDatabase], limits: SessionLimits
 ) -> Counter[str]:
     """Ends the sessions that take what belongs to all, and tells how much of that is used up. Nothing that goes wrong
     with it keeps anything from being measured, but for a host that isn't there."""
@@ -112,19 +105,8 @@ async def _end_overdue(adapter: EngineAdapter, host: Host, overdue: float) -> Co
     return Counter({"ended_overdue": ended} if ended else {})
 
 
-async def _databases(host: Host) -> list[_Measured]:
-    return await fetch_all(
-        _Measured,
-        """
-        SELECT id, uuid, engine_name, access_applied >= access_revision AS settled FROM databases
-        WHERE host_id = $1 AND team_id IS NOT NULL AND status IN ('active', 'paused') ORDER BY id
-        """,
-        host.id,
-    )
-
-
 async def _measure_host(
-    adapter: EngineAdapter, databases: Sequence[_Measured], at: datetime, longest_gap: float
+    adapter: EngineAdapter, databases: Sequence[MeasurableDatabase], at: datetime, longest_gap: float
 ) -> int:
     """Records the use of all, then the storage of those whose turn it is; returns how many these were."""
     if not databases:
@@ -133,7 +115,7 @@ async def _measure_host(
     return await measure_storage(adapter, [one.id for one in databases], at)
 
 
-async def _enforce(databases: Sequence[_Measured]) -> Counter[str]:
+async def _enforce(databases: Sequence[MeasurableDatabase]) -> Counter[str]:
     """What follows from what is recorded of them, also where the run went no further."""
     found = await usage.standings([one.id for one in databases])
     counts: Counter[str] = Counter()
@@ -144,7 +126,7 @@ async def _enforce(databases: Sequence[_Measured]) -> Counter[str]:
     return counts
 
 
-async def _samples(adapter: EngineAdapter, databases: Sequence[_Measured]) -> list[Sample]:
+async def _samples(adapter: EngineAdapter, databases: Sequence[MeasurableDatabase]) -> list[Sample]:
     since = await own_logins.moment()
     seen = await _look_for_sessions(adapter, [one.engine_name for one in databases])
     ours = await own_logins.among([one.id for one in databases], since)
@@ -166,7 +148,7 @@ async def _look_for_sessions(adapter: EngineAdapter, names: Sequence[str]) -> Co
     return seen
 
 
-async def _act(one: _Measured) -> Counter[str]:
+async def _act(one: MeasurableDatabase) -> Counter[str]:
     """What the measurement asks for, in one transaction with what is remembered of it."""
     async with transaction():
         record = await records.find_for_update(one.uuid)

@@ -8,6 +8,7 @@ end. A place or a read's note that such a crash forgets is one of a question tha
 """
 
 import time
+from datetime import timedelta
 
 import msgspec
 
@@ -119,3 +120,19 @@ async def begin(
         assert allowance is not None
         raise QueryAllowanceExceeded(allowance, max(1, await fetch_scalar(int, _RESETS_IN)))
     return Execution(id=execution, started=started)
+
+
+async def delete_old_executions(most: int, age: timedelta) -> int:
+    """Records of questions older than that, but none of today: those count against the allowance, however short the
+    others are kept. See `app.upkeep.sweep`."""
+    return await execute(
+        """
+        DELETE FROM query_executions WHERE id IN (
+            SELECT id FROM query_executions
+            WHERE created_at < least(now() - $2::interval, date_trunc('day', now(), 'UTC')) AND reserved_until <= now()
+            ORDER BY created_at LIMIT $1 FOR UPDATE SKIP LOCKED
+        )
+        """,
+        most,
+        age,
+    )

@@ -1,12 +1,16 @@
 """Deleting expired rows: one rule for each kind, in batches small enough that no statement locks many rows for long."""
 
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Literal
 
 import msgspec
 
 from app.contracts.upkeep import SweepResult
-from app.store.session import fetch
+from app.outbox.events import delete_old_events
+from app.queries.records import delete_old_executions
+from app.web.idempotency_rows import delete_expired_keys
+from app.webhooks.records import delete_old_deliveries, delete_replaced_secrets
 
 _BATCH = 500
 _BATCHES = 20
@@ -24,70 +28,22 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True):
 class SweepRule(msgspec.Struct, frozen=True, kw_only=True):
     what: str
     """A text for the operator."""
-    sql: str
-    """Deletes at most `$1` rows, the oldest first, and skips locked ones."""
-    kept: Literal["history", "questions"] | None = None
-    """The retention that applies after they are finished: an interval, `$2`."""
+    delete: Callable[[int, timedelta], Awaitable[int]]
+    """The owner's function. It deletes at most so many rows that were finished so long ago, the oldest first, skips
+    locked ones, and returns how many it deleted."""
+    retention: Literal["history", "questions"] | None = None
+    """How long finished rows are kept; not at all where it is None."""
 
 
 SWEEPS = (
-    SweepRule(
-        what="expired idempotency keys",
-        # A request that is still running is about to write its answer, so its row stays.
-        sql="""
-        DELETE FROM idempotency_keys WHERE id IN (
-            SELECT id FROM idempotency_keys
-            WHERE expires_at <= now() AND (response_status IS NOT NULL OR locked_until IS NULL OR locked_until <= now())
-            ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED
-        ) RETURNING 1
-        """,
-    ),
-    SweepRule(
-        what="old webhook deliveries",
-        # Deletes their attempts too.
-        sql="""
-        DELETE FROM webhook_deliveries WHERE id IN (
-            SELECT id FROM webhook_deliveries WHERE status <> 'pending' AND finished_at < now() - $2::interval
-            ORDER BY finished_at LIMIT $1 FOR UPDATE SKIP LOCKED
-        ) RETURNING 1
-        """,
-        kept="history",
-    ),
-    SweepRule(
-        what="webhook secrets that were replaced",
-        # A lost answer, and the new secret in it, can be requested again as long as its idempotency key is kept.
-        sql="""
-        DELETE FROM webhook_secrets WHERE id IN (
-            SELECT id FROM webhook_secrets WHERE expires_at < now() - interval '2 days'
-            ORDER BY id LIMIT $1 FOR UPDATE SKIP LOCKED
-        ) RETURNING 1
-        """,
-    ),
-    SweepRule(
-        what="old events",
-        # After their deliveries: a pending one still sends the event.
-        sql="""
-        DELETE FROM events WHERE id IN (
-            SELECT id FROM events e WHERE dispatched_at IS NOT NULL AND created_at < now() - $2::interval
-              AND NOT EXISTS (SELECT FROM webhook_deliveries d WHERE d.event_id = e.id)
-            ORDER BY created_at LIMIT $1 FOR UPDATE SKIP LOCKED
-        ) RETURNING 1
-        """,
-        kept="history",
-    ),
-    SweepRule(
-        what="old questions",
-        # Today's questions stay, however short the retention, because they count against the allowance.
-        sql="""
-        DELETE FROM query_executions WHERE id IN (
-            SELECT id FROM query_executions
-            WHERE created_at < least(now() - $2::interval, date_trunc('day', now(), 'UTC')) AND reserved_until <= now()
-            ORDER BY created_at LIMIT $1 FOR UPDATE SKIP LOCKED
-        ) RETURNING 1
-        """,
-        kept="questions",
-    ),
+    SweepRule(what="expired idempotency keys", delete=delete_expired_keys),
+    SweepRule(what="old webhook deliveries", delete=delete_old_deliveries, retention="history"),
+    SweepRule(what="webhook secrets that were replaced", delete=delete_replaced_secrets),
+    # After their deliveries.
+    SweepRule(what="old events", delete=delete_old_events, retention="history"),
+    SweepRule(what="old questions", delete=delete_old_executions, retention="questions"),
 )
+_NOT_KEPT = timedelta(0)
 
 
 def list_kinds() -> list[str]:
@@ -98,9 +54,10 @@ async def sweep(what: str, retention: Retention, *, batch: int = _BATCH) -> Swee
     """Deletes rows of one kind. Each batch is committed by itself, so that a step that dies keeps its progress.
     Raises `LookupError` for an unknown kind."""
     rule = _rule(what)
+    age: timedelta = getattr(retention, rule.retention) if rule.retention else _NOT_KEPT
     removed = 0
     for _ in range(_BATCHES):
-        gone = len(await fetch(rule.sql, batch, *([getattr(retention, rule.kept)] if rule.kept else [])))
+        gone = await rule.delete(batch, age)
         removed += gone
         if gone < batch:
             return SweepResult(removed=removed, more=False)

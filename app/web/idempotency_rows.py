@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from uuid import UUID
 
 import msgspec
@@ -161,3 +162,18 @@ def _place(claim: KeyClaim) -> SecretLocation:
 
 
 SEALED_RESPONSE = SealedColumn(table="idempotency_keys", column="response_sealed", row="s.user_id || ':' || s.key")
+
+
+async def delete_expired_keys(most: int, _age: timedelta) -> int:
+    """Those that have expired. One whose request still runs stays: its answer is about to be written. See
+    `app.upkeep.sweep`."""
+    return await execute(
+        """
+        DELETE FROM idempotency_keys WHERE id IN (
+            SELECT id FROM idempotency_keys
+            WHERE expires_at <= now() AND (response_status IS NOT NULL OR locked_until IS NULL OR locked_until <= now())
+            ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED
+        )
+        """,
+        most,
+    )

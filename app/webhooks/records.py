@@ -1,6 +1,6 @@
 """Rows of endpoints, their deliveries and attempts, as everything above the tables reads and writes them."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 import msgspec
@@ -173,3 +173,31 @@ INSERT_ATTEMPT = """
 INSERT INTO webhook_attempts (delivery_id, response_code, error_message, response_body, duration_ms)
 VALUES ($1, $2, $3, $4, $5)
 """
+
+
+async def delete_old_deliveries(most: int, age: timedelta) -> int:
+    """Those that ended longer ago than that, with their attempts. See `app.upkeep.sweep`."""
+    return await execute(
+        """
+        DELETE FROM webhook_deliveries WHERE id IN (
+            SELECT id FROM webhook_deliveries WHERE status <> 'pending' AND finished_at < now() - $2::interval
+            ORDER BY finished_at LIMIT $1 FOR UPDATE SKIP LOCKED
+        )
+        """,
+        most,
+        age,
+    )
+
+
+async def delete_replaced_secrets(most: int, _age: timedelta) -> int:
+    """Those that have expired. An answer that was lost, and with it a new secret, is asked for within the lifetime of
+    its idempotency key: so long they stay. See `app.upkeep.sweep`."""
+    return await execute(
+        """
+        DELETE FROM webhook_secrets WHERE id IN (
+            SELECT id FROM webhook_secrets WHERE expires_at < now() - interval '2 days'
+            ORDER BY id LIMIT $1 FOR UPDATE SKIP LOCKED
+        )
+        """,
+        most,
+    )

@@ -10,6 +10,7 @@ from app.databases.hosted import is_name_taken, owners_of_markers
 from app.engines.base import EngineAdapter, FoundTenant, Tenant
 from app.store.locks import database_lock
 from app.store.session import fetch_all
+from app.upkeep.reconcile.findings import Violation
 from app.upkeep.reconcile.host_rules import ORPHAN, Inspection
 
 _NOBODYS = "it stays until an operator removes it: no record ever had its marker, which names no installation"

@@ -1,0 +1,167 @@
+"""Each table's statements stand in the folder that owns the table. Decision 27.
+
+Read off the source: every string that is a statement, or a part of one, with module-level strings put into the
+f-strings that name them.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+OWNERS = {
+    "api_key_usage": "app/auth",
+    "api_keys": "app/auth",
+    "blueprint_applications": "app/applications",
+    "blueprint_statements": "app/applications",
+    "blueprint_versions": "app/blueprints",
+    "blueprints": "app/blueprints",
+    "database_usage": "app/quotas",
+    "databases": "app/databases",
+    "engine_hosts": "app/hosts",
+    "events": "app/outbox",
+    "findings": "app/upkeep",
+    "idempotency_keys": "app/web",
+    "installation": "app/store",
+    "memberships": "app/auth",
+    "pool_targets": "app/pool",
+    "query_executions": "app/queries",
+    "query_readers": "app/queries",
+    "teams": "app/auth",
+    "users": "app/auth",
+    "webhook_attempts": "app/webhooks",
+    "webhook_deliveries": "app/webhooks",
+    "webhook_endpoints": "app/webhooks",
+    "webhook_secrets": "app/webhooks",
+    "workflow_starts": "app/outbox",
+}
+# What a folder's statements on its own tables may read beside them.
+JOINS = {
+    "app/applications": {"blueprints", "databases"},
+    "app/auth": {"databases"},
+    "app/blueprints": {"blueprint_applications"},
+    "app/databases": {"database_usage", "engine_hosts", "teams"},
+    "app/hosts": {"databases", "installation"},
+    "app/outbox": {"databases", "teams", "webhook_deliveries"},
+    "app/pool": {"databases", "engine_hosts"},
+    "app/queries": {"databases", "engine_hosts", "installation", "teams"},
+    "app/quotas": {"databases"},
+    "app/webhooks": {"databases", "events", "teams", "workflow_starts"},
+}
+# They compare all tables with each other, or count all of them in one statement, and write none.
+READ_EVERYTHING = {
+    "app/upkeep/inventory/gauges.py",
+    "app/upkeep/reconcile/records.py",
+    "app/upkeep/reconcile/restarts.py",
+}
+# Their statements are for the engines' servers, for making the tables, and for the columns that owners name as sealed.
+ELSEWHERE = ("app/engines/", "app/dialects/", "app/store/migrations/", "app/store/sealed.py")
+
+# Being moved.
+PENDING = {
+    "app/pool/claim.py",
+    "app/pool/members.py",
+    "app/pool/ready.py",
+    "app/provisioning/creation.py",
+    "app/provisioning/instant.py",
+    "app/web/idempotency_rows.py",
+}
+
+_STATEMENT = re.compile(r"\s*(SELECT|WITH|INSERT|UPDATE|DELETE)\b")
+_WRITTEN = re.compile(r"\b(?:INSERT INTO|UPDATE|DELETE FROM)\s+(?:ONLY\s+)?(\w+)")
+_READ = re.compile(r"\b(?:FROM|JOIN|USING)\s+(?:ONLY\s+)?(\w+(?:(?:\s+(?:AS\s+)?\w+)?\s*,\s*\w+)*)")
+_UNKNOWN = re.compile(r"\b(?:INSERT INTO|UPDATE|FROM|JOIN|USING)\s+\0")
+
+
+def faults(source: str, path: str) -> Iterator[str]:
+    """What of a module stands in the wrong folder. `path` is relative to the repository."""
+    folder = "/".join(path.split("/")[:2])
+    for line, text in _strings(ast.parse(source)):
+        where = f"{path}:{line}"
+        written = {table for table in _WRITTEN.findall(text) if table in OWNERS}
+        mentioned = {word for names in _READ.findall(text) for word in re.findall(r"\w+", names)}
+        read = {table for table in mentioned if table in OWNERS}
+        yield from (f"{where} writes {table}" for table in sorted(written) if OWNERS[table] != folder)
+        if _STATEMENT.match(text) and _UNKNOWN.search(text):
+            yield f"{where} names a table that can't be read off the source"
+        if path in READ_EVERYTHING:
+            continue
+        foreign = {table for table in read if OWNERS[table] != folder}
+        yield from (f"{where} reads {table}" for table in sorted(foreign - JOINS.get(folder, set())))
+        if foreign and foreign == read | written and _STATEMENT.match(text):
+            yield f"{where} is a statement on others' tables alone"
+
+
+def _strings(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Every string but docstrings."""
+    named = {
+        target.id: statement.value
+        for statement in tree.body
+        if isinstance(statement, ast.Assign)
+        for target in statement.targets
+        if isinstance(target, ast.Name)
+    }
+    inner = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in ast.walk(node)}
+    docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr) or (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and id(node) not in inner
+            and id(node) not in docs
+        ):
+            yield node.lineno, _text(node, named)
+
+
+def _text(node: ast.expr, named: dict[str, ast.expr]) -> str:
+    r"""With `\0` for what isn't known here."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    if isinstance(node, ast.JoinedStr):
+        return "".join(_text(part, named) for part in node.values)
+    if isinstance(node, ast.FormattedValue):
+        return _text(node.value, named)
+    if isinstance(node, ast.Name) and node.id in named:
+        return _text(named[node.id], named)
+    return "\0"
+
+
+def test_every_table_has_an_owner() -> None:
+    source = "".join(path.read_text() for path in (ROOT / "app/store/tables").glob("*.py"))
+    assert set(re.findall(r'tablename="(\w+)"', source)) == set(OWNERS)
+
+
+def test_statements_stand_with_the_owner_of_their_table() -> None:
+    modules = [path for folder in ("app", "activities", "workers") for path in sorted((ROOT / folder).rglob("*.py"))]
+    left_out = (*ELSEWHERE, *PENDING)
+    paths = [path for path in modules if not path.relative_to(ROOT).as_posix().startswith(left_out)]
+    assert [fault for path in paths for fault in faults(path.read_text(), path.relative_to(ROOT).as_posix())] == []
+
+
+def test_only_the_store_reads_rows_without_a_type() -> None:
+    paths = [path for path in (ROOT / "app").rglob("*.py") if "app/store" not in path.as_posix()]
+    untyped = re.compile(r"from app\.store\.session import [^\n]*\bfetch\b")
+    paths = [path for path in paths if path.relative_to(ROOT).as_posix() not in PENDING]
+    assert [path.as_posix() for path in paths if untyped.search(path.read_text())] == []
+
+
+@pytest.mark.parametrize(
+    ("source", "fault"),
+    [
+        ('SQL = "UPDATE databases SET name = $1"', "writes databases"),
+        ('SQL = f"DELETE FROM {TABLE}"\nTABLE = "teams"', "writes teams"),
+        ('SQL = "WITH a AS (INSERT INTO events (id) VALUES (1)) SELECT 1 FROM webhook_endpoints"', "writes events"),
+        ('SQL = "SELECT 1 FROM webhook_endpoints e, findings f"', "reads findings"),
+        ('SQL = "SELECT 1 FROM events"', "is a statement on others' tables alone"),
+        ('def run(table):\n    return f"SELECT 1 FROM {table}"', "can't be read off the source"),
+    ],
+)
+def test_a_statement_in_the_wrong_folder_is_found(source: str, fault: str) -> None:
+    assert [one for one in faults(source, "app/webhooks/wrong.py") if fault in one]
+
+
+def test_a_join_that_is_listed_is_fine() -> None:
+    assert not list(faults('SQL = "SELECT 1 FROM webhook_deliveries d JOIN events e ON true"', "app/webhooks/right.py"))
