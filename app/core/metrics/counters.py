@@ -54,7 +54,7 @@ POOL_CLAIM_SECONDS = Histogram(
 )
 WORKFLOW_STARTS = Counter(
     "headwater_workflow_starts_total",
-    "Promised workflows handed to Temporal, and attempts to do so that failed.",
+    "Requested workflows that Temporal accepted, and failed attempts to start them.",
     ["workflow", "outcome"],
 )
 QUESTIONS = Counter(

@@ -88,7 +88,7 @@ _GAUGES = (
     ),
     _Gauge(
         name="headwater_host_capacity_connections",
-        help="Connections that an engine host's databases may be promised.",
+        help="The maximum sum of the connection limits of an engine host's databases.",
         sql="SELECT engine, region, host, connection_capacity AS value FROM hosts",
     ),
     _Gauge(
@@ -129,7 +129,7 @@ _GAUGES = (
     ),
     _Gauge(
         name="headwater_workflow_starts_pending",
-        help="Promised workflows that Temporal has not accepted yet.",
+        help="Requested workflows that Temporal has not accepted yet.",
         sql="SELECT count(*) AS value FROM workflow_starts",
     ),
     _Gauge(
