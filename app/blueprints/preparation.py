@@ -1,5 +1,6 @@
 """A script made ready to be applied: its statements with the variables' values in them."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Set
 from typing import Any
 
@@ -12,7 +13,7 @@ from app.blueprints.reading import Reading, read
 from app.blueprints.shape import Span, same_shape
 from app.blueprints.variables import Definition, Value, VariableError, VariableType, check_definitions, check_values
 from app.contracts.base import Engine
-from app.dialects.analysis import ScriptStatement
+from app.dialects.analysis import MAX_CHARACTERS, ScriptStatement
 from app.dialects.positions import Lines
 from app.dialects.registry import DIALECTS
 
@@ -68,6 +69,7 @@ def _prepare(
     if not reading.analysis.valid or not reading.analysis.statements:
         raise ScriptError(engine, _errors(reading, lines))
     filler = _Filler(sql, reading, declared, chosen, provided)
+    filler.check_length()
     return [
         PreparedStatement(
             index=index,
@@ -121,6 +123,16 @@ class _Filler:
         self._shown = self._quoted | shown
         self._used = {item.name for item in reading.placeholders.found}
         self._named = {name: str(values[name]) for name in self._used if not definitions[name].secret}
+
+    def check_length(self) -> None:
+        """Before any value is put in: one of a megabyte may stand in a hundred thousand places. Raises
+        `VariableError` naming the variable that takes most."""
+        lengths = Counter[str]()
+        for item in self._reading.placeholders.found:
+            lengths[item.name] += len(self._quoted[item.name])
+        if len(self._script) + lengths.total() > MAX_CHARACTERS:
+            name = lengths.most_common(1)[0][0]
+            raise VariableError(name, f"makes the script longer than {MAX_CHARACTERS} characters")
 
     def text(self, found: ScriptStatement) -> str:
         """Raises `VariableError` if a value would make it another statement."""

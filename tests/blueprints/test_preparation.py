@@ -234,6 +234,15 @@ def test_secret_values_are_in_no_log_text(dialect: Engine) -> None:
 
 
 @each_engine
+def test_values_make_no_script_of_any_length(dialect: Engine) -> None:
+    """A megabyte of script with a megabyte of value would be hundreds of gigabytes."""
+    script = f"SELECT {', '.join(['{{a}}'] * 10_000)}, {{{{b}}}}"
+    definitions = {"a": {"type": "string"}, "b": {"type": "string"}}
+    with pytest.raises(VariableError, match="The variable a makes the script longer than 16777216 characters"):
+        prepare(script, dialect, definitions, {"a": "x" * 2000, "b": "y" * 5000})
+
+
+@each_engine
 def test_log_texts_are_short(dialect: Engine) -> None:
     [statement] = prepare(f"SELECT '{'x' * 5000}'", dialect, None, None)
 
