@@ -1,9 +1,15 @@
 """The guards around PostgreSQL's parser: nothing brings the process down, and errors are where they are."""
 
+import ast
 import ctypes
+import subprocess
+import sys
+import threading
+from pathlib import Path
 
 import pytest
 
+from app.dialects.analysis import MAX_CHARACTERS
 from app.dialects.errors import SqlError
 from app.dialects.postgres.parser import on_deep_stack, parse_statements
 
@@ -81,6 +87,39 @@ def test_long_but_honest_scripts_parse(script: str) -> None:
 def test_a_nul_character_is_an_error() -> None:
     with pytest.raises(SqlError, match="NUL"):
         _parse("SELECT 1;\0 DROP TABLE t")
+
+
+def test_a_text_beyond_all_scripts_is_an_error() -> None:
+    with pytest.raises(SqlError, match="at most"):
+        parse_statements(" " * (MAX_CHARACTERS + 1))
+
+
+def test_work_for_a_deep_stack_has_a_thread_of_its_own() -> None:
+    """Never the one that an event loop runs in."""
+    outer, inner = on_deep_stack(lambda: (threading.get_ident(), on_deep_stack(threading.get_ident)))
+    assert outer == inner != threading.get_ident()
+
+
+def test_nothing_else_reaches_the_parser() -> None:
+    found = set()
+    for file in Path("app").rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            names = {alias.name for alias in node.names} if isinstance(node, ast.ImportFrom | ast.Import) else set()
+            if isinstance(node, ast.Import) and "postgast" in names:
+                found.add(file)
+            if isinstance(node, ast.ImportFrom) and node.module == "postgast" and names - {"walk", "pg_query_pb2"}:
+                found.add(file)
+    assert found == {Path("app/dialects/postgres/parser.py")}
+
+
+def test_questions_are_parsed_as_deep_as_scripts_whatever_was_imported_first() -> None:
+    """A tree is decoded to a depth of 100 only, until a switch of the process is set."""
+    code = (
+        "from app.dialects.postgres.judge.rules import classified\n"
+        "print(len(classified('SELECT ' + ' || '.join(['name'] * 300) + ' FROM pets')))"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout == "1\n"
 
 
 def test_scripts_leave_no_thread_local_keys_behind() -> None:
