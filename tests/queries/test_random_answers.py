@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from app.store.session import fetch
+from tests.dialects.corpus import mysql, postgres
 from tests.queries.conftest import Asked, database_of
-from tests.queries.corpus import mysql, postgres
 from tests.support.model_server import says, sql
 from tests.support.service import RunningService
 from tests.support.store import store

@@ -15,9 +15,9 @@ from app.dialects.registry import DIALECTS
 from app.dialects.verdict import AllowedSQL, Refused, SqlClass
 from app.engines.base import EngineError, Tenant
 from app.engines.querying import QueryFailed, QueryLimits
+from tests.dialects.corpus import mysql, postgres
+from tests.dialects.corpus.mutations import in_any_clothes, mutations
 from tests.engines.harness import EngineHost, as_root, session_of, tenants
-from tests.queries.corpus import mysql, postgres
-from tests.queries.corpus.mutations import in_any_clothes, mutations
 
 PASSWORD = "Reader-passw0rd"
 LIMITS = QueryLimits(seconds=20, rows=100)

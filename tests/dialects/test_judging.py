@@ -9,10 +9,9 @@ import pytest
 
 from app.contracts.base import Engine
 from app.dialects.registry import DIALECTS
-from app.dialects.verdict import MOST_CHARACTERS, AllowedSQL, Refused, SqlClass, Unreadable
-from app.queries.policy import check_kind, check_policy
-from tests.queries.corpus import mysql, postgres
-from tests.queries.corpus.mutations import in_any_clothes, mutations
+from app.dialects.verdict import MOST_CHARACTERS, Refused, SqlClass, Unreadable
+from tests.dialects.corpus import mysql, postgres
+from tests.dialects.corpus.mutations import in_any_clothes, mutations
 
 CORPORA: dict[Engine, Any] = {Engine.POSTGRES: postgres, Engine.MYSQL: mysql}
 DATABASE = "tenantsown"
@@ -77,6 +76,17 @@ def test_comments_are_gone_before_mysql_sees_them() -> None:
         "FROM",
         "t",
     ]
+
+
+def test_comments_are_where_mysql_has_them() -> None:
+    """Two dashes begin one before a blank or a control character of ASCII, and before nothing else."""
+    [text] = DIALECTS[Engine.MYSQL].judge("SELECT 1 --\x7f, 2", DATABASE).statements
+    assert text == "SELECT 1"
+    [text] = DIALECTS[Engine.MYSQL].judge("SELECT 1 --2", DATABASE).statements
+    assert text == "SELECT 1 --2"
+    for sql in ("SELECT 1 --\xa0, 2", "SELECT 1 /*M!999999\\- , 2 */", "SELECT 1 /*!50000 , 2 */", "SELECT /*+ a */ 1"):
+        with pytest.raises(Refused):
+            DIALECTS[Engine.MYSQL].judge(sql, DATABASE)
 
 
 def test_statements_are_told_apart_where_the_server_does() -> None:
@@ -159,30 +169,6 @@ def test_what_would_break_a_parser(engine: Engine, sql: str) -> None:
 def test_text_that_no_parser_is_given(engine: Engine, sql: str, reason: str) -> None:
     with pytest.raises(Refused, match=reason):
         DIALECTS[engine].judge(sql, DATABASE)
-
-
-def test_the_kind_that_was_declared() -> None:
-    read, write = (AllowedSQL(sql_class=kind, statements=("x",)) for kind in (SqlClass.SELECT, SqlClass.WRITE))
-    check_kind(read, "read")
-    check_kind(read, None)
-    check_kind(write, "write")
-    for verdict_, declared in ((read, "write"), (write, "read"), (write, None), (write, "ddl"), (read, "nonsense!")):
-        if (verdict_, declared) == (read, "nonsense!"):
-            check_kind(verdict_, declared)
-            continue
-        with pytest.raises(Refused):
-            check_kind(verdict_, declared)
-
-
-def test_policies_include_what_is_less() -> None:
-    for most, names in (("read", "s"), ("write", "sw"), ("ddl", "swd")):
-        for kind in SqlClass:
-            made = AllowedSQL(sql_class=kind, statements=("x",))
-            if kind.value[0] in names:
-                check_policy(made, most)
-            else:
-                with pytest.raises(Refused):
-                    check_policy(made, most)
 
 
 def test_unreadable_is_told_from_refused() -> None:
