@@ -15,7 +15,7 @@ from app.local.mysql_install import Flavour, detect_flavour
 from app.local.mysql_source import MysqlSource
 from app.local.ports import LOOPBACK, free_port
 from app.local.postgres import SUPERUSER as POSTGRES_SUPERUSER
-from app.local.postgres import PostgresService, find_programs
+from app.local.postgres import DISCREET, PostgresService, find_programs
 from app.local.services import Service, start
 from app.local.temporal import TemporalService
 from app.local.temporal import find_program as find_temporal
@@ -40,7 +40,8 @@ class RunningServer:
 
 @asynccontextmanager
 async def postgres(folder: Path, **settings: str) -> AsyncIterator[RunningServer]:
-    """A PostgreSQL server that logs every statement. `settings` are postgresql.conf's."""
+    """A PostgreSQL server that logs every statement, but not what it failed with: tests raise errors of hundreds of
+    megabytes. `settings` are postgresql.conf's."""
     service = PostgresService(
         "postgres",
         folder=folder,
@@ -49,7 +50,7 @@ async def postgres(folder: Path, **settings: str) -> AsyncIterator[RunningServer
         programs=find_programs(None),
         max_connections=1000,
         durable=False,
-        settings={"log_statement": "all"} | settings,
+        settings={"log_statement": "all"} | DISCREET | settings,
     )
     async with _running(service) as pid:
         yield RunningServer(

@@ -45,7 +45,11 @@ async def test_postgres_asks_for_the_password(postgres_server: RunningServer) ->
         )
 
 
-@pytest.mark.parametrize(("settings", "told"), [(DISCREET, False), ({}, True)])
+TALKATIVE = {"log_min_messages": "warning", "log_min_error_statement": "error"}
+"""PostgreSQL's own defaults."""
+
+
+@pytest.mark.parametrize(("settings", "told"), [(DISCREET, False), (TALKATIVE, True)])
 async def test_what_a_tenants_statement_fails_with_is_in_no_log(
     tmp_path_factory: pytest.TempPathFactory, settings: dict[str, str], told: bool
 ) -> None:
