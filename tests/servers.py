@@ -14,8 +14,8 @@ from app.local.mysql import MysqlService
 from app.local.mysql_install import Flavour, detect_flavour
 from app.local.mysql_source import MysqlSource
 from app.local.ports import LOOPBACK, free_port
-from app.local.postgres import SUPERUSER as POSTGRES_SUPERUSER
 from app.local.postgres import DISCREET, PostgresService, find_programs
+from app.local.postgres import SUPERUSER as POSTGRES_SUPERUSER
 from app.local.services import Service, start
 from app.local.temporal import TemporalService
 from app.local.temporal import find_program as find_temporal
