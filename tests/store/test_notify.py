@@ -125,7 +125,7 @@ async def test_work_follows_notices_until_there_is_none(control_dsn: str) -> Non
             work_on_notices(control_dsn, "things", work, failure="waiting", fallback_seconds=60, payload="mine")
         )
         await until(listening)
-        assert done == [2, 1]
+        await until(lambda: done == [2, 1])
         left[0] = 1
         await fetch("SELECT pg_notify('things', 'of another')")
         await fetch("SELECT pg_notify('things', 'mine')")
@@ -133,10 +133,7 @@ async def test_work_follows_notices_until_there_is_none(control_dsn: str) -> Non
         await end(working)
 
 
-async def test_work_that_fails_is_repeated_without_a_notice(
-    control_dsn: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr("app.store.notify._WORK_FALLBACK_SECONDS", 0.01)
+async def test_work_that_fails_is_repeated_without_a_notice(control_dsn: str) -> None:
     tries = 0
 
     async def work() -> bool:
@@ -147,7 +144,9 @@ async def test_work_that_fails_is_repeated_without_a_notice(
         return False
 
     async with store(control_dsn):
-        working = asyncio.create_task(work_on_notices(control_dsn, "things", work, failure="waiting"))
+        working = asyncio.create_task(
+            work_on_notices(control_dsn, "things", work, failure="waiting", fallback_seconds=0.01)
+        )
         await until(lambda: tries > 3)
         await end(working)
 
