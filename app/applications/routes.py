@@ -3,8 +3,10 @@ sections 4.10 and 4.11."""
 
 from typing import Any
 
+import msgspec
 from litestar import Request, Response, get, params, post
-from litestar.params import FromPath
+from litestar.di import NamedDependency
+from litestar.params import FromPath, SkipValidation
 
 from app.applications import service
 from app.applications.examples import EXAMPLE_APPLICATION, EXAMPLE_UNDER_WAY, EXAMPLE_WHOLE_APPLICATION
@@ -14,17 +16,32 @@ from app.applications.waiting import await_end
 from app.auth.principal import Principal
 from app.auth.scopes import Scope
 from app.blueprints.examples import EXAMPLE_BLUEPRINT_UUID
-from app.blueprints.turns import TURNS, size_to_prepare
+from app.blueprints.large_scripts import LargeScripts, size_to_prepare
 from app.contracts.applications import ApplicationStatus
 from app.core.errors import DatabaseNotActive, InvalidField, TooManyUnderWay
+from app.core.secrets import SecretBox
 from app.outbox.workflow_starts import Accepted
+from app.store.notify import RowWatch
 from app.web.envelope import Change, Item
-from app.web.idempotency import Answer
+from app.web.idempotency import Answer, Idempotency
 from app.web.operation import operation
 from app.web.parameters import path_id, path_uuid
-from app.web.services import Injected
 
 Call = Request[Principal, Any, Any]
+
+
+class ApplicationServices(msgspec.Struct, frozen=True, kw_only=True):
+    """What the routes work with."""
+
+    box: SecretBox
+    watch: RowWatch
+    idempotency: Idempotency
+    scripts: LargeScripts
+
+
+Injected = NamedDependency[SkipValidation[ApplicationServices]]
+"""The type of a route's parameter `services`. We made it ourselves: there is nothing to validate."""
+
 
 _MESSAGES = {
     ApplicationStatus.COMPLETED: "Blueprint applied.",
@@ -64,7 +81,7 @@ async def apply_blueprint(
         ended = record.completed_at is not None
         return Answer(200 if ended else 202, Change(message=_MESSAGES[record.status], data=await view(record)))
 
-    turn = TURNS.turn(request.user.team_ids, await size_to_prepare(request.user, data.blueprint_uuid))
+    turn = services.scripts.slot(request.user.team_ids, await size_to_prepare(request.user, data.blueprint_uuid))
     return await services.idempotency.run(request, begin=begin, finish=finish, during_begin=turn)
 
 

@@ -4,8 +4,10 @@ import asyncio
 from typing import Any
 from uuid import UUID
 
+import msgspec
 from litestar import Controller, Request, Response, delete, get, params, patch, post
-from litestar.params import FromPath
+from litestar.di import NamedDependency
+from litestar.params import FromPath, SkipValidation
 from msgspec import UnsetType
 
 from app.auth.principal import Principal
@@ -20,6 +22,7 @@ from app.blueprints.examples import (
     EXAMPLE_VALIDATION,
     EXAMPLE_WHOLE_BLUEPRINT,
 )
+from app.blueprints.large_scripts import LargeScripts
 from app.blueprints.schemas import (
     BlueprintView,
     CreateBlueprint,
@@ -27,7 +30,6 @@ from app.blueprints.schemas import (
     UpdateBlueprint,
     ValidateBlueprint,
 )
-from app.blueprints.turns import TURNS
 from app.blueprints.validation import Validation
 from app.blueprints.views import view
 from app.core.errors import BlueprintInvalid, InvalidField, SystemBlueprint, TeamLimitReached
@@ -35,12 +37,22 @@ from app.hosts.service import offered_extensions
 from app.outbox.workflow_starts import Accepted
 from app.store.session import transaction
 from app.web.envelope import Change, Item, Page
-from app.web.idempotency import Answer
+from app.web.idempotency import Answer, Idempotency
 from app.web.operation import operation
 from app.web.parameters import Limit, StartingAfter, cursor_uuid, path_uuid
-from app.web.services import Injected
 
 Call = Request[Principal, Any, Any]
+
+
+class BlueprintServices(msgspec.Struct, frozen=True, kw_only=True):
+    """What the routes work with."""
+
+    idempotency: Idempotency
+    scripts: LargeScripts
+
+
+Injected = NamedDependency[SkipValidation[BlueprintServices]]
+"""The type of a route's parameter `services`. We made it ourselves: there is nothing to validate."""
 
 
 class BlueprintController(Controller):
@@ -72,7 +84,7 @@ class BlueprintController(Controller):
             assert record is not None, "the subject was written with it"
             return Answer(201, Change(message="Blueprint created.", data=view(record)))
 
-        turn = TURNS.turn(request.user.team_ids, len(data.sql_content))
+        turn = services.scripts.slot(request.user.team_ids, len(data.sql_content))
         return await services.idempotency.run(request, begin=begin, finish=finish, during_begin=turn)
 
     @get(
@@ -120,12 +132,12 @@ class BlueprintController(Controller):
         ),
     )
     async def update(
-        self, request: Call, uuid: FromPath[str], data: params.JSONBody[UpdateBlueprint]
+        self, request: Call, services: Injected, uuid: FromPath[str], data: params.JSONBody[UpdateBlueprint]
     ) -> Item[BlueprintView]:
         blueprint = path_uuid(uuid, "blueprint")
         present = await service.get(request.user, blueprint)
         size = present.size_bytes if isinstance(data.sql_content, UnsetType) else len(data.sql_content)
-        async with TURNS.turn(request.user.team_ids, size), transaction():
+        async with services.scripts.slot(request.user.team_ids, size), transaction():
             await service.update(request.user, blueprint, data)
             record = await service.get(request.user, blueprint)
         return Item(message="Blueprint updated.", data=view(record))
@@ -160,8 +172,10 @@ class BlueprintController(Controller):
         example={"sql_content": EXAMPLE_SQL},
     ),
 )
-async def validate_blueprint(request: Call, data: params.JSONBody[ValidateBlueprint]) -> Item[Validation]:
+async def validate_blueprint(
+    request: Call, services: Injected, data: params.JSONBody[ValidateBlueprint]
+) -> Item[Validation]:
     provided = await offered_extensions()
-    async with TURNS.turn(request.user.team_ids, len(data.sql_content)):
+    async with services.scripts.slot(request.user.team_ids, len(data.sql_content)):
         # In a thread of its own: a megabyte takes the parsers a while, and other requests must not wait for it.
         return Item(data=await asyncio.to_thread(validated, data.sql_content, data.variables, provided))

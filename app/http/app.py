@@ -1,19 +1,21 @@
 """The API: the application and its layers, from the outermost inwards."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 from litestar import Litestar, Router
+from litestar.di import Provide
 from litestar.handlers import HTTPRouteHandler
 from litestar.routes import HTTPRoute
-from litestar.types import ASGIApp
+from litestar.types import ASGIApp, ControllerRouterHandler
 
 from app.accounts.routes import get_me
-from app.applications.routes import apply_blueprint, get_application
+from app.applications.routes import ApplicationServices, apply_blueprint, get_application
 from app.auth.admission import admission
 from app.auth.client_address import parse_networks
-from app.blueprints.routes import BlueprintController, validate_blueprint
+from app.blueprints.large_scripts import LargeScripts
+from app.blueprints.routes import BlueprintController, BlueprintServices, validate_blueprint
 from app.core.metrics.page import MetricsPage
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
@@ -29,14 +31,14 @@ from app.http.metrics import read_metrics
 from app.http.openapi import document
 from app.http.options import answer_options
 from app.http.request_metrics import RequestMetrics
-from app.http.state import AppState
+from app.http.state import AppState, RequestControls
 from app.http.unread_body import UnreadBodies
 from app.outbox.events import Notices
 from app.outbox.starter import Starter
 from app.pool.claim import ReadyMembers
 from app.pool.nudge import Nudger
 from app.provisioning.catalog import list_database_types
-from app.provisioning.routes import DatabaseController
+from app.provisioning.routes import DatabaseController, DatabaseServices
 from app.queries.routes import execute_query
 from app.queries.service import Questions
 from app.store.migrate import migrate
@@ -45,9 +47,8 @@ from app.store.session import connected
 from app.upkeep.inventory.gauges import installation_gauges
 from app.web.idempotency import Idempotency
 from app.web.request_id import RequestIds
-from app.web.services import Services
 from app.webhooks.ping import Pings
-from app.webhooks.routes import WebhookController
+from app.webhooks.routes import WebhookController, WebhookServices
 
 _BODY_LIMIT = 1024 * 1024
 
@@ -59,25 +60,19 @@ def create_app(settings: Settings) -> ASGIApp:
         raise ValueError("HEADWATER_CONTROL_DSN is not set")
     on_own_port = settings.metrics_port == settings.api_port
 
-    opened = AppState()
+    state = AppState()
 
     @asynccontextmanager
     async def lifespan(app: Litestar) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
-            app.state.services = opened.services = await _open_services(stack, settings, box)
-            opened.pings = Pings(box, opened.services.sender, settings)
-            opened.questions = _open_questions(stack, settings, box)
+            app.state.controls = await _open(stack, settings, box, state)
             app.state.metrics = MetricsPage(installation_gauges)
-            app.state.in_flight = InFlight(
-                per_key=settings.requests_in_flight_per_key, per_address=settings.requests_in_flight_per_address
-            )
             if settings.metrics_port and not on_own_port:
                 await stack.enter_async_context(app.state.metrics.served(settings.metrics_host, settings.metrics_port))
             yield
 
     litestar = Litestar(
-        route_handlers=[_api(), live, ready, *([read_metrics] if on_own_port else [])],
-        dependencies=opened.dependencies(),
+        route_handlers=[_api(state), live, ready, *([read_metrics] if on_own_port else [])],
         exception_handlers=EXCEPTION_HANDLERS,
         request_max_body_size=_BODY_LIMIT,
         openapi_config=None,
@@ -96,26 +91,36 @@ def describe() -> dict[str, Any]:
 
 def api_handlers() -> list[tuple[str, HTTPRouteHandler]]:
     """Every handler under `/api/v1`, with its path."""
-    app = Litestar([_api()], dependencies=AppState().dependencies(), openapi_config=None)
+    app = Litestar([_api(AppState())], openapi_config=None)
     return _handlers(app)
 
 
-def _api() -> Router:
+def _api(state: AppState) -> Router:
     return Router(
         "/api/v1",
         route_handlers=[
             get_me,
             list_database_types,
-            DatabaseController,
-            BlueprintController,
-            validate_blueprint,
-            apply_blueprint,
-            get_application,
-            WebhookController,
-            execute_query,
+            _resource(lambda: state.databases, DatabaseController),
+            _resource(lambda: state.blueprints, BlueprintController, validate_blueprint),
+            _resource(lambda: state.applications, apply_blueprint, get_application),
+            _resource(lambda: state.webhooks, WebhookController),
+            _resource(lambda: state.questions, execute_query),
         ],
         middleware=[Authenticate],
     )
+
+
+def _resource(services: Callable[[], object], *handlers: ControllerRouterHandler) -> Router:
+    """Routes with what they work with, as their parameter `services`: one dependency for each route, which takes no
+    arguments. Several are resolved in a task group, and arguments validated, with each request: either costs more than
+    all else about it."""
+
+    # A function, for Litestar copies its router: of an object's method it would copy the object too.
+    def give() -> Any:
+        return services()
+
+    return Router("/", route_handlers=handlers, dependencies={"services": Provide(give, sync_to_thread=False)})
 
 
 def _handlers(app: Litestar) -> list[tuple[str, HTTPRouteHandler]]:
@@ -123,43 +128,47 @@ def _handlers(app: Litestar) -> list[tuple[str, HTTPRouteHandler]]:
     return [(route.path_format, handler) for route in routes for handler in route.route_handlers]
 
 
-async def _open_services(stack: AsyncExitStack, settings: Settings, box: SecretBox) -> Services:
+async def _open(stack: AsyncExitStack, settings: Settings, box: SecretBox, state: AppState) -> RequestControls:
+    """Connects, fills the state, and returns what lets requests in. What is opened is closed with the stack."""
     assert settings.control_dsn is not None
     await stack.enter_async_context(connected(settings.control_dsn))
     await migrate()
     watch = await stack.enter_async_context(RowWatch(settings.control_dsn).running())
     admitting = await stack.enter_async_context(admission(settings.control_dsn))
     client = await connect_from_settings(settings, lazy=True)
-    sender = Sender(settings)
-    stack.push_async_callback(sender.close)
-    starter = Starter(client)
-    stack.push_async_callback(starter.close)
+    sender, adapters, starter, nudger = Sender(settings), Adapters(box), Starter(client), Nudger(client)
     members, notices = ReadyMembers(), Notices()
-    stack.push_async_callback(members.close)
-    stack.push_async_callback(notices.close)
-    nudger = Nudger(client)
-    stack.push_async_callback(nudger.close)
+    state.questions = Questions(settings, box, adapters)
+    for part in (sender, adapters, starter, members, notices, nudger, state.questions.model):
+        stack.push_async_callback(part.close)
     idempotency = Idempotency(
         box, starter, ttl=settings.idempotency_ttl_seconds, lease=settings.idempotency_lease_seconds
     )
-    return Services(
+    scripts = LargeScripts()
+    state.databases = DatabaseServices(
         settings=settings,
         box=box,
-        admission=admitting,
-        trusted_proxies=parse_networks(settings.trusted_proxies),
-        starter=starter,
+        watch=watch,
+        idempotency=idempotency,
+        scripts=scripts,
         members=members,
         notices=notices,
         nudger=nudger,
-        watch=watch,
-        idempotency=idempotency,
-        sender=sender,
     )
-
-
-def _open_questions(stack: AsyncExitStack, settings: Settings, box: SecretBox) -> Questions:
-    adapters = Adapters(box)
-    stack.push_async_callback(adapters.close)
-    questions = Questions(settings, box, adapters)
-    stack.push_async_callback(questions.model.close)
-    return questions
+    state.blueprints = BlueprintServices(idempotency=idempotency, scripts=scripts)
+    state.applications = ApplicationServices(box=box, watch=watch, idempotency=idempotency, scripts=scripts)
+    state.webhooks = WebhookServices(
+        settings=settings,
+        box=box,
+        sender=sender,
+        starter=starter,
+        idempotency=idempotency,
+        pings=Pings(box, sender, settings),
+    )
+    return RequestControls(
+        admission=admitting,
+        trusted_proxies=parse_networks(settings.trusted_proxies),
+        in_flight=InFlight(
+            per_key=settings.requests_in_flight_per_key, per_address=settings.requests_in_flight_per_address
+        ),
+    )

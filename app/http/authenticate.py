@@ -7,8 +7,7 @@ from litestar.types import ASGIApp, Message, Receive, Scope, Send
 from app.auth.admission import Allowance
 from app.auth.client_address import Address, Network, client_address
 from app.core.errors import Unauthorized, rate_limit_headers
-from app.http.in_flight import InFlight
-from app.web.services import Services
+from app.http.state import RequestControls
 
 _NOT_KEPT = (b"cache-control", b"no-store")
 """Answers hold passwords and short-lived data, so no cache may store them."""
@@ -24,15 +23,14 @@ class Authenticate:
         if scope["type"] != ScopeType.HTTP:
             await self._app(scope, receive, send)
             return
-        services: Services = scope["litestar_app"].state.services
+        controls: RequestControls = scope["litestar_app"].state.controls
         headers = Headers.from_scope(scope)
-        address = _address(scope, headers, services.trusted_proxies)
+        address = _address(scope, headers, controls.trusted_proxies)
         scope["state"]["client_address"] = address.compressed
-        in_flight: InFlight = scope["litestar_app"].state.in_flight
-        with in_flight.of_address(address):
-            admitted = await services.admission.admit(_authorization(headers), address)
+        with controls.in_flight.of_address(address):
+            admitted = await controls.admission.admit(_authorization(headers), address)
             scope["user"] = admitted.principal
-            with in_flight.of_key(admitted.principal.key_id):
+            with controls.in_flight.of_key(admitted.principal.key_id):
                 await self._admitted(scope, receive, send, admitted.allowance)
 
     async def _admitted(self, scope: Scope, receive: Receive, send: Send, left: Allowance) -> None:

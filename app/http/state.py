@@ -1,30 +1,30 @@
-"""What the API opens at start-up and passes to routes as dependencies."""
+"""What the API opens at start-up and passes to routes and to the middleware."""
 
-from litestar.di import Provide
+import msgspec
 
+from app.applications.routes import ApplicationServices
+from app.auth.admission import Admission
+from app.auth.client_address import Network
+from app.blueprints.routes import BlueprintServices
+from app.http.in_flight import InFlight
+from app.provisioning.routes import DatabaseServices
 from app.queries.service import Questions
-from app.web.services import Services
-from app.webhooks.ping import Pings
+from app.webhooks.routes import WebhookServices
+
+
+class RequestControls(msgspec.Struct, frozen=True, kw_only=True):
+    """What decides whether a request is let in."""
+
+    admission: Admission
+    trusted_proxies: tuple[Network, ...]
+    in_flight: InFlight
 
 
 class AppState:
-    """The open resources of one application; empty until it has started. The providers take no arguments, because
-    Litestar validates a provider's arguments in each request, which costs more than all else about it."""
+    """What the routes of one application work with; empty until it has started."""
 
-    services: Services
-    pings: Pings
+    databases: DatabaseServices
+    blueprints: BlueprintServices
+    applications: ApplicationServices
+    webhooks: WebhookServices
     questions: Questions
-
-    def dependencies(self) -> dict[str, Provide]:
-        """By the names of the routes' parameters."""
-        given = {"services": self._services, "pings": self._pings, "questions": self._questions}
-        return {name: Provide(give, sync_to_thread=False) for name, give in given.items()}
-
-    def _services(self) -> Services:
-        return self.services
-
-    def _pings(self) -> Pings:
-        return self.pings
-
-    def _questions(self) -> Questions:
-        return self.questions

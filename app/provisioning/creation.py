@@ -16,7 +16,7 @@ from app.applications.views import view as application_view
 from app.applications.waiting import await_end
 from app.auth.principal import Principal
 from app.auth.teams import Team
-from app.blueprints.turns import TURNS, size_to_prepare
+from app.blueprints.large_scripts import LargeScripts, size_to_prepare
 from app.contracts.applications import ApplicationStatus
 from app.contracts.base import DatabaseStatus
 from app.contracts.databases import ProvisionDatabaseInput
@@ -65,6 +65,7 @@ class DatabaseCreation:
         box: SecretBox,
         members: ReadyMembers,
         watch: RowWatch,
+        scripts: LargeScripts,
         wait_seconds: float = 0,
     ) -> None:
         """`wait_seconds` is how long the client waits for the database to become active."""
@@ -73,6 +74,7 @@ class DatabaseCreation:
         self._box = box
         self._members = members
         self._watch = watch
+        self._scripts = scripts
         self._wait_seconds = wait_seconds
         self._started = monotonic()
         self._kind = MemberKind(
@@ -148,7 +150,7 @@ class DatabaseCreation:
     async def limit_preparation(self) -> AbstractAsyncContextManager[Any]:
         """For the time in which `begin` reads the blueprint's script."""
         uuid, user = self._request.blueprint_uuid, self._principal
-        return TURNS.turn(user.team_ids, 0 if uuid is UNSET else await size_to_prepare(user, uuid))
+        return self._scripts.slot(user.team_ids, 0 if uuid is UNSET else await size_to_prepare(user, uuid))
 
     async def _plan_blueprint(self) -> Plan | None:
         """What is to be applied once the database is active."""

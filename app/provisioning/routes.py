@@ -4,11 +4,14 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
+import msgspec
 from litestar import Controller, Request, Response, delete, get, params, patch, post
-from litestar.params import FromPath
+from litestar.di import NamedDependency
+from litestar.params import FromPath, SkipValidation
 
 from app.auth.principal import Principal
 from app.auth.scopes import Scope
+from app.blueprints.large_scripts import LargeScripts
 from app.core.errors import (
     CapacityExhausted,
     DeletionsPending,
@@ -18,6 +21,8 @@ from app.core.errors import (
     RevocationPending,
     TooManyUnderWay,
 )
+from app.core.secrets import SecretBox
+from app.core.settings import Settings
 from app.databases.examples import (
     EXAMPLE_ACTIVE,
     EXAMPLE_DATABASE,
@@ -34,17 +39,37 @@ from app.databases.schemas import (
     RenameDatabase,
 )
 from app.databases.views import full_view, masked_view
+from app.outbox.events import Notices
 from app.outbox.workflow_starts import Accepted
+from app.pool.claim import ReadyMembers
+from app.pool.nudge import Nudger
 from app.provisioning import service
 from app.provisioning.creation import CreatedDatabase, DatabaseCreation
 from app.provisioning.waiting import await_limits, await_revoked
+from app.store.notify import RowWatch
 from app.web.envelope import Change, Item, Page
-from app.web.idempotency import Answer
+from app.web.idempotency import Answer, Idempotency
 from app.web.operation import operation
 from app.web.parameters import Limit, StartingAfter, Timeout, Wait, cursor_uuid, path_uuid
-from app.web.services import Injected
 
 Call = Request[Principal, Any, Any]
+
+
+class DatabaseServices(msgspec.Struct, frozen=True, kw_only=True):
+    """What the routes work with."""
+
+    settings: Settings
+    box: SecretBox
+    watch: RowWatch
+    idempotency: Idempotency
+    scripts: LargeScripts
+    members: ReadyMembers
+    notices: Notices
+    nudger: Nudger
+
+
+Injected = NamedDependency[SkipValidation[DatabaseServices]]
+"""The type of a route's parameter `services`. We made it ourselves: there is nothing to validate."""
 
 
 class DatabaseController(Controller):
@@ -85,6 +110,7 @@ class DatabaseController(Controller):
             box=services.box,
             members=services.members,
             watch=services.watch,
+            scripts=services.scripts,
             wait_seconds=timeout if wait else 0,
         )
         response = await services.idempotency.run(

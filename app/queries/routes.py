@@ -57,10 +57,10 @@ Call = Request[Principal, Any, Any]
     ),
 )
 async def execute_query(
-    request: Call, questions: NamedDependency[SkipValidation[Questions]], data: params.JSONBody[AskQuestion]
+    request: Call, services: NamedDependency[SkipValidation[Questions]], data: params.JSONBody[AskQuestion]
 ) -> Response[bytes]:
     try:
-        answer = await while_connected(request, questions.ask(request.user, data))
+        answer = await while_connected(request, services.ask(request.user, data))
     except ClientGone:
         return Response(b"", status_code=_CLIENT_CLOSED_REQUEST)
     return Response(encode(answer), media_type=MediaType.JSON)

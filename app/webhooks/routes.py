@@ -3,6 +3,7 @@
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 from litestar import Controller, Request, Response, delete, get, params, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath, SkipValidation
@@ -10,12 +11,15 @@ from litestar.params import FromPath, SkipValidation
 from app.auth.principal import Principal
 from app.auth.scopes import Scope
 from app.core.errors import EndpointLimitReached, InvalidField, PingsUnderWay
+from app.core.secrets import SecretBox
+from app.core.settings import Settings
+from app.egress.sender import Sender
+from app.outbox.starter import Starter
 from app.outbox.workflow_starts import Accepted
 from app.web.envelope import Change, Item, Page
-from app.web.idempotency import Answer
+from app.web.idempotency import Answer, Idempotency
 from app.web.operation import operation
 from app.web.parameters import Limit, StartingAfterId, cursor_id, path_id
-from app.web.services import Injected, Services
 from app.webhooks import service
 from app.webhooks.examples import (
     EXAMPLE_ATTEMPTS,
@@ -42,6 +46,21 @@ _CREATED = "Webhook endpoint created. Keep the secret: it is not shown again."
 _ROTATED = "Signing secret replaced. Keep the new one: it is not shown again."
 
 Call = Request[Principal, Any, Any]
+
+
+class WebhookServices(msgspec.Struct, frozen=True, kw_only=True):
+    """What the routes work with."""
+
+    settings: Settings
+    box: SecretBox
+    sender: Sender
+    starter: Starter
+    idempotency: Idempotency
+    pings: Pings
+
+
+Injected = NamedDependency[SkipValidation[WebhookServices]]
+"""The type of a route's parameter `services`. We made it ourselves: there is nothing to validate."""
 
 
 class WebhookController(Controller):
@@ -143,11 +162,9 @@ class WebhookController(Controller):
             errors=(PingsUnderWay,),
         ),
     )
-    async def test_endpoint(
-        self, request: Call, pings: NamedDependency[SkipValidation[Pings]], id: FromPath[str]
-    ) -> Item[DeliveryView]:
+    async def test_endpoint(self, request: Call, services: Injected, id: FromPath[str]) -> Item[DeliveryView]:
         endpoint = await service.get(request.user, path_id(id, service.ENDPOINT), active=True)
-        return Item(data=delivery_view(await pings.send(endpoint)))
+        return Item(data=delivery_view(await services.pings.send(endpoint)))
 
     @get(
         "/{id:str}/deliveries",
@@ -206,7 +223,7 @@ class WebhookController(Controller):
         return Item(message="The delivery is sent again.", data=delivery_view(record))
 
 
-def _with_secret(services: Services, status: int, message: str) -> Any:
+def _with_secret(services: WebhookServices, status: int, message: str) -> Any:
     async def finish(subject: str) -> Answer:
         record, secret = await service.with_secret(services.box, subject)
         return Answer(status, EndpointWithSecret(message=message, data=endpoint_view(record), secret=secret))

@@ -1,9 +1,9 @@
-"""Large scripts are read in turns, and hold nothing open while they wait for theirs."""
+"""Few large scripts are read at the same time; what waits for its slot holds nothing open."""
 
 import asyncio
 from contextlib import AsyncExitStack
 
-from app.blueprints.turns import LARGE_BYTES, Turns
+from app.blueprints.large_scripts import LARGE_BYTES, LargeScripts
 from app.store.session import fetch
 from tests.support.answers import data_of
 from tests.support.in_process import LoneApi
@@ -14,30 +14,29 @@ WHERE datname = current_database() AND pid <> pg_backend_pid() AND state = 'idle
 """
 
 
-async def waits(turns: Turns, team: int, size: int = LARGE_BYTES) -> bool:
-    """Whether a turn isn't to be had at once."""
+async def waits(scripts: LargeScripts, team: int, size: int = LARGE_BYTES) -> bool:
+    """Whether no slot is free."""
     async with AsyncExitStack() as stack:
         try:
             async with asyncio.timeout(0.05):
-                await stack.enter_async_context(turns.turn([team], size))
+                await stack.enter_async_context(scripts.slot([team], size))
         except TimeoutError:
             return True
     return False
 
 
-async def test_a_team_has_one_turn_and_others_go_beside_it() -> None:
-    turns = Turns()
-    async with turns.turn([1], LARGE_BYTES) as held:
-        assert await waits(turns, 1)
-        assert not await waits(turns, 2)
-        assert not await waits(turns, 1, LARGE_BYTES - 1)
-        async with turns.turn([2], LARGE_BYTES):
-            assert await waits(turns, 3)
-        await held.aclose()
-        assert not await waits(turns, 1)
+async def test_a_team_has_one_slot_and_others_go_beside_it() -> None:
+    scripts = LargeScripts()
+    async with scripts.slot([1], LARGE_BYTES):
+        assert await waits(scripts, 1)
+        assert not await waits(scripts, 2)
+        assert not await waits(scripts, 1, LARGE_BYTES - 1)
+        async with scripts.slot([2], LARGE_BYTES):
+            assert await waits(scripts, 3)
+    assert not await waits(scripts, 1)
 
 
-async def test_what_waits_for_its_turn_holds_no_transaction_open(lone: LoneApi) -> None:
+async def test_what_waits_for_its_slot_holds_no_transaction_open(lone: LoneApi) -> None:
     caller = await lone.caller()
     sql = "".join(f"CREATE TABLE t{number} (id integer PRIMARY KEY, name varchar(20));\n" for number in range(1500))
     assert len(sql) > LARGE_BYTES

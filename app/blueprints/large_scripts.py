@@ -1,5 +1,6 @@
-"""Turns for reading large scripts. A megabyte of SQL takes the parsers seconds, in which Python lets nothing else
-compute, and some of it is read within a transaction: without turns one team could keep everybody waiting."""
+"""How many large scripts are read at the same time. A megabyte of SQL takes the parsers seconds, in which Python lets
+nothing else compute, and some of it is read within a transaction: without a bound one team could keep everybody
+waiting."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -10,30 +11,26 @@ from app.blueprints import records
 from app.core.limiter import Limiter
 
 LARGE_BYTES = 32 * 1024
-"""Anything smaller takes a fraction of a second, and needs no turn."""
-_AT_ONCE = 2
+"""Anything smaller takes a fraction of a second, and needs no slot."""
+_OF_ONE_TEAM, _OF_ALL = 1, 2
 """In one process."""
 
 
-class Turns:
-    """Each team has one at a time, so that the others needn't queue behind all that it sends."""
+class LargeScripts:
+    """Each team has one slot, so that the others needn't queue behind all that it sends."""
 
     def __init__(self) -> None:
-        self._slots = Limiter[int](1, total=_AT_ONCE)
+        self._slots = Limiter[int](_OF_ONE_TEAM, total=_OF_ALL)
 
     @asynccontextmanager
-    async def turn(self, team_ids: Sequence[int], size: int) -> AsyncIterator[AsyncExitStack]:
-        """For the block, or until what it gives is closed. Take it before a transaction is begun: waiting for one
+    async def slot(self, team_ids: Sequence[int], size: int) -> AsyncIterator[None]:
+        """For the block. Take it before a transaction is begun: waiting for one
         holds none open. `size` is the script's, in bytes; `team_ids` are the caller's, the primary one first."""
         async with AsyncExitStack() as held:
             if size >= LARGE_BYTES:
-                # Whoever is in no team shares a turn with all such; they may only validate.
+                # Whoever is in no team shares a slot with all such; they may only validate.
                 await held.enter_async_context(self._slots.slot(team_ids[0] if team_ids else 0))
-            yield held
-
-
-TURNS = Turns()
-"""This process's."""
+            yield
 
 
 async def size_to_prepare(principal: Principal, blueprint: UUID) -> int:
