@@ -6,6 +6,7 @@ from uuid import UUID
 
 import httpx
 
+from app.blueprints.large_scripts import LargeScripts
 from app.contracts.queues import provision_workflow_id
 from app.core.ids import new_uuid
 from app.databases.schemas import CreateDatabase
@@ -52,6 +53,7 @@ async def test_a_death_between_commit_and_start(service: RunningService) -> None
                 box=service.box,
                 members=ReadyMembers(),
                 watch=RowWatch(service.control_dsn),
+                scripts=LargeScripts(),
             ).begin()
         await becomes_active(caller, accepted.subject)
         assert await events_of(accepted.subject) == ["database.provisioning_started", "database.provisioned"]

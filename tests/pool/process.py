@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 import msgspec
 
 from app.auth.principal import Principal
+from app.blueprints.large_scripts import LargeScripts
 from app.core.clock import utc_now
 from app.core.secrets import SecretBox
 from app.databases.schemas import CreateDatabase
@@ -37,7 +38,12 @@ class Process:
         principal = msgspec.structs.replace(self.principal, admitted_at=utc_now())
         request = CreateDatabase(name="a", region=region or msgspec.UNSET)
         creation = DatabaseCreation(
-            principal, request, box=self.box, members=self.members, watch=RowWatch("nothing is waited for")
+            principal,
+            request,
+            box=self.box,
+            members=self.members,
+            watch=RowWatch("nothing is waited for"),
+            scripts=LargeScripts(),
         )
         answer = await creation.immediate(store_answer)
         if answer is None:
