@@ -31,7 +31,7 @@ async def _run(rounds: int, seconds: float, rows: int) -> None:
 
 
 async def _throughput(servers: Servers, accounts: list[Account], rounds: int, seconds: float) -> None:
-    """`GET /me` and the bare handler in turn, so that both meet the same weather."""
+    """Loads `GET /me` and the bare handler alternately, so that both meet the same conditions."""
     keys = [each.api_key for each in accounts]
     sides: dict[str, tuple[str, list[str]]] = {
         "bare": (f"{servers.bare}/bare", []),
@@ -65,7 +65,7 @@ async def _load(url: str, seconds: float, keys: list[str]) -> float:
 
 
 async def _pages(servers: Servers, rows: int) -> None:
-    """A page of a team with many databases beside a page of a team with few, request by request in turn."""
+    """Compares a page for a team with many databases and for one with few, alternating request by request."""
     short, long, both = await account("short"), await account("long"), await account("both")
     await fetch(
         "INSERT INTO memberships (user_id, team_id) SELECT user_id, $2 FROM memberships WHERE team_id = $1",
@@ -98,7 +98,7 @@ async def _pages(servers: Servers, rows: int) -> None:
 
 
 async def _read(http: httpx.AsyncClient, caller: Account, cursor: str | None) -> float:
-    """Seconds."""
+    """Returns seconds."""
     params = {"starting_after": cursor} if cursor else {}
     started = time.perf_counter()
     answer = await http.get("/api/v1/databases", params=params, headers={"Authorization": f"Bearer {caller.api_key}"})
@@ -132,7 +132,7 @@ async def _add_databases(dsn: str, owner: Account, host: int, count: int) -> Non
 
 
 async def _cursor(owner: Account, older: int) -> str:
-    """The uuid of the database with so many older ones."""
+    """The uuid of the database that has this many older ones."""
     rows = await fetch(
         "SELECT uuid::text AS uuid FROM databases WHERE team_id = $1 ORDER BY id OFFSET $2 LIMIT 1",
         owner.team_id,

@@ -1,4 +1,4 @@
-"""What the API's benchmarks run against: one control PostgreSQL, one API process and one bare process beside it."""
+"""The servers of the API's benchmarks: a control PostgreSQL, an API process, and a bare process beside it."""
 
 import os
 import sys
@@ -23,7 +23,7 @@ _UNLIMITED = KeyControls(requests_per_minute=2_000_000_000)
 
 
 class BareService(ApiService):
-    """The bare handler's process; it is ready when it says so, as the API is."""
+    """The bare handler's process. Like the API it reports when it is ready."""
 
     def __init__(self, *, port: int, log: Path, dsn: str) -> None:
         super().__init__("bare", port=port, log=log, environ=lambda: dict(os.environ), host=LOOPBACK)
@@ -51,7 +51,7 @@ class Account:
 
 @asynccontextmanager
 async def running_servers() -> AsyncIterator[Servers]:
-    """With the embedded stack's own settings, in a folder that goes with them."""
+    """With the embedded stack's settings, in a temporary folder."""
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="headwater-bench-")))
         os.chmod(folder, 0o711)  # PostgreSQL runs as another user where we are root
@@ -93,7 +93,7 @@ async def _start(stack: AsyncExitStack, service: Service) -> None:
 
 
 async def account(name: str) -> Account:
-    """A user with a team of the pro tier, and a key that no rate limit stops."""
+    """A user with a team of the pro tier, and a key without an effective rate limit."""
     user = await create_user(email=f"{name}@example.com", name=name, tier="pro")
     key = await create_key(user_id=user.user_id, name=name, scopes=["databases:*"], controls=_UNLIMITED)
     return Account(user.team_id, key.api_key)

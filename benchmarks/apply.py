@@ -1,5 +1,5 @@
-"""`python -m benchmarks.apply`: applying a blueprint through the API, beside the same statements in a plain loop over
-the driver, on the same server. Prints what docs/benchmarks.md quotes."""
+"""`python -m benchmarks.apply`: applying a blueprint through the API, compared with the same statements in a loop
+over the driver, on the same server. Prints the figures of docs/benchmarks.md."""
 
 import argparse
 import asyncio
@@ -20,7 +20,7 @@ from benchmarks.stack import running_stack
 _STATEMENTS = 500
 _ROUNDS = 9
 _TARGET = 1.5
-"""For PostgreSQL: an application costs at most so much more than the loop."""
+"""For PostgreSQL: the maximum ratio of an application to the loop."""
 
 
 def main() -> None:
@@ -47,7 +47,7 @@ async def _run(stack: StackFile, rounds: int) -> None:
 
 
 def _script() -> list[str]:
-    """Tables, indexes and rows, as a schema has them."""
+    """Tables, indexes and rows, as in a typical schema."""
     statements: list[str] = []
     for number in range(_STATEMENTS // 5):
         name = f"t{number}"
@@ -62,7 +62,7 @@ def _script() -> list[str]:
 
 
 async def _measure(stack: StackFile, engine: Engine, rounds: int) -> Pairs:
-    """Each side in a database of its own, one after the other."""
+    """Each side in its own database, one after the other."""
     result = Pairs(engine, [], [])
     headers = {"Authorization": f"Bearer {stack.api_key}"}
     async with httpx.AsyncClient(

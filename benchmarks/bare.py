@@ -1,6 +1,6 @@
-"""`python -m benchmarks.bare DSN PORT`: the least that a handler with one query can be, under the API's own server.
+"""`python -m benchmarks.bare DSN PORT`: the minimum of a handler with one query, under the API's own server.
 
-Its pool leaves out the clean-up of returned connections, as the API's does: asyncpg's own would be a second query.
+Like the API's, its pool doesn't clean up returned connections: asyncpg's own clean-up would be a second query.
 """
 
 import sys

@@ -1,5 +1,5 @@
-"""`python -m benchmarks.bare_question CONTROL_DSN MODEL_URL PORT`: the least that answering a question can be, under
-the API's own server: the key, one request to the model, the plain driver beside it, and one commit."""
+"""`python -m benchmarks.bare_question CONTROL_DSN MODEL_URL PORT`: the minimum for answering a question, under the
+API's own server: checking the key, one request to the model, the plain driver, and one commit."""
 
 import asyncio
 import sys

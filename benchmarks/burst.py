@@ -1,4 +1,5 @@
-"""Many databases at once: through the service, and with the engine's own statements at the best concurrency."""
+"""Creating many databases concurrently: through the service, and with the engine's own statements at the best
+concurrency."""
 
 import asyncio
 import time
@@ -18,7 +19,7 @@ _WARM_UP = 2
 
 
 class Burst(msgspec.Struct, frozen=True, kw_only=True):
-    """So many databases made; `processor` has the seconds of processor time by part of the stack."""
+    """The result of a burst; `processor` has the seconds of processor time for each service of the stack."""
 
     seconds: float
     processor: dict[str, float]
@@ -41,7 +42,7 @@ async def service_burst(stack: StackFile, count: int) -> Burst:
 
 
 async def raw_burst(stack: StackFile, host: StackHost, count: int) -> Burst:
-    """With the concurrency that was best."""
+    """At the concurrency that was fastest."""
     bursts = [await _raw_burst(stack, host, count, concurrency) for concurrency in _CONCURRENCIES]
     return min(bursts, key=lambda burst: burst.seconds)
 

@@ -1,4 +1,4 @@
-"""How long a cold create takes with `wait=true`, beside the engine's own statements on the same server."""
+"""The time of a cold create with `wait=true`, compared with the engine's own statements on the same server."""
 
 import math
 import time
@@ -12,12 +12,12 @@ from app.local.stack_file import StackFile, StackHost
 from benchmarks.raw import raw_on
 
 _WARM_UP = 3
-"""Pairs before the first that counts: connections open, code is loaded."""
+"""Pairs that don't count: they open connections and load code."""
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Seconds, one pair after the other: what the API took, and what the statements took right after it."""
+    """Seconds for each pair: the API's create, and the statements right after it."""
 
     engine: str
     api: list[float]
@@ -25,7 +25,7 @@ class Pairs:
 
     @property
     def ratio(self) -> float:
-        """Of the medians."""
+        """The ratio of the medians."""
         return quantile(self.api, 0.5) / quantile(self.raw, 0.5)
 
     @property
@@ -34,8 +34,8 @@ class Pairs:
 
 
 async def measure(stack: StackFile, host: StackHost, pairs: int) -> Pairs:
-    """One after the other, so that both meet the same weather. What was made stays until the stack goes: removing
-    it in between would fall into the next one's time."""
+    """Measures alternately, so that both meet the same conditions. The databases stay until the stack ends: removing
+    them would disturb the next measurement."""
     result = Pairs(host.engine, [], [])
     headers = {"Authorization": f"Bearer {stack.api_key}"}
     async with (

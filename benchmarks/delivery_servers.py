@@ -1,5 +1,5 @@
-"""What benchmarks of webhooks run on: one control PostgreSQL, durable, Temporal with its state in a file, one control
-worker, one webhook worker, and a real HTTPS receiver in this process."""
+"""The servers of the webhook benchmarks: a durable control PostgreSQL, Temporal with its state in a file, a control
+worker, a webhook worker, and a real HTTPS receiver in this process."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -19,11 +19,11 @@ class DeliveryServers:
     running: Delivering
     target: Receiver
     servers: dict[str, int]
-    """Process ids, by part."""
+    """Process ids, by service."""
 
     @property
     def processes(self) -> dict[str, list[int]]:
-        """By part, workers too."""
+        """By service, including workers."""
         workers = {name: process.pid for name, process in self.running.processes.items()}
         return {part: [pid] for part, pid in (self.servers | workers).items()}
 

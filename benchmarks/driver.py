@@ -1,4 +1,4 @@
-"""The plain drivers: what a client does who has no service, one connection and one statement."""
+"""The plain drivers: what a client without the service does, one connection and one statement."""
 
 import time
 from typing import Any
@@ -10,7 +10,8 @@ from app.contracts.base import Engine
 
 
 async def connect_and_run(database: dict[str, Any], sql: str) -> float:
-    """`database` is what the API told of it. Seconds until the rows are there; saying goodbye is not in it."""
+    """`database` is the API's answer. Returns the seconds until the rows have arrived, without closing the
+    connection."""
     started = time.perf_counter()
     if database["db_type"] == Engine.POSTGRES:
         connection = await asyncpg.connect(database["connection_string"])

@@ -1,9 +1,9 @@
-"""`python -m benchmarks.hanging`: what deliveries cost that wait for receivers which hang.
+"""`python -m benchmarks.hanging`: the cost of deliveries that wait for receivers which hang.
 
-On servers of its own, as `benchmarks.webhooks` has them. Many endpoints of several teams accept and never answer; all
-of their deliveries come to wait. Measured is the processor time of Temporal, the workers and our PostgreSQL, against
-that of the same servers at rest before; how soon an endpoint beside them is told of its events; and what arrives when
-the receivers answer again. The receivers are in this process, which doesn't count.
+On its own servers, like `benchmarks.webhooks`. Many endpoints of several teams accept connections and never answer,
+until all of their deliveries wait. Measured are the processor time of Temporal, the workers and our PostgreSQL,
+compared with the same servers at rest; how soon a healthy endpoint gets its events; and what arrives when the receivers
+answer again. The receivers are in this process, which doesn't count.
 """
 
 import argparse
@@ -28,7 +28,7 @@ from tests.support.webhooks import emit, subscribed
 
 _SETTLE_SECONDS = 20
 _SCHEDULE = ",".join(["0", "5", *["60"] * 8])
-"""Flatter than the default: else the few that hung three times would be waited for half an hour at the end."""
+"""Flatter than the default: otherwise the few that hung three times would take half an hour at the end."""
 _MOST_SECONDS = 1800
 
 
@@ -91,7 +91,7 @@ async def _subscribe(servers: DeliveryServers, given: _Arguments) -> list[Caller
 
 
 async def _processor_time(servers: DeliveryServers, seconds: int) -> dict[str, float]:
-    """By part, in percent of a core."""
+    """By service, in percent of a core."""
     before, began = processor_seconds(servers.processes), time.monotonic()
     await asyncio.sleep(seconds)
     took = time.monotonic() - began
@@ -136,7 +136,7 @@ async def _beside(servers: DeliveryServers, well: Caller, given: _Arguments) -> 
 
 
 async def _return(servers: DeliveryServers, given: _Arguments) -> None:
-    """The receivers are back."""
+    """The receivers answer again."""
     before, began = len(servers.target.received), time.time()
     for number in range(given.endpoints):
         servers.target.replies[f"/hanging/{number}"] = answer(200)
@@ -145,7 +145,7 @@ async def _return(servers: DeliveryServers, given: _Arguments) -> None:
         return not await fetch("SELECT 1 FROM webhook_deliveries WHERE status = 'pending' LIMIT 1")
 
     await _until(look)
-    # What was under way when they came back has its answer from the receivers that hung.
+    # Attempts in progress at that moment were answered by the hanging receivers.
     got = servers.target.received[before:]
     times = Counter(one.headers["webhook-id"] for one in got)
     moments = sorted(one.at - began for one in got)

@@ -1,5 +1,5 @@
-"""`python -m benchmarks.instant_model PORT SQL`: a language model that always has the same answer, as OpenAI's chat
-completions: at once, or after the time that the question names. It tells how long it took, late timers included."""
+"""`python -m benchmarks.instant_model PORT SQL`: a language model that always gives the same answer, as OpenAI's
+chat completions: immediately, or after the time in the question. It reports how long it took, including late timers."""
 
 import asyncio
 import json
@@ -11,17 +11,17 @@ from app.local.ports import LOOPBACK
 from benchmarks.lean_http import LeanConnection, content_length
 
 TOOK = "/took"
-"""Where it tells the seconds of all its answers since it was last asked."""
+"""The path that returns the seconds of all answers since it was last called."""
 _WAIT = re.compile(rb"Take (\d+) ms\.")
 
 
 def taking(question: str, milliseconds: int) -> str:
-    """The question, for an answer that takes so long."""
+    """The question, for an answer that takes this long."""
     return f"{question} Take {milliseconds} ms." if milliseconds else question
 
 
 def took(model: LeanConnection) -> float:
-    """Seconds that the model has spent since this was last asked."""
+    """The seconds that the model has spent since the last call."""
     _, told = model.exchange(model.request("GET", TOOK, {}))
     return float(told)
 
@@ -31,7 +31,7 @@ class _Spent:
 
 
 class _Connection(asyncio.Protocol):
-    """Its time is from the moment in which the request is all there to the one in which the answer is sent."""
+    """Its time is measured from the complete request to the sent answer."""
 
     def __init__(self, answer: bytes, spent: _Spent) -> None:
         self._answer = answer

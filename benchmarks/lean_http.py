@@ -1,12 +1,12 @@
-"""An HTTP client that costs next to nothing, so that what is measured is the service: the request is one packet, and of
-the answer only its length is understood."""
+"""An HTTP client with minimal overhead, so that the service is measured: the request is one packet, and of the
+response only its length is parsed."""
 
 import socket
 from types import TracebackType
 
 
 class LeanConnection:
-    """One connection, kept open; requests one after the other."""
+    """One persistent connection, with one request after the other."""
 
     def __init__(self, host: str, port: int) -> None:
         self._host = f"{host}:{port}"
@@ -20,7 +20,7 @@ class LeanConnection:
         self._socket.close()
 
     def request(self, method: str, path: str, headers: dict[str, str], body: bytes = b"") -> bytes:
-        """The bytes of a request, to be given to `exchange`."""
+        """The bytes of a request, for `exchange`."""
         given = {"Host": self._host, "Content-Length": str(len(body)), **headers}
         lines = [f"{method} {path} HTTP/1.1", *(f"{name}: {value}" for name, value in given.items())]
         return "\r\n".join([*lines, "", ""]).encode() + body
@@ -37,6 +37,6 @@ class LeanConnection:
 
 
 def content_length(head: bytes) -> int:
-    """From the head of an answer, which has one."""
+    """From the head of a response, which must have it."""
     start = head.lower().index(b"content-length:") + len(b"content-length:")
     return int(head[start:].split(b"\r\n", 1)[0])

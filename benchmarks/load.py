@@ -1,7 +1,8 @@
-"""`python -m benchmarks.load URL SECONDS CONNECTIONS KEY…`: asks as fast as it is answered, prints requests a second.
+"""`python -m benchmarks.load URL SECONDS CONNECTIONS KEY…`: sends requests as fast as they are answered, and prints the
+rate in requests a second.
 
-A process of its own, so that it doesn't measure itself, on bare sockets, so that it takes little of the machine. The
-connections share out the API keys.
+A separate process, so that it doesn't measure itself, with bare sockets, so that it uses little of the machine. The
+connections share the API keys.
 """
 
 import asyncio
@@ -16,7 +17,7 @@ from benchmarks.lean_http import content_length
 
 
 class Connection(asyncio.Protocol):
-    """One request after the other. The next goes out when the answer to the last one is whole."""
+    """One request after the other: the next is sent when the previous response is complete."""
 
     def __init__(self, request: bytes) -> None:
         self.answers = 0
@@ -46,7 +47,7 @@ class Connection(asyncio.Protocol):
 
 
 async def rate(url: str, seconds: float, connections: int, keys: list[str]) -> float:
-    """Answers a second. Raises `RuntimeError` with an answer that is not a 200."""
+    """Responses a second. Raises `RuntimeError` with a response that is not a 200."""
     parts = urlsplit(url)
     assert parts.hostname is not None
     assert parts.port is not None

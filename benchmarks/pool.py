@@ -1,5 +1,5 @@
-"""`python -m benchmarks.pool`: creates from the warm pool beside a transaction of our own database, and a burst of
-creates that finds no pool beside the engine's own statements."""
+"""`python -m benchmarks.pool`: creates from the warm pool compared with a transaction of our own database, and a
+burst of creates without a pool compared with the engine's own statements."""
 
 import argparse
 import asyncio
@@ -23,8 +23,8 @@ from benchmarks.stack import running_stack
 _CREATES = 150
 _POOL = 30
 _PAUSE_SECONDS = (0.15, 0.35)
-"""Before each, create or transaction, so that the refill keeps up: it works while the next one is measured. At random,
-or each would meet it at the same step."""
+"""Before each create or transaction, so that the refill keeps up while others are measured. At random, or each would
+meet the same step of it."""
 _BURST = 60
 _ROUNDS = 3
 _READY = "SELECT count(*) FROM databases WHERE team_id IS NULL AND status = 'active' AND engine = 'postgres'"
@@ -39,7 +39,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=_ROUNDS, help="of the burst (default: %(default)s)")
     arguments = parser.parse_args()
     print(f"load average {os.getloadavg()[0]:.1f}, {os.cpu_count()} CPUs\n")
-    # First the bursts: after thousands of files were deleted, new ones cost more for some minutes on ext4.
+    # The bursts first: after thousands of files were deleted, new ones cost more for some minutes on ext4.
     if arguments.burst:
         with running_stack() as stack:
             asyncio.run(_burst(stack, arguments.burst, arguments.rounds))
@@ -59,7 +59,7 @@ async def _from_pool(stack: StackFile, creates: int) -> None:
     assert address.port is not None
     ours, raw = [], []
     with LeanConnection(address.hostname, address.port) as api:
-        # In a random order: what comes right after another finds two awake processors, and everything at hand.
+        # In a random order: what comes right after another finds two awake processors and warm caches.
         for create in random.sample([True, False], 2 * creates, counts=[creates, creates]):
             await asyncio.sleep(random.uniform(*_PAUSE_SECONDS))
             if create:
@@ -75,7 +75,7 @@ async def _from_pool(stack: StackFile, creates: int) -> None:
 
 
 def _time_create(api: LeanConnection, key: str) -> float:
-    """Seconds. Raises `RuntimeError` when the pool didn't serve it."""
+    """Returns seconds. Raises `RuntimeError` when the pool didn't serve it."""
     headers = {
         "Authorization": f"Bearer {key}",
         "Idempotency-Key": str(uuid.uuid4()),

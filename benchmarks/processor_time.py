@@ -1,4 +1,4 @@
-"""What each part of a stack uses of the processors, and which of them it may use: Linux alone."""
+"""The processor time of each service of a stack, and assigning processors to it; on Linux only."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -8,19 +8,19 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def processor_seconds(processes: Mapping[str, list[int]]) -> dict[str, float]:
-    """By part of the stack: seconds of processor time since it began, of its processes and all that came of them."""
+    """By service: the seconds of processor time of its processes and their descendants since their start."""
     return {part: sum(_seconds(pid) for root in roots for pid in _family(root)) for part, roots in processes.items()}
 
 
 def spent(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, float]:
-    """Between two looks, most first; parts that did nothing are left out."""
+    """The difference of two readings, the largest first; idle services are left out."""
     parts = {part: after[part] - before[part] for part in after if after[part] - before[part] >= 1 / _TICKS}
     return dict(sorted(parts.items(), key=lambda item: -item[1]))
 
 
 def keep_apart(processes: Mapping[str, list[int]], alone: str) -> None:
-    """That part of the stack has the first half of the processors to itself; all other parts and this process share the
-    rest, as if they stood on another machine."""
+    """Gives that service the first half of the processors; all others and this process share the rest, as if they
+    were on another machine."""
     processors = sorted(os.sched_getaffinity(0))
     half = len(processors) // 2
     for part, roots in processes.items():
@@ -30,7 +30,7 @@ def keep_apart(processes: Mapping[str, list[int]], alone: str) -> None:
 
 
 def _keep_on(pid: int, processors: list[int]) -> None:
-    """Its threads, and what any of them starts from now on."""
+    """Applies to its threads, and to everything that they start."""
     for thread in Path(f"/proc/{pid}/task").iterdir():
         try:
             os.sched_setaffinity(int(thread.name), processors)
@@ -49,7 +49,7 @@ def _family(root: int) -> Iterator[int]:
 
 
 def _seconds(pid: int) -> float:
-    """With those of the children that it has seen end, as a PostgreSQL server's are."""
+    """Including children that it has seen end, such as a PostgreSQL server's."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):

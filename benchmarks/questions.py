@@ -1,5 +1,5 @@
-"""`python -m benchmarks.questions`: what a question costs beside the model's own time, against the plain driver and
-against the least that a handler can do."""
+"""`python -m benchmarks.questions`: the cost of a question beyond the model's own time, compared with the plain
+driver and with a minimal handler."""
 
 import argparse
 import asyncio
@@ -30,7 +30,8 @@ _PAIRS = 100
 _WARM_UP = 10
 _TARGET = 2.0
 _MODEL_MS = (0, 200)
-"""A model that has its answer at once hides nothing of what is done beside it. None does: the second is a quick one."""
+"""A model that answers immediately hides no work that is done at the same time, but none does; the second is a fast
+one."""
 _READY_SECONDS = 30
 _QUESTION = "Who are our customers?"
 _SQL = "SELECT id, name FROM customers ORDER BY id LIMIT 10"
@@ -51,7 +52,7 @@ def main() -> None:
 
 @contextmanager
 def _instant_model() -> Iterator[str]:
-    """Its address is in this process's environment, which the stack takes over."""
+    """Its address is in this process's environment, which the stack inherits."""
     port = free_port()
     url = f"http://{LOOPBACK}:{port}/v1"
     os.environ |= {"HEADWATER_NL_MODEL": "instant", "OPENAI_API_KEY": "any", "OPENAI_BASE_URL": url}
@@ -90,8 +91,7 @@ def _answers(url: str) -> bool:
 
 
 class _Asked(msgspec.Struct, frozen=True):
-    """The lines over which a question goes: to the service, to the bare handler, and to the model, which tells what it
-    took."""
+    """The connections of a question: to the service, to the bare handler, and to the model, which reports its time."""
 
     service: LeanConnection
     bare: LeanConnection
@@ -105,7 +105,7 @@ class _Asked(msgspec.Struct, frozen=True):
         return self._seconds(self.bare, "/bare", body)
 
     def _seconds(self, line: LeanConnection, path: str, body: dict[str, Any]) -> float:
-        """Less the model's."""
+        """Without the model's time."""
         headers = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
         request = line.request("POST", path, headers, json.dumps(body).encode())
         started = time.perf_counter()

@@ -1,4 +1,4 @@
-"""What it takes at the very least: the engine's own statements, one after the other, on an open connection."""
+"""The minimum for a database: the engine's own statements, one after the other, on an open connection."""
 
 import secrets
 import time
@@ -16,10 +16,10 @@ from app.local.stack_file import StackHost
 
 
 class Raw(ABC):
-    """Makes bare databases as the host's full administrator."""
+    """Creates bare databases as the host's full administrator."""
 
     async def time_one(self) -> float:
-        """Seconds for an account, a database and a grant."""
+        """Returns the seconds for an account, a database and a grant."""
         statements = self.statements(f"raw{secrets.token_hex(8)}", secrets.token_hex(16))
         started = time.perf_counter()
         for statement in statements:

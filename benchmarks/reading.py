@@ -1,5 +1,5 @@
-"""`python -m benchmarks.reading`: reading blueprints of a size and of twice that size, beside PostgreSQL's parser alone
-on the same text. Prints what docs/benchmarks.md quotes. Needs no server."""
+"""`python -m benchmarks.reading`: reading blueprints of one size and of twice that size, compared with PostgreSQL's
+parser alone. Prints the figures of docs/benchmarks.md. Needs no server."""
 
 import argparse
 import time
@@ -49,7 +49,7 @@ def _row(label: str, unit: str, count: int, work: Work, rounds: int) -> None:
 
 
 def _best(work: Work, text: str, rounds: int) -> float:
-    """Seconds of processor time, all threads together."""
+    """The seconds of processor time of all threads."""
     times = []
     for _ in range(rounds):
         began = time.process_time()

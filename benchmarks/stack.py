@@ -1,4 +1,4 @@
-"""An embedded stack for one benchmark, in a folder that goes with it."""
+"""An embedded stack for one benchmark, in a temporary folder."""
 
 import os
 import subprocess
@@ -14,14 +14,14 @@ from app.local.stack_file import StackFile
 
 _START_SECONDS = 120
 _STOP_SECONDS = 120
-"""A server with hundreds of new databases has all their files to sync."""
+"""A server with hundreds of new databases has to sync all their files."""
 _ROOT = Path(__file__).parents[1]
 
 
 @contextmanager
 def running_stack(pool_size: int = 0) -> Iterator[StackFile]:
-    """A stack with its default settings, and warm pools of that size. Raises `RuntimeError` with what it
-    said when it doesn't start."""
+    """A stack with default settings and warm pools of this size. Raises `RuntimeError` with its output when it
+    doesn't start."""
     with tempfile.TemporaryDirectory(prefix="headwater-bench-") as folder:
         home, output = Path(folder) / "home", Path(folder) / "output"
         settings = {"HEADWATER_HOME": str(home), "HEADWATER_POOL_SIZE": str(pool_size)}

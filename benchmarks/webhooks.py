@@ -69,7 +69,7 @@ async def _measure(caller: Caller, target: Receiver, rate: int, seconds: int, en
 
 
 async def emitted(caller: Caller, rate: int, seconds: int) -> dict[int, float]:
-    """Commits so many events a second, and returns when each was committed, by its number."""
+    """Commits events at this rate; returns the time of each commit, by number."""
     started = time.time()
     committed: dict[int, float] = {}
 

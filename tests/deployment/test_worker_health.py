@@ -14,8 +14,8 @@ import pytest
 from app.core.settings import Settings
 from app.core.temporal import connect
 from app.local.temporal import TemporalService
-from tests.support.tools import tools
 from tests.support.waiting import until
+from tests.support.worker_dependencies import tools
 from workers import health
 from workers.runner import build_worker
 

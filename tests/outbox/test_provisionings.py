@@ -11,7 +11,7 @@ from app.contracts.queues import provision_workflow_id
 from app.outbox.provisionings import RunningProvisionings, claim_pending, request_provisioning
 from app.outbox.workflow_starts import INTERACTIVE, UPKEEP, claim_due
 from app.store.session import fetch, transaction
-from tests.support.promises import make_due, promise
+from tests.support.pending_starts import make_due, request_pending
 
 REGION = "taken-1"
 
@@ -45,7 +45,7 @@ async def test_the_teams_have_their_turns_and_the_pool_comes_last(own_store: Non
 
 async def test_nothing_of_other_regions_or_other_workflows_is_taken(own_store: None) -> None:
     await wanted(7, region="elsewhere-1")
-    await promise()
+    await request_pending()
     assert await taken() == []
 
 

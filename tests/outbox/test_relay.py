@@ -11,7 +11,7 @@ from app.core.temporal import connect
 from app.local.ports import LOOPBACK, free_port
 from app.local.temporal import TemporalService
 from app.store.session import fetch
-from tests.support.promises import make_due, promise, promised
+from tests.support.pending_starts import make_due, pending_ids, request_pending
 from tests.support.waiting import until
 from workers.relay import relay
 from workers.search_attributes import register_search_attributes
@@ -30,12 +30,12 @@ async def relaying(client: Client) -> AsyncIterator[None]:
 
 async def due_promises(count: int) -> None:
     for _ in range(count):
-        await promise()
+        await request_pending()
     await make_due()
 
 
 async def all_kept() -> bool:
-    return not await promised()
+    return not await pending_ids()
 
 
 async def test_two_relays_keep_every_promise(own_store: None, temporal_server: TemporalService) -> None:

@@ -15,7 +15,7 @@ from app.local.temporal import TemporalService
 from app.outbox.starter import Starter
 from app.outbox.workflow_starts import INTERACTIVE, UPKEEP, PendingStart, claim_due, record_failure, start
 from app.store.session import fetch, transaction
-from tests.support.promises import make_due, promise, promised
+from tests.support.pending_starts import make_due, pending_ids, request_pending
 from workers.search_attributes import register_search_attributes
 
 
@@ -29,21 +29,21 @@ async def client(temporal_server: TemporalService) -> Client:
 async def test_a_promise_goes_with_its_transaction(own_store: None) -> None:
     with contextlib.suppress(LookupError):
         async with transaction():
-            await promise()
+            await request_pending()
             raise LookupError
-    assert await promised() == []
+    assert await pending_ids() == []
 
 
 async def test_one_promise_for_one_workflow(own_store: None) -> None:
-    first, second = await promise(workflow_id="one"), await promise(workflow_id="one")
+    first, second = await request_pending(workflow_id="one"), await request_pending(workflow_id="one")
     assert first.id == second.id
-    assert await promised() == ["one"]
+    assert await pending_ids() == ["one"]
 
 
 async def test_a_kept_promise_is_struck_and_the_workflow_can_be_found(own_store: None, client: Client) -> None:
-    pending = await promise()
+    pending = await request_pending()
     await start(client, pending)
-    assert await promised() == []
+    assert await pending_ids() == []
     description = await client.get_workflow_handle(pending.workflow_id).describe()
     assert description.workflow_type == "ApplyLimits"
     assert description.task_queue == "control"
@@ -58,7 +58,7 @@ async def test_a_kept_promise_is_struck_and_the_workflow_can_be_found(own_store:
 
 
 async def test_keeping_it_again_is_harmless(own_store: None, client: Client) -> None:
-    pending = await promise()
+    pending = await request_pending()
     await start(client, pending)
     first = await client.get_workflow_handle(pending.workflow_id).describe()
     await start(client, pending)
@@ -66,7 +66,7 @@ async def test_keeping_it_again_is_harmless(own_store: None, client: Client) -> 
 
 
 async def test_what_has_ended_is_not_begun_again(own_store: None, client: Client) -> None:
-    pending = await promise()
+    pending = await request_pending()
     await start(client, pending)
     handle = client.get_workflow_handle(pending.workflow_id)
     first = await handle.describe()
@@ -74,7 +74,7 @@ async def test_what_has_ended_is_not_begun_again(own_store: None, client: Client
         await handle.terminate()
     await request_start_again(pending)
     await start(client, pending)
-    assert await promised() == []
+    assert await pending_ids() == []
     assert (await handle.describe()).run_id == first.run_id
 
 
@@ -90,7 +90,7 @@ async def request_start_again(pending: PendingStart) -> None:
 
 
 async def test_a_promise_is_left_to_its_writer_at_first(own_store: None) -> None:
-    await promise()
+    await request_pending()
     assert await claim_due() == []
     (row,) = await fetch("SELECT extract(epoch FROM next_attempt_at - now()) AS wait FROM workflow_starts")
     assert 0 < row["wait"] <= 2
@@ -99,7 +99,7 @@ async def test_a_promise_is_left_to_its_writer_at_first(own_store: None) -> None
 
 
 async def test_two_relays_share_the_work(own_store: None, control_dsn: str) -> None:
-    made = [(await promise()).id for _ in range(6)]
+    made = [(await request_pending()).id for _ in range(6)]
     await make_due()
     other: Any = await asyncpg.connect(control_dsn)
     try:
@@ -115,13 +115,13 @@ async def test_two_relays_share_the_work(own_store: None, control_dsn: str) -> N
 
 async def test_the_urgent_comes_first(own_store: None) -> None:
     for priority in (UPKEEP, INTERACTIVE):
-        await promise(priority=priority)
+        await request_pending(priority=priority)
     await make_due()
     assert [one.priority for one in await claim_due(limit=1)] == [INTERACTIVE]
 
 
 async def test_attempts_are_spaced_ever_wider(own_store: None) -> None:
-    await promise()
+    await request_pending()
     waits = []
     for _ in range(5):
         await make_due()
@@ -132,7 +132,7 @@ async def test_attempts_are_spaced_ever_wider(own_store: None) -> None:
 
 
 async def test_a_failed_start_waits_its_turn(own_store: None) -> None:
-    await promise()
+    await request_pending()
     await make_due()
     (pending,) = await claim_due()
     await record_failure(pending, "x" * 1000)
@@ -143,7 +143,7 @@ async def test_a_failed_start_waits_its_turn(own_store: None) -> None:
 
 async def test_the_starter_leaves_what_it_cannot_start_to_the_relay(own_store: None) -> None:
     away = Starter(await connect(f"{LOOPBACK}:{free_port()}", "default", lazy=True))
-    pending = await promise()
+    pending = await request_pending()
     away.start_soon(pending)
     await away.close()
     (row,) = await fetch("SELECT last_error FROM workflow_starts")
@@ -153,7 +153,7 @@ async def test_the_starter_leaves_what_it_cannot_start_to_the_relay(own_store: N
 
 async def test_the_starter_starts(own_store: None, client: Client) -> None:
     starter = Starter(client)
-    pending = await promise()
+    pending = await request_pending()
     starter.start_soon(pending)
     await starter.close()
-    assert await promised() == []
+    assert await pending_ids() == []

@@ -18,7 +18,7 @@ from tests.support.answers import body_of, data_of, error_of
 from tests.support.lone_pool import LonePool
 from tests.support.meeting import meet
 from tests.support.moves import events_of
-from tests.support.promises import promised
+from tests.support.pending_starts import pending_ids
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 
@@ -44,7 +44,7 @@ async def test_what_a_client_sees_of_a_claim(pool: LonePool) -> None:
     assert data["created_at"] == data["updated_at"] > "2026"
     assert data_of(await caller.get(f"/databases/{member}")) == data
     assert await events_of(data["uuid"]) == ["database.provisioned"]
-    assert await promised() == [f"provision-database/{member}"]  # its own, from the time that it was made
+    assert await pending_ids() == [f"provision-database/{member}"]  # its own, from the time that it was made
 
 
 async def test_a_claimed_database_is_the_newest_of_the_list(pool: LonePool) -> None:
@@ -151,7 +151,7 @@ async def test_limits_that_differ_are_asked_for_and_the_answer_says_so(pool: Lon
     body = body_of(await caller.create(connection_hard_limit=3), 201)
     assert body["data"]["status"] == "active"
     assert body["message"] == "Database created; its limits follow in a moment."
-    assert f"apply-limits/{member}/1" in await promised()
+    assert f"apply-limits/{member}/1" in await pending_ids()
     (row,) = await fetch("SELECT connections, limits_revision, limits_applied FROM databases WHERE uuid = $1", member)
     assert dict(row) == {"connections": 3, "limits_revision": 1, "limits_applied": 0}
 
@@ -160,7 +160,7 @@ async def test_a_member_whose_limits_are_not_in_force_yet(pool: LonePool) -> Non
     (member,) = await pool.add_members(1, await pool.api.add_host(), limits_revision=1)
     caller = await pool.api.caller()
     assert body_of(await caller.create(), 201)["message"] == "Database created; its limits follow in a moment."
-    assert f"apply-limits/{member}/1" in await promised()
+    assert f"apply-limits/{member}/1" in await pending_ids()
 
 
 async def test_one_key_claims_one(pool: LonePool) -> None:

@@ -8,7 +8,7 @@ from app.provisioning import waiting
 from app.store.session import fetch
 from tests.support.answers import data_of, error_of
 from tests.support.lone_pool import LonePool
-from tests.support.promises import promised
+from tests.support.pending_starts import pending_ids
 
 
 @pytest.fixture(autouse=True)
@@ -28,7 +28,7 @@ async def test_a_large_plan_takes_the_room_of_as_few_members_as_it_needs(pool: L
     made = data_of(await caller.create(plan="launch"), 202)
     assert made["status"] == "provisioning"
     assert await _ready() == [str(member) for member in members[3:]], "20 of the 70 were free, and the oldest gave 30"
-    assert {f"delete-database/{member}" for member in members[:3]} <= set(await promised())
+    assert {f"delete-database/{member}" for member in members[:3]} <= set(await pending_ids())
     # What is ready is claimed all the same.
     assert data_of(await caller.create(), 201)["uuid"] == str(members[3])
 

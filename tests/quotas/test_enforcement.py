@@ -26,7 +26,7 @@ from tests.quotas.bench import REGION, Bench, bench
 from tests.quotas.tenant_session import refused, session_of
 from tests.servers import RunningServer
 from tests.support.moves import events_of
-from tests.support.promises import promised
+from tests.support.pending_starts import pending_ids
 
 START = datetime(2026, 11, 3, tzinfo=UTC)
 DECEMBER = datetime(2026, 12, 1, 0, 0, 5, tzinfo=UTC)
@@ -183,7 +183,7 @@ async def test_a_decision_is_promised_with_what_it_changes_and_made_once(on_benc
     made = await on_bench.create(storage_hard_limit_gb=0.001)
     first = await on_bench.enforce(START)
     assert first.moves == {"frozen": 1, "warned": 1}
-    assert f"apply-access/{made['uuid']}/1" in await promised()
+    assert f"apply-access/{made['uuid']}/1" in await pending_ids()
     for seconds in (0, 60, 120):
         assert (await on_bench.enforce(START + timedelta(seconds=seconds))).moves == {}
     assert (await events_of(made["uuid"])).count("database.quota_warning") == 1

@@ -12,7 +12,7 @@ from app.quotas.plans import PLANS
 from app.store.session import fetch
 from tests.support.in_process import LoneApi
 from tests.support.moves import make_active
-from tests.support.promises import promised
+from tests.support.pending_starts import pending_ids
 
 
 @pytest.fixture
@@ -39,5 +39,5 @@ async def test_it_follows_once_and_leaves_overrides_alone(lone: LoneApi, plans: 
     plans["launch"] = msgspec.structs.replace(plans["launch"], limits=limits)
     assert await follow_plans() == 1
     assert [await _connections(uuid) for uuid in (plain, own, other)] == [20, 7, 200]
-    assert f"apply-limits/{plain}/1" in await promised()
+    assert f"apply-limits/{plain}/1" in await pending_ids()
     assert await follow_plans() == 0

@@ -1,4 +1,4 @@
-"""What every answer must be, whatever it answers. Interface specification, sections 1, 2.10 and 2.11."""
+"""Checks that apply to every answer. Interface specification, sections 1, 2.10 and 2.11."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import httpx
 
 
 def body_of(answer: httpx.Response, status: int = 200) -> dict[str, Any]:
-    """The JSON body, with the request's id in body and header."""
+    """The JSON body, after checking the request's id in body and header."""
     assert answer.status_code == status, answer.text
     assert answer.headers["Content-Type"].startswith("application/json")
     body: dict[str, Any] = answer.json()
@@ -20,7 +20,7 @@ def data_of(answer: httpx.Response, status: int = 200) -> Any:
 
 
 def error_of(answer: httpx.Response, status: int, code: str) -> dict[str, Any]:
-    """The error, in the specified envelope with nothing added to it."""
+    """The error, after checking that the envelope is exactly as specified."""
     body = body_of(answer, status)
     assert body.keys() - {"idempotency_replay"} == {"error", "request_id"}
     error: dict[str, Any] = body["error"]
@@ -31,6 +31,6 @@ def error_of(answer: httpx.Response, status: int, code: str) -> dict[str, Any]:
 
 
 def field_of(answer: httpx.Response, code: str = "invalid_field") -> str:
-    """The field that a 422 names."""
+    """The field in a 422's details."""
     field: str = error_of(answer, 422, code)["details"]["field"]
     return field

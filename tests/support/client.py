@@ -1,4 +1,4 @@
-"""A caller of the API: one user's key, and the requests that tests make again and again."""
+"""A caller of the API: a user's key, and the common requests of tests."""
 
 import json
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from tests.support.store import store
 
 ALL_SCOPES = tuple(scope.value for scope in Scope)
 UNHURRIED = KeyControls(requests_per_minute=100_000)
-"""So that no test meets a limit that it doesn't mean to."""
+"""Controls so high that no test meets a limit by accident."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Caller:
         return await self.request("GET", path, **options)
 
     async def post(self, path: str, body: Any, *, key: str | None = None, **options: Any) -> httpx.Response:
-        """With an Idempotency-Key of its own, unless one is given."""
+        """With a new Idempotency-Key, unless one is given."""
         return await self.request("POST", path, content=json.dumps(body), key=key or str(uuid4()), **options)
 
     async def patch(self, path: str, body: Any, *, key: str | None = None) -> httpx.Response:
@@ -50,12 +50,12 @@ class Caller:
     async def create(
         self, name: str = "db", *, wait: bool = False, key: str | None = None, **fields: Any
     ) -> httpx.Response:
-        """`POST /databases`; `fields` are the body's others."""
+        """`POST /databases`; `fields` are further fields of the body."""
         params = {"wait": "true", "timeout": "60"} if wait else {}
         return await self.post("/databases", {"name": name, **fields}, key=key, params=params)
 
     async def created(self, name: str = "db", **fields: Any) -> dict[str, Any]:
-        """An active database, as its create answered."""
+        """An active database: the data of its create's answer."""
         answer = await self.create(name, wait=True, **fields)
         assert answer.status_code == 201, answer.text
         data: dict[str, Any] = answer.json()["data"]
@@ -70,7 +70,7 @@ async def new_caller(
     scopes: tuple[str, ...] = ALL_SCOPES,
     controls: KeyControls = UNHURRIED,
 ) -> Caller:
-    """A new user with a team of that tier and a key."""
+    """A new user with a team of that tier, and a key."""
     async with store(control_dsn):
         user = await create_user(email=f"{uuid4().hex}@example.com", name="Test User", tier=tier)
         key = await create_key(user_id=user.user_id, name="test key", scopes=scopes, controls=controls)

@@ -1,4 +1,4 @@
-"""Holding a workflow at one of its steps, in workers of this process."""
+"""Holding a workflow at one of its activities, in workers of this process."""
 
 import asyncio
 from collections import defaultdict
@@ -14,7 +14,7 @@ from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, 
 
 @dataclass
 class Gate:
-    """Closed for the first workflow of that type which comes to that step."""
+    """Holds the first workflow of that type that reaches that activity."""
 
     workflow: str
     step: str
@@ -22,11 +22,11 @@ class Gate:
     reached: asyncio.Event = field(default_factory=asyncio.Event)
     opened: asyncio.Event = field(default_factory=asyncio.Event)
     dropped: bool = False
-    """The step held there is never made."""
+    """The held activity is never run."""
 
 
 class Gates(temporalio.client.Interceptor, Interceptor):
-    """A client's, which the workers on it take over."""
+    """An interceptor of the client, which its workers inherit."""
 
     def __init__(self) -> None:
         self.steps: dict[str, list[str]] = defaultdict(list)
@@ -38,7 +38,7 @@ class Gates(temporalio.client.Interceptor, Interceptor):
 
     @asynccontextmanager
     async def holding(self, workflow: str, step: str) -> AsyncIterator[Gate]:
-        """Open at the end of the block, if not before."""
+        """Opened at the end of the block, if not before."""
         gate = Gate(workflow, step)
         self._closed.append(gate)
         try:

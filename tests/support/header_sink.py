@@ -1,4 +1,4 @@
-"""An HTTP/2 server that keeps the headers of the requests that it gets, for what is in front of a Temporal."""
+"""An HTTP/2 server that records the headers of its requests, as a proxy before Temporal sees them."""
 
 import os
 from collections.abc import Awaitable, Callable

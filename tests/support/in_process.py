@@ -1,4 +1,4 @@
-"""The API inside the tests' own process: quick to start, on a database of its own, with nothing behind it."""
+"""The API inside the tests' own process: it starts fast, on its own database, without hosts or Temporal."""
 
 import asyncio
 import json
@@ -24,7 +24,7 @@ from tests.support.client import ALL_SCOPES, UNHURRIED, Caller, new_caller
 
 @dataclass(frozen=True)
 class LoneApi:
-    """The API over our own database alone: its hosts are rows, and Temporal is away."""
+    """The API over our own database alone: its hosts are only rows, and Temporal is unavailable."""
 
     http: httpx.AsyncClient
     control_dsn: str
@@ -39,11 +39,11 @@ class LoneApi:
         return await new_caller(self.http, self.control_dsn, tier=tier, scopes=scopes, controls=controls)
 
     async def warm_up(self) -> None:
-        """Opens all connections of the pool: requests at once then really meet, and none waits to connect."""
+        """Opens all connections of the pool, so that concurrent requests really meet."""
         await asyncio.gather(*(fetch("SELECT pg_sleep(0.05)") for _ in range(20)))
 
     async def add_host(self, **columns: Any) -> int:
-        """A registered host with no server behind it."""
+        """A registered host without a server."""
         row = {
             "engine": Engine.POSTGRES.value,
             "flavour": "postgres",

@@ -1,4 +1,4 @@
-"""The API in this process over a pool of rows: nobody answers on its hosts, which no claim asks."""
+"""The API in this process with a pool of rows whose hosts don't exist, because claims don't use them."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -20,7 +20,7 @@ class LonePool:
     box: SecretBox
 
     async def add_members(self, count: int, host: int, **columns: Any) -> list[UUID]:
-        """Ready ones on that host, in the order in which they are claimed."""
+        """Ready members on that host, in the order in which they are claimed."""
         (load,) = await loads_of([host])
         before = await fetch("SELECT coalesce(max(id), 0) AS id FROM databases")
         for _ in range(count):

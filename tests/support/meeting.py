@@ -1,4 +1,4 @@
-"""Requests that meet at a row: none gets past it before all have come to it."""
+"""Requests that meet at a locked row: none continues before all have reached it."""
 
 import asyncio
 from collections.abc import Awaitable, Iterable
@@ -15,7 +15,7 @@ _WAITING = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AN
 
 
 async def meet(control_dsn: str, table: str, requests: Iterable[Awaitable[Answer]]) -> list[Answer]:
-    """Holds every row of the table, starts the requests, and lets go when all of them wait."""
+    """Locks every row of the table, starts the requests, and releases the locks when all of them wait."""
     holder = await asyncpg.connect(control_dsn)
     try:
         async with holder.transaction():

@@ -12,7 +12,7 @@ class Scrape:
         self.families: dict[str, Metric] = {family.name: family for family in text_string_to_metric_families(text)}
 
     def value(self, sample: str, **labels: str) -> float:
-        """The sum of the samples of that name that carry these labels among theirs; 0 when there are none."""
+        """The sum of the samples of that name with these labels; 0 when there are none."""
         return sum(
             one.value
             for family in self.families.values()

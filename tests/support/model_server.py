@@ -1,7 +1,7 @@
-"""A server that speaks OpenAI's chat completions over real HTTP, and does what the question tells it to.
+"""A server for OpenAI's chat completions over real HTTP, which does what the question says.
 
-A question that is a JSON list is a script: its first item answers the first turn, and so on. So the server keeps
-nothing in mind, and any number of API processes may ask it.
+A question that is a JSON list is a script: its first item answers the first turn, and so on. So the server has no
+state, and any number of API processes may use it.
 """
 
 import asyncio
@@ -22,26 +22,26 @@ _STATUS = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found",
 
 @dataclass
 class ModelServer:
-    """`seen` are the bodies of the requests so far."""
+    """`seen` are the bodies of all requests."""
 
     url: str
     seen: list[dict[str, Any]] = field(default_factory=list)
     forms: set[str] = field(default_factory=lambda: {"json_schema", "json_object", "none"})
-    """The response formats that it takes; others are refused with 400."""
+    """The response formats that it accepts; others are refused with 400."""
     forced: dict[str, Any] | None = None
-    """A turn that answers whatever is asked: for what doesn't fit into a question."""
+    """A turn that answers every request, for what doesn't fit into a question."""
     sent: int = 0
-    """Octets of `flood` that somebody took."""
+    """Bytes of `flood` that were read."""
 
     @property
     def environ(self) -> dict[str, str]:
-        """Of a process that is to ask this server."""
+        """The environment of a process that uses this server."""
         return {"OPENAI_BASE_URL": self.url, "OPENAI_API_KEY": KEY}
 
 
 def script(*turns: Any) -> str:
-    """A question that makes the model answer so. A turn is `sql(…)`, `says(…)`, or a dict with `status`, `delay`,
-    `close`, `raw` (a whole response, as octets), `flood` (one whose body never ends)."""
+    """A question that produces these turns. A turn is `sql(…)`, `says(…)`, or a dict with `status`, `delay`,
+    `close`, `raw` (a whole response in bytes), `flood` (an endless body)."""
     return json.dumps(list(turns))
 
 
@@ -50,7 +50,7 @@ def sql(text: str, kind: str | None = "read") -> dict[str, Any]:
 
 
 def says(text: str | None) -> dict[str, Any]:
-    """Whatever text."""
+    """A turn with this text."""
     return {"content": text}
 
 

@@ -1,4 +1,4 @@
-"""Moves of a database's life as the workflows make them, for tests without workflows."""
+"""State changes of a database as the workflows make them, for tests without workflows."""
 
 from uuid import UUID
 
@@ -8,13 +8,13 @@ from app.store.session import fetch
 
 
 async def make_active(uuid: str) -> None:
-    """As a provisioning that worked leaves it."""
+    """The state after a successful provisioning."""
     await states.begin_remote(UUID(uuid))
     await lifecycle.activate(UUID(uuid))
 
 
 async def make_revoked(uuid: str) -> None:
-    """As a deletion leaves it when access has ended."""
+    """The state after a deletion has ended all access."""
     await states.record_revoked(UUID(uuid))
 
 

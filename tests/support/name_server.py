@@ -19,15 +19,15 @@ from app.local.ports import LOOPBACK
 
 @dataclass
 class NameServer(asyncio.DatagramProtocol):
-    """`answers` maps a name to rounds of addresses: each lookup gets the next round, the last one for ever."""
+    """`answers` maps a name to rounds of addresses: each look-up gets the next round, and the last one repeats."""
 
     answers: dict[str, list[list[str]]] = field(default_factory=dict)
     silent: set[str] = field(default_factory=set)
-    """Names about which it says nothing at all."""
+    """Names for which it sends no response."""
     asked: list[str] = field(default_factory=list)
-    """The names of the lookups for IPv4 addresses."""
+    """The names of look-ups for IPv4 addresses."""
     patience: float = 20
-    """How long a resolver asks it, in seconds."""
+    """The resolver's timeout in seconds."""
     port: int = 0
     _transport: Any = None
 
@@ -43,7 +43,7 @@ class NameServer(asyncio.DatagramProtocol):
         if question.rdtype == dns.rdatatype.A:
             self.asked.append(name)
         rounds = self.answers[name]
-        # IPv4 is asked for first, and a round ends with the question for IPv6.
+        # A resolver asks for IPv4 first, so a round ends with the query for IPv6.
         addresses = rounds[0]
         if question.rdtype == dns.rdatatype.AAAA and len(rounds) > 1:
             rounds.pop(0)
@@ -55,7 +55,7 @@ class NameServer(asyncio.DatagramProtocol):
         self._transport.sendto(response.to_wire(), addr)
 
     def block(self, host: str) -> list[str]:
-        """The same for IPv4, holding the calling thread as the system's resolver does. Raises `OSError`."""
+        """Like `resolve` for IPv4, but blocks the calling thread as the system's resolver does. Raises `OSError`."""
         resolver = dns.resolver.Resolver(configure=False)
         resolver.nameservers, resolver.port, resolver.lifetime = [LOOPBACK], self.port, self.patience
         try:
@@ -64,7 +64,7 @@ class NameServer(asyncio.DatagramProtocol):
             raise OSError("no name server answers") from None
 
     async def resolve(self, host: str) -> list[str]:
-        """What a program's resolver does: an address stands for itself, a name is asked for in both kinds."""
+        """Like a system's resolver: returns an address as it is, and queries both kinds for a name."""
         try:
             return [str(ip_address(host))]
         except ValueError:

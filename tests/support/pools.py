@@ -1,4 +1,4 @@
-"""What is in the warm pools, as our own database has it."""
+"""The contents of the warm pools in our own database."""
 
 from uuid import UUID
 
@@ -10,13 +10,13 @@ READY = "team_id IS NULL AND status = 'active' AND destroyed_at IS NULL"
 
 
 async def ready(engine: Engine = Engine.POSTGRES) -> list[UUID]:
-    """Members that a create could get, the first to go first."""
+    """Members that a create could claim, in order."""
     rows = await fetch(f"SELECT uuid FROM databases WHERE {READY} AND engine = $1 ORDER BY id", engine)
     return [row["uuid"] for row in rows]
 
 
 async def full(size: int, engine: Engine = Engine.POSTGRES) -> list[UUID]:
-    """Waits until the pool is exactly at this size, with nothing on its way to it."""
+    """Waits until the pool has exactly this size, with no member being provisioned."""
 
     async def look() -> list[UUID] | None:
         members = await ready(engine)

@@ -1,4 +1,4 @@
-"""Callers as the service's own functions know them, for tests that go without requests."""
+"""Callers as the service's functions get them, for tests without requests."""
 
 from app.auth.principal import Principal
 from app.core.clock import utc_now

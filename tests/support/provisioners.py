@@ -1,4 +1,4 @@
-"""The account through which the service works on a test's engine host: no superuser, as on a managed server."""
+"""The service's account on a test's engine host: no superuser, as on a managed server."""
 
 import asyncpg
 
@@ -35,10 +35,10 @@ async def postgres_provisioner(server: RunningServer, password: str, name: str =
 
 
 async def mysql_provisioner(server: RunningServer, password: str, name: str = _NAME) -> AdminAddress:
-    """An account with the grants that the adapter asks for."""
+    """An account with the grants that the adapter needs."""
     account = f"'{name}'@'{server.host}'"
     flavour: Flavour = "mariadb" if server.flavour == "mariadb" else "mysql"
-    # Another test may have made it; that it existed would be a warning, which is an error here.
+    # Another test may have created it; a warning that it exists would be an error here.
     if not await query(server, f"SELECT 1 FROM mysql.user WHERE user = '{name}' AND host = '{server.host}'"):
         await query(server, f"CREATE USER {account}")
     await query(server, f"ALTER USER {account} IDENTIFIED BY '{password}'")

@@ -1,4 +1,4 @@
-"""A way to a server that can be cut: what stands behind it is then as good as dead."""
+"""A connection to a server that can be cut, which makes the server unreachable."""
 
 import asyncio
 import contextlib
@@ -10,7 +10,7 @@ from app.local.ports import LOOPBACK, free_port
 
 
 class Proxy:
-    """Forwards a port of its own to another; `cut` breaks every connection and takes no new one."""
+    """Forwards its own port to another; `cut` breaks all connections and refuses new ones."""
 
     def __init__(self, target_port: int) -> None:
         self.port = free_port()
@@ -19,7 +19,7 @@ class Proxy:
         self._forwarding: set[asyncio.Task[None]] = set()
 
     def dsn(self, dsn: str) -> str:
-        """The same database, by this way."""
+        """The DSN of the same database through the proxy."""
         parts = urlsplit(dsn)
         return urlunsplit(parts._replace(netloc=parts.netloc.replace(f":{parts.port}", f":{self.port}")))
 

@@ -1,4 +1,4 @@
-"""A receiver of webhooks: a real HTTPS server that keeps what it gets, and behaves by the path that is asked for."""
+"""A webhook receiver: a real HTTPS server that records requests, and whose behaviour depends on the path."""
 
 import asyncio
 import contextlib
@@ -15,7 +15,7 @@ import trustme
 from app.local.ports import LOOPBACK
 
 Reply = Callable[["Received", asyncio.StreamWriter], Awaitable[bytes | None]]
-"""The whole answer, or None to close without one."""
+"""Returns the complete response, or None to close the connection."""
 
 
 @dataclass(frozen=True)
@@ -27,11 +27,11 @@ class Received:
     """Names in lower case."""
     body: bytes
     at: float
-    """By `time.time()`."""
+    """The time by `time.time()`."""
 
 
 def answer(status: int, *, body: bytes = b"", **headers: str) -> Reply:
-    """Headers are given with `_` for `-`."""
+    """Names of headers have `_` for `-`."""
     named = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
     head = f"HTTP/1.1 {status} Test\r\nContent-Length: {len(body)}\r\n{named}\r\n".encode()
 
@@ -51,7 +51,7 @@ async def reset(_: Received, writer: asyncio.StreamWriter) -> None:
 
 @dataclass
 class Receiver:
-    """`replies` maps a path to what it does; any other path answers 200."""
+    """`replies` maps a path to its behaviour; other paths answer 200."""
 
     port: int
     ca_file: Path

@@ -32,7 +32,7 @@ from tests.support.store import new_database, store
 
 REGION = "us-east-1"
 _ROOM = 1_000_000
-"""Of connections and databases on a test's host, so that no test meets another's databases."""
+"""The capacity of a test's host in connections and databases, high enough for all tests."""
 
 
 @dataclass
@@ -50,7 +50,7 @@ class RunningService:
     worker: WorkerService
     model: ModelServer
     settings: dict[str, str] = field(default_factory=dict)
-    """Of every process."""
+    """The environment of every process."""
     processes: dict[str, ChildProcess] = field(default_factory=dict)
     """`api` and `worker`, while they run."""
 
@@ -59,7 +59,7 @@ class RunningService:
         return SecretBox.from_setting(self.secret_keys)
 
     def environ(self, **settings: str) -> dict[str, str]:
-        """Of a process of the service. `settings` are more of them, such as `API_PORT`."""
+        """The environment of a process of the service. `settings` are additional ones, such as `API_PORT`."""
         given = {
             "CONTROL_DSN": self.control_dsn,
             "TEMPORAL_ADDRESS": self.temporal.address,
@@ -83,7 +83,7 @@ class RunningService:
 
     @contextmanager
     def frozen(self, name: str) -> Iterator[None]:
-        """For the block the process gets no time: what it was to do waits."""
+        """Stops the process with SIGSTOP for the block."""
         pid = self.processes[name].pid
         os.kill(pid, signal.SIGSTOP)
         try:
@@ -97,7 +97,7 @@ class RunningService:
 
     @asynccontextmanager
     async def another_api(self, **settings: str) -> AsyncIterator[tuple[httpx.AsyncClient, ChildProcess]]:
-        """One more API process, with other settings, for the block. It may be killed in it."""
+        """Another API process with other settings, for the block. It may be killed in the block."""
         port = free_port()
         environ = self.environ(API_PORT=str(port), **settings)
         log = self.folder / f"api-{port}.log"
@@ -130,9 +130,9 @@ async def running_service(
     admins: Mapping[Engine, AdminAddress] | None = None,
     **settings: str,
 ) -> AsyncIterator[RunningService]:
-    """A migrated control database, the engine hosts registered in one region, one API and one worker. `settings` are
-    environment variables without their prefix; without them there is no warm pool. `admins` are the accounts to work
-    through, where the tests' own ones won't do."""
+    """A migrated control database, engine hosts in one region, an API and a worker. `settings` are environment
+    variables without their prefix; by default there is no warm pool. `admins` are other accounts for the service on
+    the hosts."""
     control_dsn = await new_database(control.admin_dsn)
     secret_keys = new_key_setting()
     admins = admins or await _provisioners(postgres, mysql)
@@ -180,7 +180,7 @@ def http_client(url: str) -> httpx.AsyncClient:
 
 
 async def _provisioners(postgres: RunningServer, mysql: RunningServer | None) -> dict[Engine, AdminAddress]:
-    # Of this service's own: another one on the same servers keeps its password.
+    # This service's own account: another service on the same servers keeps its password.
     name = f"provisioner{uuid4().hex[:8]}"
     admins = {Engine.POSTGRES: await postgres_provisioner(postgres, uuid4().hex, name)}
     if mysql is not None:

@@ -1,4 +1,4 @@
-"""A receiver's own view of a signature, written from the specification and not from the code under test."""
+"""Verifying signatures as a receiver does, written from the specification and not from the code under test."""
 
 import base64
 import hashlib

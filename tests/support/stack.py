@@ -20,7 +20,7 @@ PARTS = ("worker", "api", "temporal", "control-postgres", "postgres-us-east-1", 
 
 
 class LiveStack:
-    """A stack with both engines. Its parts may be killed; each comes back by itself."""
+    """A stack with both engines. Its services may be killed; each is restarted."""
 
     def __init__(self, process: StackProcess) -> None:
         self._process = process
@@ -28,14 +28,14 @@ class LiveStack:
 
     @property
     def file(self) -> StackFile:
-        """As it stands now: a part that came back has another process."""
+        """The current file: a restarted service has another process id."""
         return self._process.stack
 
     def pid(self, part: str) -> int:
         return self.file.processes[part][0]
 
     def send_signal(self, part: str, number: signal.Signals) -> None:
-        """To the part's main process. A part that is down already stays as it is."""
+        """Sends a signal to the service's main process, unless it is down."""
         signal_process(self.pid(part), number)
 
     async def control(self, sql: str, *arguments: object) -> list[Any]:

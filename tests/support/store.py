@@ -13,8 +13,8 @@ from app.store.session import connected
 
 @asynccontextmanager
 async def store(dsn: str) -> AsyncIterator[None]:
-    """Connects this process to the database for the block, then gives back what was connected before: the pool
-    is the process's one, and blocks may be inside each other."""
+    """Connects this process to the database for the block, then restores the previous connection: a process has one
+    pool, and blocks may be nested."""
     if DB.pool is not None and DB.config.get("dsn") == dsn:
         yield
         return
@@ -28,11 +28,11 @@ async def store(dsn: str) -> AsyncIterator[None]:
 
 
 async def new_database(admin_dsn: str, *, template: str | None = None) -> str:
-    """The DSN of a database made on that server: empty, or a copy of the one that `template` names."""
+    """The DSN of a new database on that server: empty, or a copy of `template`."""
     name = f"test_{uuid4().hex}"
     connection = await asyncpg.connect(admin_dsn)
     try:
-        # By copying its files: half the work of the default, which writes the copy to the log as well.
+        # By copying files: half the work of the default, which also writes the copy to the log.
         await connection.execute(f'CREATE DATABASE "{name}" TEMPLATE {template or "template0"} STRATEGY file_copy')
     finally:
         await connection.close()

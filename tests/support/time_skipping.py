@@ -1,4 +1,4 @@
-"""A Temporal server whose clock jumps to the next timer whenever nothing is left to do before it."""
+"""A Temporal server whose clock jumps to the next timer whenever it is idle."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

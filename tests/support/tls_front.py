@@ -1,4 +1,4 @@
-"""TLS before a server that was built without it, and certificates for servers that have it."""
+"""TLS in front of a server that was built without it, and certificates for servers that have it."""
 
 import asyncio
 import ssl
@@ -42,7 +42,7 @@ class PostgresFront:
         self.port = 0
         self.encrypted = 0
         self.plain = 0
-        """Logins that came without TLS."""
+        """The number of logins without TLS."""
         self._target_port = target_port
         self._context = None
         if certificate is not None:

@@ -1,4 +1,4 @@
-"""Many events for five receivers of different behaviour, while the webhook worker is killed again and again."""
+"""Many events for five receivers of different behaviour, while the webhook worker is killed repeatedly."""
 
 import asyncio
 import json
@@ -23,7 +23,7 @@ BEHAVIOURS = {
 
 @dataclass
 class Storm:
-    """`paths` by behaviour; `committed` tells when each event was, by its number."""
+    """`paths` by behaviour; `committed` has the time of each event's commit, by number."""
 
     caller: Caller
     target: Receiver
@@ -39,7 +39,7 @@ class Storm:
             self.endpoints[behaviour], self.secrets[behaviour] = await subscribed(self.caller, self.target.url(where))
 
     async def rain(self, events: int, rate: float) -> None:
-        """Commits so many events, at most so many a second."""
+        """Commits this many events, at most so many a second."""
         started = time.monotonic()
         for number in range(events):
             await asyncio.sleep(max(0.0, started + number / rate - time.monotonic()))
@@ -47,7 +47,7 @@ class Storm:
             self.committed[number] = time.time()
 
     async def all_fine(self, timeout: float) -> None:
-        """Until the good receiver has every event."""
+        """Waits until the good receiver has every event."""
 
         async def complete() -> bool:
             return len(self.arrivals()) == len(self.committed)
@@ -63,8 +63,8 @@ class Storm:
         return first
 
     def check(self) -> int:
-        """That every request of every receiver is signed, and what came twice has one id. Returns how often the good
-        one got something more than once."""
+        """Checks that every request is signed, and that repeated ones have the same id. Returns how many the good
+        receiver got more than once."""
         for behaviour, where in self.paths.items():
             ids: dict[int, set[str]] = {}
             for got in self.target.of(where):

@@ -34,7 +34,7 @@ CONTROL, WEBHOOKS = "worker-control", "worker-webhooks"
 
 
 class Thing(msgspec.Struct):
-    """What an event of these tests is about."""
+    """The subject of these tests' events."""
 
     number: int
 

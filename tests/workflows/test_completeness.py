@@ -13,7 +13,7 @@ from temporalio.client import Client
 from app import contracts
 from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, engine_queue
 from app.core.temporal import connect
-from tests.support.tools import tools
+from tests.support.worker_dependencies import tools
 from tests.workflows.record import FOLDER
 from workers.queues import queue_config
 from workers.runner import build_worker
@@ -76,9 +76,9 @@ def _local_activity(event: Any) -> list[Any]:
 
 
 def test_every_workflow_of_the_contract_has_one_implementation() -> None:
-    promised = _promised_workflows()
-    assert sorted(map(_workflow_name, promised)) == sorted(map(_workflow_name, _ALL))
-    for interface in promised:
+    pending_ids = _promised_workflows()
+    assert sorted(map(_workflow_name, pending_ids)) == sorted(map(_workflow_name, _ALL))
+    for interface in pending_ids:
         assert any(issubclass(kind, interface) for kind in _ALL)
 
 

@@ -11,7 +11,7 @@ from temporalio.worker import Worker
 
 import workflows
 from app.contracts.queues import CONTROL_QUEUE
-from tests.support.tools import tools
+from tests.support.worker_dependencies import tools
 from tests.workflows.misfits import DEEDS, Wayward
 from workers.runner import build_worker, sandbox
 

@@ -1,4 +1,4 @@
-"""Promised workflows about databases that don't exist, in a region that no worker serves."""
+"""Pending starts of workflows for databases that don't exist, in a region without workers."""
 
 from uuid import uuid4
 
@@ -8,17 +8,17 @@ from app.outbox.workflow_starts import INTERACTIVE, PendingStart, request_start
 from app.store.session import fetch
 
 
-async def promise(*, priority: int = INTERACTIVE, workflow_id: str | None = None) -> PendingStart:
-    """The workflow's id ends with the database's."""
+async def request_pending(*, priority: int = INTERACTIVE, workflow_id: str | None = None) -> PendingStart:
+    """The workflow's id ends with the database's uuid."""
     request = ApplyLimitsInput(database=uuid4(), engine=Engine.POSTGRES, region="nowhere-9", team_id=7, revision=1)
     return await request_start(ApplyLimits, workflow_id or f"test/{request.database}", request, priority=priority)
 
 
-async def promised() -> list[str]:
+async def pending_ids() -> list[str]:
     """The ids of the workflows that are still to be started."""
     return [row["workflow_id"] for row in await fetch("SELECT workflow_id FROM workflow_starts ORDER BY id")]
 
 
 async def make_due() -> None:
-    """As if time had passed."""
+    """Makes all of them due."""
     await fetch("UPDATE workflow_starts SET next_attempt_at = now()")
