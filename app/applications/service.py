@@ -30,7 +30,7 @@ UNDER_WAY = Bound(
 )
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
+class PlannedApplication(msgspec.Struct, frozen=True, kw_only=True):
     """A blueprint that is known to work out with these values."""
 
     blueprint: BlueprintRecord
@@ -38,7 +38,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     statements: int
 
 
-async def plan(blueprint: BlueprintRecord, engine: Engine, values: Values | None, *, field: str) -> Plan:
+async def plan(blueprint: BlueprintRecord, engine: Engine, values: Values | None, *, field: str) -> PlannedApplication:
     """Raises `InvalidField`: naming `blueprint_uuid` when the blueprint isn't SQL for that engine, or the variable
     beneath `field`."""
     metadata = blueprint.metadata
@@ -53,7 +53,7 @@ async def plan(blueprint: BlueprintRecord, engine: Engine, values: Values | None
     if not blueprint.variables:
         # Nothing can make it another script than the one that was validated.
         check_no_values(values, field=field)
-        return Plan(
+        return PlannedApplication(
             blueprint=blueprint,
             values=values,
             statements=metadata.statement_count - metadata.statements_left_out,
@@ -61,10 +61,12 @@ async def plan(blueprint: BlueprintRecord, engine: Engine, values: Values | None
     sql = await blueprints.sql_of(blueprint.id, blueprint.version)
     statements = await prepared(sql, engine, blueprint.variables, values, field=field)
     to_run = [statement for statement in statements if statement.left_out is None]
-    return Plan(blueprint=blueprint, values=values, statements=len(to_run))
+    return PlannedApplication(blueprint=blueprint, values=values, statements=len(to_run))
 
 
-async def plan_at_creation(principal: Principal, blueprint: UUID, engine: Engine, values: Values | None) -> Plan:
+async def plan_at_creation(
+    principal: Principal, blueprint: UUID, engine: Engine, values: Values | None
+) -> PlannedApplication:
     """For a database that is to be made. Raises `InvalidField`."""
     record = await blueprints.find_visible(blueprint, principal.team_ids, lock="FOR KEY SHARE")
     if record is None:
@@ -97,7 +99,7 @@ async def add(
     box: SecretBox,
     principal: Principal,
     database_id: int,
-    planned: Plan,
+    planned: PlannedApplication,
     *,
     dry_run: bool = False,
     at_creation: bool = False,

@@ -5,16 +5,16 @@ import msgspec
 from app.store.session import fetch_one
 
 
-class Team(msgspec.Struct, frozen=True):
+class TeamRecord(msgspec.Struct, frozen=True):
     id: int
     tier: str
     name: str
 
 
-async def get_team(team_id: int, *, lock: bool = False) -> Team:
+async def get_team(team_id: int, *, lock: bool = False) -> TeamRecord:
     """A team that a membership or a database names, so it exists. With `lock` it stays locked until the transaction's
     end: lock it before anything that it owns."""
     query = "SELECT id, tier, name FROM teams WHERE id = $1"
-    team = await fetch_one(Team, f"{query} FOR NO KEY UPDATE" if lock else query, team_id)
+    team = await fetch_one(TeamRecord, f"{query} FOR NO KEY UPDATE" if lock else query, team_id)
     assert team is not None, "a membership or a database names a team that exists"
     return team

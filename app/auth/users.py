@@ -4,7 +4,7 @@ from datetime import datetime
 
 import msgspec
 
-from app.auth.teams import Team
+from app.auth.teams import TeamRecord
 from app.core.errors import InvalidField, NotFound
 from app.store.session import execute, fetch_all, fetch_one, fetch_scalar, fetch_value, transaction
 
@@ -136,7 +136,7 @@ def _check_email(email: str) -> None:
 async def _team(name: str, tier: str | None) -> int:
     # The lock keeps two commands that run at once from making the team twice.
     await execute("SELECT pg_advisory_xact_lock(hashtextextended('headwater team ' || $1, 0))", name)
-    named = await fetch_all(Team, "SELECT id, tier, name FROM teams WHERE name = $1", name)
+    named = await fetch_all(TeamRecord, "SELECT id, tier, name FROM teams WHERE name = $1", name)
     if len(named) > 1:
         raise InvalidField("team", f"Several teams are named {name}.")
     if not named:

@@ -10,7 +10,7 @@ from app.quotas.plans import Quotas
 from app.store.session import Statement, execute, fetch_all, fetch_exists, fetch_one
 
 
-class NewDatabase(msgspec.Struct, frozen=True, kw_only=True):
+class PlacedDatabase(msgspec.Struct, frozen=True, kw_only=True):
     """A database that is to be provisioned on this host."""
 
     uuid: UUID
@@ -47,7 +47,7 @@ class ReadyMember(DatabaseRecord, frozen=True, kw_only=True):
     """That of its host's row."""
 
 
-async def insert(new: NewDatabase) -> None:
+async def insert(new: PlacedDatabase) -> None:
     """Writes the row, in the transaction that chose the host."""
     await execute(
         """

@@ -4,7 +4,7 @@ from uuid import UUID
 
 import msgspec
 
-from app.auth.teams import Team, get_team
+from app.auth.teams import TeamRecord, get_team
 from app.core.errors import DeletionsPending
 from app.databases import records
 from app.databases.deletion import wake_deletion
@@ -58,7 +58,7 @@ async def end_oldest(team_id: int) -> None:
         await wake_deletion(record)
 
 
-async def check_held(team: Team) -> None:
+async def check_held(team: TeamRecord) -> None:
     """Whether the team may have one more database beside what it deleted. Raises `DeletionsPending` while more of that
     lies on hosts than its tier has it keep: it is due to be destroyed, and makes room when it is."""
     limits = TIER_LIMITS[team.tier]

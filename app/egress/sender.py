@@ -16,7 +16,7 @@ from app.core.settings import Settings
 from app.egress.addresses import AddressRule
 from app.egress.guard import AddressRefused, Guard, GuardedBackend, on_behalf_of
 from app.egress.lookups import Resolve, resolve_by_system
-from app.egress.targets import Target, UnusableURL, parse_target
+from app.egress.targets import RequestTarget, UnusableURL, parse_target
 
 CONNECT_SECONDS = 5.0
 _USER_AGENT = f"Headwater-Webhooks/{version('headwater')}"
@@ -30,7 +30,7 @@ _MOST_WAIT = 86_400.0
 _MAY_DEFER = (429, 503)
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
     """What an attempt brought. `error` is None when it was delivered."""
 
     code: int | None = None
@@ -71,7 +71,7 @@ class Sender:
     async def close(self) -> None:
         await self._pool.aclose()
 
-    async def send(self, url: str, headers: dict[str, str], body: bytes, *, party: str = "") -> Answer:
+    async def send(self, url: str, headers: dict[str, str], body: bytes, *, party: str = "") -> AttemptResult:
         """One POST. Whatever goes wrong is in the answer. `party` is whom looking up the name counts for."""
         started = monotonic()
         seen = _Seen()
@@ -87,7 +87,7 @@ class Sender:
             error = self._words(fault)
         if seen.code is not None:
             error = _judgement(seen.code)
-        return Answer(
+        return AttemptResult(
             code=seen.code,
             error=error,
             body=bytes(seen.body[:_KEPT_BYTES]).decode(errors="replace").replace("\x00", "\ufffd")
@@ -97,7 +97,7 @@ class Sender:
             retry_after=seen.retry_after if seen.code in _MAY_DEFER else None,
         )
 
-    async def _exchange(self, target: Target, headers: dict[str, str], body: bytes, seen: "_Seen") -> None:
+    async def _exchange(self, target: RequestTarget, headers: dict[str, str], body: bytes, seen: "_Seen") -> None:
         limits = dict.fromkeys(("read", "write", "pool"), self._timeout)
         limits["connect"] = min(CONNECT_SECONDS, self._timeout)
         url = httpcore.URL(scheme=b"https", host=target.host, port=target.port, target=target.path)
@@ -131,7 +131,7 @@ class _Seen:
         self.body = bytearray()
 
 
-def _head(target: Target, headers: dict[str, str], body: bytes) -> list[tuple[bytes, bytes]]:
+def _head(target: RequestTarget, headers: dict[str, str], body: bytes) -> list[tuple[bytes, bytes]]:
     ours = {
         "Host": target.authority,
         "Content-Type": "application/json",

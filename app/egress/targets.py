@@ -19,7 +19,7 @@ class UnusableURL(ValueError):
     """Why a URL can't be an endpoint's, in a sentence."""
 
 
-class Target(msgspec.Struct, frozen=True):
+class RequestTarget(msgspec.Struct, frozen=True):
     """Where to send: the host as it is dialled, without the brackets of an IPv6 address, and the request's target."""
 
     host: str
@@ -33,7 +33,7 @@ class Target(msgspec.Struct, frozen=True):
         return host if self.port == 443 else f"{host}:{self.port}"
 
 
-def parse_target(url: str) -> Target:
+def parse_target(url: str) -> RequestTarget:
     """Raises `UnusableURL`."""
     if len(url) > MAX_LENGTH:
         raise UnusableURL(f"A URL has at most {MAX_LENGTH} characters.")
@@ -54,7 +54,7 @@ def parse_target(url: str) -> Target:
     path = (found["path"] or "/") + (found["query"] or "")
     if _UNSAFE.search(path):
         raise UnusableURL("Path and query have characters that must be percent-encoded.")
-    return Target(_host(parts["host"]), port, path)
+    return RequestTarget(_host(parts["host"]), port, path)
 
 
 def _host(text: str) -> str:

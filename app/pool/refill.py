@@ -12,7 +12,7 @@ from app.databases.pooled import is_create_waiting, regions_unverified
 from app.hosts.loads import place
 from app.pool.decision import Decision, age_limit, decide
 from app.pool.members import begin_member, discard_member, forget_discarded, member_connections, members_of
-from app.pool.targets import Target, note_setting, targets
+from app.pool.targets import PoolSize, note_setting, targets
 from app.store.session import execute, transaction
 
 _LOCK = 0x6865_6164_706F_6F6C
@@ -55,7 +55,7 @@ async def find_unverified(settings: Settings, now: datetime) -> list[VerifyMembe
     return [VerifyMembers(region=region, before=before) for region in await regions_unverified(before)]
 
 
-async def _refill_one(box: SecretBox, target: Target, older_than: datetime) -> _Look:
+async def _refill_one(box: SecretBox, target: PoolSize, older_than: datetime) -> _Look:
     async with transaction():
         await execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
         members = await members_of(target.engine, target.region)
@@ -82,7 +82,7 @@ async def _refill_one(box: SecretBox, target: Target, older_than: datetime) -> _
     return _Look(missing=missing, waits=waits, told=_told(target, decision, begun, full))
 
 
-async def _begin(box: SecretBox, target: Target, decision: Decision, at_once: int) -> tuple[int, bool]:
+async def _begin(box: SecretBox, target: PoolSize, decision: Decision, at_once: int) -> tuple[int, bool]:
     """How many were begun, and whether there was no healthy host with room for more."""
     begun = 0
     for _ in range(min(decision.missing, at_once - decision.making)):
@@ -94,7 +94,7 @@ async def _begin(box: SecretBox, target: Target, decision: Decision, at_once: in
     return begun, False
 
 
-def _told(target: Target, decision: Decision, begun: int, full: bool) -> str:
+def _told(target: PoolSize, decision: Decision, begun: int, full: bool) -> str:
     text = (
         f"{target.engine.value} in {target.region}: {decision.ready} of {target.size} ready, "
         f"{decision.making + begun} on their way."

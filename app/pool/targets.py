@@ -11,7 +11,7 @@ MOST_MEMBERS = 10_000
 """Of one pool: more is a slip of the finger."""
 
 
-class Target(msgspec.Struct, frozen=True, kw_only=True):
+class PoolSize(msgspec.Struct, frozen=True, kw_only=True):
     engine: Engine
     region: str
     size: int
@@ -34,12 +34,12 @@ ORDER BY served.region, served.engine
 """  # noqa: S608 - our own words
 
 
-async def targets(default: int) -> list[Target]:
+async def targets(default: int) -> list[PoolSize]:
     """For every engine of every region that has a host. `default` holds where no operator has set another."""
-    return await fetch_all(Target, _WANTED, default)
+    return await fetch_all(PoolSize, _WANTED, default)
 
 
-async def note_setting(pools: list[Target], setting: int) -> None:
+async def note_setting(pools: list[PoolSize], setting: int) -> None:
     """Records the workers' own setting for these pools, for `pool_status`: only they know it."""
     for one in pools:
         await execute(

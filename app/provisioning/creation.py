@@ -11,11 +11,11 @@ from msgspec import UNSET, Struct, UnsetType, field
 from app.applications.queue import start_next
 from app.applications.records import find_at_creation
 from app.applications.schemas import ApplicationView
-from app.applications.service import UNDER_WAY, Plan, add, plan_at_creation
+from app.applications.service import UNDER_WAY, PlannedApplication, add, plan_at_creation
 from app.applications.views import view as application_view
 from app.applications.waiting import await_end
 from app.auth.principal import Principal
-from app.auth.teams import Team
+from app.auth.teams import TeamRecord
 from app.blueprints.large_scripts import LargeScripts, size_to_prepare
 from app.contracts.applications import ApplicationStatus
 from app.contracts.base import DatabaseStatus
@@ -152,7 +152,7 @@ class DatabaseCreation:
         uuid, user = self._request.blueprint_uuid, self._principal
         return self._scripts.slot(user.team_ids, 0 if uuid is UNSET else await size_to_prepare(user, uuid))
 
-    async def _plan_blueprint(self) -> Plan | None:
+    async def _plan_blueprint(self) -> PlannedApplication | None:
         """What is to be applied once the database is active."""
         request = self._request
         if request.blueprint_uuid is not UNSET:
@@ -163,7 +163,7 @@ class DatabaseCreation:
             raise InvalidField("blueprint_variables", "There is no blueprint_uuid that they could be for.")
         return None
 
-    async def _claim_or_insert(self, team: Team) -> DatabaseRecord:
+    async def _claim_or_insert(self, team: TeamRecord) -> DatabaseRecord:
         """A member of the pool, or a new database where the pool has none with room."""
         user = self._principal.user_id
         started = perf_counter()
@@ -178,7 +178,7 @@ class DatabaseCreation:
         self._note_claim(record, took)
         return record
 
-    def _owned(self, member: ReadyMember, team: Team) -> DatabaseRecord:
+    def _owned(self, member: ReadyMember, team: TeamRecord) -> DatabaseRecord:
         """The member's row as it is once it is the team's. Where it allows another number of connections than it was
         made with, `limits_revision` is ahead of `limits_applied`."""
         request, now = self._request, self._principal.admitted_at

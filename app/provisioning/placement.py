@@ -5,7 +5,7 @@ from app.core.errors import CapacityExhausted, InvalidField
 from app.core.ids import engine_name, engine_password, new_uuid
 from app.core.secrets import SecretBox
 from app.databases import ownership, records
-from app.databases.ownership import MemberKind, NewDatabase
+from app.databases.ownership import MemberKind, PlacedDatabase
 from app.databases.passwords import password_place
 from app.databases.records import DatabaseRecord
 from app.databases.schemas import CreateDatabase
@@ -21,7 +21,7 @@ async def insert_placed(
     host = await _place(kind.engine, kind.region, kind.connections)
     uuid = new_uuid()
     await ownership.insert(
-        NewDatabase(
+        PlacedDatabase(
             uuid=uuid,
             team_id=team_id,
             user_id=user_id,

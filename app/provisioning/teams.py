@@ -1,7 +1,7 @@
 """The team that a new database is to belong to."""
 
 from app.auth.principal import Principal
-from app.auth.teams import Team, get_team
+from app.auth.teams import TeamRecord, get_team
 from app.core.errors import InvalidField
 from app.databases.records import count_owned
 from app.databases.retention import check_held
@@ -9,7 +9,7 @@ from app.databases.schemas import CreateDatabase
 from app.quotas.plans import check_plan, check_quotas
 
 
-def asked_team(principal: Principal, request: CreateDatabase) -> Team:
+def asked_team(principal: Principal, request: CreateDatabase) -> TeamRecord:
     """The team that is to own the database. Raises `InvalidField`."""
     asked = request.team_id
     if isinstance(asked, int) and asked not in principal.team_ids:
@@ -17,10 +17,10 @@ def asked_team(principal: Principal, request: CreateDatabase) -> Team:
     if not principal.team_ids:
         raise InvalidField("team_id", "You are in no team that could own the database.")
     place = principal.team_ids.index(asked) if isinstance(asked, int) else 0
-    return Team(principal.team_ids[place], principal.team_tiers[place], principal.team_names[place])
+    return TeamRecord(principal.team_ids[place], principal.team_tiers[place], principal.team_names[place])
 
 
-async def team_for_create(principal: Principal, request: CreateDatabase) -> Team:
+async def team_for_create(principal: Principal, request: CreateDatabase) -> TeamRecord:
     """The same, if it may have this database beside those that it has and those that it deleted. In a transaction, in
     which a team of the free tier stays locked. Raises `InvalidField`, `PlanLimitExceeded` or `DeletionsPending`."""
     team, owned = asked_team(principal, request), 0

@@ -8,13 +8,13 @@ import msgspec
 from app.store.session import fetch_one
 
 
-class Installation(msgspec.Struct, frozen=True):
+class InstallationState(msgspec.Struct, frozen=True):
     id: UUID
     now: datetime
     """By our own database's clock."""
 
 
-async def read_installation() -> Installation:
-    found = await fetch_one(Installation, "SELECT id, now() AS now FROM installation")
+async def read_installation() -> InstallationState:
+    found = await fetch_one(InstallationState, "SELECT id, now() AS now FROM installation")
     assert found is not None, "a migration writes the one row"
     return found

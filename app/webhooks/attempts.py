@@ -19,7 +19,7 @@ from app.core.clock import utc_now
 from app.core.limiter import LimitReached
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
-from app.egress.sender import Answer, Sender
+from app.egress.sender import AttemptResult, Sender
 from app.store.session import execute, fetch_one, fetch_value, transaction
 from app.webhooks import waiting
 from app.webhooks.attempt_slots import AttemptSlots
@@ -183,7 +183,7 @@ class Attempts:
             await self._circuit.note(due.endpoint_id, answer, probing=probing)
         return outcome
 
-    async def _record_failure(self, due: _Due, answer: Answer, *, probing: bool) -> AttemptOutcome:
+    async def _record_failure(self, due: _Due, answer: AttemptResult, *, probing: bool) -> AttemptOutcome:
         spent = due.spent + 1
         overdue = is_broken(due.slow_failures) and utc_now() - due.round_started_at > self._lifetime
         last = spent >= len(self._schedule) or overdue
@@ -198,7 +198,7 @@ class Attempts:
             await waiting.end_overdue(due.endpoint_id, self._lifetime)
         return outcome
 
-    async def _record(self, due: _Due, answer: Answer, *, last: bool, wait: float) -> AttemptOutcome:
+    async def _record(self, due: _Due, answer: AttemptResult, *, last: bool, wait: float) -> AttemptOutcome:
         status = await fetch_value(
             DeliveryStatus,
             _RECORD,

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from app.core.clock import utc_now
 from app.core.settings import Settings
-from app.egress.sender import Answer
+from app.egress.sender import AttemptResult
 from app.store.session import execute
 
 BREAKS_AT = 10
@@ -38,7 +38,7 @@ class Circuit:
         self._slow = min(_SLOW_SECONDS, settings.webhook_timeout_seconds / 2)
         self._pause, self._longest = settings.webhook_probe_seconds, settings.webhook_longest_probe_seconds
 
-    async def note(self, endpoint: int, answer: Answer, *, probing: bool) -> None:
+    async def note(self, endpoint: int, answer: AttemptResult, *, probing: bool) -> None:
         """Keeps when the endpoint last took something and when it last didn't, and the state of its circuit. Within a
         transaction it comes before what concerns a delivery: a revocation locks in that order. A probe that gets no
         answer has failed, however quickly."""

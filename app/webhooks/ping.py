@@ -11,7 +11,7 @@ from app.core.ids import new_uuid
 from app.core.limiter import Limiter
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
-from app.egress.sender import Answer, Sender
+from app.egress.sender import AttemptResult, Sender
 from app.outbox.event_types import EventType
 from app.store.session import transaction
 from app.webhooks import records
@@ -53,7 +53,7 @@ class Pings:
         assert record is not None, "it was written a moment ago"
         return record
 
-    async def _request(self, endpoint: EndpointRecord, webhook_id: str, body: bytes) -> Answer:
+    async def _request(self, endpoint: EndpointRecord, webhook_id: str, body: bytes) -> AttemptResult:
         headers = signed_headers(
             await records.signing_secrets(self._box, endpoint.id),
             event=EventType.PING.value,

@@ -7,7 +7,7 @@ import msgspec
 
 from app.contracts.webhooks import DeliveryStatus
 from app.core.secrets import SecretBox, SecretLocation
-from app.egress.sender import Answer
+from app.egress.sender import AttemptResult
 from app.store.sealed import SealedColumn
 from app.store.session import execute, fetch_all, fetch_one, fetch_scalar
 
@@ -149,7 +149,7 @@ async def signing_secrets(box: SecretBox, endpoint: int) -> list[str]:
     return [box.open(one.secret_sealed, secret_place(one.uuid)) for one in sealed]
 
 
-async def insert_ping(webhook_id: str, endpoint: int, payload: str, answer: Answer) -> int:
+async def insert_ping(webhook_id: str, endpoint: int, payload: str, answer: AttemptResult) -> int:
     """A ping that was sent, with its one attempt. Call it inside a transaction."""
     delivery = await fetch_scalar(
         int,

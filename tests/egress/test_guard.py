@@ -8,7 +8,7 @@ import pytest
 
 from app.core.settings import Settings
 from app.egress.guard import AddressRefused, Guard
-from app.egress.sender import Answer, Sender
+from app.egress.sender import AttemptResult, Sender
 from tests.egress.conftest import NAME, Inside
 from tests.egress.test_addresses import TRICKS
 from tests.support.name_server import NameServer
@@ -37,7 +37,7 @@ async def sender(**settings: object) -> AsyncIterator[Sender]:
         await made.close()
 
 
-async def send(by: Sender, url: str) -> Answer:
+async def send(by: Sender, url: str) -> AttemptResult:
     return await by.send(url, {}, b"{}")
 
 

@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 
 from app.core.settings import Settings
-from app.egress.sender import Answer, Sender
+from app.egress.sender import AttemptResult, Sender
 from tests.support.receiver import Received, Receiver, answer, hang, reset
 
 
@@ -27,7 +27,7 @@ async def by(outside: Receiver) -> AsyncIterator[Sender]:
         await made.close()
 
 
-async def send(by: Sender, outside: Receiver) -> Answer:
+async def send(by: Sender, outside: Receiver) -> AttemptResult:
     return await by.send(outside.url("/hook?a=b"), {"X-Test": "1"}, b'{"a":1}')
 
 

@@ -4,20 +4,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.egress.targets import Target, UnusableURL, parse_target
+from app.egress.targets import RequestTarget, UnusableURL, parse_target
 
 GOOD = {
-    "https://example.com": Target("example.com", 443, "/"),
-    "HTTPS://Example.COM/Hook?a=b&c": Target("example.com", 443, "/Hook?a=b&c"),
-    "https://example.com?x=1": Target("example.com", 443, "/?x=1"),
-    "https://example.com.:8443/": Target("example.com", 8443, "/"),
-    "https://a_b.example.com/%7Bid%7D": Target("a_b.example.com", 443, "/%7Bid%7D"),
-    "https://bücher.example/": Target("xn--bcher-kva.example", 443, "/"),
-    "https://192.0.2.1:65535/": Target("192.0.2.1", 65535, "/"),
-    "https://[2001:DB8::1]/": Target("2001:db8::1", 443, "/"),
-    "https://[2001:db8::1]:1/": Target("2001:db8::1", 1, "/"),
-    "https://3com.example/": Target("3com.example", 443, "/"),
-    "https://localhost/": Target("localhost", 443, "/"),
+    "https://example.com": RequestTarget("example.com", 443, "/"),
+    "HTTPS://Example.COM/Hook?a=b&c": RequestTarget("example.com", 443, "/Hook?a=b&c"),
+    "https://example.com?x=1": RequestTarget("example.com", 443, "/?x=1"),
+    "https://example.com.:8443/": RequestTarget("example.com", 8443, "/"),
+    "https://a_b.example.com/%7Bid%7D": RequestTarget("a_b.example.com", 443, "/%7Bid%7D"),
+    "https://bücher.example/": RequestTarget("xn--bcher-kva.example", 443, "/"),
+    "https://192.0.2.1:65535/": RequestTarget("192.0.2.1", 65535, "/"),
+    "https://[2001:DB8::1]/": RequestTarget("2001:db8::1", 443, "/"),
+    "https://[2001:db8::1]:1/": RequestTarget("2001:db8::1", 1, "/"),
+    "https://3com.example/": RequestTarget("3com.example", 443, "/"),
+    "https://localhost/": RequestTarget("localhost", 443, "/"),
 }
 BAD = [
     "",
