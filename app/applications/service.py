@@ -14,7 +14,7 @@ from app.blueprints import records as blueprints
 from app.blueprints.checking import check_no_values, prepared, secret_names
 from app.blueprints.records import BlueprintRecord, encoded
 from app.contracts.base import DatabaseStatus, Engine
-from app.core.errors import DatabaseNotActive, InvalidField, NotFound, TooManyUnderWay
+from app.core.errors import DatabaseNotActive, InvalidField, NotFound, TooManyUnderWay, require_found
 from app.core.secrets import SecretBox
 from app.databases import records as databases
 from app.outbox.workflow_starts import Accepted
@@ -81,12 +81,9 @@ async def apply(box: SecretBox, principal: Principal, database: UUID, request: A
         raise NotFound("database")
     # Before the database, as everything does that counts what a team has.
     await lock_team(found.team_id)
-    target = await databases.find_owned(database, principal.team_ids, lock=True)
-    if target is None:
-        raise NotFound("database")
-    blueprint = await blueprints.find_visible(request.blueprint_uuid, principal.team_ids, lock="FOR KEY SHARE")
-    if blueprint is None:
-        raise NotFound("blueprint")
+    target = require_found(await databases.find_owned(database, principal.team_ids, lock=True), "database")
+    visible = await blueprints.find_visible(request.blueprint_uuid, principal.team_ids, lock="FOR KEY SHARE")
+    blueprint = require_found(visible, "blueprint")
     if target.status is not DatabaseStatus.ACTIVE:
         raise DatabaseNotActive(target.status.value)
     planned = await plan(blueprint, target.engine, request.variables, field="variables")
@@ -133,18 +130,12 @@ async def add(
 
 async def get(principal: Principal, application: int) -> ApplicationRecord:
     """Raises `NotFound`."""
-    record = await records.find_owned(application, principal.team_ids)
-    if record is None:
-        raise NotFound("blueprint application")
-    return record
+    return require_found(await records.find_owned(application, principal.team_ids), "blueprint application")
 
 
 async def get_any(application: int) -> ApplicationRecord:
     """Whosever it is. Raises `NotFound` when there never was one."""
-    record = await records.find(application)
-    if record is None:
-        raise NotFound("blueprint application")
-    return record
+    return require_found(await records.find(application), "blueprint application")
 
 
 def _shown(definitions: dict[str, Any] | None, values: Values) -> Values | None:

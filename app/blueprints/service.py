@@ -15,7 +15,7 @@ from app.blueprints.checking import check
 from app.blueprints.naming import free_slug, slug_of
 from app.blueprints.records import BlueprintRecord, encoded
 from app.blueprints.schemas import CreateBlueprint, Metadata, UpdateBlueprint
-from app.core.errors import InvalidField, NotFound, SystemBlueprint, TeamLimitReached
+from app.core.errors import InvalidField, SystemBlueprint, TeamLimitReached, require_found
 from app.core.ids import new_uuid
 from app.hosts.service import offered_extensions
 from app.outbox.workflow_starts import Accepted
@@ -63,10 +63,7 @@ async def create(principal: Principal, request: CreateBlueprint) -> Accepted:
 
 async def get(principal: Principal, blueprint: UUID) -> BlueprintRecord:
     """Raises `NotFound`."""
-    record = await records.find_visible(blueprint, principal.team_ids)
-    if record is None:
-        raise NotFound("blueprint")
-    return record
+    return require_found(await records.find_visible(blueprint, principal.team_ids), "blueprint")
 
 
 async def list_page(
@@ -144,9 +141,7 @@ async def publish(name: str, sql: str, *, description: str | None, variables: di
 async def _own_for_update(
     principal: Principal, blueprint: UUID, lock: records.Lock = "FOR NO KEY UPDATE"
 ) -> BlueprintRecord:
-    record = await records.find_visible(blueprint, principal.team_ids, lock=lock)
-    if record is None:
-        raise NotFound("blueprint")
+    record = require_found(await records.find_visible(blueprint, principal.team_ids, lock=lock), "blueprint")
     if record.is_system:
         raise SystemBlueprint("System blueprints can't be changed or deleted.")
     return record

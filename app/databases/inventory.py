@@ -8,7 +8,7 @@ from uuid import UUID
 import msgspec
 
 from app.contracts.base import DatabaseStatus, Engine
-from app.core.errors import InvalidField, NotFound
+from app.core.errors import InvalidField, NotFound, require_found
 from app.store.session import fetch_all, fetch_one
 
 SHORTEST_PREFIX = 4
@@ -170,10 +170,7 @@ async def count_by(filters: Filters, grouping: Grouping) -> list[DatabaseCount]:
 
 async def get_details(database: UUID) -> DatabaseDetails:
     """Raises `NotFound`."""
-    details = await fetch_one(DatabaseDetails, f"{_SELECT} WHERE d.uuid = $1", database)
-    if details is None:
-        raise NotFound("database")
-    return details
+    return require_found(await fetch_one(DatabaseDetails, f"{_SELECT} WHERE d.uuid = $1", database), "database")
 
 
 class _Candidate(msgspec.Struct, frozen=True):

@@ -7,7 +7,7 @@ from uuid import UUID
 from app.auth.principal import Principal
 from app.auth.teams import get_team
 from app.contracts.base import DatabaseStatus
-from app.core.errors import InvalidField, NotFound
+from app.core.errors import InvalidField, NotFound, require_found
 from app.databases import records, states
 from app.databases.deletion import request_deletion
 from app.databases.limits import change_limits
@@ -22,18 +22,12 @@ from app.quotas.plans import Quotas, check_quotas, limits_in_force
 
 async def get(principal: Principal, database: UUID) -> DatabaseRecord:
     """Raises `NotFound`."""
-    record = await records.find_owned(database, principal.team_ids)
-    if record is None:
-        raise NotFound("database")
-    return record
+    return require_found(await records.find_owned(database, principal.team_ids), "database")
 
 
 async def get_any(database: UUID) -> DatabaseRecord:
     """The row in whatever state. Raises `NotFound` when there never was one."""
-    record = await records.find(database)
-    if record is None:
-        raise NotFound("database")
-    return record
+    return require_found(await records.find(database), "database")
 
 
 async def list_page(
@@ -106,10 +100,7 @@ async def _get_live(database: UUID, *, lock: bool = False) -> DatabaseRecord:
 
 
 async def _owned_for_update(principal: Principal, database: UUID) -> DatabaseRecord:
-    record = await records.find_owned(database, principal.team_ids, lock=True)
-    if record is None:
-        raise NotFound("database")
-    return record
+    return require_found(await records.find_owned(database, principal.team_ids, lock=True), "database")
 
 
 async def _check_room(record: DatabaseRecord, connections: int) -> None:

@@ -6,7 +6,7 @@ import msgspec
 
 from app.auth.principal import Principal
 from app.contracts.base import DatabaseStatus, Engine
-from app.core.errors import DatabaseNotActive, NotFound
+from app.core.errors import DatabaseNotActive, require_found
 from app.core.ids import marker
 from app.core.secrets import SecretBox, SecretLocation
 from app.databases.passwords import password_place
@@ -74,9 +74,7 @@ WHERE d.uuid = $1 AND d.team_id = any($2::bigint[]) AND d.status <> 'deleted'
 
 async def find(principal: Principal, database: UUID) -> QueryTarget:
     """Raises `NotFound` or `DatabaseNotActive`."""
-    target = await fetch_one(QueryTarget, _FIND, database, principal.team_ids)
-    if target is None:
-        raise NotFound("database")
+    target = require_found(await fetch_one(QueryTarget, _FIND, database, principal.team_ids), "database")
     if target.status is not DatabaseStatus.ACTIVE:
         raise DatabaseNotActive(target.status.value)
     return target

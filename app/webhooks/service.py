@@ -11,7 +11,7 @@ from app.auth.principal import Principal
 from app.auth.teams import get_team
 from app.contracts.queues import delivery_workflow_id
 from app.contracts.webhooks import DeliverWebhook, DeliverWebhookInput
-from app.core.errors import EndpointLimitReached, InvalidField, NotFound
+from app.core.errors import EndpointLimitReached, InvalidField, NotFound, require_found
 from app.core.ids import new_uuid
 from app.core.secrets import SecretBox
 from app.egress.guard import AddressRefused, Guard, on_behalf_of
@@ -66,10 +66,7 @@ async def create(
 
 async def get(principal: Principal, endpoint: int, *, active: bool = False) -> EndpointRecord:
     """Raises `NotFound`."""
-    record = await records.find_owned(endpoint, principal.team_ids, active=active)
-    if record is None:
-        raise NotFound(ENDPOINT)
-    return record
+    return require_found(await records.find_owned(endpoint, principal.team_ids, active=active), ENDPOINT)
 
 
 async def list_page(
@@ -85,9 +82,7 @@ async def list_page(
 
 async def revoke(principal: Principal, endpoint: int) -> Accepted:
     """Raises `NotFound`, also for one that is revoked."""
-    record = await records.find_owned(endpoint, principal.team_ids, active=True, lock=True)
-    if record is None:
-        raise NotFound(ENDPOINT)
+    record = require_found(await records.find_owned(endpoint, principal.team_ids, active=True, lock=True), ENDPOINT)
     await revocation.revoke(record)
     return Accepted(subject=str(endpoint), settled=True)
 
@@ -95,9 +90,7 @@ async def revoke(principal: Principal, endpoint: int) -> Accepted:
 async def rotate_secret(box: SecretBox, principal: Principal, endpoint: int, overlap: timedelta) -> Accepted:
     """A new secret; the old one signs beside it for the time of `overlap`. The subject is the new one's row. Raises
     `NotFound`."""
-    record = await records.find_owned(endpoint, principal.team_ids, active=True, lock=True)
-    if record is None:
-        raise NotFound(ENDPOINT)
+    require_found(await records.find_owned(endpoint, principal.team_ids, active=True, lock=True), ENDPOINT)
     await execute(
         "UPDATE webhook_secrets SET expires_at = now() + $2::interval WHERE endpoint_id = $1 AND expires_at IS NULL",
         endpoint,
@@ -139,9 +132,7 @@ async def get_delivery(
 ) -> tuple[DeliveryRecord, list[AttemptRecord]]:
     """A delivery with its attempts. Raises `NotFound`."""
     await get(principal, endpoint)
-    record = await records.find_delivery(delivery, endpoint)
-    if record is None:
-        raise NotFound(DELIVERY)
+    record = require_found(await records.find_delivery(delivery, endpoint), DELIVERY)
     return record, await records.list_attempts(delivery)
 
 
@@ -149,12 +140,8 @@ async def send_again(principal: Principal, endpoint: int, delivery: int) -> tupl
     """A new round of the whole schedule, beginning at once, in a transaction of its own. Raises `NotFound`, also for a
     revoked endpoint."""
     async with transaction():
-        owner = await records.find_owned(endpoint, principal.team_ids, active=True, lock=True)
-        if owner is None:
-            raise NotFound(ENDPOINT)
-        old = await records.find_delivery(delivery, endpoint, lock=True)
-        if old is None:
-            raise NotFound(DELIVERY)
+        owner = require_found(await records.find_owned(endpoint, principal.team_ids, active=True, lock=True), ENDPOINT)
+        old = require_found(await records.find_delivery(delivery, endpoint, lock=True), DELIVERY)
         await execute(
             """
             UPDATE webhook_deliveries SET round = round + 1, spent = 0, status = 'pending', waiting = false,

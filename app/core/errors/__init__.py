@@ -83,6 +83,7 @@ from app.core.errors.requests import (
     NotFound,
     PayloadTooLarge,
     RequestTimeout,
+    require_found,
 )
 from app.core.errors.service import InternalError, ServiceUnavailable
 from app.core.errors.teams import TeamLimitReached, TooManyUnderWay
@@ -129,4 +130,5 @@ __all__ = [
     "Unauthorized",
     "UnsafeSQL",
     "rate_limit_headers",
+    "require_found",
 ]

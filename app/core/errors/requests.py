@@ -1,8 +1,11 @@
 """Errors of a request itself, and of its repetition."""
 
 from types import MappingProxyType
+from typing import TypeVar
 
 from app.core.errors.base import AppError
+
+Record = TypeVar("Record")
 
 
 class MalformedJSON(AppError):
@@ -18,6 +21,13 @@ class NotFound(AppError):
 
     def __init__(self, what: str) -> None:
         super().__init__(f"No such {what}.")
+
+
+def require_found(record: Record | None, what: str) -> Record:
+    """The record that a caller asked for; `what` names its kind. Raises `NotFound` for None."""
+    if record is None:
+        raise NotFound(what)
+    return record
 
 
 class MethodNotAllowed(AppError):
