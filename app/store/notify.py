@@ -14,8 +14,6 @@ import structlog
 from app.store.session import APPLICATION_NAME, fetch
 
 _CHANNEL = "headwater_database"
-_FALLBACK_SECONDS = 1.0
-"""How often a waiter checks by itself, in case a notification was lost while the listener was disconnected."""
 
 Seen = TypeVar("Seen")
 log = structlog.get_logger(__name__)
@@ -99,6 +97,9 @@ async def _listen_once(dsn: str, channel: str, heard: Callable[[str], None]) -> 
 class RowWatch:
     """Waits for changes of rows: one listening connection for the process, and the waiters behind it."""
 
+    fallback_seconds = 1.0
+    """How often a waiter checks by itself, in case a notification was lost while the listener was disconnected."""
+
     def __init__(self, dsn: str) -> None:
         self._dsn = dsn
         self._waiters: dict[str, set[asyncio.Event]] = defaultdict(set)
@@ -119,7 +120,7 @@ class RowWatch:
             async with asyncio.timeout(timeout):
                 while (seen := await look()) is None:
                     with contextlib.suppress(TimeoutError):
-                        await asyncio.wait_for(changed.wait(), _FALLBACK_SECONDS)
+                        await asyncio.wait_for(changed.wait(), self.fallback_seconds)
                     changed.clear()
                 return seen
         except TimeoutError:

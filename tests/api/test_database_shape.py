@@ -11,7 +11,7 @@ from app.store.session import fetch
 from tests.support.answers import body_of, data_of
 from tests.support.in_process import LoneApi
 from tests.support.moves import make_active
-from tests.support.waiting import until
+from tests.support.waiting import LIMIT_SECONDS, until
 
 MASK = "********"
 FIELDS: dict[str, type | tuple[type, ...]] = {
@@ -100,7 +100,7 @@ async def test_a_waited_create_is_answered_when_it_is_active(lone: LoneApi, told
     asked = asyncio.create_task(caller.create(wait=True))
     (row,) = await until(lambda: fetch("SELECT uuid FROM databases"))
     await make_active(str(row["uuid"]))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(LIMIT_SECONDS):
         body = body_of(await asked, 201)
     assert body.keys() == {"message", "data", "request_id"}
     check_database(body["data"], with_password=True)

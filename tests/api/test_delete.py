@@ -13,7 +13,7 @@ from tests.support.client import Caller
 from tests.support.in_process import LoneApi
 from tests.support.meeting import meet
 from tests.support.moves import events_of, make_active, make_revoked
-from tests.support.waiting import until
+from tests.support.waiting import LIMIT_SECONDS, until
 
 DELETED = {
     "object",
@@ -75,7 +75,7 @@ async def test_the_answer_waits_until_access_has_ended(lone: LoneApi, told_only:
     done, _ = await asyncio.wait({asked}, timeout=0.3)
     assert not done
     await make_revoked(uuid)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(LIMIT_SECONDS):
         await asked
     assert data_of(await asked)["has_remote_resources"] is True
 

@@ -13,7 +13,7 @@ from tests.support.client import Caller
 from tests.support.in_process import LoneApi
 from tests.support.meeting import meet
 from tests.support.moves import make_active
-from tests.support.waiting import until
+from tests.support.waiting import LIMIT_SECONDS, until
 
 OVERRIDES: dict[str, Any] = {"storage_hard_limit_gb": 1.5, "connection_hard_limit": 20, "warning_threshold_pct": 90}
 
@@ -99,7 +99,7 @@ async def test_an_active_database_is_waited_for_and_then_promised(
     asked = asyncio.create_task(caller.patch(f"/databases/{uuid}/quotas", {"connection_hard_limit": 4}))
     await until(lambda: fetch("SELECT 1 FROM databases WHERE limits_revision = 2"))
     await limits.record_limits_applied(UUID(uuid), 2)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(LIMIT_SECONDS):
         assert body_of(await asked)["message"] == "Quotas updated."
 
 

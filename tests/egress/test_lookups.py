@@ -2,7 +2,6 @@
 
 import asyncio
 import socket
-import time
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ from app.egress.sender import Sender
 from tests.egress.conftest import NAME
 from tests.support.name_server import NameServer
 from tests.support.receiver import Receiver
+from tests.support.waiting import until
 
 MANY = 300
 """More than there are threads."""
@@ -38,17 +38,16 @@ async def test_other_teams_deliveries_go_on(asked_by_the_system: NameServer, out
     sender = Sender(Settings(webhook_allow_cidrs=("127.0.0.0/8",), webhook_ca_file=outside.ca_file))
     try:
         hanging = [asyncio.create_task(sender.send(f"https://{host}/", {}, b"{}", party="team-1")) for host in dead]
-        await asyncio.sleep(1)
-        began = time.monotonic()
+        # As many as one party may have under way.
+        await until(lambda: len(set(names.unanswered)) == 8)
         fine = await sender.send(outside.url(host=NAME), {}, b"{}", party="team-2")
         assert fine.delivered, fine.error
-        assert time.monotonic() - began < 3
+        assert not any(one.done() for one in hanging)
         # The same team's own addresses need no lookup.
         assert (await sender.send(outside.url(), {}, b"{}", party="team-1")).delivered
         for lost in await asyncio.gather(*hanging):
             assert lost.error is not None
             assert lost.error.startswith("No connection")
-            assert lost.duration < 30
     finally:
         await sender.close()
 
@@ -60,7 +59,7 @@ async def test_places_come_back(asked_by_the_system: NameServer) -> None:
     names.silent.update(dead)
     lookups = Lookups(resolve_by_system)
     given_up = [asyncio.create_task(lookups.addresses(host, "team-1")) for host in dead]
-    await asyncio.sleep(0.2)
+    await until(lambda: len(set(names.unanswered)) == 8)
     for one in given_up[:8]:
         one.cancel()
     # Eight take a second, eight more the next; then there is room.
@@ -82,7 +81,7 @@ async def test_what_nobody_waits_for_is_not_begun(names: NameServer) -> None:
 
     lookups = Lookups(resolve)
     given_up = [asyncio.create_task(lookups.addresses(host, "team-1")) for host in dead]
-    await asyncio.sleep(0.2)
+    await until(lambda: len(begun) == 8)
     for one in given_up:
         one.cancel()
     await asyncio.gather(*given_up, return_exceptions=True)

@@ -13,6 +13,7 @@ from app.store.session import fetch, transaction
 from tests.limits.round_trips import counting
 from tests.support.in_process import lone_api
 from tests.support.store import store
+from tests.support.waiting import until
 
 ADDRESS = ipaddress.ip_address("127.0.0.1")
 KEYS, REQUESTS, LIMIT = 12, 40, 25
@@ -44,8 +45,14 @@ async def test_no_two_processes_wait_for_each_other(control_dsn: str) -> None:
                     hash_key(held),
                 )
                 asking = [asyncio.create_task(_outcome(of, key)) for of, key in asked]
-                await asyncio.sleep(0.05)
+                await until(_some_wait)
             assert set(await asyncio.gather(*asking)) == {"in"}
+
+
+async def _some_wait() -> bool:
+    """For the row that is held, and everything that shares a statement with it."""
+    waiting = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    return len(await fetch(waiting)) == 2
 
 
 async def test_exactly_so_many_of_each_key_pass_over_two_processes(control_dsn: str) -> None:

@@ -1,6 +1,7 @@
 """Limits and revocation hold over all API processes, also when one is killed."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
@@ -9,11 +10,13 @@ import pytest_asyncio
 
 from app.auth.keys import KeyControls, revoke_key
 from app.local.processes import ChildProcess
+from app.store.session import fetch
 from tests.limits.test_rate import let_pass
 from tests.support.answers import body_of, data_of, error_of
 from tests.support.client import Caller
 from tests.support.service import RunningService
 from tests.support.store import store
+from tests.support.waiting import until
 
 LIMIT = 37
 
@@ -77,13 +80,17 @@ async def test_one_is_killed_between(pair: Pair) -> None:
 async def test_one_is_killed_amid(pair: Pair) -> None:
     either = await pair.caller(KeyControls(requests_per_minute=LIMIT))
     running = asyncio.create_task(burst(either, 120))
-    await asyncio.sleep(0.05)
+    await until(lambda: _let_in(either[0]))
     await pair.process.kill()
     statuses = await running
     statuses += await burst(either[:1], 60)
     # What the killed process let in and could no longer answer is counted.
     assert statuses.count(200) <= LIMIT <= statuses.count(200) + statuses.count(0)
     assert (await burst(either[:1], 10)).count(200) == 0
+
+
+async def _let_in(caller: Caller) -> bool:
+    return bool(await fetch("SELECT 1 FROM api_key_usage WHERE key_id = $1 AND window_count > 0", caller.key_id))
 
 
 async def test_revocation_and_a_changed_limit_act_at_once(pair: Pair) -> None:
@@ -102,12 +109,14 @@ async def test_revocation_amid_many_requests(pair: Pair) -> None:
     either = await pair.caller(KeyControls(requests_per_minute=100_000))
     stop = asyncio.Event()
 
+    passed: Counter[Caller] = Counter()
+
     async def keep_asking(caller: Caller) -> None:
         while not stop.is_set():
-            await caller.get("/me")
+            passed[caller] += (await caller.get("/me")).status_code == 200
 
     busy = [asyncio.create_task(keep_asking(caller)) for caller in either * 8]
-    await asyncio.sleep(0.2)
+    await until(lambda: all(passed[caller] > 8 for caller in either))
     await revoke_key(either[0].key_id)
     statuses = await burst(either, 40)
     stop.set()

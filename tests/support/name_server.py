@@ -24,6 +24,8 @@ class NameServer(asyncio.DatagramProtocol):
     answers: dict[str, list[list[str]]] = field(default_factory=dict)
     silent: set[str] = field(default_factory=set)
     """Names for which it sends no response."""
+    unanswered: list[str] = field(default_factory=list)
+    """Those of them that it was asked for."""
     asked: list[str] = field(default_factory=list)
     """The names of look-ups for IPv4 addresses."""
     patience: float = 20
@@ -39,6 +41,7 @@ class NameServer(asyncio.DatagramProtocol):
         (question,) = query.question
         name = question.name.to_text().rstrip(".")
         if name in self.silent:
+            self.unanswered.append(name)
             return
         if question.rdtype == dns.rdatatype.A:
             self.asked.append(name)
