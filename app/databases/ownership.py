@@ -11,16 +11,16 @@ from app.store.session import Statement, execute, fetch_all, fetch_exists, fetch
 
 
 class PlacedDatabase(msgspec.Struct, frozen=True, kw_only=True):
-    """A database that is to be provisioned on this host."""
+    """A database that is to be provisioned on this host. A member of the warm pool has no team, user or name."""
 
     uuid: UUID
-    team_id: int
-    user_id: int
-    name: str
+    team_id: int | None = None
+    user_id: int | None = None
+    name: str = ""
     engine: Engine
     region: str
     plan: str
-    quotas: Quotas
+    quotas: Quotas = Quotas()
     connections: int
     host_id: int
     engine_name: str

@@ -6,13 +6,64 @@ from uuid import UUID
 
 import msgspec
 
-from app.contracts.base import Engine
-from app.store.session import execute, fetch_all, fetch_exists, fetch_values
+from app.contracts.base import DatabaseStatus, Engine
+from app.store.session import execute, fetch_all, fetch_exists, fetch_one, fetch_values
 
 _JOIN_READY = """
 JOIN engine_hosts h ON h.id = d.host_id
 WHERE d.team_id IS NULL AND d.destroyed_at IS NULL AND d.status = 'active'
 """
+
+
+class PoolMember(msgspec.Struct, frozen=True, kw_only=True):
+    """A database of the pool that is ready or on its way, with its host's state."""
+
+    uuid: UUID
+    status: DatabaseStatus
+    connections: int
+    provisioned_at: datetime | None
+    draining: bool
+    sick: bool
+
+
+async def list_members(engine: Engine, region: str) -> list[PoolMember]:
+    """Those that are ready or on their way."""
+    return await fetch_all(
+        PoolMember,
+        """
+        SELECT d.uuid, d.status, d.connections, d.provisioned_at, h.draining, h.sick_until IS NOT NULL AS sick
+        FROM databases d JOIN engine_hosts h ON h.id = d.host_id
+        WHERE d.engine = $1 AND d.region = $2 AND d.team_id IS NULL AND d.destroyed_at IS NULL
+          AND d.status IN ('provisioning', 'active')
+        ORDER BY d.id
+        """,
+        engine,
+        region,
+    )
+
+
+class DiscardedMember(msgspec.Struct, frozen=True):
+    engine: Engine
+    region: str
+    deletion_revision: int
+
+
+async def mark_discarded(database: UUID) -> DiscardedMember | None:
+    """A ready member to `deleted`, to be destroyed now. None where it is not, or no longer, the pool's."""
+    return await fetch_one(
+        DiscardedMember,
+        """
+        UPDATE databases SET status = 'deleted', deleted_at = now(), updated_at = now(), destroy_at = now(),
+               deletion_revision = deletion_revision + 1
+        WHERE uuid = $1 AND team_id IS NULL AND status = 'active' RETURNING engine, region, deletion_revision
+        """,
+        database,
+    )
+
+
+async def delete_discarded() -> None:
+    """Rows of which nothing is left on any host, and which nobody ever saw. Their workflows have long ended."""
+    await execute("DELETE FROM databases WHERE team_id IS NULL AND destroyed_at < now() - interval '3 days'")
 
 
 class IdleMember(msgspec.Struct, frozen=True):

@@ -6,57 +6,11 @@ What follows from a change of state is `app.provisioning.lifecycle`.
 from datetime import datetime, timedelta
 from uuid import UUID
 
-import msgspec
-
-from app.contracts.base import DatabaseStatus, Engine
+from app.contracts.base import DatabaseStatus
 from app.databases import records
 from app.databases.records import DatabaseRecord, expect
-from app.quotas.plans import Quotas
 from app.store.notify import announce
 from app.store.session import execute, fetch_scalar, transaction
-
-
-class NewDatabase(msgspec.Struct, frozen=True, kw_only=True):
-    """A row to be written for a database that is to be made. One for the warm pool has no team, user or name."""
-
-    uuid: UUID
-    team_id: int | None = None
-    user_id: int | None = None
-    name: str = ""
-    engine: Engine
-    region: str
-    plan: str
-    host_id: int
-    engine_name: str
-    password_sealed: bytes
-    quotas: Quotas = Quotas()
-    connections: int
-
-
-async def insert_database(new: NewDatabase) -> None:
-    """Its status is `provisioning`. Call it in the transaction in which the host was chosen."""
-    await execute(
-        """
-        INSERT INTO databases (uuid, team_id, created_by_id, name, engine, region, plan, status, host_id,
-                               engine_name, password_sealed, storage_hard_limit_gb, connection_hard_limit,
-                               warning_threshold_pct, connections)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, 'provisioning', $8, $9, $10, $11, $12, $13, $14)
-        """,
-        new.uuid,
-        new.team_id,
-        new.user_id,
-        new.name,
-        new.engine,
-        new.region,
-        new.plan,
-        new.host_id,
-        new.engine_name,
-        new.password_sealed,
-        new.quotas.storage_hard_limit_gb,
-        new.quotas.connection_hard_limit,
-        new.quotas.warning_threshold_pct,
-        new.connections,
-    )
 
 
 async def rename(database_id: int, name: str) -> None:

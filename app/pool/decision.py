@@ -2,22 +2,11 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from uuid import UUID
 
 import msgspec
 
 from app.contracts.base import DatabaseStatus
-
-
-class Member(msgspec.Struct, frozen=True, kw_only=True):
-    """A database of the pool that is ready or on its way, with its host's state."""
-
-    uuid: UUID
-    status: DatabaseStatus
-    connections: int
-    provisioned_at: datetime | None
-    draining: bool
-    sick: bool
+from app.databases.pooled import PoolMember
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,12 +15,12 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     making: int
     """On their way."""
     ready: int
-    discard: list[Member]
-    aged: list[Member]
+    discard: list[PoolMember]
+    aged: list[PoolMember]
     """Ready, oldest first, and to be replaced. They stay until others are ready, so that the pool never runs dry."""
 
 
-def decide(members: Sequence[Member], size: int, connections: int, older_than: datetime) -> Decision:
+def decide(members: Sequence[PoolMember], size: int, connections: int, older_than: datetime) -> Decision:
     """`connections` is what a member is made with nowadays; those that differ are as good as aged.
 
     A sick host's members neither count nor go: others take their place, and when the host is well again the oldest
@@ -57,10 +46,10 @@ def age_limit(now: datetime, seconds: float) -> datetime:
     return now - timedelta(seconds=seconds)
 
 
-def _is_aged(member: Member, connections: int, older_than: datetime) -> bool:
+def _is_aged(member: PoolMember, connections: int, older_than: datetime) -> bool:
     return _age(member) <= older_than or member.connections != connections
 
 
-def _age(member: Member) -> datetime:
+def _age(member: PoolMember) -> datetime:
     assert member.provisioned_at is not None, "what is active was provisioned"
     return member.provisioned_at

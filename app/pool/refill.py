@@ -8,10 +8,10 @@ import structlog
 from app.contracts.pool import RefillResult, VerifyMembers
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
-from app.databases.pooled import is_create_waiting, regions_unverified
+from app.databases.pooled import delete_discarded, is_create_waiting, list_members, regions_unverified
 from app.hosts.loads import place
 from app.pool.decision import Decision, age_limit, decide
-from app.pool.members import begin_member, discard_member, forget_discarded, member_connections, members_of
+from app.pool.members import begin_member, discard_member, member_connections
 from app.pool.targets import PoolSize, note_setting, targets
 from app.store.session import execute, transaction
 
@@ -41,7 +41,7 @@ async def refill(box: SecretBox, settings: Settings, now: datetime) -> RefillRes
     await note_setting(wanted, settings.pool_size)
     older_than = age_limit(now, settings.pool_max_age_seconds)
     looks = [await _refill_one(box, target, older_than) for target in wanted]
-    await forget_discarded()
+    await delete_discarded()
     return RefillResult(
         missing=sum(look.missing for look in looks),
         retry_soon=any(look.waits for look in looks),
@@ -58,7 +58,7 @@ async def find_unverified(settings: Settings, now: datetime) -> list[VerifyMembe
 async def _refill_one(box: SecretBox, target: PoolSize, older_than: datetime) -> _Look:
     async with transaction():
         await execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
-        members = await members_of(target.engine, target.region)
+        members = await list_members(target.engine, target.region)
         decision = decide(members, target.size, member_connections(), older_than)
         for member in decision.discard[:_DISCARDS]:
             await discard_member(member.uuid)

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.contracts.base import DatabaseStatus
-from app.pool.decision import Decision, Member, decide
+from app.databases.pooled import PoolMember
+from app.pool.decision import Decision, decide
 
 NOW = datetime(2026, 1, 8, tzinfo=UTC)
 WEEK_AGO = NOW - timedelta(days=7)
@@ -15,7 +16,7 @@ CONNECTIONS = 10
 
 MEMBERS = st.lists(
     st.builds(
-        Member,
+        PoolMember,
         uuid=st.builds(uuid4),
         status=st.sampled_from((DatabaseStatus.PROVISIONING, DatabaseStatus.ACTIVE)),
         connections=st.sampled_from((5, CONNECTIONS)),
@@ -27,16 +28,16 @@ MEMBERS = st.lists(
 )
 
 
-def decided(members: list[Member], size: int) -> Decision:
+def decided(members: list[PoolMember], size: int) -> Decision:
     return decide(members, size, CONNECTIONS, WEEK_AGO)
 
 
-def usable(members: list[Member]) -> list[Member]:
+def usable(members: list[PoolMember]) -> list[PoolMember]:
     return [one for one in members if one.status is DatabaseStatus.ACTIVE and not one.draining and not one.sick]
 
 
 @given(MEMBERS, st.integers(0, 8))
-def test_a_pool_is_filled_to_its_size_and_never_over_it(members: list[Member], size: int) -> None:
+def test_a_pool_is_filled_to_its_size_and_never_over_it(members: list[PoolMember], size: int) -> None:
     decision = decided(members, size)
     fresh = [one for one in usable(members) if one not in decision.aged]
     assert decision.missing + decision.making + len(fresh) >= size
@@ -44,7 +45,7 @@ def test_a_pool_is_filled_to_its_size_and_never_over_it(members: list[Member], s
 
 
 @given(MEMBERS, st.integers(0, 8))
-def test_what_goes_leaves_the_size_behind(members: list[Member], size: int) -> None:
+def test_what_goes_leaves_the_size_behind(members: list[PoolMember], size: int) -> None:
     decision = decided(members, size)
     gone = {one.uuid for one in decision.discard}
     assert len(gone) == len(decision.discard)
@@ -58,7 +59,7 @@ def test_what_goes_leaves_the_size_behind(members: list[Member], size: int) -> N
 
 
 @given(MEMBERS, st.integers(0, 8))
-def test_the_old_go_before_the_young(members: list[Member], size: int) -> None:
+def test_the_old_go_before_the_young(members: list[PoolMember], size: int) -> None:
     decision = decided(members, size)
     if any(one not in decision.aged and not one.draining for one in decision.discard):
         assert {one.uuid for one in decision.aged} <= {one.uuid for one in decision.discard}
