@@ -25,7 +25,7 @@ from app.hosts.adapters import Adapters
 from app.hosts.slots import HostSlots
 from app.outbox.provisionings import RunningProvisionings
 from app.provisioning.lifecycle import activate
-from app.quotas.usage import record_kept
+from app.quotas.usage import record_retained
 from app.store.locks import database_lock
 from app.store.session import transaction
 
@@ -141,7 +141,7 @@ class EngineActivitiesOnHosts(EngineActivities):
             await get_team(record.team_id, lock=True)
             # Tenants of MySQL may drop their own database.
             usage = measured.get(record.engine_name)
-            await record_kept(record.id, usage.storage_bytes if usage else 0, utc_now())
+            await record_retained(record.id, usage.storage_bytes if usage else 0, utc_now())
             await end_oldest(record.team_id)
 
     async def _remove_late_work(self, database: UUID) -> None:

@@ -1,6 +1,6 @@
-"""Tenants' own accounts, which must take the password that clients are told.
+"""Tenants' own accounts, which must accept the recorded password.
 
-No engine can keep an account from changing its own password. So the recorded one is put back, and the team told.
+No engine can keep an account from changing its own password. So the recorded one is restored, and an event reports it.
 """
 
 from uuid import UUID
@@ -32,7 +32,7 @@ async def restore(box: SecretBox, adapter: EngineAdapter, database: UUID) -> boo
         tenant = tenant_of(record, box)
         async with own_logins.under_way([database]):
             if await _is_refused(adapter, tenant):
-                # Before the first statement: the team is told in any case.
+                # Before the first statement, so that the event is written even after a crash.
                 await execute(
                     "UPDATE databases SET credentials_refused_at = coalesce(credentials_refused_at, now())"
                     " WHERE id = $1",

@@ -2,7 +2,7 @@
 
 `destroy_at` decides. Until it has passed, a change of the row may move it either way, or bring the database back; the
 workflow is only woken. Once it has passed, by our own database's clock, nothing changes it any more: the destruction
-may be under way. Both sides look under a lock on the row, so one of them comes first.
+may be under way. Both sides read it under a lock on the row, so one of them comes first.
 """
 
 from datetime import datetime

@@ -39,22 +39,6 @@ async def place(engine: Engine, region: str | None, connections: int, *, without
     return least_loaded(await loads_of(candidates), connections)
 
 
-class RegionState(msgspec.Struct, frozen=True):
-    region: str
-    draining: bool
-    """All of its hosts are."""
-
-
-async def served_regions(engine: Engine) -> list[RegionState]:
-    """Regions with a host of this engine that no operator has set aside."""
-    return await fetch_all(
-        RegionState,
-        "SELECT region, bool_and(draining) AS draining FROM engine_hosts WHERE engine = $1"
-        " AND sick_until IS DISTINCT FROM 'infinity' GROUP BY region ORDER BY region",
-        engine,
-    )
-
-
 async def rooms(engine: Engine, region: str | None) -> dict[int, int]:
     """By host: how many more connections it may promise. The hosts stay locked until the transaction's end, as by
     `place`."""

@@ -20,7 +20,7 @@ from app.hosts.loads import mark_sick
 from app.hosts.records import Host, registered_hosts
 from app.outbox.event_types import EventType
 from app.quotas import own_logins, usage
-from app.quotas.decision import Standing, Verdict, judge
+from app.quotas.decision import QuotaActions, QuotaState, decide
 from app.quotas.measuring import measure_storage
 from app.quotas.usage import Sample
 from app.store.session import transaction
@@ -155,7 +155,7 @@ async def _act(one: MeasurableDatabase) -> Counter[str]:
         standing = (await usage.standings([one.id], lock=True)).get(one.id)
         if record is None or standing is None or not _changes(standing, settled=one.settled):
             return Counter()
-        verdict = judge(_as_seen(standing, settled=one.settled))
+        verdict = decide(_as_seen(standing, settled=one.settled))
         if verdict.warn:
             await append_event(EventType.DATABASE_QUOTA_WARNING, one.uuid)
         if verdict.freeze:
@@ -173,18 +173,18 @@ async def _act(one: MeasurableDatabase) -> Counter[str]:
     return counts
 
 
-def _as_seen(standing: Standing, *, settled: bool) -> Standing:
+def _as_seen(standing: QuotaState, *, settled: bool) -> QuotaState:
     """What was settled only after the measurement began says nothing of what it found."""
     return msgspec.structs.replace(standing, access_settled=standing.access_settled and settled)
 
 
-def _changes(standing: Standing, *, settled: bool) -> bool:
-    verdict = judge(_as_seen(standing, settled=settled))
+def _changes(standing: QuotaState, *, settled: bool) -> bool:
+    verdict = decide(_as_seen(standing, settled=settled))
     remembered = (standing.warned, standing.frozen_bytes, standing.growing)
     return bool(_moves(verdict)) or remembered != (verdict.warned, verdict.frozen_bytes, verdict.growing)
 
 
-def _moves(verdict: Verdict) -> list[str]:
+def _moves(verdict: QuotaActions) -> list[str]:
     moves = {"warned": verdict.warn, "frozen": verdict.freeze, "thawed": verdict.thaw, "resumed": verdict.resume}
     paused = [] if verdict.pause is None else [f"paused_{verdict.pause.value}"]
     return [name for name, made in moves.items() if made] + paused

@@ -10,7 +10,7 @@ from app.databases.passwords import password_place
 from app.databases.records import DatabaseRecord
 from app.databases.schemas import CreateDatabase
 from app.engines.placement import HostLoad
-from app.hosts.loads import served_regions
+from app.hosts.records import list_served
 from app.pool.eviction import place_with_room_made
 
 
@@ -42,7 +42,7 @@ async def insert_placed(
 
 
 async def _place(engine: Engine, region: str | None, connections: int) -> HostLoad:
-    served = await served_regions(engine)
+    served = await list_served(engine)
     codes = [one.region for one in served]
     if region is not None and region not in codes:
         where = f"It is served in {', '.join(codes)}." if codes else "It is served nowhere."
@@ -52,7 +52,7 @@ async def _place(engine: Engine, region: str | None, connections: int) -> HostLo
     host = await place_with_room_made(engine, region, connections)
     if host is None:
         place = region or "any region"
-        if all(one.draining for one in served if region in (None, one.region)):
+        if not any(one.open for one in served if region in (None, one.region)):
             raise CapacityExhausted(f"No {engine.value} host in {place} takes new databases.", field="region")
         raise CapacityExhausted(
             f"No {engine.value} host in {place} has room for a database with {connections} connections.",

@@ -4,7 +4,7 @@ from app.auth.principal import Principal
 from app.auth.teams import TeamRecord, get_team
 from app.core.errors import InvalidField
 from app.databases.records import count_owned
-from app.databases.retention import check_held
+from app.databases.retention import check_retained
 from app.databases.schemas import CreateDatabase
 from app.quotas.plans import check_plan, check_quotas
 
@@ -25,10 +25,10 @@ async def team_for_create(principal: Principal, request: CreateDatabase) -> Team
     which a team of the free tier stays locked. Raises `InvalidField`, `PlanLimitExceeded` or `DeletionsPending`."""
     team, owned = asked_team(principal, request), 0
     if team.tier == "free":
-        # Locked, so that two creates at once don't both find room for the one database.
+        # Locked, so that two concurrent creates don't both find room for the one database.
         team = await get_team(team.id, lock=True)
         owned = await count_owned(team.id)
     check_plan(team.tier, request.plan, owned)
     check_quotas(team.tier, request.plan, request.quotas)
-    await check_held(team)
+    await check_retained(team)
     return team

@@ -1,4 +1,4 @@
-"""Bringing back a database that was deleted, for as long as its data is kept."""
+"""Restoring access to a deleted database, as long as its data is retained."""
 
 from uuid import UUID
 

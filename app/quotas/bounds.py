@@ -1,5 +1,4 @@
-"""At most so many of something for each team, by its tier; exact however many requests ask at once, in however many
-processes."""
+"""How many of something a team may have, by its tier; exact under concurrent requests in any number of processes."""
 
 from typing import Any
 

@@ -21,7 +21,7 @@ GROWTH_LOOKS = 2
 """Measurements in a row that must find growth: one alone may have seen a table that is being rebuilt smaller."""
 
 
-class Standing(msgspec.Struct, frozen=True, kw_only=True):
+class QuotaState(msgspec.Struct, frozen=True, kw_only=True):
     """A database as recorded, with its last measurement and the limits in force."""
 
     status: DatabaseStatus
@@ -45,7 +45,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     growing: int
 
 
-class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+class QuotaActions(msgspec.Struct, frozen=True, kw_only=True):
     """What to do, and what to remember."""
 
     warn: bool = False
@@ -58,7 +58,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     growing: int
 
 
-def judge(standing: Standing) -> Verdict:
+def decide(standing: QuotaState) -> QuotaActions:
     over = standing.storage_bytes >= standing.limit_bytes
     below = standing.storage_bytes < standing.limit_bytes * THAW_SHARE
     thaw = standing.frozen and below
@@ -75,7 +75,7 @@ def judge(standing: Standing) -> Verdict:
         resume = not _out_of_hours(standing)
     elif standing.paused_reason is PauseReason.STORAGE:
         resume = below
-    return Verdict(
+    return QuotaActions(
         warn=warn,
         freeze=over and not standing.frozen,
         thaw=thaw,
@@ -88,30 +88,30 @@ def judge(standing: Standing) -> Verdict:
     )
 
 
-def _is_held_up(standing: Standing) -> bool:
+def _is_held_up(standing: QuotaState) -> bool:
     since = standing.unsettled_since
     return standing.frozen and since is not None and standing.measured_at - since >= HELD_UP
 
 
-def _out_of_hours(standing: Standing) -> bool:
+def _out_of_hours(standing: QuotaState) -> bool:
     limit = standing.runtime_limit_seconds
     excused = standing.runtime_excused == standing.runtime_month
     return limit is not None and standing.runtime_seconds >= limit and not excused
 
 
-def _reached_threshold(standing: Standing) -> bool:
+def _reached_threshold(standing: QuotaState) -> bool:
     return standing.storage_bytes >= _threshold(standing)
 
 
-def _far_below_threshold(standing: Standing) -> bool:
+def _far_below_threshold(standing: QuotaState) -> bool:
     return standing.storage_bytes < _threshold(standing) - standing.limit_bytes * REARM_SHARE
 
 
-def _threshold(standing: Standing) -> float:
+def _threshold(standing: QuotaState) -> float:
     return standing.limit_bytes * standing.warning_pct / 100
 
 
-def _growth(standing: Standing) -> tuple[int | None, int]:
+def _growth(standing: QuotaState) -> tuple[int | None, int]:
     """The least since the freeze, and for how many measurements in a row there has been more."""
     if not standing.frozen:
         return None, 0

@@ -1,5 +1,5 @@
 """Measuring the storage of one host's databases: a few at a time, those that have gone unmeasured longest first. What
-was measured is kept at once, and no database spends another's time.
+was measured is stored immediately, and no database spends another's time.
 
 Where some can't be measured together, each of them is measured alone, for one of them is most likely why; the ones that
 can't be measured even alone are tried again later and later, with more time each.

@@ -1,6 +1,6 @@
 """When the service itself logs in with tenants' credentials, to see whether it can.
 
-Nothing that a session says of itself tells such a login from the tenant's, so it is written down on our side.
+Nothing in a session distinguishes such a login from the tenant's, so it is recorded on our side.
 """
 
 from collections.abc import AsyncIterator, Sequence

@@ -1,4 +1,4 @@
-"""Measurements as they are kept, and the time that databases run."""
+"""The stored measurements of databases: storage, and the time that they run."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
@@ -6,7 +6,7 @@ from datetime import date, datetime
 import msgspec
 
 from app.contracts.base import DatabaseStatus, PauseReason
-from app.quotas.decision import GIB, Standing, Verdict
+from app.quotas.decision import GIB, QuotaActions, QuotaState
 from app.quotas.plans import PLANS, Quotas, limits_in_force
 from app.store.session import execute, fetch_all
 
@@ -50,7 +50,7 @@ async def record_use(samples: Sequence[Sample], at: datetime, *, longest_gap: fl
     )
 
 
-async def record_kept(database_id: int, storage_bytes: int, at: datetime) -> None:
+async def record_retained(database_id: int, storage_bytes: int, at: datetime) -> None:
     """The size of a deleted database, measured when its access had ended. Its hours stay as they were."""
     await execute(
         """
@@ -135,20 +135,20 @@ WHERE u.database_id = any($1::bigint[]) AND d.status IN ('active', 'paused')
 """
 
 
-async def standings(database_ids: Sequence[int], *, lock: bool = False) -> dict[int, Standing]:
+async def standings(database_ids: Sequence[int], *, lock: bool = False) -> dict[int, QuotaState]:
     """By the database's id. With `lock` the measurements stay as they are until the end of the transaction."""
     rows = await fetch_all(_Row, _STANDINGS + ("FOR UPDATE OF u" if lock else ""), list(database_ids))
     return {row.database_id: _standing(row) for row in rows}
 
 
-def _standing(row: _Row) -> Standing:
+def _standing(row: _Row) -> QuotaState:
     quotas = Quotas(
         storage_hard_limit_gb=row.storage_hard_limit_gb,
         connection_hard_limit=row.connection_hard_limit,
         warning_threshold_pct=row.warning_threshold_pct,
     )
     limits, hours = limits_in_force(row.plan, quotas), PLANS[row.plan].runtime_hours
-    return Standing(
+    return QuotaState(
         status=row.status,
         paused_reason=row.paused_reason,
         frozen=row.frozen_at is not None,
@@ -169,7 +169,7 @@ def _standing(row: _Row) -> Standing:
     )
 
 
-async def remember(database_id: int, verdict: Verdict) -> None:
+async def remember(database_id: int, verdict: QuotaActions) -> None:
     """What the next judgement has to know, in the transaction of what this one led to."""
     await execute(
         """

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.contracts.base import DatabaseStatus, PauseReason
-from app.quotas.decision import GROWTH_LOOKS, HELD_UP, Standing, Verdict, judge
+from app.quotas.decision import GROWTH_LOOKS, HELD_UP, QuotaActions, QuotaState, decide
 
 MIB = 2**20
 LIMIT = 100 * MIB
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
-CALM = Standing(
+CALM = QuotaState(
     status=DatabaseStatus.ACTIVE,
     paused_reason=None,
     frozen=False,
@@ -34,11 +34,11 @@ CALM = Standing(
 )
 
 
-def with_(**changes: object) -> Standing:
+def with_(**changes: object) -> QuotaState:
     return msgspec.structs.replace(CALM, **changes)
 
 
-def moves(verdict: Verdict) -> set[str]:
+def moves(verdict: QuotaActions) -> set[str]:
     made = {name for name in ("warn", "freeze", "thaw", "resume") if getattr(verdict, name)}
     return made | ({verdict.pause.value} if verdict.pause else set())
 
@@ -60,8 +60,8 @@ def moves(verdict: Verdict) -> set[str]:
         (with_(storage_bytes=120 * MIB, warned=True, status=DatabaseStatus.PAUSED), {"freeze"}),
     ],
 )
-def test_storage(standing: Standing, expected: set[str]) -> None:
-    assert moves(judge(standing)) == expected
+def test_storage(standing: QuotaState, expected: set[str]) -> None:
+    assert moves(decide(standing)) == expected
 
 
 @pytest.mark.parametrize(
@@ -74,24 +74,24 @@ def test_a_freeze_that_does_not_come_to_the_engine_ends_in_a_pause(
     standing = with_(
         storage_bytes=megabytes * MIB, warned=True, frozen=True, access_settled=False, unsettled_since=since
     )
-    assert moves(judge(standing)) == expected
+    assert moves(decide(standing)) == expected
 
 
 def test_a_warning_is_given_again_only_after_the_storage_was_clearly_below() -> None:
     standing, warnings = CALM, 0
     for megabytes in (85, 79, 81, 76, 82, 74, 85, 99):
-        verdict = judge(msgspec.structs.replace(standing, storage_bytes=megabytes * MIB))
+        verdict = decide(msgspec.structs.replace(standing, storage_bytes=megabytes * MIB))
         warnings += verdict.warn
         standing = msgspec.structs.replace(standing, warned=verdict.warned)
     assert warnings == 2, "at the first crossing, and after the 74"
 
 
-def _look(standing: Standing, megabytes: float, minute: int) -> tuple[Standing, Verdict]:
+def _look(standing: QuotaState, megabytes: float, minute: int) -> tuple[QuotaState, QuotaActions]:
     """The next measurement, with what the last one left to remember."""
     seen = msgspec.structs.replace(
         standing, storage_bytes=int(megabytes * MIB), measured_at=NOW + timedelta(minutes=minute)
     )
-    verdict = judge(seen)
+    verdict = decide(seen)
     remembered = msgspec.structs.replace(
         seen, frozen_bytes=verdict.frozen_bytes, growing=verdict.growing, judged_at=seen.measured_at
     )
@@ -136,7 +136,7 @@ def test_what_was_measured_before_the_freeze_took_hold_is_no_growth() -> None:
 def test_one_measurement_judged_twice_counts_once() -> None:
     standing, _ = _look(FROZEN, 110, 1)
     standing, first = _look(standing, 120, 2)
-    again = judge(standing)
+    again = decide(standing)
     assert (first.growing, again.growing, again.pause) == (1, 1, None)
     assert GROWTH_LOOKS == 2
 
@@ -162,21 +162,21 @@ RUNTIME = {"status": DatabaseStatus.PAUSED, "paused_reason": PauseReason.RUNTIME
         (with_(status=DatabaseStatus.PAUSED), set()),
     ],
 )
-def test_runtime_and_operators(standing: Standing, expected: set[str]) -> None:
-    assert moves(judge(standing)) == expected
+def test_runtime_and_operators(standing: QuotaState, expected: set[str]) -> None:
+    assert moves(decide(standing)) == expected
 
 
 STORAGE = {"status": DatabaseStatus.PAUSED, "paused_reason": PauseReason.STORAGE, "frozen": True, "warned": True}
 
 
 def test_what_storage_paused_comes_back_when_there_is_room() -> None:
-    assert moves(judge(with_(**STORAGE, storage_bytes=95 * MIB))) == set()
-    assert moves(judge(with_(**STORAGE, storage_bytes=95 * MIB, limit_bytes=200 * MIB))) == {"thaw", "resume"}
+    assert moves(decide(with_(**STORAGE, storage_bytes=95 * MIB))) == set()
+    assert moves(decide(with_(**STORAGE, storage_bytes=95 * MIB, limit_bytes=200 * MIB))) == {"thaw", "resume"}
 
 
 @given(
     standing=st.builds(
-        Standing,
+        QuotaState,
         status=st.sampled_from([DatabaseStatus.ACTIVE, DatabaseStatus.PAUSED]),
         paused_reason=st.sampled_from([None, *PauseReason]),
         frozen=st.booleans(),
@@ -196,8 +196,8 @@ def test_what_storage_paused_comes_back_when_there_is_room() -> None:
         growing=st.integers(0, 3),
     )
 )
-def test_no_verdict_contradicts_itself(standing: Standing) -> None:
-    verdict = judge(standing)
+def test_no_verdict_contradicts_itself(standing: QuotaState) -> None:
+    verdict = decide(standing)
     assert not (verdict.freeze and verdict.thaw)
     assert not (verdict.pause and verdict.resume)
     assert not (verdict.thaw and verdict.pause is PauseReason.STORAGE)
