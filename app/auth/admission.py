@@ -34,8 +34,8 @@ from app.store.session import APPLICATION_NAME, keep_session
 WINDOW_SECONDS = 60
 _WINDOW = timedelta(seconds=WINDOW_SECONDS)
 _STATEMENTS = 2
-"""At once: while one is under way, the next gathers requests. A second, so that a key whose row another process holds
-doesn't make all others wait."""
+"""At the same time: while one is under way, the next one's requests collect. A second, so that a key whose row another
+process holds doesn't make all others wait."""
 _MOST_REQUESTS = 256
 """In one statement."""
 
@@ -136,7 +136,7 @@ class Admission:
         self._asking: set[bytes] = set()
         """Hashes of the keys that a statement under way is about. One key is in one statement at a time."""
         self._tasks: set[asyncio.Task[None]] = set()
-        """Those that still look for what waits."""
+        """Those that still read what waits."""
         self._closing = False
         self._idle: list[Connection] = []
         """Taken from the pool for good: taking one and giving it back costs a quarter of what asking does."""
@@ -164,7 +164,7 @@ class Admission:
                 _refuse(batch, fault)
             finally:
                 self._asking -= batch.keys()
-        # With no pause since the look that found nothing, or a request could come in between and find nobody.
+        # With no pause since the queue was empty, or a request could come in between and find nobody.
         self._tasks.discard(asyncio.current_task())
 
     @asynccontextmanager
@@ -178,12 +178,12 @@ class Admission:
             await self._pool.release(connection)
         else:
             connection = await self._pool.acquire()
-        kept = False
+        reusable = False
         try:
             yield connection
-            kept = not self._closing
+            reusable = not self._closing
         finally:
-            if kept:
+            if reusable:
                 self._idle.append(connection)
             else:
                 with suppress(Exception):

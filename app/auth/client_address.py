@@ -15,8 +15,8 @@ def parse_networks(texts: Sequence[str]) -> tuple[Network, ...]:
 def client_address(peer: str, forwarded_for: str | None, trusted: Sequence[Network]) -> Address:
     """The address nearest to us that is not a trusted proxy's.
 
-    Each proxy appends whom it heard from, so the header is read from its end; whatever stands before the first
-    address that we don't trust, the client may have made up. Raises `ValueError` for a peer without an address.
+    Each proxy appends the address that it received from, so the header is read from its end; whatever comes before the
+    first address that we don't trust, the client may have made up. Raises `ValueError` for a peer without an address.
     """
     address = parse_address(peer)
     hops = [hop.strip() for hop in forwarded_for.split(",")] if forwarded_for else []

@@ -1,4 +1,4 @@
-"""API keys: minted once, stored as a SHA-256, revoked at once."""
+"""API keys: minted once, stored as a SHA-256, revoked immediately."""
 
 import hashlib
 import ipaddress
@@ -19,7 +19,7 @@ PREFIX = "pk_live_"
 class NewKey(msgspec.Struct, frozen=True, kw_only=True):
     id: int
     api_key: str
-    """Shown once: only its SHA-256 is kept."""
+    """Shown once: only its SHA-256 is stored."""
 
 
 class KeyControls(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,7 +28,7 @@ class KeyControls(msgspec.Struct, frozen=True, kw_only=True):
     requests_per_minute: int = 120
     monthly_quota: int | None = None
     allowed_ips: tuple[str, ...] = ()
-    """CIDR networks, IPv4 or IPv6; none means any address."""
+    """CIDR networks, IPv4 or IPv6; without any: every address."""
     inactive_ttl_days: int | None = None
     expires_at: datetime | None = None
     """Aware."""

@@ -134,7 +134,7 @@ def _check_email(email: str) -> None:
 
 
 async def _team(name: str, tier: str | None) -> int:
-    # The lock keeps two commands that run at once from making the team twice.
+    # The lock prevents two concurrent commands from making the team twice.
     await execute("SELECT pg_advisory_xact_lock(hashtextextended('headwater team ' || $1, 0))", name)
     named = await fetch_all(TeamRecord, "SELECT id, tier, name FROM teams WHERE name = $1", name)
     if len(named) > 1:

@@ -50,7 +50,7 @@ _V6_REFUSED = tuple(
 
 
 class AddressRule:
-    """Judges addresses. `allowed` are networks that the operator opened, whatever they are."""
+    """Decides on addresses. `allowed` are networks that the operator admits, public or not."""
 
     def __init__(self, allowed: Sequence[str] = ()) -> None:
         """Raises `ValueError` for what is no network."""

@@ -1,6 +1,6 @@
-"""Connections to the outside that never lead inside: the address that is dialled is the one that was judged.
+"""Connections to the outside that never lead inside: the address that is dialled is the one that was checked.
 
-A name is resolved here, all its addresses are judged, and the connection is made to one of those, not to the name
+A name is resolved here, all its addresses are checked, and the connection is made to one of those, not to the name
 again: a name server that changes its answer between check and connection gains nothing.
 """
 
@@ -28,7 +28,7 @@ class AddressRefused(Exception):
 
 @contextmanager
 def on_behalf_of(party: str) -> Iterator[None]:
-    """Names that are looked up within the block count as this party's."""
+    """Names that are looked up within the block are charged to this party."""
     token = _PARTY.set(party)
     try:
         yield
@@ -37,7 +37,7 @@ def on_behalf_of(party: str) -> Iterator[None]:
 
 
 class Guard:
-    """Tells which addresses a host may be reached on."""
+    """Decides which addresses a host may be reached on."""
 
     def __init__(self, rule: AddressRule, resolve: Resolve = resolve_by_system) -> None:
         self._rule = rule
@@ -46,17 +46,17 @@ class Guard:
     async def addresses(self, host: str) -> list[str]:
         """All addresses of the host, every one of them admitted. Raises `AddressRefused` when a single one is not,
         and `OSError` for a host that can't be resolved."""
-        found = await self._lookups.addresses(host, _PARTY.get())
-        if not found:
+        addresses = await self._lookups.addresses(host, _PARTY.get())
+        if not addresses:
             raise OSError(f"{host} has no address")
-        # Which address it was is not told: names of inside and their addresses are nobody's business.
-        if not all(self._rule.admits(address) for address in found):
+        # The error doesn't say which address it was: names of inside and their addresses are nobody's business.
+        if not all(self._rule.admits(address) for address in addresses):
             raise AddressRefused(f"{host} is, or resolves to, an address that is not public.")
-        return found[:_MOST_ADDRESSES]
+        return addresses[:_MOST_ADDRESSES]
 
 
 class GuardedBackend(AsyncNetworkBackend):
-    """Dials what the guard has judged. TLS still verifies the name that the URL gave."""
+    """Dials what the guard has admitted. TLS still verifies the name that the URL gave."""
 
     def __init__(self, guard: Guard) -> None:
         self._guard = guard

@@ -1,7 +1,7 @@
-"""Looking up names, so that a name server that hangs holds up nobody but those who send to its names.
+"""Looking up names, so that a name server that hangs delays only those who send to its names.
 
 The system's resolver blocks its thread, for half a minute where nothing answers, and can't be broken off. So the
-threads are shared out: each party has a few at once, and asks for each of its names once at a time.
+threads are shared out: each party has a few at the same time, and one for each of its names.
 """
 
 import asyncio
@@ -23,8 +23,8 @@ _THREADS = ThreadPoolExecutor(max_workers=256, thread_name_prefix="webhook-looku
 async def resolve_by_system(host: str) -> list[str]:
     """As every program of this machine does: by its hosts file and its name servers."""
     loop = asyncio.get_running_loop()
-    found = await loop.run_in_executor(_THREADS, lambda: socket.getaddrinfo(host, None, type=socket.SOCK_STREAM))
-    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    entries = await loop.run_in_executor(_THREADS, lambda: socket.getaddrinfo(host, None, type=socket.SOCK_STREAM))
+    return list(dict.fromkeys(str(entry[4][0]) for entry in entries))
 
 
 class _Flight:
@@ -61,7 +61,7 @@ class Lookups:
         if flight is None:
             flight = self._flights[party, host] = _Flight()
             flight.task = asyncio.create_task(self._look_up(flight, party, host))
-            flight.task.add_done_callback(_hear)
+            flight.task.add_done_callback(_retrieve)
         assert flight.task is not None
         flight.waiting += 1
         try:
@@ -87,7 +87,7 @@ class Lookups:
             del self._flights[party, host]
 
 
-def _hear(task: asyncio.Task[list[str]]) -> None:
-    """Of a failure, though everyone may have stopped waiting."""
+def _retrieve(task: asyncio.Task[list[str]]) -> None:
+    """The failure, too, though everyone may have stopped waiting: asyncio complains of one that nobody retrieves."""
     if not task.cancelled():
         task.exception()

@@ -48,7 +48,7 @@ class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Sender:
-    """Keeps connections of its own: no proxies from the environment, no redirects, no cookies."""
+    """Has connections of its own: no proxies from the environment, no redirects, no cookies."""
 
     def __init__(self, settings: Settings, *, resolve: Resolve = resolve_by_system) -> None:
         """Raises `ValueError` for settings that can't be used."""
@@ -72,7 +72,7 @@ class Sender:
         await self._pool.aclose()
 
     async def send(self, url: str, headers: dict[str, str], body: bytes, *, party: str = "") -> AttemptResult:
-        """One POST. Whatever goes wrong is in the answer. `party` is whom looking up the name counts for."""
+        """One POST. Whatever goes wrong is in the answer. `party` is charged with looking up the name."""
         started = monotonic()
         seen = _Seen()
         error: str | None = None

@@ -1,4 +1,4 @@
-"""An endpoint's URL, taken apart once and strictly: what was judged is what is dialled, with no second reading."""
+"""An endpoint's URL, taken apart once and strictly: what was checked is what is dialled, with no second reading."""
 
 import re
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
@@ -39,10 +39,10 @@ def parse_target(url: str) -> RequestTarget:
         raise UnusableURL(f"A URL has at most {MAX_LENGTH} characters.")
     if not url.lower().startswith("https://"):
         raise UnusableURL("Expected a URL that begins with https://.")
-    found = _URL.fullmatch(url)
-    if found is None:
+    match = _URL.fullmatch(url)
+    if match is None:
         raise UnusableURL("A URL of an endpoint has no fragment (#).")
-    authority = found["authority"]
+    authority = match["authority"]
     if "@" in authority:
         raise UnusableURL("A URL of an endpoint has no user name and password in it.")
     parts = _AUTHORITY.fullmatch(authority)
@@ -51,7 +51,7 @@ def parse_target(url: str) -> RequestTarget:
     port = int(parts["port"] or 443)
     if not 1 <= port <= 65_535:
         raise UnusableURL("A port is a number from 1 to 65535.")
-    path = (found["path"] or "/") + (found["query"] or "")
+    path = (match["path"] or "/") + (match["query"] or "")
     if _UNSAFE.search(path):
         raise UnusableURL("Path and query have characters that must be percent-encoded.")
     return RequestTarget(_host(parts["host"]), port, path)

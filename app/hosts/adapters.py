@@ -27,8 +27,8 @@ class HostAccess(msgspec.Struct, frozen=True, kw_only=True):
 
     def address(self, box: SecretBox) -> AdminAddress:
         """Raises `InvalidSecret`."""
-        opened = box.open(self.admin_sealed, admin_place(self.engine, self.host, self.port))
-        address = msgspec.json.decode(opened, type=AdminAddress)
+        plain = box.open(self.admin_sealed, admin_place(self.engine, self.host, self.port))
+        address = msgspec.json.decode(plain, type=AdminAddress)
         return msgspec.structs.replace(address, tls=TlsPolicy(mode=self.tls, ca=self.tls_ca))
 
 

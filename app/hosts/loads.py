@@ -12,7 +12,7 @@ _SICK_SECONDS = 60.0
 _LOADS = """
 SELECT h.id, h.region, h.host, h.port, h.capacity, h.connection_capacity,
        coalesce(h.sick_until > now(), false) AS sick,
-       -- What the pool threw away holds nobody's data, and makes room at once.
+       -- What the pool threw away has nobody's data, and makes room immediately.
        count(d.id) FILTER (WHERE d.team_id IS NOT NULL OR d.status <> 'deleted') AS databases,
        coalesce(sum(d.connections) FILTER (WHERE d.status <> 'deleted'), 0)::bigint AS connections
 FROM engine_hosts h LEFT JOIN databases d ON d.host_id = h.id AND d.destroyed_at IS NULL
@@ -40,8 +40,8 @@ async def place(engine: Engine, region: str | None, connections: int, *, without
 
 
 async def rooms(engine: Engine, region: str | None) -> dict[int, int]:
-    """By host: how many more connections it may promise. The hosts stay locked until the transaction's end, as by
-    `place`."""
+    """By host: how many more connections it may give to tenants. The hosts stay locked until the transaction's end, as
+    by `place`."""
     loads = await loads_of([host.id for host in await _lock(engine, region)])
     return {load.id: load.connection_capacity - load.connections for load in loads}
 
@@ -65,7 +65,7 @@ async def _lock(engine: Engine, region: str | None) -> list[_LockedHost]:
 
 
 async def mark_sick(host_id: int, reason: str) -> None:
-    """Keeps a host that failed out of placement for a while. One that was set aside stays so."""
+    """Leaves a host that failed out of placement for a while. One that was set aside stays so."""
     await execute(
         "UPDATE engine_hosts SET sick_until = now() + make_interval(secs => $2), sick_reason = $3"
         " WHERE id = $1 AND sick_until IS DISTINCT FROM 'infinity'",

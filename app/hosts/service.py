@@ -30,7 +30,7 @@ class NewHost(msgspec.Struct, frozen=True, kw_only=True):
     public_port: int
     capacity: int = DEFAULT_CAPACITY
     connection_capacity: int | None = None
-    """Connections that may be promised to tenants; what the server admits, unless given."""
+    """Connections that may be given to tenants; what the server admits, unless given."""
 
 
 class HostAdded(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,7 +42,7 @@ class HostAdded(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HostSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """The most telling columns first: a narrow terminal shows those."""
+    """The most useful columns first: a narrow terminal shows those."""
 
     id: int
     flavour: str

@@ -71,7 +71,7 @@ class _Due(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Payload(msgspec.Struct):
-    """The body's fields in the order of the specification; the database keeps another."""
+    """The body's fields in the order of the specification; jsonb has another."""
 
     event: str
     timestamp: str
@@ -79,7 +79,7 @@ class Payload(msgspec.Struct):
 
 
 class Attempts:
-    """Makes them in this process, not too many at once for one endpoint."""
+    """Makes the attempts of this process: a limited number for one endpoint at the same time."""
 
     def __init__(self, box: SecretBox, sender: Sender, settings: Settings) -> None:
         self._box = box
@@ -270,10 +270,10 @@ UPDATE webhook_deliveries SET status = 'failed', waiting = false, error_message 
        next_attempt_at = NULL
 WHERE id = $1 AND status = 'pending'
 """
-# What was asked for again meanwhile keeps its new round; what a revocation ended stays failed, unless it arrived. What
-# has arrived shows the answer that took it, whatever an attempt beside that one still comes to.
+# What was asked for again meanwhile stays in its new round; what a revocation ended stays failed, unless it arrived.
+# What has arrived shows the answer that took it, whatever the outcome of an attempt beside it.
 _RECORD = """
-WITH kept AS (
+WITH recorded AS (
     INSERT INTO webhook_attempts (delivery_id, response_code, error_message, response_body, duration_ms)
     SELECT id, $2, $3, $4, $5 FROM webhook_deliveries WHERE id = $1
 )

@@ -1,7 +1,7 @@
 """One endpoint's circuit: broken when attempt after attempt hangs, tried with one probe at a time until it holds.
 
 Only what holds up others counts: attempts that took seconds and got no answer. A receiver that answers, whatever it
-answers, is alive, and the schedule alone decides when it is asked again. Kept in the endpoint's row, so that all
+answers, is alive, and the schedule alone decides when it is asked again. Stored in the endpoint's row, so that all
 workers know, also after a restart. A probe is the attempt of a delivery that waits (`app.webhooks.waiting`).
 """
 
@@ -39,7 +39,7 @@ class Circuit:
         self._pause, self._longest = settings.webhook_probe_seconds, settings.webhook_longest_probe_seconds
 
     async def note(self, endpoint: int, answer: AttemptResult, *, probing: bool) -> None:
-        """Keeps when the endpoint last took something and when it last didn't, and the state of its circuit. Within a
+        """Records when the endpoint last took something and when it last didn't, and the state of its circuit. Within a
         transaction it comes before what concerns a delivery: a revocation locks in that order. A probe that gets no
         answer has failed, however quickly."""
         if answer.delivered:
@@ -52,7 +52,7 @@ class Circuit:
             await execute("UPDATE webhook_endpoints SET last_failure_at = now() WHERE id = $1", endpoint)
 
 
-# With the end of `circuit_until`, what waits is due at once.
+# With the end of `circuit_until`, what waits is due immediately.
 _SUCCESS = """
 UPDATE webhook_endpoints SET last_success_at = now(), slow_failures = 0, circuit_until = NULL,
        next_attempt_at = CASE WHEN circuit_until IS NOT NULL AND next_attempt_at > now() THEN now()

@@ -27,9 +27,9 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def dispatch(limit: int, *, first_wait: float) -> Batch:
-    """One transaction: an event is dispatched when its deliveries and the promises of their workflows are written.
-    `first_wait` is the schedule's first entry, in seconds, a fifth more or less. Any number of processes may do so side
-    by side."""
+    """One transaction: an event is dispatched when its deliveries and the pending starts of their workflows are
+    written. `first_wait` is the schedule's first entry, in seconds, a fifth more or less. Any number of processes may
+    do so side by side."""
     async with transaction():
         events = {event.id: event for event in await take_undispatched(limit)}
         if not events:

@@ -22,11 +22,12 @@ from app.webhooks.schemas import endpoint_view
 from app.webhooks.signing import signed_headers
 
 _OF_ONE_ENDPOINT, _OF_ONE_TEAM = 2, 8
-"""At once in one process: a receiver may hang for as long as an attempt may take, and each holds a request open."""
+"""At the same time, in one process: a receiver may hang for as long as an attempt may take, and each holds a request
+open."""
 
 
 class Pings:
-    """Makes them in this process, not too many at once for one endpoint or team."""
+    """Makes the pings of this process: a limited number for one endpoint or team at the same time."""
 
     def __init__(self, box: SecretBox, sender: Sender, settings: Settings) -> None:
         self._box = box

@@ -65,7 +65,7 @@ FROM webhook_deliveries d JOIN webhook_endpoints w ON w.id = d.endpoint_id
 
 
 def party_of(team: int) -> str:
-    """Whom looking up the names of a team's endpoints counts for."""
+    """The party to which look-ups of the names of a team's endpoints are charged."""
     return f"team-{team}"
 
 

@@ -31,7 +31,7 @@ ENDPOINT, DELIVERY = "webhook endpoint", "webhook delivery"
 
 
 async def url_fault(guard: Guard, principal: Principal, url: str) -> str | None:
-    """Why this URL can't be an endpoint's, in a sentence. A host that can't be resolved now is no fault: it is judged
+    """Why this URL can't be an endpoint's, in a sentence. A host that can't be resolved now is no fault: it is checked
     again whenever something is sent."""
     try:
         with on_behalf_of(f"user-{principal.user_id}"):
@@ -137,8 +137,8 @@ async def get_delivery(
 
 
 async def send_again(principal: Principal, endpoint: int, delivery: int) -> tuple[DeliveryRecord, PendingStart]:
-    """A new round of the whole schedule, beginning at once, in a transaction of its own. Raises `NotFound`, also for a
-    revoked endpoint."""
+    """A new round of the whole schedule, beginning immediately, in a transaction of its own. Raises `NotFound`, also
+    for a revoked endpoint."""
     async with transaction():
         owner = require_found(await records.find_owned(endpoint, principal.team_ids, active=True, lock=True), ENDPOINT)
         old = require_found(await records.find_delivery(delivery, endpoint, lock=True), DELIVERY)
@@ -206,7 +206,7 @@ async def _add_secret(box: SecretBox, endpoint: int) -> UUID:
 
 
 async def _check_room(team: int, most: int) -> None:
-    # Locked, so that two creates at once don't both find the last place.
+    # Locked, so that two concurrent creates don't both take the last place.
     await get_team(team, lock=True)
     count = "SELECT count(*) FROM webhook_endpoints WHERE team_id = $1 AND revoked_at IS NULL"
     if await fetch_scalar(int, count, team) >= most:

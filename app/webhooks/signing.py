@@ -23,7 +23,7 @@ def service_signature(secret: str, body: bytes) -> str:
 
 
 def standard_signature(secret: str, webhook_id: str, timestamp: int, body: bytes) -> str:
-    """Keyed with the bytes that the secret's base64 stands for. `timestamp` is in seconds since 1970."""
+    """Keyed with the bytes that the secret's base64 encodes. `timestamp` is in seconds since 1970."""
     key = base64.b64decode(secret.removeprefix(PREFIX))
     signed = f"{webhook_id}.{timestamp}.".encode() + body
     return "v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()

@@ -19,7 +19,7 @@ from app.webhooks.circuit import BREAKS_AT
 CLAIM_SECONDS = 15.0
 """How long a claim holds unless it is renewed."""
 _ENDPOINTS_OF_A_TEAM = 8
-"""Claimed at once, by all workers together: a team with many endpoints that hang holds up no other."""
+"""Claimed at the same time, by all workers together: a team with many endpoints that hang holds up no other."""
 OVERDUE = "The receiver gave no answer for as long as the schedule lasts."
 
 
@@ -96,7 +96,7 @@ async def claim(worker: UUID, most: int) -> list[ClaimedEndpoint]:
 
 
 async def renew(worker: UUID, endpoints: Sequence[int]) -> None:
-    """Keeps this worker's claims on these, which it is serving. A claim whose release failed is none of them: it
+    """Renews this worker's claims on these, which it is serving. A claim whose release failed is none of them: it
     expires."""
     await execute(
         """
@@ -183,7 +183,7 @@ async def list_endpoints() -> list[WaitingEndpoint]:
 
 async def list_lost(patience: timedelta, most: int) -> list[LostDelivery]:
     """Deliveries that don't wait for their endpoint and were to be attempted longer ago than `patience`: the longest
-    overdue, except those whose workflow is promised."""
+    overdue, except those whose workflow has a pending start."""
     return await fetch_all(LostDelivery, _LOST, patience, most)
 
 
