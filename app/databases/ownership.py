@@ -1,4 +1,4 @@
-"""How a team comes to own a database: a row of its own, or a ready member of the warm pool that is assigned to it."""
+"""Members of the warm pool that become a team's, and the rows of databases that are made for one."""
 
 from uuid import UUID
 

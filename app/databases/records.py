@@ -17,7 +17,7 @@ class NotWanted(Exception):
 
 class DatabaseRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Columns of `databases`, joined with `teams` and `engine_hosts`. One without a team is in the warm pool, or was
-    thrown away there: no client ever sees it."""
+    discarded there: no client ever sees it."""
 
     id: int
     uuid: UUID

@@ -41,7 +41,7 @@ class _Prefetched(msgspec.Struct, frozen=True):
 
 class ReadyMembers:
     """The members that one process has read for its next creates, one for each kind, so that most creates wait for one
-    round trip less (decision 17). Nothing is locked: another process may take such a member, and `hold` tells."""
+    round trip less (decision 17). Nothing is locked: `hold` finds out whether another process took it."""
 
     def __init__(self) -> None:
         self._reading = asyncio.Lock()

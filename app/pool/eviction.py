@@ -1,4 +1,4 @@
-"""Members of the pool give way where a create, or more connections, would otherwise find no room."""
+"""Members of the pool are discarded where a create, or more connections, would otherwise have no room."""
 
 from collections.abc import Sequence
 from itertools import accumulate
@@ -23,8 +23,8 @@ async def place_with_room_made(engine: Engine, region: str | None, connections: 
 
 
 async def make_room(host_ids: Sequence[int], *, databases: int, connections: int) -> bool:
-    """Throws away the oldest members of one of these hosts, as few as give it room for so many databases and
-    connections more. The caller holds the hosts locked. False, and none goes, when that isn't enough anywhere."""
+    """Discards the oldest members of one of these hosts, as few as give it room for so many databases and
+    connections more. The caller has locked the hosts. False, and none goes, when that isn't enough anywhere."""
     idle = await lock_idle(host_ids)
     choices = [
         chosen

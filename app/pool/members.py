@@ -75,7 +75,7 @@ async def discard_member(uuid: UUID) -> bool:
                     cancel_provisioning=False,
                 ),
                 priority=UPKEEP,
-                summary=f"{discarded.engine.value} database {uuid} in {discarded.region}, thrown away by the warm pool",
+                summary=f"{discarded.engine.value} database {uuid} in {discarded.region}, discarded by the warm pool",
                 relayed=True,
             )
     return discarded is not None

@@ -1,5 +1,4 @@
-"""Telling the refill, after a claim, that there is something to do: a hint, whose loss costs the wait for the next
-scheduled run."""
+"""Starting the refill after a claim. It is a hint, whose loss costs the wait for the next scheduled run."""
 
 from datetime import timedelta
 from functools import partial
@@ -19,7 +18,7 @@ _RPC_TIMEOUT = timedelta(seconds=3)
 
 
 async def nudge(client: Client) -> None:
-    """Has the pools looked at, now or once the look under way has ended. Raises what Temporal's client raises."""
+    """Has the pools refilled, now or once the run under way has ended. Raises what Temporal's client raises."""
     await client.start_workflow(
         RefillPool.run,
         id=_WORKFLOW_ID,
@@ -35,7 +34,7 @@ async def nudge(client: Client) -> None:
 
 
 class Nudger:
-    """Gathers the claims of one process, and makes no request wait."""
+    """Debounces the claims of one process, and makes no request wait."""
 
     def __init__(self, client: Client) -> None:
         self._debouncer = Debouncer(_GATHER_SECONDS, partial(nudge, client), lost="pool_nudge_lost")
@@ -44,5 +43,5 @@ class Nudger:
         self._debouncer.soon()
 
     async def close(self) -> None:
-        """Sends at once what is left to send; it takes no longer than one call's time limit."""
+        """Sends what is left to send; it takes no longer than one call's time limit."""
         await self._debouncer.close()

@@ -1,4 +1,4 @@
-"""Bringing the pools to their size: one look at all of them, each in a transaction that no other look shares."""
+"""Bringing the pools to their size, one after the other, each in a transaction that excludes every other refill."""
 
 from datetime import datetime
 
@@ -16,10 +16,10 @@ from app.pool.targets import PoolSize, note_setting, targets
 from app.store.session import execute, transaction
 
 _LOCK = 0x6865_6164_706F_6F6C
-_AT_ONCE = 4
-"""Members of one pool on their way: so few that they never hold all of a worker's slots when somebody comes."""
+_MAX_IN_PROGRESS = 4
+"""Members of one pool on their way: so few that a create that somebody waits for always gets a slot of a worker."""
 _DISCARDS = 50
-"""In one transaction; the next look has the others."""
+"""In one transaction; the next run discards the others."""
 _LIVE_SECONDS = 15
 """How long a create that somebody waits for slows the refill down to one member at a time. Not to none: where somebody
 always waits, the pool would never be filled again."""
@@ -27,25 +27,25 @@ always waits, the pool would never be filled again."""
 log = structlog.get_logger(__name__)
 
 
-class _Look(msgspec.Struct, frozen=True, kw_only=True):
-    """At one pool."""
+class _PoolResult(msgspec.Struct, frozen=True, kw_only=True):
+    """Of one pool's refill."""
 
     missing: int
-    waits: bool
-    told: str
+    retry_soon: bool
+    summary: str
 
 
 async def refill(box: SecretBox, settings: Settings, now: datetime) -> RefillResult:
-    """One look at every pool, as `PoolActivities.refill_pool` promises it."""
+    """Refills every pool, as `PoolActivities.refill_pool` describes it."""
     wanted = await targets(settings.pool_size)
     await note_setting(wanted, settings.pool_size)
     older_than = age_limit(now, settings.pool_max_age_seconds)
-    looks = [await _refill_one(box, target, older_than) for target in wanted]
+    results = [await _refill_one(box, target, older_than) for target in wanted]
     await delete_discarded()
     return RefillResult(
-        missing=sum(look.missing for look in looks),
-        retry_soon=any(look.waits for look in looks),
-        summary="\n".join(look.told for look in looks) or "No host is registered.",
+        missing=sum(one.missing for one in results),
+        retry_soon=any(one.retry_soon for one in results),
+        summary="\n".join(one.summary for one in results) or "No host is registered.",
     )
 
 
@@ -55,7 +55,7 @@ async def find_unverified(settings: Settings, now: datetime) -> list[VerifyMembe
     return [VerifyMembers(region=region, before=before) for region in await regions_unverified(before)]
 
 
-async def _refill_one(box: SecretBox, target: PoolSize, older_than: datetime) -> _Look:
+async def _refill_one(box: SecretBox, target: PoolSize, older_than: datetime) -> _PoolResult:
     async with transaction():
         await execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
         members = await list_members(target.engine, target.region)
@@ -64,8 +64,8 @@ async def _refill_one(box: SecretBox, target: PoolSize, older_than: datetime) ->
             await discard_member(member.uuid)
         begun, full = 0, False
         if decision.missing:
-            at_once = 1 if await is_create_waiting(target.engine, target.region, _LIVE_SECONDS) else _AT_ONCE
-            begun, full = await _begin(box, target, decision, at_once)
+            most = 1 if await is_create_waiting(target.engine, target.region, _LIVE_SECONDS) else _MAX_IN_PROGRESS
+            begun, full = await _begin(box, target, decision, most)
         if full and decision.aged and not decision.discard:
             # There is no room for the new beside the old.
             await discard_member(decision.aged[0].uuid)
@@ -78,14 +78,14 @@ async def _refill_one(box: SecretBox, target: PoolSize, older_than: datetime) ->
             discarded=len(decision.discard[:_DISCARDS]),
         )
     missing = decision.missing - begun
-    waits = (missing > 0 and not full) or len(decision.discard) > _DISCARDS
-    return _Look(missing=missing, waits=waits, told=_told(target, decision, begun, full))
+    retry_soon = (missing > 0 and not full) or len(decision.discard) > _DISCARDS
+    return _PoolResult(missing=missing, retry_soon=retry_soon, summary=_summary(target, decision, begun, full))
 
 
-async def _begin(box: SecretBox, target: PoolSize, decision: Decision, at_once: int) -> tuple[int, bool]:
+async def _begin(box: SecretBox, target: PoolSize, decision: Decision, most: int) -> tuple[int, bool]:
     """How many were begun, and whether there was no healthy host with room for more."""
     begun = 0
-    for _ in range(min(decision.missing, at_once - decision.making)):
+    for _ in range(min(decision.missing, most - decision.making)):
         host = await place(target.engine, target.region, member_connections())
         if host is None or host.sick:
             return begun, True
@@ -94,11 +94,11 @@ async def _begin(box: SecretBox, target: PoolSize, decision: Decision, at_once: 
     return begun, False
 
 
-def _told(target: PoolSize, decision: Decision, begun: int, full: bool) -> str:
+def _summary(target: PoolSize, decision: Decision, begun: int, full: bool) -> str:
     text = (
         f"{target.engine.value} in {target.region}: {decision.ready} of {target.size} ready, "
         f"{decision.making + begun} on their way."
     )
     if decision.discard:
-        text += f" {len(decision.discard)} thrown away."
+        text += f" {len(decision.discard)} discarded."
     return f"{text} No healthy host has room for more." if full else text

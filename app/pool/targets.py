@@ -35,7 +35,7 @@ ORDER BY served.region, served.engine
 
 
 async def targets(default: int) -> list[PoolSize]:
-    """For every engine of every region that has a host. `default` holds where no operator has set another."""
+    """For every engine of every region that has a host. `default` is the size where no operator has set another."""
     return await fetch_all(PoolSize, _WANTED, default)
 
 
@@ -73,7 +73,7 @@ async def set_target(engine: Engine, region: str, size: int | None) -> None:
 
 
 async def pool_status(default: int) -> list[PoolStatus]:
-    """Every pool. `default` stands in until a worker has recorded its setting."""
+    """Every pool. `default` is used until a worker has recorded its setting."""
     return await fetch_all(
         PoolStatus,
         f"""

@@ -15,7 +15,7 @@ from app.web.field_errors import field_error
 T = TypeVar("T", bound=msgspec.Struct)
 
 _EXACT = 2**53
-"""Up to here a float stands for one integer."""
+"""Up to here every integer has a float of its own."""
 _NUL = b"\\u0000"
 """How JSON writes the character; raw, it is no JSON."""
 

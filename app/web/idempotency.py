@@ -41,7 +41,7 @@ StoreAnswer = Callable[[str, Answer], Statement]
 
 
 class Idempotency:
-    """`ttl` and `lease` are in seconds: how long a key lives, and how long a dead owner keeps it in flight."""
+    """`ttl` and `lease` are in seconds: how long a key is stored, and how long it is in progress if its owner dies."""
 
     def __init__(self, box: SecretBox, starter: Starter, *, ttl: float, lease: float) -> None:
         self._rows = KeyRows(box, ttl=ttl, lease=lease)

@@ -37,7 +37,7 @@ class EarlierRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KeyRows:
-    """`ttl` and `lease` are in seconds: how long a key lives, and how long a dead owner keeps it in flight."""
+    """`ttl` and `lease` are in seconds: how long a key is stored, and how long it is in progress if its owner dies."""
 
     def __init__(self, box: SecretBox, *, ttl: float, lease: float) -> None:
         self._box = box
@@ -125,7 +125,7 @@ class KeyRows:
 
     @asynccontextmanager
     async def leased(self, claim: KeyClaim) -> AsyncIterator[None]:
-        """Renews the lease for the block; when it fails, frees the key so that a retry goes on at once."""
+        """Renews the lease for the block; when it fails, frees the key so that a retry need not wait."""
         renewal = asyncio.create_task(self._renew(claim))
         try:
             yield

@@ -9,7 +9,7 @@ from litestar.params import QueryParameter
 from app.core.errors import InvalidField, NotFound
 
 _LARGEST = 2**63 - 1
-"""What a bigint holds."""
+"""The largest bigint."""
 
 Limit = Annotated[int, QueryParameter(name="limit", ge=1, le=100, description="Items on the page.")]
 StartingAfter = Annotated[
