@@ -18,9 +18,9 @@ from app.engines.base import CredentialsRefused, EngineError
 from app.hosts.adapters import Adapters
 from app.store.locks import applications_lock
 
-MOST_AT_ONCE = 6
+MAX_CONCURRENT = 6
 """The maximum in one worker: scripts take minutes, and must leave room for short activities."""
-MOST_OF_A_TEAM = 3
+MAX_PER_TEAM = 3
 
 
 class ApplicationActivitiesOnHosts(ApplicationActivities):
@@ -29,7 +29,7 @@ class ApplicationActivitiesOnHosts(ApplicationActivities):
     def __init__(self, box: SecretBox, adapters: Adapters) -> None:
         self._box = box
         self._adapters = adapters
-        self._running = Limiter[int | None](MOST_OF_A_TEAM, total=MOST_AT_ONCE)
+        self._running = Limiter[int | None](MAX_PER_TEAM, total=MAX_CONCURRENT)
         """By team."""
 
     @activity.defn(name="apply_blueprint")

@@ -29,7 +29,7 @@ from tests.support.webhooks import emit, subscribed
 _SETTLE_SECONDS = 20
 _SCHEDULE = ",".join(["0", "5", *["60"] * 8])
 """Flatter than the default: otherwise the few that hung three times would take half an hour at the end."""
-_MOST_SECONDS = 1800
+_MAX_SECONDS = 1800
 
 
 class _Arguments(argparse.Namespace):
@@ -162,7 +162,7 @@ async def _attempts() -> int:
 
 
 async def _until(look: Callable[[], Awaitable[bool]]) -> None:
-    deadline = time.time() + _MOST_SECONDS
+    deadline = time.time() + _MAX_SECONDS
     while not await look():
         if time.time() > deadline:
             raise SystemExit("it took too long")

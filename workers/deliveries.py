@@ -17,11 +17,11 @@ from app.webhooks.waiting import ClaimedEndpoint, WaitingDelivery
 _INTERVAL_SECONDS = 0.5
 """How often to look for endpoints that are due."""
 _SHORTEST_SECONDS = 0.02
-_ENDPOINTS_AT_ONCE = 200
+_MAX_ENDPOINTS = 200
 """Most of them wait for a receiver, which costs nothing."""
 _BATCH = 40
 """Deliveries to one endpoint before other endpoints get their turn."""
-_BUSY_AT_ONCE, _BUSY_OF_AN_ENDPOINT = 32, 2
+_MAX_BUSY, _BUSY_OF_AN_ENDPOINT = 32, 2
 """Attempts that are beginning or ending, in all and for one endpoint, so that first attempts, made in the same
 process, are not slowed down."""
 _BUSY_SECONDS = 0.25
@@ -39,8 +39,8 @@ class WaitingDeliveries:
 
     def __init__(self, attempts: Attempts, settings: Settings) -> None:
         self._attempts = attempts
-        self._at_once = settings.webhook_concurrency
-        self._busy = Limiter[int](_BUSY_OF_AN_ENDPOINT, total=_BUSY_AT_ONCE)
+        self._concurrency = settings.webhook_concurrency
+        self._busy = Limiter[int](_BUSY_OF_AN_ENDPOINT, total=_MAX_BUSY)
         """By endpoint."""
         self._serving: dict[int, asyncio.Task[None]] = {}
         """By endpoint."""
@@ -68,7 +68,7 @@ class WaitingDeliveries:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _claim(self) -> None:
-        room = _ENDPOINTS_AT_ONCE - len(self._serving)
+        room = _MAX_ENDPOINTS - len(self._serving)
         for endpoint in await waiting.claim(self._worker, room) if room > 0 else []:
             # A claim that expired, because our database was unavailable or this process was stopped, may be claimed
             # again while the endpoint is being served. That service continues, and sends nothing twice.
@@ -111,7 +111,7 @@ class WaitingDeliveries:
                     return
 
         async with asyncio.TaskGroup() as group:
-            for _ in range(min(len(due), self._at_once)):
+            for _ in range(min(len(due), self._concurrency)):
                 group.create_task(attempt_some())
         return not refused.is_set()
 

@@ -88,24 +88,24 @@ class _WorkflowIds(WorkflowInboundInterceptor):
 
 
 class _OutboundIds(WorkflowOutboundInterceptor):
-    def __init__(self, next: WorkflowOutboundInterceptor, told: _WorkflowIds) -> None:
+    def __init__(self, next: WorkflowOutboundInterceptor, ids: _WorkflowIds) -> None:
         super().__init__(next)
-        self._told = told
+        self._ids = ids
 
     def start_activity(self, input: StartActivityInput) -> temporalio.workflow.ActivityHandle[Any]:
-        input.headers = {**input.headers, **self._told.header}
+        input.headers = {**input.headers, **self._ids.header}
         return super().start_activity(input)
 
     def start_local_activity(self, input: StartLocalActivityInput) -> temporalio.workflow.ActivityHandle[Any]:
-        input.headers = {**input.headers, **self._told.header}
+        input.headers = {**input.headers, **self._ids.header}
         return super().start_local_activity(input)
 
 
 class _ActivityIds(ActivityInboundInterceptor):
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:
         info = temporalio.activity.info()
-        told = input.headers.get(_HEADER)
-        ids = msgspec.json.decode(told.data, type=_Ids) if told is not None else _Ids()
+        payload = input.headers.get(_HEADER)
+        ids = msgspec.json.decode(payload.data, type=_Ids) if payload is not None else _Ids()
         # Not reset: each activity has its own task, in which the SDK logs a failure after this method has ended.
         context.request_id.set(ids.request_id or "")
         bind_contextvars(

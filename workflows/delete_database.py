@@ -21,7 +21,7 @@ class DeleteDatabaseWorkflow(DeleteDatabase):
         self._row_changed = False
 
     @workflow.signal(name=ROW_CHANGED)
-    def look_again(self) -> None:
+    def row_changed(self) -> None:
         self._row_changed = True
 
     @workflow.run

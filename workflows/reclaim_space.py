@@ -11,7 +11,7 @@ from app.contracts.quotas import QuotaActivities, QuotaHostActivities, ReclaimSp
 from workflows import policies
 from workflows.engine_steps import reason
 
-_AT_ONCE = 4
+_CONCURRENCY = 4
 """The maximum of concurrent databases in one region."""
 
 
@@ -42,7 +42,7 @@ class ReclaimSpaceWorkflow(ReclaimSpace):
         await asyncio.gather(*(self._reclaim(region, databases) for region, databases in sorted(by_region.items())))
 
     async def _reclaim(self, region: str, databases: list[UUID]) -> None:
-        turns = asyncio.Semaphore(_AT_ONCE)
+        turns = asyncio.Semaphore(_CONCURRENCY)
 
         async def one(database: UUID) -> None:
             action = f"give back the space that deletions left in database {database}"

@@ -84,7 +84,7 @@ class ReconcileWorkflow(Reconcile):
         if is_cancelled_exception(failure):
             raise failure
         self._unchecked.append(what)
-        why = "no worker took the step in time" if _was_not_begun(failure) else reason(failure)
+        why = "no worker took the step in time" if _was_never_started(failure) else reason(failure)
         self._messages.append(f"Couldn't look at {what}: {why}.")
         self._report("Under way.")
         return {}
@@ -94,5 +94,5 @@ class ReconcileWorkflow(Reconcile):
         workflow.set_current_details("\n\n".join([state, *self._repairs, *found]))
 
 
-def _was_not_begun(failure: ActivityError) -> bool:
+def _was_never_started(failure: ActivityError) -> bool:
     return isinstance(failure.cause, TimeoutError) and failure.cause.type is TimeoutType.SCHEDULE_TO_START

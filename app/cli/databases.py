@@ -79,7 +79,7 @@ async def list_databases(sort: str, limit: int | None, **chosen: Any) -> Rows:
         rows = await inventory.list_databases(filters, Sort(sort), limit)
         counted = await inventory.count_databases(filters)
     note = f"{size_text(counted.storage_bytes)} as last measured"
-    return Rows(rows=rows, total=counted.databases, noun="databases", note=note, most=limit or _SHOWN)
+    return Rows(rows=rows, total=counted.databases, noun="databases", note=note, max_rows=limit or _SHOWN)
 
 
 @databases.command("count")

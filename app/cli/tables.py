@@ -34,12 +34,12 @@ class Rows(msgspec.Struct, frozen=True, kw_only=True):
     """What they are, in the plural."""
     note: str = ""
     """A sentence about all of them, shown beneath the table."""
-    most: int | None = None
+    max_rows: int | None = None
     """The maximum that is shown."""
 
     @property
     def summary(self) -> str:
-        shown = len(self.rows[: self.most])
+        shown = len(self.rows[: self.max_rows])
         counted = f"{shown} of {self.total} {self.noun}" if shown < self.total else f"{self.total} {self.noun}"
         return "; ".join(filter(None, (counted, self.note)))
 
@@ -52,7 +52,7 @@ def show(result: Any) -> None:
     if isinstance(result, Report):
         _show_report(console, result)
     elif isinstance(result, Rows):
-        _show_rows(console, result.rows[: result.most])
+        _show_rows(console, result.rows[: result.max_rows])
         if result.total:
             console.print(result.summary, markup=False, soft_wrap=True)
     elif isinstance(result, list):

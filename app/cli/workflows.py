@@ -33,7 +33,7 @@ async def open_workflows(state: str | None, limit: int) -> Rows:
     found = [one for one in await list_open(client) if state in (None, one.state.value)]
     await _name(found)
     stuck = sum(one.state is WorkflowState.STUCK for one in found)
-    return Rows(rows=found, total=len(found), noun="open workflows", note=f"{stuck} stuck", most=limit)
+    return Rows(rows=found, total=len(found), noun="open workflows", note=f"{stuck} stuck", max_rows=limit)
 
 
 async def _name(found: list[OpenWorkflow]) -> None:

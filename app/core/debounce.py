@@ -18,12 +18,12 @@ class Debouncer:
         self._seconds = seconds
         self._work = work
         self._lost = lost
-        self._wanted = False
+        self._requested = False
         self._closing = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
-    def soon(self) -> None:
-        self._wanted = True
+    def schedule(self) -> None:
+        self._requested = True
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._run())
 
@@ -34,10 +34,10 @@ class Debouncer:
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def _run(self) -> None:
-        while self._wanted:
+        while self._requested:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._closing.wait(), self._seconds)
-            self._wanted = False
+            self._requested = False
             try:
                 await self._work()
             except Exception as fault:

@@ -23,7 +23,7 @@ class QueryLimits(msgspec.Struct, frozen=True, kw_only=True):
     octets: int = 8 * 1024 * 1024
 
     @property
-    def most_octets(self) -> int:
+    def max_response_bytes(self) -> int:
         """The size at which the connection is cut: of rows that arrive together, the last may be too many."""
         return 4 * self.octets
 

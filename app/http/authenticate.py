@@ -9,7 +9,7 @@ from app.auth.client_address import Address, Network, client_address
 from app.core.errors import Unauthorized, rate_limit_headers
 from app.http.state import RequestControls
 
-_NOT_KEPT = (b"cache-control", b"no-store")
+_NO_STORE = (b"cache-control", b"no-store")
 """Answers hold passwords and short-lived data, so no cache may store them."""
 
 
@@ -41,7 +41,7 @@ class Authenticate:
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", ()), *rate_limit, _NOT_KEPT]
+                message["headers"] = [*message.get("headers", ()), *rate_limit, _NO_STORE]
             await send(message)
 
         await self._app(scope, receive, send_with_headers)

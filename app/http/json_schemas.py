@@ -43,8 +43,10 @@ def _describe_default(field: dict[str, Any], *, sent: bool) -> None:
         return
     default = field.pop("default")
     if sent and default is not None:
-        told = f"`{default if isinstance(default, str) else msgspec.json.encode(default).decode()}` unless given."
-        field["description"] = " ".join(part for part in (field.get("description"), told) if part)
+        default_text = (
+            f"`{default if isinstance(default, str) else msgspec.json.encode(default).decode()}` unless given."
+        )
+        field["description"] = " ".join(part for part in (field.get("description"), default_text) if part)
 
 
 def _structs(types: Iterable[Any]) -> list[inspect.StructType]:

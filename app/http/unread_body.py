@@ -17,7 +17,7 @@ _Received = HTTPReceiveMessage | ReceiveMessage
 _EARLY_BYTES = 64 * 1024
 """Bodies up to this size are requested immediately, and arrive while the key is being checked."""
 _MAX_BYTES = 16 * 1024 * 1024
-_MOST_SECONDS = 5.0
+_MAX_SECONDS = 5.0
 
 
 class UnreadBodies:
@@ -56,7 +56,7 @@ class UnreadBodies:
         async def send_when_read(message: Message) -> None:
             if message["type"] == "http.response.start" and unread and not asks_first:
                 with contextlib.suppress(TimeoutError, MalformedJSON, RequestTimeout):
-                    async with asyncio.timeout(_MOST_SECONDS):
+                    async with asyncio.timeout(_MAX_SECONDS):
                         await discard()
             await send(message)
 

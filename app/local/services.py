@@ -15,7 +15,7 @@ _POLL_SECONDS = 0.05
 _SLOW_POLL_SECONDS = 0.5
 """Between polls of a slow server: each leaves a line in its log."""
 _SOON_SECONDS = 5.0
-_TELL_SECONDS = 10.0
+_REPORT_SECONDS = 10.0
 
 DATABASE_STOP_SECONDS = 60.0
 """At its end a database writes everything to disk. If it is killed meanwhile, the next start has to recover from its
@@ -89,7 +89,7 @@ async def _wait_until_ready(service: Service, child: ChildProcess, timeout: floa
                     f"{service.name} ended ({child.returncode}) before it was ready; the end of "
                     f"{service.log}:\n{tail(service.log)}"
                 )
-            if clock() - asked > min(_TELL_SECONDS, timeout / 3):
+            if clock() - asked > min(_REPORT_SECONDS, timeout / 3):
                 asked = clock()
                 if await service.is_recovering():
                     limit.reschedule(clock() + timeout)

@@ -122,7 +122,9 @@ class Stack:
             admins = await asyncio.gather(*(self._provisioner(host) for host in parts.hosts))
             last_key = self._last.api_key if self._last else None
             try:
-                self._api_key = await seed(parts.control.dsn(), parts.secret_box, admins, self._gone(parts), last_key)
+                self._api_key = await seed(
+                    parts.control.dsn(), parts.secret_box, admins, self._removed_hosts(parts), last_key
+                )
             except AppError as error:
                 raise StackError(error.message) from error
             except MigrationFailed as error:
@@ -140,7 +142,7 @@ class Stack:
             launch(parts.worker, "its first poll"),
         )
 
-    def _gone(self, parts: StackServices) -> list[RemovedHost]:
+    def _removed_hosts(self, parts: StackServices) -> list[RemovedHost]:
         present = {(host.engine, host.region) for host in parts.hosts}
         last = self._last.hosts if self._last else []
         return [

@@ -27,7 +27,7 @@ class Notices:
         self._debouncer = Debouncer(_NOTICE_SECONDS, _notify, lost="event_notice_lost")
 
     def send_soon(self) -> None:
-        self._debouncer.soon()
+        self._debouncer.schedule()
 
     async def close(self) -> None:
         """Sends what is still to be sent."""
@@ -67,7 +67,7 @@ class TakenEvent(msgspec.Struct, frozen=True):
     database_name: str | None
 
 
-async def take_undispatched(most: int) -> list[TakenEvent]:
+async def take_undispatched(limit: int) -> list[TakenEvent]:
     """Events that nobody has dispatched yet, oldest first. They count as dispatched when the transaction commits; what
     another process has taken is passed over."""
     return await fetch_all(
@@ -81,11 +81,11 @@ async def take_undispatched(most: int) -> list[TakenEvent]:
         SELECT t.id, t.uuid, t.type, t.team_id, o.name AS team, d.uuid AS database, d.name AS database_name
         FROM taken t JOIN teams o ON o.id = t.team_id LEFT JOIN databases d ON d.id = t.database_id ORDER BY t.id
         """,
-        most,
+        limit,
     )
 
 
-async def delete_old_events(most: int, age: timedelta) -> int:
+async def delete_old_events(limit: int, age: timedelta) -> int:
     """Those older than that which were dispatched, after their deliveries: one that is pending still sends the event.
     See `app.upkeep.sweep`."""
     return await execute(
@@ -96,7 +96,7 @@ async def delete_old_events(most: int, age: timedelta) -> int:
             ORDER BY created_at LIMIT $1 FOR UPDATE SKIP LOCKED
         )
         """,
-        most,
+        limit,
         age,
     )
 

@@ -34,18 +34,18 @@ async def request_provisioning(request: ProvisionDatabaseInput, *, priority: int
     await execute("SELECT pg_notify($1, $2)", CHANNEL, request.region)
 
 
-async def claim_pending(region: str, most: int) -> list[PendingStart]:
+async def claim_pending(region: str, limit: int) -> list[PendingStart]:
     """Claims pending starts that nobody has tried yet: by priority, and in turn by team. If the claimer dies, the relay
     starts them after its usual delay."""
-    return await fetch_all(PendingStart, _TAKE_UP, region, most, HEAD_START_SECONDS)
+    return await fetch_all(PendingStart, _TAKE_UP, region, limit, HEAD_START_SECONDS)
 
 
 class RunningProvisionings:
-    """The provisionings that one worker has claimed, by region, at most `most` in each. Provisionings that wait in our
+    """The provisionings that one worker has claimed, by region, at most `limit` in each. Provisionings that wait in our
     own database cost nothing; those that wait inside a workflow task cost Temporal a call a second."""
 
-    def __init__(self, most: int = 10) -> None:
-        self._most = most
+    def __init__(self, limit: int = 10) -> None:
+        self._most = limit
         self._taken: dict[str, _Taken] = {}
         self._changed: dict[str, asyncio.Event] = defaultdict(asyncio.Event)
 

@@ -53,7 +53,7 @@ HEAD_START_SECONDS = 2.0
 _BACKOFF_LIMIT_SECONDS = 3.0
 """The longest pause between attempts, and so the delay after Temporal is available again."""
 _RPC_TIMEOUT = timedelta(seconds=3)
-_STARTS_AT_ONCE = 16
+_MAX_CONCURRENT_STARTS = 16
 TASK_TIMEOUT = timedelta(seconds=2)
 """The delay that a worker's death in a workflow task costs; Temporal's default is 10 s."""
 
@@ -172,9 +172,9 @@ async def request_starts(workflow: Any, requests: Sequence[StartRequest], *, pri
         RETURNING id, workflow, workflow_id, input::text AS input, priority, summary
         """,
         workflow.__temporal_workflow_definition.name,
-        [wish.workflow_id for wish in requests],
-        [_input(wish.request) for wish in requests],
-        [wish.summary for wish in requests],
+        [requested.workflow_id for requested in requests],
+        [_input(requested.request) for requested in requests],
+        [requested.summary for requested in requests],
         priority,
         HEAD_START_SECONDS,
     )
@@ -207,7 +207,7 @@ async def start(client: Client, pending: PendingStart) -> None:
 async def start_all(client: Client, pending: Sequence[PendingStart]) -> list[tuple[PendingStart, Exception]]:
     """Starts the workflows concurrently, deletes the rows of those started, and returns the others with their errors.
     When this process also runs a worker for the workflow's queue, the first task runs here directly."""
-    slots = asyncio.Semaphore(_STARTS_AT_ONCE)
+    slots = asyncio.Semaphore(_MAX_CONCURRENT_STARTS)
 
     async def attempt(one: PendingStart) -> Exception | None:
         async with slots:

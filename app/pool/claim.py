@@ -64,7 +64,7 @@ class ReadyMembers:
     def prefetch(self, kind: MemberKind) -> None:
         """Reads a member for the next create of this kind, in a moment."""
         self._kinds.add(kind)
-        self._prefetching.soon()
+        self._prefetching.schedule()
 
     async def prefetch_now(self) -> None:
         """Reads one for each kind that was asked for since."""

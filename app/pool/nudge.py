@@ -40,7 +40,7 @@ class Nudger:
         self._debouncer = Debouncer(_GATHER_SECONDS, partial(nudge, client), lost="pool_nudge_lost")
 
     def nudge_soon(self) -> None:
-        self._debouncer.soon()
+        self._debouncer.schedule()
 
     async def close(self) -> None:
         """Sends what is left to send; it takes no longer than one call's time limit."""

@@ -16,7 +16,7 @@ async def test_a_database_that_is_away_and_back(control_dsn: str) -> None:
             assert answer.headers["Retry-After"] == "5"
         assert (await api.http.get("/health/live")).status_code == 200
         assert (await api.http.get("/health/ready")).status_code == 503
-        await way.mend()
+        await way.restore()
         assert (await api.http.get("/health/ready")).status_code == 200
         body_of(await caller.create("a", key="k"), 202)
         assert len(await fetch("SELECT 1 FROM databases")) == 1

@@ -9,7 +9,7 @@ import pytest_asyncio
 
 from app.engines.base import EngineError
 from app.engines.postgres import make_template
-from app.engines.postgres.extensions import JUDGED, SCRIPT, check_names
+from app.engines.postgres.extensions import REVIEWED, SCRIPT, check_names
 from app.engines.querying import QueryLimits
 from tests import servers
 from tests.engines.harness import LIMITS, new_tenant, refusal, session_of, tenants
@@ -32,7 +32,7 @@ async def own_server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[
 async def listing(own_server: RunningServer) -> AsyncIterator[PostgresHost]:
     host = PostgresHost(own_server)
     await host.prepare()
-    await _list(own_server, *JUDGED)
+    await _list(own_server, *REVIEWED)
     yield host
     await host.adapter.close()
 
@@ -46,9 +46,9 @@ async def _list(server: RunningServer, *names: str) -> None:
 
 
 async def test_a_tenant_uses_them_and_changes_none(listing: PostgresHost) -> None:
-    assert set(JUDGED) <= set(await listing.adapter.extensions())
+    assert set(REVIEWED) <= set(await listing.adapter.extensions())
     async with tenants(listing) as [tenant], session_of(listing, tenant) as session:
-        for name in JUDGED:
+        for name in REVIEWED:
             await session.run(f"CREATE EXTENSION IF NOT EXISTS {name} WITH SCHEMA public")
             for change in (
                 f"DROP EXTENSION {name} CASCADE",
@@ -127,11 +127,11 @@ async def test_what_the_list_leaves_out_goes_from_new_databases(
     listing: PostgresHost, own_server: RunningServer
 ) -> None:
     await _list(own_server, "vector")
-    assert set(JUDGED) & set(await listing.adapter.extensions()) == {"vector"}
+    assert set(REVIEWED) & set(await listing.adapter.extensions()) == {"vector"}
     async with tenants(listing) as [tenant], session_of(listing, tenant) as session:
         assert await refusal(session, "CREATE EXTENSION IF NOT EXISTS bloom") == DENIED
     await _list(own_server)
-    assert not set(JUDGED) & set(await listing.adapter.extensions())
+    assert not set(REVIEWED) & set(await listing.adapter.extensions())
     async with tenants(listing) as [tenant], session_of(listing, tenant) as session:
         assert await refusal(session, "SELECT '[1]'::vector") == UNDEFINED
 
@@ -197,7 +197,7 @@ async def test_any_other_name_is_refused_with_the_reason(own_server: RunningServ
 def test_the_script_and_the_module_have_the_same_list() -> None:
     listed = re.search(r"judged CONSTANT text\[\] := '\{(.+)\}'", SCRIPT.read_text())
     assert listed is not None
-    assert tuple(listed[1].split(",")) == JUDGED
+    assert tuple(listed[1].split(",")) == REVIEWED
 
 
 @pytest.mark.parametrize("made", ["SECURITY DEFINER", "table"])

@@ -106,7 +106,7 @@ async def test_while_our_database_is_away_the_page_says_so_and_tells_the_rest(co
         assert page.value("headwater_store_up") == 0
         assert page.value("headwater_http_requests_total", route="/health/live") >= 1
         assert "headwater_databases" not in page.families
-        await way.mend()
+        await way.restore()
         assert (await scrape(api.http)).value("headwater_store_up") == 1
 
 

@@ -29,8 +29,8 @@ async def wanted(team: int | None, *, priority: int = INTERACTIVE, region: str =
     return provision_workflow_id(request.database)
 
 
-async def taken(most: int = 100) -> list[str]:
-    return [one.workflow_id for one in await claim_pending(REGION, most)]
+async def taken(limit: int = 100) -> list[str]:
+    return [one.workflow_id for one in await claim_pending(REGION, limit)]
 
 
 async def test_the_teams_have_their_turns_and_the_pool_comes_last(own_store: None) -> None:
@@ -68,7 +68,7 @@ async def test_a_promise_goes_with_its_transaction_and_is_told_of_on_commit(own_
 
 
 def test_there_is_room_for_so_many_in_each_region(monkeypatch: pytest.MonkeyPatch) -> None:
-    running = RunningProvisionings(most=2)
+    running = RunningProvisionings(limit=2)
     first, second = str(UUID(int=1)), str(UUID(int=2))
     running.begin("a", first)
     running.begin("a", second)

@@ -108,7 +108,7 @@ async def test_a_lost_listener_comes_back(control_dsn: str) -> None:
         await until(listening)
         await way.cut()
         await until(lambda: listening(0))
-        await way.mend()
+        await way.restore()
         await until(listening)
         database, row = uuid4(), Row()
         waiting = asyncio.create_task(watch.wait_for(database, row.look, LIMIT_SECONDS))

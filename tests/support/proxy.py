@@ -23,7 +23,7 @@ class Proxy:
         parts = urlsplit(dsn)
         return urlunsplit(parts._replace(netloc=parts.netloc.replace(f":{parts.port}", f":{self.port}")))
 
-    async def mend(self) -> None:
+    async def restore(self) -> None:
         self._server = await asyncio.start_server(self._accept, LOOPBACK, self.port)
 
     async def cut(self) -> None:
@@ -57,7 +57,7 @@ async def proxy(dsn: str) -> AsyncIterator[Proxy]:
     port = urlsplit(dsn).port
     assert port is not None
     way = Proxy(port)
-    await way.mend()
+    await way.restore()
     try:
         yield way
     finally:

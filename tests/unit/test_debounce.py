@@ -26,7 +26,7 @@ async def test_many_are_one() -> None:
     work = _Work()
     gathered = Debouncer(3600, work, lost="lost")
     for _ in range(100):
-        gathered.soon()
+        gathered.schedule()
     await asyncio.sleep(0.01)
     assert work.runs == 0
     await gathered.close()
@@ -37,9 +37,9 @@ async def test_who_asks_while_it_is_done_is_not_forgotten() -> None:
     work = _Work()
     work.go_on.clear()
     gathered = Debouncer(0, work, lost="lost")
-    gathered.soon()
+    gathered.schedule()
     await asyncio.wait_for(work.begun.wait(), 60)
-    gathered.soon()
+    gathered.schedule()
     work.go_on.set()
     await gathered.close()
     assert work.runs == 2
@@ -49,9 +49,9 @@ async def test_a_failure_is_told_and_ends_nothing() -> None:
     work = _Work(fails=1)
     gathered = Debouncer(0, work, lost="hint_lost")
     with capture_logs() as told:
-        gathered.soon()
+        gathered.schedule()
         await asyncio.wait_for(work.begun.wait(), 60)
-        gathered.soon()
+        gathered.schedule()
         await gathered.close()
     assert [(line["event"], line["reason"]) for line in told] == [("hint_lost", "gone")]
     assert work.runs == 2

@@ -76,10 +76,10 @@ class MySQLAdapter(EngineAdapter):
         check_tenant(tenant)
         async with self._admin() as connection:
             row = await bookkeeping.register(connection, tenant, self.installation)
-            async with self._alone(connection, tenant, row) as row_now:
+            async with self._exclusive(connection, tenant, row) as row_now:
                 if row_now is None:
                     raise EngineError(f"{tenant.name} was removed while it was being made")
-                found = await bookkeeping.look(connection, tenant.name)
+                found = await bookkeeping.find_objects(connection, tenant.name)
                 await _make_database(connection, tenant.name, found)
                 verb = "ALTER" if tenant.name in found.accounts else "CREATE"
                 await connection.run(
@@ -108,26 +108,26 @@ class MySQLAdapter(EngineAdapter):
 
     async def restore_credentials(self, tenant: Tenant) -> None:
         check_tenant(tenant)
-        async with self._known(tenant) as (connection, _):
+        async with self._existing(tenant) as (connection, _):
             await connection.run(
                 f"ALTER USER {account_name(tenant.name)} {connection.flavour.identified(tenant.password)}"
             )
 
     async def set_limits(self, tenant: Tenant, limits: EngineLimits) -> None:
         check_tenant(tenant)
-        async with self._known(tenant) as (connection, _):
+        async with self._existing(tenant) as (connection, _):
             await connection.run(f"ALTER USER {account_name(tenant.name)} {_limit(limits)}")
 
     async def revoke(self, tenant: Tenant) -> None:
         check_tenant(tenant)
-        async with self._ours(tenant) as connection:
+        async with self._owned(tenant) as connection:
             if connection is not None:
                 await bookkeeping.mark_revoked(connection, tenant.name, True)
                 await removal.end_access(connection, self._connections, tenant.name)
 
     async def restore(self, tenant: Tenant, *, frozen: bool = False) -> None:
         check_tenant(tenant)
-        async with self._known(tenant) as (connection, found):
+        async with self._existing(tenant) as (connection, found):
             await _make_database(connection, tenant.name, found)
             await _grant(connection, tenant, frozen=frozen)
             await bookkeeping.mark_frozen(connection, tenant.name, FreezeState.COMPLETE if frozen else FreezeState.NONE)
@@ -137,8 +137,8 @@ class MySQLAdapter(EngineAdapter):
 
     async def repair(self, tenant: Tenant) -> None:
         check_tenant(tenant)
-        async with self._known(tenant) as (connection, found):
-            row = await bookkeeping.read(connection, tenant)
+        async with self._existing(tenant) as (connection, found):
+            row = await bookkeeping.find_row(connection, tenant)
             if row is None or row.revoked:
                 return
             await _make_database(connection, tenant.name, found)
@@ -147,7 +147,7 @@ class MySQLAdapter(EngineAdapter):
 
     async def freeze(self, tenant: Tenant) -> None:
         check_tenant(tenant)
-        async with self._known(tenant) as (connection, _):
+        async with self._existing(tenant) as (connection, _):
             complete = await bookkeeping.freeze_state(connection, tenant.name) is FreezeState.COMPLETE
             if not complete:
                 await bookkeeping.mark_frozen(connection, tenant.name, FreezeState.BEGUN)
@@ -161,23 +161,23 @@ class MySQLAdapter(EngineAdapter):
 
     async def thaw(self, tenant: Tenant) -> None:
         check_tenant(tenant)
-        async with self._known(tenant) as (connection, found):
+        async with self._existing(tenant) as (connection, found):
             await _make_database(connection, tenant.name, found)
             await _grant(connection, tenant)
             await bookkeeping.mark_frozen(connection, tenant.name, FreezeState.NONE)
 
     async def reclaim(self, tenant: Tenant) -> None:
         check_tenant(tenant)
-        async with self._known(tenant) as (connection, _):
+        async with self._existing(tenant) as (connection, _):
             await reclaiming.reclaim(connection, tenant.name)
 
     async def destroy(self, tenant: Tenant) -> None:
         check_tenant(tenant)
-        async with self._ours(tenant) as connection:
+        async with self._owned(tenant) as connection:
             if connection is not None:
                 await bookkeeping.mark_revoked(connection, tenant.name, True)
                 await removal.remove(connection, self._connections, tenant.name)
-                await bookkeeping.forget(connection, tenant.name)
+                await bookkeeping.delete_rows(connection, tenant.name)
 
     @asynccontextmanager
     async def script_session(self, tenant: Tenant, seconds: float) -> AsyncIterator[ScriptSession]:
@@ -237,8 +237,8 @@ class MySQLAdapter(EngineAdapter):
 
     async def make_reader(self, tenant: Tenant, password: str) -> None:
         check_tenant(tenant)
-        async with self._known(tenant) as (connection, found):
-            row = await bookkeeping.read(connection, tenant)
+        async with self._existing(tenant) as (connection, found):
+            row = await bookkeeping.find_row(connection, tenant)
             if row is None or row.revoked:
                 raise LoginRefused(f"access of {tenant.name} was ended")
             exists = readers.reader_name(tenant.name) in found.accounts
@@ -278,40 +278,40 @@ class MySQLAdapter(EngineAdapter):
     async def _admin(self) -> AsyncIterator[MySQLConnection]:
         async with self._connections.admin() as connection:
             if not self._prepared:
-                await bookkeeping.prepare(connection)
+                await bookkeeping.create_tables(connection)
                 self._prepared = True
             yield connection
 
     @asynccontextmanager
-    async def _ours(self, tenant: Tenant) -> AsyncIterator[MySQLConnection | None]:
+    async def _owned(self, tenant: Tenant) -> AsyncIterator[MySQLConnection | None]:
         """Yields None when nothing has that name. Raises `NameTaken`."""
         async with self._admin() as connection:
-            row = await bookkeeping.read(connection, tenant)
+            row = await bookkeeping.find_row(connection, tenant)
             if row is None:
                 await bookkeeping.refuse_strangers(connection, tenant.name)
                 yield None
             else:
-                async with self._alone(connection, tenant, row) as row_now:
+                async with self._exclusive(connection, tenant, row) as row_now:
                     yield connection if row_now else None
 
     @asynccontextmanager
-    async def _known(self, tenant: Tenant) -> AsyncIterator[tuple[MySQLConnection, bookkeeping.ExistingObjects]]:
+    async def _existing(self, tenant: Tenant) -> AsyncIterator[tuple[MySQLConnection, bookkeeping.ExistingObjects]]:
         """Raises `EngineError` for a tenant that doesn't exist."""
-        async with self._ours(tenant) as connection:
-            found = await bookkeeping.look(connection, tenant.name) if connection else None
+        async with self._owned(tenant) as connection:
+            found = await bookkeeping.find_objects(connection, tenant.name) if connection else None
             if connection is None or found is None or tenant.name not in found.accounts:
                 raise EngineError(f"{tenant.name} is not on this host, or only in part")
             yield connection, found
 
     @asynccontextmanager
-    async def _alone(
+    async def _exclusive(
         self, connection: MySQLConnection, tenant: Tenant, row: bookkeeping.TenantRow
     ) -> AsyncIterator[bookkeeping.TenantRow | None]:
         """Excludes other calls for this tenant during the block. The lock outlives a killed worker as long as the
         server still runs its last statement. Yields the current row, or None when another call removed it."""
         if await connection.run("SELECT GET_LOCK(%s, %s)", (row.lock_name, BUSY_SECONDS)) != [(1,)]:
             raise EngineError(f"another call is working on {tenant.name}")
-        current = await bookkeeping.read(connection, tenant)
+        current = await bookkeeping.find_row(connection, tenant)
         if current and current.lock_name != row.lock_name:
             raise EngineError(f"{tenant.name} was removed and made again meanwhile")
         yield current

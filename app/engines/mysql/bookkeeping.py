@@ -45,12 +45,12 @@ class ExistingObjects(msgspec.Struct, frozen=True, kw_only=True):
     accounts: tuple[str, ...]
 
 
-async def prepare(connection: MySQLConnection) -> None:
+async def create_tables(connection: MySQLConnection) -> None:
     for statement in _SCHEMA:
         await connection.run(statement)
 
 
-async def read(connection: MySQLConnection, tenant: Tenant) -> TenantRow | None:
+async def find_row(connection: MySQLConnection, tenant: Tenant) -> TenantRow | None:
     """Raises `NameTaken` when the name has another marker."""
     rows = await connection.run(
         "SELECT marker, lock_name, revoked FROM headwater.tenants WHERE name = %s", (tenant.name,)
@@ -66,7 +66,7 @@ async def read(connection: MySQLConnection, tenant: Tenant) -> TenantRow | None:
 
 async def register(connection: MySQLConnection, tenant: Tenant, installation: str) -> TenantRow:
     """The tenant's row, created if nothing has its name yet. Raises `NameTaken`."""
-    row = await read(connection, tenant)
+    row = await find_row(connection, tenant)
     if row is not None:
         return row
     await refuse_strangers(connection, tenant.name)
@@ -75,7 +75,7 @@ async def register(connection: MySQLConnection, tenant: Tenant, installation: st
             "INSERT INTO headwater.tenants (name, marker, lock_name) VALUES (%s, %s, %s)",
             (tenant.name, written_marker(tenant, installation), secrets.token_hex(16)),
         )
-    row = await read(connection, tenant)
+    row = await find_row(connection, tenant)
     if row is None:
         raise EngineError(f"{tenant.name} was removed while it was being made")
     return row
@@ -83,12 +83,12 @@ async def register(connection: MySQLConnection, tenant: Tenant, installation: st
 
 async def refuse_strangers(connection: MySQLConnection, name: str) -> None:
     """For a name without a row: raises `NameTaken` when a database or an account has it."""
-    found = await look(connection, name)
+    found = await find_objects(connection, name)
     if found.database or found.accounts:
         raise NameTaken(f"the name {name} is taken by something that is not ours")
 
 
-async def look(connection: MySQLConnection, name: str) -> ExistingObjects:
+async def find_objects(connection: MySQLConnection, name: str) -> ExistingObjects:
     databases = await connection.run("SELECT 1 FROM information_schema.schemata WHERE schema_name = %s", (name,))
     accounts = await connection.run(
         "SELECT DISTINCT user FROM mysql.user WHERE user = %s OR LEFT(user, %s) = %s ORDER BY user",
@@ -123,7 +123,7 @@ async def mark_frozen(connection: MySQLConnection, name: str, freeze_state: Free
         )
 
 
-async def forget(connection: MySQLConnection, name: str) -> None:
+async def delete_rows(connection: MySQLConnection, name: str) -> None:
     await connection.run("DELETE FROM headwater.frozen WHERE name = %s", (name,))
     await connection.run("DELETE FROM headwater.tenants WHERE name = %s", (name,))
 

@@ -26,7 +26,7 @@ POOL_SIZE = 8
 IDLE_SECONDS = 60
 
 _QUIT = b"\x01\x00\x00\x00\x01"
-_KEPT_OCTETS = 64 * 1024
+_DISCARDED_PACKET_BYTES = 64 * 1024
 """The beginning of a discarded packet that is kept: enough to distinguish a row from an error or the end."""
 
 
@@ -48,9 +48,9 @@ class MySQLConnection(GuardedLogin):
     _received = 0
     _discarding = False
 
-    def __init__(self, policy: TlsPolicy, *, most_octets: int = MAX_RESPONSE_BYTES, **options: Any) -> None:
-        """A statement's response may have `most_octets` bytes."""
-        self.most_octets = most_octets
+    def __init__(self, policy: TlsPolicy, *, max_response_bytes: int = MAX_RESPONSE_BYTES, **options: Any) -> None:
+        """A statement's response may have `max_response_bytes` bytes."""
+        self.max_response_bytes = max_response_bytes
         super().__init__(policy, autocommit=True, charset="utf8mb4", cursorclass=_Cursor, **options)
         # The driver enables multiple statements and has no option against it: a value that escapes its quotes could
         # begin a statement of its own.
@@ -78,20 +78,20 @@ class MySQLConnection(GuardedLogin):
     async def _read_bytes(self, num_bytes: int) -> bytes:
         """Counts bytes before they are read, because the driver joins a row's packets before it looks at any. Raises
         `ResponseTooLarge`."""
-        if self._discarding and num_bytes > _KEPT_OCTETS:
+        if self._discarding and num_bytes > _DISCARDED_PACKET_BYTES:
             return await self._read_beginning(num_bytes)
         self._received += 0 if self._discarding else num_bytes
-        if self._received > self.most_octets:
+        if self._received > self.max_response_bytes:
             self.close()
-            raise ResponseTooLarge(self.most_octets)
+            raise ResponseTooLarge(self.max_response_bytes)
         octets: bytes = await super()._read_bytes(num_bytes)
         return octets
 
     async def _read_beginning(self, num_bytes: int) -> bytes:
-        kept: bytes = await super()._read_bytes(_KEPT_OCTETS)
-        left = num_bytes - _KEPT_OCTETS
+        kept: bytes = await super()._read_bytes(_DISCARDED_PACKET_BYTES)
+        left = num_bytes - _DISCARDED_PACKET_BYTES
         while left:
-            left -= len(await super()._read_bytes(min(left, _KEPT_OCTETS)))
+            left -= len(await super()._read_bytes(min(left, _DISCARDED_PACKET_BYTES)))
         return kept
 
     @property
@@ -203,7 +203,9 @@ class MySQLConnections:
     async def tenant(self, name: str, password: str) -> AsyncIterator[MySQLConnection]:
         """A connection of the tenant in its own database. Raises `LoginRefused`."""
         with translated_login(self.host):
-            connection = await self._open(user=name, password=password, db=name, most_octets=MAX_TENANT_RESPONSE_BYTES)
+            connection = await self._open(
+                user=name, password=password, db=name, max_response_bytes=MAX_TENANT_RESPONSE_BYTES
+            )
         with translated(self.host):
             try:
                 yield connection
@@ -217,7 +219,7 @@ class MySQLConnections:
                 user=user,
                 password=password,
                 db=database,
-                most_octets=MAX_TENANT_RESPONSE_BYTES,
+                max_response_bytes=MAX_TENANT_RESPONSE_BYTES,
                 use_unicode=False,
                 conv={},
             )

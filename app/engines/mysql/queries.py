@@ -89,7 +89,7 @@ class MySQLReadSession(_Session, ReadSession):
         self._database = database
 
     async def describe(self, known: SchemaDescription | None = None) -> SchemaDescription:
-        self._connection.most_octets = self._limits.most_octets
+        self._connection.max_response_bytes = self._limits.max_response_bytes
         with _failing():
             version = await described.version(self._connection, self._database)
             if known is not None and known.version == version:
@@ -99,7 +99,7 @@ class MySQLReadSession(_Session, ReadSession):
 
     async def read(self, sql: str) -> RowsRead:
         # Rows beyond the limit are never read.
-        self._connection.most_octets = self._limits.octets
+        self._connection.max_response_bytes = self._limits.octets
         with _failing():
             async with self._watched():
                 read, complete = await self._rows(await self._connection.stream(sql))
@@ -155,12 +155,12 @@ class MySQLWriteSession(_Session, WriteSession):
         for executed, sql in enumerate(statements):
             # Each statement commits by itself.
             if executed:
-                await self._look(executed, sql)
+                await self._check_session(executed, sql)
             with _failing(executed):
                 await self._one(sql)
         return len(statements)
 
-    async def _look(self, executed: int, following: str) -> None:
+    async def _check_session(self, executed: int, following: str) -> None:
         """Checks that what was run is permanent, and that the server will read the next statement as it was judged."""
         with _failing(executed):
             async with self._watched():

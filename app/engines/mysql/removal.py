@@ -29,7 +29,7 @@ def account_name(name: str) -> str:
 async def end_access(connection: MySQLConnection, connections: MySQLConnections, name: str) -> None:
     """Ends logins, privileges, sessions, and the prepared branches that are known to be the tenant's. Raises
     `EngineError` when a session doesn't end."""
-    found = await bookkeeping.look(connection, name)
+    found = await bookkeeping.find_objects(connection, name)
     for account in found.accounts:
         await connection.run(f"ALTER USER {account_name(account)} ACCOUNT LOCK")
     if name in found.accounts:
@@ -44,7 +44,7 @@ async def remove(connection: MySQLConnection, connections: MySQLConnections, nam
     """The database first: without the accounts, its views and routines would have no definer."""
     await end_access(connection, connections, name)
     await _drop_database(connection, connections, name)
-    for account in (await bookkeeping.look(connection, name)).accounts:
+    for account in (await bookkeeping.find_objects(connection, name)).accounts:
         await connection.run(f"DROP USER IF EXISTS {account_name(account)}")
 
 
@@ -101,7 +101,7 @@ async def _tables(connection: MySQLConnection, name: str) -> AsyncIterator[str]:
         last = rows[-1][0] if len(rows) == _BATCH else None
 
 
-async def _gave_way(connection: MySQLConnection, statement: str) -> bool:
+async def _ran_unblocked(connection: MySQLConnection, statement: str) -> bool:
     try:
         await connection.run(statement)
     except pymysql.MySQLError as error:
@@ -114,7 +114,7 @@ async def _gave_way(connection: MySQLConnection, statement: str) -> bool:
 async def _holders(connection: MySQLConnection, observer: MySQLConnection, name: str, statement: str) -> set[int]:
     """Runs the statement; returns the transactions that it had to wait for."""
     holders: set[int] = set()
-    waiting = asyncio.create_task(_gave_way(connection, statement))
+    waiting = asyncio.create_task(_ran_unblocked(connection, statement))
     try:
         while not (await asyncio.wait({waiting}, timeout=OBSERVE_SECONDS))[0]:
             holders |= await branches.transactions_holding_up(observer, connection.thread_id())

@@ -68,7 +68,7 @@ class MySQLScript(ScriptSession):
             END_SECONDS,
         )
         await self._answered(f"SELECT GET_LOCK('{self._lock_name}', 0)", END_SECONDS)
-        await self._look()
+        await self._check_session()
         return self._lock_name
 
     async def run(self, statement: str, seconds: float) -> int | None:
@@ -82,9 +82,9 @@ class MySQLScript(ScriptSession):
         finally:
             # A procedure that fails may leave as much behind as one that succeeds.
             if self._connection.usable:
-                await self._look()
+                await self._check_session()
 
-    async def _look(self) -> None:
+    async def _check_session(self) -> None:
         """Checks that what was run is permanent, and that the server will read the next statement as it was judged."""
         try:
             async with asyncio.timeout(END_SECONDS):

@@ -30,16 +30,16 @@ async def end_sessions(connection: MySQLConnection, connections: MySQLConnection
     deadline = time.monotonic() + END_SECONDS
     transactions: set[int] = set()
     prepared: list[str] = []
-    empty_looks = 0
-    while empty_looks < 2:
+    empty_polls = 0
+    while empty_polls < 2:
         sessions = await _sessions(connection, name)
         transactions |= await branches.transactions_of_sessions(connections, sessions)
         prepared += await branches.branches_of_sessions(connection, sessions)
         await _kill(connection, sessions)
-        empty_looks = 0 if sessions else empty_looks + 1
+        empty_polls = 0 if sessions else empty_polls + 1
         if time.monotonic() > deadline:
             raise EngineError(f"sessions of {name} don't end")
-        await asyncio.sleep(SETTLE_SECONDS if empty_looks else 0.01)
+        await asyncio.sleep(SETTLE_SECONDS if empty_polls else 0.01)
     await branches.roll_back(connection, prepared)
     return transactions
 

@@ -11,7 +11,7 @@ from app.engines.base import SessionLimits, SessionsEnded, SharedResource
 from app.engines.mysql.connections import MySQLConnection
 from app.engines.mysql.errors import NO_SUCH_COLUMN, NO_SUCH_THREAD, ignored
 
-_MOST = 50
+_MAX = 50
 """The maximum of sessions ended for prepared statements in one pass."""
 _SETTLE_SECONDS = 0.05
 """The time after which an ended session has released what it held."""
@@ -75,7 +75,7 @@ async def resources(connection: MySQLConnection) -> list[SharedResource]:
 async def _free_statements(connection: MySQLConnection, names: Sequence[str], percent: int) -> list[SessionsEnded]:
     """Ends one session after the other, until there is room again."""
     ended: list[SessionsEnded] = []
-    while len(ended) < _MOST:
+    while len(ended) < _MAX:
         used, capacity = await _statements(connection)
         if used * 100 < capacity * percent:
             break

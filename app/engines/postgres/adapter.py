@@ -105,7 +105,7 @@ class PostgresAdapter(EngineAdapter):
         check_tenant(tenant)
         async with self._working(tenant) as connection:
             if await self._make(connection, tenant, limits):
-                await self._inside.hand_over_schema(tenant.name)
+                await self._inside.give_schema(tenant.name)
 
     async def verify_login(self, tenant: Tenant) -> None:
         check_tenant(tenant)
@@ -121,7 +121,7 @@ class PostgresAdapter(EngineAdapter):
                 raise LoginRefused(f"access of {tenant.name} was ended")
             async with self._connections.tenant(tenant.name, tenant.password) as session:
                 if not await take_schema(session):
-                    await self._inside.hand_over_schema(tenant.name)
+                    await self._inside.give_schema(tenant.name)
                 await write_and_read(session, tenant)
 
     async def log_in(self, tenant: Tenant) -> None:
@@ -151,7 +151,7 @@ class PostgresAdapter(EngineAdapter):
         async with self._changing(tenant) as (connection, found):
             await connection.execute(statements.open_database(tenant, self._marker(tenant), frozen=frozen))
             # What a revocation found half created is completed here, before anybody logs in.
-            await self._inside.hand_over_schema(tenant.name)
+            await self._inside.give_schema(tenant.name)
             if frozen:
                 await self._inside.freeze(connection, tenant.name)
             else:
@@ -164,7 +164,7 @@ class PostgresAdapter(EngineAdapter):
             if found.revoked:
                 return
             # The schema first: complete rights mean that nothing is left to repair.
-            await self._inside.hand_over_schema(tenant.name)
+            await self._inside.give_schema(tenant.name)
             frozen = await self._inside.is_frozen(tenant.name)
             await connection.execute(statements.open_database(tenant, self._marker(tenant), frozen=frozen))
             if frozen:

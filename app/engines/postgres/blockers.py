@@ -14,7 +14,7 @@ from app.engines.base import EngineError
 from app.engines.naming import HELPER_SEPARATOR
 from app.engines.postgres.connections import PostgresConnections
 
-_LOOK_SECONDS = 0.2
+_POLL_SECONDS = 0.2
 # A session that waits before ours blocks us as much as the one that holds the lock. Superusers are the operator's.
 _END = """
 SELECT count(pg_terminate_backend(b.pid))
@@ -49,7 +49,7 @@ async def _watch(connections: PostgresConnections, name: str, patience: float) -
                     ended = await connection.fetchval(_END, name, HELPER_SEPARATOR)
                     if ended:
                         log.info("blocking_sessions_ended", tenant=name, sessions=ended)
-                    await asyncio.sleep(_LOOK_SECONDS)
+                    await asyncio.sleep(_POLL_SECONDS)
         except EngineError as error:
             log.warning("blocking_sessions_not_seen", tenant=name, reason=str(error))
-            await asyncio.sleep(_LOOK_SECONDS)
+            await asyncio.sleep(_POLL_SECONDS)

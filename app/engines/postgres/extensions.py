@@ -10,7 +10,7 @@ from pathlib import Path
 from app.engines.base import EngineError
 
 SCRIPT = Path(__file__).with_name("extensions.sql")
-JUDGED = ("bloom", "moddatetime", "vector")
+REVIEWED = ("bloom", "moddatetime", "vector")
 """The list in the script is the same."""
 
 _NETWORK = "it opens connections from the engine host"
@@ -35,10 +35,10 @@ _REASONS = {
 
 def check_names(names: Sequence[str]) -> None:
     """Raises `EngineError` with a sentence for each name that is not accepted."""
-    faults = [f"{name}: {_reason(name)}" for name in names if name not in JUDGED]
+    faults = [f"{name}: {_reason(name)}" for name in names if name not in REVIEWED]
     if faults:
         raise EngineError(
-            f"HEADWATER_POSTGRES_EXTENSIONS may name {', '.join(JUDGED)}, and what it names is something else: "
+            f"HEADWATER_POSTGRES_EXTENSIONS may name {', '.join(REVIEWED)}, and what it names is something else: "
             + "; ".join(faults)
         )
 

@@ -56,7 +56,7 @@ class PostgresReadSession(ReadSession):
         self._limits = limits
 
     async def describe(self, known: SchemaDescription | None = None) -> SchemaDescription:
-        metered(self._connection).begin(self._limits.most_octets)
+        metered(self._connection).begin(self._limits.max_response_bytes)
         with _failing():
             if known is not None and await described.is_still(self._connection, known.version):
                 return known
@@ -65,7 +65,7 @@ class PostgresReadSession(ReadSession):
             return SchemaDescription(tables=await described.tables(self._connection), version=version)
 
     async def read(self, sql: str) -> RowsRead:
-        metered(self._connection).begin(self._limits.most_octets)
+        metered(self._connection).begin(self._limits.max_response_bytes)
         with _failing():
             async with _bounded(self._limits):
                 # It ends with the session: there is nothing to commit.
@@ -152,7 +152,7 @@ class PostgresWriteSession(WriteSession):
 
     async def _run(self, statements: Sequence[str]) -> int:
         """Runs all statements or none, in one transaction. Returns the rows that the last one changed."""
-        metered(self._connection).begin(self._limits.most_octets)
+        metered(self._connection).begin(self._limits.max_response_bytes)
         with _failing() as progress:
             async with _bounded(self._limits):
                 transaction = self._connection.transaction()

@@ -7,7 +7,7 @@ from typing import Any
 import asyncpg
 
 _WORTH_BYTES = 2**20
-_MOST = 100
+_MAX = 100
 """The maximum of tables in one call; the next continues with others."""
 _ENOUGH_SECONDS = 30
 """No further table is begun after this time, because other work on the tenant has to wait."""
@@ -30,7 +30,7 @@ async def reclaim(session: Any) -> None:
     await session.execute("SET lock_timeout = '5s'")
     held: asyncpg.LockNotAvailableError | None = None
     deadline = time.monotonic() + _ENOUGH_SECONDS
-    for row in await session.fetch(_LOOSE, _WORTH_BYTES, _MOST):
+    for row in await session.fetch(_LOOSE, _WORTH_BYTES, _MAX):
         if time.monotonic() > deadline:
             break
         try:

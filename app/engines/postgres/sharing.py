@@ -12,7 +12,7 @@ from typing import Any
 from app.engines.base import SessionLimits, SessionsEnded, SharedResource
 from app.engines.naming import HELPER_SEPARATOR
 
-_MOST = 200
+_MAX = 200
 """The maximum of sessions ended in one pass for one reason."""
 _CAPACITY = """
 current_setting('max_locks_per_transaction')::bigint
@@ -67,14 +67,14 @@ FROM (SELECT backend_xmin AS xmin FROM pg_stat_get_activity(NULL) UNION ALL SELE
 async def end_excessive_sessions(connection: Any, names: Sequence[str], limits: SessionLimits) -> list[SessionsEnded]:
     """Ends sessions. Prepared transactions outlive theirs, see `forgotten`."""
     tenants = list(names)
-    locks = await connection.fetch(_LOCKS, tenants, HELPER_SEPARATOR, limits.shared_percent, _MOST)
+    locks = await connection.fetch(_LOCKS, tenants, HELPER_SEPARATOR, limits.shared_percent, _MAX)
     transactions = await connection.fetch(
         _TRANSACTIONS,
         tenants,
         HELPER_SEPARATOR,
         limits.idle_transaction_seconds,
         limits.transaction_seconds,
-        _MOST,
+        _MAX,
     )
     return [
         *[SessionsEnded(tenant=row["tenant"], reason="locks") for row in locks if row["ended"]],
@@ -84,7 +84,7 @@ async def end_excessive_sessions(connection: Any, names: Sequence[str], limits: 
 
 async def forgotten(connection: Any, names: Sequence[str], seconds: float) -> list[str]:
     """Those of these databases that have a transaction prepared more than `seconds` ago."""
-    return [row["name"] for row in await connection.fetch(_PREPARED, list(names), seconds, _MOST)]
+    return [row["name"] for row in await connection.fetch(_PREPARED, list(names), seconds, _MAX)]
 
 
 async def resources(connection: Any) -> list[SharedResource]:

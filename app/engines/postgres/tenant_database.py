@@ -15,7 +15,7 @@ class TenantDatabase:
     def __init__(self, connections: PostgresConnections) -> None:
         self._connections = connections
 
-    async def hand_over_schema(self, name: str) -> None:
+    async def give_schema(self, name: str) -> None:
         async with self._connections.admin_in(name) as connection:
             try:
                 await connection.execute(f'ALTER SCHEMA public OWNER TO "{name}"')

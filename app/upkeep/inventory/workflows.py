@@ -63,16 +63,16 @@ async def list_open(client: Client, patience: timedelta = STUCK_AFTER) -> list[O
     """Stuck workflows first, then running ones, then waiting ones; the newest first in each group."""
     turns = asyncio.Semaphore(_CONCURRENCY)
 
-    async def look(found: WorkflowExecution) -> OpenWorkflow | None:
+    async def inspect(found: WorkflowExecution) -> OpenWorkflow | None:
         async with turns:
             return await _inspect(client, found, patience)
 
     # Temporal's index lags a moment: a listed workflow may have ended.
-    looks = [look(found) async for found in client.list_workflows("ExecutionStatus = 'Running'")]
-    opened = [one for one in await asyncio.gather(*looks) if one is not None]
+    inspections = [inspect(found) async for found in client.list_workflows("ExecutionStatus = 'Running'")]
+    open_workflows = [one for one in await asyncio.gather(*inspections) if one is not None]
     order = [WorkflowState.STUCK, WorkflowState.RUNNING, WorkflowState.WAITING]
-    opened.sort(key=lambda one: one.started_at, reverse=True)
-    return sorted(opened, key=lambda one: order.index(one.state))
+    open_workflows.sort(key=lambda one: one.started_at, reverse=True)
+    return sorted(open_workflows, key=lambda one: order.index(one.state))
 
 
 async def _inspect(client: Client, found: WorkflowExecution, patience: timedelta) -> OpenWorkflow | None:

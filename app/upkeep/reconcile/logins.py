@@ -17,7 +17,7 @@ from app.quotas import own_logins
 from app.upkeep.reconcile.findings import Violation
 
 RULE = "active_unreachable"
-_AT_ONCE = 8
+_CONCURRENCY = 8
 _FEWEST = 25
 _RUNS = 24
 """Every database of a host is tried once in this many scheduled runs, but at least `_FEWEST` of them in each run. A
@@ -35,7 +35,7 @@ async def try_logins(
     box: SecretBox, adapter: EngineAdapter, databases: Iterable[RecordedDatabase]
 ) -> list[LoginRefusal]:
     """Tries one short login for each database, a few at a time."""
-    slots = asyncio.Semaphore(_AT_ONCE)
+    slots = asyncio.Semaphore(_CONCURRENCY)
 
     async def attempt(one: RecordedDatabase) -> LoginRefusal | None:
         assert one.password_sealed is not None
@@ -66,8 +66,8 @@ def active(recorded: Iterable[RecordedDatabase]) -> list[RecordedDatabase]:
 async def due(host: Host, adapter: EngineAdapter, databases: list[RecordedDatabase]) -> list[RecordedDatabase]:
     """The databases to try in this run. One that has open sessions and only one free connection is skipped, because
     its tenant may need it. Raises `EngineError`."""
-    most = max(_FEWEST, math.ceil(len(databases) / _RUNS))
-    chosen = await credentials.untried_longest(host.id, [one.uuid for one in databases], most)
+    limit = max(_FEWEST, math.ceil(len(databases) / _RUNS))
+    chosen = await credentials.untried_longest(host.id, [one.uuid for one in databases], limit)
     await credentials.note_tried(chosen)
     by_uuid = {one.uuid: one for one in databases}
     drawn = [by_uuid[uuid] for uuid in chosen]
@@ -75,7 +75,7 @@ async def due(host: Host, adapter: EngineAdapter, databases: list[RecordedDataba
     return [one for one in drawn if _leaves_room(len(open_sessions.get(one.engine_name, ())), one.connections)]
 
 
-def _leaves_room(held: int, most: int) -> bool:
+def _leaves_room(held: int, limit: int) -> bool:
     """Whether a login takes nobody's place. When all connections are in use the login is refused, but its password
     is checked first."""
-    return held == 0 or held != most - 1
+    return held == 0 or held != limit - 1

@@ -12,7 +12,7 @@ from app.upkeep.reconcile.restarts import RESTART_AFTER
 from app.webhooks import waiting
 from app.webhooks.waiting import LostDelivery
 
-_MOST = 200
+_MAX = 200
 """The maximum in one run."""
 
 
@@ -20,7 +20,7 @@ async def recover_deliveries(client: Client, patience: timedelta = RESTART_AFTER
     """Takes over deliveries that have been due for longer than `patience` and have no open workflow. Returns a
     sentence for each. Raises what Temporal's client raises when it can't be reached."""
     forgotten = [f"Woke endpoint {endpoint}: nothing said when." for endpoint in await waiting.wake_forgotten()]
-    overdue = {_workflow_id(one): one for one in await waiting.list_lost(patience, _MOST)}
+    overdue = {_workflow_id(one): one for one in await waiting.list_lost(patience, _MAX)}
     if not overdue:
         return forgotten
     named = ", ".join(f"'{workflow_id}'" for workflow_id in overdue)

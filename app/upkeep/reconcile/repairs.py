@@ -16,7 +16,7 @@ from app.upkeep.reconcile import orphans
 from app.upkeep.reconcile.host_rules import MISSING, WRITABLE, Inspection, Mismatch
 from app.upkeep.reconcile.logins import LoginRefusal
 
-_MOST = 20
+_MAX = 20
 """The maximum of repairs, and of removals, on one host in one run."""
 log = structlog.get_logger(__name__)
 
@@ -34,7 +34,7 @@ async def restore_credentials(
     Returns a sentence for each."""
     refused = {refusal.recorded.uuid for refusal in refusals if refusal.credentials}
     due = [one for one in tried if one.uuid in refused or one.refused]
-    return [await _attempt(_restore(box, adapter, one), f"restore the password of {one.uuid}") for one in due[:_MOST]]
+    return [await _attempt(_restore(box, adapter, one), f"restore the password of {one.uuid}") for one in due[:_MAX]]
 
 
 async def _restore(box: SecretBox, adapter: EngineAdapter, one: RecordedDatabase) -> str:
@@ -51,7 +51,7 @@ async def _repair_all(inspection: Inspection, adapter: EngineAdapter) -> list[st
     ]
     return [
         await _attempt(_repair(inspection, adapter, fault), f"repair {fault.violation.subject}")
-        for fault in lacking[:_MOST]
+        for fault in lacking[:_MAX]
     ]
 
 
@@ -79,7 +79,7 @@ async def _repair(inspection: Inspection, adapter: EngineAdapter, fault: Mismatc
 
 async def _remove_orphans(inspection: Inspection, adapter: EngineAdapter, age: timedelta | None) -> list[str]:
     due = await orphans.due(inspection, age) if age is not None else []
-    return [await _attempt(orphans.remove(inspection, adapter, found), f"remove {found.name}") for found in due[:_MOST]]
+    return [await _attempt(orphans.remove(inspection, adapter, found), f"remove {found.name}") for found in due[:_MAX]]
 
 
 async def _attempt(repair: Coroutine[Any, Any, str], what: str) -> str:

@@ -38,7 +38,7 @@ from app.store.session import fetch_all, transaction
 
 RESTART_AFTER = timedelta(minutes=5)
 """Long enough for Temporal's list to show a workflow that was started."""
-_MOST = 50
+_MAX = 50
 """The maximum of restarts in one run."""
 _PAGE = 100
 """The number of databases in one query to Temporal."""
@@ -101,14 +101,14 @@ async def restart_lost_workflows(client: Client, patience: timedelta = RESTART_A
     reached."""
     begun: list[str] = []
     after = (0, "")
-    while len(begun) < _MOST:
+    while len(begun) < _MAX:
         stuck = await fetch_all(_StuckDatabase, _STUCK, patience, _PAGE, *after)
         if not stuck:
             break
         after = (stuck[-1].id, stuck[-1].workflow)
         at_work = await _running_workflows(client, stuck)
         lost = [one for one in stuck if (str(one.uuid), one.workflow) not in at_work]
-        begun += [await _restart(one) for one in lost[: _MOST - len(begun)]]
+        begun += [await _restart(one) for one in lost[: _MAX - len(begun)]]
     return begun
 
 

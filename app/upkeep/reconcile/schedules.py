@@ -18,7 +18,7 @@ _RPC_TIMEOUT = timedelta(seconds=5)
 
 async def check_schedules(client: Client) -> list[Violation]:
     """Raises `RPCError` when Temporal can't be reached."""
-    found = [await _look_at(client, schedule) for schedule in ScheduleId]
+    found = [await _check_schedule(client, schedule) for schedule in ScheduleId]
     return [violation for violation in found if violation is not None]
 
 
@@ -30,7 +30,7 @@ async def check_schedules_at(settings: Settings) -> list[Violation]:
         return [Violation(rule=UNREACHABLE, subject=settings.temporal_address, detail=str(error).splitlines()[0])]
 
 
-async def _look_at(client: Client, schedule: ScheduleId) -> Violation | None:
+async def _check_schedule(client: Client, schedule: ScheduleId) -> Violation | None:
     try:
         description = await client.get_schedule_handle(schedule.value).describe(rpc_timeout=_RPC_TIMEOUT)
     except RPCError as error:
