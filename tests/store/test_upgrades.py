@@ -225,7 +225,7 @@ async def test_a_database_from_before_the_first_release_moves(empty_dsn: str, co
     assert releases.schema(empty_dsn) == releases.schema(control_dsn)
 
 
-async def test_a_database_from_amid_the_earlier_migrations_is_told_how_to_move(empty_dsn: str) -> None:
+async def test_a_database_from_amid_the_earlier_migrations_is_refused(empty_dsn: str) -> None:
     await _before_release(empty_dsn, migrations=34)
     before = releases.dump(empty_dsn)
     async with store(empty_dsn):
