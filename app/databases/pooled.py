@@ -9,7 +9,7 @@ import msgspec
 from app.contracts.base import DatabaseStatus, Engine
 from app.store.session import execute, fetch_all, fetch_exists, fetch_one, fetch_values
 
-_JOIN_READY = """
+_READY_MEMBERS = """
 JOIN engine_hosts h ON h.id = d.host_id
 WHERE d.team_id IS NULL AND d.destroyed_at IS NULL AND d.status = 'active'
 """
@@ -91,7 +91,7 @@ async def regions_unverified(before: datetime) -> list[str]:
     return await fetch_values(
         str,
         f"""
-        SELECT DISTINCT d.region FROM databases d {_JOIN_READY}
+        SELECT DISTINCT d.region FROM databases d {_READY_MEMBERS}
         AND (coalesce(d.verified_at, d.provisioned_at) <= $1 OR h.sick_until <= now()) ORDER BY d.region
         """,  # noqa: S608 - our own words
         before,
@@ -110,7 +110,7 @@ async def unverified_members(region: str, before: datetime, most: int) -> list[U
     return await fetch_all(
         UnverifiedMember,
         f"""
-        SELECT d.uuid, d.host_id, d.engine_name, d.password_sealed FROM databases d {_JOIN_READY}
+        SELECT d.uuid, d.host_id, d.engine_name, d.password_sealed FROM databases d {_READY_MEMBERS}
         AND d.region = $1 AND (coalesce(d.verified_at, d.provisioned_at) <= $2 OR h.sick_until <= now())
         ORDER BY d.id LIMIT $3
         """,  # noqa: S608 - our own words

@@ -29,10 +29,10 @@ HOST_SECONDS = 45.0
 """What one host may take, so that one that hangs costs the others nothing."""
 SHARING_SECONDS = 8.0
 """Of it, what ending the sessions may take that hold what belongs to all."""
-LOOKS = 4
-"""At the sessions, in one measurement: one alone would tell of a tenant that comes and goes by all or nothing."""
-SPREAD_SECONDS = 2.0
-"""Over which the looks lie, each at a random moment of its share: nobody can be away just then, time after time."""
+SESSION_LISTS = 4
+"""How often the sessions are listed in one measurement. Once would count a tenant that comes and goes wholly or not."""
+SESSION_LIST_SECONDS = 2.0
+"""In which the sessions are listed, each time at a random moment of its share, so that no tenant can avoid them."""
 
 _RANDOM = SystemRandom()
 log = structlog.get_logger(__name__)
@@ -59,7 +59,7 @@ async def measure_region(
         try:
             async with asyncio.timeout(HOST_SECONDS):
                 adapter = await adapters.of_host(host.id)
-                counts.update(await _look_after(adapter, host.address, databases, sessions or SessionLimits()))
+                counts.update(await _end_hoarding(adapter, host.address, databases, sessions or SessionLimits()))
                 counts.update(await _end_overdue(adapter, host, overdue))
                 counts["databases"] += await _measure_host(adapter, databases, at, longest_gap)
         except (EngineError, TimeoutError) as error:
@@ -77,10 +77,10 @@ async def measure_region(
     )
 
 
-async def _look_after(
+async def _end_hoarding(
     adapter: EngineAdapter, address: str, databases: Sequence[MeasurableDatabase], limits: SessionLimits
 ) -> Counter[str]:
-    """Ends the sessions that take what belongs to all, and tells how much of that is used up. Nothing that goes wrong
+    """Ends the sessions that take what belongs to all, and counts how much of that is used up. Nothing that goes wrong
     with it keeps anything from being measured, but for a host that isn't there."""
     ended: list[SessionsEnded] = []
     try:
@@ -128,19 +128,20 @@ async def _enforce(databases: Sequence[MeasurableDatabase]) -> Counter[str]:
 
 async def _samples(adapter: EngineAdapter, databases: Sequence[MeasurableDatabase]) -> list[Sample]:
     since = await own_logins.moment()
-    seen = await _look_for_sessions(adapter, [one.engine_name for one in databases])
+    seen = await _count_sessions(adapter, [one.engine_name for one in databases])
     ours = await own_logins.among([one.id for one in databases], since)
     # What may have been our own login is nobody's use.
     return [
-        Sample(database_id=one.id, use=0.0 if one.id in ours else seen[one.engine_name] / LOOKS) for one in databases
+        Sample(database_id=one.id, use=0.0 if one.id in ours else seen[one.engine_name] / SESSION_LISTS)
+        for one in databases
     ]
 
 
-async def _look_for_sessions(adapter: EngineAdapter, names: Sequence[str]) -> Counter[str]:
-    """How many of the looks found each of them with a session open."""
+async def _count_sessions(adapter: EngineAdapter, names: Sequence[str]) -> Counter[str]:
+    """How many of the lists had a session of each."""
     seen: Counter[str] = Counter()
-    share = SPREAD_SECONDS / LOOKS
-    for _ in range(LOOKS):
+    share = SESSION_LIST_SECONDS / SESSION_LISTS
+    for _ in range(SESSION_LISTS):
         moment = _RANDOM.uniform(0, share)
         await asyncio.sleep(moment)
         seen.update((await adapter.sessions(names)).keys())

@@ -37,7 +37,7 @@ HOUR = 3600.0
 async def on_bench(
     control_dsn: str, postgres_server: RunningServer, mysql_server: RunningServer, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Bench]:
-    monkeypatch.setattr(enforcement, "SPREAD_SECONDS", 0.3)
+    monkeypatch.setattr(enforcement, "SESSION_LIST_SECONDS", 0.3)
     async with bench(control_dsn, postgres_server, mysql_server) as made:
         yield made
 

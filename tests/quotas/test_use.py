@@ -57,7 +57,7 @@ async def test_who_comes_and_goes_is_metered_for_about_the_time(
     on_bench: Bench, engine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No session lasts for long enough to be there at two looks."""
-    monkeypatch.setattr(enforcement, "SPREAD_SECONDS", 1.0)
+    monkeypatch.setattr(enforcement, "SESSION_LIST_SECONDS", 1.0)
     made = await on_bench.create(db_type=engine)
     open_for = closed_for = 0.0
 
@@ -82,7 +82,7 @@ async def test_who_comes_and_goes_is_metered_for_about_the_time(
 async def test_who_stays_is_metered_for_all_of_it(
     on_bench: Bench, engine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(enforcement, "SPREAD_SECONDS", 0.2)
+    monkeypatch.setattr(enforcement, "SESSION_LIST_SECONDS", 0.2)
     made = await on_bench.create(db_type=engine)
     async with session_of(made):
         assert await _metered(on_bench, made, 2) == 1
@@ -90,7 +90,7 @@ async def test_who_stays_is_metered_for_all_of_it(
 
 @ENGINES
 async def test_our_own_logins_are_nobodys_use(on_bench: Bench, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(enforcement, "SPREAD_SECONDS", 0.5)
+    monkeypatch.setattr(enforcement, "SESSION_LIST_SECONDS", 0.5)
     made = await on_bench.create(db_type=engine)
     record = await on_bench.record(made)
     adapter = await on_bench.adapters.of_host(record.host_id)
@@ -123,7 +123,7 @@ async def test_our_own_logins_are_nobodys_use(on_bench: Bench, engine: str, monk
 @ENGINES
 async def test_a_question_is_use(on_bench: Bench, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is answered by a helper's account, on the tenant's behalf."""
-    monkeypatch.setattr(enforcement, "SPREAD_SECONDS", 0.2)
+    monkeypatch.setattr(enforcement, "SESSION_LIST_SECONDS", 0.2)
     made = await on_bench.create(db_type=engine)
     record = await on_bench.record(made)
     adapter = await on_bench.adapters.of_host(record.host_id)
