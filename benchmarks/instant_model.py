@@ -22,8 +22,8 @@ def taking(question: str, milliseconds: int) -> str:
 
 def took(model: LeanConnection) -> float:
     """The seconds that the model has spent since the last call."""
-    _, told = model.exchange(model.request("GET", TOOK, {}))
-    return float(told)
+    _, reported = model.exchange(model.request("GET", TOOK, {}))
+    return float(reported)
 
 
 class _Spent:

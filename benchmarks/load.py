@@ -52,20 +52,20 @@ async def rate(url: str, seconds: float, connections: int, keys: list[str]) -> f
     assert parts.hostname is not None
     assert parts.port is not None
     loop = asyncio.get_running_loop()
-    opened: list[Connection] = []
+    started_at: list[Connection] = []
     started = time.perf_counter()
     for number in range(connections):
         key = f"Authorization: Bearer {keys[number % len(keys)]}\r\n" if keys else ""
         request = f"GET {parts.path} HTTP/1.1\r\nHost: {parts.netloc}\r\n{key}\r\n".encode()
         _, connection = await loop.create_connection(lambda: Connection(request), parts.hostname, parts.port)  # noqa: B023 - called at once
-        opened.append(connection)
+        started_at.append(connection)
     await asyncio.sleep(seconds)
     took = time.perf_counter() - started
-    for connection in opened:
+    for connection in started_at:
         connection.stop()
         if connection.fault:
             raise RuntimeError(connection.fault)
-    return sum(connection.answers for connection in opened) / took
+    return sum(connection.answers for connection in started_at) / took
 
 
 def main() -> None:

@@ -121,8 +121,8 @@ async def _run(stack: StackFile, bare: str, model: str, pairs: int) -> None:
     print(f"a question that becomes a simple read, less the model's own time; {pairs} of each, interleaved\n")
     print("| engine | the model takes | question p50 | bare handler p50 | connect + query p50 | ratio | bare ratio |")
     print("|--------|-----------------|--------------|------------------|---------------------|-------|------------|")
-    with _line(stack.api_url) as service, _line(bare) as floor, _line(model) as told:
-        asked = _Asked(service, floor, told, stack.api_key)
+    with _line(stack.api_url) as service, _line(bare) as floor, _line(model) as reported:
+        asked = _Asked(service, floor, reported, stack.api_key)
         for engine in dict.fromkeys(host.engine for host in stack.hosts):
             await _measure(asked, await _database(stack, engine), pairs)
     print(f"\nof the ratio at most {_TARGET} is wanted; load average {os.getloadavg()[0]:.1f}")

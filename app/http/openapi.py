@@ -64,7 +64,7 @@ _EXAMPLES: dict[str, Any] = {"uuid": EXAMPLE_UUID, "starting_after": EXAMPLE_UUI
 _WEBHOOK_HEADERS = {
     "X-Service-Signature": ("`sha256=` and the hex HMAC-SHA256 of the raw body under the endpoint's secret.", True),
     "X-Service-Event": ("The event's name.", True),
-    "webhook-id": ("The same for every attempt: what arrives twice can be told by it.", True),
+    "webhook-id": ("The same for every attempt: a repeated delivery can be recognised by it.", True),
     "webhook-timestamp": ("When this attempt was signed, in seconds since 1970.", True),
     "webhook-signature": ("Signatures of Standard Webhooks, divided by blanks, of every secret in force.", True),
     "X-Service-Signature-Previous": ("The same as `X-Service-Signature` under the secret lately replaced.", False),
@@ -77,7 +77,7 @@ _TAGS = {
     "blueprint_validations": "What a script holds, and for which engines it is.",
     "blueprint_applications": "How far the application of a blueprint is, and what it ran.",
     "query_executions": "Questions and orders in natural language.",
-    "webhook_endpoints": "Who is told of events, and what became of each delivery.",
+    "webhook_endpoints": "The endpoints that receive events, and the outcome of each delivery.",
     "me": "The caller and the key.",
 }
 """By the resource in the path, in reading order."""

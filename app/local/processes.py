@@ -143,7 +143,7 @@ def _die_with_parent(death_signal: signal.Signals) -> Callable[[], None] | None:
 
     def prepare() -> None:
         _libc.prctl(_PR_SET_PDEATHSIG, int(death_signal), 0, 0, 0)
-        if os.getppid() != parent:  # it died before the kernel was told
+        if os.getppid() != parent:  # it died before the kernel had the request
             os._exit(1)
 
     return prepare

@@ -1,4 +1,4 @@
-"""What tells this installation from others that use the same hosts."""
+"""What distinguishes this installation from others that use the same hosts."""
 
 from datetime import datetime
 from uuid import UUID

@@ -15,7 +15,7 @@ class MalformedJSON(AppError):
 
 
 class NotFound(AppError):
-    """The resource is unknown or not the caller's; the two can't be told apart."""
+    """The resource is unknown or not the caller's; the two can't be distinguished."""
 
     code, status = "not_found", 404
 

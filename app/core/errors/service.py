@@ -10,7 +10,7 @@ class InternalError(AppError):
 
 
 class ServiceUnavailable(AppError):
-    """Our own database can't be reached. Whether the change was made, a retry with the same Idempotency-Key tells."""
+    """Our own database can't be reached. A retry with the same Idempotency-Key shows whether the change was made."""
 
     code, status = "service_unavailable", 503
 

@@ -71,7 +71,7 @@ class TemporalMetrics:
         metric = update.metric
         labels = tuple(sorted((name, str(value)) for name, value in update.attributes.items()))
         name = f"{metric.name}_seconds" if metric.unit == "s" else metric.name
-        self._help[name] = metric.description or "As the Temporal SDK tells it."
+        self._help[name] = metric.description or "As the Temporal SDK reports it."
         if metric.kind == BUFFERED_METRIC_KIND_COUNTER:
             self._counters[name][labels] += update.value
         elif metric.kind == BUFFERED_METRIC_KIND_GAUGE:

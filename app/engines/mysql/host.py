@@ -127,7 +127,7 @@ async def harden(connection: MySQLConnection) -> tuple[str, ...]:
     for user, account_host in await _anonymous(connection):
         await connection.run("DROP USER IF EXISTS %s@%s", (user, account_host))
     if await _public_databases(connection):
-        with ignored(NO_PRIVILEGE_ON_TABLE):  # what stays open is told below
+        with ignored(NO_PRIVILEGE_ON_TABLE):  # what stays open is reported below
             await connection.run("DELETE FROM mysql.db WHERE User IN ('', 'PUBLIC')")
             await connection.run("FLUSH PRIVILEGES")
     return tuple(await _still_open(connection))

@@ -71,11 +71,9 @@ class SessionState(msgspec.Struct, frozen=True, kw_only=True):
     def check_lasting(self) -> None:
         """Raises `StatementUncertain` if what was run may not be permanent, or the session can't be identified."""
         if self.in_transaction or not self.autocommit:
-            raise StatementUncertain(
-                "the statement left a transaction open, so that nothing tells what of it will last"
-            )
+            raise StatementUncertain("the statement left a transaction open, so its effects may not be permanent")
         if self.prepared_branches:
-            raise StatementUncertain("the statement prepared an XA branch, and nothing tells what of it will last")
+            raise StatementUncertain("the statement prepared an XA branch, so its effects may not be permanent")
         if not self.holds_lock:
             raise StatementUncertain("the statement released a lock that was not the script's")
 

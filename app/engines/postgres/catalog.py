@@ -99,7 +99,7 @@ SELECT coalesce(r.name, d.name) AS name, split_part(coalesce(r.marker, d.marker)
        coalesce(r.rolcanlogin AND d.datallowconn, false) AS admits,
        coalesce(has_database_privilege(r.oid, d.oid, 'CONNECT'), false) AS may_connect,
        coalesce(has_database_privilege(r.oid, d.oid, 'CREATE'), false) AS may_create,
-       -- What every database tells of its owners, so that none of them has to be entered.
+       -- Every database shows its owners here, so that none has to be entered.
        EXISTS (SELECT FROM pg_shdepend s WHERE s.refclassid = 'pg_authid'::regclass AND s.refobjid = r.oid
                AND s.dbid = d.oid AND s.classid = 'pg_namespace'::regclass AND s.deptype = 'o') AS has_schema
 FROM marked_roles r

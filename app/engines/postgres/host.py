@@ -21,7 +21,7 @@ SELECT current_setting('server_version') AS version,
        current_setting('ssl')::bool AS ssl,
        current_setting('log_min_error_statement') NOT IN ('log', 'fatal', 'panic')
            OR current_setting('log_min_messages') NOT IN ('log', 'fatal', 'panic')
-           OR current_setting('log_statement') <> 'none' AS told,
+           OR current_setting('log_statement') <> 'none' AS logs_statements,
        {IS_GUARDED} AS guarded,
        (SELECT pg_encoding_to_char(encoding) = 'UTF8' OR datcollate IN ('C', 'POSIX')
         FROM pg_database WHERE datname = 'template0') AS utf8,
@@ -89,7 +89,7 @@ def _shortcomings(facts: Any) -> list[str]:
             "again, and is stopped only when it grows. A superuser makes it: see docs/operating.md.",
         ),
         (
-            facts["told"],
+            facts["logs_statements"],
             "Its log has tenants' statements that fail, and what their errors quote: secret values of blueprints too. "
             "log_min_messages = log and log_min_error_statement = panic, with log_statement = none, keep them out.",
         ),
