@@ -1,7 +1,7 @@
 """Taking a secret value out of an engine's message, however the engine quotes it."""
 
 MASK = "***"
-_TELLING = 8
+_IDENTIFYING = 8
 """So many characters of a value in a row are taken for a quotation of it."""
 _SEARCHED = 10_000
 """Of a longer value, the whole and the pieces of its beginning: a megabyte of pieces would keep the worker busy."""
@@ -9,14 +9,14 @@ _SEARCHED = 10_000
 
 def hide(text: str, value: str) -> str:
     """Engines cut long values short, fold their case, double their quotes, and begin in the middle of them: any piece
-    of the value goes that is long enough to tell something. Of a shorter value, all of it."""
+    of the value goes that is long enough to identify it. Of a shorter value, all of it."""
     forms = {value, value.replace("'", "''"), value.replace("\\", "\\\\")}
     forms |= {form.replace("'", "''") for form in forms}
     if len(value) > _SEARCHED:
         for form in forms:
             text = text.replace(form, MASK)
         forms = {form[:_SEARCHED] for form in forms}
-    size = min(_TELLING, len(value))
+    size = min(_IDENTIFYING, len(value))
     pieces = {form[at : at + size] for form in map(_folded, forms) for at in range(len(form) - size + 1)}
     folded = _folded(text)
     shown = 0

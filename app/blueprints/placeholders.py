@@ -62,7 +62,7 @@ def find(script: str, dialect: Dialect) -> Placeholders:
                 matches = _PLACEHOLDER.finditer(script, token.start, token.end)
                 result.in_literals += [Placeholder(match.group(1), *match.span()) for match in matches]
     except SqlError:
-        pass  # the analysis meets it too, and tells
+        pass  # the analysis reports it
     return result
 
 

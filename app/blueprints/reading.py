@@ -53,7 +53,7 @@ def read(
 
 
 def likelier(script: str) -> Engine | None:
-    """The engine that a script seems to be written for; None when nothing tells."""
+    """The engine that a script seems to be written for; None when there are no signs, or as many for another."""
     beginning = script[:_SIGN_CHARACTERS]
     counts = {engine: len(dialect.signs.findall(beginning)) for engine, dialect in DIALECTS.items()}
     most = max(counts.values())

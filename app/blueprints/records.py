@@ -33,7 +33,7 @@ class BlueprintRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def metadata(self) -> Metadata | None:
-        """What validation told when its SQL was saved."""
+        """The result of validation when its SQL was saved."""
         return None if self.metadata_json is None else msgspec.json.decode(self.metadata_json, type=Metadata)
 
 

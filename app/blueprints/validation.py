@@ -111,9 +111,9 @@ def _best(readings: list[Reading], likely: Engine | None) -> Reading:
 
 
 def _errors(readings: list[Reading], best: Reading, likely: Engine | None, lines: Lines) -> list[str]:
-    told = [best] if likely is not None or best.analysis.forbidden else readings
+    reported = [best] if likely is not None or best.analysis.forbidden else readings
     errors = []
-    for reading in told:
+    for reading in reported:
         analysis = reading.analysis
         names = {item.name for item in reading.placeholders.found}
         label = DIALECTS[analysis.engine].label

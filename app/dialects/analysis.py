@@ -1,11 +1,11 @@
-"""What reading a script as one engine's SQL tells. Offsets count the script's characters, from 0."""
+"""The result of reading a script as one engine's SQL. Offsets count the script's characters, from 0."""
 
 from dataclasses import dataclass, field
 
 from app.contracts.base import Engine
 
 MAX_FAULTS = 20
-"""More are counted, not told: nobody reads them, and a hostile script could make them by the million."""
+"""More are counted, not listed: nobody reads them, and a hostile script could make them by the million."""
 
 MAX_CHARACTERS = 16 * 1024 * 1024
 """Of a script with the values of its variables. Without them it has a sixteenth of that."""
@@ -16,7 +16,7 @@ MAX_STATEMENTS = 10_000
 Finding = tuple[int, str]
 """An offset, and what is wrong there."""
 Remark = tuple[str, str]
-"""The name of a rule, and what it tells of a statement."""
+"""The name of a rule, and its message about a statement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class ScriptFault:
     offset: int
     message: str
     forbidden: bool = False
-    """Whether the engine would read it, and we don't let it: no other reading makes such a script harmless."""
+    """Whether the engine would read it, and a blueprint may not hold it, for whichever engine it is valid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class Analysis:
         return bool(self.faults) and all(fault.forbidden for fault in self.faults)
 
     def reject(self, offset: int, message: str) -> None:
-        """What isn't this engine's SQL, or can't be told."""
+        """For what isn't this engine's SQL, or can't be read."""
         self.faults.append(ScriptFault(offset, message))
 
     def forbid(self, offset: int, message: str) -> None:

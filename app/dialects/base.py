@@ -36,7 +36,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def tokens(self, text: str) -> Iterator[Token]:
-        """All tokens, white space left out. Raises `SqlError` at what is never closed, or can't be told."""
+        """All tokens, without white space. Raises `SqlError` at what is never closed, or is ambiguous to servers."""
 
     @abstractmethod
     def split(self, script: str) -> list[tuple[int, int]]:

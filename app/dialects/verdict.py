@@ -43,13 +43,13 @@ class Unreadable(Refused):
     by = "unreadable"
 
 
-_UNKEPT = re.compile("[\x00\ud800-\udfff]")
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 def recordable(text: str) -> str:
-    """What a model wrote as our database keeps it and an answer carries it: the same, but for what `check_text`
+    """What a model wrote, as our database stores it and an answer carries it: the same, but for what `check_text`
     refuses. That is replaced and cut off."""
-    return _UNKEPT.sub("\ufffd", text[:MOST_CHARACTERS])
+    return _UNSTORABLE.sub("\ufffd", text[:MOST_CHARACTERS])
 
 
 def check_text(sql: str) -> None:

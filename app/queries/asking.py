@@ -40,23 +40,23 @@ class QueryDependencies(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Asking:
-    """From the first connection to the result. What is opened at the start is closed with `kept`."""
+    """From the first connection to the result. `resources` are closed with the question."""
 
     def __init__(
-        self, dependencies: QueryDependencies, target: QueryTarget, question: str, kept: AsyncExitStack
+        self, dependencies: QueryDependencies, target: QueryTarget, question: str, resources: AsyncExitStack
     ) -> None:
         self._dependencies = dependencies
         self._target = target
         self._dialect = DIALECTS[target.engine]
         self._question = question
-        self._kept = kept
+        self._resources = resources
         self._regranted = False
         self._execution: Execution
         self._finding: AllowedSQL | Refused
         self._session: ReadSession | None = None
         # It begins to connect while the question is being recorded.
-        self._opening = asyncio.create_task(self._open())
-        kept.push_async_callback(self._end_opening)
+        self._connecting = asyncio.create_task(self._open())
+        resources.push_async_callback(self._end_connecting)
 
     async def answer(self, execution: Execution) -> Result:
         self._execution = execution
@@ -65,12 +65,12 @@ class Asking:
             session, self._session = self._session, None
             return await self._execute(await self._judged(), session)
         except (Unreadable, QueryFailed) as failure:
-            await self._kept.aclose()
+            await self._resources.aclose()
             return await self._mended(conversation, failure)
 
     async def _open(self) -> SchemaDescription:
         dependencies = self._dependencies
-        self._session = session = await self._kept.enter_async_context(dependencies.sessions.reading(self._target))
+        self._session = session = await self._resources.enter_async_context(dependencies.sessions.reading(self._target))
         try:
             description = await session.describe(dependencies.descriptions.get(self._target.uuid))
         except QueryFailed as failure:
@@ -78,25 +78,25 @@ class Asking:
         dependencies.descriptions.keep(self._target.uuid, description)
         return description
 
-    async def _end_opening(self) -> None:
-        self._opening.cancel()
-        await asyncio.gather(self._opening, return_exceptions=True)
+    async def _end_connecting(self) -> None:
+        self._connecting.cancel()
+        await asyncio.gather(self._connecting, return_exceptions=True)
 
     async def _translated(self) -> Conversation:
-        """With what was last known of the schema, while the session that asks for its changes is still being opened. If
+        """With what was last known of the schema, while the session that asks for its changes still connects. If
         there are some, all over again."""
         known = self._dependencies.descriptions.get(self._target.uuid)
         if known is None:
-            conversation = self._conversation(await self._opening)
+            conversation = self._conversation(await self._connecting)
             await self._holding(self._translate(conversation))
             return conversation
         conversation = self._conversation(known)
         translating = asyncio.create_task(self._translate(conversation))
         try:
-            await asyncio.wait((translating, self._opening), return_when=asyncio.FIRST_COMPLETED)
-            if not self._opening.done():
+            await asyncio.wait((translating, self._connecting), return_when=asyncio.FIRST_COMPLETED)
+            if not self._connecting.done():
                 translating.result()
-            description = await self._opening
+            description = await self._connecting
             if description is known:
                 await self._holding(translating)
                 return conversation
@@ -116,7 +116,7 @@ class Asking:
         idle = self._dependencies.sessions.idle
         if not idle.has_room(self._target.uuid):
             self._session = None
-            await self._kept.aclose()
+            await self._resources.aclose()
             await translating
             return
         with idle.slot_now(self._target.uuid):
@@ -164,7 +164,7 @@ class Asking:
         if answered.reply.sql is None:
             raise QueryNotTranslated(recordable(answered.reply.refusal), query_id=execution.id)
         execution.sql, execution.declared_kind = recordable(answered.reply.sql), answered.reply.kind
-        # As soon as it is there: while the session is still being opened that costs nobody time.
+        # As soon as it is there: while the session still connects that costs nobody time.
         self._finding = await asyncio.to_thread(self._judge, answered.reply.sql)
 
     def _judge(self, sql: str) -> AllowedSQL | Refused:
@@ -227,7 +227,7 @@ class Asking:
             if failure.code not in self._dialect.not_granted_codes or self._regranted:
                 raise
         # The account lacks a right: on what the tenant made when its default privileges were gone, or on nothing of
-        # the tenant's at all. Granting again tells.
+        # the tenant's at all. Granting again shows which.
         self._regranted = True
         await sessions.make_reader(self._target)
         return await self._read(sql, None)

@@ -1,4 +1,4 @@
-"""Questions as the metrics tell of them."""
+"""Metrics of questions."""
 
 from app.contracts.base import Engine
 from app.core.metrics.counters import (

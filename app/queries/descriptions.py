@@ -14,24 +14,24 @@ class Descriptions:
     """The least recently used one goes first."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[UUID, tuple[SchemaDescription, int]] = OrderedDict()
+        self._stored: OrderedDict[UUID, tuple[SchemaDescription, int]] = OrderedDict()
         self._characters = 0
 
     def get(self, database: UUID) -> SchemaDescription | None:
-        kept = self._kept.get(database)
-        return kept[0] if kept else None
+        stored = self._stored.get(database)
+        return stored[0] if stored else None
 
     def keep(self, database: UUID, description: SchemaDescription) -> None:
-        known = self._kept.pop(database, None)
+        known = self._stored.pop(database, None)
         if known is not None and known[0] is description:
-            self._kept[database] = known
+            self._stored[database] = known
             return
         self._characters -= known[1] if known else 0
         characters = 1000 + description.characters
         if characters > _MOST_OF_ONE:
             return
-        self._kept[database] = description, characters
+        self._stored[database] = description, characters
         self._characters += characters
         while self._characters > _MOST_CHARACTERS:
-            _, (_, gone) = self._kept.popitem(last=False)
+            _, (_, gone) = self._stored.popitem(last=False)
             self._characters -= gone

@@ -24,17 +24,17 @@ def check_kind(allowed: AllowedSQL, declared: str | None) -> None:
     expected = KINDS.get(declared or "read", SqlClass.SELECT)
     if allowed.sql_class is not expected:
         raise OtherKind(
-            f"The question was understood as one for {_spoken(expected)}, but the SQL is {_spoken(allowed.sql_class)}."
+            f"The question was understood as one for {_named(expected)}, but the SQL is {_named(allowed.sql_class)}."
         )
 
 
 def check_policy(allowed: AllowedSQL, most: str) -> None:
     """`most` is the team's setting: `read`, `write` or `ddl`. Raises `BeyondPolicy`."""
     if _ORDER.index(allowed.sql_class) > _ORDER.index(KINDS[most]):
-        raise BeyondPolicy(f"Your team's questions may not become {_spoken(allowed.sql_class)}.")
+        raise BeyondPolicy(f"Your team's questions may not become {_named(allowed.sql_class)}.")
 
 
-def _spoken(sql_class: SqlClass) -> str:
+def _named(sql_class: SqlClass) -> str:
     return {
         SqlClass.SELECT: "a read",
         SqlClass.WRITE: "a change of rows",

@@ -52,8 +52,8 @@ class Questions:
         `TooManyUnderWay`, and the errors of `_OUTCOMES`. Cancelled, it cancels what runs on the engine."""
         target = await targets.find(principal, asked.database_uuid)
         self.model.require()
-        async with AsyncExitStack() as kept:
-            asking = Asking(self._dependencies, target, asked.query, kept)
+        async with AsyncExitStack() as resources:
+            asking = Asking(self._dependencies, target, asked.query, resources)
             execution = await records.begin(
                 principal,
                 target,
@@ -62,15 +62,15 @@ class Questions:
                 place_seconds=self._place_seconds,
                 most_seconds=self._most_seconds,
             )
-            async with _recorded(execution, target.engine, kept):
+            async with _recorded(execution, target.engine, resources):
                 result = await asking.answer(execution)
         assert execution.sql is not None
         return QueryAnswer(sql=execution.sql, result=result, query_id=execution.id)
 
 
 @asynccontextmanager
-async def _recorded(execution: Execution, engine: Engine, kept: AsyncExitStack) -> AsyncIterator[None]:
-    """However the block ends, the record says so, and the metrics. What was `kept` is closed meanwhile."""
+async def _recorded(execution: Execution, engine: Engine, resources: AsyncExitStack) -> AsyncIterator[None]:
+    """However the block ends, the record says so, and the metrics. `resources` are closed meanwhile."""
     outcome, code = "succeeded", None
     try:
         yield
@@ -81,7 +81,7 @@ async def _recorded(execution: Execution, engine: Engine, kept: AsyncExitStack) 
         counting.ended(engine, execution, outcome)
         finishing = asyncio.create_task(execution.finish(outcome, code))
         try:
-            await kept.aclose()
+            await resources.aclose()
         finally:
             await asyncio.shield(finishing)
 

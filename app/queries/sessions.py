@@ -85,7 +85,7 @@ class Sessions:
             raise _unreachable(error) from None
 
     async def make_reader(self, target: QueryTarget) -> str:
-        """Makes the account or puts it right, and returns its password. The password is kept before the account
+        """Makes or repairs the account, and returns its password. The password is stored before the account
         exists: whoever comes after a crash finishes the work."""
         try:
             async with database_lock(target.uuid):

@@ -1,4 +1,4 @@
-"""The database that a question is about, and all that answering it needs, in one look."""
+"""The database that a question is about, and all that answering it needs, in one query."""
 
 from uuid import UUID
 

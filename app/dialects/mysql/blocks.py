@@ -1,7 +1,7 @@
 """Whether the body of a MySQL routine is finished: BEGIN, IF, CASE, loops, and their ENDs.
 
 The words are ambiguous: IF and REPEAT are functions too, CASE is an expression too, and BEGIN and END may be names of
-columns. What stands before a word decides.
+columns. The word before one decides.
 """
 
 from dataclasses import dataclass, field
@@ -39,13 +39,13 @@ class Blocks:
         elif word == "end" and self._stack and self._before != ".":
             self._stack.pop()
             self._closed = True
-        elif (opened := self._opened_by(word)) is not None:
-            self._stack.append(opened)
+        elif (block := self._begun_by(word)) is not None:
+            self._stack.append(block)
         if word in ("handler", ";"):
             self._in_handler = word == "handler"
         self._before = word
 
-    def _opened_by(self, word: str) -> str | None:
+    def _begun_by(self, word: str) -> str | None:
         match word:
             case "case" if self._before != ".":
                 return "case" if self._begins_statement() else _EXPRESSION

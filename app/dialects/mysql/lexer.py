@@ -44,16 +44,16 @@ class Lexer:
         self.text = text
         self.at = at
         self.delimiter = delimiter
-        self.opened: int | None = None
+        self.comment_start: int | None = None
         """Where the executable comment began that the next token is in."""
 
     def next(self) -> Token | None:
-        """None at the end. Raises `SqlError` at what is never closed, or can't be told apart by all servers."""
+        """None at the end. Raises `SqlError` at what is never closed, or is read differently by some servers."""
         text = self.text
         match = _TOKENS.search(text, self.at)
         if match is None:
-            if self.opened is not None:
-                raise SqlError(self.opened, "the executable comment that begins here is never closed")
+            if self.comment_start is not None:
+                raise SqlError(self.comment_start, "the executable comment that begins here is never closed")
             self.at = len(text)
             return None
         start, end = match.span()
@@ -71,7 +71,7 @@ class Lexer:
             return self._close(start, end)
         if group == "unclosed":
             raise SqlError(start, f"the {_UNCLOSED[match.group()]} that begins here is never closed")
-        if self.opened is not None and group != "comment" and "*/" in text[start:end]:
+        if self.comment_start is not None and group != "comment" and "*/" in text[start:end]:
             message = "`*/` inside a literal or line comment within an executable comment: servers read it differently"
             raise SqlError(start, message)
         return Token(_KINDS[group], start, end)
@@ -86,16 +86,16 @@ class Lexer:
         return None
 
     def _open(self, start: int, end: int) -> Token:
-        if self.opened is not None:
+        if self.comment_start is not None:
             raise SqlError(start, "executable comments inside each other: servers read them differently")
-        self.opened = start
+        self.comment_start = start
         return Token(TokenKind.OPEN, start, end)
 
     def _close(self, start: int, end: int) -> Token:
-        if self.opened is None:
+        if self.comment_start is None:
             self.at = start + 1
             return Token(TokenKind.SYMBOL, start, self.at)
-        self.opened = None
+        self.comment_start = None
         return Token(TokenKind.CLOSE, start, end)
 
 

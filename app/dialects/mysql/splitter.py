@@ -79,7 +79,7 @@ class _Splitter:
             if kind is TokenKind.DELIMITER:
                 if self._ended == self._most:
                     raise TooManyStatements(token.start, self._ended)
-                if not self._goes_on(token):
+                if not self._continues(token):
                     self._end()
                 continue
             if not self._current.tokens:
@@ -91,7 +91,7 @@ class _Splitter:
             if kind is TokenKind.OPEN or kind is TokenKind.CLOSE:
                 self._current.has_marks = True
             elif self._routine is not False:
-                self._look(token)
+                self._track_body(token)
             if kind is TokenKind.SYMBOL and self._lexer.delimiter != ";" and self._is_semicolon(token):
                 self._end_at_semicolon()
         self._end()
@@ -102,15 +102,15 @@ class _Splitter:
             self._current.tokens.pop()
             self._end()
 
-    def _goes_on(self, token: Token) -> bool:
-        """Whether the semicolon is part of a routine's body; it is kept then."""
+    def _continues(self, token: Token) -> bool:
+        """Whether the semicolon is part of a routine's body; it is added to the statement then."""
         if self._lexer.delimiter != ";" or not self._is_routine():
             return False
         if not self._single and not self._blocks.open:
             return False
         semicolon = Token(TokenKind.SYMBOL, token.start, token.end)
         self._current.tokens.append(semicolon)
-        self._look(semicolon)
+        self._track_body(semicolon)
         return True
 
     def _end(self) -> None:
@@ -144,7 +144,7 @@ class _Splitter:
         self._lexer.at = match.end()
         return True
 
-    def _look(self, token: Token) -> None:
+    def _track_body(self, token: Token) -> None:
         if self._is_routine():
             self._blocks.see(
                 self._text[token.start : token.end].lower() if token.kind is not TokenKind.STRING else "''"
@@ -159,9 +159,9 @@ class _Splitter:
                 self._routine = False
             elif words and words[-1] in _ROUTINES:
                 self._routine = True
-            elif words and self._opens(tokens[-1]):
+            elif words and self._is_parenthesis(tokens[-1]):
                 self._routine = False
         return bool(self._routine)
 
-    def _opens(self, token: Token) -> bool:
+    def _is_parenthesis(self, token: Token) -> bool:
         return token.kind is TokenKind.SYMBOL and self._text[token.start] == "("

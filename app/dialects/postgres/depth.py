@@ -1,4 +1,4 @@
-"""How deep a script's trees can become at most, told from its tokens alone."""
+"""An upper bound of the depth of a script's syntax trees, from its tokens alone."""
 
 from app.dialects.errors import TooDeep, TooManyStatements
 from app.dialects.postgres.lexer import tokens

@@ -1,4 +1,4 @@
-"""What the model is told of SQL that failed: that a name or the syntax was wrong, and which of its own words.
+"""What the model learns about SQL that failed: that a name or the syntax was wrong, and which of its own words.
 
 An engine's message may quote data, and a tenant's function may raise any error with any text. So no message is passed
 on: only a phrase of ours, and of the message those words that the model itself wrote.

@@ -25,7 +25,7 @@ _BEGINS_LIKE_SQL = re.compile(
 )
 _MOST_REASON = 500
 _MOST_CHARACTERS = 256 * 1024
-"""Several times the longest SQL that is looked at, escaped."""
+"""Several times the longest SQL that is judged, escaped."""
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):

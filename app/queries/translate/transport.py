@@ -1,7 +1,7 @@
 """How the language model's server is spoken to: it may be anyone's, so what it sends is bounded as it arrives.
 
 No redirects: they would take the key and the question elsewhere. No compression: a kilobyte may become a gigabyte. No
-cookies: they would be kept and sent for as long as the process lives.
+cookies: they would be stored and sent for as long as the process lives.
 """
 
 from collections.abc import AsyncIterator
@@ -11,7 +11,7 @@ import httpx2
 from openai import DefaultAsyncHttpxClient, OpenAIError
 
 MAX_OCTETS = 1024 * 1024
-"""Of a response. The longest SQL that is looked at takes a tenth of it, escaped."""
+"""Of a response. The longest SQL that is judged takes a tenth of it, escaped."""
 _REDIRECTS = range(300, 400)
 _ERRORS = range(400, 600)
 

@@ -58,7 +58,7 @@ ARGUMENTS = {
         "AlterColumn": "this default",
     }.items()
 }
-"""What these nodes may be given: the rest are hints, locks, targets and dialects that nobody looks into."""
+"""What these nodes may be given: the rest are hints, locks, targets and dialects that are not checked."""
 
 FUNCTIONS = words(
     """
@@ -80,7 +80,7 @@ FUNCTIONS = words(
     json_objectagg any_value inet_aton inet_ntoa inet6_aton inet6_ntoa crc32 atan2 dayname get_format
     """
 )
-"""Left out: what sleeps, locks, reads files, tells of the server or the session, changes session state, draws from a
+"""Left out: what sleeps, locks, reads files, shows the server or the session, changes session state, draws from a
 sequence, or is stored by the tenant."""
 
 INFORMATION_SCHEMA = words(

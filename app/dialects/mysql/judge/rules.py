@@ -1,7 +1,7 @@
 """Judges SQL for MySQL and MariaDB: an allow-list over sqlglot's nodes, their arguments, functions and relations.
 
 sqlglot is no server: what it doesn't know it passes through as a `Command`, and some of what it reads means something
-else to the server. So nothing is allowed that isn't listed, and comments are gone before it looks.
+else to the server. So nothing is allowed that isn't listed, and comments are removed before it parses.
 """
 
 import logging
@@ -30,7 +30,7 @@ def classified(sql: str, database: str) -> list[tuple[str, SqlClass]]:
 
 
 def _class_of(text: str, database: str) -> SqlClass:
-    if mysql_show.is_look(text, database):
+    if mysql_show.is_schema_query(text, database):
         return SqlClass.SELECT
     explained = mysql_show.explained(text)
     found = _judge_one(_parse(explained or text), database)

@@ -1,4 +1,4 @@
-"""MySQL's own ways to ask what there is: SHOW, DESCRIBE and EXPLAIN, of the tenant's database alone.
+"""MySQL's statements about the schema: SHOW, DESCRIBE and EXPLAIN, of the tenant's database alone.
 
 A grammar of its own, which takes whole statements and nothing else: sqlglot reads far more forms of SHOW, and none of
 DESCRIBE with a column. No WHERE, for an expression may call what it likes.
@@ -35,7 +35,7 @@ _STATEMENTS = words("analyze delete extended for format insert into partitions r
 """Begin another form of EXPLAIN, where no quotes are around them."""
 
 
-def is_look(text: str, database: str) -> bool:
+def is_schema_query(text: str, database: str) -> bool:
     """Whether this statement, without comments, is one of these. Raises `Refused` for a SHOW of anything else, and for
     one that names another database."""
     if _SHOWN.match(text):
@@ -56,7 +56,7 @@ def is_look(text: str, database: str) -> bool:
 
 def explained(text: str) -> str | None:
     """The statement that this one asks the plan of: it is judged as if it stood alone. None for any other statement.
-    Whatever else EXPLAIN may be told stays in it, and begins no statement."""
+    Other options of EXPLAIN stay in it, and begins no statement."""
     match = _EXPLAINED.fullmatch(text)
     return match["inner"].strip() if match else None
 

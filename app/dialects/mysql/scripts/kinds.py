@@ -1,4 +1,4 @@
-"""What each MySQL statement is called and is about, told from its leading words; None of ours is guessed."""
+"""The kind of each MySQL statement and the object it is about, read from its leading words."""
 
 from app.dialects.analysis import StatementSummary
 from app.dialects.mysql.scripts.definer import skip_definer

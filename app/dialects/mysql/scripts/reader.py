@@ -6,7 +6,7 @@ from app.dialects.mysql.splitter import SplitStatement
 from app.dialects.tokens import TokenKind
 
 LONGEST_NAME = 200
-"""Characters that are kept of a name: it may stand in as many messages as there are statements. Servers take 64."""
+"""Characters of a name that messages repeat: there may be one for each statement. Servers allow 64."""
 _MARKS = (TokenKind.OPEN, TokenKind.CLOSE)
 
 

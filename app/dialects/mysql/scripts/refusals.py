@@ -1,4 +1,4 @@
-"""MySQL statements that no blueprint may hold, each with its reason in words that tell what to do."""
+"""MySQL statements that no blueprint may hold, each with its reason, which says what to do."""
 
 from app.dialects.mysql.scripts.reader import Reader
 

@@ -1,7 +1,7 @@
-"""What can be told of the form of MySQL statements without a server: what their tokens show, and what sqlglot says.
+"""Syntax errors of MySQL statements that are found without a server: from their tokens, and by sqlglot.
 
-Neither knows all of MySQL's grammar and MariaDB's, so both only find what is surely wrong. The rest is the server's to
-refuse, in the dry run that comes before each application.
+Neither knows the whole grammar of MySQL and MariaDB, so both report only what is certainly wrong. The server refuses
+the rest, in a dry run or in the rehearsal before each application.
 """
 
 import logging
@@ -36,7 +36,7 @@ _UNKNOWN = words(
     raw srid stored unicode varchar2 vector visible {
     """
 )
-"""Each tells valid SQL that sqlglot doesn't know."""
+"""Each is part of valid SQL that sqlglot doesn't know."""
 _OPEN_ENDED = frozenset(",(")
 _EMPTY = frozenset({(",", ","), (",", ")"), ("(", ",")})
 _FOREIGN_TYPES = frozenset({exp.DType.HSTORE, exp.DType.JSONB, exp.DType.MONEY, exp.DType.TIMESTAMPTZ, exp.DType.XML})

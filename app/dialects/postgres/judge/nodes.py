@@ -60,11 +60,11 @@ SETTINGS = words(
     intervalstyle transaction_isolation transaction_read_only
     """
 )
-"""Settings that SHOW may tell: what the server is, and how the session that asks reads and writes values."""
+"""Settings that SHOW may read: what the server is, and how the session that asks reads and writes values."""
 REGISTERED_TYPES = words(
     """
     aclitem regclass regcollation regconfig regdatabase regdictionary regnamespace regoper regoperator regproc
     regprocedure regrole regtype
     """
 )
-"""Types whose values are looked up in the catalogs by name or number: they tell of other tenants' roles too."""
+"""Types whose values are looked up in the catalogs by name or number: they show other tenants' roles too."""

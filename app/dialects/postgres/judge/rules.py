@@ -70,7 +70,7 @@ def _class_of(root: Message) -> SqlClass:
     if kind in nodes.CHANGING - nodes.READING and kind.endswith("Stmt"):
         _check(root, nodes.CHANGING, functions.WRITING, nodes.OPTIONS["ddl_batch"])
         return SqlClass.DDL_BATCH
-    raise Refused(f"{_spoken(kind)} is not a statement that a question may become.")
+    raise Refused(f"{_in_words(kind)} is not a statement that a question may become.")
 
 
 def _check(
@@ -81,7 +81,7 @@ def _check(
     for node in statement:
         kind = node.DESCRIPTOR.name
         if kind not in allowed:
-            raise Refused(f"{_spoken(kind)} is not allowed here.")
+            raise Refused(f"{_in_words(kind)} is not allowed here.")
         if kind == "FuncCall":
             _check_function(node, callable_)
         elif kind == "DefElem":
@@ -250,6 +250,6 @@ _CHECKS: dict[str, Callable[[Any], None]] = {
 }
 
 
-def _spoken(kind: str) -> str:
+def _in_words(kind: str) -> str:
     """`DropStmt` as `Drop`."""
     return kind.removesuffix("Stmt").removesuffix("Clause")

@@ -1,4 +1,4 @@
-"""PostgreSQL statements that no blueprint may hold, each with its reason in words that tell what to do."""
+"""PostgreSQL statements that no blueprint may hold, each with its reason, which says what to do."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Which settings a blueprint may change, by SET or by set_config. What can't be told from the text is found out by the
+"""Which settings a blueprint may change, by SET or by set_config. What the text doesn't show is read from the
 session after the statement."""
 
 from typing import Any
