@@ -33,22 +33,26 @@ def main() -> int:
     parser.add_argument("--queue", action="append", required=True, metavar="QUEUE")
     queues: list[str] = parser.parse_args().queue
     try:
-        unserved = asyncio.run(_unserved(Settings.load(os.environ), queues))
+        missing = asyncio.run(unserved(Settings.load(os.environ), queues))
     except (InvalidSettings, RPCError, RuntimeError, TimeoutError) as fault:
         sys.stderr.write(f"Temporal can't be asked: {str(fault) or 'no answer in time'}\n")
         return 1
-    if unserved:
-        sys.stderr.write(f"nothing here polls {', '.join(unserved)}\n")
-    return 1 if unserved else 0
+    if missing:
+        sys.stderr.write(f"nothing here polls {', '.join(missing)}\n")
+    return 1 if missing else 0
 
 
-async def _unserved(settings: Settings, queues: Sequence[str]) -> list[str]:
+async def unserved(
+    settings: Settings, queues: Sequence[str], *, host: str | None = None, fresh: timedelta = _FRESH
+) -> list[str]:
+    """Those of the queues that no worker on `host`, this machine by default, has polled within `fresh`."""
     async with asyncio.timeout(_TIMEOUT_SECONDS):
         client = await connect_from_settings(settings)
-        return [queue for queue in queues if not await _is_polled(client, queue)]
+        here, oldest = f"@{host or socket.gethostname()}", datetime.now(UTC) - fresh
+        return [queue for queue in queues if not await _is_polled(client, queue, here, oldest)]
 
 
-async def _is_polled(client: Client, queue: str) -> bool:
+async def _is_polled(client: Client, queue: str, here: str, oldest: datetime) -> bool:
     description = await client.workflow_service.describe_task_queue(
         DescribeTaskQueueRequest(
             namespace=client.namespace,
@@ -58,7 +62,6 @@ async def _is_polled(client: Client, queue: str) -> bool:
         )
     )
     # The SDK names a worker `pid@host`.
-    here, oldest = f"@{socket.gethostname()}", datetime.now(UTC) - _FRESH
     return any(
         poller.identity.endswith(here) and poller.last_access_time.ToDatetime(tzinfo=UTC) > oldest
         for poller in description.pollers

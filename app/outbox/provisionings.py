@@ -4,6 +4,7 @@ has room for, and runs each in the call that starts the workflow. The relay star
 import asyncio
 import time
 from collections import defaultdict
+from collections.abc import Callable
 from typing import NamedTuple
 
 from app.contracts.databases import ProvisionDatabase, ProvisionDatabaseInput
@@ -44,8 +45,9 @@ class RunningProvisionings:
     """The provisionings that one worker has claimed, by region, at most `limit` in each. Provisionings that wait in our
     own database cost nothing; those that wait inside a workflow task cost Temporal a call a second."""
 
-    def __init__(self, limit: int = 10) -> None:
+    def __init__(self, limit: int = 10, clock: Callable[[], float] = time.monotonic) -> None:
         self._most = limit
+        self._clock = clock
         self._taken: dict[str, _Taken] = {}
         self._changed: dict[str, asyncio.Event] = defaultdict(asyncio.Event)
 
@@ -54,12 +56,12 @@ class RunningProvisionings:
         return self._changed[region]
 
     def room(self, region: str) -> int:
-        now = time.monotonic()
+        now = self._clock()
         self._taken = {key: taken for key, taken in self._taken.items() if taken.until > now}
         return self._most - sum(taken.region == region for taken in self._taken.values())
 
     def begin(self, region: str, workflow_id: str) -> None:
-        self._taken[workflow_id] = _Taken(region, time.monotonic() + _STARTED_SECONDS)
+        self._taken[workflow_id] = _Taken(region, self._clock() + _STARTED_SECONDS)
 
     def end(self, workflow_id: str) -> None:
         taken = self._taken.pop(workflow_id, None)

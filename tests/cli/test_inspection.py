@@ -12,6 +12,7 @@ from tests.cli.command import Headwater
 from tests.support.client import Caller
 from tests.support.service import RunningService
 from tests.support.store import store
+from tests.support.waiting import until
 
 
 def of(service: RunningService) -> Headwater:
@@ -95,12 +96,7 @@ async def test_open_workflows(service: RunningService, caller: Caller) -> None:
         return (workflow_id, "DeleteDatabase") in {(line["workflow_id"], line["type"]) for line in lines}
 
     # The index of workflows follows with a little delay.
-    for _ in range(50):
-        if await listed():
-            break
-        await asyncio.sleep(0.1)
-    else:
-        raise AssertionError(f"{workflow_id} is not listed")
+    await until(listed)
     (line,) = [line for line in await headwater.json("workflows", "open") if line["workflow_id"] == workflow_id]
     assert (line["state"], line["name"], line["team"]) == ("waiting", made["name"], "Test User")
     assert "DeleteDatabase" in await headwater.text("workflows", "open", "--limit", "10000")

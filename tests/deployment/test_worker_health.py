@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -16,7 +15,7 @@ from app.core.temporal import connect
 from app.local.temporal import TemporalService
 from tests.support.waiting import until
 from tests.support.worker_dependencies import tools
-from workers import health
+from workers.health import unserved
 from workers.runner import build_worker
 
 
@@ -47,20 +46,15 @@ async def test_a_queue_is_healthy_once_it_is_polled(temporal_server: TemporalSer
     assert other.stderr == "nothing here polls engine:nobody\n"
 
 
-async def test_another_machine_s_worker_counts_for_nothing_here(
-    temporal_server: TemporalService, queue: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_another_machine_s_worker_counts_for_nothing_here(temporal_server: TemporalService, queue: str) -> None:
     settings = Settings(temporal_address=temporal_server.address)
 
     async def served() -> bool:
-        return await health._unserved(settings, [queue]) == []
+        return await unserved(settings, [queue]) == []
 
     await until(served)
-    with monkeypatch.context() as patch:
-        patch.setattr(socket, "gethostname", lambda: "elsewhere")
-        assert await health._unserved(settings, [queue]) == [queue]
-    monkeypatch.setattr(health, "_FRESH", timedelta())
-    assert await health._unserved(settings, [queue]) == [queue]
+    assert await unserved(settings, [queue], host="elsewhere") == [queue]
+    assert await unserved(settings, [queue], fresh=timedelta()) == [queue]
 
 
 async def test_without_temporal_it_says_so() -> None:

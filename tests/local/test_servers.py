@@ -15,6 +15,7 @@ from app.local.postgres import DISCREET
 from app.local.temporal import TemporalService
 from tests.mysql_client import query
 from tests.servers import RunningServer, postgres
+from tests.support.waiting import until
 
 
 async def test_postgres_has_one_account_with_a_scram_password(postgres_server: RunningServer) -> None:
@@ -62,8 +63,7 @@ async def test_what_a_tenants_statement_fails_with_is_in_no_log(
                 await connection.execute(statement)
         other, pid = await asyncpg.connect(server.admin_dsn), connection.get_server_pid()
         ending = asyncio.create_task(connection.execute("SELECT pg_sleep(60), 'hush-4'"))
-        while await other.fetchval("SELECT state FROM pg_stat_activity WHERE pid = $1", pid) != "active":  # noqa: ASYNC110 - no event tells
-            await asyncio.sleep(0.05)
+        await until(lambda: other.fetchval("SELECT 1 FROM pg_stat_activity WHERE pid = $1 AND state = 'active'", pid))
         await other.fetchval("SELECT pg_terminate_backend($1)", pid)
         with pytest.raises((asyncpg.PostgresError, asyncpg.InterfaceError, OSError)):
             await ending

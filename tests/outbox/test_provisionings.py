@@ -1,9 +1,6 @@
 """Provisionings that a worker of the region takes up: which, in which order, and how many."""
 
-import time
 from uuid import UUID, uuid4
-
-import pytest
 
 from app.contracts.base import Engine
 from app.contracts.databases import Placement, ProvisionDatabaseInput
@@ -67,8 +64,9 @@ async def test_a_promise_goes_with_its_transaction_and_is_told_of_on_commit(own_
     assert [row["later"] for row in rows] == [True]
 
 
-def test_there_is_room_for_so_many_in_each_region(monkeypatch: pytest.MonkeyPatch) -> None:
-    running = RunningProvisionings(limit=2)
+def test_there_is_room_for_so_many_in_each_region() -> None:
+    now = 0.0
+    running = RunningProvisionings(limit=2, clock=lambda: now)
     first, second = str(UUID(int=1)), str(UUID(int=2))
     running.begin("a", first)
     running.begin("a", second)
@@ -79,6 +77,5 @@ def test_there_is_room_for_so_many_in_each_region(monkeypatch: pytest.MonkeyPatc
     assert running.changed("a").is_set()
     assert not running.changed("b").is_set()
     running.end("another worker's")
-    later = time.monotonic() + 60
-    monkeypatch.setattr("time.monotonic", lambda: later)
+    now = 60.0
     assert running.room("a") == 2, "one that went elsewhere doesn't count for ever"
