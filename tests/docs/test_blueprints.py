@@ -6,11 +6,11 @@ from pathlib import Path
 from tests.docs.markdown import ROOT, tables
 
 GUIDE = ROOT / "docs/blueprints.md"
-SOURCES = sorted((ROOT / "app/blueprints").rglob("*.py"))
+SOURCES = sorted(path for folder in ("blueprints", "dialects") for path in (ROOT / "app" / folder).rglob("*.py"))
 
 
 def test_every_rule_of_warnings_is_in_the_guide_and_none_else() -> None:
-    text = "\n".join(path.read_text() for path in SOURCES if _tells(path))
+    text = "\n".join(path.read_text() for path in SOURCES if _gives_warnings(path))
     rules = set(re.findall(r'"([a-z]+(?:-[a-z]+)+)",\s', text))
     rules |= set(re.findall(r"\(([a-z]+(?:-[a-z]+)+)\)\"", text))
 
@@ -18,5 +18,5 @@ def test_every_rule_of_warnings_is_in_the_guide_and_none_else() -> None:
     assert rules == shown
 
 
-def _tells(path: Path) -> bool:
-    return path.name in ("notices.py", "analyze.py", "validation.py")
+def _gives_warnings(path: Path) -> bool:
+    return path.name in ("notices.py", "analyzer.py", "validation.py")
