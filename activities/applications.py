@@ -16,6 +16,7 @@ from app.databases.passwords import tenant_of
 from app.databases.records import NotWanted
 from app.engines.base import CredentialsRefused, EngineError
 from app.hosts.adapters import Adapters
+from app.quotas.plans import Plans
 from app.store.locks import applications_lock
 
 MAX_CONCURRENT = 6
@@ -26,7 +27,8 @@ MAX_PER_TEAM = 3
 class ApplicationActivitiesOnHosts(ApplicationActivities):
     """On the registered hosts, through their adapters."""
 
-    def __init__(self, box: SecretBox, adapters: Adapters) -> None:
+    def __init__(self, plans: Plans, box: SecretBox, adapters: Adapters) -> None:
+        self._plans = plans
         self._box = box
         self._adapters = adapters
         self._running = Limiter[int | None](MAX_PER_TEAM, total=MAX_CONCURRENT)
@@ -66,7 +68,7 @@ class ApplicationActivitiesOnHosts(ApplicationActivities):
             await running.carry_out(self._box, adapter, tenant, record, may_run=may_run)
         except CredentialsRefused:
             with contextlib.suppress(CredentialsRefused):
-                await credentials.restore(self._box, adapter, database.uuid)
+                await credentials.restore(self._plans, self._box, adapter, database.uuid)
             await running.carry_out(self._box, adapter, tenant, record, may_run=may_run, restorable=False)
 
 

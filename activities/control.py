@@ -10,11 +10,15 @@ from app.contracts.databases import Placement
 from app.databases import deletion, limits, moving, states
 from app.provisioning import lifecycle
 from app.queries.targets import delete_reader
+from app.quotas.plans import Plans
 from app.store.session import transaction
 
 
 class ControlActivitiesOnStore(ControlActivities):
     """Through `app.databases` and `app.provisioning`."""
+
+    def __init__(self, plans: Plans) -> None:
+        self._plans = plans
 
     @activity.defn(name="replace_host")
     async def replace_host(self, failure: HostFailure) -> Placement:
@@ -24,7 +28,7 @@ class ControlActivitiesOnStore(ControlActivities):
     @activity.defn(name="abandon_provisioning")
     async def abandon_provisioning(self, database: UUID) -> None:
         with as_failures():
-            await lifecycle.abandon_provisioning(database)
+            await lifecycle.abandon_provisioning(self._plans, database)
 
     @activity.defn(name="look_at_grace")
     async def get_grace_period(self, database: UUID) -> GracePeriod:

@@ -25,6 +25,7 @@ from app.hosts.adapters import Adapters
 from app.hosts.slots import HostSlots
 from app.outbox.provisionings import RunningProvisionings
 from app.provisioning.lifecycle import activate
+from app.quotas.plans import Plans
 from app.quotas.usage import record_retained
 from app.store.locks import database_lock
 from app.store.session import transaction
@@ -36,7 +37,10 @@ _MEASURING_SECONDS = 10.0
 class EngineActivitiesOnHosts(EngineActivities):
     """On the registered hosts, through their adapters."""
 
-    def __init__(self, box: SecretBox, adapters: Adapters, slots: HostSlots, running: RunningProvisionings) -> None:
+    def __init__(
+        self, plans: Plans, box: SecretBox, adapters: Adapters, slots: HostSlots, running: RunningProvisionings
+    ) -> None:
+        self._plans = plans
         self._box = box
         self._adapters = adapters
         self._slots = slots
@@ -62,7 +66,7 @@ class EngineActivitiesOnHosts(EngineActivities):
                     return
                 async with self._adapter_for(record.host_id) as adapter:
                     await adapter.create_verified(tenant_of(record, self._box), _limits(record))
-                await activate(database)
+                await activate(self._plans, database)
 
     @activity.defn(name="apply_limits")
     async def apply_limits(self, database: UUID) -> int:
@@ -87,7 +91,7 @@ class EngineActivitiesOnHosts(EngineActivities):
                 record = expect(await records.find(database), DatabaseStatus.ACTIVE, DatabaseStatus.PAUSED)
                 async with self._adapter_for(record.host_id) as adapter:
                     state = await _apply_access(adapter, tenant_of(record, self._box), record)
-                await access.record_applied(database, record.access_revision)
+                await access.record_applied(self._plans, database, record.access_revision)
                 return state
 
     @activity.defn(name="revoke_access")
@@ -142,7 +146,7 @@ class EngineActivitiesOnHosts(EngineActivities):
             # Tenants of MySQL may drop their own database.
             usage = measured.get(record.engine_name)
             await record_retained(record.id, usage.storage_bytes if usage else 0, utc_now())
-            await end_oldest(record.team_id)
+            await end_oldest(self._plans, record.team_id)
 
     async def _remove_late_work(self, database: UUID) -> None:
         """An earlier attempt may have lost its lock and gone on working after the destruction."""

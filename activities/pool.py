@@ -10,19 +10,21 @@ from app.core.secrets import SecretBox
 from app.core.settings import Settings
 from app.hosts.adapters import Adapters
 from app.pool import refill, verification
+from app.quotas.plans import Plans
 
 
 class PoolActivitiesOnStore(PoolActivities):
     """Through `app.pool.refill`."""
 
-    def __init__(self, box: SecretBox, settings: Settings) -> None:
+    def __init__(self, plans: Plans, box: SecretBox, settings: Settings) -> None:
+        self._plans = plans
         self._box = box
         self._settings = settings
 
     @activity.defn(name="refill_pool")
     async def refill_pool(self, now: datetime) -> RefillResult:
         with as_failures():
-            return await refill.refill(self._box, self._settings, now)
+            return await refill.refill(self._plans, self._box, self._settings, now)
 
     @activity.defn(name="find_unverified")
     async def find_unverified(self, now: datetime) -> list[VerifyMembers]:

@@ -17,6 +17,7 @@ from app.hosts.adapters import Adapters
 from app.hosts.service import served_regions
 from app.provisioning import enforcement
 from app.quotas import reclaiming
+from app.quotas.plans import Plans
 from app.store.locks import database_lock
 
 _GAP_INTERVALS, _GAP_SECONDS = 3.0, 10.0
@@ -27,6 +28,9 @@ _OVERDUE_SECONDS = 30.0
 
 
 class QuotaActivitiesOnStore(QuotaActivities):
+    def __init__(self, plans: Plans) -> None:
+        self._plans = plans
+
     @activity.defn(name="list_regions")
     async def list_regions(self) -> list[str]:
         with as_failures():
@@ -35,7 +39,7 @@ class QuotaActivitiesOnStore(QuotaActivities):
     @activity.defn(name="follow_plans")
     async def follow_plans(self) -> int:
         with as_failures():
-            return await follow_plans()
+            return await follow_plans(self._plans)
 
     @activity.defn(name="list_frozen")
     async def list_frozen(self) -> list[FrozenDatabase]:
@@ -46,7 +50,8 @@ class QuotaActivitiesOnStore(QuotaActivities):
 class QuotaActivitiesOnHosts(QuotaHostActivities):
     """Through `app.quotas`."""
 
-    def __init__(self, box: SecretBox, adapters: Adapters, settings: Settings) -> None:
+    def __init__(self, plans: Plans, box: SecretBox, adapters: Adapters, settings: Settings) -> None:
+        self._plans = plans
         self._box = box
         self._adapters = adapters
         self._sessions = SessionLimits(
@@ -62,6 +67,7 @@ class QuotaActivitiesOnHosts(QuotaHostActivities):
     async def measure_region(self, request: MeasureRegion) -> RegionMeasurement:
         with as_failures():
             return await enforcement.measure_region(
+                self._plans,
                 self._adapters,
                 request.region,
                 request.at,

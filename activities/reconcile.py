@@ -8,6 +8,7 @@ from activities.errors import as_failures
 from app.contracts.reconcile import HostReconcileActivities, HostRef, ReconcileActivities, ReconcileStep
 from app.core.secrets import SecretBox
 from app.hosts.adapters import Adapters
+from app.quotas.plans import Plans
 from app.upkeep.reconcile import service
 
 
@@ -29,7 +30,8 @@ class HostReconcileActivitiesOnHosts(HostReconcileActivities):
     """On the registered hosts, through their adapters. `orphan_age` is how long an orphan is only reported; None for
     ever."""
 
-    def __init__(self, box: SecretBox, adapters: Adapters, orphan_age: timedelta | None) -> None:
+    def __init__(self, plans: Plans, box: SecretBox, adapters: Adapters, orphan_age: timedelta | None) -> None:
+        self._plans = plans
         self._box = box
         self._adapters = adapters
         self._orphan_age = orphan_age
@@ -37,4 +39,4 @@ class HostReconcileActivitiesOnHosts(HostReconcileActivities):
     @activity.defn(name="reconcile_host")
     async def reconcile_host(self, host: HostRef) -> ReconcileStep:
         with as_failures():
-            return await service.reconcile_host(self._box, self._adapters, host, self._orphan_age)
+            return await service.reconcile_host(self._plans, self._box, self._adapters, host, self._orphan_age)

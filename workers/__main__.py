@@ -13,7 +13,6 @@ from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE
 from app.core import logging
 from app.core.process_exit import run_and_exit
 from app.core.settings import InvalidSettings, Settings
-from app.quotas.file import use_plans
 from app.store.migrate import MigrationFailed
 from workers.log_ids import ids_beside_messages
 from workers.runner import run
@@ -29,7 +28,6 @@ def main() -> int:
         settings = Settings.load(os.environ)
         logging.configure(settings.log_format, settings.log_level)
         ids_beside_messages()
-        use_plans(settings.plans_file)
         uvloop.run(_serve(settings, queues))
     except (InvalidSettings, MigrationFailed, ValueError) as fault:
         sys.stderr.write(f"{fault}\n")

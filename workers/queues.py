@@ -20,6 +20,7 @@ from app.core.settings import Settings
 from app.hosts.adapters import Adapters
 from app.hosts.slots import HOST_SLOTS, HostSlots
 from app.outbox.provisionings import RunningProvisionings
+from app.quotas.plans import Plans
 from app.upkeep.sweep import Retention
 from app.webhooks.attempts import Attempts
 from workflows.registry import CONTROL_WORKFLOWS, ENGINE_WORKFLOWS, WEBHOOK_WORKFLOWS
@@ -29,6 +30,7 @@ class WorkerDependencies(msgspec.Struct, frozen=True, kw_only=True):
     """What activities need, created once for the process."""
 
     settings: Settings
+    plans: Plans
     box: SecretBox
     adapters: Adapters
     attempts: Attempts
@@ -52,8 +54,8 @@ class QueueConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 _CONTROL = QueueConfig(
     implementations=(
-        lambda _: ControlActivitiesOnStore(),
-        lambda tools: PoolActivitiesOnStore(tools.box, tools.settings),
+        lambda tools: ControlActivitiesOnStore(tools.plans),
+        lambda tools: PoolActivitiesOnStore(tools.plans, tools.box, tools.settings),
         lambda tools: SweepActivitiesOnStore(
             Retention(
                 history=timedelta(seconds=tools.settings.retention_seconds),
@@ -61,7 +63,7 @@ _CONTROL = QueueConfig(
             )
         ),
         lambda _: ReconcileActivitiesOnStore(),
-        lambda _: QuotaActivitiesOnStore(),
+        lambda tools: QuotaActivitiesOnStore(tools.plans),
     ),
     workflows=CONTROL_WORKFLOWS,
     max_activities=20,
@@ -69,11 +71,11 @@ _CONTROL = QueueConfig(
 )
 _ENGINE = QueueConfig(
     implementations=(
-        lambda tools: EngineActivitiesOnHosts(tools.box, tools.adapters, tools.host_slots, tools.running),
+        lambda tools: EngineActivitiesOnHosts(tools.plans, tools.box, tools.adapters, tools.host_slots, tools.running),
         lambda tools: PoolActivitiesOnHosts(tools.box, tools.adapters),
-        lambda tools: HostReconcileActivitiesOnHosts(tools.box, tools.adapters, tools.settings.orphan_age),
-        lambda tools: ApplicationActivitiesOnHosts(tools.box, tools.adapters),
-        lambda tools: QuotaActivitiesOnHosts(tools.box, tools.adapters, tools.settings),
+        lambda tools: HostReconcileActivitiesOnHosts(tools.plans, tools.box, tools.adapters, tools.settings.orphan_age),
+        lambda tools: ApplicationActivitiesOnHosts(tools.plans, tools.box, tools.adapters),
+        lambda tools: QuotaActivitiesOnHosts(tools.plans, tools.box, tools.adapters, tools.settings),
     ),
     workflows=ENGINE_WORKFLOWS,
     # As for deliveries: the sandbox would take a quarter of this worker's processor time in a burst of creates.

@@ -19,6 +19,7 @@ from app.core.settings import Settings
 from app.core.temporal import connect_from_settings
 from app.egress.sender import Sender
 from app.hosts.adapters import Adapters
+from app.quotas.file import load_plans
 from app.store.migrate import migrate
 from app.store.session import connected
 from app.webhooks.attempts import Attempts
@@ -49,7 +50,8 @@ log = structlog.get_logger(__name__)
 
 
 async def run(settings: Settings, queues: Sequence[str], stop: asyncio.Event) -> None:
-    """Serves the queues until `stop` is set."""
+    """Serves the queues until `stop` is set. Raises `InvalidSettings` for the file of plans."""
+    plans = load_plans(settings.plans_file)
     box = SecretBox.from_setting(settings.secret_keys)
     if not settings.control_dsn:
         raise ValueError("HEADWATER_CONTROL_DSN is not set")
@@ -62,7 +64,11 @@ async def run(settings: Settings, queues: Sequence[str], stop: asyncio.Event) ->
         sender = Sender(settings)
         stack.push_async_callback(sender.close)
         tools = WorkerDependencies(
-            settings=settings, box=box, adapters=Adapters(box), attempts=Attempts(box, sender, settings)
+            settings=settings,
+            plans=plans,
+            box=box,
+            adapters=Adapters(box),
+            attempts=Attempts(box, sender, settings),
         )
         stack.push_async_callback(tools.adapters.close)
         stack.push_async_callback(tools.attempts.close)

@@ -21,6 +21,7 @@ from app.contracts.applications import ApplicationStatus
 from app.core.errors import DatabaseNotActive, InvalidField, TooManyUnderWay
 from app.core.secrets import SecretBox
 from app.outbox.workflow_starts import Accepted
+from app.quotas.plans import Plans
 from app.store.notify import RowWatch
 from app.web.envelope import Change, Item
 from app.web.idempotency import Answer, Idempotency
@@ -33,6 +34,7 @@ Call = Request[Principal, Any, Any]
 class ApplicationServices(msgspec.Struct, frozen=True, kw_only=True):
     """What the routes work with."""
 
+    plans: Plans
     box: SecretBox
     watch: RowWatch
     idempotency: Idempotency
@@ -73,7 +75,7 @@ async def apply_blueprint(
     request: Call, services: Injected, uuid: FromPath[str], data: params.JSONBody[ApplyToDatabase]
 ) -> Response[bytes]:
     async def begin() -> Accepted:
-        return await service.apply(services.box, request.user, path_uuid(uuid, "database"), data)
+        return await service.apply(services.plans, services.box, request.user, path_uuid(uuid, "database"), data)
 
     async def finish(subject: str) -> Answer:
         record = await service.get_any(int(subject))

@@ -10,6 +10,7 @@ from app.applications.queue import start_next
 from app.applications.records import ApplicationRecord, values_place
 from app.applications.schemas import ApplyToDatabase, Values
 from app.auth.principal import Principal
+from app.auth.teams import get_team
 from app.blueprints import records as blueprints
 from app.blueprints.checking import check_no_values, prepared, secret_names
 from app.blueprints.records import BlueprintRecord, encoded
@@ -18,7 +19,8 @@ from app.core.errors import DatabaseNotActive, InvalidField, NotFound, TooManyUn
 from app.core.secrets import SecretBox
 from app.databases import records as databases
 from app.outbox.workflow_starts import Accepted
-from app.quotas.bounds import Bound, check_bound, lock_team
+from app.quotas.bounds import Bound, check_bound
+from app.quotas.plans import Plans
 from app.store.session import execute, fetch_scalar
 
 MASK = "********"
@@ -74,20 +76,22 @@ async def plan_at_creation(
     return await plan(record, engine, values, field="blueprint_variables")
 
 
-async def apply(box: SecretBox, principal: Principal, database: UUID, request: ApplyToDatabase) -> Accepted:
+async def apply(
+    plans: Plans, box: SecretBox, principal: Principal, database: UUID, request: ApplyToDatabase
+) -> Accepted:
     """Raises `NotFound`, `DatabaseNotActive`, `InvalidField` or `TooManyUnderWay`."""
     found = await databases.find_owned(database, principal.team_ids)
     if found is None or found.team_id is None:
         raise NotFound("database")
     # Before the database, as everything does that counts what a team has.
-    await lock_team(found.team_id)
+    await get_team(found.team_id, lock=True)
     target = require_found(await databases.find_owned(database, principal.team_ids, lock=True), "database")
     visible = await blueprints.find_visible(request.blueprint_uuid, principal.team_ids, lock="FOR KEY SHARE")
     blueprint = require_found(visible, "blueprint")
     if target.status is not DatabaseStatus.ACTIVE:
         raise DatabaseNotActive(target.status.value)
     planned = await plan(blueprint, target.engine, request.variables, field="variables")
-    await check_bound(UNDER_WAY, found.team_id)
+    await check_bound(plans, UNDER_WAY, found.team_id)
     application = await add(box, principal, target.id, planned, dry_run=request.dry_run)
     return Accepted(subject=str(application), start=await start_next(target.id))
 

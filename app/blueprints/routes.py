@@ -35,6 +35,7 @@ from app.blueprints.views import view
 from app.core.errors import BlueprintInvalid, InvalidField, SystemBlueprint, TeamLimitReached
 from app.hosts.service import offered_extensions
 from app.outbox.workflow_starts import Accepted
+from app.quotas.plans import Plans
 from app.store.session import transaction
 from app.web.envelope import Change, Item, Page
 from app.web.idempotency import Answer, Idempotency
@@ -47,6 +48,7 @@ Call = Request[Principal, Any, Any]
 class BlueprintServices(msgspec.Struct, frozen=True, kw_only=True):
     """What the routes work with."""
 
+    plans: Plans
     idempotency: Idempotency
     scripts: LargeScripts
 
@@ -77,7 +79,7 @@ class BlueprintController(Controller):
         self, request: Call, services: Injected, data: params.JSONBody[CreateBlueprint]
     ) -> Response[bytes]:
         async def begin() -> Accepted:
-            return await service.create(request.user, data)
+            return await service.create(services.plans, request.user, data)
 
         async def finish(subject: str) -> Answer:
             record = await records.find(UUID(subject))
@@ -138,7 +140,7 @@ class BlueprintController(Controller):
         present = await service.get(request.user, blueprint)
         size = present.size_bytes if isinstance(data.sql_content, UnsetType) else len(data.sql_content)
         async with services.scripts.slot(request.user.team_ids, size), transaction():
-            await service.update(request.user, blueprint, data)
+            await service.update(services.plans, request.user, blueprint, data)
             record = await service.get(request.user, blueprint)
         return Item(message="Blueprint updated.", data=view(record))
 

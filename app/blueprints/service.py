@@ -20,6 +20,7 @@ from app.core.ids import new_uuid
 from app.hosts.service import offered_extensions
 from app.outbox.workflow_starts import Accepted
 from app.quotas.bounds import Bound, check_bound
+from app.quotas.plans import Plans
 from app.store.session import execute, fetch_scalar, fetch_values
 
 BLUEPRINTS = Bound(
@@ -35,13 +36,13 @@ VERSIONS = Bound(
 )
 
 
-async def create(principal: Principal, request: CreateBlueprint) -> Accepted:
+async def create(plans: Plans, principal: Principal, request: CreateBlueprint) -> Accepted:
     """Raises `BlueprintInvalid`, `InvalidField` naming a variable, or `TeamLimitReached`."""
     if not principal.team_ids:
         raise InvalidField("team_id", "You are in no team that could own the blueprint.")
     metadata = await asyncio.to_thread(check, request.sql_content, request.variables, await offered_extensions())
     team_id = principal.team_ids[0]
-    await check_bound(BLUEPRINTS, team_id)
+    await check_bound(plans, BLUEPRINTS, team_id)
     slug = await _free_slug(request.name, team_id)
     uuid = new_uuid()
     blueprint_id = await fetch_scalar(
@@ -77,11 +78,11 @@ async def list_page(
     return page[:limit], len(page) > limit
 
 
-async def update(principal: Principal, blueprint: UUID, change: UpdateBlueprint) -> None:
+async def update(plans: Plans, principal: Principal, blueprint: UUID, change: UpdateBlueprint) -> None:
     """New SQL makes a new version; the earlier ones stay. Raises `NotFound`, `SystemBlueprint`, `BlueprintInvalid`,
     `InvalidField` or `TeamLimitReached`."""
     record = await _own_for_update(principal, blueprint)
-    await _change_content(record, change.sql_content, change.variables)
+    await _change_content(plans, record, change.sql_content, change.variables)
     name = record.name if change.name is UNSET else change.name
     assert record.team_id is not None, "a blueprint without a team is a system blueprint"
     slug = record.slug if name == record.name else await _free_slug(name, record.team_id, but=record.id)
@@ -126,7 +127,7 @@ async def publish(name: str, sql: str, *, description: str | None, variables: di
         name,
         description,
     ):
-        await _change_content(record, sql, variables)
+        await _change_content(None, record, sql, variables)
         await execute(
             "UPDATE blueprints SET name = $2, description = $3, updated_at = now() WHERE id = $1",
             record.id,
@@ -148,10 +149,12 @@ async def _own_for_update(
 
 
 async def _change_content(
+    plans: Plans | None,
     record: BlueprintRecord,
     sql: str | msgspec.UnsetType,
     variables: dict[str, dict[str, Any]] | msgspec.UnsetType | None,
 ) -> None:
+    """`plans` limit the versions of a team's blueprint; a system blueprint has no limit."""
     if sql is UNSET and variables is UNSET:
         return
     present = await records.sql_of(record.id, record.version)
@@ -159,8 +162,8 @@ async def _change_content(
     new_variables = record.variables if variables is UNSET else variables
     metadata = await asyncio.to_thread(check, new_sql, new_variables, await offered_extensions())
     if new_sql != present:
-        if record.team_id is not None:
-            await check_bound(VERSIONS, record.team_id, record.id)
+        if plans is not None and record.team_id is not None:
+            await check_bound(plans, VERSIONS, record.team_id, record.id)
         await _add_version(record.id, record.version + 1, new_sql, new_variables, metadata)
         await execute("UPDATE blueprints SET version = version + 1 WHERE id = $1", record.id)
         return

@@ -8,7 +8,7 @@ from uuid import UUID
 import msgspec
 import rich_click as click
 
-from app.cli.installation import settings, store
+from app.cli.installation import plans, settings, store
 from app.cli.output import shown
 from app.cli.parameters import ENGINE, ENGINE_HELP, POSITIVE
 from app.cli.tables import Rows, size_text
@@ -107,7 +107,7 @@ async def inspect_database(database: str) -> DatabaseDetails:
 async def pause_database(database: str) -> DatabaseDetails:
     """End all connections to a database and refuse new ones; its data and credentials stay."""
     async with store():
-        return await _applied(await operator.pause(await inventory.resolve(database)))
+        return await _applied(await operator.pause(plans(), await inventory.resolve(database)))
 
 
 @databases.command("resume")
@@ -125,7 +125,7 @@ async def resume_database(database: str) -> DatabaseDetails:
 async def undelete_database(database: str) -> DatabaseDetails:
     """Restore a deleted database while its data is kept: with its name, its data and its credentials."""
     async with store():
-        return await _applied(await undelete(await inventory.resolve(database, deleted=True)))
+        return await _applied(await undelete(plans(), await inventory.resolve(database, deleted=True)))
 
 
 @databases.command("rename")
@@ -156,7 +156,8 @@ async def delete_database(database: str, yes: bool) -> DatabaseDetails:
         if not yes:
             click.confirm(f"Delete {found.name} ({found.uuid}) of {found.team}?", abort=True, err=True)
         async with transaction():
-            await service.delete_any(found.uuid, timedelta(seconds=settings().deletion_grace_seconds))
+            grace = timedelta(seconds=settings().deletion_grace_seconds)
+            await service.delete_any(plans(), found.uuid, grace)
         return await _revoked(found.uuid)
 
 

@@ -11,7 +11,8 @@ from app.core.secrets import SecretBox
 from app.core.settings import InvalidSettings, Settings
 from app.local import stack_file
 from app.local.home import Home
-from app.quotas.file import use_plans
+from app.quotas.file import load_plans
+from app.quotas.plans import Plans
 from app.store.migrate import MigrationFailed, migrate
 from app.store.session import connected
 
@@ -20,7 +21,8 @@ def settings() -> Settings:
     """The processes' settings; what the environment leaves out is taken from the running stack."""
     try:
         given = Settings.load(os.environ)
-        use_plans(given.plans_file)
+        # Every command refuses a wrong file, whether it needs the plans or not.
+        load_plans(given.plans_file)
     except InvalidSettings as error:
         raise click.ClickException(str(error)) from None
     if given.control_dsn is not None:
@@ -51,6 +53,10 @@ async def store() -> AsyncIterator[None]:
         except MigrationFailed as error:
             raise click.ClickException(str(error)) from None
         yield
+
+
+def plans() -> Plans:
+    return load_plans(settings().plans_file)
 
 
 def secret_box() -> SecretBox:

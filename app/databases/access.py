@@ -16,11 +16,12 @@ from app.databases.events import append_event
 from app.databases.records import DatabaseRecord, expect
 from app.outbox.event_types import EventType
 from app.outbox.workflow_starts import INTERACTIVE, PendingStart, request_start
+from app.quotas.plans import Plans
 from app.store.notify import announce
 from app.store.session import execute, fetch_value, transaction
 
 
-async def pause(record: DatabaseRecord, reason: PauseReason) -> PendingStart | None:
+async def pause(plans: Plans, record: DatabaseRecord, reason: PauseReason) -> PendingStart | None:
     """`active` to `paused`: from now on it counts as closed, and is when the workflow has ended. One that is paused
     stays so; an operator's reason takes the place of the others. Raises `DatabaseNotActive` for any other status."""
     if record.status is DatabaseStatus.PAUSED and record.paused_reason is not None:
@@ -31,7 +32,7 @@ async def pause(record: DatabaseRecord, reason: PauseReason) -> PendingStart | N
         raise DatabaseNotActive(record.status.value)
     start = await _change(record, "status = 'paused', paused_reason = $2, updated_at = now()", reason.value)
     if record.status is DatabaseStatus.ACTIVE:
-        await append_event(EventType.DATABASE_PAUSED, record.uuid)
+        await append_event(plans, EventType.DATABASE_PAUSED, record.uuid)
     return start
 
 
@@ -73,7 +74,7 @@ async def bring_back(record: DatabaseRecord) -> bool:
     return start is not None
 
 
-async def record_applied(database: UUID, revision: int) -> None:
+async def record_applied(plans: Plans, database: UUID, revision: int) -> None:
     """The engine is as the row was at this revision. Raises `NotWanted` for a database that is deleted."""
     async with transaction():
         record = expect(await records.find_for_update(database), DatabaseStatus.ACTIVE, DatabaseStatus.PAUSED)
@@ -84,7 +85,7 @@ async def record_applied(database: UUID, revision: int) -> None:
         # Paused anew meanwhile, it has a later revision, which closes it again.
         if resuming and record.access_revision == revision:
             await execute("UPDATE databases SET status = 'active', updated_at = now() WHERE id = $1", record.id)
-            await append_event(EventType.DATABASE_RESUMED, database)
+            await append_event(plans, EventType.DATABASE_RESUMED, database)
         await announce(database)
 
 

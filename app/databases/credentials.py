@@ -13,11 +13,12 @@ from app.databases.passwords import tenant_of
 from app.engines.base import CredentialsRefused, EngineAdapter, Tenant, TenantFull
 from app.outbox.event_types import EventType
 from app.quotas import own_logins
+from app.quotas.plans import Plans
 from app.store.locks import database_lock
 from app.store.session import execute, fetch_values, transaction
 
 
-async def restore(box: SecretBox, adapter: EngineAdapter, database: UUID) -> bool:
+async def restore(plans: Plans, box: SecretBox, adapter: EngineAdapter, database: UUID) -> bool:
     """Has the account take its recorded password again, and says whether it was put back; a call that finds the work
     of one that died finishes it. `adapter` is that of the database's host. Raises `EngineError`, `CredentialsRefused`
     where it didn't help, `LockBusy`, `LockLost`."""
@@ -41,7 +42,7 @@ async def restore(box: SecretBox, adapter: EngineAdapter, database: UUID) -> boo
                 await adapter.restore_credentials(tenant)
                 if await _is_refused(adapter, tenant):
                     raise CredentialsRefused(f"{record.engine_name} refuses the password that it was just given")
-        return await _record_restored(database)
+        return await _record_restored(plans, database)
 
 
 async def note_tried(databases: list[UUID]) -> None:
@@ -71,7 +72,7 @@ async def _is_refused(adapter: EngineAdapter, tenant: Tenant) -> bool:
     return False
 
 
-async def _record_restored(database: UUID) -> bool:
+async def _record_restored(plans: Plans, database: UUID) -> bool:
     async with transaction():
         restored = await execute(
             "UPDATE databases SET credentials_refused_at = NULL"
@@ -79,5 +80,5 @@ async def _record_restored(database: UUID) -> bool:
             database,
         )
         if restored:
-            await append_event(EventType.DATABASE_PASSWORD_RESTORED, database)
+            await append_event(plans, EventType.DATABASE_PASSWORD_RESTORED, database)
         return bool(restored)

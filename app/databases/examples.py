@@ -7,7 +7,7 @@ import msgspec
 
 from app.contracts.base import DatabaseStatus, Engine
 from app.databases.schemas import DatabaseView, DeletedDatabase, Provisioning
-from app.quotas.plans import PLANS, Quotas
+from app.quotas.plans import DEFAULT_PLANS, Quotas
 
 EXAMPLE_UUID = "7f6c2b1e-4d0a-4c8e-9b57-3a1f2e6d8c90"
 _MADE_AT = datetime(2026, 11, 20, 8, 0, tzinfo=UTC)
@@ -21,7 +21,7 @@ EXAMPLE_DATABASE = DatabaseView(
     region="us-east-1",
     plan="free",
     quotas=Quotas(),
-    limits=PLANS["free"].limits,
+    limits=DEFAULT_PLANS.by_name["free"].limits,
     db_type=Engine.POSTGRES,
     host="db1.example.com",
     port=5432,

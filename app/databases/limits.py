@@ -8,7 +8,7 @@ from app.contracts.queues import limits_workflow_id
 from app.databases import records
 from app.databases.records import DatabaseRecord
 from app.outbox.workflow_starts import INTERACTIVE, PendingStart, request_start
-from app.quotas.plans import PLANS, Quotas, limits_in_force
+from app.quotas.plans import Plans, Quotas, limits_in_force
 from app.store.notify import announce
 from app.store.session import execute, fetch_scalar, fetch_values, transaction
 
@@ -51,22 +51,22 @@ ORDER BY d.id LIMIT $3
 """
 
 
-async def follow_plans() -> int:
+async def follow_plans(plans: Plans) -> int:
     """Changes the connection limits of databases whose plan allows another number by now, and that have no limit of
     their own; returns how many there were. Storage and hours are read from the plan whenever they are measured."""
-    plans = {name: plan.limits.connection_hard_limit for name, plan in PLANS.items()}
-    behind = await fetch_values(UUID, _BEHIND, list(plans), list(plans.values()), _MOST)
+    connections = [plan.limits.connection_hard_limit for plan in plans.by_name.values()]
+    behind = await fetch_values(UUID, _BEHIND, list(plans.by_name), connections, _MOST)
     for database in behind:
-        await _follow_plan(database)
+        await _follow_plan(plans, database)
     return len(behind)
 
 
-async def _follow_plan(database: UUID) -> None:
+async def _follow_plan(plans: Plans, database: UUID) -> None:
     async with transaction():
         record = await records.find_for_update(database)
         if record is None or record.status not in (DatabaseStatus.ACTIVE, DatabaseStatus.PAUSED):
             return
-        connections = limits_in_force(record.plan, record.quotas).connection_hard_limit
+        connections = limits_in_force(plans, record.plan, record.quotas).connection_hard_limit
         if connections != record.connections:
             await change_limits(record, record.quotas, connections)
 

@@ -8,7 +8,7 @@ from app.auth.teams import TeamRecord, get_team
 from app.core.errors import DeletionsPending
 from app.databases import records
 from app.databases.deletion import wake_deletion
-from app.quotas.tiers import TIER_LIMITS
+from app.quotas.plans import Plans
 from app.store.session import fetch_all, fetch_values
 
 _GIB = 2**30
@@ -45,11 +45,11 @@ class _Retained(msgspec.Struct, frozen=True):
     bytes: int
 
 
-async def end_oldest(team_id: int) -> None:
+async def end_oldest(plans: Plans, team_id: int) -> None:
     """Ends the grace of the team's oldest deleted databases beyond its tier's limits. Call it in a transaction; the
     team stays locked until its end, so that concurrent deletions are counted exactly. Lock the team before any of its
     databases."""
-    limits = TIER_LIMITS[(await get_team(team_id, lock=True)).tier]
+    limits = plans.tiers[(await get_team(team_id, lock=True)).tier]
     for ended in await fetch_values(
         UUID, _END_OLDEST, team_id, limits.deleted_databases, limits.deleted_storage_gb * _GIB
     ):
@@ -58,10 +58,10 @@ async def end_oldest(team_id: int) -> None:
         await wake_deletion(record)
 
 
-async def check_retained(team: TeamRecord) -> None:
+async def check_retained(plans: Plans, team: TeamRecord) -> None:
     """Whether the team may have one more database beside its deleted ones. Raises `DeletionsPending` while more of
     those are on hosts than its tier retains, and some are due to be destroyed."""
-    limits = TIER_LIMITS[team.tier]
+    limits = plans.tiers[team.tier]
     (retained,) = await fetch_all(_Retained, _ALL_RETAINED, team.id)
     over = retained.databases > limits.deleted_databases or retained.bytes > limits.deleted_storage_gb * _GIB
     if retained.leaving and over:

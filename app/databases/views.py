@@ -5,26 +5,26 @@ from app.databases.passwords import password_place
 from app.databases.records import DatabaseRecord
 from app.databases.schemas import DatabaseView
 from app.engines.registry import ADAPTERS
-from app.quotas.plans import limits_in_force
+from app.quotas.plans import Plans, limits_in_force
 
 _MASK = "********"
 
 
-def masked_view(record: DatabaseRecord) -> DatabaseView:
+def masked_view(plans: Plans, record: DatabaseRecord) -> DatabaseView:
     """Without the password: for lists, changes and events."""
-    return _view(record, _MASK)
+    return _view(plans, record, _MASK)
 
 
-def full_view(record: DatabaseRecord, box: SecretBox) -> DatabaseView:
+def full_view(plans: Plans, record: DatabaseRecord, box: SecretBox) -> DatabaseView:
     """With the password: for create and single get."""
     assert record.password_sealed is not None, "a database that is not deleted has a password"
     password = box.open(record.password_sealed, password_place(record.uuid))
-    view = _view(record, password)
+    view = _view(plans, record, password)
     view.db_password = password
     return view
 
 
-def _view(record: DatabaseRecord, password: str) -> DatabaseView:
+def _view(plans: Plans, record: DatabaseRecord, password: str) -> DatabaseView:
     scheme = ADAPTERS[record.engine].uri_scheme
     host = f"[{record.host}]" if ":" in record.host else record.host
     return DatabaseView(
@@ -34,7 +34,7 @@ def _view(record: DatabaseRecord, password: str) -> DatabaseView:
         region=record.region,
         plan=record.plan,
         quotas=record.quotas,
-        limits=limits_in_force(record.plan, record.quotas),
+        limits=limits_in_force(plans, record.plan, record.quotas),
         db_type=record.engine,
         host=record.host,
         port=record.port,

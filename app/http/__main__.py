@@ -17,7 +17,6 @@ from app.core import logging
 from app.core.process_exit import run_and_exit
 from app.core.settings import InvalidSettings, Settings
 from app.http.app import create_app
-from app.quotas.file import use_plans
 
 _LEAST_BACKLOG = 128
 """The least backlog of unaccepted connections that granian takes."""
@@ -65,7 +64,6 @@ def main() -> int:
     try:
         settings = Settings.load(os.environ)
         logging.configure(settings.log_format, settings.log_level)
-        use_plans(settings.plans_file)
         gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
         uvloop.run(serve(settings))
     except (InvalidSettings, ValueError) as fault:

@@ -41,6 +41,8 @@ from app.provisioning.catalog import list_database_types
 from app.provisioning.routes import DatabaseController, DatabaseServices
 from app.queries.routes import execute_query
 from app.queries.service import Questions
+from app.quotas.file import load_plans
+from app.quotas.plans import Plans
 from app.store.migrate import migrate
 from app.store.notify import RowWatch
 from app.store.session import connected
@@ -54,7 +56,9 @@ _BODY_LIMIT = 1024 * 1024
 
 
 def create_app(settings: Settings) -> ASGIApp:
-    """Creates the ASGI application. Raises `ValueError` for missing settings."""
+    """Creates the ASGI application. Raises `ValueError` for missing settings, and `InvalidSettings` for the file
+    of plans."""
+    plans = load_plans(settings.plans_file)
     box = SecretBox.from_setting(settings.secret_keys)
     if not settings.control_dsn:
         raise ValueError("HEADWATER_CONTROL_DSN is not set")
@@ -65,7 +69,7 @@ def create_app(settings: Settings) -> ASGIApp:
     @asynccontextmanager
     async def lifespan(app: Litestar) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
-            app.state.controls = await _open(stack, settings, box, state)
+            app.state.controls = await _open(stack, settings, plans, box, state)
             app.state.metrics = MetricsPage(installation_gauges)
             if settings.metrics_port and not on_own_port:
                 await stack.enter_async_context(app.state.metrics.served(settings.metrics_host, settings.metrics_port))
@@ -128,7 +132,9 @@ def _handlers(app: Litestar) -> list[tuple[str, HTTPRouteHandler]]:
     return [(route.path_format, handler) for route in routes for handler in route.route_handlers]
 
 
-async def _open(stack: AsyncExitStack, settings: Settings, box: SecretBox, state: AppState) -> RequestControls:
+async def _open(
+    stack: AsyncExitStack, settings: Settings, plans: Plans, box: SecretBox, state: AppState
+) -> RequestControls:
     """Connects, fills the state, and returns what lets requests in. What is opened is closed with the stack."""
     assert settings.control_dsn is not None
     await stack.enter_async_context(connected(settings.control_dsn))
@@ -138,7 +144,7 @@ async def _open(stack: AsyncExitStack, settings: Settings, box: SecretBox, state
     client = await connect_from_settings(settings, lazy=True)
     sender, adapters, starter, nudger = Sender(settings), Adapters(box), Starter(client), Nudger(client)
     members, notices = ReadyMembers(), Notices()
-    state.questions = Questions(settings, box, adapters)
+    state.questions = Questions(settings, plans, box, adapters)
     for part in (sender, adapters, starter, members, notices, nudger, state.questions.model):
         stack.push_async_callback(part.close)
     idempotency = Idempotency(
@@ -147,6 +153,7 @@ async def _open(stack: AsyncExitStack, settings: Settings, box: SecretBox, state
     scripts = LargeScripts()
     state.databases = DatabaseServices(
         settings=settings,
+        plans=plans,
         box=box,
         watch=watch,
         idempotency=idempotency,
@@ -155,8 +162,10 @@ async def _open(stack: AsyncExitStack, settings: Settings, box: SecretBox, state
         notices=notices,
         nudger=nudger,
     )
-    state.blueprints = BlueprintServices(idempotency=idempotency, scripts=scripts)
-    state.applications = ApplicationServices(box=box, watch=watch, idempotency=idempotency, scripts=scripts)
+    state.blueprints = BlueprintServices(plans=plans, idempotency=idempotency, scripts=scripts)
+    state.applications = ApplicationServices(
+        plans=plans, box=box, watch=watch, idempotency=idempotency, scripts=scripts
+    )
     state.webhooks = WebhookServices(
         settings=settings,
         box=box,

@@ -6,13 +6,14 @@ import sys
 from app.core.settings import InvalidSettings, Settings
 from app.local.screen import Screen
 from app.local.stack import run
-from app.quotas.file import use_plans
+from app.quotas.file import load_plans
 
 
 def main() -> int:
     try:
         settings = Settings.load(os.environ)
-        use_plans(settings.plans_file)
+        # The services read it themselves. Here it is only checked, before any of them starts.
+        load_plans(settings.plans_file)
     except InvalidSettings as error:
         Screen().fail(str(error))
         return 1

@@ -19,18 +19,18 @@ from app.databases.pooled import mark_discarded
 from app.engines.placement import HostLoad
 from app.outbox.provisionings import request_provisioning
 from app.outbox.workflow_starts import UPKEEP, request_start
-from app.quotas.plans import Quotas, limits_in_force
+from app.quotas.plans import Plans, Quotas, limits_in_force
 from app.store.session import transaction
 
 MEMBER_PLAN = "free"
 """The plan on whose limits members sit: most creates then find nothing to change."""
 
 
-def member_connections() -> int:
-    return limits_in_force(MEMBER_PLAN, Quotas()).connection_hard_limit
+def member_connections(plans: Plans) -> int:
+    return limits_in_force(plans, MEMBER_PLAN, Quotas()).connection_hard_limit
 
 
-async def begin_member(box: SecretBox, engine: Engine, host: HostLoad) -> None:
+async def begin_member(plans: Plans, box: SecretBox, engine: Engine, host: HostLoad) -> None:
     """In the transaction in which `host` was chosen. It is made like any other database, at the lowest priority."""
     uuid, name = new_uuid(), engine_name()
     await insert(
@@ -39,7 +39,7 @@ async def begin_member(box: SecretBox, engine: Engine, host: HostLoad) -> None:
             engine=engine,
             region=host.region,
             plan=MEMBER_PLAN,
-            connections=member_connections(),
+            connections=member_connections(plans),
             host_id=host.id,
             engine_name=name,
             password_sealed=box.seal(engine_password(), password_place(uuid)),

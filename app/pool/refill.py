@@ -13,6 +13,7 @@ from app.hosts.loads import place
 from app.pool.decision import Decision, age_limit, decide
 from app.pool.members import begin_member, discard_member, member_connections
 from app.pool.targets import PoolSize, note_setting, targets
+from app.quotas.plans import Plans
 from app.store.session import execute, transaction
 
 _LOCK = 0x6865_6164_706F_6F6C
@@ -35,12 +36,12 @@ class _PoolResult(msgspec.Struct, frozen=True, kw_only=True):
     summary: str
 
 
-async def refill(box: SecretBox, settings: Settings, now: datetime) -> RefillResult:
+async def refill(plans: Plans, box: SecretBox, settings: Settings, now: datetime) -> RefillResult:
     """Refills every pool, as `PoolActivities.refill_pool` describes it."""
     wanted = await targets(settings.pool_size)
     await note_setting(wanted, settings.pool_size)
     older_than = age_limit(now, settings.pool_max_age_seconds)
-    results = [await _refill_one(box, target, older_than) for target in wanted]
+    results = [await _refill_one(plans, box, target, older_than) for target in wanted]
     await delete_discarded()
     return RefillResult(
         missing=sum(one.missing for one in results),
@@ -55,17 +56,17 @@ async def find_unverified(settings: Settings, now: datetime) -> list[VerifyMembe
     return [VerifyMembers(region=region, before=before) for region in await regions_unverified(before)]
 
 
-async def _refill_one(box: SecretBox, target: PoolSize, older_than: datetime) -> _PoolResult:
+async def _refill_one(plans: Plans, box: SecretBox, target: PoolSize, older_than: datetime) -> _PoolResult:
     async with transaction():
         await execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
         members = await list_members(target.engine, target.region)
-        decision = decide(members, target.size, member_connections(), older_than)
+        decision = decide(members, target.size, member_connections(plans), older_than)
         for member in decision.discard[:_DISCARDS]:
             await discard_member(member.uuid)
         begun, full = 0, False
         if decision.missing:
             most = 1 if await is_create_waiting(target.engine, target.region, _LIVE_SECONDS) else _MAX_IN_PROGRESS
-            begun, full = await _begin(box, target, decision, most)
+            begun, full = await _begin(plans, box, target, decision, most)
         if full and decision.aged and not decision.discard:
             # There is no room for the new beside the old.
             await discard_member(decision.aged[0].uuid)
@@ -82,14 +83,14 @@ async def _refill_one(box: SecretBox, target: PoolSize, older_than: datetime) ->
     return _PoolResult(missing=missing, retry_soon=retry_soon, summary=_summary(target, decision, begun, full))
 
 
-async def _begin(box: SecretBox, target: PoolSize, decision: Decision, most: int) -> tuple[int, bool]:
+async def _begin(plans: Plans, box: SecretBox, target: PoolSize, decision: Decision, most: int) -> tuple[int, bool]:
     """How many were begun, and whether there was no healthy host with room for more."""
     begun = 0
     for _ in range(min(decision.missing, most - decision.making)):
-        host = await place(target.engine, target.region, member_connections())
+        host = await place(target.engine, target.region, member_connections(plans))
         if host is None or host.sick:
             return begun, True
-        await begin_member(box, target.engine, host)
+        await begin_member(plans, box, target.engine, host)
         begun += 1
     return begun, False
 

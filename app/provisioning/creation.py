@@ -37,7 +37,7 @@ from app.provisioning.placement import insert_placed
 from app.provisioning.teams import asked_team, team_for_create
 from app.provisioning.waiting import await_active, await_limits
 from app.quotas.bounds import check_bound
-from app.quotas.plans import limits_in_force
+from app.quotas.plans import Plans, limits_in_force
 from app.store.notify import RowWatch
 from app.store.session import execute_chain
 from app.web.idempotency import Answer, StoreAnswer
@@ -62,6 +62,7 @@ class DatabaseCreation:
         principal: Principal,
         request: CreateDatabase,
         *,
+        plans: Plans,
         box: SecretBox,
         members: ReadyMembers,
         watch: RowWatch,
@@ -71,6 +72,7 @@ class DatabaseCreation:
         """`wait_seconds` is how long the client waits for the database to become active."""
         self._principal = principal
         self._request = request
+        self._plans = plans
         self._box = box
         self._members = members
         self._watch = watch
@@ -80,7 +82,7 @@ class DatabaseCreation:
         self._kind = MemberKind(
             engine=request.db_type,
             region=None if request.region is UNSET else request.region,
-            connections=limits_in_force(request.plan, request.quotas).connection_hard_limit,
+            connections=limits_in_force(plans, request.plan, request.quotas).connection_hard_limit,
         )
         self.claimed: DatabaseRecord | None = None
         """The member of the warm pool that it took."""
@@ -104,7 +106,7 @@ class DatabaseCreation:
                     hold(member, team.id),
                     store_answer(str(record.uuid), answer),
                     assign(record, self._principal.user_id),
-                    event_insertion(EventType.DATABASE_PROVISIONED, record),
+                    event_insertion(self._plans, EventType.DATABASE_PROVISIONED, record),
                 )
                 done = await execute_chain(*steps)
             if done:
@@ -121,11 +123,11 @@ class DatabaseCreation:
         the request's transaction. Raises `InvalidField`, `PlanLimitExceeded`, `DeletionsPending`, `TooManyUnderWay` or
         `CapacityExhausted`; nothing is made then."""
         blueprint = await self._plan_blueprint()
-        team = await team_for_create(self._principal, self._request)
+        team = await team_for_create(self._plans, self._principal, self._request)
         if blueprint is not None:
-            await check_bound(UNDER_WAY, team.id)
+            await check_bound(self._plans, UNDER_WAY, team.id)
         record = await self._claim_or_insert(team)
-        await append_event_for(_EVENTS[record.status], record)
+        await append_event_for(self._plans, _EVENTS[record.status], record)
         start = await _request_workflow(record)
         if blueprint is not None:
             await add(self._box, self._principal, record.id, blueprint, at_creation=True)
@@ -203,7 +205,7 @@ class DatabaseCreation:
         count_claim(record.engine, record.region, "hit", seconds)
 
     def _describe(self, record: DatabaseRecord) -> CreatedDatabase:
-        view = full_view(record, self._box)
+        view = full_view(self._plans, record, self._box)
         if record.status is DatabaseStatus.ACTIVE:
             limited = record.limits_applied >= record.limits_revision
             message = "Database created." if limited else "Database created; its limits follow in a moment."

@@ -22,6 +22,7 @@ from app.outbox.event_types import EventType
 from app.quotas import own_logins, usage
 from app.quotas.decision import QuotaActions, QuotaState, decide
 from app.quotas.measuring import measure_storage
+from app.quotas.plans import Plans
 from app.quotas.usage import Sample
 from app.store.session import transaction
 
@@ -39,6 +40,7 @@ log = structlog.get_logger(__name__)
 
 
 async def measure_region(
+    plans: Plans,
     adapters: Adapters,
     region: str,
     at: datetime,
@@ -67,7 +69,7 @@ async def measure_region(
             unreachable.append(host.address)
             if isinstance(error, HostUnavailable):
                 await mark_sick(host.id, str(error))
-        counts.update(await _enforce(databases))
+        counts.update(await _enforce(plans, databases))
 
     await asyncio.gather(*map(one, hosts))
     return RegionMeasurement(
@@ -115,14 +117,14 @@ async def _measure_host(
     return await measure_storage(adapter, [one.id for one in databases], at)
 
 
-async def _enforce(databases: Sequence[MeasurableDatabase]) -> Counter[str]:
+async def _enforce(plans: Plans, databases: Sequence[MeasurableDatabase]) -> Counter[str]:
     """What follows from what is recorded of them, also where the run went no further."""
-    found = await usage.standings([one.id for one in databases])
+    found = await usage.standings(plans, [one.id for one in databases])
     counts: Counter[str] = Counter()
     for one in databases:
         standing = found.get(one.id)
         if standing is not None and _changes(standing, settled=one.settled):
-            counts.update(await _act(one))
+            counts.update(await _act(plans, one))
     return counts
 
 
@@ -149,22 +151,22 @@ async def _count_sessions(adapter: EngineAdapter, names: Sequence[str]) -> Count
     return seen
 
 
-async def _act(one: MeasurableDatabase) -> Counter[str]:
+async def _act(plans: Plans, one: MeasurableDatabase) -> Counter[str]:
     """What the measurement asks for, in one transaction with what is remembered of it."""
     async with transaction():
         record = await records.find_for_update(one.uuid)
-        standing = (await usage.standings([one.id], lock=True)).get(one.id)
+        standing = (await usage.standings(plans, [one.id], lock=True)).get(one.id)
         if record is None or standing is None or not _changes(standing, settled=one.settled):
             return Counter()
         verdict = decide(_as_seen(standing, settled=one.settled))
         if verdict.warn:
-            await append_event(EventType.DATABASE_QUOTA_WARNING, one.uuid)
+            await append_event(plans, EventType.DATABASE_QUOTA_WARNING, one.uuid)
         if verdict.freeze:
             await access.freeze(record)
         if verdict.thaw:
             await access.thaw(record)
         if verdict.pause is not None:
-            await access.pause(record, verdict.pause)
+            await access.pause(plans, record, verdict.pause)
         if verdict.resume:
             await access.resume(record)
         await usage.remember(one.id, verdict)

@@ -13,6 +13,7 @@ from app.databases.events import append_event, append_event_for
 from app.databases.records import DatabaseRecord
 from app.hosts.loads import mark_well
 from app.outbox.event_types import EventType
+from app.quotas.plans import Plans
 from app.store.notify import announce
 from app.store.session import transaction
 
@@ -20,36 +21,36 @@ NO_GRACE = timedelta(0)
 """Of a database that never became active: it holds nothing worth keeping."""
 
 
-async def activate(database: UUID) -> None:
+async def activate(plans: Plans, database: UUID) -> None:
     """`provisioning` to `active`, once. Raises `NotWanted` for a deleted one."""
     async with transaction():
         record = await states.mark_active(database)
         if record is None:
             return
         await mark_well(record.host_id)
-        await append_event_for(EventType.DATABASE_PROVISIONED, record)
+        await append_event_for(plans, EventType.DATABASE_PROVISIONED, record)
         await start_next(record.id, relayed=True)
         await announce(database)
     _observe(record, "active")
 
 
-async def note_deleted(record: DatabaseRecord, *, grace: timedelta, cancelled_jobs: int = 0) -> datetime:
+async def note_deleted(plans: Plans, record: DatabaseRecord, *, grace: timedelta, cancelled_jobs: int = 0) -> datetime:
     """Any status to `deleted`, in the caller's transaction, with the row locked. Returns when its data is destroyed."""
     destroy_at = await states.mark_deleted(record.id, grace=grace, cancelled_jobs=cancelled_jobs)
     await end_waiting(record.uuid, "The database was deleted before its turn came. Nothing was changed.")
-    await append_event(EventType.DATABASE_DELETED, record.uuid)
+    await append_event(plans, EventType.DATABASE_DELETED, record.uuid)
     await announce(record.uuid)
     if record.status is DatabaseStatus.PROVISIONING:
         _observe(record, "cancelled")
     return destroy_at
 
 
-async def abandon_provisioning(database: UUID) -> None:
+async def abandon_provisioning(plans: Plans, database: UUID) -> None:
     """A provisioning that was cancelled from outside ends as a deletion would end it."""
     async with transaction():
         record = await records.find_for_update(database)
         if record is not None and record.status is DatabaseStatus.PROVISIONING:
-            await note_deleted(record, grace=NO_GRACE, cancelled_jobs=1)
+            await note_deleted(plans, record, grace=NO_GRACE, cancelled_jobs=1)
 
 
 def _observe(record: DatabaseRecord, outcome: str) -> None:

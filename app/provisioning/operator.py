@@ -8,15 +8,16 @@ from app.core.errors import NotFound
 from app.databases import access, records
 from app.databases.records import DatabaseRecord
 from app.quotas import usage
+from app.quotas.plans import Plans
 from app.store.session import transaction
 
 
-async def pause(database: UUID) -> DatabaseRecord:
+async def pause(plans: Plans, database: UUID) -> DatabaseRecord:
     """Until an operator resumes it: what pauses and resumes by itself leaves it alone. Raises `NotFound`, or
     `DatabaseNotActive` when it is being made or is deleted. Returns the row as it is to become."""
     async with transaction():
         record = await _locked(database)
-        await access.pause(record, PauseReason.OPERATOR)
+        await access.pause(plans, record, PauseReason.OPERATOR)
         return await _locked(database)
 
 

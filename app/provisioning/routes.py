@@ -46,6 +46,7 @@ from app.pool.nudge import Nudger
 from app.provisioning import service
 from app.provisioning.creation import CreatedDatabase, DatabaseCreation
 from app.provisioning.waiting import await_limits, await_revoked
+from app.quotas.plans import Plans
 from app.store.notify import RowWatch
 from app.web.envelope import Change, Item, Page
 from app.web.idempotency import Answer, Idempotency
@@ -59,6 +60,7 @@ class DatabaseServices(msgspec.Struct, frozen=True, kw_only=True):
     """What the routes work with."""
 
     settings: Settings
+    plans: Plans
     box: SecretBox
     watch: RowWatch
     idempotency: Idempotency
@@ -107,6 +109,7 @@ class DatabaseController(Controller):
         creation = DatabaseCreation(
             request.user,
             data,
+            plans=services.plans,
             box=services.box,
             members=services.members,
             watch=services.watch,
@@ -137,10 +140,10 @@ class DatabaseController(Controller):
         ),
     )
     async def list_databases(
-        self, request: Call, limit: Limit = 25, starting_after: StartingAfter = None
+        self, request: Call, services: Injected, limit: Limit = 25, starting_after: StartingAfter = None
     ) -> Page[DatabaseView]:
         page, has_more = await service.list_page(request.user, starting_after=cursor_uuid(starting_after), limit=limit)
-        return Page(data=[masked_view(record) for record in page], has_more=has_more)
+        return Page(data=[masked_view(services.plans, record) for record in page], has_more=has_more)
 
     @get(
         "/{uuid:str}",
@@ -154,7 +157,7 @@ class DatabaseController(Controller):
     )
     async def get_database(self, request: Call, services: Injected, uuid: FromPath[str]) -> Item[DatabaseView]:
         record = await service.get(request.user, path_uuid(uuid, "database"))
-        return Item(data=full_view(record, services.box))
+        return Item(data=full_view(services.plans, record, services.box))
 
     @patch(
         "/{uuid:str}",
@@ -178,7 +181,7 @@ class DatabaseController(Controller):
 
         async def finish(subject: str) -> Answer:
             record = await service.get_any(UUID(subject))
-            return Answer(200, Change(data=masked_view(record)))
+            return Answer(200, Change(data=masked_view(services.plans, record)))
 
         return await services.idempotency.run(request, begin=begin, finish=finish)
 
@@ -201,12 +204,12 @@ class DatabaseController(Controller):
     ) -> Response[bytes]:
         async def begin() -> Accepted:
             database = path_uuid(uuid, "database")
-            return await service.change_quotas(request.user, database, data)
+            return await service.change_quotas(services.plans, request.user, database, data)
 
         async def finish(subject: str) -> Answer:
             in_force, record = await await_limits(services.watch, UUID(subject))
             message = "Quotas updated." if in_force else "Quotas updated; the limits follow in a moment."
-            return Answer(200, Change(message=message, data=masked_view(record)))
+            return Answer(200, Change(message=message, data=masked_view(services.plans, record)))
 
         return await services.idempotency.run(request, begin=begin, finish=finish)
 
@@ -226,7 +229,7 @@ class DatabaseController(Controller):
         async def begin() -> Accepted:
             grace = timedelta(seconds=services.settings.deletion_grace_seconds)
             database = path_uuid(uuid, "database")
-            return await service.delete(request.user, database, grace)
+            return await service.delete(services.plans, request.user, database, grace)
 
         async def finish(subject: str) -> Answer:
             record = await await_revoked(services.watch, UUID(subject), services.settings.revocation_timeout_seconds)

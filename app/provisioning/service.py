@@ -17,7 +17,7 @@ from app.databases.schemas import ChangeQuotas
 from app.outbox.workflow_starts import Accepted
 from app.pool.eviction import room_on_host
 from app.provisioning.lifecycle import NO_GRACE, note_deleted
-from app.quotas.plans import Quotas, check_quotas, limits_in_force
+from app.quotas.plans import Plans, Quotas, check_quotas, limits_in_force
 
 
 async def get(principal: Principal, database: UUID) -> DatabaseRecord:
@@ -54,40 +54,42 @@ async def rename_any(database: UUID, name: str) -> None:
     await states.rename(record.id, name)
 
 
-async def change_quotas(principal: Principal, database: UUID, change: ChangeQuotas) -> Accepted:
+async def change_quotas(plans: Plans, principal: Principal, database: UUID, change: ChangeQuotas) -> Accepted:
     """Raises `NotFound`, `PlanLimitExceeded`, or `InvalidField` when the host has no room for more connections."""
     record = await _owned_for_update(principal, database)
     assert record.team_id is not None, "it is one of the caller's teams'"
     team = await get_team(record.team_id)
     quotas = change.over(record.quotas)
     # What it doesn't speak of stays, be it above what the team's tier could ask for nowadays.
-    check_quotas(team.tier, record.plan, change.over(Quotas()))
-    connections = limits_in_force(record.plan, quotas).connection_hard_limit
+    check_quotas(plans, team.tier, record.plan, change.over(Quotas()))
+    connections = limits_in_force(plans, record.plan, quotas).connection_hard_limit
     if connections > record.connections:
         await _check_room(record, connections)
     return Accepted(subject=str(database), start=await change_limits(record, quotas, connections))
 
 
-async def delete(principal: Principal, database: UUID, grace: timedelta) -> Accepted:
+async def delete(plans: Plans, principal: Principal, database: UUID, grace: timedelta) -> Accepted:
     """Marks it deleted, and ends the grace of the team's oldest ones beyond what its tier has it keep. Access ends
     when the workflow has revoked it, which the caller waits for. Raises `NotFound`."""
-    return await _delete(await get(principal, database), grace)
+    return await _delete(plans, await get(principal, database), grace)
 
 
-async def delete_any(database: UUID, grace: timedelta) -> Accepted:
+async def delete_any(plans: Plans, database: UUID, grace: timedelta) -> Accepted:
     """The same for an operator, whosever it is. Raises `NotFound`."""
-    return await _delete(await _get_live(database), grace)
+    return await _delete(plans, await _get_live(database), grace)
 
 
-async def _delete(found: DatabaseRecord, grace: timedelta) -> Accepted:
+async def _delete(plans: Plans, found: DatabaseRecord, grace: timedelta) -> Accepted:
     assert found.team_id is not None, "it is one of a team's"
     # Before the database, as everything does that counts what a team has.
     await get_team(found.team_id, lock=True)
     record = await _get_live(found.uuid, lock=True)
     provisioning = record.status is DatabaseStatus.PROVISIONING
-    destroy_at = await note_deleted(record, grace=NO_GRACE if provisioning else grace, cancelled_jobs=int(provisioning))
+    destroy_at = await note_deleted(
+        plans, record, grace=NO_GRACE if provisioning else grace, cancelled_jobs=int(provisioning)
+    )
     start = await request_deletion(record, destroy_at=destroy_at, cancel_provisioning=provisioning)
-    await end_oldest(found.team_id)
+    await end_oldest(plans, found.team_id)
     return Accepted(subject=str(record.uuid), start=start)
 
 

@@ -6,7 +6,7 @@ from app.core.errors import InvalidField
 from app.databases.records import count_owned
 from app.databases.retention import check_retained
 from app.databases.schemas import CreateDatabase
-from app.quotas.plans import check_plan, check_quotas
+from app.quotas.plans import Plans, check_plan, check_quotas
 
 
 def asked_team(principal: Principal, request: CreateDatabase) -> TeamRecord:
@@ -20,7 +20,7 @@ def asked_team(principal: Principal, request: CreateDatabase) -> TeamRecord:
     return TeamRecord(principal.team_ids[place], principal.team_tiers[place], principal.team_names[place])
 
 
-async def team_for_create(principal: Principal, request: CreateDatabase) -> TeamRecord:
+async def team_for_create(plans: Plans, principal: Principal, request: CreateDatabase) -> TeamRecord:
     """The same, if it may have this database beside those that it has and those that it deleted. In a transaction, in
     which a team of the free tier stays locked. Raises `InvalidField`, `PlanLimitExceeded` or `DeletionsPending`."""
     team, owned = asked_team(principal, request), 0
@@ -29,6 +29,6 @@ async def team_for_create(principal: Principal, request: CreateDatabase) -> Team
         team = await get_team(team.id, lock=True)
         owned = await count_owned(team.id)
     check_plan(team.tier, request.plan, owned)
-    check_quotas(team.tier, request.plan, request.quotas)
-    await check_retained(team)
+    check_quotas(plans, team.tier, request.plan, request.quotas)
+    await check_retained(plans, team)
     return team

@@ -11,11 +11,11 @@ from app.databases.events import append_event
 from app.databases.records import DatabaseRecord, count_owned
 from app.outbox.event_types import EventType
 from app.pool.eviction import room_on_host
-from app.quotas.plans import check_plan
+from app.quotas.plans import Plans, check_plan
 from app.store.session import transaction
 
 
-async def undelete(database: UUID) -> DatabaseRecord:
+async def undelete(plans: Plans, database: UUID) -> DatabaseRecord:
     """The database as it was: uuid, name, credentials, limits, data; paused if it was paused, frozen if it was frozen.
     Its tenant gets in again when the workflow `ApplyAccess` has ended, which brings `database.resumed` to one that was
     not paused. Returns the row as it is to become.
@@ -43,7 +43,7 @@ async def undelete(database: UUID) -> DatabaseRecord:
         if not await access.bring_back(record):
             raise DatabaseDestroyed()
         await wake_deletion(record)
-        await append_event(EventType.DATABASE_UNDELETED, database)
+        await append_event(plans, EventType.DATABASE_UNDELETED, database)
         changed = await records.find(database)
         assert changed is not None, "it was changed a moment ago"
         return changed

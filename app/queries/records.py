@@ -15,7 +15,7 @@ import msgspec
 from app.auth.principal import Principal
 from app.core.errors import QueryAllowanceExceeded, TooManyUnderWay
 from app.queries.targets import QueryTarget
-from app.quotas.tiers import TIER_LIMITS
+from app.quotas.plans import Plans
 from app.store.session import execute, fetch_exists, fetch_scalar, fetch_value
 
 ALLOWANCES: dict[str, int | None] = {"free": 10, "pro": 500, "enterprise": None}
@@ -94,13 +94,20 @@ class Execution(msgspec.Struct, kw_only=True):
 
 
 async def begin(
-    principal: Principal, target: QueryTarget, question: str, model: str, *, place_seconds: float, most_seconds: float
+    plans: Plans,
+    principal: Principal,
+    target: QueryTarget,
+    question: str,
+    model: str,
+    *,
+    place_seconds: float,
+    most_seconds: float,
 ) -> Execution:
     """Takes a place in the day's allowance for `place_seconds`; nothing takes longer than `most_seconds` in all.
     Raises `QueryAllowanceExceeded`, or `TooManyUnderWay` when the team has as many questions under way as it may, over
     all processes."""
     started, allowance = time.monotonic(), ALLOWANCES[target.tier]
-    at_once = TIER_LIMITS[target.tier].query_executions
+    at_once = plans.tiers[target.tier].query_executions
     execution = await fetch_value(
         int,
         _TAKE,

@@ -24,6 +24,7 @@ from app.queries.records import Execution
 from app.queries.schemas import AskQuestion, QueryAnswer
 from app.queries.sessions import Sessions
 from app.queries.translate.model import LanguageModel
+from app.quotas.plans import Plans
 
 _OUTCOMES: dict[type[AppError], str] = {
     UnsafeSQL: "refused",
@@ -37,11 +38,15 @@ _MARGIN_SECONDS = 30.0
 class Questions:
     """What one API process answers questions with."""
 
-    def __init__(self, settings: Settings, box: SecretBox, adapters: Adapters) -> None:
+    def __init__(self, settings: Settings, plans: Plans, box: SecretBox, adapters: Adapters) -> None:
         limits = QueryLimits(seconds=settings.query_timeout_seconds, rows=settings.nl_max_rows)
+        self._plans = plans
         self.model = LanguageModel(settings)
         self._dependencies = QueryDependencies(
-            model=self.model, sessions=Sessions(box, adapters, limits), descriptions=Descriptions(), limits=limits
+            model=self.model,
+            sessions=Sessions(plans, box, adapters, limits),
+            descriptions=Descriptions(),
+            limits=limits,
         )
         self._place_seconds = settings.nl_timeout_seconds + _MARGIN_SECONDS
         # Two turns, each with its statement.
@@ -55,6 +60,7 @@ class Questions:
         async with AsyncExitStack() as resources:
             asking = Asking(self._dependencies, target, asked.query, resources)
             execution = await records.begin(
+                self._plans,
                 principal,
                 target,
                 asked.query,

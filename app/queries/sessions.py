@@ -20,6 +20,7 @@ from app.engines.base import CredentialsRefused, EngineAdapter, EngineError, Log
 from app.engines.querying import READER_SESSIONS, QueryLimits, ReadSession, WriteSession
 from app.hosts.adapters import Adapters
 from app.queries.targets import QueryTarget, reader_place
+from app.quotas.plans import Plans
 from app.store.locks import LockBusy, LockLost, database_lock
 from app.store.session import fetch_scalar
 
@@ -34,7 +35,8 @@ _READING = READER_SESSIONS - 1
 
 
 class Sessions:
-    def __init__(self, box: SecretBox, adapters: Adapters, limits: QueryLimits) -> None:
+    def __init__(self, plans: Plans, box: SecretBox, adapters: Adapters, limits: QueryLimits) -> None:
+        self._plans = plans
         self._box = box
         self._adapters = adapters
         self._limits = limits
@@ -77,7 +79,7 @@ class Sessions:
     ) -> WriteSession:
         """After its tenant had changed the account's password."""
         try:
-            await credentials.restore(self._box, adapter, target.uuid)
+            await credentials.restore(self._plans, self._box, adapter, target.uuid)
             return await _entered(stack, lambda: adapter.writing(tenant, self._limits))
         except (LockBusy, LockLost):
             raise _busy() from None

@@ -6,7 +6,7 @@ import msgspec
 
 from app.auth.teams import get_team
 from app.core.errors import TeamLimitReached, TooManyUnderWay
-from app.quotas.tiers import TIER_LIMITS, TierLimits
+from app.quotas.plans import Plans
 from app.store.session import fetch_scalar
 
 
@@ -20,16 +20,11 @@ class Bound(msgspec.Struct, frozen=True, kw_only=True):
     refusal: type[TeamLimitReached] | type[TooManyUnderWay]
 
 
-async def lock_team(team_id: int) -> TierLimits:
-    """What the team's tier allows. The team stays locked until the transaction's end: take it before anything that is
-    its own."""
-    return TIER_LIMITS[(await get_team(team_id, lock=True)).tier]
-
-
-async def check_bound(bound: Bound, team_id: int, *also: Any) -> None:
-    """Whether the team may have one more, which is to be written in the same transaction. Raises the bound's
-    refusal."""
-    limit: int = getattr(await lock_team(team_id), bound.resource)
+async def check_bound(plans: Plans, bound: Bound, team_id: int, *also: Any) -> None:
+    """Whether the team may have one more, which is to be written in the same transaction. The team stays locked until
+    its end. Raises the bound's refusal."""
+    team = await get_team(team_id, lock=True)
+    limit: int = getattr(plans.tiers[team.tier], bound.resource)
     # Counted only now, in a statement of its own: one that waited for the lock would count what was there before.
     if await fetch_scalar(int, bound.counted, team_id, *also) >= limit:
         raise bound.refusal(bound.resource, limit)

@@ -13,13 +13,14 @@ deleted_databases = 5
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, TypeVar
 
 import msgspec
 
 from app.core.settings import InvalidSettings
-from app.quotas.plans import PLANS, Limits, Plan
-from app.quotas.tiers import TIER_LIMITS, TierLimits
+from app.quotas.plans import DEFAULT_PLANS, Limits, Plan, Plans
+from app.quotas.tiers import TierLimits
 
 Value = TypeVar("Value")
 _TIERS = "tiers"
@@ -44,23 +45,11 @@ class _TierEntry(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     deleted_storage_gb: Annotated[float, msgspec.Meta(ge=0, le=1_000_000)] | msgspec.UnsetType = msgspec.UNSET
 
 
-class PlansFile(msgspec.Struct, frozen=True):
-    """What a file puts in the place of the built-in, by name."""
-
-    plans: dict[str, Plan]
-    tiers: dict[str, TierLimits]
-
-
-def use_plans(path: Path | None) -> None:
-    """Puts the file's plans and tiers in the place of those with the same names, for the whole process. Raises
-    `InvalidSettings` naming the file and every place in it that can't be used."""
-    if path is not None:
-        read = read_plans(path)
-        PLANS.update(read.plans)
-        TIER_LIMITS.update(read.tiers)
-
-
-def read_plans(path: Path) -> PlansFile:
+def load_plans(path: Path | None) -> Plans:
+    """The default plans and tiers, with the file's in the place of those of the same names; `path` is the setting
+    `plans_file`. Raises `InvalidSettings` naming the file and every place in it that can't be used."""
+    if path is None:
+        return DEFAULT_PLANS
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as fault:
@@ -71,40 +60,41 @@ def read_plans(path: Path) -> PlansFile:
     if not isinstance(tiers, dict):
         faults.append(f"[{_TIERS}]: Expected a table for each tier")
         tiers = {}
-    read = PlansFile(
-        plans=_read(tables, "", PLANS, lambda _, table: _plan(msgspec.convert(table, _Entry)), faults),
-        tiers=_read(tiers, f"{_TIERS}.", TIER_LIMITS, _tier, faults),
+    plans, by_tier = DEFAULT_PLANS.by_name, DEFAULT_PLANS.tiers
+    loaded = Plans(
+        by_name=_merged(tables, "", plans, lambda _, table: _plan(msgspec.convert(table, _Entry)), faults),
+        tiers=_merged(tiers, f"{_TIERS}.", by_tier, _tier, faults),
     )
     if faults:
         raise InvalidSettings("\n".join(f"HEADWATER_PLANS_FILE: {path}: {fault}" for fault in faults))
-    return read
+    return loaded
 
 
-def _read(
+def _merged(
     tables: Mapping[str, Any],
     prefix: str,
     known: Mapping[str, Value],
     convert: Callable[[str, Any], Value],
     faults: list[str],
-) -> dict[str, Value]:
-    """Each table by its name; those that can't be used are added to `faults`."""
+) -> Mapping[str, Value]:
+    """`known`, with each table in the place of what has its name; those that can't be used are added to `faults`."""
     kind = "tier" if prefix else "plan"
-    found: dict[str, Value] = {}
+    merged = dict(known)
     for name, table in tables.items():
         if name not in known:
             faults.append(f"[{prefix}{name}]: no such {kind}; there are {', '.join(known)}")
             continue
         try:
-            found[name] = convert(name, table)
+            merged[name] = convert(name, table)
         except msgspec.ValidationError as fault:
             faults.append(f"[{prefix}{name}]: {fault}")
-    return found
+    return MappingProxyType(merged)
 
 
 def _tier(name: str, table: Any) -> TierLimits:
     entry = msgspec.structs.asdict(msgspec.convert(table, _TierEntry))
     given = {field: value for field, value in entry.items() if value is not msgspec.UNSET}
-    return msgspec.structs.replace(TIER_LIMITS[name], **given)
+    return msgspec.structs.replace(DEFAULT_PLANS.tiers[name], **given)
 
 
 def _plan(entry: _Entry) -> Plan:

@@ -1,8 +1,12 @@
 """What each plan allows, and what a team's tier lets it ask for."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 import msgspec
 
 from app.core.errors import PlanLimitExceeded
+from app.quotas.tiers import DEFAULT_TIERS, TierLimits
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,24 +31,38 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Hours a month with a connection open; None means no limit."""
 
 
+class Plans(msgspec.Struct, frozen=True, kw_only=True):
+    """The plans and tiers of an installation. Each process reads them once, at its start, and passes them down."""
+
+    by_name: Mapping[str, Plan]
+    tiers: Mapping[str, TierLimits]
+    """By the tier's name."""
+
+
 def _plan(storage_gb: float, connections: int, runtime_hours: float | None = None) -> Plan:
     limits = Limits(storage_hard_limit_gb=storage_gb, connection_hard_limit=connections, warning_threshold_pct=80)
     return Plan(limits=limits, runtime_hours=runtime_hours)
 
 
-PLANS: dict[str, Plan] = {
-    "free": _plan(0.5, 10, runtime_hours=100),
-    "launch": _plan(10, 50),
-    "grow": _plan(50, 200),
-    "pro": _plan(100, 400),
-}
+DEFAULT_PLANS = Plans(
+    by_name=MappingProxyType(
+        {
+            "free": _plan(0.5, 10, runtime_hours=100),
+            "launch": _plan(10, 50),
+            "grow": _plan(50, 200),
+            "pro": _plan(100, 400),
+        }
+    ),
+    tiers=DEFAULT_TIERS,
+)
+"""In force where the operator's file says nothing else."""
 
 FREE_TIER_DATABASES = 1
 
 
-def limits_in_force(plan: str, quotas: Quotas) -> Limits:
+def limits_in_force(plans: Plans, plan: str, quotas: Quotas) -> Limits:
     """The plan's limits with the overrides over them."""
-    default = PLANS[plan].limits
+    default = plans.by_name[plan].limits
     overrides = {name: value for name, value in msgspec.structs.asdict(quotas).items() if value is not None}
     return msgspec.structs.replace(default, **overrides)
 
@@ -59,12 +77,12 @@ def check_plan(tier: str, plan: str, databases_owned: int) -> None:
         raise PlanLimitExceeded("A team of the free tier can have one database.", field="team_id")
 
 
-def check_quotas(tier: str, plan: str, quotas: Quotas) -> None:
+def check_quotas(plans: Plans, tier: str, plan: str, quotas: Quotas) -> None:
     """An override may lower a limit for anyone, and raise it above the plan's for paying tiers only. Raises
     `PlanLimitExceeded` naming the field."""
     if tier != "free":
         return
-    default = PLANS[plan].limits
+    default = plans.by_name[plan].limits
     for field in ("storage_hard_limit_gb", "connection_hard_limit"):
         override, limit = getattr(quotas, field), getattr(default, field)
         if override is not None and override > limit:

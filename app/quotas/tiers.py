@@ -1,5 +1,8 @@
 """What a team may have altogether, by its tier."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 import msgspec
 
 
@@ -19,29 +22,31 @@ class TierLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Questions under way."""
 
 
-TIER_LIMITS: dict[str, TierLimits] = {
-    "free": TierLimits(
-        deleted_databases=3,
-        deleted_storage_gb=1,
-        blueprints=50,
-        blueprint_versions=50,
-        blueprint_applications=10,
-        query_executions=10,
-    ),
-    "pro": TierLimits(
-        deleted_databases=50,
-        deleted_storage_gb=200,
-        blueprints=1000,
-        blueprint_versions=200,
-        blueprint_applications=200,
-        query_executions=50,
-    ),
-    "enterprise": TierLimits(
-        deleted_databases=500,
-        deleted_storage_gb=2000,
-        blueprints=10_000,
-        blueprint_versions=1000,
-        blueprint_applications=2000,
-        query_executions=200,
-    ),
-}
+DEFAULT_TIERS: Mapping[str, TierLimits] = MappingProxyType(
+    {
+        "free": TierLimits(
+            deleted_databases=3,
+            deleted_storage_gb=1,
+            blueprints=50,
+            blueprint_versions=50,
+            blueprint_applications=10,
+            query_executions=10,
+        ),
+        "pro": TierLimits(
+            deleted_databases=50,
+            deleted_storage_gb=200,
+            blueprints=1000,
+            blueprint_versions=200,
+            blueprint_applications=200,
+            query_executions=50,
+        ),
+        "enterprise": TierLimits(
+            deleted_databases=500,
+            deleted_storage_gb=2000,
+            blueprints=10_000,
+            blueprint_versions=1000,
+            blueprint_applications=2000,
+            query_executions=200,
+        ),
+    }
+)

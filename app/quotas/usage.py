@@ -7,7 +7,7 @@ import msgspec
 
 from app.contracts.base import DatabaseStatus, PauseReason
 from app.quotas.decision import GIB, QuotaActions, QuotaState
-from app.quotas.plans import PLANS, Quotas, limits_in_force
+from app.quotas.plans import Plans, Quotas, limits_in_force
 from app.store.session import execute, fetch_all
 
 
@@ -135,19 +135,19 @@ WHERE u.database_id = any($1::bigint[]) AND d.status IN ('active', 'paused')
 """
 
 
-async def standings(database_ids: Sequence[int], *, lock: bool = False) -> dict[int, QuotaState]:
+async def standings(plans: Plans, database_ids: Sequence[int], *, lock: bool = False) -> dict[int, QuotaState]:
     """By the database's id. With `lock` the measurements stay as they are until the end of the transaction."""
     rows = await fetch_all(_Row, _STANDINGS + ("FOR UPDATE OF u" if lock else ""), list(database_ids))
-    return {row.database_id: _standing(row) for row in rows}
+    return {row.database_id: _standing(plans, row) for row in rows}
 
 
-def _standing(row: _Row) -> QuotaState:
+def _standing(plans: Plans, row: _Row) -> QuotaState:
     quotas = Quotas(
         storage_hard_limit_gb=row.storage_hard_limit_gb,
         connection_hard_limit=row.connection_hard_limit,
         warning_threshold_pct=row.warning_threshold_pct,
     )
-    limits, hours = limits_in_force(row.plan, quotas), PLANS[row.plan].runtime_hours
+    limits, hours = limits_in_force(plans, row.plan, quotas), plans.by_name[row.plan].runtime_hours
     return QuotaState(
         status=row.status,
         paused_reason=row.paused_reason,

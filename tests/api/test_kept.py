@@ -10,7 +10,7 @@ import pytest
 from app.core import clock
 from app.core.errors import DatabaseDestroyed
 from app.provisioning.undeletion import undelete
-from app.quotas.tiers import TIER_LIMITS
+from app.quotas.plans import DEFAULT_PLANS
 from app.store.session import fetch
 from tests.support.answers import body_of, data_of, error_of
 from tests.support.client import Caller
@@ -18,7 +18,7 @@ from tests.support.in_process import LoneApi
 from tests.support.meeting import meet
 from tests.support.moves import make_active
 
-BOUND = TIER_LIMITS["free"].deleted_databases
+BOUND = DEFAULT_PLANS.tiers["free"].deleted_databases
 KEPT = "SELECT uuid FROM databases WHERE team_id = $1 AND status = 'deleted' AND destroy_at > now() ORDER BY id"
 HELD = "SELECT count(*) FROM databases WHERE team_id = $1 AND destroyed_at IS NULL"
 
@@ -88,7 +88,7 @@ async def test_many_deletes_at_once_keep_just_as_many(lone: LoneApi) -> None:
 async def test_storage_counts_and_the_last_is_kept_whatever_its_size(lone: LoneApi) -> None:
     caller = await lone.caller()
     made = [await active(caller) for _ in range(3)]
-    gigabytes = TIER_LIMITS["pro"].deleted_storage_gb
+    gigabytes = DEFAULT_PLANS.tiers["pro"].deleted_storage_gb
     for uuid, share in zip(made, (0.1, 0.8, 0.7), strict=True):
         await fetch(
             "INSERT INTO database_usage (database_id, measured_at, storage_bytes, connected, runtime_month)"
@@ -146,4 +146,4 @@ async def test_a_process_whose_clock_is_wrong(lone: LoneApi, monkeypatch: pytest
     assert 86_400 <= grace[uuid] < 86_400 + 3600
     assert 0 <= grace[cancelled] < 3600
     with pytest.raises(DatabaseDestroyed):
-        await undelete(UUID(cancelled))
+        await undelete(DEFAULT_PLANS, UUID(cancelled))

@@ -15,6 +15,7 @@ from app.core.temporal import connect
 from app.databases import moving, records
 from app.local.temporal import TemporalService
 from app.provisioning import lifecycle
+from app.quotas.plans import DEFAULT_PLANS
 from tests.support.in_process import LoneApi
 from tests.support.moves import make_active
 from workers.interceptors import ActivityMetrics
@@ -39,8 +40,8 @@ async def test_provisionings_that_end_active_or_cancelled(lone: LoneApi) -> None
     for _ in range(2):
         uuid = await _created(lone)
         await make_active(uuid)
-        await lifecycle.activate(UUID(uuid))
-    await lifecycle.abandon_provisioning(UUID(await _created(lone)))
+        await lifecycle.activate(DEFAULT_PLANS, UUID(uuid))
+    await lifecycle.abandon_provisioning(DEFAULT_PLANS, UUID(await _created(lone)))
     assert count(PROVISIONED, outcome="active", **POSTGRES) == before["active"] + 2, "a repeated step counts once"
     assert count(PROVISIONED, outcome="cancelled", **POSTGRES) == before["cancelled"] + 1
 

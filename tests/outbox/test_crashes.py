@@ -12,6 +12,7 @@ from app.databases.schemas import CreateDatabase
 from app.local.ports import LOOPBACK, free_port
 from app.pool.claim import ReadyMembers
 from app.provisioning.creation import DatabaseCreation
+from app.quotas.plans import DEFAULT_PLANS
 from app.store.notify import RowWatch
 from app.store.session import fetch, transaction
 from tests.support.answers import body_of, data_of
@@ -48,6 +49,7 @@ async def test_a_death_between_commit_and_start(service: RunningService) -> None
             accepted = await DatabaseCreation(
                 principal_of(caller),
                 CreateDatabase(name="a"),
+                plans=DEFAULT_PLANS,
                 box=service.box,
                 members=ReadyMembers(),
                 watch=RowWatch(service.control_dsn),

@@ -14,6 +14,7 @@ from app.core.secrets import SecretBox
 from app.databases.schemas import CreateDatabase
 from app.pool.claim import ReadyMembers
 from app.provisioning.creation import CreatedDatabase, DatabaseCreation
+from app.quotas.plans import DEFAULT_PLANS
 from app.store.notify import RowWatch
 from app.store.session import Statement
 from app.web.envelope import encode
@@ -40,6 +41,7 @@ class Process:
         creation = DatabaseCreation(
             principal,
             request,
+            plans=DEFAULT_PLANS,
             box=self.box,
             members=self.members,
             watch=RowWatch("nothing is waited for"),

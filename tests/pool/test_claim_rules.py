@@ -2,20 +2,19 @@
 
 import asyncio
 from datetime import UTC, datetime
+from pathlib import Path
 from uuid import UUID, uuid4
 
 import asyncpg
-import msgspec
 import pytest
 
 from app.hosts.loads import loads_of, mark_recovered, mark_sick
 from app.hosts.service import drain_host
 from app.pool import claim
 from app.provisioning import waiting
-from app.quotas.tiers import TIER_LIMITS
 from app.store.session import fetch
 from tests.support.answers import body_of, data_of, error_of
-from tests.support.lone_pool import LonePool
+from tests.support.lone_pool import LonePool, lone_pool
 from tests.support.meeting import meet
 from tests.support.moves import events_of
 from tests.support.pending_starts import pending_ids
@@ -203,15 +202,15 @@ async def test_a_refused_create_takes_none(pool: LonePool) -> None:
     assert len(await fetch("SELECT 1 FROM databases WHERE team_id IS NULL")) == 1
 
 
-async def test_what_is_being_destroyed_of_the_teams_is_counted_first(
-    pool: LonePool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(TIER_LIMITS, "pro", msgspec.structs.replace(TIER_LIMITS["pro"], deleted_databases=1))
-    await pool.add_members(4, await pool.api.add_host())
-    caller = await pool.api.caller()
-    gone = [data_of(await caller.create(), 201)["uuid"] for _ in range(2)]
-    await fetch("UPDATE databases SET status = 'deleted', destroy_at = now() WHERE team_id IS NOT NULL")
-    error_of(await caller.create(), 429, "deletions_pending")
-    assert len(await fetch("SELECT 1 FROM databases WHERE team_id IS NULL")) == 2
-    await fetch("UPDATE databases SET destroyed_at = now() WHERE uuid = $1", UUID(gone[0]))
-    data_of(await caller.create(), 201)
+async def test_what_is_being_destroyed_of_the_teams_is_counted_first(control_dsn: str, tmp_path: Path) -> None:
+    file = tmp_path / "plans.toml"
+    file.write_text("[tiers.pro]\ndeleted_databases = 1\n")
+    async with lone_pool(control_dsn, plans_file=file) as pool:
+        await pool.add_members(4, await pool.api.add_host())
+        caller = await pool.api.caller()
+        gone = [data_of(await caller.create(), 201)["uuid"] for _ in range(2)]
+        await fetch("UPDATE databases SET status = 'deleted', destroy_at = now() WHERE team_id IS NOT NULL")
+        error_of(await caller.create(), 429, "deletions_pending")
+        assert len(await fetch("SELECT 1 FROM databases WHERE team_id IS NULL")) == 2
+        await fetch("UPDATE databases SET destroyed_at = now() WHERE uuid = $1", UUID(gone[0]))
+        data_of(await caller.create(), 201)

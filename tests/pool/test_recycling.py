@@ -10,6 +10,7 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 from activities.pool import PoolActivitiesOnStore
 from app.contracts.queues import CONTROL_QUEUE, engine_queue
 from app.core.settings import Settings
+from app.quotas.plans import DEFAULT_PLANS
 from app.store.session import fetch
 from tests.support.lone_pool import LonePool
 from tests.support.time_skipping import time_skipping
@@ -41,7 +42,7 @@ async def test_members_are_replaced_after_a_week(pool: LonePool, after: timedelt
             client,
             task_queue=CONTROL_QUEUE,
             workflows=[RefillLater],
-            activities=activity_methods(PoolActivitiesOnStore(pool.box, SETTINGS)),
+            activities=activity_methods(PoolActivitiesOnStore(DEFAULT_PLANS, pool.box, SETTINGS)),
             workflow_runner=UnsandboxedWorkflowRunner(),
         ),
         Worker(

@@ -13,6 +13,7 @@ from app.pool.members import discard_member
 from app.pool.refill import find_unverified, refill
 from app.pool.targets import pool_status, set_target
 from app.provisioning import lifecycle
+from app.quotas.plans import DEFAULT_PLANS
 from app.store.session import fetch
 from tests.support.answers import data_of
 from tests.support.lone_pool import LonePool
@@ -24,7 +25,7 @@ WEEK = timedelta(seconds=SETTINGS.pool_max_age_seconds)
 
 async def look(pool: LonePool, settings: Settings = SETTINGS, *, later: timedelta = timedelta(0)) -> tuple[int, bool]:
     """What is still missing, and whether more can be begun in a moment."""
-    found = await refill(pool.box, settings, datetime.now(UTC) + later)
+    found = await refill(DEFAULT_PLANS, pool.box, settings, datetime.now(UTC) + later)
     return found.missing, found.retry_soon
 
 
@@ -37,7 +38,7 @@ async def make_ready() -> None:
     """As the workflows do with all that are on their way."""
     for uuid in await members():
         await states.begin_remote(uuid)
-        await lifecycle.activate(uuid)
+        await lifecycle.activate(DEFAULT_PLANS, uuid)
 
 
 async def test_what_is_missing_is_begun_and_told_to_nobody(pool: LonePool) -> None:

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from activities.control import ControlActivitiesOnStore
 from app.core.ids import engine_password
+from app.quotas.plans import DEFAULT_PLANS
 from app.store.session import fetch
 from tests.e2e.hosts import postgres
 from tests.queries.conftest import Asked, database_of
@@ -86,8 +87,8 @@ async def test_its_password_is_forgotten_with_the_database(lone: LoneApi) -> Non
         uuid,
         engine_password().encode(),
     )
-    await ControlActivitiesOnStore().record_destroyed(uuid)
+    await ControlActivitiesOnStore(DEFAULT_PLANS).record_destroyed(uuid)
     assert await fetch("SELECT 1 FROM query_readers"), "it isn't deleted"
     await fetch("UPDATE databases SET status = 'deleted' WHERE uuid = $1", uuid)
-    await ControlActivitiesOnStore().record_destroyed(uuid)
+    await ControlActivitiesOnStore(DEFAULT_PLANS).record_destroyed(uuid)
     assert not await fetch("SELECT 1 FROM query_readers")

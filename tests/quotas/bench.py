@@ -18,6 +18,7 @@ from app.hosts.service import NewHost, add_host
 from app.hosts.slots import HostSlots
 from app.outbox.provisionings import RunningProvisionings
 from app.provisioning import enforcement
+from app.quotas.plans import DEFAULT_PLANS, Plans
 from app.store.session import fetch
 from tests.servers import RunningServer
 from tests.support.in_process import LoneApi, lone_api
@@ -32,6 +33,7 @@ class Bench:
     api: LoneApi
     box: SecretBox
     adapters: Adapters
+    plans: Plans = DEFAULT_PLANS
     gap: float = 120.0
     """Seconds that one sample may answer for."""
     overdue: float = 60.0
@@ -39,7 +41,7 @@ class Bench:
 
     @property
     def steps(self) -> EngineActivitiesOnHosts:
-        return EngineActivitiesOnHosts(self.box, self.adapters, HostSlots(), RunningProvisionings())
+        return EngineActivitiesOnHosts(self.plans, self.box, self.adapters, HostSlots(), RunningProvisionings())
 
     async def create(self, *, tier: str = "pro", **fields: Any) -> dict[str, Any]:
         """An active database, with its password."""
@@ -50,7 +52,9 @@ class Bench:
 
     async def enforce(self, at: datetime) -> RegionMeasurement:
         """One run, as the workflow makes it at that moment."""
-        return await enforcement.measure_region(self.adapters, REGION, at, longest_gap=self.gap, overdue=self.overdue)
+        return await enforcement.measure_region(
+            self.plans, self.adapters, REGION, at, longest_gap=self.gap, overdue=self.overdue
+        )
 
     async def follow(self, made: dict[str, Any]) -> DatabaseRecord:
         """The engine is brought to what is recorded; returns that."""
@@ -96,7 +100,7 @@ async def bench(control_dsn: str, *servers: RunningServer) -> AsyncIterator[Benc
         finally:
             for row in await fetch("SELECT uuid FROM databases WHERE remote_since IS NOT NULL"):
                 await fetch("UPDATE databases SET status = 'deleted', destroy_at = now() WHERE uuid = $1", row["uuid"])
-                await EngineActivitiesOnHosts(box, adapters, HostSlots(), RunningProvisionings()).destroy_database(
-                    row["uuid"]
-                )
+                await EngineActivitiesOnHosts(
+                    DEFAULT_PLANS, box, adapters, HostSlots(), RunningProvisionings()
+                ).destroy_database(row["uuid"])
             await adapters.close()

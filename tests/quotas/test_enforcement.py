@@ -1,6 +1,7 @@
 """Enforcement step by step on real hosts: the month turns, hosts fall ill, and processes die between two steps."""
 
 import asyncio
+import functools
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -20,7 +21,7 @@ from app.engines.querying import QueryFailed, QueryLimits
 from app.hosts.adapters import admin_place
 from app.local.ports import LOOPBACK, free_port
 from app.provisioning import enforcement, operator
-from app.quotas.plans import PLANS
+from app.quotas.plans import DEFAULT_PLANS
 from app.store.session import fetch
 from tests.quotas.bench import REGION, Bench, bench
 from tests.quotas.tenant_session import refused, session_of
@@ -103,7 +104,8 @@ async def test_more_hours_bring_it_back_and_an_operator_may_excuse_it(
     await operator.resume((await on_bench.record(excused)).uuid)
     assert (await on_bench.follow(excused)).status is DatabaseStatus.ACTIVE
     assert (await on_bench.enforce(START + timedelta(hours=111))).moves == {}
-    monkeypatch.setitem(PLANS, "free", PLANS["launch"])
+    plans = DEFAULT_PLANS.by_name
+    on_bench.plans = msgspec.structs.replace(DEFAULT_PLANS, by_name={**plans, "free": plans["launch"]})
     assert (await on_bench.enforce(START + timedelta(hours=112))).moves == {"resumed": 1}
 
 
@@ -163,7 +165,8 @@ async def test_a_step_that_died_between_the_engine_and_the_record_is_made_again(
     async def die(*_: Any) -> None:
         raise ConnectionResetError
 
-    for verb, closed in ((operator.pause, True), (operator.resume, False)):
+    pause = functools.partial(operator.pause, DEFAULT_PLANS)
+    for verb, closed in ((pause, True), (operator.resume, False)):
         await verb(uuid)
         with monkeypatch.context() as patch:
             patch.setattr(access, "record_applied", die)
@@ -194,13 +197,13 @@ async def test_a_decision_is_promised_with_what_it_changes_and_made_once(on_benc
 async def test_a_resumption_that_is_overtaken_by_a_pause_stays_closed(on_bench: Bench) -> None:
     made = await on_bench.create()
     uuid = (await on_bench.record(made)).uuid
-    await operator.pause(uuid)
+    await operator.pause(DEFAULT_PLANS, uuid)
     await on_bench.follow(made)
     await operator.resume(uuid)
     # The step has read the row, and opened the engine; now it is paused anew.
     revision = (await on_bench.record(made)).access_revision
-    await operator.pause(uuid)
-    await access.record_applied(uuid, revision)
+    await operator.pause(DEFAULT_PLANS, uuid)
+    await access.record_applied(DEFAULT_PLANS, uuid, revision)
     assert (await on_bench.record(made)).status is DatabaseStatus.PAUSED
     assert (await on_bench.follow(made)).status is DatabaseStatus.PAUSED
     assert await refused(made)

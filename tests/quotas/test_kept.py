@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from app.quotas.tiers import TIER_LIMITS
+from app.quotas.plans import DEFAULT_PLANS
 from tests.e2e.chaos import ENGINES
 from tests.quotas.conftest import Operator
 from tests.quotas.tenant_session import session_of
@@ -15,7 +15,7 @@ from tests.support.answers import data_of
 from tests.support.client import Caller
 from tests.support.waiting import until
 
-BOUND = TIER_LIMITS["free"].deleted_databases
+BOUND = DEFAULT_PLANS.tiers["free"].deleted_databases
 HELD = "SELECT count(*) FROM databases WHERE team_id = $1 AND destroyed_at IS NULL"
 KEPT = "SELECT uuid FROM databases WHERE team_id = $1 AND destroyed_at IS NULL AND status = 'deleted' ORDER BY id"
 

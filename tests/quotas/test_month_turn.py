@@ -13,6 +13,7 @@ from activities.quotas import QuotaActivitiesOnHosts, QuotaActivitiesOnStore
 from app.contracts.base import DatabaseStatus, PauseReason
 from app.contracts.queues import CONTROL_QUEUE, engine_queue
 from app.core.settings import Settings
+from app.quotas.plans import DEFAULT_PLANS
 from app.quotas.usage import month_of
 from app.store.session import fetch
 from tests.quotas.bench import REGION, Bench, bench
@@ -34,13 +35,15 @@ async def _served(on_bench: Bench) -> AsyncIterator[Client]:
             client,
             task_queue=CONTROL_QUEUE,
             workflows=[EnforceQuotasWorkflow],
-            activities=activity_methods(QuotaActivitiesOnStore()),
+            activities=activity_methods(QuotaActivitiesOnStore(DEFAULT_PLANS)),
             workflow_runner=UnsandboxedWorkflowRunner(),
         ),
         Worker(
             client,
             task_queue=engine_queue(REGION),
-            activities=activity_methods(QuotaActivitiesOnHosts(on_bench.box, on_bench.adapters, Settings())),
+            activities=activity_methods(
+                QuotaActivitiesOnHosts(DEFAULT_PLANS, on_bench.box, on_bench.adapters, Settings())
+            ),
         ),
     ):
         yield client

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.errors import PlanLimitExceeded
-from app.quotas.plans import PLANS, Quotas, check_plan, check_quotas, limits_in_force
+from app.quotas.plans import DEFAULT_PLANS, Quotas, check_plan, check_quotas, limits_in_force
 
 STORAGE = st.none() | st.floats(min_value=0.01, max_value=1e6)
 CONNECTIONS = st.none() | st.integers(min_value=1, max_value=100_000)
@@ -20,22 +20,22 @@ QUOTAS = st.builds(
     [("free", 0.5, 10, 100), ("launch", 10, 50, None), ("grow", 50, 200, None), ("pro", 100, 400, None)],
 )
 def test_the_table(plan: str, storage: float, connections: int, hours: float | None) -> None:
-    limits = limits_in_force(plan, Quotas())
+    limits = limits_in_force(DEFAULT_PLANS, plan, Quotas())
     assert (limits.storage_hard_limit_gb, limits.connection_hard_limit) == (storage, connections)
     assert limits.warning_threshold_pct == 80
-    assert PLANS[plan].runtime_hours == hours
-    assert len(PLANS) == 4
+    assert DEFAULT_PLANS.by_name[plan].runtime_hours == hours
+    assert len(DEFAULT_PLANS.by_name) == 4
 
 
-@given(plan=st.sampled_from(sorted(PLANS)), quotas=QUOTAS)
+@given(plan=st.sampled_from(sorted(DEFAULT_PLANS.by_name)), quotas=QUOTAS)
 def test_an_override_is_in_force_and_nothing_else_changes(plan: str, quotas: Quotas) -> None:
-    limits, default = limits_in_force(plan, quotas), PLANS[plan].limits
+    limits, default = limits_in_force(DEFAULT_PLANS, plan, quotas), DEFAULT_PLANS.by_name[plan].limits
     for field in ("storage_hard_limit_gb", "connection_hard_limit", "warning_threshold_pct"):
         override = getattr(quotas, field)
         assert getattr(limits, field) == (getattr(default, field) if override is None else override)
 
 
-@pytest.mark.parametrize("plan", PLANS)
+@pytest.mark.parametrize("plan", DEFAULT_PLANS.by_name)
 @pytest.mark.parametrize("owned", [0, 1, 50])
 def test_which_databases_a_tier_may_own(plan: str, owned: int) -> None:
     for paying in ("pro", "enterprise"):
@@ -50,11 +50,11 @@ def test_which_databases_a_tier_may_own(plan: str, owned: int) -> None:
 
 @given(quotas=QUOTAS)
 def test_a_free_team_lowers_its_limits_and_never_raises_them(quotas: Quotas) -> None:
-    check_quotas("pro", "free", quotas)
-    check_quotas("enterprise", "free", quotas)
+    check_quotas(DEFAULT_PLANS, "pro", "free", quotas)
+    check_quotas(DEFAULT_PLANS, "enterprise", "free", quotas)
     raised = (quotas.storage_hard_limit_gb or 0) > 0.5 or (quotas.connection_hard_limit or 0) > 10
     if raised:
         with pytest.raises(PlanLimitExceeded):
-            check_quotas("free", "free", quotas)
+            check_quotas(DEFAULT_PLANS, "free", "free", quotas)
     else:
-        check_quotas("free", "free", quotas)
+        check_quotas(DEFAULT_PLANS, "free", "free", quotas)

@@ -3,27 +3,17 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from app.core.settings import InvalidSettings
-from app.quotas.file import read_plans, use_plans
-from app.quotas.plans import PLANS, Quotas, limits_in_force
-from app.quotas.tiers import TIER_LIMITS
+from app.quotas.file import load_plans
+from app.quotas.plans import DEFAULT_PLANS, Quotas, limits_in_force
+from tests.support.in_process import LoneApi, lone_api
 from tests.support.service import RunningService
 
 WHOLE = "storage_gb = 1.5\nconnections = 7\nwarning_pct = 60\n"
-
-
-@pytest.fixture
-def built_in() -> Iterator[None]:
-    """The process's plans and tiers, put back after the test."""
-    plans, tiers = dict(PLANS), dict(TIER_LIMITS)
-    yield
-    PLANS.update(plans)
-    TIER_LIMITS.update(tiers)
 
 
 @pytest.fixture
@@ -31,32 +21,28 @@ def written(tmp_path: Path) -> Path:
     return tmp_path / "plans.toml"
 
 
-def test_what_it_names_takes_the_place_of_the_built_in(built_in: None, written: Path) -> None:
-    launch = PLANS["launch"]
+def test_what_it_names_takes_the_place_of_the_built_in(written: Path) -> None:
     written.write_text(f"[free]\n{WHOLE}runtime_hours = 20\n[pro]\n{WHOLE}")
-    use_plans(written)
+    plans = load_plans(written)
     for plan, hours in (("free", 20), ("pro", None)):
-        limits = limits_in_force(plan, Quotas())
+        limits = limits_in_force(plans, plan, Quotas())
         assert (limits.storage_hard_limit_gb, limits.connection_hard_limit) == (1.5, 7)
         assert limits.warning_threshold_pct == 60
-        assert PLANS[plan].runtime_hours == hours
-    assert PLANS["launch"] == launch
-    assert limits_in_force("free", Quotas(connection_hard_limit=3)).connection_hard_limit == 3
+        assert plans.by_name[plan].runtime_hours == hours
+    assert plans.by_name["launch"] == DEFAULT_PLANS.by_name["launch"]
+    assert limits_in_force(plans, "free", Quotas(connection_hard_limit=3)).connection_hard_limit == 3
 
 
-def test_of_a_tier_what_is_left_out_stays(built_in: None, written: Path) -> None:
-    before = dict(TIER_LIMITS)
+def test_of_a_tier_what_is_left_out_stays(written: Path) -> None:
     written.write_text("[tiers.free]\ndeleted_databases = 9\n")
-    use_plans(written)
-    assert TIER_LIMITS["free"].deleted_databases == 9
-    assert TIER_LIMITS["free"].deleted_storage_gb == before["free"].deleted_storage_gb
-    assert TIER_LIMITS["pro"] == before["pro"]
+    plans = load_plans(written)
+    assert plans.tiers["free"].deleted_databases == 9
+    assert plans.tiers["free"].deleted_storage_gb == DEFAULT_PLANS.tiers["free"].deleted_storage_gb
+    assert plans.tiers["pro"] == DEFAULT_PLANS.tiers["pro"]
 
 
-def test_without_a_file_nothing_changes(built_in: None) -> None:
-    before = dict(PLANS)
-    use_plans(None)
-    assert before == PLANS
+def test_without_a_file_nothing_changes() -> None:
+    assert load_plans(None) == DEFAULT_PLANS
 
 
 @pytest.mark.parametrize(
@@ -83,7 +69,7 @@ def test_without_a_file_nothing_changes(built_in: None) -> None:
 def test_what_cannot_be_used_is_named(written: Path, text: str, says: str) -> None:
     written.write_text(text)
     with pytest.raises(InvalidSettings) as refused:
-        read_plans(written)
+        load_plans(written)
     assert f"HEADWATER_PLANS_FILE: {written}: " in str(refused.value)
     assert says in str(refused.value)
 
@@ -91,7 +77,7 @@ def test_what_cannot_be_used_is_named(written: Path, text: str, says: str) -> No
 def test_all_faults_are_told_at_once(written: Path) -> None:
     written.write_text("[free]\n[gold]\n")
     with pytest.raises(InvalidSettings) as refused:
-        read_plans(written)
+        load_plans(written)
     assert [line.split(": ")[2] for line in str(refused.value).splitlines()] == ["[free]", "[gold]"]
 
 
@@ -106,6 +92,13 @@ async def test_the_api_answers_by_it(service: RunningService, smaller: Path) -> 
         caller = await service.caller(tier="free", http=http)
         made = (await caller.create(wait=True)).json()["data"]
         assert (made["limits"]["connection_hard_limit"], made["limits"]["storage_hard_limit_gb"]) == (7, 1.5)
+
+
+async def test_two_apis_of_one_process_have_their_own(lone: LoneApi, smaller: Path) -> None:
+    async with lone_api(lone.control_dsn, plans_file=smaller) as other:
+        for api, connections in ((other, 7), (lone, 10), (other, 7)):
+            made = (await (await api.caller()).create(plan="free")).json()["data"]
+            assert made["limits"]["connection_hard_limit"] == connections
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 
 from app.core.errors import AppError, DatabaseDestroyed
 from app.provisioning.undeletion import undelete
+from app.quotas.plans import DEFAULT_PLANS
 from app.store.session import fetch
 from tests.e2e.chaos import ENGINES
 from tests.quotas.conftest import Operator
@@ -94,7 +95,7 @@ async def test_workers_killed_in_between_lose_nothing(operator: Operator, caller
     deleting = asyncio.create_task(caller.delete(f"/databases/{made['uuid']}"))
     async with store(service.control_dsn):
         await until(lambda: fetch("SELECT 1 FROM databases WHERE uuid = $1 AND status = 'deleted'", UUID(made["uuid"])))
-        await undelete(UUID(made["uuid"]))
+        await undelete(DEFAULT_PLANS, UUID(made["uuid"]))
     await service.start("worker")
     assert await operator.settled(made, lambda record: record.status == "active")
     assert not await refused(made), "the deletion that was overtaken ends no access any more"
@@ -102,7 +103,7 @@ async def test_workers_killed_in_between_lose_nothing(operator: Operator, caller
     await delete(caller, made)
     await service.kill("worker")
     async with store(service.control_dsn):
-        await undelete(UUID(made["uuid"]))
+        await undelete(DEFAULT_PLANS, UUID(made["uuid"]))
     await service.start("worker")
     assert await operator.settled(made, lambda record: record.status == "active")
     assert not await refused(made)
@@ -130,7 +131,9 @@ async def test_many_at_once_bring_back_one(operator: Operator) -> None:
         made.append(await caller.created())
         await delete(caller, made[-1])
     async with store(operator.service.control_dsn):
-        answers = await asyncio.gather(*(undelete(UUID(one["uuid"])) for one in made * 4), return_exceptions=True)
+        answers = await asyncio.gather(
+            *(undelete(DEFAULT_PLANS, UUID(one["uuid"])) for one in made * 4), return_exceptions=True
+        )
     assert len([answer for answer in answers if not isinstance(answer, BaseException)]) == 1
     codes = {answer.code for answer in answers if isinstance(answer, AppError)}
     assert codes == {"plan_limit_exceeded", "database_not_deleted"}
@@ -180,4 +183,4 @@ async def test_once_the_grace_is_over_nothing_brings_it_back_though_the_data_is_
         await operator.sql("UPDATE databases SET destroy_at = now() WHERE uuid = $1", UUID(made["uuid"]))
         async with store(operator.service.control_dsn):
             with pytest.raises(DatabaseDestroyed):
-                await undelete(UUID(made["uuid"]))
+                await undelete(DEFAULT_PLANS, UUID(made["uuid"]))

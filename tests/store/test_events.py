@@ -11,6 +11,7 @@ import pytest
 from app.databases import states
 from app.databases.records import NotWanted
 from app.provisioning import lifecycle
+from app.quotas.plans import DEFAULT_PLANS
 from app.store.session import fetch, transaction
 from tests.support.answers import data_of
 from tests.support.in_process import LoneApi
@@ -68,7 +69,7 @@ async def test_without_the_change_there_is_no_event(lone: LoneApi) -> None:
     await states.begin_remote(UUID(uuid))
     with contextlib.suppress(LookupError):
         async with transaction():
-            await lifecycle.activate(UUID(uuid))
+            await lifecycle.activate(DEFAULT_PLANS, UUID(uuid))
             raise LookupError
     assert await events_of(uuid) == ["database.provisioning_started"]
     (row,) = await fetch("SELECT status FROM databases")
@@ -87,18 +88,19 @@ async def test_without_the_event_there_is_no_change(lone: LoneApi) -> None:
 async def test_a_cancelled_provisioning_is_told_as_a_deletion_once(lone: LoneApi) -> None:
     uuid = (await provisioning(lone))["uuid"]
     for _ in range(2):
-        await lifecycle.abandon_provisioning(UUID(uuid))
+        await lifecycle.abandon_provisioning(DEFAULT_PLANS, UUID(uuid))
     assert await events_of(uuid) == ["database.provisioning_started", "database.deleted"]
 
 
 async def test_what_is_deleted_stays_deleted(lone: LoneApi) -> None:
     uuid = (await provisioning(lone))["uuid"]
-    await lifecycle.abandon_provisioning(UUID(uuid))
-    for move in (states.begin_remote, lifecycle.activate):
-        with pytest.raises(NotWanted):
-            await move(UUID(uuid))
+    await lifecycle.abandon_provisioning(DEFAULT_PLANS, UUID(uuid))
     with pytest.raises(NotWanted):
-        await lifecycle.activate(uuid4())
+        await states.begin_remote(UUID(uuid))
+    with pytest.raises(NotWanted):
+        await lifecycle.activate(DEFAULT_PLANS, UUID(uuid))
+    with pytest.raises(NotWanted):
+        await lifecycle.activate(DEFAULT_PLANS, uuid4())
     (row,) = await fetch("SELECT status, remote_since FROM databases")
     assert (row["status"], row["remote_since"]) == ("deleted", None)
 
@@ -109,7 +111,7 @@ async def test_only_a_deleted_database_is_recorded_as_destroyed(lone: LoneApi) -
     (row,) = await fetch("SELECT destroyed_at, password_sealed FROM databases")
     assert row["destroyed_at"] is None
     assert row["password_sealed"] is not None
-    await lifecycle.abandon_provisioning(UUID(made["uuid"]))
+    await lifecycle.abandon_provisioning(DEFAULT_PLANS, UUID(made["uuid"]))
     await states.record_destroyed(UUID(made["uuid"]))
     (row,) = await fetch("SELECT destroyed_at, password_sealed FROM databases")
     assert row["destroyed_at"] is not None

@@ -10,6 +10,7 @@ from app.contracts.base import Engine
 from app.core.secrets import SecretBox, new_key_setting
 from app.hosts.loads import loads_of
 from app.pool.members import begin_member
+from app.quotas.plans import DEFAULT_PLANS
 from app.store.session import fetch
 from tests.support.in_process import LoneApi, lone_api
 
@@ -24,7 +25,7 @@ class LonePool:
         (load,) = await loads_of([host])
         before = await fetch("SELECT coalesce(max(id), 0) AS id FROM databases")
         for _ in range(count):
-            await begin_member(self.box, Engine.POSTGRES, load)
+            await begin_member(DEFAULT_PLANS, self.box, Engine.POSTGRES, load)
         changes = {"status": "active", **columns}
         setting = ", ".join(f"{name} = ${number + 2}" for number, name in enumerate(changes))
         rows = await fetch(
@@ -36,7 +37,7 @@ class LonePool:
 
 
 @asynccontextmanager
-async def lone_pool(control_dsn: str) -> AsyncIterator[LonePool]:
+async def lone_pool(control_dsn: str, **settings: Any) -> AsyncIterator[LonePool]:
     keys = new_key_setting()
-    async with lone_api(control_dsn, secret_keys=keys) as api:
+    async with lone_api(control_dsn, secret_keys=keys, **settings) as api:
         yield LonePool(api, SecretBox.from_setting(keys))

@@ -4,13 +4,14 @@ from uuid import UUID
 
 from app.databases import states
 from app.provisioning import lifecycle
+from app.quotas.plans import DEFAULT_PLANS
 from app.store.session import fetch
 
 
 async def make_active(uuid: str) -> None:
     """The state after a successful provisioning."""
     await states.begin_remote(UUID(uuid))
-    await lifecycle.activate(UUID(uuid))
+    await lifecycle.activate(DEFAULT_PLANS, UUID(uuid))
 
 
 async def make_revoked(uuid: str) -> None:

@@ -4,6 +4,7 @@ from app.core.secrets import SecretBox, new_key_setting
 from app.core.settings import Settings
 from app.egress.sender import Sender
 from app.hosts.adapters import Adapters
+from app.quotas.plans import DEFAULT_PLANS
 from app.webhooks.attempts import Attempts
 from workers.queues import WorkerDependencies
 
@@ -12,4 +13,6 @@ def tools(settings: Settings | None = None) -> WorkerDependencies:
     box = SecretBox.from_setting(new_key_setting())
     settings = settings or Settings()
     attempts = Attempts(box, Sender(settings), settings)
-    return WorkerDependencies(settings=settings, box=box, adapters=Adapters(box), attempts=attempts)
+    return WorkerDependencies(
+        settings=settings, plans=DEFAULT_PLANS, box=box, adapters=Adapters(box), attempts=attempts
+    )

@@ -11,6 +11,7 @@ from app.core.secrets import SecretBox
 from app.databases import credentials
 from app.databases.hosted import RecordedDatabase, is_frozen
 from app.engines.base import EngineAdapter, EngineError, Tenant
+from app.quotas.plans import Plans
 from app.store.locks import LockBusy, LockLost, database_lock
 from app.upkeep.reconcile import orphans
 from app.upkeep.reconcile.host_rules import MISSING, WRITABLE, Inspection, Mismatch
@@ -28,17 +29,23 @@ async def repair_host(inspection: Inspection, adapter: EngineAdapter, orphan_age
 
 
 async def restore_credentials(
-    box: SecretBox, adapter: EngineAdapter, tried: Sequence[RecordedDatabase], refusals: Sequence[LoginRefusal]
+    plans: Plans,
+    box: SecretBox,
+    adapter: EngineAdapter,
+    tried: Sequence[RecordedDatabase],
+    refusals: Sequence[LoginRefusal],
 ) -> list[str]:
     """Restores the recorded passwords that tenants had changed, and finishes such repairs of a run that died.
     Returns a sentence for each."""
     refused = {refusal.recorded.uuid for refusal in refusals if refusal.credentials}
     due = [one for one in tried if one.uuid in refused or one.refused]
-    return [await _attempt(_restore(box, adapter, one), f"restore the password of {one.uuid}") for one in due[:_MAX]]
+    return [
+        await _attempt(_restore(plans, box, adapter, one), f"restore the password of {one.uuid}") for one in due[:_MAX]
+    ]
 
 
-async def _restore(box: SecretBox, adapter: EngineAdapter, one: RecordedDatabase) -> str:
-    if await credentials.restore(box, adapter, one.uuid):
+async def _restore(plans: Plans, box: SecretBox, adapter: EngineAdapter, one: RecordedDatabase) -> str:
+    if await credentials.restore(plans, box, adapter, one.uuid):
         return f"Restored the password of database {one.uuid}, which its tenant had changed."
     return f"Left the password of database {one.uuid} as it is: it is in force, or the database isn't active any more."
 

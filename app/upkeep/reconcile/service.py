@@ -16,6 +16,7 @@ from app.hosts.adapters import Adapters
 from app.hosts.records import Host, registered_hosts
 from app.hosts.service import note_extensions
 from app.outbox.workflow_starts import without_markup
+from app.quotas.plans import Plans
 from app.upkeep.reconcile import findings, orphans
 from app.upkeep.reconcile.findings import Report, Violation
 from app.upkeep.reconcile.host_resources import scarce
@@ -60,7 +61,7 @@ async def reconcile_records(client: Client) -> ReconcileStep:
 
 
 async def reconcile_host(
-    box: SecretBox, adapters: Adapters, ref: HostRef, orphan_age: timedelta | None
+    plans: Plans, box: SecretBox, adapters: Adapters, ref: HostRef, orphan_age: timedelta | None
 ) -> ReconcileStep:
     """Checks the rules of one host, with a login to some of its active databases, then repairs what it can. Removes
     orphans that were first seen `orphan_age` ago; none if it is None."""
@@ -86,7 +87,7 @@ async def reconcile_host(
     reported, notes = _split_notes(await orphans.dated(inspection, orphan_age))
     repairs = [
         *await repair_host(inspection, adapter, orphan_age),
-        *await restore_credentials(box, adapter, trying, refusals),
+        *await restore_credentials(plans, box, adapter, trying, refusals),
     ]
     return await _step_result([*reported, *logins, *shared], repairs, notes)
 

@@ -22,6 +22,7 @@ from app.hosts.adapters import Adapters
 from app.outbox import events
 from app.outbox.event_types import EventType
 from app.outbox.workflow_starts import NORMAL, request_start
+from app.quotas.plans import DEFAULT_PLANS
 from app.store.session import fetch, transaction
 from app.upkeep.reconcile.records import check_records
 from app.upkeep.reconcile.service import reconcile_host, reconcile_records
@@ -62,7 +63,7 @@ class SecretLocation:
 
     async def reconcile(self) -> None:
         await reconcile_records(self.client)
-        await reconcile_host(self.box, self.adapters, self.host, None)
+        await reconcile_host(DEFAULT_PLANS, self.box, self.adapters, self.host, None)
 
     async def row(self, database: str) -> dict[str, Any]:
         [row] = await fetch("SELECT * FROM databases WHERE uuid = $1", UUID(database))
@@ -144,7 +145,7 @@ async def _access(place: SecretLocation) -> Begun:
     async with transaction():
         record = await records.find_for_update(UUID(database))
         assert record is not None
-        await access.pause(record, PauseReason.OPERATOR)
+        await access.pause(DEFAULT_PLANS, record, PauseReason.OPERATOR)
     return _about(place, database, lambda row: row["access_revision"] <= row["access_applied"])
 
 

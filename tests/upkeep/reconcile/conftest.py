@@ -18,6 +18,7 @@ from app.engines.base import AdminAddress, EngineAdapter, FoundTenant, Tenant
 from app.hosts.adapters import Adapters, admin_place
 from app.hosts.records import Host
 from app.local.ports import LOOPBACK, free_port
+from app.quotas.plans import DEFAULT_PLANS
 from app.store.session import fetch
 from app.upkeep.reconcile import hosts as hosts_module
 from app.upkeep.reconcile import service as reconcile
@@ -41,7 +42,7 @@ class Bench:
         return await self.adapters.of_host(self.host.host_id)
 
     async def run(self, age: timedelta | None = AGE) -> ReconcileStep:
-        return await reconcile.reconcile_host(self.running.box, self.adapters, self.host, age)
+        return await reconcile.reconcile_host(DEFAULT_PLANS, self.running.box, self.adapters, self.host, age)
 
     async def told(self, name: str, age: timedelta | None = AGE) -> list[str]:
         """What a check says of it: the violations, and then the notes."""

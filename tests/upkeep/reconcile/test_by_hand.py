@@ -24,6 +24,7 @@ from app.core.temporal import connect
 from app.egress.sender import Sender
 from app.hosts.adapters import Adapters
 from app.local.ports import LOOPBACK, free_port
+from app.quotas.plans import DEFAULT_PLANS
 from app.store.session import fetch
 from app.upkeep.reconcile.schedules import check_schedules_at
 from app.upkeep.reconcile.service import list_hosts, reconcile_records
@@ -82,7 +83,7 @@ async def place(
         stack.push_async_callback(sender.close)
         attempts = Attempts(service.box, sender, settings)
         tools = WorkerDependencies(
-            settings=settings, box=service.box, adapters=Adapters(service.box), attempts=attempts
+            settings=settings, plans=DEFAULT_PLANS, box=service.box, adapters=Adapters(service.box), attempts=attempts
         )
         stack.push_async_callback(tools.adapters.close)
         stack.push_async_callback(attempts.close)

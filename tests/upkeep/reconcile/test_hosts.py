@@ -8,6 +8,7 @@ import pytest
 from app.contracts.base import Engine
 from app.core.ids import engine_name, engine_password, marker
 from app.engines.base import EngineLimits, Tenant
+from app.quotas.plans import DEFAULT_PLANS
 from app.store.session import fetch
 from app.upkeep.reconcile.hosts import inspect_host
 from app.upkeep.reconcile.repairs import repair_host
@@ -128,7 +129,7 @@ async def test_a_host_that_does_not_answer_is_a_finding_and_keeps_the_others(ben
     await bench.set_row(made["uuid"], GONE)
     await bench.run()
     async with bench.dead_host() as away:
-        ran = await reconcile_host(bench.running.box, bench.adapters, away, AGE)
+        ran = await reconcile_host(DEFAULT_PLANS, bench.running.box, bench.adapters, away, AGE)
         rows = await fetch("SELECT rule, subject FROM findings WHERE host_id = $1", away.host_id)
     assert ran.findings == {"host_unreachable": 1}
     assert [tuple(row) for row in rows] == [("host_unreachable", away.address)]
