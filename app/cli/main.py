@@ -14,6 +14,7 @@ from app.cli.pool import pool
 from app.cli.secrets import secrets
 from app.cli.webhooks import webhooks
 from app.cli.workflows import workflows
+from app.core import logging
 from app.core.process_exit import run_and_exit
 from app.local.__main__ import main as run_stack
 
@@ -35,4 +36,5 @@ for command in (users, keys, teams, databases, hosts, pool, secrets, blueprints,
 
 
 def run() -> None:
+    logging.configure(level="warning")
     run_and_exit(main)

@@ -49,6 +49,15 @@ def add_temporal_ids(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
     return event
 
 
+def add_core_fields(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
+    """Adds the fields of a record of the SDK's core, such as `run_id` and `details`, as text."""
+    entry = getattr(event.get("_record"), "temporal_log", None)
+    if entry is not None:
+        for name, value in entry.fields.items():
+            event.setdefault(name, str(value))
+    return event
+
+
 def redact(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
     """Removes every value whose key names a secret: the last safeguard."""
     for key in event:

@@ -52,7 +52,7 @@ class _Output(logging.StreamHandler[TextIO]):
         self._renderers = _AS_JSON if as_json else _console_processors(stream)
         self.setFormatter(
             structlog.stdlib.ProcessorFormatter(
-                foreign_pre_chain=[*_SHARED, log_values.add_temporal_ids],
+                foreign_pre_chain=[log_values.add_core_fields, *_SHARED, log_values.add_temporal_ids],
                 processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *self._renderers],
             )
         )

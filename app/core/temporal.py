@@ -1,7 +1,8 @@
 """The connection to Temporal, with msgspec as the encoding of all payloads."""
 
 import dataclasses
-from functools import lru_cache
+import logging
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from temporalio.converter import (
     EncodingPayloadConverter,
     JSONPlainPayloadConverter,
 )
-from temporalio.runtime import Runtime
+from temporalio.runtime import LogForwardingConfig, LoggingConfig, Runtime, TelemetryConfig
 from temporalio.service import TLSConfig
 
 from app.core.settings import Settings
@@ -53,6 +54,17 @@ class HeadwaterPayloadConverter(CompositePayloadConverter):
 
 
 DATA_CONVERTER = dataclasses.replace(DataConverter.default, payload_converter_class=HeadwaterPayloadConverter)
+CORE_LOG = LoggingConfig(
+    filter=LoggingConfig.default.filter,
+    forwarding=LogForwardingConfig(
+        logger=logging.getLogger("temporalio.core"),
+        append_target_to_name=False,
+        prepend_target_on_message=False,
+        append_log_fields_to_message=False,
+    ),
+)
+"""For every runtime: the SDK's core, which is written in Rust, would write its warnings to the process's output in a
+format of its own. The fields of a record are added by `log_values.add_core_fields`."""
 
 
 async def connect(
@@ -65,13 +77,13 @@ async def connect(
     api_key: str | None = None,
 ) -> Client:
     """Returns a client. A lazy one connects at its first call, so that the API starts, and accepts creates, while
-    Temporal is unavailable. Without `runtime` the SDK's default is used."""
+    Temporal is unavailable. Without `runtime` the clients of the process share one."""
     return await Client.connect(
         address,
         namespace=namespace,
         data_converter=DATA_CONVERTER,
         lazy=lazy,
-        runtime=runtime,
+        runtime=runtime or _shared_runtime(),
         tls=tls or False,
         api_key=api_key,
     )
@@ -88,6 +100,12 @@ async def connect_from_settings(settings: Settings, *, lazy: bool = False, runti
         tls=_tls(settings),
         api_key=settings.temporal_api_key,
     )
+
+
+@cache
+def _shared_runtime() -> Runtime:
+    """Each runtime has a pool of threads."""
+    return Runtime(telemetry=TelemetryConfig(logging=CORE_LOG))
 
 
 def _tls(settings: Settings) -> TLSConfig | None:

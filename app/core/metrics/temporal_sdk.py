@@ -22,6 +22,8 @@ from temporalio.runtime import (
     TelemetryConfig,
 )
 
+from app.core.temporal import CORE_LOG
+
 _BUFFER = 50_000
 _DRAIN_SECONDS = 1.0
 """Updates that don't fit into the buffer between two drains are lost."""
@@ -43,7 +45,7 @@ class TemporalMetrics:
 
     def __init__(self) -> None:
         self._buffer = MetricBuffer(_BUFFER, MetricBufferDurationFormat.SECONDS)
-        self.runtime = Runtime(telemetry=TelemetryConfig(metrics=self._buffer))
+        self.runtime = Runtime(telemetry=TelemetryConfig(metrics=self._buffer, logging=CORE_LOG))
         self._help: dict[str, str] = {}
         self._counters: dict[str, dict[Labels, float]] = defaultdict(lambda: defaultdict(float))
         self._gauges: dict[str, dict[Labels, float]] = defaultdict(dict)
