@@ -11,7 +11,7 @@ from app.engines.base import EngineAdapter
 from app.engines.scripts import ScriptEnd
 
 MOST_LOSSES = 3
-"""How often a script is begun anew after its session was lost: it may be the script that ends it."""
+"""How often a script is started again after its session was lost. The script itself may end its session."""
 
 ROLLED_BACK = "rolled back"
 STAYS = "stays: this engine commits each statement by itself"
@@ -59,7 +59,7 @@ class Ending:
         return True
 
     async def fail(self, message: str) -> None:
-        """Before anything was begun, or after all of it was undone."""
+        """Fails it before anything was started, or after all of it was undone."""
         entries = await entries_of(self._record.id)
         _mark(entries, ROLLED_BACK, StatementStatus.SUCCEEDED)
         _skip_rest(entries)
@@ -69,7 +69,7 @@ class Ending:
         if fault is not None:
             log.annotate(ROLLED_BACK, StatementStatus.SUCCEEDED)
             _skip_rest(log.entries)
-            message = f"{fault.told(log)}. The transaction was rolled back: nothing was changed."
+            message = f"{fault.message_with_line(log)}. The transaction was rolled back: nothing was changed."
             await self._journal.end(ApplicationStatus.FAILED, message, log.entries)
         elif self._record.is_dry_run:
             log.annotate(f"{ROLLED_BACK}: this was a dry run", StatementStatus.SUCCEEDED)
@@ -78,7 +78,7 @@ class Ending:
             await self._journal.end(ApplicationStatus.COMPLETED, None, log.unwritten())
 
     async def of_lost_transaction(self, log: Log, reason: str) -> None:
-        """The transaction is not the one that was begun, so neither its commit nor its end tells anything."""
+        """The transaction is not the one that was begun, so neither its commit nor its end shows what took effect."""
         log.annotate(NOT_OURS, StatementStatus.SUCCEEDED, StatementStatus.RUNNING, status=StatementStatus.UNKNOWN)
         _skip_rest(log.entries)
         message = f"{log.shown_text(reason)}. Nobody can tell what of the script was committed: look at the database."
@@ -93,7 +93,7 @@ class Ending:
             return
         log.annotate(COPY_REFUSED, StatementStatus.FAILED)
         _skip_rest(log.entries)
-        message = f"{rehearsal.fault.told(log)}. It was tried on a throw-away copy.{left_out} {_NOTHING}"
+        message = f"{rehearsal.fault.message_with_line(log)}. It was tried on a throw-away copy.{left_out} {_NOTHING}"
         await self._journal.end(ApplicationStatus.FAILED, message, log.entries)
 
     async def of_rehearsal(self, log: Log, fault: Fault) -> None:
@@ -101,7 +101,7 @@ class Ending:
         log.annotate(REHEARSED, StatementStatus.SUCCEEDED, StatementStatus.UNKNOWN, status=StatementStatus.SKIPPED)
         log.annotate(COPY_REFUSED, StatementStatus.FAILED)
         _skip_rest(log.entries)
-        message = f"{fault.told(log)}. It was tried on a throw-away copy of the schema first. {_NOTHING}"
+        message = f"{fault.message_with_line(log)}. It was tried on a throw-away copy of the schema first. {_NOTHING}"
         await self._journal.end(ApplicationStatus.FAILED, message, log.entries)
 
     async def of_steps(self, log: Log, fault: Fault | None) -> None:
@@ -111,7 +111,7 @@ class Ending:
             return
         log.annotate(STAYS, StatementStatus.SUCCEEDED)
         _skip_rest(log.entries)
-        message = f"{fault.told(log)}. {_stays(log.entries)}"
+        message = f"{fault.message_with_line(log)}. {_stays(log.entries)}"
         await self._journal.end(ApplicationStatus.FAILED, message, log.entries)
 
     async def of_doubt(self, entries: list[Entry], reason: str) -> None:

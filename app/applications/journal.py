@@ -109,7 +109,7 @@ class Journal:
         await _patiently(once)
 
     async def end(self, status: ApplicationStatus, error: str | None, entries: list[Entry]) -> None:
-        """Forgets the values, starts the next application, and tells whoever waits. Waits as `write` does."""
+        """Forgets the values, starts the next application, and notifies whoever waits. Waits as `write` does."""
         await _patiently(lambda: self._end(status, error, entries))
         took = utc_now() - self._record.created_at
         labels = (self._record.engine.value, self._record.region, status.value)

@@ -39,7 +39,7 @@ class Log:
 
     def fail(self, position: int, error: StatementFailed, duration_ms: int, *, at_line: int | None) -> str:
         """The message as it may be shown."""
-        message = self.told(error) + (f" (line {at_line})" if at_line is not None else "")
+        message = self.message_of(error) + (f" (line {at_line})" if at_line is not None else "")
         self._note(
             position,
             status=StatementStatus.FAILED,
@@ -49,12 +49,12 @@ class Log:
         )
         return message
 
-    def told(self, error: StatementFailed) -> str:
-        """What the engine says, as it may be shown and as our own database can keep it."""
+    def message_of(self, error: StatementFailed) -> str:
+        """The engine's message, as it may be shown and as our own database can store it."""
         return self.shown_text(str(error))
 
     def shown_text(self, text: str) -> str:
-        """As `told`, of any text that may quote what the engine said."""
+        """As `message_of`, for any text that may quote what the engine said."""
         # Hidden first: of a secret that is cut in two, neither half would be known.
         return shortened(self.hide(text).replace("\0", "\ufffd"))
 

@@ -41,7 +41,7 @@ async def start_next(database_id: int, *, relayed: bool = False) -> PendingStart
 
 
 async def end_waiting(database: UUID, reason: str) -> None:
-    """Ends all that have not begun, in the transaction that makes them pointless."""
+    """Ends all that have not started, in the transaction that makes them pointless."""
     await execute(
         """
         UPDATE blueprint_applications a SET status = 'failed', error_message = $2, completed_at = now(),

@@ -106,7 +106,7 @@ async def find_next(database_id: int) -> ApplicationRecord | None:
 
 
 async def log_of(application: int) -> list[LogEntry]:
-    """Every statement, in order; none before it was begun."""
+    """Every statement, in order; none before the application was started."""
     rows = await fetch_all(
         _EntryRow, "SELECT * FROM blueprint_statements WHERE application_id = $1 ORDER BY index", application
     )

@@ -34,7 +34,7 @@ async def carry_out(
     restorable: bool = True,
 ) -> None:
     """Leaves the application ended, unless it raises: `EngineError` when the host is in the way, `LockLost` when
-    another attempt is, and where they are `restorable`, `CredentialsRefused` before anything has begun. Call it under
+    another attempt is, and where they are `restorable`, `CredentialsRefused` before anything has started. Call it under
     the applications' lock of the database."""
     journal = Journal(record, await claim(record))
     await remove_scratch(adapter, journal, record)
@@ -125,7 +125,7 @@ class _Run(msgspec.Struct, frozen=True):
             try:
                 await (session.roll_back(checked=True) if self.record.is_dry_run else session.commit())
             except StatementFailed as error:
-                fault = Fault(position=None, message=self.log.told(error), code=error.code)
+                fault = Fault(position=None, message=self.log.message_of(error), code=error.code)
         return fault
 
     async def _rehearsed(self, opening: asyncio.Task[None]) -> bool:

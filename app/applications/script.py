@@ -22,7 +22,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
     message: str
     code: str | None
 
-    def told(self, log: Log) -> str:
+    def message_with_line(self, log: Log) -> str:
         code = f" [{self.code}]" if self.code else ""
         if self.position is None:
             return f"The end of the script failed: {self.message}{code}"
@@ -38,7 +38,7 @@ async def run_all(
     durable: bool = False,
     on_copy: bool = False,
 ) -> Fault | None:
-    """The first failure, after which nothing more is run. With `durable`, nothing is begun that isn't written down
+    """The first failure, after which nothing more is run. With `durable`, nothing is started that isn't written down
     before; `on_copy`, what fails for want of data is no failure. Raises `HostUnavailable`, and `StatementUncertain`
     where it isn't on a copy."""
     deadline = time.monotonic() + SCRIPT_SECONDS

@@ -1,4 +1,4 @@
-"""What clients ask of applications. Every function that changes something belongs in the request's transaction."""
+"""What clients request of applications. Every function that changes something belongs in the request's transaction."""
 
 from typing import Any
 from uuid import UUID

@@ -48,7 +48,7 @@ async def test_it_stops_at_the_first_failure() -> None:
     log = new_log()
     fault = await run_all(Scripted(StatementFailed("hush\0", code="1064")), STATEMENTS, log)
     assert fault is not None
-    assert fault.told(log) == "Statement 2 (line 2) failed: ***\ufffd [1064]"
+    assert fault.message_with_line(log) == "Statement 2 (line 2) failed: ***\ufffd [1064]"
     assert statuses(log) == ["succeeded", "failed", "pending"]
 
 
@@ -61,7 +61,7 @@ async def test_a_statement_in_doubt() -> None:
     log = new_log()
     fault = await run_all(Scripted(StatementUncertain("it took too long")), STATEMENTS, log, on_copy=True)
     assert fault is not None
-    assert "Statement 2 (line 2) failed: it took too long" in fault.told(log)
+    assert "Statement 2 (line 2) failed: it took too long" in fault.message_with_line(log)
 
 
 async def test_want_of_data_is_no_failure_on_a_copy() -> None:
