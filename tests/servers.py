@@ -17,7 +17,7 @@ from app.local.ports import LOOPBACK, free_port
 from app.local.postgres import DISCREET, PostgresService, find_programs
 from app.local.postgres import SUPERUSER as POSTGRES_SUPERUSER
 from app.local.services import Service, start
-from app.local.temporal import TemporalService
+from app.local.temporal import DYNAMIC_CONFIG, TemporalService
 from app.local.temporal import find_program as find_temporal
 
 
@@ -95,7 +95,7 @@ async def mysql(folder: Path, program: Path, *options: str) -> AsyncIterator[Run
 
 
 @asynccontextmanager
-async def temporal(folder: Path) -> AsyncIterator[TemporalService]:
+async def temporal(folder: Path, **dynamic_config: str) -> AsyncIterator[TemporalService]:
     """A Temporal server that keeps its state in memory."""
     service = TemporalService(
         "temporal",
@@ -104,6 +104,7 @@ async def temporal(folder: Path) -> AsyncIterator[TemporalService]:
         log=folder / "temporal.log",
         program=find_temporal(),
         database=None,
+        dynamic_config=DYNAMIC_CONFIG | dynamic_config,
     )
     async with _running(service):
         yield service

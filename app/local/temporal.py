@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from collections.abc import Mapping
 from datetime import timedelta
 from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
@@ -20,7 +21,7 @@ from app.local.services import Service, server_environ
 # By default the queues of this one-shard server are polled 20 times a second, which costs each step of each workflow 50
 # ms. By default timers, retries and timeouts fire up to a second late, so that servers with different clocks agree:
 # this one has one clock. Fairness keeps one team's thousand tasks from delaying another team's single one.
-_DYNAMIC_CONFIG = {
+DYNAMIC_CONFIG = {
     "history.transferProcessorMaxPollRPS": "2000",
     "history.timerProcessorMaxPollRPS": "2000",
     "history.timerProcessorMaxTimeShift": '"10ms"',
@@ -53,12 +54,14 @@ class TemporalService(Service):
         program: Path,
         database: Path | None,
         namespace: str = "default",
+        dynamic_config: Mapping[str, str] = DYNAMIC_CONFIG,
     ) -> None:
         super().__init__(name, port, log)
         self.ui_port = ui_port
         self._program = program
         self._database = database
         self._namespace = namespace
+        self._dynamic_config = dynamic_config
 
     @property
     def address(self) -> str:
@@ -74,7 +77,7 @@ class TemporalService(Service):
     def command(self) -> Command:
         arguments = ["server", "start-dev", f"--ip={LOOPBACK}", f"--port={self.port}"]
         arguments += [f"--ui-port={self.ui_port}", "--ui-disable-news-fetch", "--log-level=warn"]
-        arguments += [f"--dynamic-config-value={key}={value}" for key, value in _DYNAMIC_CONFIG.items()]
+        arguments += [f"--dynamic-config-value={key}={value}" for key, value in self._dynamic_config.items()]
         arguments += [f"--namespace={self._namespace}"]
         folder = self.log.parent
         if self._database is not None:

@@ -43,12 +43,20 @@ class ReadyMembers:
     """The members that one process has read for its next creates, one for each kind, so that most creates wait for one
     round trip less (decision 17). Nothing is locked: `hold` finds out whether another process took it."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        *,
+        prefetch_seconds: float = _PREFETCH_SECONDS,
+        lifetime_seconds: float = _LIFETIME_SECONDS,
+        choice: int = _CHOICE,
+    ) -> None:
+        self._lifetime_seconds = lifetime_seconds
+        self._choice = choice
         self._reading = asyncio.Lock()
         self._reserved: set[int] = set()
         self._prefetched: dict[MemberKind, _Prefetched] = {}
         self._kinds: set[MemberKind] = set()
-        self._prefetching = Debouncer(_PREFETCH_SECONDS, self.prefetch_now, lost="pool_prefetch_lost")
+        self._prefetching = Debouncer(prefetch_seconds, self.prefetch_now, lost="pool_prefetch_lost")
 
     @asynccontextmanager
     async def reserved(self, kind: MemberKind, *, fresh: bool) -> AsyncIterator[ReadyMember | None]:
@@ -72,9 +80,9 @@ class ReadyMembers:
             kind = self._kinds.pop()
             async with self._reading:
                 known = self._reserved | {one.member.id for one in self._prefetched.values()}
-                if members := await find_ready(kind, without=list(known), most=_CHOICE):
+                if members := await find_ready(kind, without=list(known), most=self._choice):
                     # Which of them doesn't matter to anybody: no secret.
-                    self._prefetched[kind] = _Prefetched(random.choice(members), monotonic() + _LIFETIME_SECONDS)  # noqa: S311
+                    self._prefetched[kind] = _Prefetched(random.choice(members), monotonic() + self._lifetime_seconds)  # noqa: S311
 
     async def close(self) -> None:
         """Ends the reading in the background."""

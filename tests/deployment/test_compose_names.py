@@ -144,4 +144,4 @@ def test_engine_hosts_are_hardened_like_the_embedded_ones() -> None:
 def test_temporal_is_tuned_like_the_embedded_one() -> None:
     path = compose.mounts(SERVICES["temporal"])[SERVICES["temporal"]["environment"]["DYNAMIC_CONFIG_FILE_PATH"]]
     given: dict[str, Any] = yaml.safe_load((compose.ROOT / path).read_text())
-    assert {name: json.dumps(one["value"]) for name, [one] in given.items()} == temporal._DYNAMIC_CONFIG
+    assert {name: json.dumps(one["value"]) for name, [one] in given.items()} == temporal.DYNAMIC_CONFIG

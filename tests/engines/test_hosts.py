@@ -13,6 +13,7 @@ from app.contracts.base import Engine
 from app.core import ids
 from app.engines.base import AdminAddress, EngineAdapter, EngineError, HostUnavailable
 from app.engines.mysql import connections as mysql_connections
+from app.engines.postgres import PostgresAdapter
 from app.engines.postgres import connections as postgres_connections
 from app.engines.registry import open_adapter
 from tests import servers
@@ -195,13 +196,13 @@ async def test_a_superuser_administers_postgres_too(postgres_server: RunningServ
     await host.adapter.close()
 
 
-async def test_an_old_postgres_is_told_so(postgres_server: RunningServer, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_old_postgres_is_told_so(postgres_server: RunningServer) -> None:
     # What 15 answers to createrole_self_grant, 18 answers to this.
-    monkeypatch.setitem(postgres_connections._ADMIN_SETTINGS, "createrole_self_grant_of_2040", "set")
     host = PostgresHost(postgres_server)
+    adapter = PostgresAdapter(host.administrator, session_settings={"createrole_self_grant_of_2040": "set"})
     with pytest.raises(EngineError, match="16 or later"):
-        await host.adapter.inspect_host()
-    await host.adapter.close()
+        await adapter.inspect_host()
+    await adapter.close()
 
 
 async def test_prepared_transactions_do_not_hold_up_destroy(tmp_path: Path) -> None:

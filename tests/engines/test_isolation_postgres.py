@@ -7,7 +7,7 @@ import psutil
 import pytest
 
 from app.engines.base import EngineLimits, Tenant
-from app.engines.postgres import PostgresAdapter, connections
+from app.engines.postgres import PostgresAdapter
 from tests.engines.harness import LIMITS, EngineHost, RefusedError, Session, as_root, refusal, session_of, tenants
 from tests.engines.postgres_host import PostgresHost
 from tests.servers import RunningServer
@@ -135,13 +135,10 @@ async def test_what_others_run_is_hidden(host: EngineHost) -> None:
         assert mine in ([], [("headwater",)])
 
 
-async def test_a_tenant_who_holds_our_lock_is_revoked_all_the_same(
-    host: EngineHost, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_tenant_who_holds_our_lock_is_revoked_all_the_same(host: EngineHost) -> None:
     """On a host that can't be hardened, every tenant reaches the database that the lock lives in."""
-    monkeypatch.setitem(connections._ADMIN_SETTINGS, "lock_timeout", "0.5s")
     await as_root(host, "GRANT CONNECT ON DATABASE postgres TO PUBLIC")
-    adapter = PostgresAdapter(host.administrator)
+    adapter = PostgresAdapter(host.administrator, session_settings={"lock_timeout": "0.5s"})
     async with tenants(host) as [tenant]:
         session = await host.login(tenant, database="postgres")
         await session.run(f"SELECT pg_advisory_lock(hashtextextended('headwater {tenant.name}', 0))")

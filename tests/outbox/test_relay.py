@@ -51,10 +51,11 @@ async def test_temporal_away_and_back(own_store: None, temporal_server: Temporal
     await register_search_attributes(client)
     await due_promises(1)
     away = await connect(f"{LOOPBACK}:{free_port()}", "default", lazy=True)
+    (due,) = await fetch("SELECT next_attempt_at FROM workflow_starts")
     async with relaying(away):
-        await until(lambda: fetch("SELECT 1 FROM workflow_starts WHERE last_error IS NOT NULL"))
-        await asyncio.sleep(1.5)
-    (row,) = await fetch("SELECT attempts FROM workflow_starts")
-    assert 1 <= row["attempts"] <= 4
+        await until(lambda: fetch("SELECT 1 FROM workflow_starts WHERE attempts >= 3 AND last_error IS NOT NULL"))
+    (row,) = await fetch("SELECT attempts, next_attempt_at FROM workflow_starts")
+    pauses = [0.5 * 2**number for number in range(row["attempts"])]
+    assert (row["next_attempt_at"] - due["next_attempt_at"]).total_seconds() >= sum(pauses)
     async with relaying(client):
         await until(all_kept)

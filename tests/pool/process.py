@@ -69,8 +69,9 @@ class Process:
 
 
 @asynccontextmanager
-async def process(box: SecretBox, principal: Principal) -> AsyncIterator[Process]:
-    members = ReadyMembers()
+async def process(box: SecretBox, principal: Principal, *, lifetime_seconds: float = 3600) -> AsyncIterator[Process]:
+    """It reads ahead when the test says so, and the oldest member is the next."""
+    members = ReadyMembers(prefetch_seconds=3600, lifetime_seconds=lifetime_seconds, choice=1)
     try:
         yield Process(box, principal, members)
     finally:

@@ -6,27 +6,27 @@ from collections.abc import AsyncIterator
 from typing import Any
 from uuid import UUID, uuid4
 
+import asyncpg
 import pytest
 import pytest_asyncio
 
+from app.databases.ownership import FIND_READY
 from app.hosts.loads import mark_sick
 from app.hosts.service import drain_host
-from app.outbox import events
-from app.pool import claim
 from app.store.session import fetch
 from tests.limits.round_trips import counting
 from tests.pool.process import Process, process
 from tests.support.answers import data_of
 from tests.support.lone_pool import LonePool, lone_pool
 from tests.support.principals import principal_of
+from tests.support.waiting import until
 
-
-@pytest.fixture(autouse=True)
-def _when_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing happens behind a create but what a test does, and the oldest member is the next."""
-    monkeypatch.setattr(claim, "_PREFETCH_SECONDS", 3600)
-    monkeypatch.setattr(events, "_NOTICE_SECONDS", 3600)
-    monkeypatch.setattr(claim, "_CHOICE", 1)
+_PREFETCHED = """
+SELECT 1 FROM pg_stat_activity
+WHERE datname = current_database() AND state = 'idle' AND left(query, 900) = left($1, 900)
+  AND query_start > (SELECT max(created_at) FROM events)
+"""
+"""The next member was read after the last claim, whose event has the time of its transaction."""
 
 
 @pytest_asyncio.fixture
@@ -139,12 +139,11 @@ async def test_wishes_of_another_sort_are_served_by_others(pool: LonePool, alone
     assert await alone.made() == known
 
 
-async def test_after_a_while_it_is_forgotten(control_dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(claim, "_LIFETIME_SECONDS", -1)
+async def test_after_a_while_it_is_forgotten(control_dsn: str) -> None:
     async with (
         counting(control_dsn) as (dsn, counter),
         lone_pool(dsn) as pool,
-        process(pool.box, principal_of(await pool.api.caller())) as alone,
+        process(pool.box, principal_of(await pool.api.caller()), lifetime_seconds=-1) as alone,
     ):
         _, known = await _ahead(pool, alone)
         counter.count = 0
@@ -166,16 +165,19 @@ async def test_a_key_that_has_come_before_takes_none(pool: LonePool, alone: Proc
     assert await alone.made() == known
 
 
-async def test_the_team_and_the_time_are_those_of_the_create(pool: LonePool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(claim, "_PREFETCH_SECONDS", 0)
-    async with lone_pool(pool.api.control_dsn) as quick:
-        await quick.add_members(2, await quick.api.add_host())
-        caller = await quick.api.caller()
-        data_of(await caller.create(), 201)
-        await asyncio.sleep(0.5)
-        await fetch("UPDATE teams SET name = 'renamed' WHERE id = $1", caller.team_id)
-        (began,) = await fetch("SELECT clock_timestamp() AS at")
-        data = data_of(await caller.create(), 201)
-        assert data["team_name"] == "renamed"
-        assert data["created_at"] == data["updated_at"] > began["at"].isoformat()
-        assert data_of(await caller.get(f"/databases/{data['uuid']}")) == data
+async def test_the_team_and_the_time_are_those_of_the_create(pool: LonePool) -> None:
+    await pool.add_members(2, await pool.api.add_host())
+    caller = await pool.api.caller()
+    data_of(await caller.create(), 201)
+    # A connection apart: the statement that was the last on one of the service's own stays to be seen there.
+    other = await asyncpg.connect(pool.api.control_dsn)
+    try:
+        await until(lambda: other.fetch(_PREFETCHED, FIND_READY))
+    finally:
+        await other.close()
+    await fetch("UPDATE teams SET name = 'renamed' WHERE id = $1", caller.team_id)
+    (began,) = await fetch("SELECT clock_timestamp() AS at")
+    data = data_of(await caller.create(), 201)
+    assert data["team_name"] == "renamed"
+    assert data["created_at"] == data["updated_at"] > began["at"].isoformat()
+    assert data_of(await caller.get(f"/databases/{data['uuid']}")) == data

@@ -10,14 +10,15 @@ import pytest
 
 from app.hosts.loads import loads_of, mark_recovered, mark_sick
 from app.hosts.service import drain_host
-from app.pool import claim
 from app.provisioning import waiting
 from app.store.session import fetch
+from tests.pool.process import process
 from tests.support.answers import body_of, data_of, error_of
 from tests.support.lone_pool import LonePool, lone_pool
 from tests.support.meeting import meet
 from tests.support.moves import events_of
 from tests.support.pending_starts import pending_ids
+from tests.support.principals import principal_of
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 
@@ -60,12 +61,11 @@ async def test_a_claimed_database_is_the_newest_of_the_list(pool: LonePool) -> N
     assert [one["uuid"] for one in page] == [later[0]]
 
 
-async def test_the_oldest_goes_first_and_none_twice(pool: LonePool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(claim, "_CHOICE", 1)
+async def test_the_oldest_goes_first_and_none_twice(pool: LonePool) -> None:
     members = await pool.add_members(5, await pool.api.add_host())
     caller = await pool.api.caller()
-    given = [data_of(await caller.create(), 201)["uuid"] for _ in range(5)]
-    assert given == [str(member) for member in members]
+    async with process(pool.box, principal_of(caller)) as alone:
+        assert [await alone.made() for _ in range(5)] == members
     data_of(await caller.create(), 202)
 
 

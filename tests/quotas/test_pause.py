@@ -14,6 +14,7 @@ from tests.quotas.tenant_session import refused, session_of
 from tests.support.answers import data_of
 from tests.support.client import Caller
 from tests.support.store import store
+from tests.support.waiting import until
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -86,8 +87,10 @@ async def test_a_pause_and_a_deletion_at_once_end_deleted(operator: Operator, ca
         async with store(operator.service.control_dsn):
             await _record("pause", made)
             await _record("resume", made)
-        deleting = asyncio.create_task(caller.delete(f"/databases/{made['uuid']}"))
-        await asyncio.sleep(0.5)
+            deleting = asyncio.create_task(caller.delete(f"/databases/{made['uuid']}"))
+            await until(
+                lambda: fetch("SELECT 1 FROM databases WHERE uuid = $1 AND status = 'deleted'", UUID(made["uuid"]))
+            )
     data_of(await deleting)
     assert await refused(made)
     assert (await operator.inspect(made))["status"] == "deleted"

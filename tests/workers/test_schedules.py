@@ -8,6 +8,7 @@ from datetime import timedelta
 from uuid import uuid4
 
 import msgspec
+from structlog.testing import capture_logs
 from temporalio import workflow
 from temporalio.client import Client, ScheduleActionStartWorkflow, ScheduleDescription, ScheduleOverlapPolicy
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
@@ -66,10 +67,10 @@ async def version(client: Client, upkeep: UpkeepSchedule) -> bytes:
 
 
 @asynccontextmanager
-async def keeping(client: Client, settings: Settings, *schedules: UpkeepSchedule) -> AsyncIterator[None]:
+async def keeping(client: Client, settings: Settings, *schedules: UpkeepSchedule) -> AsyncIterator[asyncio.Task[None]]:
     task = asyncio.create_task(maintain_schedules(client, settings, schedules))
     try:
-        yield
+        yield task
     finally:
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
@@ -127,8 +128,10 @@ async def test_several_workers_start_at_once(own_temporal: TemporalService) -> N
 async def test_temporal_away_at_first(own_temporal: TemporalService) -> None:
     away = await connect(f"{LOOPBACK}:{free_port()}", "default", lazy=True)
     upkeep = errand()
-    async with keeping(away, SETTINGS, upkeep):
-        await asyncio.sleep(0.5)  # it goes on trying: the block ends with its cancellation, not with its error
+    with capture_logs() as logged:
+        async with keeping(away, SETTINGS, upkeep) as task:
+            await until(lambda: task.done() or len([one for one in logged if one["event"] == "schedule_deferred"]) > 1)
+            assert not task.done(), "it goes on trying"
     client = await client_of(own_temporal)
     async with keeping(client, SETTINGS, upkeep):
         await until(lambda: _exists(client, upkeep))

@@ -10,7 +10,6 @@ from temporalio.client import Client, WorkflowExecutionStatus
 
 from app.contracts.engine import ENGINE_REFUSED, NAME_TAKEN
 from app.core.temporal import connect
-from app.local import temporal
 from tests import servers
 from tests.support.waiting import until
 from tests.workflows.fakes import Script, fails
@@ -23,10 +22,9 @@ EVENTS = "40"
 
 
 @pytest_asyncio.fixture
-async def hasty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Client]:
+async def hasty(tmp_path: Path) -> AsyncIterator[Client]:
     """Of a server that suggests a new run early."""
-    monkeypatch.setitem(temporal._DYNAMIC_CONFIG, "limit.historyCount.suggestContinueAsNew", EVENTS)
-    async with servers.temporal(tmp_path) as server:
+    async with servers.temporal(tmp_path, **{"limit.historyCount.suggestContinueAsNew": EVENTS}) as server:
         client = await connect(server.address, "default")
         await register_search_attributes(client)
         yield client

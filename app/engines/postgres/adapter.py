@@ -8,7 +8,7 @@ temp_file_limit`. It can't manage what it created under another name: keep the r
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -64,9 +64,12 @@ class PostgresAdapter(EngineAdapter):
     default_port = 5432
     transactional_scripts = True
 
-    def __init__(self, address: AdminAddress, installation: str = "") -> None:
+    def __init__(
+        self, address: AdminAddress, installation: str = "", *, session_settings: Mapping[str, str] | None = None
+    ) -> None:
+        """`session_settings` are further server settings of the administrator's own sessions."""
         super().__init__(address, installation)
-        self._connections = PostgresConnections(address)
+        self._connections = PostgresConnections(address, session_settings)
         self._inside = TenantDatabase(self._connections)
         self._leaving: set[asyncio.Task[None]] = set()
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -61,8 +61,10 @@ class _AdminConnection(_BoundedConnection):
 class PostgresConnections:
     """Connections to one server. The pool belongs to the event loop that first used it."""
 
-    def __init__(self, address: AdminAddress) -> None:
+    def __init__(self, address: AdminAddress, settings: Mapping[str, str] | None = None) -> None:
+        """`settings` are added to those of the administrator's sessions, or replace them."""
         self._address = address
+        self._settings = {**_ADMIN_SETTINGS, **(settings or {})}
         self._pool: Any = None
         self._opening = asyncio.Lock()
         self.connect = Encryption(address.tls).connect
@@ -97,7 +99,7 @@ class PostgresConnections:
         async with self._long_lived_lock:
             with translated(self.host):
                 if self._long_lived is None or self._long_lived.is_closed():
-                    self._long_lived = await self._connect(server_settings=_ADMIN_SETTINGS)
+                    self._long_lived = await self._connect(server_settings=self._settings)
                 try:
                     await self._long_lived.execute("SELECT pg_advisory_unlock_all()")
                     yield self._long_lived
@@ -122,7 +124,7 @@ class PostgresConnections:
     async def admin_in(self, database: str) -> AsyncIterator[Any]:
         """The administrator inside a tenant's database, for a few catalog statements only."""
         with translated(self.host):
-            connection = await self._connect(database=database, server_settings=_ADMIN_SETTINGS)
+            connection = await self._connect(database=database, server_settings=self._settings)
             try:
                 yield connection
             finally:
@@ -169,7 +171,7 @@ class PostgresConnections:
                     max_size=POOL_SIZE,
                     max_inactive_connection_lifetime=IDLE_SECONDS,
                     connection_class=_AdminConnection,
-                    server_settings=_ADMIN_SETTINGS,
+                    server_settings=self._settings,
                 )
             return self._pool
 
