@@ -29,6 +29,7 @@ Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 _PATIENCE_SECONDS = 10
 # SSL, protocol 4.1, transactions, secure connection, plugins
 _CAPABILITIES = 0x0008_A20F | 0x0800
+_PLUGIN_AUTH = 0x0008_0000
 
 
 class Thief:
@@ -127,12 +128,13 @@ class FakeMySQL:
     """Greets with one plugin, and sends these packets then, each after one of the client's. On plain sockets: what
     comes after a client's request for TLS must not be read before TLS begins."""
 
-    def __init__(self, plugin: str, *packets: bytes) -> None:
+    def __init__(self, plugin: str, *packets: bytes, capabilities: int = _CAPABILITIES) -> None:
         self.heard = b""
         self.asked = threading.Event()
         """All of the packets were sent."""
         self._plugin = plugin.encode()
         self._packets = packets
+        self._capabilities = capabilities
         self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         CA.issue_cert(LOOPBACK).configure_cert(self._context)
 
@@ -153,7 +155,8 @@ class FakeMySQL:
 
     def _converse(self, line: socket.socket) -> None:
         greeting = b"\x0a8.4.0\0" + struct.pack("<I", 1) + b"saltsalt\0"
-        greeting += struct.pack("<HBHHB", _CAPABILITIES & 0xFFFF, 45, 2, _CAPABILITIES >> 16, 21) + bytes(10)
+        greeting += struct.pack("<HBHHB", self._capabilities & 0xFFFF, 45, 2, self._capabilities >> 16, 21)
+        greeting += bytes(10)
         greeting += b"saltsaltsalt\0" + self._plugin + b"\0"
         _write(line, 0, greeting)
         sequence, answer = _read(line)
@@ -230,6 +233,14 @@ async def test_what_was_registered_before_gives_no_clear_password(asking: str) -
         await log_in(Engine.MYSQL, port, TlsPolicy(mode=TlsMode.PREFER))
     assert server.asked.is_set()
     assert SECRET.encode() not in server.heard
+
+
+async def test_a_mysql_without_plugins_gets_no_answer() -> None:
+    """The driver would send the proof of servers before 5.5, which reveals the password."""
+    server = FakeMySQL("mysql_native_password", b"\xfe", capabilities=_CAPABILITIES & ~_PLUGIN_AUTH)
+    async with server.listening() as port:
+        assert "no authentication plugins" in await log_in(Engine.MYSQL, port, PLAIN)
+    assert server.heard == b""
 
 
 @pytest.mark.parametrize("policy", PROVEN)

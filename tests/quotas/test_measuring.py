@@ -112,8 +112,8 @@ async def test_who_fails_is_tried_later_and_later_with_more_time(on_bench: Bench
             break
         waits.append(found["measured_alone_at"] - at)
         at = found["measured_alone_at"]
-    assert waits == sorted(waits)
     assert len(waits) == 2, "two seconds, four, and six were enough"
+    assert waits[1] >= 2 * waits[0]
     assert (found["storage_measured_at"], found["measure_failures"], found["unmeasured_since"]) == (at, 0, None)
 
 
