@@ -199,6 +199,7 @@ async def test_a_superuser_administers_postgres_too(postgres_server: RunningServ
 async def test_an_old_postgres_is_told_so(postgres_server: RunningServer) -> None:
     # What 15 answers to createrole_self_grant, 18 answers to this.
     host = PostgresHost(postgres_server)
+    await host.prepare()
     adapter = PostgresAdapter(host.administrator, session_settings={"createrole_self_grant_of_2040": "set"})
     with pytest.raises(EngineError, match="16 or later"):
         await adapter.inspect_host()
