@@ -4,6 +4,7 @@ import asyncio
 import fcntl
 import os
 import pty
+import signal
 import sys
 import termios
 from collections.abc import AsyncIterator
@@ -12,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
+
+from tests.support.waiting import LIMIT_SECONDS
 
 ROOT = Path(__file__).parents[2]
 _CTRL_C = b"\x03"
@@ -38,9 +41,16 @@ class Run:
 
     async def end(self) -> tuple[int, str]:
         """Waits for it; the exit code and the output."""
-        output, _ = await self.process.communicate()
+        output, _ = await asyncio.wait_for(self.process.communicate(), 2 * LIMIT_SECONDS)
         assert self.process.returncode is not None
         return self.process.returncode, output.decode()
+
+
+def _be_in_the_foreground() -> None:
+    """Takes the terminal, and heeds Ctrl-C, which a shell has its background jobs ignore, with all that they start."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
 
 
 @asynccontextmanager
@@ -59,7 +69,7 @@ async def pytest_run(folder: Path, source: str, *options: str, workers: int = 1)
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
         start_new_session=True,
-        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+        preexec_fn=_be_in_the_foreground,
     )
     os.close(theirs)
     try:
