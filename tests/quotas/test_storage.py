@@ -55,6 +55,21 @@ async def test_what_was_deleted_is_given_back_by_the_service(operator: Operator,
     await operator.until_enforced(made, lambda record: record.frozen_at is None)
 
 
+async def test_what_autovacuum_has_been_over_is_given_back_too(operator: Operator, caller: Caller) -> None:
+    """It leaves no dead rows to count, and the file as long as it was."""
+    made = await caller.created(storage_hard_limit_gb=LIMIT_GB)
+    async with session_of(made) as session:
+        await session.load(FILLING_MB)
+    await operator.until_enforced(made, lambda record: record.frozen_at)
+    async with session_of(made) as session:
+        await session.run("DELETE FROM loaded WHERE right(t, 1) <> 'a'")
+    # In a session of its own: the other one's count of dead rows has arrived.
+    async with session_of(made) as session:
+        await session.run("VACUUM ANALYZE loaded")
+        assert await session.value("SELECT pg_table_size('loaded')") > LIMIT_GB * 2**30
+    await operator.until_enforced(made, lambda record: record.frozen_at is None)
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 async def test_who_holds_its_tables_keeps_nobody_else_frozen(operator: Operator, caller: Caller, engine: str) -> None:
     holder, other = [await caller.created(db_type=engine, storage_hard_limit_gb=LIMIT_GB) for _ in range(2)]

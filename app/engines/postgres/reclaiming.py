@@ -11,22 +11,37 @@ _MAX = 100
 """The maximum of tables in one call; the next continues with others."""
 _ENOUGH_SECONDS = 30
 """No further table is begun after this time, because other work on the tenant has to wait."""
-# A plain VACUUM removes dead rows at a table's end and blocks nobody. Dead rows in between need a rebuild.
+# A plain VACUUM removes dead rows at a table's end and blocks nobody. What lies between live rows needs a rebuild: dead
+# rows, and the empty room that autovacuum makes of them, which nothing counts. It is what the table holds beyond what
+# its live rows need by their statistics. Where there are none, or the table has options of its own, nothing is
+# estimated. Live rows are counted twice, because a crash of the server resets the one count.
 _LOOSE = """
-SELECT format('%I.%I', s.schemaname, s.relname) AS name,
-       pg_total_relation_size(s.relid) >= $1
-           AND (s.n_dead_tup + coalesce(t.n_dead_tup, 0)) * 4 >= s.n_live_tup + coalesce(t.n_live_tup, 0) AS rebuild
-FROM pg_stat_user_tables s JOIN pg_class c ON c.oid = s.relid
-LEFT JOIN pg_stat_all_tables t ON t.relid = c.reltoastrelid
-WHERE c.relowner = (SELECT oid FROM pg_roles WHERE rolname = current_user)
-  AND s.n_dead_tup + coalesce(t.n_dead_tup, 0) > 0
-ORDER BY pg_total_relation_size(s.relid) DESC LIMIT $2
+SELECT name, bytes >= $1 AND (dead * 4 >= live OR bytes * 3 > needed * 4) AS rebuild
+FROM (
+    SELECT format('%I.%I', s.schemaname, s.relname) AS name, pg_total_relation_size(s.relid) AS bytes_with_indexes,
+           pg_table_size(s.relid) AS bytes,
+           s.n_dead_tup + coalesce(t.n_dead_tup, 0) AS dead, s.n_live_tup + coalesce(t.n_live_tup, 0) AS live,
+           -- A page has room for 8160 bytes, a row's header takes 28, and of TOAST's chunks four fit.
+           ceil(greatest(s.n_live_tup, c.reltuples) / greatest(floor(8160 / (28 + w.width)), 1)) * 8192
+           + coalesce(greatest(t.n_live_tup, tc.reltuples), 0) * 2048 AS needed
+    FROM pg_stat_user_tables s JOIN pg_class c ON c.oid = s.relid
+    LEFT JOIN pg_stat_all_tables t ON t.relid = c.reltoastrelid
+    LEFT JOIN pg_class tc ON tc.oid = c.reltoastrelid
+    LEFT JOIN LATERAL (
+        SELECT sum(avg_width * (1 - null_frac)) AS width FROM pg_stats
+        WHERE schemaname = s.schemaname AND tablename = s.relname AND NOT inherited
+          AND c.reloptions IS NULL
+    ) w ON true
+    WHERE c.relowner = (SELECT oid FROM pg_roles WHERE rolname = current_user)
+) tables
+WHERE dead > 0 OR (bytes >= $1 AND bytes * 3 > needed * 4)
+ORDER BY bytes_with_indexes DESC LIMIT $2
 """
 
 
 async def reclaim(session: Any) -> None:
-    """Rebuilds tables of which a fifth or more is dead rows, and truncates the empty end of others. Raises
-    `LockNotAvailableError`, after the others, if one of them is locked."""
+    """Rebuilds tables of which about a fifth or more is dead rows or empty room, and truncates the empty end of others.
+    Raises `LockNotAvailableError`, after the others, if one of them is locked."""
     await session.execute("SET lock_timeout = '5s'")
     held: asyncpg.LockNotAvailableError | None = None
     deadline = time.monotonic() + _ENOUGH_SECONDS
