@@ -1,12 +1,12 @@
 """`headwater databases pause` and `resume` on the whole service, for each engine."""
 
 import asyncio
-from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
 
 from app.provisioning import operator as moves
+from app.quotas.plans import DEFAULT_PLANS
 from app.store.session import fetch
 from tests.e2e.chaos import ENGINES
 from tests.quotas.conftest import Operator
@@ -85,8 +85,8 @@ async def test_a_pause_and_a_deletion_at_once_end_deleted(operator: Operator, ca
     with operator.service.frozen("worker"):
         # Asked for while nobody works, all three are on their way at once.
         async with store(operator.service.control_dsn):
-            await _record("pause", made)
-            await _record("resume", made)
+            await moves.pause(DEFAULT_PLANS, UUID(made["uuid"]))
+            await moves.resume(UUID(made["uuid"]))
             deleting = asyncio.create_task(caller.delete(f"/databases/{made['uuid']}"))
             await until(
                 lambda: fetch("SELECT 1 FROM databases WHERE uuid = $1 AND status = 'deleted'", UUID(made["uuid"]))
@@ -101,7 +101,7 @@ async def test_a_worker_killed_in_between_loses_no_pause(operator: Operator, cal
     service = operator.service
     await service.kill("worker")
     async with store(service.control_dsn):
-        await _record("pause", made)
+        await moves.pause(DEFAULT_PLANS, UUID(made["uuid"]))
         assert (await fetch("SELECT status FROM databases WHERE uuid = $1", UUID(made["uuid"])))[0][0] == "paused"
     assert not await refused(made), "nobody has ended the access yet"
     await service.start("worker")
@@ -109,7 +109,3 @@ async def test_a_worker_killed_in_between_loses_no_pause(operator: Operator, cal
     assert await refused(made)
     await operator.resume(made)
     assert not await refused(made)
-
-
-async def _record(verb: str, made: dict[str, Any]) -> None:
-    await getattr(moves, verb)(UUID(made["uuid"]))
