@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from app.contracts.base import Engine
 from app.engines.base import EngineError, EngineLimits, Tenant
 from tests.engines.harness import LIMITS, EngineHost, RefusedError, Session, new_tenant, refusal, session_of, tenants
 from tests.support.waiting import until
@@ -194,6 +195,23 @@ async def test_space_that_deletions_left_is_given_back(host: EngineHost) -> None
         await until(is_smaller)
         async with session_of(host, tenant) as session:
             assert await refusal(session, "INSERT INTO loaded VALUES ('x')") is not None
+
+
+async def test_a_full_table_is_not_rebuilt_in_vain(host: EngineHost) -> None:
+    if host.adapter.engine is not Engine.POSTGRES:
+        pytest.skip("InnoDB counts its empty room itself")
+    async with tenants(host) as [tenant]:
+        async with session_of(host, tenant) as session:
+            # Half of such a row aligns what follows.
+            pairs = ", ".join(f"n % 2 = 0 AS a{column}, n AS b{column}" for column in range(6))
+            await session.run(f"CREATE TABLE padded AS SELECT {pairs} FROM generate_series(1::bigint, 30000) AS n")
+        async with session_of(host, tenant) as session:
+            await session.run("VACUUM ANALYZE padded")
+        file = "SELECT pg_relation_filenode('padded'), pg_table_size('padded') > 2 * 2 ^ 20"
+        [(made, large)] = await host.as_root_in(tenant, file)
+        assert large
+        await host.adapter.reclaim(tenant)
+        assert await host.as_root_in(tenant, file) == [(made, True)]
 
 
 async def test_nobody_is_frozen_who_is_not_there(host: EngineHost) -> None:

@@ -21,14 +21,14 @@ FROM (
     SELECT format('%I.%I', s.schemaname, s.relname) AS name, pg_total_relation_size(s.relid) AS bytes_with_indexes,
            pg_table_size(s.relid) AS bytes,
            s.n_dead_tup + coalesce(t.n_dead_tup, 0) AS dead, s.n_live_tup + coalesce(t.n_live_tup, 0) AS live,
-           -- A page has room for 8160 bytes, a row's header takes 28, and of TOAST's chunks four fit.
+           -- A page has 8160 bytes; a row's header takes 28, up to 7 align a value. Four chunks of TOAST fit.
            ceil(greatest(s.n_live_tup, c.reltuples) / greatest(floor(8160 / (28 + w.width)), 1)) * 8192
            + coalesce(greatest(t.n_live_tup, tc.reltuples), 0) * 2048 AS needed
     FROM pg_stat_user_tables s JOIN pg_class c ON c.oid = s.relid
     LEFT JOIN pg_stat_all_tables t ON t.relid = c.reltoastrelid
     LEFT JOIN pg_class tc ON tc.oid = c.reltoastrelid
     LEFT JOIN LATERAL (
-        SELECT sum(avg_width * (1 - null_frac)) AS width FROM pg_stats
+        SELECT sum((avg_width + 7) * (1 - null_frac)) AS width FROM pg_stats
         WHERE schemaname = s.schemaname AND tablename = s.relname AND NOT inherited
           AND c.reloptions IS NULL
     ) w ON true
