@@ -2,10 +2,8 @@
 
 from collections.abc import AsyncIterator
 
-import pytest
 import pytest_asyncio
 
-from app.store.notify import RowWatch
 from tests.servers import RunningServer
 from tests.support.client import Caller
 from tests.support.in_process import LoneApi, lone_api
@@ -19,12 +17,6 @@ async def shared(control_server: RunningServer, migrated_dsn: str) -> AsyncItera
     async with lone_api(dsn) as api:
         await api.add_host()
         yield api
-
-
-@pytest.fixture
-def told_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever waits for a row is told of its change, or waits for ever."""
-    monkeypatch.setattr(RowWatch, "fallback_seconds", 3600)
 
 
 @pytest_asyncio.fixture(scope="module")

@@ -95,7 +95,7 @@ async def test_a_change_shows_no_password(lone: LoneApi, path: str, change: dict
     assert made["db_password"] not in answer.text
 
 
-async def test_a_waited_create_is_answered_when_it_is_active(lone: LoneApi, told_only: None) -> None:
+async def test_a_waited_create_is_answered_when_it_is_active(lone: LoneApi) -> None:
     caller = await lone.caller()
     asked = asyncio.create_task(caller.create(wait=True))
     (row,) = await until(lambda: fetch("SELECT uuid FROM databases"))

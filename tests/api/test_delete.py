@@ -66,7 +66,7 @@ async def test_before_anything_was_made(lone: LoneApi) -> None:
     assert await events_of(uuid) == ["database.provisioning_started", "database.deleted"]
 
 
-async def test_the_answer_waits_until_access_has_ended(lone: LoneApi, told_only: None) -> None:
+async def test_the_answer_waits_until_access_has_ended(lone: LoneApi) -> None:
     caller = await lone.caller()
     uuid = data_of(await caller.create(), 202)["uuid"]
     await make_active(uuid)

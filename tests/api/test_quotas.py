@@ -87,7 +87,7 @@ async def test_changes_at_once_do_not_take_the_same_room(lone: LoneApi) -> None:
 
 
 async def test_an_active_database_is_waited_for_and_then_promised(
-    lone: LoneApi, told_only: None, monkeypatch: pytest.MonkeyPatch
+    lone: LoneApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("app.provisioning.waiting._LIMITS_SECONDS", 0.5)
     caller = await lone.caller()

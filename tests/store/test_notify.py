@@ -35,15 +35,8 @@ async def changed(row: Row, database: UUID) -> None:
     await announce(database)
 
 
-def watching(dsn: str) -> RowWatch:
-    """Waiters that look again after a notice alone."""
-    watch = RowWatch(dsn)
-    watch.fallback_seconds = 3600
-    return watch
-
-
 async def test_what_holds_already_is_not_waited_for(control_dsn: str) -> None:
-    async with store(control_dsn), watching(control_dsn).running() as watch:
+    async with store(control_dsn), RowWatch(control_dsn).running() as watch:
         row = Row()
         row.done = True
         assert await watch.wait_for(uuid4(), row.look, LIMIT_SECONDS) == "done"
@@ -51,7 +44,7 @@ async def test_what_holds_already_is_not_waited_for(control_dsn: str) -> None:
 
 
 async def test_a_notice_wakes_only_its_waiters(control_dsn: str) -> None:
-    async with store(control_dsn), watching(control_dsn).running() as watch:
+    async with store(control_dsn), RowWatch(control_dsn).running() as watch:
         await until(listening)
         database, other_database, rows, other = uuid4(), uuid4(), [Row() for _ in range(3)], Row()
         waiting = [asyncio.create_task(watch.wait_for(database, row.look, LIMIT_SECONDS)) for row in rows]
@@ -68,7 +61,7 @@ async def test_a_notice_wakes_only_its_waiters(control_dsn: str) -> None:
 
 
 async def test_a_notice_is_sent_with_the_commit_and_not_without_it(control_dsn: str) -> None:
-    async with store(control_dsn), watching(control_dsn).running() as watch:
+    async with store(control_dsn), RowWatch(control_dsn).running() as watch:
         await until(listening)
         database, marker, row, behind = uuid4(), uuid4(), Row(), Row()
         waiting = asyncio.create_task(watch.wait_for(database, row.look, LIMIT_SECONDS))
@@ -88,33 +81,67 @@ async def test_a_notice_is_sent_with_the_commit_and_not_without_it(control_dsn: 
 
 
 async def test_the_time_limit(control_dsn: str) -> None:
-    async with store(control_dsn), watching(control_dsn).running() as watch:
+    async with store(control_dsn), RowWatch(control_dsn).running() as watch:
         async with asyncio.timeout(LIMIT_SECONDS):
             assert await watch.wait_for(uuid4(), Row().look, 0.2) is None
 
 
-async def test_without_a_notice_the_waiter_looks_by_itself(control_dsn: str) -> None:
-    row = Row()
-    watch = RowWatch(control_dsn)
-    watch.fallback_seconds = 0.05
-    waiting = asyncio.create_task(watch.wait_for(uuid4(), row.look, LIMIT_SECONDS))
-    await until(lambda: row.looks > 1)
-    row.done = True
-    assert await waiting == "done"
-
-
-async def test_a_lost_listener_comes_back(control_dsn: str) -> None:
-    async with proxy(control_dsn) as way, store(control_dsn), watching(way.dsn(control_dsn)).running() as watch:
-        await until(listening)
-        await way.cut()
-        await until(lambda: listening(0))
-        await way.restore()
-        await until(listening)
-        database, row = uuid4(), Row()
+async def test_a_change_before_the_listener_listens_is_seen(control_dsn: str) -> None:
+    watch, database, row = RowWatch(control_dsn), uuid4(), Row()
+    async with store(control_dsn):
         waiting = asyncio.create_task(watch.wait_for(database, row.look, LIMIT_SECONDS))
         await until(lambda: row.looks == 1)
         await changed(row, database)
+        async with watch.running():
+            assert await waiting == "done"
+
+
+async def test_a_change_while_the_listener_is_away_is_seen_when_it_is_back(control_dsn: str) -> None:
+    async with proxy(control_dsn) as way, store(control_dsn), RowWatch(way.dsn(control_dsn)).running() as watch:
+        await until(listening)
+        database, row = uuid4(), Row()
+        waiting = asyncio.create_task(watch.wait_for(database, row.look, LIMIT_SECONDS))
+        await until(lambda: row.looks > 0)
+        await way.cut()
+        await until(lambda: listening(0))
+        await changed(row, database)
+        await way.restore()
         assert await waiting == "done"
+
+
+async def test_a_change_is_seen_although_the_network_swallows_packets(control_dsn: str) -> None:
+    async with (
+        proxy(control_dsn) as way,
+        store(control_dsn),
+        RowWatch(way.dsn(control_dsn), probe_seconds=0.2).running() as watch,
+    ):
+        await until(listening)
+        database, row = uuid4(), Row()
+        waiting = asyncio.create_task(watch.wait_for(database, row.look, LIMIT_SECONDS))
+        await until(lambda: row.looks > 0)
+        way.swallow()
+        await changed(row, database)
+        assert await waiting == "done"
+
+
+async def test_nobody_looks_while_nothing_happens(control_dsn: str) -> None:
+    async with store(control_dsn), RowWatch(control_dsn, probe_seconds=0.2).running() as watch:
+        await until(listening)
+        database, row = uuid4(), Row()
+        waiting = asyncio.create_task(watch.wait_for(database, row.look, LIMIT_SECONDS))
+        await until(lambda: row.looks > 0)
+        looks = row.looks
+        # As long as the listener's connection needs to be probed: nothing else is due before.
+        await until(probed)
+        assert row.looks == looks
+        await changed(row, database)
+        assert await waiting == "done"
+
+
+async def probed() -> bool:
+    return bool(
+        await fetch("SELECT 1 FROM pg_stat_activity WHERE application_name LIKE '%listener' AND query = 'SELECT 1'")
+    )
 
 
 async def test_work_follows_notices_until_there_is_none(control_dsn: str) -> None:
@@ -130,12 +157,12 @@ async def test_work_follows_notices_until_there_is_none(control_dsn: str) -> Non
         working = asyncio.create_task(
             work_on_notices(control_dsn, "things", work, failure="waiting", fallback_seconds=60, payload="mine")
         )
-        await until(listening)
-        await until(lambda: done == [2, 1])
+        # Once more when it has begun to listen, for what it may have missed.
+        await until(lambda: done == [2, 1, 0])
         left[0] = 1
         await fetch("SELECT pg_notify('things', 'of another')")
         await fetch("SELECT pg_notify('things', 'mine')")
-        await until(lambda: len(done) == 3)
+        await until(lambda: done == [2, 1, 0, 1])
         await end(working)
 
 
@@ -169,9 +196,10 @@ async def test_another_event_calls_for_the_work(control_dsn: str) -> None:
         working = asyncio.create_task(
             work_on_notices(control_dsn, "things", work, failure="waiting", fallback_seconds=60, changed=changed)
         )
-        await until(lambda: tries == 1)
-        changed.set()
+        # Once at first, and once when it has begun to listen.
         await until(lambda: tries == 2)
+        changed.set()
+        await until(lambda: tries == 3)
         await end(working)
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from urllib.parse import urlsplit, urlunsplit
 
@@ -10,13 +10,15 @@ from app.local.ports import LOOPBACK, free_port
 
 
 class Proxy:
-    """Forwards its own port to another; `cut` breaks all connections and refuses new ones."""
+    """Forwards its own port to another; `cut` breaks all connections and refuses new ones; `swallow` leaves the open
+    ones open and forwards nothing on them any more."""
 
     def __init__(self, target_port: int) -> None:
         self.port = free_port()
         self._target_port = target_port
         self._server: asyncio.Server | None = None
         self._forwarding: set[asyncio.Task[None]] = set()
+        self._swallowing: set[asyncio.Task[None]] = set()
 
     def dsn(self, dsn: str) -> str:
         """The DSN of the same database through the proxy."""
@@ -37,6 +39,9 @@ class Proxy:
             task.cancel()
         await asyncio.gather(*self._forwarding, return_exceptions=True)
 
+    def swallow(self) -> None:
+        self._swallowing |= self._forwarding
+
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
@@ -45,7 +50,8 @@ class Proxy:
         with contextlib.suppress(OSError, asyncio.CancelledError):
             there_reader, there_writer = await asyncio.open_connection(LOOPBACK, self._target_port)
             try:
-                await both_ways((reader, there_writer), (there_reader, writer))
+                ways = (reader, there_writer), (there_reader, writer)
+                await both_ways(*ways, swallows=lambda: task in self._swallowing)
             finally:
                 there_writer.transport.abort()
         writer.transport.abort()
@@ -64,9 +70,15 @@ async def proxy(dsn: str) -> AsyncIterator[Proxy]:
         await way.cut()
 
 
-async def both_ways(*ways: tuple[asyncio.StreamReader, asyncio.StreamWriter]) -> None:
-    """Until either side ends."""
-    copying = [asyncio.create_task(copy(*way)) for way in ways]
+def _never() -> bool:
+    return False
+
+
+async def both_ways(
+    *ways: tuple[asyncio.StreamReader, asyncio.StreamWriter], swallows: Callable[[], bool] = _never
+) -> None:
+    """Until either side ends. What comes while `swallows` is true goes nowhere."""
+    copying = [asyncio.create_task(copy(*way, swallows)) for way in ways]
     try:
         await asyncio.wait(copying, return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -75,7 +87,10 @@ async def both_ways(*ways: tuple[asyncio.StreamReader, asyncio.StreamWriter]) ->
         await asyncio.gather(*copying, return_exceptions=True)
 
 
-async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def copy(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, swallows: Callable[[], bool] = _never
+) -> None:
     while data := await reader.read(65_536):
-        writer.write(data)
-        await writer.drain()
+        if not swallows():
+            writer.write(data)
+            await writer.drain()
