@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any, TypeVar, cast
 
 import msgspec
+import structlog
 from asyncpg import Connection
 from piccolo.engine.postgres import PostgresTransaction
 
@@ -17,6 +18,8 @@ from app.store.engine import DB
 
 Row = TypeVar("Row", bound=msgspec.Struct)
 Value = TypeVar("Value")
+
+log = structlog.get_logger(__name__)
 
 APPLICATION_NAME = "headwater"
 
@@ -28,8 +31,12 @@ os.environ.setdefault("PICCOLO_CONF", "app.store.piccolo_conf")
 
 
 @asynccontextmanager
-async def connected(dsn: str, *, min_size: int = 1, max_size: int = 20) -> AsyncIterator[None]:
-    """Opens the connection pool for the block. All queries and transactions of this process use it."""
+async def connected(
+    dsn: str, *, min_size: int = 1, max_size: int = 20, close_seconds: float = 5.0
+) -> AsyncIterator[None]:
+    """Opens the connection pool for the block. All queries and transactions of this process use it. After the block,
+    statements that are under way have `close_seconds`: a connection that is never given back must not keep the process
+    from ending."""
     DB.config = {
         "dsn": dsn,
         "timeout": 5,
@@ -46,7 +53,18 @@ async def connected(dsn: str, *, min_size: int = 1, max_size: int = 20) -> Async
     try:
         yield
     finally:
-        await DB.close_connection_pool()
+        await _close_pool(close_seconds)
+
+
+async def _close_pool(seconds: float) -> None:
+    try:
+        async with asyncio.timeout(seconds):
+            await DB.close_connection_pool()
+    except TimeoutError:
+        log.warning("store_connections_in_use", waited_seconds=seconds)
+        if DB.pool is not None:
+            DB.pool.terminate()
+            DB.pool = None
 
 
 async def keep_session(_: Connection) -> None:
@@ -82,14 +100,15 @@ async def transaction() -> AsyncIterator[None]:
 async def raw_connection() -> AsyncIterator[Connection]:
     """A pooled connection outside any transaction, for what is bound to a session. Raises `TimeoutError` when none
     becomes free."""
-    assert DB.pool is not None, "the store is not connected"
+    pool = DB.pool
+    assert pool is not None, "the store is not connected"
     # The pool's own timeout would create a task for each query.
     async with asyncio.timeout(_ACQUIRE_SECONDS):
-        connection = await DB.pool.acquire()
+        connection = await pool.acquire()
     try:
         yield connection
     finally:
-        await DB.pool.release(connection)
+        await pool.release(connection)
 
 
 async def fetch_all(kind: type[Row], sql: str, *arguments: Any) -> list[Row]:

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from app.store.session import (
+    connected,
     execute,
     fetch,
     fetch_all,
@@ -14,8 +15,10 @@ from app.store.session import (
     fetch_one,
     fetch_value,
     fetch_values,
+    raw_connection,
     transaction,
 )
+from tests.support.store import new_database, store
 
 
 class _Team(msgspec.Struct):
@@ -115,3 +118,33 @@ async def test_a_statement_says_how_many_rows_it_wrote(own_store: None) -> None:
             raise LookupError
     assert not await fetch_exists("SELECT 1 FROM teams WHERE tier = 'pro'")
     assert await fetch_exists("SELECT 1 FROM teams WHERE name = $1", "a")
+
+
+async def test_a_connection_that_is_never_given_back_does_not_keep_the_process_from_ending(control_dsn: str) -> None:
+    inside = asyncio.Event()
+
+    async def hold() -> None:
+        async with raw_connection():
+            inside.set()
+            await asyncio.Event().wait()
+
+    async with connected(control_dsn, close_seconds=0.1):
+        holding = asyncio.create_task(hold())
+        await inside.wait()
+    holding.cancel()
+    await asyncio.gather(holding, return_exceptions=True)
+
+
+async def test_a_connection_goes_back_to_the_pool_that_it_came_from(own_store: None, migrated_dsn: str) -> None:
+    inside, over = asyncio.Event(), asyncio.Event()
+
+    async def hold() -> None:
+        async with raw_connection():
+            inside.set()
+            await over.wait()
+
+    holding = asyncio.create_task(hold())
+    await inside.wait()
+    async with store(await new_database(migrated_dsn)):
+        over.set()
+        await holding
