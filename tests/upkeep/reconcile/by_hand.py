@@ -38,7 +38,7 @@ Settled = Callable[[], Awaitable[object]]
 
 
 @dataclass
-class SecretLocation:
+class ServiceUnderTest:
     """The service, with workers in this process."""
 
     caller: Caller
@@ -81,7 +81,7 @@ class Begun:
 @dataclass
 class Case:
     workflow: str
-    begin: Callable[[SecretLocation], Awaitable[Begun]]
+    begin: Callable[[ServiceUnderTest], Awaitable[Begun]]
     skipped: frozenset[str] = field(default_factory=frozenset)
     """Steps that come before those of this course."""
 
@@ -102,7 +102,7 @@ async def _hurried(database: str) -> None:
     )
 
 
-def _about(place: SecretLocation, database: str, is_settled: Callable[[dict[str, Any]], object]) -> Begun:
+def _about(place: ServiceUnderTest, database: str, is_settled: Callable[[dict[str, Any]], object]) -> Begun:
     async def settled() -> bool:
         about_it = [one for one in await check_records(PATIENCE) if database in (one.subject, one.detail)]
         return bool(is_settled(await place.row(database))) and not about_it
@@ -114,12 +114,12 @@ def _is_whole(row: dict[str, Any]) -> object:
     return row["status"] == "active" or (row["status"] == "deleted" and row["destroyed_at"])
 
 
-async def _provision(place: SecretLocation) -> Begun:
+async def _provision(place: ServiceUnderTest) -> Begun:
     answer = await place.caller.create("by-hand")
     return _about(place, answer.json()["data"]["uuid"], _is_whole)
 
 
-async def _provision_cancelled(place: SecretLocation) -> Begun:
+async def _provision_cancelled(place: ServiceUnderTest) -> Begun:
     async with place.gates.holding("ProvisionDatabase", "create_database") as gate:
         begun = await _provision(place)
         await gate.reached.wait()
@@ -127,20 +127,20 @@ async def _provision_cancelled(place: SecretLocation) -> Begun:
     return begun
 
 
-async def _delete(place: SecretLocation) -> Begun:
+async def _delete(place: ServiceUnderTest) -> Begun:
     database = (await place.caller.created())["uuid"]
     # Its answer waits for a step that may be held.
     place.later(place.caller.delete(f"/databases/{database}"))
     return _about(place, database, lambda row: row["destroyed_at"])
 
 
-async def _limits(place: SecretLocation) -> Begun:
+async def _limits(place: ServiceUnderTest) -> Begun:
     database = (await place.caller.created())["uuid"]
     place.later(place.caller.patch(f"/databases/{database}/quotas", {"connection_hard_limit": 3}))
     return _about(place, database, lambda row: 0 < row["limits_revision"] <= row["limits_applied"])
 
 
-async def _access(place: SecretLocation) -> Begun:
+async def _access(place: ServiceUnderTest) -> Begun:
     database = (await place.caller.created())["uuid"]
     async with transaction():
         record = await records.find_for_update(UUID(database))
@@ -149,7 +149,7 @@ async def _access(place: SecretLocation) -> Begun:
     return _about(place, database, lambda row: row["access_revision"] <= row["access_applied"])
 
 
-async def _remnant(place: SecretLocation) -> Begun:
+async def _remnant(place: ServiceUnderTest) -> Begun:
     """Without a row: what is left of it is an orphan."""
     database = UUID((await place.caller.created())["uuid"])
     remnant = Tenant(name=engine_name(), password=engine_password(), marker=marker(database))
@@ -179,7 +179,7 @@ async def _remnant(place: SecretLocation) -> Begun:
     return Begun(settled, _nothing)
 
 
-async def _apply(place: SecretLocation) -> Begun:
+async def _apply(place: ServiceUnderTest) -> Begun:
     database = (await place.caller.created())["uuid"]
     blueprint = await saved(place.caller, "CREATE TABLE a (id integer PRIMARY KEY);")
     path = f"/databases/{database}/blueprint_applications"
@@ -199,7 +199,7 @@ async def _apply(place: SecretLocation) -> Begun:
     return Begun(settled, lambda: _hurried(database))
 
 
-async def _apply_cancelled(place: SecretLocation) -> Begun:
+async def _apply_cancelled(place: ServiceUnderTest) -> Begun:
     async with place.gates.holding("ApplyBlueprint", "apply_blueprint") as gate:
         begun = await _apply(place)
         await gate.reached.wait()
@@ -207,10 +207,10 @@ async def _apply_cancelled(place: SecretLocation) -> Begun:
     return begun
 
 
-def _scheduled(schedule: ScheduleId) -> Callable[[SecretLocation], Awaitable[Begun]]:
+def _scheduled(schedule: ScheduleId) -> Callable[[ServiceUnderTest], Awaitable[Begun]]:
     """The next run does what this one left."""
 
-    async def begin(place: SecretLocation) -> Begun:
+    async def begin(place: ServiceUnderTest) -> Begun:
         handle = place.client.get_schedule_handle(schedule.value)
         await handle.trigger()
 
@@ -233,13 +233,13 @@ def _scheduled(schedule: ScheduleId) -> Callable[[SecretLocation], Awaitable[Beg
     return begin
 
 
-async def _endpoint(place: SecretLocation) -> int:
+async def _endpoint(place: ServiceUnderTest) -> int:
     """Nothing is ever sent inside."""
     endpoint, _ = await subscribed(place.caller, "https://receiver.invalid/")
     return endpoint
 
 
-async def _deliver(place: SecretLocation) -> Begun:
+async def _deliver(place: ServiceUnderTest) -> Begun:
     endpoint = await _endpoint(place)
     async with transaction():
         await events.append(EventType.DATABASE_PAUSED, team_id=place.caller.team_id, database_id=None, data=Thing(1))

@@ -35,7 +35,7 @@ from tests.support.gates import Gates
 from tests.support.service import REGION, running_service
 from tests.support.store import store
 from tests.support.waiting import until
-from tests.upkeep.reconcile.by_hand import CASES, Begun, Case, SecretLocation
+from tests.upkeep.reconcile.by_hand import CASES, Begun, Case, ServiceUnderTest
 from workers.deliveries import WaitingDeliveries
 from workers.event_dispatcher import dispatch_events
 from workers.provisionings import start_provisionings
@@ -53,7 +53,7 @@ GRACE = "grace period"
 @pytest_asyncio.fixture(scope="module")
 async def place(
     tmp_path_factory: pytest.TempPathFactory, control_server: RunningServer, postgres_server: RunningServer
-) -> AsyncIterator[SecretLocation]:
+) -> AsyncIterator[ServiceUnderTest]:
     """The API is a process of its own, as always; the workers are here, where their steps can be held."""
     folder = tmp_path_factory.mktemp("by-hand")
     async with AsyncExitStack() as stack:
@@ -98,7 +98,7 @@ async def place(
             WaitingDeliveries(attempts, settings).serve(),
         )
         background = [asyncio.create_task(one) for one in serving_all]
-        made = SecretLocation(
+        made = ServiceUnderTest(
             await service.caller(), client, gates, service.box, tools.adapters, (await list_hosts())[0]
         )
         yield made
@@ -113,7 +113,7 @@ async def test_every_workflow_has_a_case() -> None:
     assert served == {case.workflow for case in CASES.values()}
 
 
-async def test_schedules_that_are_paused_or_deleted_are_findings(place: SecretLocation) -> None:
+async def test_schedules_that_are_paused_or_deleted_are_findings(place: ServiceUnderTest) -> None:
     assert {upkeep.id for upkeep in UPKEEP_SCHEDULES} == {schedule.value for schedule in ScheduleId}
     address = place.client.service_client.config.target_host
 
@@ -144,7 +144,7 @@ async def test_a_temporal_that_is_away_is_a_violation() -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-async def test_nothing_stays_half_done_and_unsaid(place: SecretLocation, name: str) -> None:
+async def test_nothing_stays_half_done_and_unsaid(place: ServiceUnderTest, name: str) -> None:
     case = CASES[name]
     steps = await _steps(place, case)
     assert steps
@@ -160,7 +160,7 @@ async def test_nothing_stays_half_done_and_unsaid(place: SecretLocation, name: s
             await _check(place, handle, begun, f"{operation} at {step}")
 
 
-async def test_a_deletion_in_its_grace_period(place: SecretLocation) -> None:
+async def test_a_deletion_in_its_grace_period(place: ServiceUnderTest) -> None:
     for operation in OPERATIONS:
         async with place.gates.holding("DeleteDatabase", "look_at_grace") as gate:
             begun = await CASES["DeleteDatabase"].begin(place)
@@ -173,7 +173,7 @@ async def test_a_deletion_in_its_grace_period(place: SecretLocation) -> None:
         await _check(place, handle, begun, f"{operation} in the {GRACE}")
 
 
-async def _steps(place: SecretLocation, case: Case) -> list[str]:
+async def _steps(place: ServiceUnderTest, case: Case) -> list[str]:
     """Those of a run that nobody holds up."""
     known = {one.run_id for one in await _runs(place, case)}
     begun = await case.begin(place)
@@ -187,7 +187,7 @@ async def _steps(place: SecretLocation, case: Case) -> list[str]:
     return [step for step in place.gates.steps[runs[0].id] if step not in case.skipped]
 
 
-async def _runs(place: SecretLocation, case: Case) -> list[WorkflowExecution]:
+async def _runs(place: ServiceUnderTest, case: Case) -> list[WorkflowExecution]:
     return [one async for one in place.client.list_workflows(f"WorkflowType = '{case.workflow}'")]
 
 
@@ -225,7 +225,7 @@ async def _has_begun_waiting(handle: WorkflowHandle[Any, Any]) -> bool:
     return EventType.EVENT_TYPE_TIMER_STARTED in kinds
 
 
-async def _check(place: SecretLocation, handle: WorkflowHandle[Any, Any], begun: Begun, what: str) -> None:
+async def _check(place: ServiceUnderTest, handle: WorkflowHandle[Any, Any], begun: Begun, what: str) -> None:
     async def is_whole() -> bool:
         await begun.hurry()
         await place.reconcile()
