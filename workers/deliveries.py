@@ -60,7 +60,8 @@ class WaitingDeliveries:
                     await asyncio.sleep(_INTERVAL_SECONDS)
                 await asyncio.sleep(_SHORTEST_SECONDS)
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._attempts.changed.wait(), _INTERVAL_SECONDS)
+                    async with asyncio.timeout(_INTERVAL_SECONDS):
+                        await self._attempts.changed.wait()
         finally:
             tasks = [renewing, *self._serving.values()]
             for task in tasks:

@@ -36,7 +36,8 @@ class Debouncer:
     async def _run(self) -> None:
         while self._requested:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._closing.wait(), self._seconds)
+                async with asyncio.timeout(self._seconds):
+                    await self._closing.wait()
             self._requested = False
             try:
                 await self._work()

@@ -153,7 +153,8 @@ class MysqlService(Service):
     async def is_recovering(self) -> bool:
         # It reports nothing before its recovery is complete, and listens only then.
         try:
-            _, writer = await asyncio.wait_for(asyncio.open_connection(LOOPBACK, self.port), 2)
+            async with asyncio.timeout(2):
+                _, writer = await asyncio.open_connection(LOOPBACK, self.port)
         except ConnectionRefusedError:
             return True
         except (OSError, TimeoutError):

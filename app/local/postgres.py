@@ -1,6 +1,5 @@
 """A PostgreSQL server of the stack: created with initdb on first use, then run in the foreground."""
 
-import asyncio
 import importlib.util
 import shutil
 import signal
@@ -130,7 +129,7 @@ class PostgresService(Service):
             connection = await asyncpg.connect(self.dsn(), timeout=2)
         except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError):
             return False
-        await asyncio.wait_for(connection.close(), 2)
+        await connection.close(timeout=2)
         return True
 
     async def is_recovering(self) -> bool:

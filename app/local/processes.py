@@ -96,7 +96,8 @@ class ChildProcess:
             with contextlib.suppress(ProcessLookupError):
                 self._process.send_signal(self._command.stop_signal)
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._process.wait(), self._command.stop_seconds if timeout is None else timeout)
+                async with asyncio.timeout(self._command.stop_seconds if timeout is None else timeout):
+                    await self._process.wait()
         await self.kill()
 
     async def kill(self) -> None:
@@ -118,7 +119,8 @@ async def run_to_end(command: Command, timeout: float) -> None:
     `timeout` seconds."""
     child = await ChildProcess.start(command)
     try:
-        code = await asyncio.wait_for(child.wait(), timeout)
+        async with asyncio.timeout(timeout):
+            code = await child.wait()
     except TimeoutError:
         raise StackError(f"{command.argv[0]} took longer than {timeout:.0f} s\n{tail(command.log)}") from None
     finally:

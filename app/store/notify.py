@@ -62,7 +62,8 @@ async def work_on_notices(
             except Exception as fault:
                 log.warning(failure, reason=str(fault) or type(fault).__name__, **fields)
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(wake.wait(), fallback_seconds)
+                async with asyncio.timeout(fallback_seconds):
+                    await wake.wait()
 
 
 @asynccontextmanager
@@ -100,7 +101,8 @@ async def _listen_once(dsn: str, channel: str, heard: Callable[[str | None], Non
         heard(None)
         while not closed.is_set():
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(closed.wait(), probe_seconds)
+                async with asyncio.timeout(probe_seconds):
+                    await closed.wait()
             # A network that swallows packets leaves a connection that looks open for hours.
             await connection.execute("SELECT 1", timeout=probe_seconds)
     finally:

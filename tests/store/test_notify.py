@@ -207,3 +207,24 @@ async def end(task: asyncio.Task[None]) -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+
+
+@pytest.mark.parametrize("turns", range(4))
+async def test_a_cancellation_that_comes_together_with_a_notice_ends_the_work(control_dsn: str, turns: int) -> None:
+    worked, wake = asyncio.Event(), asyncio.Event()
+
+    async def work() -> bool:
+        worked.set()
+        return False
+
+    working = asyncio.create_task(
+        work_on_notices(control_dsn, "things", work, failure="waiting", fallback_seconds=60, changed=wake)
+    )
+    await worked.wait()
+    await asyncio.sleep(0)
+    wake.set()
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    working.cancel()
+    done, _ = await asyncio.wait([working], timeout=LIMIT_SECONDS)
+    assert done
