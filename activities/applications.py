@@ -10,10 +10,10 @@ from app.applications.records import ApplicationRecord
 from app.contracts.applications import ApplicationActivities, ApplicationResult
 from app.core.limiter import Limiter
 from app.core.secrets import SecretBox
-from app.databases import credentials
+from app.credentials import restoring
 from app.databases import records as databases
 from app.databases.passwords import tenant_of
-from app.databases.records import NotWanted
+from app.databases.records import DatabaseRecord, NotWanted
 from app.engines.base import CredentialsRefused, EngineError
 from app.hosts.adapters import Adapters
 from app.quotas.plans import Plans
@@ -61,14 +61,15 @@ class ApplicationActivitiesOnHosts(ApplicationActivities):
         )
 
     async def _carry_out(self, record: ApplicationRecord, *, may_run: bool) -> None:
-        database = await databases.find(record.database)
-        assert database is not None, "an application names a database that exists"
+        database = await _database_of(record)
         adapter, tenant = await self._adapters.of_host(database.host_id), tenant_of(database, self._box)
         try:
             await running.carry_out(self._box, adapter, tenant, record, may_run=may_run)
         except CredentialsRefused:
             with contextlib.suppress(CredentialsRefused):
-                await credentials.restore(self._plans, self._box, adapter, database.uuid)
+                await restoring.restore(self._plans, self._box, adapter, database.uuid)
+            # Read again: they may have been rotated.
+            tenant = tenant_of(await _database_of(record), self._box)
             await running.carry_out(self._box, adapter, tenant, record, may_run=may_run, restorable=False)
 
 
@@ -77,3 +78,9 @@ async def _known(application: int) -> ApplicationRecord:
     if record is None:
         raise NotWanted(f"there is no blueprint application {application}")
     return record
+
+
+async def _database_of(application: ApplicationRecord) -> DatabaseRecord:
+    database = await databases.find(application.database)
+    assert database is not None, "an application names a database that exists"
+    return database

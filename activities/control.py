@@ -7,6 +7,7 @@ from temporalio import activity
 from activities.errors import as_failures
 from app.contracts.control import ControlActivities, GracePeriod, HostFailure, LimitsApplied
 from app.contracts.databases import Placement
+from app.credentials import rotations, users
 from app.databases import deletion, limits, moving, states
 from app.provisioning import lifecycle
 from app.queries.targets import delete_reader
@@ -41,6 +42,8 @@ class ControlActivitiesOnStore(ControlActivities):
             async with transaction():
                 await states.record_destroyed(database)
                 await delete_reader(database)
+                await rotations.end_with_database(database)
+                await users.end_with_database(database)
 
     @activity.defn(name="record_limits_applied")
     async def record_limits_applied(self, applied: LimitsApplied) -> None:

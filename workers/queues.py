@@ -8,6 +8,7 @@ import msgspec
 
 from activities.applications import ApplicationActivitiesOnHosts
 from activities.control import ControlActivitiesOnStore
+from activities.credentials import CredentialActivitiesOnHosts
 from activities.engine import EngineActivitiesOnHosts
 from activities.pool import PoolActivitiesOnHosts, PoolActivitiesOnStore
 from activities.quotas import QuotaActivitiesOnHosts, QuotaActivitiesOnStore
@@ -72,6 +73,7 @@ _CONTROL = QueueConfig(
 _ENGINE = QueueConfig(
     implementations=(
         lambda tools: EngineActivitiesOnHosts(tools.plans, tools.box, tools.adapters, tools.host_slots, tools.running),
+        lambda tools: CredentialActivitiesOnHosts(tools.plans, tools.box, tools.adapters, tools.host_slots),
         lambda tools: PoolActivitiesOnHosts(tools.box, tools.adapters),
         lambda tools: HostReconcileActivitiesOnHosts(tools.plans, tools.box, tools.adapters, tools.settings.orphan_age),
         lambda tools: ApplicationActivitiesOnHosts(tools.plans, tools.box, tools.adapters),

@@ -23,6 +23,7 @@ from app.quotas.file import load_plans
 from app.store.migrate import migrate
 from app.store.session import connected
 from app.webhooks.attempts import Attempts
+from workers.credential_ends import end_due_credentials
 from workers.deliveries import WaitingDeliveries
 from workers.event_dispatcher import dispatch_events
 from workers.interceptors import ActivityMetrics, Heartbeats
@@ -76,7 +77,7 @@ async def run(settings: Settings, queues: Sequence[str], stop: asyncio.Event) ->
             await stack.enter_async_context(build_worker(client, queue, tools))
         background = await metrics.serve(client, stack)
         if CONTROL_QUEUE in queues:
-            background += [relay(client), maintain_schedules(client, settings)]
+            background += [relay(client), maintain_schedules(client, settings), end_due_credentials()]
         if WEBHOOK_QUEUE in queues:
             background += [dispatch_events(client, settings), WaitingDeliveries(tools.attempts, settings).serve()]
         for queue in queues:

@@ -5,6 +5,7 @@ Not in the package's `__init__`: the sandbox would load all of it for each run o
 
 from workflows.apply_access import ApplyAccessWorkflow
 from workflows.apply_blueprint import ApplyBlueprintWorkflow
+from workflows.apply_credentials import ApplyCredentialsWorkflow
 from workflows.apply_limits import ApplyLimitsWorkflow
 from workflows.delete_database import DeleteDatabaseWorkflow
 from workflows.deliver_webhook import DeliverWebhookWorkflow
@@ -20,6 +21,7 @@ CONTROL_WORKFLOWS = (
     DeleteDatabaseWorkflow,
     ApplyLimitsWorkflow,
     ApplyAccessWorkflow,
+    ApplyCredentialsWorkflow,
     RemoveRemnantWorkflow,
     RefillPoolWorkflow,
     SweepWorkflow,

@@ -8,6 +8,8 @@ import rich_click as click
 from app.applications.records import SEALED_VALUES
 from app.cli.installation import secret_box, store
 from app.cli.output import shown
+from app.credentials.rotations import SEALED_NEW, SEALED_PREVIOUS
+from app.credentials.users import SEALED_USER
 from app.databases.passwords import SEALED_PASSWORD
 from app.hosts.adapters import SEALED_ADMIN
 from app.queries.targets import SEALED_READER
@@ -15,7 +17,17 @@ from app.store.sealed import reseal, values_by_key
 from app.web.idempotency_rows import SEALED_RESPONSE
 from app.webhooks.records import SEALED_SECRET
 
-SEALED = (SEALED_ADMIN, SEALED_PASSWORD, SEALED_READER, SEALED_SECRET, SEALED_VALUES, SEALED_RESPONSE)
+SEALED = (
+    SEALED_ADMIN,
+    SEALED_PASSWORD,
+    SEALED_NEW,
+    SEALED_PREVIOUS,
+    SEALED_USER,
+    SEALED_READER,
+    SEALED_SECRET,
+    SEALED_VALUES,
+    SEALED_RESPONSE,
+)
 """Every sealed column. A test finds one that is missing here."""
 
 

@@ -58,6 +58,10 @@ def access_workflow_id(database: UUID, revision: int) -> str:
     return f"apply-access/{database}/{revision}"
 
 
+def credentials_workflow_id(database: UUID, revision: int) -> str:
+    return f"apply-credentials/{database}/{revision}"
+
+
 def remnant_workflow_id(database: UUID, host_id: int, move: UUID) -> str:
     """`move` makes the id unique when provisioning abandons the same host more than once."""
     return f"remove-remnant/{database}/{host_id}/{move}"

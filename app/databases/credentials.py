@@ -1,48 +1,54 @@
-"""Tenants' own accounts, which must accept the recorded password.
-
-No engine can keep an account from changing its own password. So the recorded one is restored, and an event reports it.
-"""
+"""What a database's row records of its credentials: which are its own, and whether its engine takes them."""
 
 from uuid import UUID
 
-from app.contracts.base import DatabaseStatus
-from app.core.secrets import SecretBox
-from app.databases import records
 from app.databases.events import append_event
-from app.databases.passwords import tenant_of
-from app.engines.base import CredentialsRefused, EngineAdapter, Tenant, TenantFull
 from app.outbox.event_types import EventType
-from app.quotas import own_logins
 from app.quotas.plans import Plans
-from app.store.locks import database_lock
-from app.store.session import execute, fetch_values, transaction
+from app.store.session import execute, fetch_scalar, fetch_values, transaction
 
 
-async def restore(plans: Plans, box: SecretBox, adapter: EngineAdapter, database: UUID) -> bool:
-    """Has the account take its recorded password again, and says whether it was put back; a call that finds the work
-    of one that died finishes it. `adapter` is that of the database's host. Raises `EngineError`, `CredentialsRefused`
-    where it didn't help, `LockBusy`, `LockLost`."""
-    async with database_lock(database):
-        record = await records.find(database)
-        if (
-            record is None
-            or record.status is not DatabaseStatus.ACTIVE
-            or record.access_applied < record.access_revision
-        ):
-            return False
-        tenant = tenant_of(record, box)
-        async with own_logins.under_way([database]):
-            if await _is_refused(adapter, tenant):
-                # Before the first statement, so that the event is written even after a crash.
-                await execute(
-                    "UPDATE databases SET credentials_refused_at = coalesce(credentials_refused_at, now())"
-                    " WHERE id = $1",
-                    record.id,
-                )
-                await adapter.restore_credentials(tenant)
-                if await _is_refused(adapter, tenant):
-                    raise CredentialsRefused(f"{record.engine_name} refuses the password that it was just given")
-        return await _record_restored(plans, database)
+async def next_revision(database_id: int) -> int:
+    """Counts one more change of a database's credentials or users, in the transaction that accepts it."""
+    return await fetch_scalar(
+        int,
+        "UPDATE databases SET credentials_revision = credentials_revision + 1 WHERE id = $1"
+        " RETURNING credentials_revision",
+        database_id,
+    )
+
+
+async def replace(database_id: int, login: str, password_sealed: bytes) -> None:
+    """From now on its tenant logs in as this, in the transaction that records that the engine takes it. The password is
+    sealed for `password_place`."""
+    await execute(
+        "UPDATE databases SET login_name = nullif($2, engine_name), password_sealed = $3,"
+        " credentials_created_at = now(), credentials_refused_at = NULL, updated_at = now() WHERE id = $1",
+        database_id,
+        login,
+        password_sealed,
+    )
+
+
+async def record_refused(database_id: int) -> None:
+    """Its engine refuses its credentials, and they are about to be put right."""
+    await execute(
+        "UPDATE databases SET credentials_refused_at = coalesce(credentials_refused_at, now()) WHERE id = $1",
+        database_id,
+    )
+
+
+async def record_restored(plans: Plans, database: UUID) -> bool:
+    """Its engine takes its credentials. Whether it had refused them; then the event is written."""
+    async with transaction():
+        restored = await execute(
+            "UPDATE databases SET credentials_refused_at = NULL"
+            " WHERE uuid = $1 AND status <> 'deleted' AND credentials_refused_at IS NOT NULL",
+            database,
+        )
+        if restored:
+            await append_event(plans, EventType.DATABASE_PASSWORD_RESTORED, database)
+        return bool(restored)
 
 
 async def note_tried(databases: list[UUID]) -> None:
@@ -60,25 +66,3 @@ async def untried_longest(host_id: int, databases: list[UUID], most: int) -> lis
         databases,
         most,
     )
-
-
-async def _is_refused(adapter: EngineAdapter, tenant: Tenant) -> bool:
-    try:
-        await adapter.log_in(tenant)
-    except CredentialsRefused:
-        return True
-    except TenantFull:
-        pass  # and let in otherwise
-    return False
-
-
-async def _record_restored(plans: Plans, database: UUID) -> bool:
-    async with transaction():
-        restored = await execute(
-            "UPDATE databases SET credentials_refused_at = NULL"
-            " WHERE uuid = $1 AND status <> 'deleted' AND credentials_refused_at IS NOT NULL",
-            database,
-        )
-        if restored:
-            await append_event(plans, EventType.DATABASE_PASSWORD_RESTORED, database)
-        return bool(restored)

@@ -16,6 +16,8 @@ class RecordedDatabase(msgspec.Struct, frozen=True):
     uuid: UUID
     status: DatabaseStatus
     engine_name: str
+    login: str
+    """What its tenant logs in as."""
     password_sealed: bytes | None
     provisioned: bool
     revoked: bool
@@ -38,7 +40,8 @@ class RecordedDatabase(msgspec.Struct, frozen=True):
 
 
 _RECORDED = """
-SELECT uuid, status, engine_name, password_sealed, provisioned_at IS NOT NULL AS provisioned,
+SELECT uuid, status, engine_name, coalesce(login_name, engine_name) AS login, password_sealed,
+       provisioned_at IS NOT NULL AS provisioned,
        revoked_at IS NOT NULL AS revoked, frozen_at IS NOT NULL AS frozen,
        status <> 'deleted' AND access_applied < access_revision AS changing,
        (status = 'deleted' OR access_applied >= access_revision)

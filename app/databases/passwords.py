@@ -37,4 +37,4 @@ def tenant_of(record: DatabaseRecord, box: SecretBox) -> Tenant:
     still happens then needs it."""
     sealed = record.password_sealed
     password = box.open(sealed, password_place(record.uuid)) if sealed is not None else ""
-    return Tenant(name=record.engine_name, password=password, marker=marker(record.uuid))
+    return Tenant(name=record.engine_name, login=record.login, password=password, marker=marker(record.uuid))

@@ -53,6 +53,15 @@ class DatabaseRecord(msgspec.Struct, frozen=True, kw_only=True):
     destroyed_at: datetime | None
     created_at: datetime
     updated_at: datetime
+    login_name: str | None = None
+    """The account that the password belongs to; None where that is `engine_name`."""
+    credentials_created_at: datetime | None = None
+    """When that account got its password; None where that was with the database."""
+
+    @property
+    def login(self) -> str:
+        """What its tenant logs in as."""
+        return self.login_name or self.engine_name
 
     @property
     def placement(self) -> Placement:

@@ -7,12 +7,13 @@ from app.databases.schemas import DatabaseView
 from app.engines.registry import ADAPTERS
 from app.quotas.plans import Plans, limits_in_force
 
-_MASK = "********"
+MASK = "********"
+"""In the place of a password that is not shown."""
 
 
 def masked_view(plans: Plans, record: DatabaseRecord) -> DatabaseView:
     """Without the password: for lists, changes and events."""
-    return _view(plans, record, _MASK)
+    return _view(plans, record, MASK)
 
 
 def full_view(plans: Plans, record: DatabaseRecord, box: SecretBox) -> DatabaseView:
@@ -25,8 +26,6 @@ def full_view(plans: Plans, record: DatabaseRecord, box: SecretBox) -> DatabaseV
 
 
 def _view(plans: Plans, record: DatabaseRecord, password: str) -> DatabaseView:
-    scheme = ADAPTERS[record.engine].uri_scheme
-    host = f"[{record.host}]" if ":" in record.host else record.host
     return DatabaseView(
         uuid=record.uuid,
         name=record.name,
@@ -39,10 +38,17 @@ def _view(plans: Plans, record: DatabaseRecord, password: str) -> DatabaseView:
         host=record.host,
         port=record.port,
         db_name=record.engine_name,
-        db_username=record.engine_name,
+        db_username=record.login,
         team_id=record.team_id,
         team_name=record.team_name,
-        connection_string=f"{scheme}://{record.engine_name}:{password}@{host}:{record.port}/{record.engine_name}",
+        connection_string=connection_string(record, record.login, password),
         created_at=record.created_at,
         updated_at=record.updated_at,
     )
+
+
+def connection_string(record: DatabaseRecord, login: str, password: str) -> str:
+    """A URI for an account of the database, as its engine's clients take it."""
+    scheme = ADAPTERS[record.engine].uri_scheme
+    host = f"[{record.host}]" if ":" in record.host else record.host
+    return f"{scheme}://{login}:{password}@{host}:{record.port}/{record.engine_name}"

@@ -8,6 +8,7 @@ login role, and never chosen by a user.
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
+from enum import StrEnum
 from typing import ClassVar
 
 import msgspec
@@ -61,9 +62,32 @@ class Tenant(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     password: str
     marker: str
+    login: str = ""
+    """What it logs in as; empty where that is `name`."""
 
     def __repr__(self) -> str:
         return f"Tenant({self.name})"
+
+
+class Access(StrEnum):
+    """What an account may do in its tenant's database."""
+
+    READ_ONLY = "read_only"
+    READ_WRITE = "read_write"
+
+
+class Login(msgspec.Struct, frozen=True, kw_only=True):
+    """An account of a tenant besides, or instead of, its first. Named `<tenant name>_<purpose>`, unless it is the
+    first."""
+
+    name: str
+    password: str
+    access: Access
+    connections: int | None
+    """The limit of its own; None where it has the tenant's."""
+
+    def __repr__(self) -> str:
+        return f"Login({self.name})"
 
 
 class EngineLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -172,6 +196,11 @@ class EngineAdapter(ABC):
     """Whether a script runs in one transaction, which can be rolled back. Otherwise each statement is permanent, and
     the script is rehearsed on a copy made by `copy_schema`."""
 
+    rotation_renames: ClassVar[bool]
+    """Whether a rotation makes a new login; otherwise the login has two passwords for a while."""
+    tells_sessions_apart: ClassVar[bool]
+    """Whether open sessions of new and previous credentials can be told apart."""
+
     def __init__(self, address: AdminAddress, installation: str = "") -> None:
         """`installation` is written with every marker, so that two installations may share a host. Lower-case
         letters and digits, or empty."""
@@ -230,6 +259,32 @@ class EngineAdapter(ABC):
     async def restore_credentials(self, tenant: Tenant) -> None:
         """Sets the account's password to the given one, and resets the account's own settings that prevent logins.
         Opens nothing that was closed. Raises `EngineError` for a tenant that doesn't exist."""
+
+    async def add_credential(self, tenant: Tenant, new: Login) -> None:
+        """Makes new credentials beside the tenant's: both work afterwards. Safe to repeat, also when the answer of an
+        earlier call was lost."""
+        raise NotImplementedError
+
+    async def retire_credential(self, tenant: Tenant, current: Login, old: Login, *, end_sessions: bool) -> None:
+        """Ends `old`: of the two, only `current` works afterwards. Where sessions can be told apart, those of `old`
+        end; otherwise all of them do with `end_sessions`."""
+        raise NotImplementedError
+
+    async def put_user(self, tenant: Tenant, login: Login) -> None:
+        """Makes a user, or corrects its password, rights and limit. It is closed while the tenant is revoked."""
+        raise NotImplementedError
+
+    async def remove_user(self, tenant: Tenant, name: str) -> None:
+        """Ends a user's sessions and removes it; what it owns goes to the tenant. Nothing happens where it is gone."""
+        raise NotImplementedError
+
+    async def log_in_as(self, tenant: Tenant, login: Login) -> None:
+        """Logs in with these credentials and selects a constant. Raises as `log_in` does."""
+        raise NotImplementedError
+
+    async def open_sessions(self, tenant: Tenant) -> dict[str, int]:
+        """How many sessions each login of the tenant has open, by its name."""
+        raise NotImplementedError
 
     @abstractmethod
     async def set_limits(self, tenant: Tenant, limits: EngineLimits) -> None:

@@ -26,6 +26,10 @@ class EventType(StrEnum):
         "database.password_restored",
         "A database's login had another password than the service's, and has the service's again.",
     )
+    DATABASE_CREDENTIALS_ROTATED = (
+        "database.credentials_rotated",
+        "A database has a new password, and on some engines a new user name; the previous ones end with the overlap.",
+    )
     DATABASE_DELETED = "database.deleted", "A database is deleted."
     DATABASE_UNDELETED = "database.undeleted", "A deleted database is back, with its data and its credentials."
     PING = "ping", "The test-delivery operation is used."

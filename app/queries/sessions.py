@@ -14,9 +14,10 @@ from app.core.errors import DatabaseNotActive, DatabaseUnreachable, NotFound
 from app.core.ids import engine_password
 from app.core.limiter import Limiter
 from app.core.secrets import SecretBox
-from app.databases import credentials
+from app.credentials import restoring
 from app.databases import records as databases
-from app.engines.base import CredentialsRefused, EngineAdapter, EngineError, LoginRefused, Tenant
+from app.databases.passwords import tenant_of
+from app.engines.base import CredentialsRefused, EngineAdapter, EngineError, LoginRefused
 from app.engines.querying import READER_SESSIONS, QueryLimits, ReadSession, WriteSession
 from app.hosts.adapters import Adapters
 from app.queries.targets import QueryTarget, reader_place
@@ -69,17 +70,20 @@ class Sessions:
             try:
                 session = await _entered(stack, lambda: adapter.writing(tenant, self._limits))
             except CredentialsRefused:
-                session = await self._entered_restored(stack, target, adapter, tenant)
+                session = await self._entered_restored(stack, target, adapter)
             except LoginRefused as error:
                 raise _unreachable(error) from None
             yield session
 
     async def _entered_restored(
-        self, stack: AsyncExitStack, target: QueryTarget, adapter: EngineAdapter, tenant: Tenant
+        self, stack: AsyncExitStack, target: QueryTarget, adapter: EngineAdapter
     ) -> WriteSession:
-        """After its tenant had changed the account's password."""
+        """After its tenant had changed the account's password, or it was rotated since the target was read."""
         try:
-            await credentials.restore(self._plans, self._box, adapter, target.uuid)
+            await restoring.restore(self._plans, self._box, adapter, target.uuid)
+            record = await databases.find(target.uuid)
+            assert record is not None, "rows of databases with a team are kept"
+            tenant = tenant_of(record, self._box)
             return await _entered(stack, lambda: adapter.writing(tenant, self._limits))
         except (LockBusy, LockLost):
             raise _busy() from None

@@ -33,6 +33,7 @@ class QueryTarget(msgspec.Struct, frozen=True, kw_only=True):
     tls_ca: str | None
     installation: UUID
     engine_name: str
+    login: str
     password_sealed: bytes | None
     reader_sealed: bytes | None
     tier: str
@@ -41,7 +42,7 @@ class QueryTarget(msgspec.Struct, frozen=True, kw_only=True):
     def tenant(self, box: SecretBox) -> Tenant:
         assert self.password_sealed is not None, "a database that is not deleted has a password"
         password = box.open(self.password_sealed, password_place(self.uuid))
-        return Tenant(name=self.engine_name, password=password, marker=marker(self.uuid))
+        return Tenant(name=self.engine_name, login=self.login, password=password, marker=marker(self.uuid))
 
     @property
     def host(self) -> HostAccess:
@@ -62,9 +63,9 @@ class QueryTarget(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _FIND = """
-SELECT d.id, d.uuid, d.team_id, d.engine, d.status, d.host_id, d.engine_name, d.password_sealed,
-       r.password_sealed AS reader_sealed, t.tier, t.queries,
-       h.host AS host_address, h.port AS host_port, h.admin_sealed, h.tls, h.tls_ca,
+SELECT d.id, d.uuid, d.team_id, d.engine, d.status, d.host_id, d.engine_name,
+       coalesce(d.login_name, d.engine_name) AS login, d.password_sealed, r.password_sealed AS reader_sealed,
+       t.tier, t.queries, h.host AS host_address, h.port AS host_port, h.admin_sealed, h.tls, h.tls_ca,
        (SELECT id FROM installation) AS installation
 FROM databases d JOIN teams t ON t.id = d.team_id JOIN engine_hosts h ON h.id = d.host_id
      LEFT JOIN query_readers r ON r.database_id = d.id

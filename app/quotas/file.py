@@ -4,6 +4,7 @@
 storage_gb = 1
 connections = 10
 runtime_hours = 200     # left out: no limit
+users = 5               # of one database, besides its own; left out: 20
 warning_pct = 80
 
 [tiers.free]            # what is left out stays as it is
@@ -19,7 +20,7 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 
 from app.core.settings import InvalidSettings
-from app.quotas.plans import DEFAULT_PLANS, Limits, Plan, Plans
+from app.quotas.plans import DEFAULT_PLANS, DEFAULT_USERS, Limits, Plan, Plans
 from app.quotas.tiers import TierLimits
 
 Value = TypeVar("Value")
@@ -32,6 +33,7 @@ class _Entry(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     connections: Annotated[int, msgspec.Meta(ge=1, le=100_000)]
     warning_pct: Annotated[int, msgspec.Meta(ge=1, le=100)]
     runtime_hours: Annotated[float, msgspec.Meta(gt=0, le=100_000)] | None = None
+    users: Annotated[int, msgspec.Meta(ge=0, le=50)] = DEFAULT_USERS
 
 
 class _TierEntry(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -103,4 +105,4 @@ def _plan(entry: _Entry) -> Plan:
         connection_hard_limit=entry.connections,
         warning_threshold_pct=entry.warning_pct,
     )
-    return Plan(limits=limits, runtime_hours=entry.runtime_hours)
+    return Plan(limits=limits, runtime_hours=entry.runtime_hours, users=entry.users)

@@ -8,6 +8,9 @@ import msgspec
 from app.core.errors import PlanLimitExceeded
 from app.quotas.tiers import DEFAULT_TIERS, TierLimits
 
+DEFAULT_USERS = 20
+"""Of a plan that says nothing else."""
+
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """What is in force for a database: the plan's, where no override says otherwise."""
@@ -29,6 +32,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     limits: Limits
     runtime_hours: float | None = None
     """Hours a month with a connection open; None means no limit."""
+    users: int = DEFAULT_USERS
+    """The most users that one database may have besides its own."""
 
 
 class Plans(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,18 +44,18 @@ class Plans(msgspec.Struct, frozen=True, kw_only=True):
     """By the tier's name."""
 
 
-def _plan(storage_gb: float, connections: int, runtime_hours: float | None = None) -> Plan:
+def _plan(storage_gb: float, connections: int, users: int, runtime_hours: float | None = None) -> Plan:
     limits = Limits(storage_hard_limit_gb=storage_gb, connection_hard_limit=connections, warning_threshold_pct=80)
-    return Plan(limits=limits, runtime_hours=runtime_hours)
+    return Plan(limits=limits, runtime_hours=runtime_hours, users=users)
 
 
 DEFAULT_PLANS = Plans(
     by_name=MappingProxyType(
         {
-            "free": _plan(0.5, 10, runtime_hours=100),
-            "launch": _plan(10, 50),
-            "grow": _plan(50, 200),
-            "pro": _plan(100, 400),
+            "free": _plan(0.5, 10, 5, runtime_hours=100),
+            "launch": _plan(10, 50, 20),
+            "grow": _plan(50, 200, 30),
+            "pro": _plan(100, 400, 50),
         }
     ),
     tiers=DEFAULT_TIERS,

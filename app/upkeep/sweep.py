@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from app.contracts.upkeep import SweepResult
+from app.credentials.rotations import delete_old, delete_secrets
 from app.outbox.events import delete_old_events
 from app.queries.records import delete_old_executions
 from app.web.idempotency_rows import delete_expired_keys
@@ -41,6 +42,8 @@ SWEEPS = (
     SweepRule(what="webhook secrets that were replaced", delete=delete_replaced_secrets),
     # After their deliveries.
     SweepRule(what="old events", delete=delete_old_events, retention="history"),
+    SweepRule(what="passwords of rotations that ended", delete=delete_secrets),
+    SweepRule(what="old rotations", delete=delete_old, retention="history"),
     SweepRule(what="old questions", delete=delete_old_executions, retention="questions"),
 )
 _NOT_KEPT = timedelta(0)

@@ -78,6 +78,16 @@ async def _fill() -> UUID:
     secret = uuid4()
     await fetch("INSERT INTO query_readers (database_id, password_sealed) SELECT id, '' FROM databases")
     await fetch(
+        "INSERT INTO credential_rotations (uuid, database_id, status, overlap_seconds, login_name, previous_login)"
+        " SELECT $1, id, 'completed', 0, '', '' FROM databases",
+        uuid4(),
+    )
+    await fetch(
+        "INSERT INTO database_users (uuid, database_id, name, login_name, access, connection_limit, password_sealed,"
+        " status) SELECT $1, id, 'one', '', 'read_only', 1, '', 'active' FROM databases",
+        uuid4(),
+    )
+    await fetch(
         "INSERT INTO idempotency_keys (user_id, key, fingerprint, expires_at)"
         " SELECT id, 'a:key', '', now() + interval '1 day' FROM users"
     )

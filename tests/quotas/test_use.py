@@ -98,6 +98,7 @@ async def test_our_own_logins_are_nobodys_use(on_bench: Bench, engine: str, monk
         uuid=record.uuid,
         status=DatabaseStatus.ACTIVE,
         engine_name=record.engine_name,
+        login=record.login,
         password_sealed=record.password_sealed,
         provisioned=True,
         revoked=False,

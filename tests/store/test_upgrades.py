@@ -25,6 +25,15 @@ _INTENDED: dict[str, dict[str, str]] = {"0.1.0": {}}
 """For each release, the tables (`table`) and columns (`table.column`) whose content is meant to differ since then, and
 why. All else has to be there, as it was."""
 
+_NOT_YET: dict[str, set[str]] = {
+    "0.1.0": {
+        "credential_rotations.password_sealed",
+        "credential_rotations.previous_sealed",
+        "database_users.password_sealed",
+    }
+}
+"""The sealed columns that a release did not have."""
+
 _SECRET_KEYS = "k1:ripfYr3FPLPEKQ8SYvR2i0zzi0ktKqO5tSOH+CzgC90="
 """What the releases' databases are sealed with."""
 
@@ -146,7 +155,7 @@ async def test_sealed_values_open_after_an_upgrade(release: str, empty_dsn: str)
                 f"SELECT {column.row} AS place, s.{column.column} AS sealed FROM {column.table} s"
                 f" WHERE s.{column.column} IS NOT NULL"
             )
-            assert values, column.name
+            assert values or column.name in _NOT_YET[release], column.name
             for value in values:
                 box.open(value["sealed"], SecretLocation(column.table, column.column, value["place"]))
 

@@ -12,6 +12,7 @@ from temporalio.exceptions import ApplicationError
 
 from app.contracts.applications import ApplicationActivities, ApplicationResult, ApplicationStatus
 from app.contracts.control import ControlActivities, GracePeriod, HostFailure, LimitsApplied
+from app.contracts.credentials import CredentialActivities
 from app.contracts.databases import Placement
 from app.contracts.engine import EngineActivities, RemnantRef
 from app.contracts.pool import PoolActivities, PoolHostActivities, RefillResult, VerifyMembers
@@ -119,6 +120,15 @@ class FakeControl(ControlActivities):
         await self._script.perform(applied)
 
 
+class FakeCredentials(CredentialActivities):
+    def __init__(self, script: Script) -> None:
+        self._script = script
+
+    @activity.defn(name="apply_credentials")
+    async def apply_credentials(self, database: UUID) -> str:
+        return str(await self._script.perform(database, "one password, 2 users"))
+
+
 class FakeSweep(SweepActivities):
     def __init__(self, script: Script) -> None:
         self._script = script
@@ -224,7 +234,10 @@ def control_fakes(script: Script) -> list[object]:
 
 def engine_fakes(script: Script) -> list[object]:
     """Everything that runs on an engine queue."""
-    return [fake(script) for fake in (FakeEngine, FakePoolHosts, FakeHostReconcile, FakeApplications, FakeQuotaHosts)]
+    return [
+        fake(script)
+        for fake in (FakeEngine, FakeCredentials, FakePoolHosts, FakeHostReconcile, FakeApplications, FakeQuotaHosts)
+    ]
 
 
 class FakeApplications(ApplicationActivities):

@@ -12,6 +12,7 @@ from temporalio.client import WorkflowExecutionStatus
 
 from app.contracts.applications import ApplicationResult, ApplicationStatus, ApplyBlueprint, ApplyBlueprintInput
 from app.contracts.base import Engine
+from app.contracts.credentials import ApplyCredentials, ApplyCredentialsInput
 from app.contracts.databases import (
     ApplyAccess,
     ApplyAccessInput,
@@ -52,6 +53,7 @@ MEASURED = RegionMeasurement(
 )
 FROZEN = [FrozenDatabase(region=REGION, database=database) for database in (DATABASE, uuid5(DATABASE, "another"))]
 UNVERIFIED = VerifyMembers(region=REGION, before=PAST)
+CREDENTIALS = ApplyCredentialsInput(**SUBJECT, revision=1)
 REMNANT = RemoveRemnantInput(**SUBJECT, host_id=1, name="tfirst")
 APPLICATION = ApplyBlueprintInput(**SUBJECT, application=12)
 
@@ -203,6 +205,26 @@ SCENARIOS = {
         _once("apply_access", NOT_WANTED, final=True),
         ["apply_access"],
         details="its deletion ends all access",
+    ),
+    "credentials-in-force": Scenario(
+        ApplyCredentials,
+        CREDENTIALS,
+        Script,
+        ["apply_credentials"],
+        details="In force: one password, 2 users.",
+    ),
+    "credentials-host-away": Scenario(
+        ApplyCredentials,
+        CREDENTIALS,
+        _once("apply_credentials", HOST_UNAVAILABLE, times=ROUND),
+        ["apply_credentials"] * (ROUND + 1),
+    ),
+    "credentials-of-a-destroyed-one": Scenario(
+        ApplyCredentials,
+        CREDENTIALS,
+        _once("apply_credentials", NOT_WANTED, final=True),
+        ["apply_credentials"],
+        details="Nothing is left of the database",
     ),
     "quotas-kept": Scenario(
         EnforceQuotas, None, Script, [*LISTED, "measure_region"], details="test-1: 3 databases measured"

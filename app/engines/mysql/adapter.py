@@ -55,6 +55,8 @@ class MySQLAdapter(EngineAdapter):
     uri_scheme = "mysql"
     default_port = 3306
     transactional_scripts = False
+    rotation_renames = False
+    tells_sessions_apart = False
 
     def __init__(self, address: AdminAddress, installation: str = "") -> None:
         super().__init__(address, installation)

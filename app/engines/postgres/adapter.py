@@ -63,6 +63,8 @@ class PostgresAdapter(EngineAdapter):
     uri_scheme = "postgresql"
     default_port = 5432
     transactional_scripts = True
+    rotation_renames = True
+    tells_sessions_apart = True
 
     def __init__(
         self, address: AdminAddress, installation: str = "", *, session_settings: Mapping[str, str] | None = None

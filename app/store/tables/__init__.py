@@ -2,6 +2,7 @@
 
 from app.store.tables.accounts import ApiKey, ApiKeyUsage, Membership, Team, User
 from app.store.tables.blueprints import Blueprint, BlueprintApplication, BlueprintStatement, BlueprintVersion
+from app.store.tables.credentials import CredentialRotation, DatabaseUser
 from app.store.tables.databases import Database
 from app.store.tables.findings import Finding
 from app.store.tables.hosts import EngineHost
@@ -37,4 +38,6 @@ TABLES = (
     BlueprintApplication,
     BlueprintStatement,
     DatabaseUsage,
+    CredentialRotation,
+    DatabaseUser,
 )

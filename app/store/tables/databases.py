@@ -19,7 +19,9 @@ class Database(Table, tablename="databases", db=DB):
     `paused_reason` is resuming. `frozen_at` is set while it may not write. `login_tried_at` is when the service last
     tried its credentials; `credentials_refused_at` is set from their refusal until they work again. `deletion_revision`
     counts the workflows that deletions requested; the newest one is responsible. After `destroy_at` a deleted database
-    can't be undeleted.
+    can't be undeleted. `login_name` is the account that `password_sealed` belongs to, null where that is `engine_name`;
+    `credentials_created_at` is when the two came to be, null where that was with the database. `credentials_revision`
+    counts the changes of its credentials and users.
     """
 
     id = BigSerial(primary_key=True)
@@ -59,3 +61,6 @@ class Database(Table, tablename="databases", db=DB):
     destroyed_at = columns.moment()
     created_at = columns.created_at()
     updated_at = columns.created_at()
+    login_name = Text(null=True, default=None)
+    credentials_created_at = columns.moment()
+    credentials_revision = Integer(default=0)

@@ -42,7 +42,9 @@ async def try_logins(
         password = box.open(one.password_sealed, password_place(one.uuid))
         try:
             async with slots:
-                await adapter.log_in(Tenant(name=one.engine_name, password=password, marker=one.marker))
+                await adapter.log_in(
+                    Tenant(name=one.engine_name, login=one.login, password=password, marker=one.marker)
+                )
         except TenantFull:
             return None  # its database answers
         except EngineError as error:

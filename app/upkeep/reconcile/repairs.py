@@ -8,7 +8,7 @@ import structlog
 
 from app.contracts.base import DatabaseStatus
 from app.core.secrets import SecretBox
-from app.databases import credentials
+from app.credentials import restoring
 from app.databases.hosted import RecordedDatabase, is_frozen
 from app.engines.base import EngineAdapter, EngineError, Tenant
 from app.quotas.plans import Plans
@@ -45,7 +45,7 @@ async def restore_credentials(
 
 
 async def _restore(plans: Plans, box: SecretBox, adapter: EngineAdapter, one: RecordedDatabase) -> str:
-    if await credentials.restore(plans, box, adapter, one.uuid):
+    if await restoring.restore(plans, box, adapter, one.uuid):
         return f"Restored the password of database {one.uuid}, which its tenant had changed."
     return f"Left the password of database {one.uuid} as it is: it is in force, or the database isn't active any more."
 

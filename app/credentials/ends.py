@@ -1,0 +1,38 @@
+"""What ends by itself: overlaps of rotations, and users with a time. The rows decide; whoever looks only begins it."""
+
+from uuid import UUID
+
+from app.credentials import rotations, users
+from app.credentials.requests import request_apply
+from app.databases import credentials, records
+from app.outbox.workflow_starts import NORMAL
+from app.store.session import fetch_values, transaction
+
+_DUE = """
+SELECT DISTINCT d.uuid FROM databases d JOIN (
+    (SELECT database_id FROM credential_rotations WHERE status = 'overlapping' AND retires_at <= now()
+     ORDER BY retires_at LIMIT $1)
+    UNION ALL
+    (SELECT database_id FROM database_users WHERE status = 'active' AND expires_at <= now()
+     ORDER BY expires_at LIMIT $1)
+) due ON due.database_id = d.id
+"""
+
+
+async def find_due(most: int) -> list[UUID]:
+    """Databases with an overlap that is over, or a user whose time is."""
+    return await fetch_values(UUID, _DUE, most)
+
+
+async def begin_due(database: UUID) -> bool:
+    """Begins what is due on this database, and asks for the workflow that ends it. False where nothing is any more."""
+    async with transaction():
+        # The database before what it owns, as everything does that changes both.
+        record = await records.find_for_update(database)
+        if record is None:
+            return False
+        begun = await rotations.begin_due_retirement(record.id) + await users.begin_expired_removals(record.id)
+        if begun:
+            revision = await credentials.next_revision(record.id)
+            await request_apply(record, revision, priority=NORMAL, relayed=True)
+        return bool(begun)

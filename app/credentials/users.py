@@ -1,0 +1,146 @@
+"""Rows of users: each statement a move from one status to another, which is made once however often it is tried."""
+
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+
+from app.contracts.credentials import DatabaseUserStatus
+from app.core.secrets import SecretBox, SecretLocation
+from app.engines.base import Access, Login
+from app.store.sealed import SealedColumn
+from app.store.session import execute, fetch_all, fetch_exists, fetch_one
+
+
+class DatabaseUserRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A row of `database_users`."""
+
+    id: int
+    uuid: UUID
+    database_id: int
+    name: str
+    login_name: str
+    access: Access
+    connection_limit: int
+    password_sealed: bytes
+    status: DatabaseUserStatus
+    expires_at: datetime | None
+    created_at: datetime
+
+    def login(self, box: SecretBox) -> Login:
+        """The account as its engine knows it."""
+        return Login(
+            name=self.login_name, password=self.password(box), access=self.access, connections=self.connection_limit
+        )
+
+    def password(self, box: SecretBox) -> str:
+        return box.open(self.password_sealed, user_password_place(self.uuid))
+
+
+class NewDatabaseUser(msgspec.Struct, frozen=True, kw_only=True):
+    uuid: UUID
+    database_id: int
+    name: str
+    login_name: str
+    access: Access
+    connection_limit: int
+    password_sealed: bytes
+    expires_at: datetime | None
+
+
+async def insert(new: NewDatabaseUser) -> None:
+    await execute(
+        """
+        INSERT INTO database_users (uuid, database_id, name, login_name, access, connection_limit, password_sealed,
+                                    expires_at, status)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'creating')
+        """,
+        *msgspec.structs.astuple(new),
+    )
+
+
+async def find(user: UUID) -> DatabaseUserRecord | None:
+    """None when it is gone."""
+    return await fetch_one(DatabaseUserRecord, "SELECT * FROM database_users WHERE uuid = $1", user)
+
+
+async def find_named(database_id: int, name: str) -> DatabaseUserRecord | None:
+    return await fetch_one(
+        DatabaseUserRecord, "SELECT * FROM database_users WHERE database_id = $1 AND name = $2", database_id, name
+    )
+
+
+async def list_of(database_id: int) -> list[DatabaseUserRecord]:
+    """All of a database, newest first: few enough, for its plan bounds them."""
+    return await fetch_all(
+        DatabaseUserRecord, "SELECT * FROM database_users WHERE database_id = $1 ORDER BY id DESC", database_id
+    )
+
+
+async def list_page(database_id: int, *, after: str | None, limit: int) -> list[DatabaseUserRecord]:
+    """Newest first, from the one that follows the one named `after` on."""
+    return await fetch_all(
+        DatabaseUserRecord,
+        "SELECT * FROM database_users WHERE database_id = $1 AND ($2::text IS NULL OR id <"
+        " (SELECT id FROM database_users WHERE database_id = $1 AND name = $2)) ORDER BY id DESC LIMIT $3",
+        database_id,
+        after,
+        limit,
+    )
+
+
+async def has_outstanding(database_id: int) -> bool:
+    """Whether one of a database is to be made or removed."""
+    return await fetch_exists(
+        "SELECT 1 FROM database_users WHERE database_id = $1 AND status <> 'active' LIMIT 1", database_id
+    )
+
+
+async def activate(user: int) -> bool:
+    """`creating` to `active`: a login has proven it. False where it is to be removed by now."""
+    return bool(
+        await execute(
+            "UPDATE database_users SET status = 'active', changed_at = now() WHERE id = $1 AND status = 'creating'",
+            user,
+        )
+    )
+
+
+async def begin_removal(user: int) -> bool:
+    """Any status to `removing`. False where it is on its way already."""
+    return bool(
+        await execute(
+            "UPDATE database_users SET status = 'removing', changed_at = now() WHERE id = $1 AND status <> 'removing'",
+            user,
+        )
+    )
+
+
+async def begin_expired_removals(database_id: int) -> int:
+    """Of those of a database whose time is over; returns how many."""
+    return await execute(
+        "UPDATE database_users SET status = 'removing', changed_at = now()"
+        " WHERE database_id = $1 AND status = 'active' AND expires_at <= now()",
+        database_id,
+    )
+
+
+async def delete_removed(user: int) -> None:
+    """Its account is gone."""
+    await execute("DELETE FROM database_users WHERE id = $1 AND status = 'removing'", user)
+
+
+async def end_with_database(database: UUID) -> None:
+    """Nothing is left of the database that any of them could enter."""
+    await execute(
+        "DELETE FROM database_users u USING databases d"
+        " WHERE d.id = u.database_id AND d.uuid = $1 AND d.status = 'deleted'",
+        database,
+    )
+
+
+def user_password_place(user: UUID) -> SecretLocation:
+    return SecretLocation("database_users", "password_sealed", str(user))
+
+
+SEALED_USER = SealedColumn(table="database_users", column="password_sealed", row="s.uuid::text")

@@ -1,0 +1,26 @@
+"""Ends what ends by itself: overlaps of rotations, and users with a time."""
+
+import asyncio
+
+import structlog
+
+from app.credentials.ends import begin_due, find_due
+
+_INTERVAL_SECONDS = 1.0
+_BATCH = 100
+
+log = structlog.get_logger(__name__)
+
+
+async def end_due_credentials() -> None:
+    """Runs until cancelled. Any number may run concurrently: what is due has begun once. What became due while nothing
+    ran begins at the first look."""
+    while True:
+        try:
+            while len(due := await find_due(_BATCH)) > 0:
+                for database in due:
+                    await begin_due(database)
+        except Exception as fault:
+            # Our own database may be away; what is due stays due.
+            log.warning("credential_ends_waiting", reason=str(fault) or type(fault).__name__)
+        await asyncio.sleep(_INTERVAL_SECONDS)
