@@ -56,35 +56,38 @@ class Tenant(msgspec.Struct, frozen=True, kw_only=True):
     """A tenant on a host.
 
     `name` is the name of database and role, matching `^[a-z][a-z0-9]{0,31}$`. `marker` is stored on the engine beside
-    them, so that an object of that name can be recognised as ours.
+    them, so that an object of that name can be recognised as ours. `login` is the account that it logs in as, whose
+    password is `password`; empty if that is `name`.
     """
 
     name: str
     password: str
     marker: str
     login: str = ""
-    """What it logs in as; empty where that is `name`."""
 
     def __repr__(self) -> str:
         return f"Tenant({self.name})"
 
 
 class Access(StrEnum):
-    """What an account may do in its tenant's database."""
+    """What an account of a tenant may do: everything that the tenant may, or only read."""
 
     READ_ONLY = "read_only"
     READ_WRITE = "read_write"
 
 
 class Login(msgspec.Struct, frozen=True, kw_only=True):
-    """An account of a tenant besides, or instead of, its first. Named `<tenant name>_<purpose>`, unless it is the
-    first."""
+    """An account of a tenant besides, or instead of, its first.
+
+    `name` is `<tenant name>_l<number>` for a login of a rotation, `<tenant name>_u<number>` for a user, and the
+    tenant's own name for its first account. `connections` is the limit of its open sessions, taken from the
+    database's; None means no other limit than the database's.
+    """
 
     name: str
     password: str
     access: Access
     connections: int | None
-    """The limit of its own; None where it has the tenant's."""
 
     def __repr__(self) -> str:
         return f"Login({self.name})"
@@ -195,11 +198,10 @@ class EngineAdapter(ABC):
     transactional_scripts: ClassVar[bool]
     """Whether a script runs in one transaction, which can be rolled back. Otherwise each statement is permanent, and
     the script is rehearsed on a copy made by `copy_schema`."""
-
     rotation_renames: ClassVar[bool]
-    """Whether a rotation makes a new login; otherwise the login has two passwords for a while."""
+    """Whether `add_credential` makes a new account. Otherwise it gives the account a second password."""
     tells_sessions_apart: ClassVar[bool]
-    """Whether open sessions of new and previous credentials can be told apart."""
+    """Whether the engine shows which credential opened a session."""
 
     def __init__(self, address: AdminAddress, installation: str = "") -> None:
         """`installation` is written with every marker, so that two installations may share a host. Lower-case
@@ -261,34 +263,45 @@ class EngineAdapter(ABC):
         Opens nothing that was closed. Raises `EngineError` for a tenant that doesn't exist."""
 
     async def add_credential(self, tenant: Tenant, new: Login) -> None:
-        """Makes new credentials beside the tenant's: both work afterwards. Safe to repeat, also when the answer of an
-        earlier call was lost."""
+        """Makes a second credential of the tenant's main account: afterwards the present one and `new` both log in,
+        and share the database's connection limit. `new.name` is a new login's where `rotation_renames`, else the
+        account's present name. May be repeated, also when the answer to the first call was lost: it sets the password
+        again. While the tenant is revoked the new one is closed too, and `restore` opens it. Raises `EngineError` for
+        a tenant that doesn't exist."""
         raise NotImplementedError
 
     async def retire_credential(self, tenant: Tenant, current: Login, old: Login, *, end_sessions: bool) -> None:
-        """Ends `old`: of the two, only `current` works afterwards. Where sessions can be told apart, those of `old`
-        end; otherwise all of them do with `end_sessions`."""
+        """Ends the overlap: afterwards only `current` logs in, and what `old` owned belongs to the tenant. Where
+        `tells_sessions_apart`, the sessions of `old` end. Elsewhere they go on, unless `end_sessions` ends all of the
+        account's. May be repeated, also when `old` is gone. Raises `EngineError` for a tenant or a `current` that
+        doesn't exist: nothing is retired then."""
         raise NotImplementedError
 
     async def put_user(self, tenant: Tenant, login: Login) -> None:
-        """Makes a user, or corrects its password, rights and limit. It is closed while the tenant is revoked."""
+        """Makes a user of the tenant's database, or gives an existing one this password, access and limit. A user that
+        reads reads what exists and what is made later. May be repeated. While the tenant is revoked the user is
+        closed, and `restore` opens it. Raises `EngineError` for a tenant that doesn't exist."""
         raise NotImplementedError
 
     async def remove_user(self, tenant: Tenant, name: str) -> None:
-        """Ends a user's sessions and removes it; what it owns goes to the tenant. Nothing happens where it is gone."""
+        """Ends the user's access and sessions, and removes it; what it owned belongs to the tenant. Does nothing for
+        a user that doesn't exist. May be repeated. Raises `EngineError` for a tenant that doesn't exist."""
         raise NotImplementedError
 
     async def log_in_as(self, tenant: Tenant, login: Login) -> None:
-        """Logs in with these credentials and selects a constant. Raises as `log_in` does."""
+        """`log_in` as this account: proves that its credentials work, and touches no data. Raises `LoginRefused`, or
+        `CredentialsRefused` if setting the password again may help; `TenantFull`."""
         raise NotImplementedError
 
     async def open_sessions(self, tenant: Tenant) -> dict[str, int]:
-        """How many sessions each login of the tenant has open, by its name."""
+        """The number of open sessions of each account that exists: the tenant's own, the logins of its rotations and
+        its users, by name. The account for questions is left out. Empty for a tenant that doesn't exist."""
         raise NotImplementedError
 
     @abstractmethod
     async def set_limits(self, tenant: Tenant, limits: EngineLimits) -> None:
-        """Applies the limits to new sessions. Open sessions are not affected."""
+        """Applies the limits to new sessions. Open sessions are not affected. What users have of the connections is
+        taken from the limit; the tenant's own accounts share the rest, and have at least one."""
 
     @abstractmethod
     async def revoke(self, tenant: Tenant) -> None:

@@ -14,7 +14,15 @@ def registered(*adapters: type[EngineAdapter]) -> Mapping[Engine, type[EngineAda
     """Raises `TypeError` when an adapter lacks a method or an attribute, or an engine has no adapter or two."""
     by_engine: dict[Engine, type[EngineAdapter]] = {}
     for adapter in adapters:
-        attributes = ("engine", "label", "uri_scheme", "default_port", "transactional_scripts")
+        attributes = (
+            "engine",
+            "label",
+            "uri_scheme",
+            "default_port",
+            "transactional_scripts",
+            "rotation_renames",
+            "tells_sessions_apart",
+        )
         missing = [name for name in attributes if not hasattr(adapter, name)]
         missing += sorted(getattr(adapter, "__abstractmethods__", ())) if inspect.isabstract(adapter) else []
         if missing:
