@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 import asyncpg
 import msgspec
 
+from app.applications.operation import note_begun, note_done, note_end
 from app.applications.queue import start_next
 from app.applications.records import ApplicationRecord
 from app.applications.schemas import StatementStatus
@@ -24,6 +25,7 @@ from app.store.session import execute, fetch_all, fetch_value, transaction
 
 _PATIENCE_SECONDS = 20.0
 _RETRY_SECONDS = 0.5
+_SHOWN_EVERY_SECONDS = 1.0
 
 
 class Entry(msgspec.Struct, kw_only=True):
@@ -60,14 +62,18 @@ class Journal:
     def __init__(self, record: ApplicationRecord, attempt: int) -> None:
         self._record = record
         self._attempt = attempt
+        self._done: set[int] = set()
+        """The statements that have succeeded."""
+        self._show_at = 0.0
 
     async def open(self, entries: list[Entry]) -> None:
         """Running, with every statement still to come."""
         async with transaction():
+            total = sum(entry.status is StatementStatus.PENDING for entry in entries)
             await self._update(
-                "status = 'running', started_at = coalesce(started_at, now()), statements_total = $3",
-                sum(entry.status is StatementStatus.PENDING for entry in entries),
+                "status = 'running', started_at = coalesce(started_at, now()), statements_total = $3", total
             )
+            await note_begun(self._record, total)
             await execute("DELETE FROM blueprint_statements WHERE application_id = $1", self._record.id)
             await execute(
                 """
@@ -105,6 +111,7 @@ class Journal:
             async with transaction():
                 await self._check()
                 await _write(self._record.id, entries)
+                await self._show_progress(entries)
 
         await _patiently(once)
 
@@ -126,8 +133,16 @@ class Journal:
                 error,
             )
             await _write(self._record.id, entries)
+            await note_end(self._record, status)
             await start_next(self._record.database_id, relayed=True)
             await announce(self._record.database)
+
+    async def _show_progress(self, entries: list[Entry]) -> None:
+        """On the operation, now and then: a script may have thousands of statements."""
+        self._done |= {entry.index for entry in entries if entry.status is StatementStatus.SUCCEEDED}
+        if time.monotonic() >= self._show_at:
+            self._show_at = time.monotonic() + _SHOWN_EVERY_SECONDS
+            await note_done(self._record, len(self._done))
 
     async def _check(self) -> None:
         await self._update("attempt = $3", self._attempt)

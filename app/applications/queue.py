@@ -6,12 +6,16 @@ The database's row is locked by all who add to the queue or take from it.
 
 from uuid import UUID
 
+import msgspec
+
 from app.applications import records
+from app.applications.operation import note_cancelled, note_turn
 from app.contracts.applications import ApplicationStatus, ApplyBlueprint, ApplyBlueprintInput
 from app.contracts.base import DatabaseStatus
 from app.contracts.queues import apply_workflow_id
+from app.operations.reasons import ReasonCode
 from app.outbox.workflow_starts import INTERACTIVE, PendingStart, request_start
-from app.store.session import execute
+from app.store.session import fetch_all
 
 _WAITING = (DatabaseStatus.ACTIVE, DatabaseStatus.PAUSED, DatabaseStatus.DELETED)
 """In these the next one's turn has come, be it to fail; before them the database is still being made."""
@@ -24,6 +28,7 @@ async def start_next(database_id: int, *, relayed: bool = False) -> PendingStart
     if record is None or record.status is not ApplicationStatus.PENDING or record.database_status not in _WAITING:
         return None
     assert record.team_id is not None, "nothing is applied to a database that is nobody's"
+    await note_turn(database_id, record.id)
     return await request_start(
         ApplyBlueprint,
         apply_workflow_id(record.id, dry_run=record.is_dry_run),
@@ -42,12 +47,21 @@ async def start_next(database_id: int, *, relayed: bool = False) -> PendingStart
 
 async def end_waiting(database: UUID, reason: str) -> None:
     """Ends all that have not started, in the transaction that makes them pointless."""
-    await execute(
+    ended = await fetch_all(
+        _Ended,
         """
         UPDATE blueprint_applications a SET status = 'failed', error_message = $2, completed_at = now(),
                values_sealed = NULL
         FROM databases d WHERE d.id = a.database_id AND d.uuid = $1 AND a.status = 'pending'
+        RETURNING a.id, a.database_id
         """,
         database,
         reason,
     )
+    if ended:
+        await note_cancelled(ended[0].database_id, [one.id for one in ended], ReasonCode.DATABASE_DELETED)
+
+
+class _Ended(msgspec.Struct, frozen=True):
+    id: int
+    database_id: int

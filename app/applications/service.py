@@ -6,6 +6,7 @@ from uuid import UUID
 import msgspec
 
 from app.applications import records
+from app.applications.operation import accept_application
 from app.applications.queue import start_next
 from app.applications.records import ApplicationRecord, values_place
 from app.applications.schemas import ApplyToDatabase, Values
@@ -18,6 +19,7 @@ from app.contracts.base import DatabaseStatus, Engine
 from app.core.errors import DatabaseNotActive, InvalidField, NotFound, TooManyUnderWay, require_found
 from app.core.secrets import SecretBox
 from app.databases import records as databases
+from app.databases.records import DatabaseRecord
 from app.outbox.workflow_starts import Accepted
 from app.quotas.bounds import Bound, check_bound
 from app.quotas.plans import Plans
@@ -92,14 +94,14 @@ async def apply(
         raise DatabaseNotActive(target.status.value)
     planned = await plan(blueprint, target.engine, request.variables, field="variables")
     await check_bound(plans, UNDER_WAY, found.team_id)
-    application = await add(box, principal, target.id, planned, dry_run=request.dry_run)
+    application = await add(box, principal, target, planned, dry_run=request.dry_run)
     return Accepted(subject=str(application), start=await start_next(target.id))
 
 
 async def add(
     box: SecretBox,
     principal: Principal,
-    database_id: int,
+    database: DatabaseRecord,
     planned: PlannedApplication,
     *,
     dry_run: bool = False,
@@ -116,7 +118,7 @@ async def add(
         """,
         planned.blueprint.id,
         planned.blueprint.version,
-        database_id,
+        database.id,
         principal.user_id,
         dry_run,
         at_creation,
@@ -129,6 +131,7 @@ async def add(
         application,
         box.seal(msgspec.json.encode(planned.values).decode(), values_place(application)),
     )
+    await accept_application(database, application, dry_run=dry_run)
     return application
 
 

@@ -5,20 +5,31 @@ Each change belongs in a transaction that holds the row locked; it counts `acces
 watches `access_applied`.
 """
 
+from typing import Any
 from uuid import UUID
 
 from app.contracts.base import DatabaseStatus, PauseReason
 from app.contracts.databases import ApplyAccess, ApplyAccessInput
 from app.contracts.queues import access_workflow_id
+from app.core.clock import utc_now
 from app.core.errors import DatabaseNotActive
 from app.databases import records
 from app.databases.events import append_event
+from app.databases.limits import change_limits
 from app.databases.records import DatabaseRecord, expect
+from app.operations.acceptance import accept
+from app.operations.ends import finish
+from app.operations.kinds import OperationStatus, OperationType
+from app.operations.reasons import ReasonCode
 from app.outbox.event_types import EventType
 from app.outbox.workflow_starts import INTERACTIVE, PendingStart, request_start
 from app.quotas.plans import Plans
 from app.store.notify import announce
 from app.store.session import execute, fetch_value, transaction
+
+_OPPOSITES = (OperationType.PAUSE, OperationType.RESUME)
+_ACCESS = (*_OPPOSITES, OperationType.UNDELETE)
+"""Those that end when the engine has the access of their revision."""
 
 
 async def pause(plans: Plans, record: DatabaseRecord, reason: PauseReason) -> PendingStart | None:
@@ -30,7 +41,8 @@ async def pause(plans: Plans, record: DatabaseRecord, reason: PauseReason) -> Pe
         return None
     if record.status not in (DatabaseStatus.ACTIVE, DatabaseStatus.PAUSED):
         raise DatabaseNotActive(record.status.value)
-    start = await _change(record, "status = 'paused', paused_reason = $2, updated_at = now()", reason.value)
+    assignments = "status = 'paused', paused_reason = $2, updated_at = now()"
+    start = await _change(record, assignments, reason.value, type=OperationType.PAUSE, undo={})
     if record.status is DatabaseStatus.ACTIVE:
         await append_event(plans, EventType.DATABASE_PAUSED, record.uuid)
     return start
@@ -45,7 +57,8 @@ async def resume(record: DatabaseRecord) -> PendingStart | None:
         raise DatabaseNotActive(record.status.value)
     if record.paused_reason is None:
         return None
-    return await _change(record, "paused_reason = NULL")
+    undo = {"paused_reason": record.paused_reason.value}
+    return await _change(record, "paused_reason = NULL", type=OperationType.RESUME, undo=undo)
 
 
 async def freeze(record: DatabaseRecord) -> PendingStart | None:
@@ -65,13 +78,22 @@ async def thaw(record: DatabaseRecord) -> PendingStart | None:
 async def bring_back(record: DatabaseRecord) -> bool:
     """`deleted` to `paused`, on its way to what it was: to `active`, with `database.resumed`, unless it was paused when
     it was deleted. False, and nothing is changed, when its grace period is over: the destruction may be under way."""
+    assert record.destroy_at is not None, "a deletion says when"
     start = await _change(
         record,
         "status = 'paused', deleted_at = NULL, revoked_at = NULL, destroy_at = NULL, updated_at = now()",
         # Later than the moment at which a transaction began that then waited for the lock.
         where="status = 'deleted' AND destroyed_at IS NULL AND destroy_at > clock_timestamp()",
+        type=OperationType.UNDELETE,
+        undo={"grace_seconds": max(0.0, (record.destroy_at - utc_now()).total_seconds())},
     )
-    return start is not None
+    if start is None:
+        return False
+    await finish(record.id, (OperationType.DELETE,), OperationStatus.CANCELLED, because=ReasonCode.UNDELETED)
+    if record.limits_applied < record.limits_revision:
+        # Their workflow ended when it found the database deleted.
+        await change_limits(record, record.quotas, record.connections)
+    return True
 
 
 async def record_applied(plans: Plans, database: UUID, revision: int) -> None:
@@ -81,6 +103,7 @@ async def record_applied(plans: Plans, database: UUID, revision: int) -> None:
         await execute(
             "UPDATE databases SET access_applied = greatest(access_applied, $2) WHERE id = $1", record.id, revision
         )
+        await finish(record.id, _ACCESS, revision=revision)
         resuming = record.status is DatabaseStatus.PAUSED and record.paused_reason is None
         # Paused anew meanwhile, it has a later revision, which closes it again.
         if resuming and record.access_revision == revision:
@@ -89,8 +112,15 @@ async def record_applied(plans: Plans, database: UUID, revision: int) -> None:
         await announce(database)
 
 
-async def _change(record: DatabaseRecord, assignments: str, *values: str, where: str = "true") -> PendingStart | None:
-    """None where the row is not as `where` wants it."""
+async def _change(
+    record: DatabaseRecord,
+    assignments: str,
+    *values: str | None,
+    where: str = "true",
+    type: OperationType | None = None,
+    undo: dict[str, Any] | None = None,
+) -> PendingStart | None:
+    """None where the row is not as `where` wants it. `type` is that of its operation, if it is one."""
     revision = await fetch_value(
         int,
         f"UPDATE databases SET {assignments}, access_revision = access_revision + 1, "  # noqa: S608  ours
@@ -100,10 +130,15 @@ async def _change(record: DatabaseRecord, assignments: str, *values: str, where:
     )
     if revision is None:
         return None
+    workflow_id = access_workflow_id(record.uuid, revision)
+    if type is not None:
+        # A pause that is to be resumed before it was in force never comes into force, nor the other way round.
+        await finish(record.id, _OPPOSITES, OperationStatus.CANCELLED, because=ReasonCode.SUPERSEDED)
+        await accept(type, record, workflow_id=workflow_id, revision=revision, undo=undo)
     await announce(record.uuid)
     return await request_start(
         ApplyAccess,
-        access_workflow_id(record.uuid, revision),
+        workflow_id,
         ApplyAccessInput(
             database=record.uuid,
             engine=record.engine,

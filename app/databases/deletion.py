@@ -6,6 +6,7 @@ may be under way. Both sides read it under a lock on the row, so one of them com
 """
 
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -16,6 +17,11 @@ from app.contracts.databases import ROW_CHANGED, DeleteDatabase, DeleteDatabaseI
 from app.contracts.queues import delete_workflow_id
 from app.databases import records
 from app.databases.records import DatabaseRecord, NotWanted, expect
+from app.operations import records as operations
+from app.operations.acceptance import accept
+from app.operations.kinds import OperationType
+from app.operations.progress import begin_step, wait_out
+from app.operations.reasons import ReasonCode
 from app.outbox.workflow_starts import INTERACTIVE, NORMAL, PendingStart, request_start
 from app.store.session import fetch_exists, fetch_one, fetch_scalar, transaction
 
@@ -32,15 +38,22 @@ async def request_deletion(
     relayed: bool = False,
 ) -> PendingStart:
     """Asks for the workflow of a deleted database under an id that none had before, in the transaction that changed
-    or locked the row."""
+    or locked the row. Accepts its operation; where a deletion is begun anew, that one goes on."""
     revision = await fetch_scalar(
         int,
         "UPDATE databases SET deletion_revision = deletion_revision + 1 WHERE id = $1 RETURNING deletion_revision",
         record.id,
     )
+    workflow_id = delete_workflow_id(record.uuid, revision)
+    if not await operations.move(record.id, (OperationType.DELETE,), workflow_id):
+        # One that never became active is destroyed at once: there is nothing to go back to.
+        undo: dict[str, Any] | None = None if cancel_provisioning else {}
+        await accept(
+            OperationType.DELETE, record, workflow_id=workflow_id, revision=revision, undo=undo, not_before=destroy_at
+        )
     return await request_start(
         DeleteDatabase,
-        delete_workflow_id(record.uuid, revision),
+        workflow_id,
         _input(record, destroy_at, cancel_provisioning=cancel_provisioning),
         priority=priority,
         relayed=relayed,
@@ -51,6 +64,8 @@ async def wake_deletion(record: DatabaseRecord) -> None:
     """Has the workflow of the deletion look at the row again, in the transaction that changed it. `record` is the row
     before the change, deleted."""
     assert record.destroy_at is not None, "a deletion says when"
+    if record.revoked_at is not None:
+        await wait_out(record.id, OperationType.DELETE, "keep_data", ReasonCode.GRACE_PERIOD, until=record.destroy_at)
     await request_start(
         DeleteDatabase,
         delete_workflow_id(record.uuid, record.deletion_revision),
@@ -91,6 +106,7 @@ async def begin_destruction(database: UUID) -> DatabaseRecord:
         record = expect(await records.find_for_update(database), DatabaseStatus.DELETED)
         if not await _is_due(record):
             raise NotWanted("the database's grace period is not over")
+        await begin_step(record.id, OperationType.DELETE, "destroy")
         return record
 
 

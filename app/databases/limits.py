@@ -2,23 +2,38 @@
 
 from uuid import UUID
 
+import msgspec
+
 from app.contracts.base import DatabaseStatus
 from app.contracts.databases import ApplyLimits, ApplyLimitsInput
 from app.contracts.queues import limits_workflow_id
 from app.databases import records
 from app.databases.records import DatabaseRecord
+from app.operations.acceptance import accept
+from app.operations.ends import finish
+from app.operations.kinds import OperationType
 from app.outbox.workflow_starts import INTERACTIVE, PendingStart, request_start
 from app.quotas.plans import Plans, Quotas, limits_in_force
 from app.store.notify import announce
-from app.store.session import execute, fetch_scalar, fetch_values, transaction
+from app.store.session import fetch_scalar, fetch_value, fetch_values, transaction
 
 _MOST = 200
 """Databases that follow their plan in one run; the next one has the others."""
 
 
-async def change_limits(record: DatabaseRecord, quotas: Quotas, connections: int) -> PendingStart:
+class Before(msgspec.Struct, frozen=True, kw_only=True):
+    """The limits that a change took the place of, for its cancellation."""
+
+    quotas: Quotas
+    connections: int
+
+
+async def change_limits(
+    record: DatabaseRecord, quotas: Quotas, connections: int, *, accepted: bool = True
+) -> PendingStart:
     """Writes the overrides, and the number of connections that is in force with them, and requests the workflow that
-    applies them. In a transaction that holds the row locked."""
+    applies them. In a transaction that holds the row locked. Without `accepted` it is no operation by itself: it undoes
+    one."""
     revision = await fetch_scalar(
         int,
         """
@@ -32,15 +47,21 @@ async def change_limits(record: DatabaseRecord, quotas: Quotas, connections: int
         quotas.warning_threshold_pct,
         connections,
     )
-    return await request_limits(record, revision)
+    before = Before(quotas=record.quotas, connections=record.connections)
+    return await request_limits(record, revision, before=before if accepted else None)
 
 
 async def record_limits_applied(database: UUID, revision: int) -> None:
     """The engine has the limits of this revision."""
     async with transaction():
-        await execute(
-            "UPDATE databases SET limits_applied = greatest(limits_applied, $2) WHERE uuid = $1", database, revision
+        written = await fetch_value(
+            int,
+            "UPDATE databases SET limits_applied = greatest(limits_applied, $2) WHERE uuid = $1 RETURNING id",
+            database,
+            revision,
         )
+        if written is not None:
+            await finish(written, (OperationType.LIMITS,), revision=revision)
         await announce(database)
 
 
@@ -71,11 +92,16 @@ async def _follow_plan(plans: Plans, database: UUID) -> None:
             await change_limits(record, record.quotas, connections)
 
 
-async def request_limits(record: DatabaseRecord, revision: int) -> PendingStart:
-    """In the transaction that changed them, and raised `limits_revision` to this."""
+async def request_limits(record: DatabaseRecord, revision: int, *, before: Before | None) -> PendingStart:
+    """In the transaction that changed them, and raised `limits_revision` to this. `before` is what a cancellation of
+    the operation brings back; without it there is no operation."""
+    workflow_id = limits_workflow_id(record.uuid, revision)
+    if before is not None:
+        undo = msgspec.to_builtins(before)
+        await accept(OperationType.LIMITS, record, workflow_id=workflow_id, revision=revision, undo=undo)
     return await request_start(
         ApplyLimits,
-        limits_workflow_id(record.uuid, revision),
+        workflow_id,
         ApplyLimitsInput(
             database=record.uuid,
             engine=record.engine,

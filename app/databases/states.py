@@ -9,8 +9,12 @@ from uuid import UUID
 from app.contracts.base import DatabaseStatus
 from app.databases import records
 from app.databases.records import DatabaseRecord, expect
+from app.operations.ends import finish
+from app.operations.kinds import OperationType
+from app.operations.progress import wait_out
+from app.operations.reasons import ReasonCode
 from app.store.notify import announce
-from app.store.session import execute, fetch_scalar, transaction
+from app.store.session import execute, fetch_scalar, fetch_value, transaction
 
 
 async def rename(database_id: int, name: str) -> None:
@@ -58,22 +62,26 @@ async def record_revoked(database: UUID) -> None:
     """The access to a deleted database has ended; nothing happens to one that was undeleted meanwhile. Call it under
     the database's lock: nothing lets the tenant in before the row says so."""
     async with transaction():
-        await execute(
-            "UPDATE databases SET revoked_at = coalesce(revoked_at, now()) WHERE uuid = $1 AND status = 'deleted'",
-            database,
-        )
+        record = await records.find_for_update(database)
+        if record is None or record.status is not DatabaseStatus.DELETED:
+            return
+        await execute("UPDATE databases SET revoked_at = coalesce(revoked_at, now()) WHERE id = $1", record.id)
+        await wait_out(record.id, OperationType.DELETE, "keep_data", ReasonCode.GRACE_PERIOD, until=record.destroy_at)
         await announce(database)
 
 
 async def record_destroyed(database: UUID) -> None:
     """The data of a deleted database is gone. The password is deleted too: nothing is left that it opens."""
     async with transaction():
-        await execute(
+        destroyed = await fetch_value(
+            int,
             """
             UPDATE databases SET destroyed_at = coalesce(destroyed_at, now()),
                    revoked_at = coalesce(revoked_at, now()), password_sealed = NULL
-            WHERE uuid = $1 AND status = 'deleted'
+            WHERE uuid = $1 AND status = 'deleted' RETURNING id
             """,
             database,
         )
+        if destroyed is not None:
+            await finish(destroyed, (OperationType.DELETE,))
         await announce(database)

@@ -6,6 +6,7 @@ from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.auth.admission import Allowance
 from app.auth.client_address import Address, Network, client_address
+from app.core import context
 from app.core.errors import Unauthorized, rate_limit_headers
 from app.http.state import RequestControls
 
@@ -29,9 +30,13 @@ class Authenticate:
         scope["state"]["client_address"] = address.compressed
         with controls.in_flight.of_address(address):
             admitted = await controls.admission.admit(_authorization(headers), address)
-            scope["user"] = admitted.principal
-            with controls.in_flight.of_key(admitted.principal.key_id):
-                await self._admitted(scope, receive, send, admitted.allowance)
+            caller = scope["user"] = admitted.principal
+            token = context.actor.set(context.Actor(user_id=caller.user_id, key_id=caller.key_id))
+            try:
+                with controls.in_flight.of_key(caller.key_id):
+                    await self._admitted(scope, receive, send, admitted.allowance)
+            finally:
+                context.actor.reset(token)
 
     async def _admitted(self, scope: Scope, receive: Receive, send: Send, left: Allowance) -> None:
         rate_limit = [

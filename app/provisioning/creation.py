@@ -20,15 +20,18 @@ from app.blueprints.large_scripts import LargeScripts, size_to_prepare
 from app.contracts.applications import ApplicationStatus
 from app.contracts.base import DatabaseStatus
 from app.contracts.databases import ProvisionDatabaseInput
+from app.contracts.queues import provision_workflow_id
 from app.core.context import current_request_id
 from app.core.errors import InvalidField
 from app.core.secrets import SecretBox
 from app.databases.events import append_event_for, event_insertion
-from app.databases.limits import request_limits
+from app.databases.limits import Before, request_limits
 from app.databases.ownership import MemberKind, ReadyMember, assign, hold
 from app.databases.records import DatabaseRecord
 from app.databases.schemas import CreateDatabase, DatabaseView, Provisioning
 from app.databases.views import full_view
+from app.operations.acceptance import accept, insertion
+from app.operations.kinds import OperationType
 from app.outbox.event_types import EventType
 from app.outbox.provisionings import request_provisioning
 from app.outbox.workflow_starts import INTERACTIVE, Accepted, PendingStart
@@ -84,6 +87,8 @@ class DatabaseCreation:
             region=None if request.region is UNSET else request.region,
             connections=limits_in_force(plans, request.plan, request.quotas).connection_hard_limit,
         )
+        self._made_with = self._kind.connections
+        """The connections that the member which it took allows so far, if these are fewer."""
         self.claimed: DatabaseRecord | None = None
         """The member of the warm pool that it took."""
 
@@ -106,6 +111,7 @@ class DatabaseCreation:
                     hold(member, team.id),
                     store_answer(str(record.uuid), answer),
                     assign(record, self._principal.user_id),
+                    insertion(OperationType.CREATE, record, at=record.created_at),
                     event_insertion(self._plans, EventType.DATABASE_PROVISIONED, record),
                 )
                 done = await execute_chain(*steps)
@@ -128,9 +134,9 @@ class DatabaseCreation:
             await check_bound(self._plans, UNDER_WAY, team.id)
         record = await self._claim_or_insert(team)
         await append_event_for(self._plans, _EVENTS[record.status], record)
-        start = await _request_workflow(record)
+        start = await self._request_workflow(record)
         if blueprint is not None:
-            await add(self._box, self._principal, record.id, blueprint, at_creation=True)
+            await add(self._box, self._principal, record, blueprint, at_creation=True)
             # Begun here if the database is active already, or else by the step that makes it active. A request starts
             # one workflow by itself.
             application = await start_next(record.id, relayed=start is not None)
@@ -176,7 +182,8 @@ class DatabaseCreation:
             count_claim(record.engine, record.region, "miss", took)
             return record
         record = self._owned(member, team)
-        await execute_chain(assign(record, user))
+        self._made_with = min(member.connections, self._kind.connections)
+        await execute_chain(assign(record, user), insertion(OperationType.CREATE, record, at=record.created_at))
         self._note_claim(record, took)
         return record
 
@@ -227,6 +234,28 @@ class DatabaseCreation:
         if application.status is ApplicationStatus.FAILED:
             body.message = "Database created; its blueprint could not be applied."
 
+    async def _request_workflow(self, record: DatabaseRecord) -> PendingStart | None:
+        """Requests the workflow that provisions the database, or applies the limits of a member that was claimed, and
+        accepts its operation. Returns the one to start after the commit; a provisioning is started by a worker of its
+        region."""
+        if record.status is DatabaseStatus.PROVISIONING:
+            workflow_id = provision_workflow_id(record.uuid)
+            await accept(OperationType.CREATE, record, workflow_id=workflow_id, undo={}, taken=1)
+            provisioning = ProvisionDatabaseInput(
+                database=record.uuid,
+                engine=record.engine,
+                region=record.region,
+                team_id=record.team_id,
+                placement=record.placement,
+            )
+            await request_provisioning(provisioning, priority=INTERACTIVE)
+            return None
+        if record.limits_applied >= record.limits_revision:
+            return None
+        quotas = msgspec.structs.replace(record.quotas, connection_hard_limit=self._made_with)
+        before = Before(quotas=quotas, connections=self._made_with)
+        return await request_limits(record, record.limits_revision, before=before)
+
     def _elapsed(self) -> float:
         """Seconds since the request came."""
         return monotonic() - self._started
@@ -236,23 +265,6 @@ _EVENTS = {
     DatabaseStatus.ACTIVE: EventType.DATABASE_PROVISIONED,
     DatabaseStatus.PROVISIONING: EventType.DATABASE_PROVISIONING_STARTED,
 }
-
-
-async def _request_workflow(record: DatabaseRecord) -> PendingStart | None:
-    """Requests the workflow that provisions the database, or applies the limits of a member that was claimed. Returns
-    the one to start after the commit; a provisioning is started by a worker of its region."""
-    if record.status is DatabaseStatus.PROVISIONING:
-        provisioning = ProvisionDatabaseInput(
-            database=record.uuid,
-            engine=record.engine,
-            region=record.region,
-            team_id=record.team_id,
-            placement=record.placement,
-        )
-        await request_provisioning(provisioning, priority=INTERACTIVE)
-        return None
-    limited = record.limits_applied >= record.limits_revision
-    return None if limited else await request_limits(record, record.limits_revision)
 
 
 def _answer(record: DatabaseRecord, body: CreatedDatabase) -> Answer:

@@ -12,6 +12,9 @@ from app.databases import records, states
 from app.databases.events import append_event, append_event_for
 from app.databases.records import DatabaseRecord
 from app.hosts.loads import mark_well
+from app.operations.ends import finish
+from app.operations.kinds import OperationStatus, OperationType
+from app.operations.reasons import ReasonCode
 from app.outbox.event_types import EventType
 from app.quotas.plans import Plans
 from app.store.notify import announce
@@ -19,6 +22,14 @@ from app.store.session import transaction
 
 NO_GRACE = timedelta(0)
 """Of a database that never became active: it holds nothing worth keeping."""
+_ENDED_BY_DELETION = (
+    OperationType.CREATE,
+    OperationType.UNDELETE,
+    OperationType.LIMITS,
+    OperationType.PAUSE,
+    OperationType.RESUME,
+)
+"""Blueprints' applications end by themselves: `app.applications`."""
 
 
 async def activate(plans: Plans, database: UUID) -> None:
@@ -30,6 +41,7 @@ async def activate(plans: Plans, database: UUID) -> None:
         await mark_well(record.host_id)
         await append_event_for(plans, EventType.DATABASE_PROVISIONED, record)
         await start_next(record.id, relayed=True)
+        await finish(record.id, (OperationType.CREATE,))
         await announce(database)
     _observe(record, "active")
 
@@ -38,6 +50,7 @@ async def note_deleted(plans: Plans, record: DatabaseRecord, *, grace: timedelta
     """Any status to `deleted`, in the caller's transaction, with the row locked. Returns when its data is destroyed."""
     destroy_at = await states.mark_deleted(record.id, grace=grace, cancelled_jobs=cancelled_jobs)
     await end_waiting(record.uuid, "The database was deleted before its turn came. Nothing was changed.")
+    await finish(record.id, _ENDED_BY_DELETION, OperationStatus.CANCELLED, because=ReasonCode.DATABASE_DELETED)
     await append_event(plans, EventType.DATABASE_DELETED, record.uuid)
     await announce(record.uuid)
     if record.status is DatabaseStatus.PROVISIONING:

@@ -14,7 +14,8 @@ import structlog
 
 from app.store.session import APPLICATION_NAME, fetch
 
-_CHANNEL = "headwater_database"
+CHANNEL = "headwater_database"
+"""Notifications that something about a database has changed; the payload is its uuid."""
 _PROBE_SECONDS = 5.0
 """How often a silent listener asks whether its connection still works, and how long it waits for the answer."""
 _PAUSE_SECONDS = 0.5
@@ -27,7 +28,7 @@ log = structlog.get_logger(__name__)
 async def announce(database: UUID) -> None:
     """Notifies every waiter in every process that this database's row has changed. Call it inside the transaction:
     PostgreSQL sends the notification on commit and drops it on rollback."""
-    await fetch("SELECT pg_notify($1, $2)", _CHANNEL, str(database))
+    await fetch("SELECT pg_notify($1, $2)", CHANNEL, str(database))
 
 
 async def work_on_notices(
@@ -125,7 +126,7 @@ class RowWatch:
     @asynccontextmanager
     async def running(self) -> AsyncIterator["RowWatch"]:
         """Listens during the block, and reconnects whenever the connection is lost."""
-        async with _listening(self._dsn, _CHANNEL, self._on_notice, self._probe_seconds):
+        async with _listening(self._dsn, CHANNEL, self._on_notice, self._probe_seconds):
             yield self
 
     @contextmanager

@@ -7,6 +7,7 @@ from app.store.tables.databases import Database
 from app.store.tables.findings import Finding
 from app.store.tables.hosts import EngineHost
 from app.store.tables.installation import Installation
+from app.store.tables.operations import DatabaseOperation
 from app.store.tables.pool import PoolTarget
 from app.store.tables.queries import QueryExecution, QueryReader
 from app.store.tables.requests import Event, IdempotencyKey, WorkflowStart
@@ -40,4 +41,5 @@ TABLES = (
     DatabaseUsage,
     CredentialRotation,
     DatabaseUser,
+    DatabaseOperation,
 )

@@ -33,6 +33,7 @@ from app.contracts.queues import (
 from app.core.ids import new_uuid
 from app.databases import records
 from app.databases.deletion import request_deletion
+from app.operations.records import rename_workflow
 from app.outbox.workflow_starts import NORMAL, request_start
 from app.store.session import fetch_all, transaction
 
@@ -130,6 +131,7 @@ async def _restart(stuck: _StuckDatabase) -> str:
         else:
             workflow, workflow_id, request = _workflow_for(stuck)
             again = restarted_workflow_id(workflow_id, new_uuid())
+            await rename_workflow(workflow_id, again)
             await request_start(workflow, again, request, priority=NORMAL, relayed=True)
     return f"Began {stuck.workflow} anew for database {stuck.uuid}: nothing was at it any more."
 

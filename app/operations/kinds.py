@@ -1,0 +1,127 @@
+"""What each kind of operation does, declared once: its steps, who takes them, and up to where it can be cancelled."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from enum import StrEnum
+from types import MappingProxyType
+
+import msgspec
+
+
+class OperationType(StrEnum):
+    """What is being done to a database."""
+
+    CREATE = "create"
+    DELETE = "delete"
+    UNDELETE = "undelete"
+    BACKUP = "backup"
+    RESTORE = "restore"
+    CLONE = "clone"
+    ROTATE = "rotate"
+    LIMITS = "limits"
+    PAUSE = "pause"
+    RESUME = "resume"
+    APPLY_BLUEPRINT = "apply_blueprint"
+
+
+class OperationStatus(StrEnum):
+    """The last three are ends. `waiting` is a retry, or a time to be waited out, with a reason."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    WAITING = "waiting"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class StepStatus(StrEnum):
+    PENDING = "pending"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+class StepKind(msgspec.Struct, frozen=True, kw_only=True):
+    """A step of a kind."""
+
+    name: str
+    activities: tuple[str, ...] = ()
+    """Those that take it. Each call of the first one is an attempt."""
+    irrevocable: bool = False
+    """Once it has begun, the operation can't be cancelled."""
+
+
+class OperationKind(msgspec.Struct, frozen=True, kw_only=True):
+    """A kind of operation that takes time."""
+
+    workflow: str
+    """The type of the workflow that works on it."""
+    steps: tuple[StepKind, ...]
+    """In their order."""
+    deadline: timedelta
+    """When it is overdue, from its acceptance or from the end of what it has to wait out."""
+
+    def step_of(self, activity: str) -> StepKind | None:
+        """The step that this activity takes."""
+        return next((step for step in self.steps if activity in step.activities), None)
+
+
+_SOON = timedelta(minutes=2)
+
+KINDS: Mapping[OperationType, OperationKind] = MappingProxyType(
+    {
+        OperationType.CREATE: OperationKind(
+            workflow="ProvisionDatabase",
+            steps=(
+                StepKind(name="place", activities=("replace_host",)),
+                StepKind(name="make", activities=("create_database",)),
+            ),
+            deadline=timedelta(minutes=5),
+        ),
+        OperationType.DELETE: OperationKind(
+            workflow="DeleteDatabase",
+            steps=(
+                StepKind(name="end_access", activities=("revoke_access",)),
+                StepKind(name="keep_data", activities=("look_at_grace",)),
+                StepKind(name="destroy", activities=("destroy_database", "record_destroyed"), irrevocable=True),
+            ),
+            deadline=timedelta(minutes=10),
+        ),
+        OperationType.UNDELETE: OperationKind(
+            workflow="ApplyAccess",
+            steps=(StepKind(name="restore_access", activities=("apply_access",)),),
+            deadline=_SOON,
+        ),
+        OperationType.LIMITS: OperationKind(
+            workflow="ApplyLimits",
+            steps=(StepKind(name="apply_limits", activities=("apply_limits", "record_limits_applied")),),
+            deadline=_SOON,
+        ),
+        OperationType.PAUSE: OperationKind(
+            workflow="ApplyAccess",
+            steps=(StepKind(name="end_access", activities=("apply_access",)),),
+            deadline=_SOON,
+        ),
+        OperationType.RESUME: OperationKind(
+            workflow="ApplyAccess",
+            steps=(StepKind(name="restore_access", activities=("apply_access",)),),
+            deadline=_SOON,
+        ),
+        OperationType.APPLY_BLUEPRINT: OperationKind(
+            workflow="ApplyBlueprint",
+            steps=(
+                StepKind(name="queue"),
+                StepKind(name="apply", activities=("apply_blueprint", "abandon_application")),
+            ),
+            deadline=timedelta(minutes=45),
+        ),
+    }
+)
+"""The kinds that there are so far."""
+
+TRACKED_ACTIVITIES = frozenset(
+    activity for kind in KINDS.values() for step in kind.steps for activity in step.activities
+)
+ENDED = (OperationStatus.SUCCEEDED, OperationStatus.FAILED, OperationStatus.CANCELLED)

@@ -1,0 +1,140 @@
+"""How far an operation has come, written by those who take its steps, and why it waits.
+
+Written when something changes, not at each look: a step that ends within a moment leaves its end alone.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+import msgspec
+
+from app.operations.attempt import Attempt
+from app.operations.kinds import KINDS, OperationStatus, OperationType, StepStatus
+from app.operations.reasons import Reason, ReasonCode, reason
+from app.operations.records import (
+    OperationProgress,
+    OperationRecord,
+    Step,
+    find_unstarted,
+    open_of_workflow,
+    open_on,
+    write,
+)
+from app.store.session import transaction
+
+
+async def begin_step(database_id: int, type: OperationType, step: str) -> None:
+    """The step begins, in the transaction that makes it begin; those before it are done."""
+    for record in await open_on(database_id, (type,)):
+        await write(record, OperationStatus.RUNNING, _begun(record, step), reason=None)
+
+
+async def wait_out(
+    database_id: int, type: OperationType, step: str, code: ReasonCode, *, until: datetime | None
+) -> None:
+    """The step is to wait until that moment, in the transaction that knows of it; those before it are done."""
+    for record in await open_on(database_id, (type,)):
+        over = until is None or until <= record.read_at
+        status = OperationStatus.RUNNING if over else OperationStatus.WAITING
+        why = None if over else reason(code, next_attempt_at=until)
+        await write(record, status, _begun(record, step), reason=why)
+
+
+async def end_step(record: OperationRecord, step: str) -> None:
+    """The step of a locked operation is done, and nobody has taken the next one yet."""
+    steps = [_succeeded(one, record.read_at) if one.name == step else one for one in record.steps]
+    await write(record, OperationStatus.PENDING, steps, reason=None)
+
+
+async def begin(record: OperationRecord, step: str, progress: OperationProgress | None = None) -> None:
+    """As `begin_step`, of an operation that is locked."""
+    await write(record, OperationStatus.RUNNING, _begun(record, step), reason=_cancelling(record), progress=progress)
+
+
+async def advance(record: OperationRecord, progress: OperationProgress) -> None:
+    """More of a locked operation is done."""
+    if record.progress != progress:
+        await write(record, record.status, record.steps, reason=record.reason, progress=progress)
+
+
+async def note_attempt(attempt: Attempt) -> None:
+    """The attempt is under way, and takes a while."""
+    async with transaction():
+        record = await open_of_workflow(attempt.workflow_id)
+        step = None if record is None else KINDS[record.type].step_of(attempt.activity)
+        if record is None or step is None:
+            return
+        steps = _begun(record, step.name, attempt)
+        await write(record, OperationStatus.RUNNING, steps, reason=_cancelling(record))
+    attempt.counted = True
+
+
+async def note_failure(attempt: Attempt, code: ReasonCode, *, pause: timedelta) -> None:
+    """The attempt failed, and the next one comes after that pause."""
+    async with transaction():
+        record = await open_of_workflow(attempt.workflow_id)
+        step = None if record is None else KINDS[record.type].step_of(attempt.activity)
+        if record is None or step is None:
+            return
+        why = reason(code, retryable=True, next_attempt_at=record.read_at + pause)
+        await write(record, OperationStatus.WAITING, _begun(record, step.name, attempt), reason=why)
+    attempt.counted = True
+
+
+async def note_unstarted(workflow_ids: Sequence[str]) -> None:
+    """These workflows are still to be started: what runs them can't be reached."""
+    async with transaction():
+        for record in await find_unstarted(workflow_ids):
+            if record.reason is None or record.reason.code is not ReasonCode.WORKFLOWS_UNAVAILABLE:
+                why = reason(ReasonCode.WORKFLOWS_UNAVAILABLE, retryable=True)
+                await write(record, OperationStatus.PENDING, record.steps, reason=why)
+
+
+async def note_started(workflow_ids: Sequence[str]) -> None:
+    """The opposite, for those of which it was said."""
+    async with transaction():
+        for record in await find_unstarted(workflow_ids):
+            if record.reason is not None and record.reason.code is ReasonCode.WORKFLOWS_UNAVAILABLE:
+                await write(record, OperationStatus.PENDING, record.steps, reason=None)
+
+
+def _begun(record: OperationRecord, name: str, attempt: Attempt | None = None) -> list[Step]:
+    """The steps when this one runs."""
+    names = [step.name for step in record.steps]
+    before = set(names[: names.index(name)])
+    steps = []
+    for step in record.steps:
+        if step.name in before:
+            step = _succeeded(step, record.read_at)
+        elif step.name == name:
+            began = record.read_at if attempt is None else attempt.began
+            step = msgspec.structs.replace(
+                step,
+                status=StepStatus.RUNNING,
+                started_at=step.started_at or began,
+                attempts=max(1, step.attempts + _counts(record, attempt)),
+            )
+        steps.append(step)
+    return steps
+
+
+def _counts(record: OperationRecord, attempt: Attempt | None) -> bool:
+    """Whether it is one more attempt: each call of a step's first activity is, once."""
+    step = None if attempt is None else KINDS[record.type].step_of(attempt.activity)
+    return attempt is not None and step is not None and attempt.activity == step.activities[0] and not attempt.counted
+
+
+def _succeeded(step: Step, at: datetime) -> Step:
+    if step.status not in (StepStatus.PENDING, StepStatus.RUNNING):
+        return step
+    return msgspec.structs.replace(
+        step,
+        status=StepStatus.SUCCEEDED,
+        started_at=step.started_at or at,
+        finished_at=at,
+        attempts=max(1, step.attempts),
+    )
+
+
+def _cancelling(record: OperationRecord) -> Reason | None:
+    return None if record.cancel_requested_at is None else reason(ReasonCode.CANCELLING)

@@ -1,0 +1,54 @@
+"""Why an operation waits, or ended otherwise than it was asked for: a closed set.
+
+The sentences are ours alone. What an engine, a driver or a tenant said may quote anything, so none of it gets here.
+"""
+
+from datetime import datetime
+from enum import StrEnum
+
+import msgspec
+
+from app.core.clock import Moment
+
+
+class ReasonCode(StrEnum):
+    """A reason, and the sentence that says it."""
+
+    message: str
+
+    def __new__(cls, code: str, message: str) -> "ReasonCode":
+        member = str.__new__(cls, code)
+        member._value_ = code
+        member.message = message
+        return member
+
+    HOST_UNAVAILABLE = "host_unavailable", "The database's host can't be reached, or takes no work at the moment."
+    HOST_TOO_SLOW = "host_too_slow", "The database's host did not finish the step in time."
+    ENGINE_REFUSED = "engine_refused", "The engine answered the step with an error."
+    NAME_TAKEN = "name_taken", "The name was taken on the host; another one is chosen."
+    STORE_UNAVAILABLE = "store_unavailable", "The service's own database didn't answer, or another step holds the lock."
+    STEP_FAILED = "step_failed", "The step failed for a reason that the service's log has."
+    WORKFLOWS_UNAVAILABLE = "workflows_unavailable", "The service that runs workflows can't be reached."
+    NO_WORKER = "no_worker", "No worker has taken the next step yet, or the one that had it stopped."
+    QUEUED = "queued", "Something else has to end first."
+    GRACE_PERIOD = "grace_period", "Access has ended, and the data is kept for a while."
+    CANCELLING = "cancelling", "It was asked to stop, and finds out how far it came."
+    CANCELLED = "cancelled", "It was cancelled."
+    SUPERSEDED = "superseded", "A later change of the same thing took its place."
+    DATABASE_DELETED = "database_deleted", "The database was deleted before it had ended."
+    UNDELETED = "undeleted", "The database was undeleted."
+    APPLICATION_FAILED = "application_failed", "The script was not applied; the application's record says why."
+
+
+class Reason(msgspec.Struct, frozen=True, kw_only=True):
+    """As clients see it."""
+
+    code: ReasonCode
+    message: str
+    retryable: bool
+    """It is tried again by itself."""
+    next_attempt_at: Moment | None = None
+
+
+def reason(code: ReasonCode, *, retryable: bool = False, next_attempt_at: datetime | None = None) -> Reason:
+    return Reason(code=code, message=code.message, retryable=retryable, next_attempt_at=next_attempt_at)

@@ -1,0 +1,210 @@
+"""The rows of operations, as everything above the table reads and changes them."""
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from app.core.clock import Moment
+from app.operations.kinds import ENDED, KINDS, OperationStatus, OperationType, StepStatus
+from app.operations.reasons import Reason
+from app.store.notify import CHANNEL
+from app.store.session import execute, fetch_all, fetch_one, fetch_values
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """A step, as clients see it."""
+
+    name: str
+    status: StepStatus = StepStatus.PENDING
+    started_at: Moment | None = None
+    finished_at: Moment | None = None
+    attempts: int = 0
+    detail: str | None = None
+
+
+class OperationProgress(msgspec.Struct, frozen=True, kw_only=True):
+    """How much of it is done, in units of its kind."""
+
+    done: int
+    total: int
+    unit: str
+
+
+class OperationRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A row of `operations`, with its database's uuid. `read_at` is when it was read, by our own database's clock."""
+
+    id: int
+    uuid: UUID
+    team_id: int
+    database_id: int
+    database: UUID
+    type: OperationType
+    status: OperationStatus
+    steps_json: str
+    progress_json: str | None
+    reason_json: str | None
+    undo_json: str | None
+    workflow_id: str | None
+    revision: int
+    user_id: int | None
+    key_id: int | None
+    request_id: str | None
+    expected_seconds: float | None
+    deadline_at: datetime | None
+    overdue_at: datetime | None
+    version: int
+    created_at: datetime
+    changed_at: datetime
+    started_at: datetime | None
+    cancel_requested_at: datetime | None
+    finished_at: datetime | None
+    read_at: datetime
+
+    @property
+    def steps(self) -> list[Step]:
+        return msgspec.json.decode(self.steps_json, type=list[Step])
+
+    @property
+    def progress(self) -> OperationProgress | None:
+        return None if self.progress_json is None else msgspec.json.decode(self.progress_json, type=OperationProgress)
+
+    @property
+    def reason(self) -> Reason | None:
+        return None if self.reason_json is None else msgspec.json.decode(self.reason_json, type=Reason)
+
+    @property
+    def undo(self) -> dict[str, Any] | None:
+        """What a cancellation puts back; None where nothing can."""
+        return None if self.undo_json is None else msgspec.json.decode(self.undo_json, type=dict[str, Any])
+
+    @property
+    def ended(self) -> bool:
+        return self.status in ENDED
+
+    @property
+    def irrevocable_step(self) -> str | None:
+        """The name of the step that has begun and can't be undone."""
+        final = {step.name for step in KINDS[self.type].steps if step.irrevocable}
+        return next(
+            (one.name for one in self.steps if one.name in final and one.status is not StepStatus.PENDING), None
+        )
+
+
+COLUMNS = """
+o.id, o.uuid, o.team_id, o.database_id, d.uuid AS database, o.type, o.status, o.steps::text AS steps_json,
+o.progress::text AS progress_json, o.reason::text AS reason_json, o.undo::text AS undo_json, o.workflow_id, o.revision,
+o.user_id, o.key_id, o.request_id, o.expected_seconds, o.deadline_at, o.overdue_at, o.version, o.created_at,
+o.changed_at, o.started_at, o.cancel_requested_at, o.finished_at, clock_timestamp() AS read_at
+"""
+_SELECT = f"SELECT {COLUMNS} FROM operations o JOIN databases d ON d.id = o.database_id"  # noqa: S608 - our own words
+_LOCK = "FOR NO KEY UPDATE OF o"
+
+
+async def find(operation: UUID, *, lock: bool = False) -> OperationRecord | None:
+    """Whosever it is; `lock` until the end of the transaction. Whoever locks the database too does so before."""
+    return await fetch_one(OperationRecord, f"{_SELECT} WHERE o.uuid = $1 {_LOCK if lock else ''}", operation)
+
+
+async def find_owned(operation: UUID, team_ids: list[int]) -> OperationRecord | None:
+    """One on a database of these teams', deleted or not."""
+    return await fetch_one(
+        OperationRecord, f"{_SELECT} WHERE o.uuid = $1 AND o.team_id = any($2::bigint[])", operation, team_ids
+    )
+
+
+async def find_latest(database: UUID, *types: OperationType) -> OperationRecord | None:
+    """The newest of these types on the database."""
+    return await fetch_one(
+        OperationRecord,
+        f"{_SELECT} WHERE d.uuid = $1 AND o.type = any($2::text[]) ORDER BY o.id DESC LIMIT 1",
+        database,
+        list(types),
+    )
+
+
+async def open_on(database_id: int, types: Collection[OperationType] = tuple(OperationType)) -> list[OperationRecord]:
+    """Those of these types on the database that have not ended, oldest first, locked until the end of the
+    transaction."""
+    return await fetch_all(
+        OperationRecord,
+        f"{_SELECT} WHERE o.database_id = $1 AND o.type = any($2::text[]) AND o.finished_at IS NULL"
+        f" ORDER BY o.id {_LOCK}",
+        database_id,
+        list(types),
+    )
+
+
+async def open_of_workflow(workflow_id: str) -> OperationRecord | None:
+    """The one that the workflow works on, unless it has ended; locked until the end of the transaction."""
+    return await fetch_one(
+        OperationRecord, f"{_SELECT} WHERE o.workflow_id = $1 AND o.finished_at IS NULL {_LOCK}", workflow_id
+    )
+
+
+async def find_unstarted(workflow_ids: Sequence[str]) -> list[OperationRecord]:
+    """Those that wait for one of these workflows to begin, locked until the end of the transaction; one that another
+    transaction has locked is passed over."""
+    return await fetch_all(
+        OperationRecord,
+        f"{_SELECT} WHERE o.workflow_id = any($1::text[]) AND o.finished_at IS NULL AND o.status = 'pending'"
+        f" ORDER BY o.id {_LOCK} SKIP LOCKED",
+        list(workflow_ids),
+    )
+
+
+async def write(
+    record: OperationRecord,
+    status: OperationStatus,
+    steps: list[Step],
+    *,
+    reason: Reason | None,
+    progress: OperationProgress | None = None,
+) -> None:
+    """Writes a changed row that is locked, and wakes who waits for it or watches it."""
+    await execute(
+        """
+        UPDATE operations SET status = $2, steps = $3::jsonb, reason = $4::jsonb, progress = $5::jsonb,
+               version = version + 1, changed_at = clock_timestamp(),
+               started_at = CASE WHEN $2 = 'pending' THEN started_at ELSE coalesce(started_at, clock_timestamp()) END,
+               finished_at = CASE WHEN $6 THEN clock_timestamp() END
+        WHERE id = $1 RETURNING pg_notify($7, $8)
+        """,
+        record.id,
+        status.value,
+        _json(steps),
+        None if reason is None else _json(reason),
+        record.progress_json if progress is None else _json(progress),
+        status in ENDED,
+        CHANNEL,
+        str(record.database),
+    )
+
+
+async def move(database_id: int, types: Collection[OperationType], workflow_id: str) -> bool:
+    """Another workflow works on the open ones from now on. Says whether there are any."""
+    moved = await fetch_values(
+        int,
+        "UPDATE operations SET workflow_id = $3, changed_at = clock_timestamp()"
+        " WHERE database_id = $1 AND type = any($2::text[]) AND finished_at IS NULL RETURNING id",
+        database_id,
+        list(types),
+        workflow_id,
+    )
+    return bool(moved)
+
+
+async def rename_workflow(workflow_id: str, restarted: str) -> None:
+    """A restarted workflow works on the open operation of the one with that id, or of an earlier restart of it."""
+    await execute(
+        "UPDATE operations SET workflow_id = $2, changed_at = clock_timestamp()"
+        " WHERE (workflow_id = $1 OR starts_with(workflow_id, $1 || '/')) AND finished_at IS NULL",
+        workflow_id,
+        restarted,
+    )
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()

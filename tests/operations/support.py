@@ -1,0 +1,47 @@
+"""Databases of a team without a server, and what their operations say."""
+
+from typing import Any
+from uuid import UUID
+
+from app.databases import records
+from app.databases.records import DatabaseRecord
+from app.operations.kinds import OperationType
+from app.operations.records import OperationRecord, find_latest
+from app.provisioning.lifecycle import activate
+from app.quotas.plans import DEFAULT_PLANS
+from tests.support.answers import data_of
+from tests.support.client import Caller
+from tests.support.in_process import LoneApi
+
+
+async def provisioning(lone: LoneApi, **fields: Any) -> tuple[Caller, UUID]:
+    """A database that is still to be made."""
+    caller = await lone.caller()
+    return caller, UUID(data_of(await caller.create(**fields), 202)["uuid"])
+
+
+async def active(lone: LoneApi, **fields: Any) -> tuple[Caller, UUID]:
+    """One that counts as made."""
+    caller, database = await provisioning(lone, **fields)
+    await activate(DEFAULT_PLANS, database)
+    return caller, database
+
+
+async def row(database: UUID) -> DatabaseRecord:
+    found = await records.find(database)
+    assert found is not None
+    return found
+
+
+async def latest(database: UUID, *types: OperationType) -> OperationRecord:
+    found = await find_latest(database, *(types or tuple(OperationType)))
+    assert found is not None
+    return found
+
+
+def steps_of(record: OperationRecord) -> dict[str, str]:
+    return {step.name: step.status.value for step in record.steps}
+
+
+def code_of(record: OperationRecord) -> str | None:
+    return None if record.reason is None else record.reason.code.value
