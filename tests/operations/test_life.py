@@ -64,7 +64,8 @@ async def test_a_member_with_other_limits_has_an_operation_for_them(pool: LonePo
     caller = await pool.api.caller()
     database = data_of(await caller.create(connection_hard_limit=5), 201)["uuid"]
     rows = await fetch(
-        "SELECT o.type, o.status FROM operations o JOIN databases d ON d.id = database_id WHERE d.uuid = $1 ORDER BY o.id",
+        "SELECT o.type, o.status FROM operations o JOIN databases d ON d.id = o.database_id"
+        " WHERE d.uuid = $1 ORDER BY o.id",
         database,
     )
     assert [tuple(one) for one in rows] == [("create", "succeeded"), ("limits", "pending")]
