@@ -61,9 +61,11 @@ async def pytest_run(folder: Path, source: str, *options: str, workers: int = 1)
     terminal, theirs = pty.openpty()
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "pytest", "-c", str(ROOT / "pyproject.toml"), f"--rootdir={folder}"),
-        *(f"--basetemp={folder / 'temporary'}", "-p", "no:cacheprovider", *options, str(folder)),
+        *("-p", "pytest_asyncio.plugin", "-p", "xdist.plugin", "-p", "no:cacheprovider"),
+        *(f"--basetemp={folder / 'temporary'}", *options, str(folder)),
         *([f"--numprocesses={workers}"] if workers > 1 else []),
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        # The plugins that other packages bring take seconds to load.
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         cwd=folder,
         stdin=theirs,
         stdout=asyncio.subprocess.PIPE,

@@ -34,6 +34,41 @@ class ByFolder(LoadScopeScheduling):  # type: ignore[misc]  # the package has no
         folder = next((folder for folder in TOGETHER if nodeid.startswith(folder)), None)
         return folder or nodeid.partition("::")[0]
 
+    def remove_node(self, node: Any) -> str | None:
+        """Of a process that has ended: the test that it was running, which is not run again; others run the rest.
+
+        xdist's own hands out that test again, and with it what is done already.
+        """
+        assigned = self.assigned_work.pop(node)
+        remaining = {scope: [test for test, done in tests.items() if not done] for scope, tests in assigned.items()}
+        running = next((tests.pop(0) for tests in remaining.values() if tests), None)
+        returned = {scope: dict.fromkeys(tests, False) for scope, tests in remaining.items() if tests}
+        if returned:
+            self.workqueue.update(returned)
+            for other in self.nodes:
+                self._reschedule(other)
+        return running
+
+    def _reschedule(self, node: Any) -> None:
+        """Gives the process more, or the word to end, until it goes on: it keeps one test until it has the next.
+
+        xdist's own gives one file, and a new process that is given a single test waits for ever.
+        """
+        while node in self.registered_collections and not node.shutting_down:
+            super()._reschedule(node)
+            if self._pending_of(self.assigned_work[node]) > 1:
+                return
+
+    def states(self) -> list[str]:
+        """What each process is at, in a line."""
+        return [self._state(node.gateway.id, assigned) for node, assigned in self.assigned_work.items()]
+
+    def _state(self, name: str, assigned: dict[str, dict[str, bool]]) -> str:
+        remaining = [test for tests in assigned.values() for test, done in tests.items() if not done]
+        if not remaining:
+            return f"{name} has no test"
+        return f"{name} is at {remaining[0]}, and {len(remaining) - 1} after it"
+
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFolder:
     return ByFolder(config, log)

@@ -55,7 +55,7 @@ def _go_on_in_a_child() -> None:
         return
     try:
         code = os.waitstatus_to_exitcode(_wait(pytest_pid, awaited))
-        _end_the_rest()
+        end_children()
         os._exit(code if code >= 0 else 128 - code)
     finally:
         os._exit(1)
@@ -91,7 +91,8 @@ def _reap() -> dict[int, int]:
     return ended
 
 
-def _end_the_rest() -> None:
+def end_children() -> None:
+    """Ends all that the calling process has started or adopted, and names it."""
     started = time.monotonic()
     names = set()
     while remaining := psutil.Process().children(recursive=True):
