@@ -8,7 +8,7 @@ from activities.errors import as_failures
 from app.contracts.control import ControlActivities, GracePeriod, HostFailure, LimitsApplied
 from app.contracts.databases import Placement
 from app.credentials import rotations, users
-from app.databases import deletion, limits, moving, states
+from app.databases import deletion, limits, moving
 from app.provisioning import lifecycle
 from app.queries.targets import delete_reader
 from app.quotas.plans import Plans
@@ -40,7 +40,7 @@ class ControlActivitiesOnStore(ControlActivities):
     async def record_destroyed(self, database: UUID) -> None:
         with as_failures():
             async with transaction():
-                await states.record_destroyed(database)
+                await lifecycle.note_destroyed(self._plans, database)
                 await delete_reader(database)
                 await rotations.end_with_database(database)
                 await users.end_with_database(database)

@@ -26,6 +26,7 @@ from app.webhooks.attempts import Attempts
 from workers.credential_ends import end_due_credentials
 from workers.deliveries import WaitingDeliveries
 from workers.event_dispatcher import dispatch_events
+from workers.expiries import serve_expiries
 from workers.interceptors import ActivityMetrics, Heartbeats
 from workers.log_ids import LogIds
 from workers.metrics import WorkerMetrics
@@ -77,7 +78,8 @@ async def run(settings: Settings, queues: Sequence[str], stop: asyncio.Event) ->
             await stack.enter_async_context(build_worker(client, queue, tools))
         background = await metrics.serve(client, stack)
         if CONTROL_QUEUE in queues:
-            background += [relay(client), maintain_schedules(client, settings), end_due_credentials()]
+            background += [relay(client), maintain_schedules(client, settings)]
+            background += [end_due_credentials(), serve_expiries(plans, settings)]
         if WEBHOOK_QUEUE in queues:
             background += [dispatch_events(client, settings), WaitingDeliveries(tools.attempts, settings).serve()]
         for queue in queues:

@@ -18,7 +18,7 @@ from app.core.errors import InvalidField
 from app.databases import inventory
 from app.databases.inventory import DatabaseCount, DatabaseDetails, Filters, Grouping, Sort
 from app.databases.records import DatabaseRecord
-from app.databases.schemas import RenameDatabase
+from app.databases.schemas import ChangeDatabase
 from app.provisioning import operator, service
 from app.provisioning.undeletion import undelete
 from app.store.notify import RowWatch
@@ -128,27 +128,56 @@ async def undelete_database(database: str) -> DatabaseDetails:
         return await _applied(await undelete(plans(), await inventory.resolve(database, deleted=True)))
 
 
+@databases.command("deleted")
+@click.option("--team", help="Only databases of the team with this id or name.")
+@shown
+async def list_deleted(team: str | None) -> Rows:
+    """Show the deleted databases that can be undeleted, the last deleted one first."""
+    async with store():
+        rows = await inventory.list_retained(Filters(team=team))
+    return Rows(rows=rows, total=len(rows), noun="deleted databases", max_rows=_SHOWN)
+
+
+@databases.command("protect")
+@_database
+@shown
+async def protect_database(database: str) -> DatabaseDetails:
+    """Refuse to delete a database until it is unprotected."""
+    return await _changed(database, deletion_protection=True)
+
+
+@databases.command("unprotect")
+@_database
+@shown
+async def unprotect_database(database: str) -> DatabaseDetails:
+    """Undo protect."""
+    return await _changed(database, deletion_protection=False)
+
+
+@databases.command("expire")
+@_database
+@click.argument("moment")
+@shown
+async def expire_database(database: str, moment: str) -> DatabaseDetails:
+    """Have a database delete itself at MOMENT, such as 2027-01-31T12:00:00Z, or `never`."""
+    return await _changed(database, expires_at=None if moment == "never" else moment)
+
+
 @databases.command("rename")
 @_database
 @click.argument("name")
 @shown
 async def rename_database(database: str, name: str) -> DatabaseDetails:
     """Rename a database. Its address, user and password stay."""
-    try:
-        asked = msgspec.convert({"name": name}, RenameDatabase)
-    except msgspec.ValidationError as fault:
-        raise InvalidField("name", f"This can't be its name: {fault}") from None
-    async with store(), transaction():
-        uuid = await inventory.resolve(database)
-        await service.rename_any(uuid, asked.name)
-        return await inventory.get_details(uuid)
+    return await _changed(database, name=name)
 
 
 @databases.command("delete")
 @_database
 @click.option("--yes", is_flag=True, help="Don't ask for confirmation.")
+@click.option("--even-if-protected", is_flag=True, help="Delete it although its deletion_protection is true.")
 @shown
-async def delete_database(database: str, yes: bool) -> DatabaseDetails:
+async def delete_database(database: str, yes: bool, even_if_protected: bool) -> DatabaseDetails:
     """End all access to a database immediately. Its data is kept for the grace period, in which undelete restores
     it."""
     async with store():
@@ -157,8 +186,21 @@ async def delete_database(database: str, yes: bool) -> DatabaseDetails:
             click.confirm(f"Delete {found.name} ({found.uuid}) of {found.team}?", abort=True, err=True)
         async with transaction():
             grace = timedelta(seconds=settings().deletion_grace_seconds)
-            await service.delete_any(plans(), found.uuid, grace)
+            await service.delete_any(plans(), found.uuid, grace, even_if_protected=even_if_protected)
         return await _revoked(found.uuid)
+
+
+async def _changed(database: str, **fields: Any) -> DatabaseDetails:
+    """Raises `InvalidField` that names the field."""
+    try:
+        wanted = msgspec.convert(fields, ChangeDatabase)
+    except msgspec.ValidationError as fault:
+        (field,) = fields
+        raise InvalidField(field, f"This can't be its {field}: {fault}") from None
+    async with store(), transaction():
+        uuid = await inventory.resolve(database)
+        await service.change_any(uuid, wanted)
+        return await inventory.get_details(uuid)
 
 
 async def _revoked(database: UUID) -> DatabaseDetails:

@@ -89,7 +89,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     idempotency_lease_seconds: float = 10
     """How long an Idempotency-Key stays in flight after its request's process died."""
     revocation_timeout_seconds: float = 30
-    """How long a DELETE waits for the engine to end all access before it answers 503."""
+    """How long a DELETE waits for the engine to end all access before it answers 503, and an undeletion for the engine
+    to let the tenant in before it answers that access follows."""
 
     # Workflows
     pool_size: int = 3

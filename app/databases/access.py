@@ -77,11 +77,14 @@ async def thaw(record: DatabaseRecord) -> PendingStart | None:
 
 async def bring_back(record: DatabaseRecord) -> bool:
     """`deleted` to `paused`, on its way to what it was: to `active`, with `database.resumed`, unless it was paused when
-    it was deleted. False, and nothing is changed, when its grace period is over: the destruction may be under way."""
+    it was deleted. A moment at which it is to delete itself stays if it lies ahead. False, and nothing is changed, when
+    its grace period is over: the destruction may be under way."""
     assert record.destroy_at is not None, "a deletion says when"
     start = await _change(
         record,
-        "status = 'paused', deleted_at = NULL, revoked_at = NULL, destroy_at = NULL, updated_at = now()",
+        "status = 'paused', revoked_at = NULL, destroy_at = NULL, updated_at = now(),"
+        " expires_at = CASE WHEN expires_at > statement_timestamp() THEN expires_at END,"
+        " expiry_announced_at = CASE WHEN expires_at > statement_timestamp() THEN expiry_announced_at END",
         # Later than the moment at which a transaction began that then waited for the lock.
         where="status = 'deleted' AND destroyed_at IS NULL AND destroy_at > clock_timestamp()",
         type=OperationType.UNDELETE,

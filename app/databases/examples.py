@@ -6,7 +6,7 @@ from uuid import UUID
 import msgspec
 
 from app.contracts.base import DatabaseStatus, Engine
-from app.databases.schemas import DatabaseView, DeletedDatabase, Provisioning
+from app.databases.schemas import DatabaseView, DeletedDatabase, DeletedDatabaseView, Provisioning
 from app.quotas.plans import DEFAULT_PLANS, Quotas
 
 EXAMPLE_UUID = "7f6c2b1e-4d0a-4c8e-9b57-3a1f2e6d8c90"
@@ -30,6 +30,8 @@ EXAMPLE_DATABASE = DatabaseView(
     team_id=1,
     team_name="Analytics",
     connection_string=f"postgresql://{_NAME}:********@{_ADDRESS}/{_NAME}",
+    deletion_protection=False,
+    expires_at=None,
     created_at=_MADE_AT,
     updated_at=_MADE_AT,
 )
@@ -48,3 +50,10 @@ EXAMPLE_DELETED = DeletedDatabase(
     destroy_scheduled_at=_MADE_AT + timedelta(days=1),
     has_remote_resources=True,
 )
+EXAMPLE_RETAINED = DeletedDatabaseView(
+    **msgspec.structs.asdict(msgspec.structs.replace(EXAMPLE_DATABASE, status=DatabaseStatus.DELETED)),
+    deleted_at=_MADE_AT,
+    destroy_scheduled_at=_MADE_AT + timedelta(days=1),
+    final_backup_uuid=None,
+)
+"""As in the list of deleted ones."""

@@ -55,11 +55,31 @@ class DatabaseDetails(DatabaseSummary, kw_only=True):
     """In the month in which it was last measured."""
     remote_since: datetime | None
     provisioned_at: datetime | None
+    deletion_protection: bool
+    expires_at: datetime | None
+    """When it deletes itself."""
+    expiry_announced_at: datetime | None
     deleted_at: datetime | None
+    """None for one that was undeleted."""
     deletion_revision: int
     revoked_at: datetime | None
     destroy_at: datetime | None
     destroyed_at: datetime | None
+
+
+class RetainedDatabase(msgspec.Struct, kw_only=True):
+    """A deleted database of a team that can be undeleted."""
+
+    uuid: UUID
+    name: str
+    team: str
+    engine: Engine
+    destroy_at: datetime
+    deleted_at: datetime
+    storage_bytes: int | None
+    plan: str
+    region: str
+    address: str
 
 
 class Filters(msgspec.Struct, frozen=True, kw_only=True):
@@ -154,6 +174,15 @@ async def list_databases(
     return await fetch_all(DatabaseSummary, query, *_values(filters), limit)
 
 
+async def list_retained(filters: Filters) -> list[RetainedDatabase]:
+    """The matching deleted databases that can be undeleted, the one first that was deleted last."""
+    retained = (
+        "d.status = 'deleted' AND d.destroyed_at IS NULL AND d.destroy_at > now() AND d.cancelled_provision_jobs = 0"
+    )
+    query = f"{_SELECT} {_WHERE} AND {retained} ORDER BY d.deleted_at DESC, d.id DESC"
+    return await fetch_all(RetainedDatabase, query, *_values(filters))
+
+
 async def count_databases(filters: Filters) -> DatabaseCount:
     """The totals of all matching databases, as one group without a name."""
     counted = await fetch_one(DatabaseCount, f"SELECT NULL AS group, {_COUNTED} {_FROM} {_WHERE}", *_values(filters))
@@ -170,7 +199,10 @@ async def count_by(filters: Filters, grouping: Grouping) -> list[DatabaseCount]:
 
 async def get_details(database: UUID) -> DatabaseDetails:
     """Raises `NotFound`."""
-    return require_found(await fetch_one(DatabaseDetails, f"{_SELECT} WHERE d.uuid = $1", database), "database")
+    found = require_found(await fetch_one(DatabaseDetails, f"{_SELECT} WHERE d.uuid = $1", database), "database")
+    if found.status is not DatabaseStatus.DELETED:
+        found.deleted_at = None
+    return found
 
 
 class _Candidate(msgspec.Struct, frozen=True):

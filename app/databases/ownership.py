@@ -1,5 +1,6 @@
 """Members of the warm pool that become a team's, and the rows of databases that are made for one."""
 
+from datetime import datetime
 from uuid import UUID
 
 import msgspec
@@ -25,6 +26,8 @@ class PlacedDatabase(msgspec.Struct, frozen=True, kw_only=True):
     host_id: int
     engine_name: str
     password_sealed: bytes
+    deletion_protection: bool = False
+    expires_at: datetime | None = None
 
 
 class MemberKind(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,8 +56,8 @@ async def insert(new: PlacedDatabase) -> None:
         """
         INSERT INTO databases (uuid, team_id, created_by_id, name, engine, region, plan, status, host_id,
                                engine_name, password_sealed, storage_hard_limit_gb, connection_hard_limit,
-                               warning_threshold_pct, connections)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, 'provisioning', $8, $9, $10, $11, $12, $13, $14)
+                               warning_threshold_pct, connections, deletion_protection, expires_at)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, 'provisioning', $8, $9, $10, $11, $12, $13, $14, $15, $16)
         """,
         new.uuid,
         new.team_id,
@@ -70,6 +73,8 @@ async def insert(new: PlacedDatabase) -> None:
         new.quotas.connection_hard_limit,
         new.quotas.warning_threshold_pct,
         new.connections,
+        new.deletion_protection,
+        new.expires_at,
     )
 
 
@@ -141,7 +146,8 @@ def assign(record: DatabaseRecord, user_id: int) -> Statement:
     sql = """
     UPDATE databases SET team_id = $2, created_by_id = $3, name = $4, plan = $5, storage_hard_limit_gb = $6,
            connection_hard_limit = $7, warning_threshold_pct = $8, connections = $9, limits_revision = $10,
-           position = DEFAULT, created_at = $11, updated_at = $11, provisioned_at = $11
+           position = DEFAULT, created_at = $11, updated_at = $11, provisioned_at = $11, deletion_protection = $12,
+           expires_at = $13
     WHERE id = $1 AND {condition} RETURNING id
     """
     return Statement(
@@ -158,5 +164,7 @@ def assign(record: DatabaseRecord, user_id: int) -> Statement:
             record.connections,
             record.limits_revision,
             record.created_at,
+            record.deletion_protection,
+            record.expires_at,
         ),
     )

@@ -51,6 +51,9 @@ class DatabaseRecord(msgspec.Struct, frozen=True, kw_only=True):
     revoked_at: datetime | None
     destroy_at: datetime | None
     destroyed_at: datetime | None
+    deletion_protection: bool
+    expires_at: datetime | None
+    expiry_announced_at: datetime | None
     created_at: datetime
     updated_at: datetime
     login_name: str | None = None
@@ -123,6 +126,21 @@ async def list_owned(team_ids: list[int], *, after: UUID | None, limit: int) -> 
     return await fetch_all(DatabaseRecord, PAGE, team_ids, after, limit)
 
 
+async def list_deleted(team_ids: list[int], *, after: UUID | None, limit: int) -> list[DatabaseRecord]:
+    """Deleted databases of these teams that can be undeleted, the one first that was deleted last, from the one that
+    follows `after` on. `after` may have been undeleted or destroyed since."""
+    return await fetch_all(DatabaseRecord, _DELETED_PAGE, team_ids, after, limit)
+
+
+async def was_deleted(database: UUID, team_ids: list[int]) -> bool:
+    """Whether it is one of these teams', and was deleted at some time."""
+    return await fetch_exists(
+        "SELECT 1 FROM databases WHERE uuid = $1 AND team_id = any($2::bigint[]) AND deleted_at IS NOT NULL",
+        database,
+        team_ids,
+    )
+
+
 async def was_owned(database: UUID, team_ids: list[int]) -> bool:
     """Whether it is, or was until it was deleted, one of these teams'."""
     return await fetch_exists(
@@ -173,4 +191,15 @@ CROSS JOIN LATERAL (
 ) d
 JOIN teams t ON t.id = d.team_id JOIN engine_hosts h ON h.id = d.host_id
 ORDER BY d.position DESC LIMIT $3
+"""
+
+# The tiers limit how many there are. A cancelled create has nothing to come back to.
+_DELETED_PAGE = """
+SELECT d.*, t.name AS team_name, h.host, h.port
+FROM databases d JOIN teams t ON t.id = d.team_id JOIN engine_hosts h ON h.id = d.host_id
+WHERE d.team_id = any($1::bigint[]) AND d.status = 'deleted' AND d.destroyed_at IS NULL AND d.destroy_at > now()
+  AND d.cancelled_provision_jobs = 0
+  AND ($2::uuid IS NULL OR (d.deleted_at, d.id) < (
+      SELECT deleted_at, id FROM databases WHERE uuid = $2 AND team_id = any($1::bigint[])))
+ORDER BY d.deleted_at DESC, d.id DESC LIMIT $3
 """

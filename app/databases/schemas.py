@@ -31,6 +31,9 @@ class CreateDatabase(Struct, kw_only=True, forbid_unknown_fields=True):
     warning_threshold_pct: Percent | None = None
     blueprint_uuid: UUID | UnsetType = UNSET
     blueprint_variables: dict[str, Any] | None = None
+    deletion_protection: bool = False
+    expires_at: Moment | None = None
+    """When it deletes itself, as a DELETE would: 5 minutes to 10 years ahead."""
 
     @property
     def quotas(self) -> Quotas:
@@ -41,8 +44,14 @@ class CreateDatabase(Struct, kw_only=True, forbid_unknown_fields=True):
         )
 
 
-class RenameDatabase(Struct, kw_only=True, forbid_unknown_fields=True):
-    name: Name
+class ChangeDatabase(Struct, kw_only=True, forbid_unknown_fields=True):
+    """At least one field is given; what is left out stays as it is."""
+
+    name: Name | UnsetType = UNSET
+    deletion_protection: bool | UnsetType = UNSET
+    """While it is true, a DELETE is refused. Not together with `expires_at`."""
+    expires_at: Moment | UnsetType | None = UNSET
+    """When it deletes itself, as a DELETE would: 5 minutes to 10 years ahead. Null: never."""
 
 
 class ChangeQuotas(Struct, kw_only=True, forbid_unknown_fields=True):
@@ -55,9 +64,9 @@ class ChangeQuotas(Struct, kw_only=True, forbid_unknown_fields=True):
     def over(self, quotas: Quotas) -> Quotas:
         """The quotas after this change."""
         return Quotas(
-            storage_hard_limit_gb=_changed(self.storage_hard_limit_gb, quotas.storage_hard_limit_gb),
-            connection_hard_limit=_changed(self.connection_hard_limit, quotas.connection_hard_limit),
-            warning_threshold_pct=_changed(self.warning_threshold_pct, quotas.warning_threshold_pct),
+            storage_hard_limit_gb=changed(self.storage_hard_limit_gb, quotas.storage_hard_limit_gb),
+            connection_hard_limit=changed(self.connection_hard_limit, quotas.connection_hard_limit),
+            warning_threshold_pct=changed(self.warning_threshold_pct, quotas.warning_threshold_pct),
         )
 
 
@@ -83,8 +92,21 @@ class DatabaseView(Struct, kw_only=True):
     """On create and single get only."""
     connection_string: str
     """With the password where `db_password` is, masked elsewhere."""
+    deletion_protection: bool
+    """While it is true, a DELETE is refused."""
+    expires_at: Moment | None
+    """When it deletes itself, as a DELETE would."""
     created_at: Moment
     updated_at: Moment
+
+
+class DeletedDatabaseView(DatabaseView, kw_only=True):
+    """A deleted Database that can be undeleted."""
+
+    deleted_at: Moment
+    destroy_scheduled_at: Moment
+    """When the data is destroyed at the latest: earlier where the team deletes more databases than its tier keeps."""
+    final_backup_uuid: UUID | None
 
 
 class Provisioning(Struct, kw_only=True):
@@ -105,5 +127,6 @@ class DeletedDatabase(Struct, kw_only=True):
     has_remote_resources: bool
 
 
-def _changed(new: Value | UnsetType, old: Value) -> Value:
+def changed(new: Value | UnsetType, old: Value) -> Value:
+    """What a field is after a change that may leave it out."""
     return old if isinstance(new, UnsetType) else new

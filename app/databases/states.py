@@ -17,9 +17,20 @@ from app.store.notify import announce
 from app.store.session import execute, fetch_scalar, fetch_value, transaction
 
 
-async def rename(database_id: int, name: str) -> None:
-    """Only our own row changes: the name on the host is opaque."""
-    await execute("UPDATE databases SET name = $2, updated_at = now() WHERE id = $1", database_id, name)
+async def change(record: DatabaseRecord, *, name: str, deletion_protection: bool, expires_at: datetime | None) -> None:
+    """With the row locked. Only our own row changes: the name on the host is opaque. Another moment of its end is
+    announced anew."""
+    await execute(
+        """
+        UPDATE databases SET name = $2, deletion_protection = $3, expires_at = $4, updated_at = now(),
+               expiry_announced_at = CASE WHEN expires_at IS NOT DISTINCT FROM $4 THEN expiry_announced_at END
+        WHERE id = $1
+        """,
+        record.id,
+        name,
+        deletion_protection,
+        expires_at,
+    )
 
 
 async def begin_remote(database: UUID) -> DatabaseRecord:
@@ -70,18 +81,19 @@ async def record_revoked(database: UUID) -> None:
         await announce(database)
 
 
-async def record_destroyed(database: UUID) -> None:
-    """The data of a deleted database is gone. The password is deleted too: nothing is left that it opens."""
+async def record_destroyed(database: UUID) -> bool:
+    """The data of a deleted database is gone. The password is deleted too: nothing is left that it opens. False when
+    that was recorded before."""
     async with transaction():
         destroyed = await fetch_value(
             int,
             """
-            UPDATE databases SET destroyed_at = coalesce(destroyed_at, now()),
-                   revoked_at = coalesce(revoked_at, now()), password_sealed = NULL
-            WHERE uuid = $1 AND status = 'deleted' RETURNING id
+            UPDATE databases SET destroyed_at = now(), revoked_at = coalesce(revoked_at, now()), password_sealed = NULL
+            WHERE uuid = $1 AND status = 'deleted' AND destroyed_at IS NULL RETURNING id
             """,
             database,
         )
         if destroyed is not None:
             await finish(destroyed, (OperationType.DELETE,))
         await announce(database)
+        return destroyed is not None

@@ -1,9 +1,11 @@
 """From a database's row to what a client sees of it."""
 
+import msgspec
+
 from app.core.secrets import SecretBox
 from app.databases.passwords import password_place
 from app.databases.records import DatabaseRecord
-from app.databases.schemas import DatabaseView
+from app.databases.schemas import DatabaseView, DeletedDatabaseView
 from app.engines.registry import ADAPTERS
 from app.quotas.plans import Plans, limits_in_force
 
@@ -25,6 +27,18 @@ def full_view(plans: Plans, record: DatabaseRecord, box: SecretBox) -> DatabaseV
     return view
 
 
+def deleted_view(plans: Plans, record: DatabaseRecord) -> DeletedDatabaseView:
+    """Of a deleted one, without its password."""
+    assert record.deleted_at is not None, "it is deleted"
+    assert record.destroy_at is not None, "a deletion says when"
+    return DeletedDatabaseView(
+        **msgspec.structs.asdict(masked_view(plans, record)),
+        deleted_at=record.deleted_at,
+        destroy_scheduled_at=record.destroy_at,
+        final_backup_uuid=None,
+    )
+
+
 def _view(plans: Plans, record: DatabaseRecord, password: str) -> DatabaseView:
     return DatabaseView(
         uuid=record.uuid,
@@ -42,6 +56,8 @@ def _view(plans: Plans, record: DatabaseRecord, password: str) -> DatabaseView:
         team_id=record.team_id,
         team_name=record.team_name,
         connection_string=connection_string(record, record.login, password),
+        deletion_protection=record.deletion_protection,
+        expires_at=record.expires_at,
         created_at=record.created_at,
         updated_at=record.updated_at,
     )

@@ -38,7 +38,7 @@ from app.outbox.starter import Starter
 from app.pool.claim import ReadyMembers
 from app.pool.nudge import Nudger
 from app.provisioning.catalog import list_database_types
-from app.provisioning.routes import DatabaseController, DatabaseServices
+from app.provisioning.routes import DatabaseController, DatabaseServices, list_deleted_databases
 from app.queries.routes import execute_query
 from app.queries.service import Questions
 from app.quotas.file import load_plans
@@ -105,7 +105,7 @@ def _api(state: AppState) -> Router:
         route_handlers=[
             get_me,
             list_database_types,
-            _resource(lambda: state.databases, DatabaseController),
+            _resource(lambda: state.databases, DatabaseController, list_deleted_databases),
             _resource(lambda: state.blueprints, BlueprintController, validate_blueprint),
             _resource(lambda: state.applications, apply_blueprint, get_application),
             _resource(lambda: state.webhooks, WebhookController),

@@ -71,7 +71,8 @@ _WEBHOOK_HEADERS = {
 }
 """The description, and whether every delivery has the header."""
 _TAGS = {
-    "databases": "Create, list, read, rename, limit and delete databases, and apply blueprints to them.",
+    "databases": "Create, list, read, change, delete and undelete databases, and apply blueprints to them.",
+    "deleted_databases": "Deleted databases whose data is kept for a while, in which they can be undeleted.",
     "database_types": "What can be asked for: engines and their regions.",
     "blueprints": "SQL that is saved under a name.",
     "blueprint_validations": "What a script holds, and for which engines it is.",

@@ -32,4 +32,9 @@ class EventType(StrEnum):
     )
     DATABASE_DELETED = "database.deleted", "A database is deleted."
     DATABASE_UNDELETED = "database.undeleted", "A deleted database is back, with its data and its credentials."
+    DATABASE_EXPIRING = (
+        "database.expiring",
+        "A database deletes itself at its `expires_at`, which is an hour ahead or less.",
+    )
+    DATABASE_DESTROYED = "database.destroyed", "The data of a deleted database is gone, and can't be brought back."
     PING = "ping", "The test-delivery operation is used."

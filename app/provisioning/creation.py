@@ -1,6 +1,7 @@
 """A create by a client: a member of the warm pool becomes the team's, or a new database is provisioned."""
 
 from contextlib import AbstractAsyncContextManager
+from datetime import UTC
 from time import monotonic, perf_counter
 from typing import Any
 from uuid import UUID
@@ -25,6 +26,7 @@ from app.core.context import current_request_id
 from app.core.errors import InvalidField
 from app.core.secrets import SecretBox
 from app.databases.events import append_event_for, event_insertion
+from app.databases.expiry import check_expiry, check_protection
 from app.databases.limits import Before, request_limits
 from app.databases.ownership import MemberKind, ReadyMember, assign, hold
 from app.databases.records import DatabaseRecord
@@ -100,6 +102,9 @@ class DatabaseCreation:
         # A free team's databases are counted under a lock.
         if team.tier == "free" or self._request.blueprint_uuid is not UNSET or self._request.blueprint_variables:
             return None
+        if not self._has_valid_end():
+            # The key may have come before, when the moment lay further ahead.
+            return None
         started = perf_counter()
         for fresh in (False, True):
             async with self._members.reserved(self._kind, fresh=fresh) as member:
@@ -128,6 +133,7 @@ class DatabaseCreation:
         """Claims a member or inserts a new database, appends the event, and requests the workflow that is to follow, in
         the request's transaction. Raises `InvalidField`, `PlanLimitExceeded`, `DeletionsPending`, `TooManyUnderWay` or
         `CapacityExhausted`; nothing is made then."""
+        self._check_end()
         blueprint = await self._plan_blueprint()
         team = await team_for_create(self._plans, self._principal, self._request)
         if blueprint is not None:
@@ -143,6 +149,20 @@ class DatabaseCreation:
             start = start or application
         settled = record.status is DatabaseStatus.ACTIVE and start is None and blueprint is None
         return Accepted(subject=str(record.uuid), start=start, settled=settled)
+
+    def _check_end(self) -> None:
+        request = self._request
+        check_protection(
+            deletion_protection=request.deletion_protection, expires_at=request.expires_at, field="expires_at"
+        )
+        check_expiry(request.expires_at, self._principal.admitted_at)
+
+    def _has_valid_end(self) -> bool:
+        try:
+            self._check_end()
+        except InvalidField:
+            return False
+        return True
 
     async def finish(self, subject: str) -> Answer:
         """Waits for the database, its limits and its blueprint's application, each if there is something to wait for.
@@ -201,6 +221,9 @@ class DatabaseCreation:
             connection_hard_limit=request.connection_hard_limit,
             warning_threshold_pct=request.warning_threshold_pct,
             connections=self._kind.connections,
+            deletion_protection=request.deletion_protection,
+            # As a row is read: in UTC.
+            expires_at=request.expires_at and request.expires_at.astimezone(UTC),
             limits_revision=member.limits_revision + (member.connections != self._kind.connections),
             created_at=now,
             updated_at=now,

@@ -58,6 +58,17 @@ async def note_deleted(plans: Plans, record: DatabaseRecord, *, grace: timedelta
     return destroy_at
 
 
+async def note_destroyed(plans: Plans, database: UUID) -> None:
+    """The data of a deleted database is gone, and its team is told so: once, and not of a create that never became
+    active, nor of a member of the pool."""
+    async with transaction():
+        if await states.record_destroyed(database):
+            record = await records.find(database)
+            assert record is not None, "it was changed a moment ago"
+            if record.provisioned_at is not None:
+                await append_event_for(plans, EventType.DATABASE_DESTROYED, record)
+
+
 async def abandon_provisioning(plans: Plans, database: UUID) -> None:
     """A provisioning that was cancelled from outside ends as a deletion would end it."""
     async with transaction():

@@ -34,6 +34,8 @@ async def insert_placed(
             host_id=host.id,
             engine_name=engine_name(),
             password_sealed=box.seal(engine_password(), password_place(uuid)),
+            deletion_protection=request.deletion_protection,
+            expires_at=request.expires_at,
         )
     )
     record = await records.find(uuid)

@@ -14,7 +14,10 @@ from app.auth.scopes import Scope
 from app.blueprints.large_scripts import LargeScripts
 from app.core.errors import (
     CapacityExhausted,
+    DatabaseNotDeleted,
+    DeletionProtected,
     DeletionsPending,
+    DeletionUndone,
     InvalidField,
     NotFound,
     PlanLimitExceeded,
@@ -29,23 +32,26 @@ from app.databases.examples import (
     EXAMPLE_DELETED,
     EXAMPLE_PROGRESS,
     EXAMPLE_PROVISIONING,
+    EXAMPLE_RETAINED,
 )
 from app.databases.records import DatabaseRecord
 from app.databases.schemas import (
+    ChangeDatabase,
     ChangeQuotas,
     CreateDatabase,
     DatabaseView,
     DeletedDatabase,
-    RenameDatabase,
+    DeletedDatabaseView,
 )
-from app.databases.views import full_view, masked_view
+from app.databases.views import deleted_view, full_view, masked_view
 from app.outbox.events import Notices
 from app.outbox.workflow_starts import Accepted
 from app.pool.claim import ReadyMembers
 from app.pool.nudge import Nudger
 from app.provisioning import service
 from app.provisioning.creation import CreatedDatabase, DatabaseCreation
-from app.provisioning.waiting import await_limits, await_revoked
+from app.provisioning.undeletion import undelete_owned
+from app.provisioning.waiting import await_access, await_limits, await_revoked
 from app.quotas.plans import Plans
 from app.store.notify import RowWatch
 from app.web.envelope import Change, Item, Page
@@ -95,7 +101,14 @@ class DatabaseController(Controller):
             body=CreateDatabase,
             example={"name": "orders", "db_type": "postgres", "region": "us-east-1", "plan": "free"},
             idempotent=True,
-            links=("getDatabase", "renameDatabase", "changeQuotas", "deleteDatabase", "applyBlueprint"),
+            links=(
+                "getDatabase",
+                "renameDatabase",
+                "changeQuotas",
+                "deleteDatabase",
+                "undeleteDatabase",
+                "applyBlueprint",
+            ),
         ),
     )
     async def create(
@@ -163,21 +176,20 @@ class DatabaseController(Controller):
         "/{uuid:str}",
         **operation(
             "renameDatabase",
-            "Rename a database",
+            "Rename a database, protect it, or set when it deletes itself",
             scopes=(Scope.DATABASES_WRITE,),
             answers={200: Change[DatabaseView]},
             examples={200: Change(data=EXAMPLE_DATABASE)},
-            body=RenameDatabase,
+            body=ChangeDatabase,
             example={"name": "orders"},
             idempotent=True,
         ),
     )
-    async def rename(
-        self, request: Call, services: Injected, uuid: FromPath[str], data: params.JSONBody[RenameDatabase]
+    async def change(
+        self, request: Call, services: Injected, uuid: FromPath[str], data: params.JSONBody[ChangeDatabase]
     ) -> Response[bytes]:
         async def begin() -> Accepted:
-            database = path_uuid(uuid, "database")
-            return await service.rename(request.user, database, data.name)
+            return await service.change(request.user, path_uuid(uuid, "database"), data)
 
         async def finish(subject: str) -> Answer:
             record = await service.get_any(UUID(subject))
@@ -221,7 +233,7 @@ class DatabaseController(Controller):
             scopes=(Scope.DATABASES_WRITE,),
             answers={200: Change[DeletedDatabase]},
             examples={200: Change(message="Database deleted.", data=EXAMPLE_DELETED)},
-            errors=(RevocationPending,),
+            errors=(DeletionProtected, DeletionUndone, RevocationPending),
             idempotent=True,
         ),
     )
@@ -236,6 +248,48 @@ class DatabaseController(Controller):
             return Answer(200, Change(message="Database deleted.", data=_deleted(record)))
 
         return await services.idempotency.run(request, begin=begin, finish=finish)
+
+    @post(
+        "/{uuid:str}/undeletions",
+        **operation(
+            "undeleteDatabase",
+            "Undelete a database, as it was, while its data is kept",
+            scopes=(Scope.DATABASES_WRITE,),
+            answers={200: Change[DatabaseView]},
+            examples={200: Change(message="Database undeleted.", data=EXAMPLE_DATABASE)},
+            errors=(DatabaseNotDeleted, PlanLimitExceeded, CapacityExhausted),
+            idempotent=True,
+        ),
+    )
+    async def undelete_database(self, request: Call, services: Injected, uuid: FromPath[str]) -> Response[bytes]:
+        async def begin() -> Accepted:
+            return await undelete_owned(services.plans, request.user, path_uuid(uuid, "database"))
+
+        async def finish(subject: str) -> Answer:
+            timeout = services.settings.revocation_timeout_seconds
+            open_again, record = await await_access(services.watch, UUID(subject), timeout)
+            message = "Database undeleted." if open_again else "Database undeleted; its access follows in a moment."
+            return Answer(200, Change(message=message, data=masked_view(services.plans, record)))
+
+        return await services.idempotency.run(request, begin=begin, finish=finish)
+
+
+@get(
+    "/deleted_databases",
+    **operation(
+        "listDeletedDatabases",
+        "List deleted databases that can be undeleted, the last deleted one first",
+        scopes=(Scope.DATABASES_READ,),
+        answers={200: Page[DeletedDatabaseView]},
+        examples={200: Page(data=[EXAMPLE_RETAINED], has_more=False)},
+        errors=(InvalidField,),
+    ),
+)
+async def list_deleted_databases(
+    request: Call, services: Injected, limit: Limit = 25, starting_after: StartingAfter = None
+) -> Page[DeletedDatabaseView]:
+    page, has_more = await service.list_deleted(request.user, starting_after=cursor_uuid(starting_after), limit=limit)
+    return Page(data=[deleted_view(services.plans, record) for record in page], has_more=has_more)
 
 
 def _deleted(record: DatabaseRecord) -> DeletedDatabase:

@@ -1,23 +1,30 @@
 """What clients do to databases. Every function that changes something belongs in the request's transaction, and
 returns the workflow that the change asks for, to be started after the commit."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
+
+import msgspec
+from msgspec import UNSET
 
 from app.auth.principal import Principal
 from app.auth.teams import get_team
 from app.contracts.base import DatabaseStatus
-from app.core.errors import InvalidField, NotFound, require_found
-from app.databases import records, states
+from app.core.clock import utc_now
+from app.core.errors import DeletionProtected, InvalidField, MissingRequiredField, NotFound, require_found
+from app.databases import expiry, records, states
 from app.databases.deletion import request_deletion
+from app.databases.events import append_event
 from app.databases.limits import change_limits
 from app.databases.records import DatabaseRecord
 from app.databases.retention import end_oldest
-from app.databases.schemas import ChangeQuotas
+from app.databases.schemas import ChangeDatabase, ChangeQuotas, changed
+from app.outbox.event_types import EventType
 from app.outbox.workflow_starts import Accepted
 from app.pool.eviction import room_on_host
 from app.provisioning.lifecycle import NO_GRACE, note_deleted
 from app.quotas.plans import Plans, Quotas, check_quotas, limits_in_force
+from app.store.session import transaction
 
 
 async def get(principal: Principal, database: UUID) -> DatabaseRecord:
@@ -41,17 +48,30 @@ async def list_page(
     return page[:limit], len(page) > limit
 
 
-async def rename(principal: Principal, database: UUID, name: str) -> Accepted:
-    """Only our own row changes: the name on the host is opaque. Raises `NotFound`."""
-    record = await _owned_for_update(principal, database)
-    await states.rename(record.id, name)
+async def list_deleted(
+    principal: Principal, *, starting_after: UUID | None, limit: int
+) -> tuple[list[DatabaseRecord], bool]:
+    """A page of those that can be undeleted, the one first that was deleted last, and whether more follows. Raises
+    `InvalidField` for a cursor that is unknown or not the caller's; that of one undeleted or destroyed since still
+    works."""
+    page = await records.list_deleted(principal.team_ids, after=starting_after, limit=limit + 1)
+    if not page and starting_after is not None and not await records.was_deleted(starting_after, principal.team_ids):
+        raise InvalidField("starting_after", "This is not the uuid of a deleted database of yours.")
+    return page[:limit], len(page) > limit
+
+
+async def change(principal: Principal, database: UUID, wanted: ChangeDatabase) -> Accepted:
+    """Its name, its protection, when it deletes itself: only our own row changes. Raises `NotFound`, `InvalidField`, or
+    `MissingRequiredField` when nothing is asked for."""
+    _check_given(wanted)
+    await _change(await _owned_for_update(principal, database), wanted, principal.admitted_at)
     return Accepted(subject=str(database), settled=True)
 
 
-async def rename_any(database: UUID, name: str) -> None:
-    """The same for an operator, whosever it is. Raises `NotFound`."""
-    record = await _get_live(database, lock=True)
-    await states.rename(record.id, name)
+async def change_any(database: UUID, wanted: ChangeDatabase) -> None:
+    """The same for an operator, whosever it is. Raises as `change` does."""
+    _check_given(wanted)
+    await _change(await _get_live(database, lock=True), wanted, utc_now())
 
 
 async def change_quotas(plans: Plans, principal: Principal, database: UUID, change: ChangeQuotas) -> Accepted:
@@ -70,27 +90,81 @@ async def change_quotas(plans: Plans, principal: Principal, database: UUID, chan
 
 async def delete(plans: Plans, principal: Principal, database: UUID, grace: timedelta) -> Accepted:
     """Marks it deleted, and ends the grace of the team's oldest ones beyond what its tier has it keep. Access ends
-    when the workflow has revoked it, which the caller waits for. Raises `NotFound`."""
-    return await _delete(plans, await get(principal, database), grace)
+    when the workflow has revoked it, which the caller waits for. Raises `NotFound` or `DeletionProtected`."""
+    record = await _lock_with_team(await get(principal, database))
+    if record.deletion_protection:
+        raise DeletionProtected()
+    return await _delete(plans, record, grace)
 
 
-async def delete_any(plans: Plans, database: UUID, grace: timedelta) -> Accepted:
-    """The same for an operator, whosever it is. Raises `NotFound`."""
-    return await _delete(plans, await _get_live(database), grace)
+async def delete_any(plans: Plans, database: UUID, grace: timedelta, *, even_if_protected: bool = False) -> Accepted:
+    """The same for an operator, whosever it is. Raises `NotFound`, and `DeletionProtected` unless told otherwise."""
+    record = await _lock_with_team(await _get_live(database))
+    if record.deletion_protection and not even_if_protected:
+        raise DeletionProtected()
+    return await _delete(plans, record, grace)
 
 
-async def _delete(plans: Plans, found: DatabaseRecord, grace: timedelta) -> Accepted:
+async def delete_expired(plans: Plans, database: UUID, grace: timedelta) -> bool:
+    """The same at the moment that the database has for it, in the name of nobody. False, and nothing is done, where it
+    is not due: the moment was moved or taken away, or somebody deleted it."""
+    async with transaction():
+        found = await records.find(database)
+        if found is None or found.status is DatabaseStatus.DELETED:
+            return False
+        try:
+            record = await _lock_with_team(found)
+        except NotFound:
+            return False
+        if not await expiry.is_expired(record):
+            return False
+        await announce_expiry(plans, database)
+        await _delete(plans, record, grace, relayed=True)
+        return True
+
+
+async def announce_expiry(plans: Plans, database: UUID) -> None:
+    """Writes the event of an end that is near, once for each moment that was set."""
+    async with transaction():
+        if await expiry.note_announced(database):
+            await append_event(plans, EventType.DATABASE_EXPIRING, database)
+
+
+async def _lock_with_team(found: DatabaseRecord) -> DatabaseRecord:
+    """Raises `NotFound` when it was deleted meanwhile."""
     assert found.team_id is not None, "it is one of a team's"
     # Before the database, as everything does that counts what a team has.
     await get_team(found.team_id, lock=True)
-    record = await _get_live(found.uuid, lock=True)
+    return await _get_live(found.uuid, lock=True)
+
+
+async def _delete(plans: Plans, record: DatabaseRecord, grace: timedelta, *, relayed: bool = False) -> Accepted:
+    """With the team and the row locked."""
+    assert record.team_id is not None, "it is one of a team's"
     provisioning = record.status is DatabaseStatus.PROVISIONING
     destroy_at = await note_deleted(
         plans, record, grace=NO_GRACE if provisioning else grace, cancelled_jobs=int(provisioning)
     )
-    start = await request_deletion(record, destroy_at=destroy_at, cancel_provisioning=provisioning)
-    await end_oldest(plans, found.team_id)
+    start = await request_deletion(record, destroy_at=destroy_at, cancel_provisioning=provisioning, relayed=relayed)
+    await end_oldest(plans, record.team_id)
     return Accepted(subject=str(record.uuid), start=start)
+
+
+def _check_given(wanted: ChangeDatabase) -> None:
+    if all(value is UNSET for value in msgspec.structs.astuple(wanted)):
+        raise MissingRequiredField("name")
+
+
+async def _change(record: DatabaseRecord, wanted: ChangeDatabase, now: datetime) -> None:
+    protected = changed(wanted.deletion_protection, record.deletion_protection)
+    expires_at = changed(wanted.expires_at, record.expires_at)
+    if expires_at != record.expires_at:
+        expiry.check_expiry(expires_at, now)
+    asked = "expires_at" if isinstance(wanted.expires_at, datetime) else "deletion_protection"
+    expiry.check_protection(deletion_protection=protected, expires_at=expires_at, field=asked)
+    await states.change(
+        record, name=changed(wanted.name, record.name), deletion_protection=protected, expires_at=expires_at
+    )
 
 
 async def _get_live(database: UUID, *, lock: bool = False) -> DatabaseRecord:

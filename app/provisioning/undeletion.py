@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+from app.auth.principal import Principal
 from app.auth.teams import get_team
 from app.contracts.base import DatabaseStatus
 from app.core.errors import CapacityExhausted, DatabaseDestroyed, DatabaseNotDeleted, NotFound
@@ -10,6 +11,7 @@ from app.databases.deletion import wake_deletion
 from app.databases.events import append_event
 from app.databases.records import DatabaseRecord, count_owned
 from app.outbox.event_types import EventType
+from app.outbox.workflow_starts import Accepted
 from app.pool.eviction import room_on_host
 from app.quotas.plans import Plans, check_plan
 from app.store.session import transaction
@@ -47,3 +49,14 @@ async def undelete(plans: Plans, database: UUID) -> DatabaseRecord:
         changed = await records.find(database)
         assert changed is not None, "it was changed a moment ago"
         return changed
+
+
+async def undelete_owned(plans: Plans, principal: Principal, database: UUID) -> Accepted:
+    """The same for a client. What is another's, never became active, or is past its grace period, is `NotFound`."""
+    if not await records.was_owned(database, principal.team_ids):
+        raise NotFound("database")
+    try:
+        await undelete(plans, database)
+    except DatabaseDestroyed:
+        raise NotFound("database") from None
+    return Accepted(subject=str(database))

@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from app.contracts.base import DatabaseStatus
-from app.core.errors import NotFound, RevocationPending
+from app.core.errors import DeletionUndone, NotFound, RevocationPending
 from app.databases.records import DatabaseRecord
 from app.provisioning import service
 from app.store.notify import RowWatch
@@ -42,12 +42,30 @@ async def await_limits(watch: RowWatch, database: UUID) -> tuple[bool, DatabaseR
     return (True, record) if record else (False, await service.get_any(database))
 
 
-async def await_revoked(watch: RowWatch, database: UUID, timeout: float) -> DatabaseRecord:
-    """A deleted database to which nobody has access any more. Raises `RevocationPending` where the engine has not
-    confirmed that within `timeout` seconds."""
+async def await_access(watch: RowWatch, database: UUID, timeout: float) -> tuple[bool, DatabaseRecord]:
+    """Whether the engine lets in whom the row lets in, after `timeout` seconds at most, and the row. Raises `NotFound`
+    for one that is deleted by then."""
 
     async def read() -> DatabaseRecord | None:
         record = await service.get_any(database)
+        waits = record.status in (DatabaseStatus.ACTIVE, DatabaseStatus.PAUSED)
+        return None if waits and record.access_applied < record.access_revision else record
+
+    found = await watch.wait_for(database, read, timeout)
+    record = found or await service.get_any(database)
+    if record.status is DatabaseStatus.DELETED:
+        raise NotFound("database")
+    return found is not None, record
+
+
+async def await_revoked(watch: RowWatch, database: UUID, timeout: float) -> DatabaseRecord:
+    """A deleted database to which nobody has access any more. Raises `RevocationPending` where the engine has not
+    confirmed that within `timeout` seconds, and `DeletionUndone` for one that was undeleted."""
+
+    async def read() -> DatabaseRecord | None:
+        record = await service.get_any(database)
+        if record.status is not DatabaseStatus.DELETED:
+            raise DeletionUndone()
         # One that never became active is destroyed without a grace period, so its answer can say that nothing is left.
         ended = record.destroyed_at if record.cancelled_provision_jobs else record.revoked_at
         return record if record.remote_since is None or ended else None

@@ -31,6 +31,8 @@ FIELDS: dict[str, type | tuple[type, ...]] = {
     "team_id": int,
     "team_name": str,
     "connection_string": str,
+    "deletion_protection": bool,
+    "expires_at": (str, type(None)),
     "created_at": str,
     "updated_at": str,
 }

@@ -74,6 +74,30 @@ async def test_renaming_deleting_and_bringing_back(service: RunningService, call
     assert (back["name"], back["db_password"]) == (name, made["db_password"])
 
 
+async def test_protecting_and_expiring(service: RunningService, caller: Caller) -> None:
+    made, headwater = await caller.created(), of(service)
+    uuid = made["uuid"]
+    assert (await headwater.json("databases", "protect", uuid))["deletion_protection"] is True
+    assert "can't have expires_at too" in await headwater.refusal("databases", "expire", uuid, "2030-01-01T00:00:00Z")
+    assert "is protected" in await headwater.refusal("databases", "delete", uuid, "--yes")
+    assert (await headwater.json("databases", "inspect", uuid))["status"] == "active"
+    assert (await headwater.json("databases", "unprotect", uuid))["deletion_protection"] is False
+    expiring = await headwater.json("databases", "expire", uuid, "2030-01-01T01:00:00+01:00")
+    assert expiring["expires_at"] == "2030-01-01T00:00:00Z"
+    assert "can't be its expires_at" in await headwater.refusal("databases", "expire", uuid, "soon")
+    assert "5 minutes to 10 years" in await headwater.refusal("databases", "expire", uuid, "2001-01-01T00:00:00Z")
+    assert (await headwater.json("databases", "expire", uuid, "never"))["expires_at"] is None
+    await headwater.json("databases", "protect", uuid)
+    deleted = await headwater.json("databases", "delete", uuid, "--yes", "--even-if-protected")
+    (line,) = [line for line in await headwater.json("databases", "deleted") if line["uuid"] == uuid]
+    assert (line["deleted_at"], line["destroy_at"]) == (deleted["deleted_at"], deleted["destroy_at"])
+    assert uuid in {
+        line["uuid"] for line in await headwater.json("databases", "deleted", "--team", str(caller.team_id))
+    }
+    assert await headwater.json("databases", "deleted", "--team", "nobody") == []
+    assert (await headwater.json("databases", "undelete", uuid))["deletion_protection"] is True
+
+
 async def test_no_such_database(service: RunningService) -> None:
     assert "No such database" in await of(service).refusal("databases", "inspect", str(uuid4()))
     assert "No such database" in await of(service).refusal("databases", "inspect", "nowhere")

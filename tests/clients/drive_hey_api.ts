@@ -6,7 +6,9 @@ import {
   createDatabase,
   deleteDatabase,
   getDatabase,
+  listDeletedDatabases,
   renameDatabase,
+  undeleteDatabase,
 } from "./hey_api/index.js";
 
 const client = createClient({ baseUrl: process.env.API_URL!, auth: process.env.API_KEY! });
@@ -20,6 +22,8 @@ const renamed = await renameDatabase({ ...change(), path, body: { name: "orders-
 const limited = await changeQuotas({ ...change(), path, body: { connection_hard_limit: 5 } });
 const deleted = await deleteDatabase({ ...change(), path });
 const gone = await getDatabase({ client, path });
+const kept = await listDeletedDatabases({ client });
+const back = await undeleteDatabase({ ...change(), path });
 
 console.log(
   JSON.stringify({
@@ -29,5 +33,7 @@ console.log(
     limited: limited.data!.data.limits.connection_hard_limit,
     deleted: deleted.data!.data.deleted,
     gone: gone.error!.error.code,
+    kept: kept.data!.data.map((one) => one.name),
+    back: back.data!.data.status,
   }),
 );

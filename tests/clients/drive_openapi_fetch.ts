@@ -30,6 +30,8 @@ const limited = await client.PATCH("/api/v1/databases/{uuid}/quotas", {
 });
 const deleted = await client.DELETE("/api/v1/databases/{uuid}", { params: { path, header: change() } });
 const gone = await client.GET("/api/v1/databases/{uuid}", { params: { path } });
+const kept = await client.GET("/api/v1/deleted_databases");
+const back = await client.POST("/api/v1/databases/{uuid}/undeletions", { params: { path, header: change() } });
 
 console.log(
   JSON.stringify({
@@ -39,5 +41,7 @@ console.log(
     limited: limited.data!.data.limits.connection_hard_limit,
     deleted: deleted.data!.data.deleted,
     gone: gone.error!.error.code,
+    kept: kept.data!.data.map((one) => one.name),
+    back: back.data!.data.status,
   }),
 );

@@ -13,8 +13,10 @@ from openapi_python.api.databases import (
     delete_database,
     get_database,
     rename_database,
+    undelete_database,
 )
-from openapi_python.models import ChangeQuotas, CreateDatabase, RenameDatabase
+from openapi_python.api.deleted_databases import list_deleted_databases
+from openapi_python.models import ChangeDatabase, ChangeQuotas, CreateDatabase
 
 
 def main() -> None:
@@ -26,10 +28,12 @@ def main() -> None:
     created = create_database.sync(**change(), body=CreateDatabase(name="orders"), wait=True, timeout=60)
     uuid: UUID = created.data.uuid
     got = get_database.sync(uuid, client=client)
-    renamed = rename_database.sync(uuid, **change(), body=RenameDatabase(name="orders-eu"))
+    renamed = rename_database.sync(uuid, **change(), body=ChangeDatabase(name="orders-eu"))
     limited = change_quotas.sync(uuid, **change(), body=ChangeQuotas(connection_hard_limit=5))
     deleted = delete_database.sync(uuid, **change())
     gone = get_database.sync(uuid, client=client)
+    kept = list_deleted_databases.sync(client=client)
+    back = undelete_database.sync(uuid, **change())
     answers = {
         "created": created.data.status.value,
         "got": got.data.connection_string,
@@ -37,6 +41,8 @@ def main() -> None:
         "limited": limited.data.limits.connection_hard_limit,
         "deleted": deleted.data.deleted,
         "gone": gone.error.code,
+        "kept": [one.name for one in kept.data],
+        "back": back.data.status.value,
     }
     print(json.dumps(answers))  # noqa: T201 - what the test reads
 

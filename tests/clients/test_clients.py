@@ -37,6 +37,8 @@ async def test_a_databases_life(generated: Toolbox, service: RunningService, cal
         "limited": 5,
         "deleted": True,
         "gone": "not_found",
+        "kept": ["orders-eu"],
+        "back": "active",
     }
 
 

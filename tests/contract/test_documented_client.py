@@ -24,8 +24,16 @@ async def test_a_databases_life(service: RunningService) -> None:
     assert (await client.call("renameDatabase", {"name": "orders-eu"}, uuid=uuid)).status_code == 200
     assert (await client.call("changeQuotas", {"connection_hard_limit": 5}, uuid=uuid)).status_code == 200
     assert len((await client.call("listDatabases", limit=1)).json()["data"]) == 1
+    assert (await client.call("renameDatabase", {"deletion_protection": True}, uuid=uuid)).status_code == 200
+    assert (await client.call("deleteDatabase", uuid=uuid)).status_code == 409
+    end = {"deletion_protection": False, "expires_at": "2030-01-01T00:00:00+01:00"}
+    assert (await client.call("renameDatabase", end, uuid=uuid)).status_code == 200
+    assert (await client.call("undeleteDatabase", uuid=uuid)).status_code == 409
     assert (await client.call("deleteDatabase", uuid=uuid)).status_code == 200
     assert (await client.call("deleteDatabase", uuid=uuid)).status_code == 404
+    assert len((await client.call("listDeletedDatabases", limit=1)).json()["data"]) == 1
+    assert (await client.call("undeleteDatabase", uuid=uuid)).status_code == 200
+    assert (await client.call("undeleteDatabase", uuid=str(uuid4()))).status_code == 404
 
 
 async def test_a_blueprints_life(service: RunningService) -> None:

@@ -1,7 +1,7 @@
 """`headwater databases undelete` on the whole service, for each engine."""
 
 import asyncio
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -14,7 +14,7 @@ from app.store.session import fetch
 from tests.e2e.chaos import ENGINES
 from tests.quotas.conftest import Operator
 from tests.quotas.tenant_session import refused, session_of
-from tests.support.answers import data_of, error_of
+from tests.support.answers import body_of, data_of, error_of
 from tests.support.client import Caller
 from tests.support.store import store
 from tests.support.waiting import until
@@ -89,6 +89,60 @@ async def test_what_was_paused_or_frozen_is_so_again(operator: Operator, caller:
     assert await refused(made, "INSERT INTO written VALUES (1)")
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+async def test_a_client_undeletes_again_and_again(operator: Operator, caller: Caller, engine: str) -> None:
+    made = await caller.created(db_type=engine)
+    path, first = f"/databases/{made['uuid']}", str(uuid4())
+    async with session_of(made) as session:
+        await session.run("CREATE TABLE kept (n int)")
+    for round_ in range(4):
+        data_of(await caller.delete(path, key=first if round_ == 0 else None))
+        assert await refused(made)
+        back = data_of(await caller.post(f"{path}/undeletions", None))
+        assert (back["status"], back["db_name"]) == ("active", made["db_name"])
+        assert not await refused(made, "INSERT INTO kept VALUES (1)")
+        assert body_of(await caller.delete(path, key=first))["idempotency_replay"] is True
+        assert not await refused(made)
+    data_of(await caller.delete(path))
+    await end_grace(operator, made)
+    error_of(await caller.post(f"{path}/undeletions", None), 404, "not_found")
+    assert (await operator.events(made))[-2:] == ["database.deleted", "database.destroyed"]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+async def test_a_client_gets_back_what_was_paused_or_frozen(operator: Operator, caller: Caller, engine: str) -> None:
+    made = await caller.created(db_type=engine)
+    path = f"/databases/{made['uuid']}"
+    await operator.pause(made)
+    data_of(await caller.delete(path))
+    assert data_of(await caller.post(f"{path}/undeletions", None))["status"] == "paused"
+    assert await refused(made)
+    await operator.resume(made)
+    await operator.freeze(made)
+    data_of(await caller.delete(path))
+    assert data_of(await caller.post(f"{path}/undeletions", None))["status"] == "active"
+    assert await refused(made, "CREATE TABLE written (n int)")
+
+
+async def test_an_end_that_came_while_no_worker_ran(operator: Operator, caller: Caller) -> None:
+    end = (datetime.now(UTC) + timedelta(minutes=30)).isoformat()
+    made, service = await caller.created(expires_at=end), operator.service
+    await until(lambda: _expiring(operator, made))
+    await service.kill("worker")
+    await operator.sql("UPDATE databases SET expires_at = now() WHERE uuid = $1", UUID(made["uuid"]))
+    assert not await refused(made)
+    await service.start("worker")
+    await until(lambda: refused(made))
+    assert (await operator.events(made))[-2:] == ["database.expiring", "database.deleted"]
+    back = data_of(await caller.post(f"/databases/{made['uuid']}/undeletions", None))
+    assert (back["status"], back["expires_at"]) == ("active", None)
+    assert not await refused(made)
+
+
+async def _expiring(operator: Operator, made: dict[str, Any]) -> bool:
+    return "database.expiring" in await operator.events(made)
+
+
 async def test_workers_killed_in_between_lose_nothing(operator: Operator, caller: Caller) -> None:
     made, service = await caller.created(), operator.service
     await service.kill("worker")
@@ -136,7 +190,7 @@ async def test_many_at_once_bring_back_one(operator: Operator) -> None:
         )
     assert len([answer for answer in answers if not isinstance(answer, BaseException)]) == 1
     codes = {answer.code for answer in answers if isinstance(answer, AppError)}
-    assert codes == {"plan_limit_exceeded", "database_not_deleted"}
+    assert codes == {"plan_limit_exceeded", "not_deleted"}
 
 
 async def test_what_cannot_be_brought_back_says_why(operator: Operator, caller: Caller) -> None:

@@ -12,8 +12,10 @@
     ├── RequestTimeout           408 request_timeout
     ├── IdempotencyKeyConflict   409 idempotency_key_conflict
     ├── IdempotencyKeyInProgress 409 idempotency_key_in_progress
-    ├── DatabaseNotDeleted       409 database_not_deleted
+    ├── DatabaseNotDeleted       409 not_deleted
     ├── DatabaseDestroyed        409 database_destroyed
+    ├── DeletionProtected        409 deletion_protected
+    ├── DeletionUndone           409 deletion_undone
     ├── PayloadTooLarge          413 payload_too_large
     ├── MissingRequiredField     422 missing_required_field
     ├── InvalidField             422 invalid_field
@@ -62,7 +64,9 @@ from app.core.errors.databases import (
     DatabaseNotActive,
     DatabaseNotDeleted,
     DatabaseUnreachable,
+    DeletionProtected,
     DeletionsPending,
+    DeletionUndone,
     PlanLimitExceeded,
     RevocationPending,
 )
@@ -98,6 +102,8 @@ __all__ = [
     "DatabaseNotActive",
     "DatabaseNotDeleted",
     "DatabaseUnreachable",
+    "DeletionProtected",
+    "DeletionUndone",
     "DeletionsPending",
     "EndpointLimitReached",
     "IdempotencyKeyConflict",

@@ -36,10 +36,28 @@ class DatabaseNotActive(AppError):
         super().__init__(f"The database is {status}, not active.", details={"status": status})
 
 
+class DeletionProtected(AppError):
+    """The database has `deletion_protection`: it can't be deleted before that is taken away."""
+
+    code, status = "deletion_protected", 409
+
+    def __init__(self) -> None:
+        super().__init__("The database is protected: it can be deleted when its deletion_protection is false.")
+
+
+class DeletionUndone(AppError):
+    """The deletion that this key began was undone before it had answered. The database is not deleted."""
+
+    code, status = "deletion_undone", 409
+
+    def __init__(self) -> None:
+        super().__init__("This deletion was undone by an undeletion. A new Idempotency-Key deletes the database.")
+
+
 class DatabaseNotDeleted(AppError):
     """The database is to be undeleted, and is not deleted."""
 
-    code, status, transient = "database_not_deleted", 409, True
+    code, status = "not_deleted", 409
     example_details = MappingProxyType({"status": "active"})
 
     def __init__(self, status: str) -> None:

@@ -1,6 +1,6 @@
 """The databases of teams and of the warm pool."""
 
-from piccolo.columns import UUID, BigSerial, Bytea, DoublePrecision, ForeignKey, Integer, Text
+from piccolo.columns import UUID, BigSerial, Boolean, Bytea, DoublePrecision, ForeignKey, Integer, Text
 from piccolo.columns.base import OnDelete
 from piccolo.table import Table
 
@@ -18,10 +18,12 @@ class Database(Table, tablename="databases", db=DB):
     was created there. `verified_at` is when a pool database was last verified by a login. A paused database without
     `paused_reason` is resuming. `frozen_at` is set while it may not write. `login_tried_at` is when the service last
     tried its credentials; `credentials_refused_at` is set from their refusal until they work again. `deletion_revision`
-    counts the workflows that deletions requested; the newest one is responsible. After `destroy_at` a deleted database
-    can't be undeleted. `login_name` is the account that `password_sealed` belongs to, null where that is `engine_name`;
-    `credentials_created_at` is when the two came to be, null where that was with the database. `credentials_revision`
-    counts the changes of its credentials and users.
+    counts the workflows that deletions requested; the newest one is responsible. `deleted_at` stays when a database is
+    undeleted. After `destroy_at` a deleted database can't be undeleted. `login_name` is the account that
+    `password_sealed` belongs to, null where that is `engine_name`; `credentials_created_at` is when the two came to be,
+    null where that was with the database. `credentials_revision` counts the changes of its credentials and users. One
+    with `deletion_protection` has no `expires_at`, at which a database deletes itself; `expiry_announced_at` is when
+    the event of that was written.
     """
 
     id = BigSerial(primary_key=True)
@@ -64,3 +66,6 @@ class Database(Table, tablename="databases", db=DB):
     login_name = Text(null=True, default=None)
     credentials_created_at = columns.moment()
     credentials_revision = Integer(default=0)
+    deletion_protection = Boolean(default=False)
+    expires_at = columns.moment()
+    expiry_announced_at = columns.moment()

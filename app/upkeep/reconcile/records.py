@@ -24,6 +24,10 @@ _RULES = (
     FROM databases WHERE status = 'deleted' AND destroyed_at IS NULL AND destroy_at < now() - $1::interval
     """,
     """
+    SELECT 'expiry_stuck' AS rule, uuid::text AS subject, 'to delete itself at ' || expires_at AS detail
+    FROM databases WHERE status <> 'deleted' AND expires_at < now() - $1::interval
+    """,
+    """
     SELECT 'limits_stuck' AS rule, uuid::text AS subject,
            'its limits, changed at ' || updated_at || ', are not in force' AS detail
     FROM databases

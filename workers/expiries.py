@@ -1,0 +1,61 @@
+"""Deletes databases at their `expires_at`, and announces that an hour ahead.
+
+The rows say what is due, so nothing is lost while no worker runs: it is done at the next look.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import structlog
+
+from app.core.settings import Settings
+from app.databases.expiry import find_expired, find_unannounced
+from app.provisioning.service import announce_expiry, delete_expired
+from app.quotas.plans import Plans
+
+_INTERVAL_SECONDS = 1.0
+_BATCH = 50
+_MOST = 1000
+"""What one look does; the next one has the others."""
+
+log = structlog.get_logger(__name__)
+
+
+async def serve_expiries(plans: Plans, settings: Settings) -> None:
+    """Runs until cancelled. Any number may run concurrently."""
+    grace = timedelta(seconds=settings.deletion_grace_seconds)
+    while True:
+        try:
+            await end_expired(plans, grace)
+        except Exception as fault:
+            # Our own database is unavailable. What is due stays due.
+            log.warning("expiries_waiting", reason=str(fault) or type(fault).__name__)
+        await asyncio.sleep(_INTERVAL_SECONDS)
+
+
+async def end_expired(plans: Plans, grace: timedelta) -> None:
+    """Does what is due now, one transaction for each database. One that fails doesn't hold up the others."""
+
+    async def announce(database: UUID) -> None:
+        await announce_expiry(plans, database)
+
+    async def delete(database: UUID) -> None:
+        if await delete_expired(plans, database, grace):
+            log.info("database_expired", database=str(database))
+
+    await _each(find_expired, delete)
+    await _each(find_unannounced, announce)
+
+
+async def _each(find: Callable[..., Awaitable[list[UUID]]], work: Callable[[UUID], Awaitable[Any]]) -> None:
+    seen: list[UUID] = []
+    while len(seen) < _MOST and (due := await find(_BATCH, without=seen)):
+        seen += due
+        for database in due:
+            try:
+                await work(database)
+            except Exception as fault:
+                log.warning("expiry_failed", database=str(database), reason=str(fault) or type(fault).__name__)
