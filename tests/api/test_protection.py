@@ -125,7 +125,7 @@ async def test_it_is_shown_in_utc(shared: LoneApi, asking: Caller) -> None:
 
 async def test_not_both(lone: LoneApi) -> None:
     caller = await lone.caller()
-    both = {"deletion_protection": True, "expires_at": ahead(FAR)}
+    both: dict[str, Any] = {"deletion_protection": True, "expires_at": ahead(FAR)}
     answer = await caller.create(**both)
     assert error_of(answer, 422, "invalid_field")["details"] == {"field": "expires_at"}
     expiring, protected = await made(caller, expires_at=ahead(FAR)), await made(caller, deletion_protection=True)

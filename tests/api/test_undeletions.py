@@ -31,7 +31,7 @@ async def listed(caller: Caller, **query: Any) -> list[str]:
     return [item["uuid"] for item in body_of(await caller.get("/deleted_databases", params=query))["data"]]
 
 
-async def test_the_answer_comes_when_the_engine_lets_its_tenant_in(lone: LoneApi, told_only: None) -> None:
+async def test_the_answer_comes_when_the_engine_lets_its_tenant_in(lone: LoneApi) -> None:
     caller = await lone.caller()
     uuid = await made(caller)
     before = data_of(await caller.get(f"/databases/{uuid}"))
@@ -72,7 +72,7 @@ async def test_a_repeated_key_gets_its_old_answer_and_changes_nothing(lone: Lone
     assert (await events_of(uuid)).count("database.undeleted") == 1
 
 
-async def test_a_deletion_that_was_undone_before_its_answer_says_so(lone: LoneApi, told_only: None) -> None:
+async def test_a_deletion_that_was_undone_before_its_answer_says_so(lone: LoneApi) -> None:
     caller = await lone.caller()
     uuid = await made(caller)
     await fetch("UPDATE databases SET remote_since = now()")
