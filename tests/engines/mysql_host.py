@@ -22,6 +22,7 @@ _CATALOG = (
     "WHERE table_schema NOT IN ('information_schema', 'performance_schema', 'sys', 'mysql')",
     "SELECT 'row', name FROM headwater.tenants",
     "SELECT 'frozen', name FROM headwater.frozen",
+    "SELECT 'user', name FROM headwater.users",
 )
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from app.engines.base import Access, Login, Tenant
 from tests.engines.harness import LIMITS, EngineHost, RefusedError, as_root, refusal, session_of, tenants
 
 NO_DATABASE = "1044"
@@ -76,13 +77,18 @@ REFUSED = {
 pytestmark = pytest.mark.parametrize("engine_server", ["mysql", "oracle"], indirect=True, scope="session")
 
 
-async def test_every_way_out_is_refused(host: EngineHost) -> None:
-    async with (
-        tenants(host, 2) as [tenant, other],
-        session_of(host, tenant) as session,
-        session_of(host, other) as others,
-    ):
-        await session.run("CREATE TABLE kept (n INT)")
+@pytest.mark.parametrize("access", [None, *Access])
+async def test_every_way_out_is_refused(host: EngineHost, access: Access | None) -> None:
+    async with tenants(host, 2) as [tenant, other], session_of(host, other) as others:
+        async with session_of(host, tenant) as owner:
+            await owner.run("CREATE TABLE kept (n INT)")
+        login = Login(name=tenant.name, password=tenant.password, access=Access.READ_WRITE, connections=None)
+        if access is not None:
+            login = Login(name=f"{tenant.name}_u1", password="User-passw0rd", access=access, connections=1)
+            await host.adapter.put_user(tenant, login)
+        session = await host.login(
+            Tenant(name=login.name, password=login.password, marker=tenant.marker), database=tenant.name
+        )
         await others.run("CREATE TABLE secrets (n INT)")
         [(number,)] = await others.run("SELECT CONNECTION_ID()")
         names = {"name": tenant.name, "other": other.name, "session": number}
@@ -92,6 +98,10 @@ async def test_every_way_out_is_refused(host: EngineHost) -> None:
             if code not in codes:
                 wrong[statement] = code
         assert wrong == {}
+        schemata = {name for (name,) in await session.run("SELECT schema_name FROM information_schema.schemata")}
+        assert schemata <= {tenant.name, "information_schema", "performance_schema"}
+        assert await session.run("SELECT DISTINCT user FROM information_schema.processlist") == [(login.name,)]
+        await session.close()
         assert await others.run("SELECT * FROM secrets") == []
 
 

@@ -4,45 +4,51 @@ The administrator's own privileges are in `app.engines.mysql.administrator_grant
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from functools import partial
 
 from app.contracts.base import Engine
 from app.engines.base import (
+    Access,
     AdminAddress,
     EngineAdapter,
     EngineError,
     EngineLimits,
     FoundTenant,
     HostFacts,
+    Login,
     LoginRefused,
     Measuring,
     SessionLimits,
     SessionsEnded,
     SharedResource,
     Tenant,
+    TenantFull,
 )
 from app.engines.mysql import (
     bookkeeping,
     branches,
     copying,
     host,
+    passwords,
     queries,
     readers,
     reclaiming,
     removal,
     scripts,
+    shares,
     sharing,
     usage,
+    users,
 )
+from app.engines.mysql.accounts import account_name, check_user
 from app.engines.mysql.blockers import ending_blockers
 from app.engines.mysql.bookkeeping import FreezeState
 from app.engines.mysql.connections import MySQLConnection, MySQLConnections
-from app.engines.mysql.errors import NO_SUCH_GRANT, ignored, translated
-from app.engines.mysql.flavours import FROZEN_PRIVILEGES, TENANT_PRIVILEGES, WRITE_PRIVILEGES
-from app.engines.mysql.removal import account_name
+from app.engines.mysql.errors import translated
+from app.engines.mysql.grants import grant, grant_all
 from app.engines.mysql.sessions import end_overdue, end_present_sessions
-from app.engines.naming import check_name, check_tenant
+from app.engines.naming import check_login, check_name, check_tenant
 from app.engines.querying import QueryLimits, ReadSession, WriteSession
 from app.engines.scripts import ScriptEnd, ScriptSession
 
@@ -77,7 +83,7 @@ class MySQLAdapter(EngineAdapter):
     async def create(self, tenant: Tenant, limits: EngineLimits) -> None:
         check_tenant(tenant)
         async with self._admin() as connection:
-            row = await bookkeeping.register(connection, tenant, self.installation)
+            row = await bookkeeping.register(connection, tenant, self.installation, limits.connections)
             async with self._exclusive(connection, tenant, row) as row_now:
                 if row_now is None:
                     raise EngineError(f"{tenant.name} was removed while it was being made")
@@ -85,16 +91,18 @@ class MySQLAdapter(EngineAdapter):
                 await _make_database(connection, tenant.name, found)
                 verb = "ALTER" if tenant.name in found.accounts else "CREATE"
                 await connection.run(
-                    f"{verb} USER {account_name(tenant.name)} "
-                    f"{connection.flavour.identified(tenant.password)} {_limit(limits)}"
+                    f"{verb} USER {account_name(tenant.name)} {connection.flavour.identified(tenant.password)} "
+                    f"{shares.limit(limits.connections)}"
                 )
+                if row_now.connections != limits.connections:
+                    await shares.set_total(connection, tenant.name, limits.connections)
                 if not row_now.revoked:
                     freeze_state = await bookkeeping.freeze_state(connection, tenant.name)
-                    await _grant(connection, tenant, frozen=freeze_state is not FreezeState.NONE)
+                    await grant(connection, tenant.name, tenant.name, frozen=freeze_state is not FreezeState.NONE)
 
     async def verify_login(self, tenant: Tenant) -> None:
         check_tenant(tenant)
-        async with self._connections.tenant(tenant.name, tenant.password) as connection:
+        async with self._tenant(tenant) as connection:
             # Left over by a crash: DDL commits immediately.
             await connection.run("DROP TABLE IF EXISTS headwater_check")
             await connection.run("CREATE TABLE headwater_check (n INTEGER PRIMARY KEY)")
@@ -105,20 +113,72 @@ class MySQLAdapter(EngineAdapter):
 
     async def log_in(self, tenant: Tenant) -> None:
         check_tenant(tenant)
-        async with self._connections.tenant(tenant.name, tenant.password) as connection:
+        async with self._tenant(tenant) as connection:
             await connection.run("SELECT 1")
 
     async def restore_credentials(self, tenant: Tenant) -> None:
         check_tenant(tenant)
-        async with self._existing(tenant) as (connection, _):
+        async with self._present(tenant) as connection:
             await connection.run(
                 f"ALTER USER {account_name(tenant.name)} {connection.flavour.identified(tenant.password)}"
             )
 
+    async def add_credential(self, tenant: Tenant, new: Login) -> None:
+        check_tenant(tenant)
+        _check_own(tenant, new)
+        async with self._present(tenant) as connection:
+            await passwords.let_both_in(connection, tenant.name, tenant.password, new.password)
+
+    async def retire_credential(self, tenant: Tenant, current: Login, old: Login, *, end_sessions: bool) -> None:
+        check_tenant(tenant)
+        _check_own(tenant, current)
+        async with self._present(tenant) as connection:
+            await passwords.let_one_in(connection, tenant.name, current.password)
+            if end_sessions:
+                await end_present_sessions(connection, tenant.name, helpers=False)
+
+    async def put_user(self, tenant: Tenant, login: Login) -> None:
+        check_tenant(tenant)
+        check_login(tenant, login)
+        check_user(tenant, login.name)
+        async with self._existing(tenant) as (connection, _):
+            row = await bookkeeping.find_row(connection, tenant)
+            if row is not None and row.connections is None:
+                await self._learn_connections(connection, tenant)
+            await users.put(connection, tenant.name, login, revoked=row is None or row.revoked)
+
+    async def _learn_connections(self, connection: MySQLConnection, tenant: Tenant) -> None:
+        """For a tenant that was made before there were users: its own account has all connections so far. While it
+        can't log in they stay unknown, until the limit is set again."""
+        with suppress(LoginRefused, TenantFull):
+            async with self._tenant(tenant) as session:
+                total = await shares.own_limit(session)
+            if total is not None:
+                await bookkeeping.write_connections(connection, tenant.name, total)
+
+    async def remove_user(self, tenant: Tenant, name: str) -> None:
+        check_tenant(tenant)
+        check_user(tenant, name)
+        async with self._present(tenant) as connection:
+            await users.remove(connection, self._connections, tenant.name, name)
+            await shares.share_out(connection, tenant.name)
+
+    async def log_in_as(self, tenant: Tenant, login: Login) -> None:
+        check_login(tenant, login)
+        async with self._connections.tenant(login.name, login.password, tenant.name) as connection:
+            await connection.run("SELECT 1")
+
+    async def open_sessions(self, tenant: Tenant) -> dict[str, int]:
+        check_tenant(tenant)
+        async with self._admin() as connection:
+            if await bookkeeping.find_row(connection, tenant) is None:
+                return {}
+            return await users.open_sessions(connection, tenant.name)
+
     async def set_limits(self, tenant: Tenant, limits: EngineLimits) -> None:
         check_tenant(tenant)
-        async with self._existing(tenant) as (connection, _):
-            await connection.run(f"ALTER USER {account_name(tenant.name)} {_limit(limits)}")
+        async with self._present(tenant) as connection:
+            await shares.set_total(connection, tenant.name, limits.connections)
 
     async def revoke(self, tenant: Tenant) -> None:
         check_tenant(tenant)
@@ -131,10 +191,11 @@ class MySQLAdapter(EngineAdapter):
         check_tenant(tenant)
         async with self._existing(tenant) as (connection, found):
             await _make_database(connection, tenant.name, found)
-            await _grant(connection, tenant, frozen=frozen)
+            rows = await self._grant_all(connection, tenant, found, frozen=frozen)
             await bookkeeping.mark_frozen(connection, tenant.name, FreezeState.COMPLETE if frozen else FreezeState.NONE)
             for account in found.accounts:
-                await connection.run(f"ALTER USER {account_name(account)} ACCOUNT UNLOCK")
+                if account not in rows or not rows[account].removed:
+                    await connection.run(f"ALTER USER {account_name(account)} ACCOUNT UNLOCK")
             await bookkeeping.mark_revoked(connection, tenant.name, False)
 
     async def repair(self, tenant: Tenant) -> None:
@@ -145,15 +206,15 @@ class MySQLAdapter(EngineAdapter):
                 return
             await _make_database(connection, tenant.name, found)
             freeze_state = await bookkeeping.freeze_state(connection, tenant.name)
-            await _grant(connection, tenant, frozen=freeze_state is not FreezeState.NONE)
+            await self._grant_all(connection, tenant, found, frozen=freeze_state is not FreezeState.NONE)
 
     async def freeze(self, tenant: Tenant) -> None:
         check_tenant(tenant)
-        async with self._existing(tenant) as (connection, _):
+        async with self._existing(tenant) as (connection, found):
             complete = await bookkeeping.freeze_state(connection, tenant.name) is FreezeState.COMPLETE
             if not complete:
                 await bookkeeping.mark_frozen(connection, tenant.name, FreezeState.BEGUN)
-            await _grant(connection, tenant, frozen=True)
+            await self._grant_all(connection, tenant, found, frozen=True)
             # It waits for every transaction that has used the database.
             await ending_blockers(connection, tenant.name, partial(removal.lift_read_only, connection, tenant.name))
             if not complete:
@@ -165,7 +226,7 @@ class MySQLAdapter(EngineAdapter):
         check_tenant(tenant)
         async with self._existing(tenant) as (connection, found):
             await _make_database(connection, tenant.name, found)
-            await _grant(connection, tenant)
+            await self._grant_all(connection, tenant, found, frozen=False)
             await bookkeeping.mark_frozen(connection, tenant.name, FreezeState.NONE)
 
     async def reclaim(self, tenant: Tenant) -> None:
@@ -184,7 +245,7 @@ class MySQLAdapter(EngineAdapter):
     @asynccontextmanager
     async def script_session(self, tenant: Tenant, seconds: float) -> AsyncIterator[ScriptSession]:
         check_tenant(tenant)
-        async with self._connections.tenant(tenant.name, tenant.password) as connection:
+        async with self._tenant(tenant) as connection:
             yield scripts.MySQLScript(connection, self._connections.admin)
 
     async def end_script(self, reference: str) -> ScriptEnd:
@@ -194,10 +255,7 @@ class MySQLAdapter(EngineAdapter):
     async def copy_schema(self, source: Tenant, target: Tenant) -> list[str]:
         check_tenant(source)
         check_tenant(target)
-        async with (
-            self._connections.tenant(source.name, source.password) as reading,
-            self._connections.tenant(target.name, target.password) as writing,
-        ):
+        async with self._tenant(source) as reading, self._tenant(target) as writing:
             return await copying.copy_schema(reading, writing, source.name, target.name)
 
     @asynccontextmanager
@@ -256,7 +314,8 @@ class MySQLAdapter(EngineAdapter):
     @asynccontextmanager
     async def writing(self, tenant: Tenant, limits: QueryLimits) -> AsyncIterator[WriteSession]:
         check_name(tenant.name)
-        reopen = partial(self._connections.unprivileged, tenant.name, tenant.password, tenant.name)
+        user = tenant.login or tenant.name
+        reopen = partial(self._connections.unprivileged, user, tenant.password, tenant.name)
         async with self._session(reopen, limits, read_only=False) as connection:
             yield queries.MySQLWriteSession(connection, reopen, limits)
 
@@ -275,6 +334,18 @@ class MySQLAdapter(EngineAdapter):
             yield connection
         finally:
             connection.quit()
+
+    def _tenant(self, tenant: Tenant) -> AbstractAsyncContextManager[MySQLConnection]:
+        return self._connections.tenant(tenant.login or tenant.name, tenant.password, tenant.name)
+
+    async def _grant_all(
+        self, connection: MySQLConnection, tenant: Tenant, found: bookkeeping.ExistingObjects, *, frozen: bool
+    ) -> dict[str, bookkeeping.UserRow]:
+        """Returns the rows of the tenant's further accounts."""
+        rows = await bookkeeping.find_users(connection, tenant.name)
+        access: dict[str, Access] = {user: row.access for user, row in rows.items()}
+        await grant_all(connection, tenant.name, found.accounts, access, frozen=frozen)
+        return rows
 
     @asynccontextmanager
     async def _admin(self) -> AsyncIterator[MySQLConnection]:
@@ -297,12 +368,20 @@ class MySQLAdapter(EngineAdapter):
                     yield connection if row_now else None
 
     @asynccontextmanager
-    async def _existing(self, tenant: Tenant) -> AsyncIterator[tuple[MySQLConnection, bookkeeping.ExistingObjects]]:
-        """Raises `EngineError` for a tenant that doesn't exist."""
+    async def _present(self, tenant: Tenant) -> AsyncIterator[MySQLConnection]:
+        """Raises `EngineError` for a tenant that doesn't exist, before or when its account is altered."""
         async with self._owned(tenant) as connection:
-            found = await bookkeeping.find_objects(connection, tenant.name) if connection else None
-            if connection is None or found is None or tenant.name not in found.accounts:
-                raise EngineError(f"{tenant.name} is not on this host, or only in part")
+            if connection is None:
+                raise EngineError(f"{tenant.name} is not on this host")
+            yield connection
+
+    @asynccontextmanager
+    async def _existing(self, tenant: Tenant) -> AsyncIterator[tuple[MySQLConnection, bookkeeping.ExistingObjects]]:
+        """With what exists of it. Raises `EngineError` for a tenant that doesn't exist."""
+        async with self._present(tenant) as connection:
+            found = await bookkeeping.find_objects(connection, tenant.name)
+            if tenant.name not in found.accounts:
+                raise EngineError(f"{tenant.name} is only in part on this host")
             yield connection, found
 
     @asynccontextmanager
@@ -320,8 +399,11 @@ class MySQLAdapter(EngineAdapter):
         await connection.run("DO RELEASE_LOCK(%s)", (row.lock_name,))
 
 
-def _limit(limits: EngineLimits) -> str:
-    return f"WITH MAX_USER_CONNECTIONS {limits.connections:d}"
+def _check_own(tenant: Tenant, login: Login) -> None:
+    """A rotation keeps the name here. Raises `ValueError`."""
+    check_login(tenant, login)
+    if login.name != tenant.name:
+        raise ValueError(f"the credentials of {tenant.name} keep its name")
 
 
 async def _make_database(connection: MySQLConnection, name: str, found: bookkeeping.ExistingObjects) -> None:
@@ -330,15 +412,3 @@ async def _make_database(connection: MySQLConnection, name: str, found: bookkeep
     if not found.database:
         create = f"CREATE DATABASE IF NOT EXISTS `{name}` CHARACTER SET utf8mb4"
         await ending_blockers(connection, name, partial(connection.run, create))
-
-
-async def _grant(connection: MySQLConnection, tenant: Tenant, *, frozen: bool = False) -> None:
-    """Grants exactly these privileges, whatever was granted before."""
-    place = f"ON `{tenant.name}`.*"
-    granted = FROZEN_PRIVILEGES if frozen else TENANT_PRIVILEGES
-    await connection.run(f"GRANT {granted} {place} TO {account_name(tenant.name)}")
-    if frozen:
-        for privilege in WRITE_PRIVILEGES:
-            # One at a time: MySQL revokes none of several if one isn't granted.
-            with ignored(NO_SUCH_GRANT):
-                await connection.run(f"REVOKE {privilege} {place} FROM {account_name(tenant.name)}")

@@ -8,10 +8,11 @@ import secrets
 from enum import Enum
 
 import msgspec
+import pymysql
 
-from app.engines.base import EngineError, FoundTenant, NameTaken, Tenant
+from app.engines.base import Access, EngineError, FoundTenant, NameTaken, Tenant
 from app.engines.mysql.connections import MySQLConnection
-from app.engines.mysql.errors import DUPLICATE_ROW, ignored
+from app.engines.mysql.errors import DUPLICATE_COLUMN, DUPLICATE_ROW, NO_SUCH_COLUMN, ignored
 from app.engines.naming import HELPER_SEPARATOR, read_marker, written_marker
 
 _SCHEMA = (
@@ -20,13 +21,23 @@ _SCHEMA = (
     "name VARCHAR(32) CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY, "
     "marker VARCHAR(128) CHARACTER SET ascii COLLATE ascii_bin NOT NULL, "
     "lock_name CHAR(32) CHARACTER SET ascii COLLATE ascii_bin NOT NULL, "
-    "revoked BOOLEAN NOT NULL DEFAULT FALSE"
+    "revoked BOOLEAN NOT NULL DEFAULT FALSE, "
+    "connections INT NULL"
     ") ENGINE = InnoDB",
     "CREATE TABLE IF NOT EXISTS headwater.frozen ("
     "name VARCHAR(32) CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY, "
     "complete BOOLEAN NOT NULL"
     ") ENGINE = InnoDB",
+    "CREATE TABLE IF NOT EXISTS headwater.users ("
+    "name VARCHAR(32) CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY, "
+    "access VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL, "
+    "connections INT NOT NULL, "
+    "removed BOOLEAN NOT NULL"
+    ") ENGINE = InnoDB",
 )
+# Of a table that an earlier version made.
+_HAS_CONNECTIONS = "SELECT connections FROM headwater.tenants LIMIT 0"
+_ADD_CONNECTIONS = "ALTER TABLE headwater.tenants ADD COLUMN connections INT NULL"
 
 
 class TenantRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,6 +47,8 @@ class TenantRow(msgspec.Struct, frozen=True, kw_only=True):
     marker: str
     lock_name: str
     revoked: bool
+    connections: int | None
+    """How many its accounts may have together; None if it was made before there were users."""
 
 
 class ExistingObjects(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,23 +61,30 @@ class ExistingObjects(msgspec.Struct, frozen=True, kw_only=True):
 async def create_tables(connection: MySQLConnection) -> None:
     for statement in _SCHEMA:
         await connection.run(statement)
+    try:
+        await connection.run(_HAS_CONNECTIONS)
+    except pymysql.MySQLError as error:
+        if error.args[:1] != (NO_SUCH_COLUMN,):
+            raise
+        with ignored(DUPLICATE_COLUMN):  # another process was quicker
+            await connection.run(_ADD_CONNECTIONS)
 
 
 async def find_row(connection: MySQLConnection, tenant: Tenant) -> TenantRow | None:
     """Raises `NameTaken` when the name has another marker."""
     rows = await connection.run(
-        "SELECT marker, lock_name, revoked FROM headwater.tenants WHERE name = %s", (tenant.name,)
+        "SELECT marker, lock_name, revoked, connections FROM headwater.tenants WHERE name = %s", (tenant.name,)
     )
     if not rows:
         return None
-    written, lock_name, revoked = rows[0]
+    written, lock_name, revoked, connections = rows[0]
     marker, _ = read_marker(written)
     if marker != tenant.marker:
         raise NameTaken(f"the name {tenant.name} is not ours")
-    return TenantRow(marker=marker, lock_name=lock_name, revoked=bool(revoked))
+    return TenantRow(marker=marker, lock_name=lock_name, revoked=bool(revoked), connections=connections)
 
 
-async def register(connection: MySQLConnection, tenant: Tenant, installation: str) -> TenantRow:
+async def register(connection: MySQLConnection, tenant: Tenant, installation: str, connections: int) -> TenantRow:
     """The tenant's row, created if nothing has its name yet. Raises `NameTaken`."""
     row = await find_row(connection, tenant)
     if row is not None:
@@ -72,8 +92,8 @@ async def register(connection: MySQLConnection, tenant: Tenant, installation: st
     await refuse_strangers(connection, tenant.name)
     with ignored(DUPLICATE_ROW):  # another call was quicker
         await connection.run(
-            "INSERT INTO headwater.tenants (name, marker, lock_name) VALUES (%s, %s, %s)",
-            (tenant.name, written_marker(tenant, installation), secrets.token_hex(16)),
+            "INSERT INTO headwater.tenants (name, marker, lock_name, connections) VALUES (%s, %s, %s, %s)",
+            (tenant.name, written_marker(tenant, installation), secrets.token_hex(16), connections),
         )
     row = await find_row(connection, tenant)
     if row is None:
@@ -101,6 +121,15 @@ async def mark_revoked(connection: MySQLConnection, name: str, revoked: bool) ->
     await connection.run("UPDATE headwater.tenants SET revoked = %s WHERE name = %s", (revoked, name))
 
 
+async def find_connections(connection: MySQLConnection, name: str) -> int | None:
+    rows = await connection.run("SELECT connections FROM headwater.tenants WHERE name = %s", (name,))
+    return rows[0][0] if rows else None
+
+
+async def write_connections(connection: MySQLConnection, name: str, connections: int) -> None:
+    await connection.run("UPDATE headwater.tenants SET connections = %s WHERE name = %s", (connections, name))
+
+
 class FreezeState(Enum):
     """The progress of a tenant's freeze. Until it is complete, sessions may be open that can still write."""
 
@@ -123,7 +152,43 @@ async def mark_frozen(connection: MySQLConnection, name: str, freeze_state: Free
         )
 
 
+class UserRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A further account of a tenant, written before the account is. The server doesn't show us what an account may
+    do, and a frozen one may do less than its access says."""
+
+    access: Access
+    connections: int
+    removed: bool = False
+    """It is kept, closed, for what it has defined."""
+
+
+async def find_users(connection: MySQLConnection, name: str) -> dict[str, UserRow]:
+    """The tenant's further accounts by their names, as far as rows tell of them."""
+    rows = await connection.run(
+        "SELECT name, access, connections, removed FROM headwater.users WHERE LEFT(name, %s) = %s",
+        (len(name) + 1, name + HELPER_SEPARATOR),
+    )
+    return {
+        user: UserRow(access=Access(access), connections=connections, removed=bool(removed))
+        for user, access, connections, removed in rows
+    }
+
+
+async def write_user(connection: MySQLConnection, user: str, row: UserRow) -> None:
+    await connection.run(
+        "REPLACE INTO headwater.users (name, access, connections, removed) VALUES (%s, %s, %s, %s)",
+        (user, row.access.value, row.connections, row.removed),
+    )
+
+
+async def delete_user(connection: MySQLConnection, user: str) -> None:
+    await connection.run("DELETE FROM headwater.users WHERE name = %s", (user,))
+
+
 async def delete_rows(connection: MySQLConnection, name: str) -> None:
+    await connection.run(
+        "DELETE FROM headwater.users WHERE LEFT(name, %s) = %s", (len(name) + 1, name + HELPER_SEPARATOR)
+    )
     await connection.run("DELETE FROM headwater.frozen WHERE name = %s", (name,))
     await connection.run("DELETE FROM headwater.tenants WHERE name = %s", (name,))
 

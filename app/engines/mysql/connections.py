@@ -200,11 +200,11 @@ class MySQLConnections:
             await connection.finish()
 
     @asynccontextmanager
-    async def tenant(self, name: str, password: str) -> AsyncIterator[MySQLConnection]:
+    async def tenant(self, user: str, password: str, database: str) -> AsyncIterator[MySQLConnection]:
         """A connection of the tenant in its own database. Raises `LoginRefused`."""
         with translated_login(self.host):
             connection = await self._open(
-                user=name, password=password, db=name, max_response_bytes=MAX_TENANT_RESPONSE_BYTES
+                user=user, password=password, db=database, max_response_bytes=MAX_TENANT_RESPONSE_BYTES
             )
         with translated(self.host):
             try:

@@ -9,6 +9,7 @@ from app.engines.base import CredentialsRefused, EngineError, HostUnavailable, L
 from app.engines.errors import shortened
 from app.engines.tls import tls_failure
 
+DUPLICATE_COLUMN = 1060
 DUPLICATE_ROW = 1062
 SYNTAX_ERROR = 1064
 LOCK_WAIT_TIMEOUT = 1205
@@ -19,6 +20,8 @@ NO_SUCH_GRANT = 1141
 NO_SUCH_COLUMN = 1054
 NO_SUCH_THREAD = 1094
 NO_SUCH_BRANCH = 1397
+EMPTY_PASSWORD = 3878
+STILL_DEFINER = 4006
 TIMED_OUT = 3024
 MARIADB_TIMED_OUT = 1969
 

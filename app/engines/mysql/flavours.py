@@ -15,9 +15,8 @@ TENANT_PRIVILEGES = (
 FROZEN_PRIVILEGES = "SELECT, DELETE, DROP, LOCK TABLES, EXECUTE, SHOW VIEW, ALTER ROUTINE"
 """The privileges of a frozen tenant. DROP is also needed for TRUNCATE, and drops views; ALTER ROUTINE drops
 routines. The privilege to drop a trigger would also create one: triggers are dropped with their table."""
-WRITE_PRIVILEGES = tuple(
-    privilege for privilege in TENANT_PRIVILEGES.split(", ") if privilege not in FROZEN_PRIVILEGES.split(", ")
-)
+READ_ONLY_PRIVILEGES = "SELECT, SHOW VIEW"
+"""The privileges of an account that only reads."""
 TENANT_PATTERN = "t%"
 """The databases that the service's administrator can access: `app.core.ids.engine_name` begins every name with `t`.
 On `*.*` it could write the system's own tables, and so make itself root."""
@@ -28,12 +27,17 @@ class Flavour(msgspec.Struct, frozen=True, kw_only=True):
     """What the adapter does differently for one of the two."""
 
     name: str
-    oldest: tuple[int, int]
+    oldest: tuple[int, ...]
     global_privileges: tuple[str, ...]
     more_grants: tuple[str, ...]
     """Reads that only this flavour's administrator needs, as `<privilege> ON <table>`."""
     identified: Callable[[str], str]
     """The clause that sets a password."""
+    overlapping: Callable[[str, str], tuple[str, ...]]
+    """The clauses, each for an ALTER USER of its own, after which an old and a new password work, whatever the first
+    run of them left. Neither stops working in between if it works before."""
+    dropping_second: tuple[str, ...]
+    """The clauses that drop the second password, after `identified` has set the one that stays."""
     sizes: str
     """A query for the bytes on disk of InnoDB's tables, as rows `(database, bytes)`, for `%s` names."""
     shares_files: bool
@@ -71,6 +75,17 @@ def _mariadb_identified(password: str) -> str:
     # This server logs a clear password, so it gets the hash that it would store.
     digest = hashlib.sha1(hashlib.sha1(password.encode()).digest()).hexdigest()  # noqa: S324  the protocol's own
     return f"IDENTIFIED VIA mysql_native_password USING '*{digest.upper()}'"
+
+
+def _mysql_overlapping(old: str, new: str) -> tuple[str, ...]:
+    # RETAIN makes the present first password the second one. Alone, and run again after a lost answer, it would make
+    # the new one both, and the old one would be gone.
+    return tuple(f"{_mysql_identified(password)} RETAIN CURRENT PASSWORD" for password in (old, new))
+
+
+def _mariadb_overlapping(old: str, new: str) -> tuple[str, ...]:
+    # The old one first: its clients log in as ever, and only those with the new one are asked a second time.
+    return (f"{_mariadb_identified(old)} OR {_mariadb_identified(new).removeprefix('IDENTIFIED VIA ')}",)
 
 
 # information_schema.tables would report 16 KiB for a table of 50 MB just loaded.
@@ -124,7 +139,8 @@ WHERE SUBSTRING_INDEX(user, '_', 1) IN %s ORDER BY memory_used DESC LIMIT 1
 """
 MYSQL = Flavour(
     name="mysql",
-    oldest=(8, 0),
+    # The first in which an account may have two passwords.
+    oldest=(8, 0, 14),
     # SHOW_ROUTINE lets it read the length of routines' bodies.
     global_privileges=("CREATE USER", "PROCESS", "CONNECTION_ADMIN", "XA_RECOVER_ADMIN", "SHOW_ROUTINE"),
     more_grants=(
@@ -134,6 +150,8 @@ MYSQL = Flavour(
         "SELECT ON performance_schema.threads",
     ),
     identified=_mysql_identified,
+    overlapping=_mysql_overlapping,
+    dropping_second=("DISCARD OLD PASSWORD",),
     sizes=_SIZES.format(tablespaces="innodb_tablespaces"),
     shares_files=True,
     temporary=_TEMPORARY,
@@ -152,6 +170,8 @@ MARIADB = Flavour(
     global_privileges=("CREATE USER", "PROCESS", "CONNECTION ADMIN"),
     more_grants=("SELECT ON mysql.proc",),
     identified=_mariadb_identified,
+    overlapping=_mariadb_overlapping,
+    dropping_second=(),
     sizes=_SIZES.format(tablespaces="innodb_sys_tablespaces"),
     shares_files=False,
     temporary=None,

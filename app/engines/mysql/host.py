@@ -31,7 +31,7 @@ async def inspect(connection: MySQLConnection) -> HostFacts:
     rows = await connection.run("SHOW GLOBAL VARIABLES WHERE variable_name IN %s", ([*_VARIABLES],))
     variables = {name: str(value) for name, value in rows}
     flavour = connection.flavour
-    numbers = tuple(int(part) for part in variables["version"].split("-")[0].split(".")[:2])
+    numbers = tuple(int(part) for part in variables["version"].split("-")[0].split(".")[:3])
     oldest = ".".join(map(str, flavour.oldest))
     missing = [f"the administrator lacks {name}" for name in await _missing_privileges(connection, variables)]
     if numbers < flavour.oldest:

@@ -1,7 +1,8 @@
 """The SELECT-only account of a MySQL tenant."""
 
+from app.engines.mysql.accounts import account_name
 from app.engines.mysql.connections import MySQLConnection
-from app.engines.mysql.removal import account_name
+from app.engines.mysql.flavours import READ_ONLY_PRIVILEGES
 from app.engines.naming import HELPER_SEPARATOR
 from app.engines.querying import READER_PURPOSE, READER_SESSIONS
 
@@ -18,4 +19,4 @@ async def write_account(connection: MySQLConnection, name: str, password: str, *
         # Twice as many, so that statements can be killed.
         f"WITH MAX_USER_CONNECTIONS {2 * READER_SESSIONS:d}"
     )
-    await connection.run(f"GRANT SELECT, SHOW VIEW ON `{name}`.* TO {reader}")
+    await connection.run(f"GRANT {READ_ONLY_PRIVILEGES} ON `{name}`.* TO {reader}")

@@ -7,6 +7,7 @@ import pymysql
 
 from app.engines.base import EngineError
 from app.engines.mysql import bookkeeping, branches
+from app.engines.mysql.accounts import account_name
 from app.engines.mysql.connections import MySQLConnection, MySQLConnections
 from app.engines.mysql.errors import DATABASE_GONE, LOCK_WAIT_TIMEOUT, NO_SUCH_DATABASE, SYNTAX_ERROR, ignored
 from app.engines.mysql.sessions import end_sessions
@@ -19,11 +20,6 @@ SELECT table_name FROM information_schema.tables
 WHERE table_schema = %s AND table_type = 'BASE TABLE' AND BINARY table_name > BINARY %s
 ORDER BY BINARY table_name LIMIT %s
 """
-
-
-def account_name(name: str) -> str:
-    """The only account of this user: a second host pattern could take precedence, with other rights."""
-    return f"'{name}'@'%'"
 
 
 async def end_access(connection: MySQLConnection, connections: MySQLConnections, name: str) -> None:

@@ -24,15 +24,17 @@ WHERE command <> 'Sleep' AND time > %s AND (RIGHT(user, %s) = %s OR LEFT(info, %
 """
 
 
-async def end_sessions(connection: MySQLConnection, connections: MySQLConnections, name: str) -> set[int]:
-    """Ends all sessions of the tenant's accounts, and the branches known to be theirs. Returns InnoDB's ids of their
-    open transactions. Raises `EngineError` after `END_SECONDS`."""
+async def end_sessions(
+    connection: MySQLConnection, connections: MySQLConnections, name: str, *, helpers: bool = True
+) -> set[int]:
+    """Ends all sessions of the account and, with `helpers`, of a tenant's other accounts, and the branches known to be
+    theirs. Returns InnoDB's ids of their open transactions. Raises `EngineError` after `END_SECONDS`."""
     deadline = time.monotonic() + END_SECONDS
     transactions: set[int] = set()
     prepared: list[str] = []
     empty_polls = 0
     while empty_polls < 2:
-        sessions = await _sessions(connection, name)
+        sessions = await _sessions(connection, name, helpers)
         transactions |= await branches.transactions_of_sessions(connections, sessions)
         prepared += await branches.branches_of_sessions(connection, sessions)
         await _kill(connection, sessions)
@@ -44,14 +46,14 @@ async def end_sessions(connection: MySQLConnection, connections: MySQLConnection
     return transactions
 
 
-async def end_present_sessions(connection: MySQLConnection, name: str) -> None:
-    """Ends the sessions that the tenant's accounts have open now or are just opening; new ones may follow. Raises
-    `EngineError` after `END_SECONDS`."""
-    present = set(await _kill(connection, await _sessions(connection, name)))
+async def end_present_sessions(connection: MySQLConnection, name: str, *, helpers: bool = True) -> None:
+    """Ends the sessions that the account and, with `helpers`, a tenant's other accounts have open now or are just
+    opening; new ones may follow. Raises `EngineError` after `END_SECONDS`."""
+    present = set(await _kill(connection, await _sessions(connection, name, helpers)))
     await asyncio.sleep(SETTLE_SECONDS)
-    present |= set(await _kill(connection, await _sessions(connection, name)))
+    present |= set(await _kill(connection, await _sessions(connection, name, helpers)))
     deadline = time.monotonic() + END_SECONDS
-    while present & set(await _sessions(connection, name)):
+    while present & set(await _sessions(connection, name, helpers)):
         if time.monotonic() > deadline:
             raise EngineError(f"sessions of {name} don't end")
         await asyncio.sleep(0.01)
@@ -72,9 +74,18 @@ async def _kill(connection: MySQLConnection, sessions: list[int]) -> list[int]:
     return sessions
 
 
-async def _sessions(connection: MySQLConnection, name: str) -> list[int]:
+async def count_sessions(connection: MySQLConnection, name: str) -> dict[str, int]:
+    """How many sessions each account of the tenant has open."""
     rows = await connection.run(
-        "SELECT id FROM information_schema.processlist WHERE user = %s OR LEFT(user, %s) = %s",
+        "SELECT user, COUNT(*) FROM information_schema.processlist WHERE user = %s OR LEFT(user, %s) = %s GROUP BY 1",
         (name, len(name) + 1, name + HELPER_SEPARATOR),
+    )
+    return {str(user): int(count) for user, count in rows}
+
+
+async def _sessions(connection: MySQLConnection, name: str, helpers: bool) -> list[int]:
+    rows = await connection.run(
+        "SELECT id FROM information_schema.processlist WHERE user = %s OR %s AND LEFT(user, %s) = %s",
+        (name, helpers, len(name) + 1, name + HELPER_SEPARATOR),
     )
     return [int(number) for (number,) in rows]

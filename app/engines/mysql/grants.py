@@ -1,0 +1,52 @@
+"""What the accounts of a tenant may do in its database."""
+
+from collections.abc import Iterable, Mapping
+
+from app.engines.base import Access
+from app.engines.mysql.accounts import account_name
+from app.engines.mysql.connections import MySQLConnection
+from app.engines.mysql.errors import NO_SUCH_GRANT, ignored
+from app.engines.mysql.flavours import FROZEN_PRIVILEGES, READ_ONLY_PRIVILEGES, TENANT_PRIVILEGES
+from app.engines.mysql.readers import reader_name
+
+
+async def grant(
+    connection: MySQLConnection,
+    database: str,
+    user: str,
+    access: Access = Access.READ_WRITE,
+    *,
+    frozen: bool = False,
+    new: bool = False,
+) -> None:
+    """Grants exactly the privileges of this access, whatever was granted before: nothing if the account is `new`."""
+    held = _privileges(access, frozen=frozen)
+    place = f"ON `{database}`.*"
+    await connection.run(f"GRANT {held} {place} TO {account_name(user)}")
+    for privilege in () if new else TENANT_PRIVILEGES.split(", "):
+        if privilege not in held.split(", "):
+            # One at a time: MySQL revokes none of several if one isn't granted.
+            with ignored(NO_SUCH_GRANT):
+                await connection.run(f"REVOKE {privilege} {place} FROM {account_name(user)}")
+
+
+async def grant_all(
+    connection: MySQLConnection,
+    database: str,
+    users: Iterable[str],
+    access: Mapping[str, Access],
+    *,
+    frozen: bool = False,
+) -> None:
+    """The same for all accounts of a tenant. One whose access isn't known here only reads."""
+    for user in users:
+        if user == database or access.get(user) is Access.READ_WRITE:
+            await grant(connection, database, user, frozen=frozen)
+        elif frozen and user != reader_name(database):
+            await grant(connection, database, user, Access.READ_ONLY)
+
+
+def _privileges(access: Access, *, frozen: bool) -> str:
+    if access is Access.READ_ONLY:
+        return READ_ONLY_PRIVILEGES
+    return FROZEN_PRIVILEGES if frozen else TENANT_PRIVILEGES
