@@ -61,6 +61,7 @@ _CONTROL = QueueConfig(
             Retention(
                 history=timedelta(seconds=tools.settings.retention_seconds),
                 questions=timedelta(seconds=tools.settings.query_retention_seconds),
+                operations=timedelta(seconds=tools.settings.operation_retention_seconds),
             )
         ),
         lambda _: ReconcileActivitiesOnStore(),

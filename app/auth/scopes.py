@@ -16,6 +16,11 @@ class Scope(StrEnum):
 
 
 def grants(held: Collection[str], required: Scope) -> bool:
-    """Whether a key with these scopes may do what needs that one: by itself, or as part of `resource:*`."""
+    """Whether a key with these scopes may do what needs that one."""
+    return any(scope in held for scope in granting(required))
+
+
+def granting(required: Scope) -> list[str]:
+    """The scopes that each grant it: itself, and `resource:*`."""
     resource = required.value.partition(":")[0]
-    return required.value in held or f"{resource}:*" in held
+    return [required.value, f"{resource}:*"]

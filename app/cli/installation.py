@@ -38,6 +38,7 @@ def settings() -> Settings:
         control_dsn=running.control_dsn,
         temporal_address=running.temporal_address,
         temporal_namespace=running.temporal_namespace,
+        temporal_ui_url=given.temporal_ui_url or running.temporal_ui_url,
         secret_keys=given.secret_keys or Home(given.home).secret_keys(),
     )
 

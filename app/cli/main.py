@@ -10,6 +10,7 @@ from app.cli.check import check
 from app.cli.databases import databases
 from app.cli.environment import env
 from app.cli.hosts import hosts
+from app.cli.operations import operations
 from app.cli.pool import pool
 from app.cli.secrets import secrets
 from app.cli.webhooks import webhooks
@@ -31,7 +32,21 @@ def up() -> None:
     sys.exit(run_stack())
 
 
-for command in (users, keys, teams, databases, hosts, pool, secrets, blueprints, webhooks, workflows, check, env):
+for command in (
+    users,
+    keys,
+    teams,
+    databases,
+    hosts,
+    pool,
+    secrets,
+    blueprints,
+    operations,
+    webhooks,
+    workflows,
+    check,
+    env,
+):
     main.add_command(command)
 
 

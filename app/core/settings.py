@@ -46,6 +46,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Our own PostgreSQL. The embedded stack sets it for its processes."""
     temporal_address: str = "127.0.0.1:7233"
     temporal_namespace: str = "default"
+    temporal_ui_url: str | None = None
+    """The address of Temporal's web pages, for the links that the operator's command shows."""
     temporal_tls: bool = False
     """Whether to reach Temporal over TLS. Setting any of the five below implies it."""
     temporal_tls_ca_file: Path | None = None
@@ -84,6 +86,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """In one process, including requests that wait for something."""
     requests_in_flight_per_address: int = 2000
     """The same for one client address."""
+    event_streams: int = 2500
+    """The maximum of open event streams in one process. They are connections too."""
+    event_streams_per_key: int = 1000
+    event_streams_per_team: int = 1000
+    event_stream_comment_seconds: float = 15
+    """How long an event stream is silent before it sends a comment."""
     trusted_proxies: tuple[str, ...] = ()
     idempotency_ttl_seconds: float = 86_400
     idempotency_lease_seconds: float = 10
@@ -135,6 +143,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """How long events and deliveries are kept after they are finished."""
     query_retention_seconds: float = 7_776_000
     """How long records of questions are kept."""
+    operation_retention_seconds: float = 7_776_000
+    """How long operations are kept after their end: longer than Temporal keeps their workflows."""
     orphan_age_seconds: float = 86_400
     """How long an orphan on a host is only reported before it is removed."""
     orphan_removal: bool = True
@@ -226,6 +236,10 @@ _POSITIVE = {
     "request_body_timeout_seconds",
     "requests_in_flight_per_key",
     "requests_in_flight_per_address",
+    "event_streams",
+    "event_streams_per_key",
+    "event_streams_per_team",
+    "event_stream_comment_seconds",
     "log_file_bytes",
     "webhook_timeout_seconds",
     "webhook_concurrency",
@@ -240,6 +254,7 @@ _POSITIVE = {
     "sweep_interval_seconds",
     "retention_seconds",
     "query_retention_seconds",
+    "operation_retention_seconds",
     "nl_max_rows",
     "nl_timeout_seconds",
     "query_timeout_seconds",

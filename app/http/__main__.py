@@ -31,8 +31,9 @@ _LOGGING = {"loggers": {_SERVER_LOGGER: {"propagate": True}}}
 async def serve(settings: Settings) -> None:
     """Runs until SIGINT or SIGTERM."""
     _silence_known_warning()
+    stopping = asyncio.Event()
     server = Server(
-        create_app(settings),
+        create_app(settings, stopping),
         address=settings.api_host,
         port=settings.api_port,
         interface=Interfaces.ASGI,
@@ -47,9 +48,15 @@ async def serve(settings: Settings) -> None:
         log_dictconfig=_LOGGING,
         log_level=LogLevels(settings.log_level),
     )
+
+    def stop() -> None:
+        # First, for the server waits for the answers that are under way.
+        stopping.set()
+        server.stop()  # type: ignore[no-untyped-call]  # the server has no types
+
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, server.stop)
+        loop.add_signal_handler(number, stop)
     await server.serve()
 
 

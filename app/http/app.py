@@ -1,5 +1,6 @@
 """The API: the application and its layers, from the outermost inwards."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
@@ -38,6 +39,7 @@ from app.outbox.starter import Starter
 from app.pool.claim import ReadyMembers
 from app.pool.nudge import Nudger
 from app.provisioning.catalog import list_database_types
+from app.provisioning.operation_routes import OperationController, OperationServices
 from app.provisioning.routes import DatabaseController, DatabaseServices, list_deleted_databases
 from app.queries.routes import execute_query
 from app.queries.service import Questions
@@ -47,6 +49,7 @@ from app.store.migrate import migrate
 from app.store.notify import RowWatch
 from app.store.session import connected
 from app.upkeep.inventory.gauges import installation_gauges
+from app.web.event_streams import EventStreams
 from app.web.idempotency import Idempotency
 from app.web.request_id import RequestIds
 from app.webhooks.ping import Pings
@@ -55,9 +58,9 @@ from app.webhooks.routes import WebhookController, WebhookServices
 _BODY_LIMIT = 1024 * 1024
 
 
-def create_app(settings: Settings) -> ASGIApp:
-    """Creates the ASGI application. Raises `ValueError` for missing settings, and `InvalidSettings` for the file
-    of plans."""
+def create_app(settings: Settings, stopping: asyncio.Event | None = None) -> ASGIApp:
+    """Creates the ASGI application. `stopping` is set when its server is about to stop, which waits for all answers:
+    event streams end then. Raises `ValueError` for missing settings, and `InvalidSettings` for the file of plans."""
     plans = load_plans(settings.plans_file)
     box = SecretBox.from_setting(settings.secret_keys)
     if not settings.control_dsn:
@@ -69,7 +72,7 @@ def create_app(settings: Settings) -> ASGIApp:
     @asynccontextmanager
     async def lifespan(app: Litestar) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
-            app.state.controls = await _open(stack, settings, plans, box, state)
+            app.state.controls = await _open(stack, settings, plans, box, state, stopping or asyncio.Event())
             app.state.metrics = MetricsPage(installation_gauges)
             if settings.metrics_port and not on_own_port:
                 await stack.enter_async_context(app.state.metrics.served(settings.metrics_host, settings.metrics_port))
@@ -106,6 +109,7 @@ def _api(state: AppState) -> Router:
             get_me,
             list_database_types,
             _resource(lambda: state.databases, DatabaseController, list_deleted_databases),
+            _resource(lambda: state.operations, OperationController),
             _resource(lambda: state.blueprints, BlueprintController, validate_blueprint),
             _resource(lambda: state.applications, apply_blueprint, get_application),
             _resource(lambda: state.webhooks, WebhookController),
@@ -133,7 +137,12 @@ def _handlers(app: Litestar) -> list[tuple[str, HTTPRouteHandler]]:
 
 
 async def _open(
-    stack: AsyncExitStack, settings: Settings, plans: Plans, box: SecretBox, state: AppState
+    stack: AsyncExitStack,
+    settings: Settings,
+    plans: Plans,
+    box: SecretBox,
+    state: AppState,
+    stopping: asyncio.Event,
 ) -> RequestControls:
     """Connects, fills the state, and returns what lets requests in. What is opened is closed with the stack."""
     assert settings.control_dsn is not None
@@ -162,6 +171,15 @@ async def _open(
         notices=notices,
         nudger=nudger,
     )
+    streams = EventStreams(
+        per_key=settings.event_streams_per_key,
+        per_team=settings.event_streams_per_team,
+        total=settings.event_streams,
+        stopping=stopping,
+        comment_seconds=settings.event_stream_comment_seconds,
+    )
+    await stack.enter_async_context(streams.running())
+    state.operations = OperationServices(watch=watch, streams=streams, idempotency=idempotency)
     state.blueprints = BlueprintServices(plans=plans, idempotency=idempotency, scripts=scripts)
     state.applications = ApplicationServices(
         plans=plans, box=box, watch=watch, idempotency=idempotency, scripts=scripts

@@ -1,5 +1,7 @@
 """Authentication and limits for every request under `/api/v1`."""
 
+from contextlib import ExitStack
+
 from litestar.datastructures import Headers
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
@@ -9,6 +11,7 @@ from app.auth.client_address import Address, Network, client_address
 from app.core import context
 from app.core.errors import Unauthorized, rate_limit_headers
 from app.http.state import RequestControls
+from app.web.event_streams import HELD
 
 _NO_STORE = (b"cache-control", b"no-store")
 """Answers hold passwords and short-lived data, so no cache may store them."""
@@ -28,13 +31,15 @@ class Authenticate:
         headers = Headers.from_scope(scope)
         address = _address(scope, headers, controls.trusted_proxies)
         scope["state"]["client_address"] = address.compressed
-        with controls.in_flight.of_address(address):
+        with ExitStack() as held:
+            scope["state"][HELD] = held
+            held.enter_context(controls.in_flight.of_address(address))
             admitted = await controls.admission.admit(_authorization(headers), address)
             caller = scope["user"] = admitted.principal
+            held.enter_context(controls.in_flight.of_key(caller.key_id))
             token = context.actor.set(context.Actor(user_id=caller.user_id, key_id=caller.key_id))
             try:
-                with controls.in_flight.of_key(caller.key_id):
-                    await self._admitted(scope, receive, send, admitted.allowance)
+                await self._admitted(scope, receive, send, admitted.allowance)
             finally:
                 context.actor.reset(token)
 

@@ -17,6 +17,8 @@ from app.databases.examples import EXAMPLE_DATABASE, EXAMPLE_UUID
 from app.databases.schemas import DatabaseView
 from app.http.json_schemas import components, reference
 from app.http.responses import HEADERS, error_examples, error_responses, responses, share_error_responses
+from app.operations.examples import EXAMPLE_OPERATION
+from app.operations.schemas import OperationView
 from app.outbox.event_types import EventType
 from app.web.envelope import ErrorAnswer
 from app.web.guards import IDEMPOTENCY_HEADER, IDEMPOTENCY_KEY_PATTERN, query_parameters
@@ -73,6 +75,7 @@ _WEBHOOK_HEADERS = {
 _TAGS = {
     "databases": "Create, list, read, change, delete and undelete databases, and apply blueprints to them.",
     "deleted_databases": "Deleted databases whose data is kept for a while, in which they can be undeleted.",
+    "operations": "Changes that take time: how far each is, why it waits, what became of it.",
     "database_types": "What can be asked for: engines and their regions.",
     "blueprints": "SQL that is saved under a name.",
     "blueprint_validations": "What a script holds, and for which engines it is.",
@@ -82,6 +85,11 @@ _TAGS = {
     "me": "The caller and the key.",
 }
 """By the resource in the path, in reading order."""
+_SUBJECTS: dict[EventType, tuple[type[msgspec.Struct], msgspec.Struct]] = {
+    EventType.PING: (EndpointView, EXAMPLE_ENDPOINT),
+    EventType.OPERATION_OVERDUE: (OperationView, EXAMPLE_OPERATION),
+}
+"""What an event is about, with an example, where it isn't a database."""
 _TYPES: dict[Any, str] = {int: "integer", bool: "boolean", str: "string"}
 
 
@@ -114,7 +122,7 @@ def document(handlers: Iterable[tuple[str, HTTPRouteHandler]]) -> dict[str, Any]
         "components": {
             "schemas": components(
                 (operation.body for operation in operations if operation.body),
-                [ErrorAnswer, *(answer for operation in operations for answer in operation.answers.values())],
+                [ErrorAnswer, *(body for operation in operations for body in operation.answers.values() if body)],
             ),
             # No operation answers 405: it is for the methods that a path doesn't have.
             "responses": shared | {"MethodNotAllowed": error_responses([errors.MethodNotAllowed])["405"]},
@@ -157,6 +165,13 @@ def _parameters(path: str, handler: HTTPRouteHandler, declared: Operation) -> It
             "description": parameter.description,
             "schema": schema,
         } | _query_example(parameter.name, schema)
+    if declared.events is not None:
+        yield {
+            "name": "Last-Event-ID",
+            "in": "header",
+            "description": "The `id` of the last event that came, of a client that comes back.",
+            "schema": {"type": "string"},
+        }
     if declared.idempotent:
         yield {
             "name": IDEMPOTENCY_HEADER,
@@ -201,7 +216,7 @@ def _errors(path: str, declared: Operation, handler: HTTPRouteHandler) -> Sequen
 
 
 def _webhook(event: EventType) -> dict[str, Any]:
-    subject, example = (EndpointView, EXAMPLE_ENDPOINT) if event is EventType.PING else (DatabaseView, EXAMPLE_DATABASE)
+    subject, example = _SUBJECTS.get(event, (DatabaseView, EXAMPLE_DATABASE))
     payload = {
         "type": "object",
         "required": ["event", "timestamp", "data"],

@@ -16,6 +16,7 @@ _REASONS = {
     200: "Done.",
     201: "Created.",
     202: "Accepted; the work goes on.",
+    204: "There is nothing more to come.",
 }
 _NAMES = {
     "400": "MalformedBody",
@@ -60,15 +61,19 @@ def responses(declared: Operation) -> dict[str, Any]:
 
 
 def _answer(declared: Operation, status: int) -> dict[str, Any]:
+    described: dict[str, Any] = {
+        "description": _REASONS[status],
+        "headers": _header_references("X-Request-Id", *_ALLOWANCE),
+    }
+    if declared.answers[status] is None:
+        return described
+    if declared.events is not None:
+        return described | _stream(declared.events, declared.answers[status], declared.examples[status])
     media: dict[str, Any] = {"schema": reference(declared.answers[status])}
     if status in declared.examples:
         example = msgspec.to_builtins(declared.examples[status])
         media["example"] = {**example, "request_id": _EXAMPLE_REQUEST_ID}
-    described = {
-        "description": _REASONS[status],
-        "headers": _header_references("X-Request-Id", *_ALLOWANCE),
-        "content": {"application/json": media},
-    }
+    described["content"] = {"application/json": media}
     if declared.links:
         described["links"] = {
             operation_id: {
@@ -78,6 +83,17 @@ def _answer(declared: Operation, status: int) -> dict[str, Any]:
             for operation_id in declared.links
         }
     return described
+
+
+def _stream(event: str, data: type[msgspec.Struct], example: msgspec.Struct) -> dict[str, Any]:
+    """Server-Sent Events. What OpenAPI 3.1 can't describe of them is in words."""
+    text = f"id: 3\nevent: {event}\ndata: {msgspec.json.encode(example).decode()}\n\n"
+    return {
+        "description": f"A stream of Server-Sent Events, open until the end. Each event `{event}` has the whole "
+        f"`{data.__name__}` as its data, and its version as its id. Comments keep the connection alive. A client that "
+        "comes back with `Last-Event-ID` gets what has changed since.",
+        "content": {"text/event-stream": {"schema": {"type": "string"}, "example": text}},
+    }
 
 
 def error_responses(errors: Iterable[type[AppError]]) -> dict[str, Any]:

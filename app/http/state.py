@@ -7,6 +7,7 @@ from app.auth.admission import Admission
 from app.auth.client_address import Network
 from app.blueprints.routes import BlueprintServices
 from app.http.in_flight import InFlight
+from app.provisioning.operation_routes import OperationServices
 from app.provisioning.routes import DatabaseServices
 from app.queries.service import Questions
 from app.webhooks.routes import WebhookServices
@@ -24,6 +25,7 @@ class AppState:
     """What the routes of one application work with; empty until it has started."""
 
     databases: DatabaseServices
+    operations: OperationServices
     blueprints: BlueprintServices
     applications: ApplicationServices
     webhooks: WebhookServices

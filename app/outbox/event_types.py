@@ -37,4 +37,5 @@ class EventType(StrEnum):
         "A database deletes itself at its `expires_at`, which is an hour ahead or less.",
     )
     DATABASE_DESTROYED = "database.destroyed", "The data of a deleted database is gone, and can't be brought back."
+    OPERATION_OVERDUE = "operation.overdue", "An operation is still open after its deadline. It goes on."
     PING = "ping", "The test-delivery operation is used."

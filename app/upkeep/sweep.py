@@ -8,6 +8,7 @@ import msgspec
 
 from app.contracts.upkeep import SweepResult
 from app.credentials.rotations import delete_old, delete_secrets
+from app.operations.retention import delete_old_operations
 from app.outbox.events import delete_old_events
 from app.queries.records import delete_old_executions
 from app.web.idempotency_rows import delete_expired_keys
@@ -24,6 +25,7 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True):
     history: timedelta
     """Events and deliveries."""
     questions: timedelta
+    operations: timedelta
 
 
 class SweepRule(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,7 +34,7 @@ class SweepRule(msgspec.Struct, frozen=True, kw_only=True):
     delete: Callable[[int, timedelta], Awaitable[int]]
     """The owner's function. It deletes at most so many rows that were finished so long ago, the oldest first, skips
     locked ones, and returns how many it deleted."""
-    retention: Literal["history", "questions"] | None = None
+    retention: Literal["history", "questions", "operations"] | None = None
     """How long finished rows are kept; not at all where it is None."""
 
 
@@ -44,6 +46,7 @@ SWEEPS = (
     SweepRule(what="old events", delete=delete_old_events, retention="history"),
     SweepRule(what="passwords of rotations that ended", delete=delete_secrets),
     SweepRule(what="old rotations", delete=delete_old, retention="history"),
+    SweepRule(what="old operations", delete=delete_old_operations, retention="operations"),
     SweepRule(what="old questions", delete=delete_old_executions, retention="questions"),
 )
 _NOT_KEPT = timedelta(0)

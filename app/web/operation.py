@@ -13,9 +13,10 @@ OPT = "operation"
 
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
-    """For the API's description. `answers` maps a status to the struct that is the body, `examples` to one such
-    body; `errors` are those that the operation itself may meet, beyond those that its parts bring along; `links` are
-    the operations that take an identifier of the answers, `data.uuid` or what `link_by` names."""
+    """For the API's description. `answers` maps a status to the struct that is the body, or to None where there is no
+    body; `examples` to one such body. `errors` are those that the operation itself may meet, beyond those that its
+    parts bring along. `links` are the operations that take an identifier of the answers, `data.uuid` or what `link_by`
+    names. `events` is the event's name where the answer is a stream of events; the struct is each one's data."""
 
     scopes: tuple[Scope, ...]
     answers: dict[int, Any]
@@ -26,6 +27,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     idempotent: bool
     links: tuple[str, ...]
     link_by: str
+    events: str | None
 
 
 def operation(
@@ -41,6 +43,7 @@ def operation(
     idempotent: bool = False,
     links: tuple[str, ...] = (),
     link_by: str = "uuid",
+    events: str | None = None,
 ) -> dict[str, Any]:
     """The keyword arguments of a route's decorator. `body` is the struct that `data` is read as, `example` one such
     body; `idempotent` operations demand an Idempotency-Key."""
@@ -54,6 +57,7 @@ def operation(
         idempotent=idempotent,
         links=links,
         link_by=link_by,
+        events=events,
     )
     arguments: dict[str, Any] = {
         "operation_id": operation_id,

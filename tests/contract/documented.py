@@ -64,10 +64,21 @@ class Description:
         if str(answer.status_code) not in responses:
             raise Surprise(f"{answer.status_code} is not described: {answer.text}")
         response = self.resolve(responses[str(answer.status_code)])
-        self.validate(response["content"]["application/json"]["schema"], answer.json())
+        self._check_body(response.get("content"), answer)
         for name in answer.headers.keys() & {"ratelimit", "ratelimit-policy", "retry-after", "x-request-id"}:
             if name not in {header.lower() for header in response["headers"]}:
                 raise Surprise(f"the header {name} is not described for {answer.status_code}")
+
+    def _check_body(self, content: dict[str, Any] | None, answer: httpx.Response) -> None:
+        if content is None:
+            if answer.content:
+                raise Surprise(f"a body is not described for {answer.status_code}")
+            return
+        kind = answer.headers["content-type"].partition(";")[0]
+        if kind not in content:
+            raise Surprise(f"{kind} is not described for {answer.status_code}")
+        body = answer.json() if kind == "application/json" else answer.text
+        self.validate(content[kind]["schema"], body)
 
 
 class DocumentedClient:

@@ -1,5 +1,6 @@
 """The API's description is complete, valid, and the one that is committed."""
 
+import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,9 @@ SPECIFIED = {
     ("POST", "/api/v1/webhook_endpoints/{id}/secret_rotations"): {"webhooks:write"},
     ("GET", "/api/v1/webhook_endpoints/{id}/deliveries/{delivery_id}"): {"webhooks:read"},
     ("POST", "/api/v1/webhook_endpoints/{id}/deliveries/{delivery_id}/retries"): {"webhooks:write"},
+    ("GET", "/api/v1/operations"): {"databases:read"},
+    ("GET", "/api/v1/operations/{uuid}"): {"databases:read"},
+    ("GET", "/api/v1/operations/{uuid}/events"): {"databases:read"},
     ("POST", "/api/v1/query_executions"): {"queries:write"},
 }
 """Interface specification, section 4."""
@@ -66,9 +70,19 @@ UNKEYED = {
 """Operations that change something, or read a body, and take no Idempotency-Key: section 4.13."""
 
 
+EVENTS = "text/event-stream"
+
+
 def media_of(answer: dict[str, Any]) -> dict[str, Any]:
     media: dict[str, Any] = DESCRIPTION.resolve(answer)["content"]["application/json"]
     return media
+
+
+def event_of(example: str) -> tuple[str, Any]:
+    """The name and the data of an event."""
+    fields = dict(line.split(": ", 1) for line in example.strip().splitlines())
+    assert fields.keys() == {"id", "event", "data"}
+    return fields["event"], json.loads(fields["data"])
 
 
 def codes_of(answer: dict[str, Any]) -> list[str]:
@@ -132,6 +146,14 @@ def test_every_answer_has_an_example_that_fits(found: Described) -> None:
         assert "X-Request-Id" in resolved["headers"]
         assert ("RateLimit" in resolved["headers"]) == (status != "401")
         assert ("Retry-After" in resolved["headers"]) == (status in ("429", "503"))
+        if status == "204":
+            assert "content" not in resolved
+            continue
+        if EVENTS in resolved.get("content", {}):
+            name, data = event_of(resolved["content"][EVENTS]["example"])
+            assert (name, data["object"]) == ("operation", "operation")
+            DESCRIPTION.validate({"$ref": "#/components/schemas/OperationView"}, data)
+            continue
         media = media_of(answer)
         examples = (
             [DESCRIPTION.resolve(example)["value"] for example in media["examples"].values()]

@@ -49,7 +49,7 @@ JOINS = {
     "app/credentials": {"databases"},
     "app/databases": {"database_usage", "engine_hosts", "teams"},
     "app/hosts": {"databases", "installation"},
-    "app/operations": {"databases"},
+    "app/operations": {"databases", "teams"},
     "app/outbox": {"databases", "teams", "webhook_deliveries"},
     "app/pool": {"databases", "engine_hosts"},
     "app/queries": {"databases", "engine_hosts", "installation", "teams"},
@@ -59,6 +59,7 @@ JOINS = {
 # They compare all tables with each other, or count all of them in one statement, and write none.
 READ_EVERYTHING = {
     "app/upkeep/inventory/gauges.py",
+    "app/upkeep/reconcile/operations.py",
     "app/upkeep/reconcile/records.py",
     "app/upkeep/reconcile/restarts.py",
 }

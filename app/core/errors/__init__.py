@@ -30,6 +30,7 @@
     ├── QueryNotTranslated       422 query_not_translated
     ├── RateLimitExceeded        429 rate_limit_exceeded
     ├── TooManyInFlight          429 too_many_in_flight
+    ├── TooManyStreams           429 too_many_streams
     ├── MonthlyQuotaExceeded     429 monthly_quota_exceeded
     ├── QueryAllowanceExceeded   429 query_allowance_exceeded
     ├── DeletionsPending         429 deletions_pending
@@ -53,6 +54,7 @@ from app.core.errors.access import (
     MonthlyQuotaExceeded,
     RateLimitExceeded,
     TooManyInFlight,
+    TooManyStreams,
     Unauthorized,
     rate_limit_headers,
 )
@@ -132,6 +134,7 @@ __all__ = [
     "SystemBlueprint",
     "TeamLimitReached",
     "TooManyInFlight",
+    "TooManyStreams",
     "TooManyUnderWay",
     "Unauthorized",
     "UnsafeSQL",

@@ -79,6 +79,19 @@ class TooManyInFlight(AppError):
         )
 
 
+class TooManyStreams(AppError):
+    """So many event streams of this key, of this team or of all are open that no more are taken."""
+
+    code, status = "too_many_streams", 429
+    example_details = MappingProxyType({"limit": 1000})
+
+    def __init__(self, whose: str, limit: int) -> None:
+        """`whose` completes the sentence "… may have 10 event streams open"."""
+        super().__init__(
+            f"{whose} may have {limit} event streams open.", details={"limit": limit}, headers={"Retry-After": "5"}
+        )
+
+
 class MonthlyQuotaExceeded(AppError):
     """The key's requests of this calendar month (UTC) are used up."""
 

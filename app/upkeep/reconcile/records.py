@@ -4,6 +4,7 @@ from datetime import timedelta
 
 from app.store.session import fetch_all
 from app.upkeep.reconcile.findings import Violation
+from app.upkeep.reconcile.operations import ASTRAY
 
 _RULES = (
     """
@@ -95,6 +96,22 @@ _RULES = (
 )
 
 
+_OPERATIONS = (
+    """
+    SELECT 'operation_overdue' AS rule, o.uuid::text AS subject,
+           o.type || ' of database ' || d.uuid || ' was to end by ' || o.deadline_at
+           || coalesce('. ' || (o.reason ->> 'message'), '') AS detail
+    FROM operations o JOIN databases d ON d.id = o.database_id
+    WHERE o.finished_at IS NULL AND o.deadline_at < now() AND $1::interval IS NOT NULL
+    """,
+    f"""
+    SELECT 'operation_astray' AS rule, uuid::text AS subject,
+           type || ' of database ' || database || ' is open, although it is over: ' || outcome AS detail
+    FROM ({ASTRAY}) astray
+    """,  # noqa: S608 - our own words
+)
+
+
 async def check_records(patience: timedelta) -> list[Violation]:
     """Everything that has been in transition for longer than `patience`."""
-    return [violation for rule in _RULES for violation in await fetch_all(Violation, rule, patience)]
+    return [violation for rule in (*_RULES, *_OPERATIONS) for violation in await fetch_all(Violation, rule, patience)]

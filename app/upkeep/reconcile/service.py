@@ -15,6 +15,7 @@ from app.engines.base import EngineError
 from app.hosts.adapters import Adapters
 from app.hosts.records import Host, registered_hosts
 from app.hosts.service import note_extensions
+from app.operations.overdue import tell_of_overdue
 from app.outbox.workflow_starts import without_markup
 from app.quotas.plans import Plans
 from app.upkeep.reconcile import findings, orphans
@@ -24,6 +25,7 @@ from app.upkeep.reconcile.host_rules import FOREIGN, ORPHAN
 from app.upkeep.reconcile.hosts import check_hosts, inspect_host, unreachable
 from app.upkeep.reconcile.logins import active, due, try_logins
 from app.upkeep.reconcile.lost_deliveries import recover_deliveries
+from app.upkeep.reconcile.operations import end_astray
 from app.upkeep.reconcile.records import check_records
 from app.upkeep.reconcile.repairs import repair_host, restore_credentials
 from app.upkeep.reconcile.restarts import restart_lost_workflows
@@ -54,10 +56,17 @@ async def list_hosts() -> list[HostRef]:
 
 
 async def reconcile_records(client: Client) -> ReconcileStep:
-    """Checks the rules for our own records and for Temporal's Schedules, then restarts lost workflows."""
+    """Checks the rules for our own records and for Temporal's Schedules, tells teams of operations that are overdue,
+    then restarts lost workflows and ends operations whose change is over."""
+    await tell_of_overdue()
     violations = [*await check_records(PATIENCE), *await check_schedules(client)]
     await findings.write(None, violations, {})
-    return await _step_result(violations, [*await restart_lost_workflows(client), *await recover_deliveries(client)])
+    repairs = [
+        *await end_astray(),
+        *await restart_lost_workflows(client),
+        *await recover_deliveries(client),
+    ]
+    return await _step_result(violations, repairs)
 
 
 async def reconcile_host(

@@ -61,7 +61,7 @@ async def _ids(table: str) -> set[int]:
 
 async def _sweep_all(retention: timedelta = KEPT, *, questions: timedelta = timedelta(0)) -> None:
     for what in service.list_kinds():
-        await service.sweep(what, Retention(history=retention, questions=questions))
+        await service.sweep(what, Retention(history=retention, questions=questions, operations=KEPT))
 
 
 async def test_deliveries_go_with_their_attempts_when_they_have_been_over_for_long() -> None:
@@ -113,3 +113,21 @@ async def test_replaced_secrets_go_when_nobody_can_still_ask_for_them() -> None:
         kept.add(secret)
     await _sweep_all()
     assert await _ids("webhook_secrets") == kept - {secret}
+
+
+async def _operation(team: int, *, ended: timedelta | None) -> int:
+    host = await _insert("engine_hosts", engine="postgres", region="r", host=uuid4().hex, port=1, admin_sealed=b"")
+    values = {"team_id": team, "name": "db", "engine": "postgres", "region": "r", "plan": "free", "status": "active"}
+    database = await _insert("databases", uuid=uuid4(), host_id=host, engine_name=uuid4().hex, connections=1, **values)
+    about = {"uuid": uuid4(), "team_id": team, "database_id": database, "engine": "postgres", "type": "create"}
+    operation = await _insert("operations", status="pending" if ended is None else "succeeded", steps="[]", **about)
+    await _ago("operations", "created_at", operation, OLD)
+    return operation if ended is None else await _ago("operations", "finished_at", operation, ended)
+
+
+async def test_operations_go_when_they_ended_long_ago_and_open_ones_never() -> None:
+    team = await _team()
+    kept = {await _operation(team, ended=YOUNG), await _operation(team, ended=None)}
+    await _operation(team, ended=OLD)
+    await _sweep_all()
+    assert await _ids("operations") == kept

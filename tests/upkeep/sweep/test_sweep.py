@@ -10,7 +10,7 @@ from app.upkeep import sweep as service
 from app.upkeep.sweep import Retention
 
 KEYS = "expired idempotency keys"
-KEPT = Retention(history=timedelta(days=30), questions=timedelta(days=90))
+KEPT = Retention(history=timedelta(days=30), questions=timedelta(days=90), operations=timedelta(days=90))
 _AGO, _AHEAD = timedelta(hours=-1), timedelta(hours=1)
 
 pytestmark = pytest.mark.usefixtures("own_store")

@@ -1,0 +1,182 @@
+"""`/api/v1/operations`: changes that take time, from the request to their end."""
+
+from enum import StrEnum
+from typing import Annotated, Any, TypeVar
+from uuid import UUID
+
+import msgspec
+from litestar import Controller, Request, Response, get
+from litestar.di import NamedDependency
+from litestar.params import FromPath, QueryParameter, SkipValidation
+
+from app.auth.principal import Principal
+from app.auth.scopes import Scope
+from app.core.errors import InvalidField, TooManyStreams, require_found
+from app.operations import listing, records
+from app.operations.examples import EXAMPLE_OPERATION
+from app.operations.kinds import OperationStatus, OperationType
+from app.operations.listing import OperationFilters
+from app.operations.records import OperationRecord
+from app.operations.schemas import OperationView
+from app.operations.views import view
+from app.store.notify import RowWatch
+from app.web.envelope import Item, Page
+from app.web.event_streams import EventStreams, Frame
+from app.web.idempotency import Idempotency
+from app.web.operation import operation
+from app.web.parameters import Limit, StartingAfter, Timeout, Wait, cursor_uuid, parse_uuid, path_uuid
+
+Call = Request[Principal, Any, Any]
+Choice = TypeVar("Choice", bound=StrEnum)
+
+DatabaseUuid = Annotated[
+    str | None,
+    QueryParameter(
+        name="database_uuid",
+        description="Only operations on this database, deleted or not.",
+        schema_extra={"format": "uuid"},
+    ),
+]
+Status = Annotated[
+    str | None,
+    QueryParameter(
+        name="status",
+        description="Only operations with this status.",
+        schema_extra={"enum": [status.value for status in OperationStatus]},
+    ),
+]
+Type = Annotated[
+    str | None,
+    QueryParameter(
+        name="type",
+        description="Only operations of this type.",
+        schema_extra={"enum": [type.value for type in OperationType]},
+    ),
+]
+
+
+class OperationServices(msgspec.Struct, frozen=True, kw_only=True):
+    """What the routes work with."""
+
+    watch: RowWatch
+    streams: EventStreams
+    idempotency: Idempotency
+
+
+Injected = NamedDependency[SkipValidation[OperationServices]]
+"""The type of a route's parameter `services`. We made it ourselves: there is nothing to validate."""
+
+
+class OperationController(Controller):
+    path = "/operations"
+
+    @get(
+        "",
+        **operation(
+            "listOperations",
+            "List operations, newest first",
+            scopes=(Scope.DATABASES_READ,),
+            answers={200: Page[OperationView]},
+            examples={200: Page(data=[EXAMPLE_OPERATION], has_more=False)},
+            errors=(InvalidField,),
+        ),
+    )
+    async def list_operations(
+        self,
+        request: Call,
+        database_uuid: DatabaseUuid = None,
+        status: Status = None,
+        type: Type = None,
+        limit: Limit = 25,
+        starting_after: StartingAfter = None,
+    ) -> Page[OperationView]:
+        filters = OperationFilters(
+            database=_uuid("database_uuid", database_uuid),
+            status=_choice("status", status, OperationStatus),
+            type=_choice("type", type, OperationType),
+        )
+        after, teams = cursor_uuid(starting_after), request.user.team_ids
+        page = await listing.list_owned(teams, filters, after=after, limit=limit + 1)
+        if not page and after is not None and not await listing.is_owned(after, teams):
+            raise InvalidField("starting_after", "This is not the uuid of an operation of yours.")
+        return Page(data=[view(record) for record in page[:limit]], has_more=len(page) > limit)
+
+    @get(
+        "/{uuid:str}",
+        **operation(
+            "getOperation",
+            "Get an operation, at its end if asked to wait",
+            scopes=(Scope.DATABASES_READ,),
+            answers={200: Item[OperationView]},
+            examples={200: Item(data=EXAMPLE_OPERATION)},
+        ),
+    )
+    async def get_operation(
+        self, request: Call, services: Injected, uuid: FromPath[str], wait: Wait = False, timeout: Timeout = 30
+    ) -> Item[OperationView]:
+        record = await _owned(request, uuid)
+
+        async def look() -> OperationRecord | None:
+            seen = await records.find(record.uuid)
+            return seen if seen is not None and seen.ended else None
+
+        if wait and not record.ended:
+            ended = await services.watch.wait_for(record.database, look, timeout)
+            record = ended or await _owned(request, uuid)
+        return Item(data=view(record))
+
+    @get(
+        "/{uuid:str}/events",
+        **operation(
+            "streamOperation",
+            "Follow an operation: an event at each change, until it ends",
+            scopes=(Scope.DATABASES_READ,),
+            answers={200: OperationView, 204: None},
+            examples={200: EXAMPLE_OPERATION},
+            errors=(TooManyStreams,),
+            events="operation",
+        ),
+    )
+    async def stream_operation(self, request: Call, services: Injected, uuid: FromPath[str]) -> Response[Any]:
+        record = await _owned(request, uuid)
+
+        async def look() -> Frame | None:
+            seen = await records.find(record.uuid)
+            return None if seen is None else _frame(seen)
+
+        return services.streams.answer(
+            request,
+            record.team_id,
+            lambda: services.watch.changes(record.database),
+            look,
+            now=_frame(record),
+            scope=Scope.DATABASES_READ,
+        )
+
+
+async def _owned(request: Call, uuid: str) -> OperationRecord:
+    """One of the caller's teams', be its database deleted. Raises `NotFound`."""
+    found = await records.find_owned(path_uuid(uuid, "operation"), request.user.team_ids)
+    return require_found(found, "operation")
+
+
+def _frame(record: OperationRecord) -> Frame:
+    return Frame(version=record.version, event="operation", data=msgspec.json.encode(view(record)), last=record.ended)
+
+
+def _uuid(field: str, text: str | None) -> UUID | None:
+    """Raises `InvalidField`."""
+    uuid = None if text is None else parse_uuid(text)
+    if text is not None and uuid is None:
+        raise InvalidField(field, "Expected a uuid.")
+    return uuid
+
+
+def _choice(field: str, text: str | None, choices: type[Choice]) -> Choice | None:
+    """Raises `InvalidField`."""
+    if text is None:
+        return None
+    try:
+        return choices(text)
+    except ValueError:
+        raise InvalidField(field, f"Expected one of {', '.join(choices)}.") from None
