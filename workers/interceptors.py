@@ -1,16 +1,37 @@
-"""What surrounds every activity: heartbeats, by which the loss of a worker is noticed within seconds, and metrics of
-each attempt by outcome."""
+"""What surrounds every activity: heartbeats, by which the loss of a worker is noticed within seconds, metrics of each
+attempt by outcome, and what its operation says of it."""
 
 import asyncio
 import contextlib
 import time
+from collections.abc import Coroutine
 from typing import Any
 
+import structlog
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
+from app.contracts.engine import ENGINE_REFUSED, HOST_UNAVAILABLE, NAME_TAKEN, NOT_WANTED, STORE_UNAVAILABLE
+from app.contracts.retries import ATTEMPTS_AT_ONCE
+from app.core.clock import utc_now
 from app.core.metrics.counters import ACTIVITY_SECONDS
+from app.operations.attempt import Attempt, current
+from app.operations.kinds import TRACKED_ACTIVITIES
+from app.operations.progress import note_attempt, note_failure
+from app.operations.reasons import ReasonCode
+
+_MOMENT_SECONDS = 0.25
+_TELLING_SECONDS = 2.0
+_REASONS = {
+    HOST_UNAVAILABLE: ReasonCode.HOST_UNAVAILABLE,
+    ENGINE_REFUSED: ReasonCode.ENGINE_REFUSED,
+    NAME_TAKEN: ReasonCode.NAME_TAKEN,
+    STORE_UNAVAILABLE: ReasonCode.STORE_UNAVAILABLE,
+}
+"""By the type of the failure. What it says in words stays here: it may quote anything."""
+
+log = structlog.get_logger(__name__)
 
 
 class Heartbeats(Interceptor):
@@ -56,6 +77,71 @@ class _CountedActivity(ActivityInboundInterceptor):
         finally:
             name = activity.info().activity_type
             ACTIVITY_SECONDS.labels(name, outcome).observe(time.perf_counter() - began)
+
+
+class OperationSteps(Interceptor):
+    """Has operations say that a step is under way, or why it is tried again."""
+
+    def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
+        return _StepActivity(next)
+
+
+class _StepActivity(ActivityInboundInterceptor):
+    async def execute_activity(self, input: ExecuteActivityInput) -> Any:
+        info = activity.info()
+        if info.activity_type not in TRACKED_ACTIVITIES or info.workflow_id is None:
+            return await super().execute_activity(input)
+        attempt = Attempt(workflow_id=info.workflow_id, activity=info.activity_type, began=utc_now())
+        token = current.set(attempt)
+        telling = asyncio.create_task(_tell_soon(attempt))
+        try:
+            return await super().execute_activity(input)
+        except ApplicationError as failure:
+            await _end(telling)
+            if failure.type != NOT_WANTED and _is_last(info):
+                await _tell(note_failure(attempt, _REASONS.get(failure.type or "", ReasonCode.STEP_FAILED)))
+            raise
+        except asyncio.CancelledError:
+            details = activity.cancellation_details()
+            if details is not None and details.timed_out:
+                await asyncio.shield(_tell(note_failure(attempt, ReasonCode.HOST_TOO_SLOW)))
+            raise
+        finally:
+            current.reset(token)
+            await _end(telling)
+
+
+async def _tell_soon(attempt: Attempt) -> None:
+    """A step that ends within a moment is told by its end alone."""
+    await asyncio.sleep(_MOMENT_SECONDS)
+    await _tell(note_attempt(attempt))
+
+
+async def _tell(writing: Coroutine[Any, Any, None]) -> None:
+    """What is told is not worth the failure of a step."""
+    try:
+        async with asyncio.timeout(_TELLING_SECONDS):
+            await writing
+    except Exception as fault:
+        log.info("operation_not_told", reason=str(fault) or type(fault).__name__)
+
+
+async def _end(telling: asyncio.Task[None]) -> None:
+    telling.cancel()
+    await asyncio.gather(telling, return_exceptions=True)
+
+
+def _is_last(info: activity.Info) -> bool:
+    """Whether the workflow waits next: attempts that follow each other at once are one."""
+    if info.is_local:
+        return False
+    policy = info.retry_policy
+    return (
+        policy is None
+        or not policy.maximum_attempts
+        or info.attempt % ATTEMPTS_AT_ONCE == 0
+        or (info.attempt >= policy.maximum_attempts)
+    )
 
 
 def outcome_of(failure: BaseException) -> str:

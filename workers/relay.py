@@ -4,10 +4,12 @@ That happens when a process died between its commit and the start, or when Tempo
 """
 
 import asyncio
+from collections.abc import Sequence
 
 import structlog
 from temporalio.client import Client
 
+from app.operations.progress import note_started, note_unstarted
 from app.outbox.workflow_starts import claim_due, record_failure, start_all
 
 _INTERVAL_SECONDS = 0.25
@@ -27,10 +29,18 @@ async def relay(client: Client) -> None:
         await asyncio.sleep(_INTERVAL_SECONDS)
 
 
+async def _tell(tried: Sequence[str], failed: Sequence[str]) -> None:
+    """Has the operations that wait for these workflows say so, or no longer."""
+    await note_unstarted(failed)
+    await note_started([one for one in tried if one not in failed])
+
+
 async def _relay_once(client: Client) -> bool:
     """Returns whether there was anything to start and all of it was started."""
     pending = await claim_due()
     failed = await start_all(client, pending) if pending else []
+    if pending:
+        await _tell([one.workflow_id for one in pending], [one.workflow_id for one, _ in failed])
     for one, fault in failed:
         log.warning("workflow_start_failed", workflow_id=one.workflow_id, reason=str(fault))
         await record_failure(one, str(fault))

@@ -27,7 +27,7 @@ from workers.credential_ends import end_due_credentials
 from workers.deliveries import WaitingDeliveries
 from workers.event_dispatcher import dispatch_events
 from workers.expiries import serve_expiries
-from workers.interceptors import ActivityMetrics, Heartbeats
+from workers.interceptors import ActivityMetrics, Heartbeats, OperationSteps
 from workers.log_ids import LogIds
 from workers.metrics import WorkerMetrics
 from workers.provisionings import start_provisionings
@@ -102,7 +102,7 @@ def build_worker(client: Client, queue: str, tools: WorkerDependencies) -> Worke
         workflows=config.workflows,
         activities=activities,
         workflow_runner=sandbox() if config.sandboxed else UnsandboxedWorkflowRunner(),
-        interceptors=[LogIds(), Heartbeats(), ActivityMetrics()],
+        interceptors=[LogIds(), Heartbeats(), ActivityMetrics(), OperationSteps()],
         max_concurrent_activities=config.max_activities,
         max_concurrent_workflow_tasks=config.max_workflow_tasks,
         # The default is four fifths of the heartbeat timeout: one late heartbeat, and a second attempt would start.

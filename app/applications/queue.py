@@ -13,9 +13,12 @@ from app.applications.operation import note_cancelled, note_turn
 from app.contracts.applications import ApplicationStatus, ApplyBlueprint, ApplyBlueprintInput
 from app.contracts.base import DatabaseStatus
 from app.contracts.queues import apply_workflow_id
+from app.contracts.retries import CANCEL, RETRY_NOW
+from app.operations.kinds import KINDS
 from app.operations.reasons import ReasonCode
-from app.outbox.workflow_starts import INTERACTIVE, PendingStart, request_start
-from app.store.session import fetch_all
+from app.operations.records import OperationRecord, note_cancellation
+from app.outbox.workflow_starts import INTERACTIVE, PendingStart, request_signal, request_start
+from app.store.session import execute, fetch_all
 
 _WAITING = (DatabaseStatus.ACTIVE, DatabaseStatus.PAUSED, DatabaseStatus.DELETED)
 """In these the next one's turn has come, be it to fail; before them the database is still being made."""
@@ -60,6 +63,30 @@ async def end_waiting(database: UUID, reason: str) -> None:
     )
     if ended:
         await note_cancelled(ended[0].database_id, [one.id for one in ended], ReasonCode.DATABASE_DELETED)
+
+
+async def cancel(operation: OperationRecord) -> None:
+    """Ends one that has not begun, and has one that has begun stop as soon as it can, in a transaction that has the
+    database's row locked, and the operation's."""
+    assert operation.undo is not None, "an application can be cancelled"
+    assert operation.workflow_id is not None, "it has a workflow"
+    application: int = operation.undo["application"]
+    ended = await execute(
+        """
+        UPDATE blueprint_applications SET status = 'failed', completed_at = now(), values_sealed = NULL,
+               error_message = 'It was cancelled before it had changed anything.'
+        WHERE id = $1 AND status = 'pending' AND completed_at IS NULL
+        """,
+        application,
+    )
+    if ended:
+        await note_cancelled(operation.database_id, [application], ReasonCode.CANCELLED)
+        await start_next(operation.database_id, relayed=True)
+    else:
+        await note_cancellation(operation)
+    # One that has just ended wakes up to see that.
+    workflow = KINDS[operation.type].workflow
+    await request_signal(workflow, operation.workflow_id, RETRY_NOW if ended else CANCEL)
 
 
 class _Ended(msgspec.Struct, frozen=True):

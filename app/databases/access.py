@@ -61,6 +61,17 @@ async def resume(record: DatabaseRecord) -> PendingStart | None:
     return await _change(record, "paused_reason = NULL", type=OperationType.RESUME, undo=undo)
 
 
+async def withdraw_pause(record: DatabaseRecord) -> None:
+    """Of a pause that is not in force yet: it is on its way back to `active`, and is that, with `database.resumed`,
+    when the engine is known to let its tenant in."""
+    await _change(record, "paused_reason = NULL")
+
+
+async def withdraw_resumption(record: DatabaseRecord, reason: PauseReason) -> None:
+    """Of a resumption that is not in force yet: it stays paused for that reason."""
+    await _change(record, "paused_reason = $2", reason.value)
+
+
 async def freeze(record: DatabaseRecord) -> PendingStart | None:
     """Ends its writing, whether it is paused meanwhile or not. Nothing happens to one that is frozen."""
     if record.frozen_at is not None:

@@ -12,8 +12,6 @@ class Attempt(msgspec.Struct, kw_only=True):
     workflow_id: str
     activity: str
     began: datetime
-    number: int
-    """Of the calls that Temporal makes in a row: 1 is the first."""
     counted: bool = False
     """Whether the operation's row has it."""
 

@@ -4,10 +4,11 @@ Written when something changes, not at each look: a step that ends within a mome
 """
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import msgspec
 
+from app.contracts.retries import pause_after
 from app.operations.attempt import Attempt
 from app.operations.kinds import KINDS, OperationStatus, OperationType, StepStatus
 from app.operations.reasons import Reason, ReasonCode, reason
@@ -69,20 +70,24 @@ async def note_attempt(attempt: Attempt) -> None:
     attempt.counted = True
 
 
-async def note_failure(attempt: Attempt, code: ReasonCode, *, pause: timedelta) -> None:
-    """The attempt failed, and the next one comes after that pause."""
+async def note_failure(attempt: Attempt, code: ReasonCode) -> None:
+    """The attempt failed, and the next one comes after a pause."""
     async with transaction():
         record = await open_of_workflow(attempt.workflow_id)
         step = None if record is None else KINDS[record.type].step_of(attempt.activity)
         if record is None or step is None:
             return
+        steps = _begun(record, step.name, attempt)
+        pause = pause_after(next(one.attempts for one in steps if one.name == step.name))
         why = reason(code, retryable=True, next_attempt_at=record.read_at + pause)
-        await write(record, OperationStatus.WAITING, _begun(record, step.name, attempt), reason=why)
+        await write(record, OperationStatus.WAITING, steps, reason=why)
     attempt.counted = True
 
 
 async def note_unstarted(workflow_ids: Sequence[str]) -> None:
     """These workflows are still to be started: what runs them can't be reached."""
+    if not workflow_ids:
+        return
     async with transaction():
         for record in await find_unstarted(workflow_ids):
             if record.reason is None or record.reason.code is not ReasonCode.WORKFLOWS_UNAVAILABLE:
@@ -92,6 +97,8 @@ async def note_unstarted(workflow_ids: Sequence[str]) -> None:
 
 async def note_started(workflow_ids: Sequence[str]) -> None:
     """The opposite, for those of which it was said."""
+    if not workflow_ids:
+        return
     async with transaction():
         for record in await find_unstarted(workflow_ids):
             if record.reason is not None and record.reason.code is ReasonCode.WORKFLOWS_UNAVAILABLE:

@@ -9,9 +9,9 @@ import msgspec
 
 from app.core.clock import Moment
 from app.operations.kinds import ENDED, KINDS, OperationStatus, OperationType, StepStatus
-from app.operations.reasons import Reason
+from app.operations.reasons import Reason, ReasonCode, reason
 from app.store.notify import CHANNEL
-from app.store.session import execute, fetch_all, fetch_one, fetch_values
+from app.store.session import execute, fetch_all, fetch_exists, fetch_one, fetch_values
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,6 +83,17 @@ class OperationRecord(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def ended(self) -> bool:
         return self.status in ENDED
+
+    @property
+    def cancellable(self) -> bool:
+        """By clients, as far as the row says. What no client asked for, only operators cancel: a pause by one of them,
+        or for a limit, is not its tenant's to lift."""
+        return self.user_id is not None and self.undoable
+
+    @property
+    def undoable(self) -> bool:
+        """By operators, as far as the row says."""
+        return not self.ended and self.undo is not None and self.irrevocable_step is None
 
     @property
     def irrevocable_step(self) -> str | None:
@@ -180,6 +191,25 @@ async def write(
         status in ENDED,
         CHANNEL,
         str(record.database),
+    )
+
+
+async def note_cancellation(record: OperationRecord) -> None:
+    """Somebody wants the operation, which is locked, to stop; its end is still to be found out."""
+    await execute(
+        "UPDATE operations SET cancel_requested_at = coalesce(cancel_requested_at, clock_timestamp()) WHERE id = $1",
+        record.id,
+    )
+    await write(record, record.status, record.steps, reason=reason(ReasonCode.CANCELLING))
+
+
+async def has_later(record: OperationRecord) -> bool:
+    """Whether another operation of its type was accepted on its database since, and not cancelled."""
+    return await fetch_exists(
+        "SELECT 1 FROM operations WHERE database_id = $1 AND type = $2 AND id > $3 AND status <> 'cancelled'",
+        record.database_id,
+        record.type.value,
+        record.id,
     )
 
 

@@ -23,7 +23,7 @@ from temporalio.common import (
     WorkflowIDReusePolicy,
 )
 from temporalio.exceptions import WorkflowAlreadyStartedError
-from temporalio.service import RPCError
+from temporalio.service import RPCError, RPCStatusCode
 
 from app.contracts.base import Contract, WorkflowInput
 from app.contracts.queues import (
@@ -54,6 +54,8 @@ _BACKOFF_LIMIT_SECONDS = 3.0
 """The longest pause between attempts, and so the delay after Temporal is available again."""
 _RPC_TIMEOUT = timedelta(seconds=3)
 _MAX_CONCURRENT_STARTS = 16
+_NO_INPUT = "null"
+"""Of a row that is a signal alone."""
 TASK_TIMEOUT = timedelta(seconds=2)
 """The delay that a worker's death in a workflow task costs; Temporal's default is 10 s."""
 
@@ -152,6 +154,23 @@ async def request_start(
     )
 
 
+async def request_signal(workflow: str, workflow_id: str, signal: str) -> None:
+    """Has the relay send a signal to a workflow that runs; it is dropped where none does. `workflow` is its type. Call
+    it inside the transaction of the change. One that is still to be sent is not written again."""
+    await execute(
+        """
+        INSERT INTO workflow_starts (workflow, workflow_id, input, priority, summary, next_attempt_at, signal)
+        SELECT $1, $2, $5::jsonb, $4, '', now(), $3
+        WHERE NOT EXISTS (SELECT FROM workflow_starts WHERE workflow_id = $2 AND signal = $3)
+        """,
+        workflow,
+        workflow_id,
+        signal,
+        INTERACTIVE,
+        _NO_INPUT,
+    )
+
+
 class StartRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One of several workflows to be requested together."""
 
@@ -224,6 +243,9 @@ async def start_all(client: Client, pending: Sequence[PendingStart]) -> list[tup
 
 
 async def _start(client: Client, pending: PendingStart, *, eager: bool = False) -> None:
+    if pending.input == _NO_INPUT and pending.signal is not None:
+        await _signal(client, pending.workflow_id, pending.signal)
+        return
     request = msgspec.json.decode(pending.input, type=_Subject)
     # An earlier start may have succeeded without its answer, and the workflow may have ended.
     with contextlib.suppress(WorkflowAlreadyStartedError):
@@ -243,6 +265,14 @@ async def _start(client: Client, pending: PendingStart, *, eager: bool = False) 
             request_eager_start=eager and pending.signal is None,
         )
     WORKFLOW_STARTS.labels(pending.workflow, "started").inc()
+
+
+async def _signal(client: Client, workflow_id: str, signal: str) -> None:
+    try:
+        await client.get_workflow_handle(workflow_id).signal(signal, rpc_timeout=_RPC_TIMEOUT)
+    except RPCError as fault:
+        if fault.status is not RPCStatusCode.NOT_FOUND:
+            raise
 
 
 async def record_failure(pending: PendingStart, reason: str) -> None:

@@ -184,6 +184,11 @@ async def remember(database_id: int, verdict: QuotaActions) -> None:
     )
 
 
+async def withdraw_excuse(database_id: int) -> None:
+    """Undoes `excuse`."""
+    await execute("UPDATE database_usage SET runtime_excused = NULL WHERE database_id = $1", database_id)
+
+
 async def excuse(database_id: int, at: datetime) -> None:
     """Lets the database run beyond its plan's hours until the month turns."""
     await execute("UPDATE database_usage SET runtime_excused = $2 WHERE database_id = $1", database_id, month_of(at))

@@ -16,6 +16,8 @@
     ├── DatabaseDestroyed        409 database_destroyed
     ├── DeletionProtected        409 deletion_protected
     ├── DeletionUndone           409 deletion_undone
+    ├── OperationNotCancellable  409 operation_not_cancellable
+    ├── OperationEnded           409 operation_ended
     ├── PayloadTooLarge          413 payload_too_large
     ├── MissingRequiredField     422 missing_required_field
     ├── InvalidField             422 invalid_field
@@ -72,6 +74,7 @@ from app.core.errors.databases import (
     PlanLimitExceeded,
     RevocationPending,
 )
+from app.core.errors.operations import OperationEnded, OperationNotCancellable
 from app.core.errors.questions import (
     LanguageModelUnavailable,
     QueryAllowanceExceeded,
@@ -121,6 +124,8 @@ __all__ = [
     "MissingRequiredField",
     "MonthlyQuotaExceeded",
     "NotFound",
+    "OperationEnded",
+    "OperationNotCancellable",
     "PayloadTooLarge",
     "PingsUnderWay",
     "PlanLimitExceeded",

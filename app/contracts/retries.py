@@ -1,0 +1,20 @@
+"""How the workflows that work on hosts wait for them, and what ends their waiting."""
+
+from datetime import timedelta
+
+RETRY_NOW = "retry_now"
+"""The signal to a workflow that waits before its next attempt: make it now. One that doesn't wait makes its next
+attempt without waiting."""
+CANCEL = "cancel"
+"""The signal to `ApplyBlueprint`: run no more statements, and record how far the script came."""
+
+ATTEMPTS_AT_ONCE = 3
+"""Attempts of a step that come right after each other, before the workflow waits."""
+_FIRST_SECONDS = 1.0
+_LONGEST_SECONDS = 30.0
+
+
+def pause_after(rounds: int) -> timedelta:
+    """How long the workflow waits after so many rounds of attempts that failed: from one second, doubling, up to half
+    a minute."""
+    return timedelta(seconds=min(_FIRST_SECONDS * 2 ** min(rounds - 1, 10), _LONGEST_SECONDS))

@@ -1,0 +1,111 @@
+"""How each kind of operation is cancelled. The row decides; a workflow is only woken.
+
+Each is called with the team, the database and the operation locked, and the operation open and not past the point of
+no return.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import timedelta
+
+import msgspec
+
+from app.applications import queue
+from app.contracts.base import PauseReason
+from app.core.errors import DatabaseDestroyed, OperationNotCancellable
+from app.databases import access
+from app.databases.limits import Before, change_limits
+from app.databases.records import DatabaseRecord
+from app.operations import ends, records
+from app.operations.kinds import KINDS, OperationStatus, OperationType
+from app.operations.reasons import ReasonCode
+from app.operations.records import OperationRecord
+from app.outbox.workflow_starts import PendingStart
+from app.pool.eviction import room_on_host
+from app.provisioning import service
+from app.provisioning.lifecycle import NO_GRACE
+from app.provisioning.undeletion import undelete
+from app.quotas import usage
+from app.quotas.plans import Plans
+
+Cancel = Callable[[Plans, OperationRecord, DatabaseRecord], Awaitable[PendingStart | None]]
+"""Undoes what the operation has changed so far, and ends it. Returns the workflow to start after the commit, if any.
+Raises `OperationNotCancellable` where that can't be done any more."""
+
+
+async def _create(plans: Plans, operation: OperationRecord, record: DatabaseRecord) -> PendingStart | None:
+    """As a deletion while it is being made: nothing is left. Protection is for what holds data."""
+    await _cancelled(operation)
+    return (await service.delete_any(plans, record.uuid, NO_GRACE, even_if_protected=True)).start
+
+
+async def _delete(plans: Plans, operation: OperationRecord, record: DatabaseRecord) -> PendingStart | None:
+    """As an undeletion."""
+    try:
+        await undelete(plans, record.uuid)
+    except DatabaseDestroyed:
+        step = next(step.name for step in KINDS[operation.type].steps if step.irrevocable)
+        raise OperationNotCancellable(
+            "The database's grace period is over.", status=operation.status.value, step=step
+        ) from None
+    return None
+
+
+async def _undelete(plans: Plans, operation: OperationRecord, record: DatabaseRecord) -> PendingStart | None:
+    """As a deletion, with what was left of its grace."""
+    assert operation.undo is not None, "it is cancellable"
+    grace = timedelta(seconds=operation.undo["grace_seconds"])
+    await _cancelled(operation)
+    return (await service.delete_any(plans, record.uuid, grace)).start
+
+
+async def _limits(_: Plans, operation: OperationRecord, record: DatabaseRecord) -> PendingStart | None:
+    """The limits from before. A later change builds on this one, and has to be cancelled first."""
+    if await records.has_later(operation):
+        raise OperationNotCancellable(
+            "A later change of the limits builds on it. Cancel that one first.", status=operation.status.value
+        )
+    before = msgspec.convert(operation.undo, Before)
+    if before.connections > record.connections:
+        room = await room_on_host(record.host_id, before.connections, promised=record.connections)
+        if before.connections > room:
+            raise OperationNotCancellable(
+                "The connections that the database gave up are promised to others by now.",
+                status=operation.status.value,
+            )
+    await _cancelled(operation)
+    return await change_limits(record, before.quotas, before.connections, accepted=False)
+
+
+async def _pause(_: Plans, operation: OperationRecord, record: DatabaseRecord) -> None:
+    await _cancelled(operation)
+    await access.withdraw_pause(record)
+
+
+async def _resume(_: Plans, operation: OperationRecord, record: DatabaseRecord) -> None:
+    assert operation.undo is not None, "it is cancellable"
+    await _cancelled(operation)
+    reason = PauseReason(operation.undo["paused_reason"])
+    if reason is PauseReason.RUNTIME:
+        # Or the next measurement would resume it.
+        await usage.withdraw_excuse(record.id)
+    await access.withdraw_resumption(record, reason)
+
+
+async def _apply_blueprint(_: Plans, operation: OperationRecord, __: DatabaseRecord) -> None:
+    await queue.cancel(operation)
+
+
+async def _cancelled(operation: OperationRecord) -> None:
+    await ends.end(operation, OperationStatus.CANCELLED, because=ReasonCode.CANCELLED)
+
+
+CANCELLATIONS: Mapping[OperationType, Cancel] = {
+    OperationType.CREATE: _create,
+    OperationType.DELETE: _delete,
+    OperationType.UNDELETE: _undelete,
+    OperationType.LIMITS: _limits,
+    OperationType.PAUSE: _pause,
+    OperationType.RESUME: _resume,
+    OperationType.APPLY_BLUEPRINT: _apply_blueprint,
+}
+"""Those of the kinds that this folder and those beneath it begin."""
