@@ -86,9 +86,9 @@ async def thaw(record: DatabaseRecord) -> PendingStart | None:
     return await _change(record, "frozen_at = NULL")
 
 
-async def bring_back(record: DatabaseRecord) -> bool:
+async def bring_back(record: DatabaseRecord, *, relayed: bool) -> PendingStart | None:
     """`deleted` to `paused`, on its way to what it was: to `active`, with `database.resumed`, unless it was paused when
-    it was deleted. A moment at which it is to delete itself stays if it lies ahead. False, and nothing is changed, when
+    it was deleted. A moment at which it is to delete itself stays if it lies ahead. None, and nothing is changed, when
     its grace period is over: the destruction may be under way."""
     assert record.destroy_at is not None, "a deletion says when"
     start = await _change(
@@ -100,14 +100,15 @@ async def bring_back(record: DatabaseRecord) -> bool:
         where="status = 'deleted' AND destroyed_at IS NULL AND destroy_at > clock_timestamp()",
         type=OperationType.UNDELETE,
         undo={"grace_seconds": max(0.0, (record.destroy_at - utc_now()).total_seconds())},
+        relayed=relayed,
     )
     if start is None:
-        return False
+        return None
     await finish(record.id, (OperationType.DELETE,), OperationStatus.CANCELLED, because=ReasonCode.UNDELETED)
     if record.limits_applied < record.limits_revision:
         # Their workflow ended when it found the database deleted.
         await change_limits(record, record.quotas, record.connections)
-    return True
+    return start
 
 
 async def record_applied(plans: Plans, database: UUID, revision: int) -> None:
@@ -133,8 +134,10 @@ async def _change(
     where: str = "true",
     type: OperationType | None = None,
     undo: dict[str, Any] | None = None,
+    relayed: bool = True,
 ) -> PendingStart | None:
-    """None where the row is not as `where` wants it. `type` is that of its operation, if it is one."""
+    """None where the row is not as `where` wants it. `type` is that of its operation, if it is one; `relayed` says that
+    nobody but the relay starts the workflow."""
     revision = await fetch_value(
         int,
         f"UPDATE databases SET {assignments}, access_revision = access_revision + 1, "  # noqa: S608  ours
@@ -161,5 +164,5 @@ async def _change(
             revision=revision,
         ),
         priority=INTERACTIVE,
-        relayed=True,
+        relayed=relayed,
     )

@@ -104,13 +104,14 @@ async def begin_destruction(database: UUID) -> DatabaseRecord:
     any other."""
     async with transaction():
         record = expect(await records.find_for_update(database), DatabaseStatus.DELETED)
-        if not await _is_due(record):
+        if not await is_due(record):
             raise NotWanted("the database's grace period is not over")
         await begin_step(record.id, OperationType.DELETE, "destroy")
         return record
 
 
-async def _is_due(record: DatabaseRecord) -> bool:
+async def is_due(record: DatabaseRecord) -> bool:
+    """Whether the grace of a deleted database is over, whose row is locked."""
     return await fetch_exists("SELECT 1 FROM databases WHERE id = $1 AND destroy_at <= clock_timestamp()", record.id)
 
 

@@ -7,11 +7,11 @@ from app.auth.teams import get_team
 from app.contracts.base import DatabaseStatus
 from app.core.errors import CapacityExhausted, DatabaseDestroyed, DatabaseNotDeleted, NotFound
 from app.databases import access, records
-from app.databases.deletion import wake_deletion
+from app.databases.deletion import is_due, wake_deletion
 from app.databases.events import append_event
 from app.databases.records import DatabaseRecord, count_owned
 from app.outbox.event_types import EventType
-from app.outbox.workflow_starts import Accepted
+from app.outbox.workflow_starts import Accepted, PendingStart
 from app.pool.eviction import room_on_host
 from app.quotas.plans import Plans, check_plan
 from app.store.session import transaction
@@ -27,25 +27,7 @@ async def undelete(plans: Plans, database: UUID) -> DatabaseRecord:
     promised are promised to others by now.
     """
     async with transaction():
-        found = await records.find(database)
-        if found is None or found.team_id is None:
-            raise NotFound("database")
-        # The team first, as everything does that counts what it has.
-        team = await get_team(found.team_id, lock=True)
-        record = await records.find_for_update(database)
-        assert record is not None, "rows of databases with a team are kept"
-        if record.status is not DatabaseStatus.DELETED:
-            raise DatabaseNotDeleted(record.status.value)
-        check_plan(team.tier, record.plan, await count_owned(team.id))
-        if await room_on_host(record.host_id, record.connections, promised=0) < record.connections:
-            raise CapacityExhausted(
-                f"The database's host has no room for its {record.connections} connections.",
-                field="connection_hard_limit",
-            )
-        if not await access.bring_back(record):
-            raise DatabaseDestroyed()
-        await wake_deletion(record)
-        await append_event(plans, EventType.DATABASE_UNDELETED, database)
+        await _undelete(plans, database, relayed=True)
         changed = await records.find(database)
         assert changed is not None, "it was changed a moment ago"
         return changed
@@ -56,7 +38,34 @@ async def undelete_owned(plans: Plans, principal: Principal, database: UUID) -> 
     if not await records.was_owned(database, principal.team_ids):
         raise NotFound("database")
     try:
-        await undelete(plans, database)
+        start = await _undelete(plans, database, relayed=False)
     except DatabaseDestroyed:
         raise NotFound("database") from None
-    return Accepted(subject=str(database))
+    return Accepted(subject=str(database), start=start)
+
+
+async def _undelete(plans: Plans, database: UUID, *, relayed: bool) -> PendingStart:
+    """In a transaction. Returns the workflow that lets the tenant in."""
+    found = await records.find(database)
+    if found is None or found.team_id is None:
+        raise NotFound("database")
+    # The team first, as everything does that counts what it has.
+    team = await get_team(found.team_id, lock=True)
+    record = await records.find_for_update(database)
+    assert record is not None, "rows of databases with a team are kept"
+    if record.status is not DatabaseStatus.DELETED:
+        raise DatabaseNotDeleted(record.status.value)
+    if await is_due(record):
+        raise DatabaseDestroyed()
+    check_plan(team.tier, record.plan, await count_owned(team.id))
+    if await room_on_host(record.host_id, record.connections, promised=0) < record.connections:
+        raise CapacityExhausted(
+            f"The database's host has no room for its {record.connections} connections.",
+            field="connection_hard_limit",
+        )
+    start = await access.bring_back(record, relayed=relayed)
+    if start is None:
+        raise DatabaseDestroyed()
+    await wake_deletion(record)
+    await append_event(plans, EventType.DATABASE_UNDELETED, database)
+    return start

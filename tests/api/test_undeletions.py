@@ -115,6 +115,9 @@ async def test_it_counts_against_its_team_again(lone: LoneApi) -> None:
     refused = await caller.post(f"/databases/{first}/undeletions", None)
     as_create = error_of(await caller.create(), 422, "plan_limit_exceeded")
     assert error_of(refused, 422, "plan_limit_exceeded") == as_create
+    await fetch("UPDATE databases SET destroy_at = now() WHERE uuid = $1", UUID(first))
+    error_of(await caller.post(f"/databases/{first}/undeletions", None), 404, "not_found")
+    await fetch("UPDATE databases SET destroy_at = now() + interval '1 day' WHERE uuid = $1", UUID(first))
     data_of(await caller.delete(f"/databases/{second}"))
     assert (await undeleted(caller, first))["data"]["status"] == "active"
 
