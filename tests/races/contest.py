@@ -106,7 +106,7 @@ class Contestant:
     async def new(cls, contest: Contest) -> "Contestant":
         answer = await contest.client.create(contest.engine, wait=60)
         database = cls(contest, answer.data)
-        await until(database._at_rest, timeout=REST_SECONDS)
+        await database._rest()
         async with session_of(database.made) as session:
             await session.run("CREATE TABLE kept (n int)")
         return database
@@ -124,7 +124,7 @@ class Contestant:
         moves = self._chosen()
         self.contest.moves.update(move.__name__.strip("_") for move in moves)
         await asyncio.gather(*(self._begin(move) for move in moves))
-        row = await until(self._at_rest, timeout=REST_SECONDS)
+        row = await self._rest()
         end = "destroyed" if row.destroyed else row.status
         said = f"{self.made['uuid']} after {[move.__name__ for move in moves]}"
         assert row.in_time, f"{said} was destroyed before its time"
@@ -138,7 +138,7 @@ class Contestant:
 
     async def retire(self) -> None:
         """Brought back if it was deleted, it has all its rows; then it is destroyed."""
-        row = await until(self._at_rest, timeout=REST_SECONDS)
+        row = await self._rest()
         if row.destroyed:
             return
         if row.status == "deleted":
@@ -232,6 +232,11 @@ class Contestant:
     async def _row(self) -> Row:
         row = await fetch_one(Row, _ROW, self.uuid)
         assert row is not None, "rows of databases with a team are kept"
+        return row
+
+    async def _rest(self) -> Row:
+        row = await until(self._at_rest, timeout=REST_SECONDS)
+        assert row is not None, "it was waited for"
         return row
 
     async def _at_rest(self) -> Row | None:
