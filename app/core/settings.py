@@ -99,6 +99,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     revocation_timeout_seconds: float = 30
     """How long a DELETE waits for the engine to end all access before it answers 503, and an undeletion for the engine
     to let the tenant in before it answers that access follows."""
+    limits_timeout_seconds: float = 5
+    """How long a change of limits waits for the engine before it answers that they will follow."""
 
     # Workflows
     pool_size: int = 3
@@ -118,6 +120,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The maximum of active endpoints."""
     webhook_timeout_seconds: float = 15
     """The time limit of a delivery attempt, from the name's look-up to the response."""
+    webhook_lookup_timeout_seconds: float = 3
+    """How long the creation of an endpoint waits for the look-up of its name, which may also fail."""
     webhook_concurrency: int = 8
     """Concurrent attempts for one endpoint in one worker."""
     webhook_probe_seconds: float = 5
@@ -231,6 +235,7 @@ _POSITIVE = {
     "idempotency_ttl_seconds",
     "idempotency_lease_seconds",
     "revocation_timeout_seconds",
+    "limits_timeout_seconds",
     "api_connections",
     "request_head_timeout_seconds",
     "request_body_timeout_seconds",
@@ -242,6 +247,7 @@ _POSITIVE = {
     "event_stream_comment_seconds",
     "log_file_bytes",
     "webhook_timeout_seconds",
+    "webhook_lookup_timeout_seconds",
     "webhook_concurrency",
     "webhook_endpoints_per_team",
     "webhook_probe_seconds",

@@ -73,8 +73,10 @@ class DatabaseCreation:
         watch: RowWatch,
         scripts: LargeScripts,
         wait_seconds: float = 0,
+        limits_seconds: float = 5,
     ) -> None:
-        """`wait_seconds` is how long the client waits for the database to become active."""
+        """`wait_seconds` is how long the client waits for the database to become active, `limits_seconds` how long for
+        the limits of a member of the pool."""
         self._principal = principal
         self._request = request
         self._plans = plans
@@ -83,6 +85,7 @@ class DatabaseCreation:
         self._watch = watch
         self._scripts = scripts
         self._wait_seconds = wait_seconds
+        self._limits_seconds = limits_seconds
         self._started = monotonic()
         self._kind = MemberKind(
             engine=request.db_type,
@@ -169,7 +172,7 @@ class DatabaseCreation:
         Raises `NotFound` when it was deleted meanwhile."""
         record = self.claimed or await await_active(self._watch, UUID(subject), self._wait_seconds)
         if record.status is DatabaseStatus.ACTIVE and record.limits_applied < record.limits_revision:
-            _, record = await await_limits(self._watch, record.uuid)
+            _, record = await await_limits(self._watch, record.uuid, self._limits_seconds)
         body = self._describe(record)
         if self._request.blueprint_uuid is not UNSET:
             await self._add_application(body)

@@ -128,6 +128,7 @@ class DatabaseController(Controller):
             watch=services.watch,
             scripts=services.scripts,
             wait_seconds=timeout if wait else 0,
+            limits_seconds=services.settings.limits_timeout_seconds,
         )
         response = await services.idempotency.run(
             request,
@@ -219,7 +220,9 @@ class DatabaseController(Controller):
             return await service.change_quotas(services.plans, request.user, database, data)
 
         async def finish(subject: str) -> Answer:
-            in_force, record = await await_limits(services.watch, UUID(subject))
+            in_force, record = await await_limits(
+                services.watch, UUID(subject), services.settings.limits_timeout_seconds
+            )
             message = "Quotas updated." if in_force else "Quotas updated; the limits follow in a moment."
             return Answer(200, Change(message=message, data=masked_view(services.plans, record)))
 

@@ -8,9 +8,6 @@ from app.databases.records import DatabaseRecord
 from app.provisioning import service
 from app.store.notify import RowWatch
 
-_LIMITS_SECONDS = 5.0
-"""How long a change of limits waits for the engine before it answers that the limits will follow."""
-
 
 async def await_active(watch: RowWatch, database: UUID, timeout: float) -> DatabaseRecord:
     """The database once it is no longer being provisioned, or as it is after `timeout` seconds. Raises `NotFound` for
@@ -27,8 +24,8 @@ async def await_active(watch: RowWatch, database: UUID, timeout: float) -> Datab
     return record
 
 
-async def await_limits(watch: RowWatch, database: UUID) -> tuple[bool, DatabaseRecord]:
-    """Whether the engine has the limits that the row has now, after a few seconds at most, and the row."""
+async def await_limits(watch: RowWatch, database: UUID, timeout: float) -> tuple[bool, DatabaseRecord]:
+    """Whether the engine has the limits that the row has now, after `timeout` seconds at most, and the row."""
     wanted = (await service.get_any(database)).limits_revision
 
     async def read() -> DatabaseRecord | None:
@@ -38,7 +35,7 @@ async def await_limits(watch: RowWatch, database: UUID) -> tuple[bool, DatabaseR
         done = record.limits_applied >= wanted or not waits
         return record if done else None
 
-    record = await watch.wait_for(database, read, _LIMITS_SECONDS)
+    record = await watch.wait_for(database, read, timeout)
     return (True, record) if record else (False, await service.get_any(database))
 
 

@@ -31,7 +31,7 @@ from app.webhooks.waiting import WaitingDelivery
 _JITTER = 0.2
 _SLACK = timedelta(hours=1)
 """By how much a broken circuit may lengthen the schedule, beyond its own length."""
-_FIRST_AT_ONCE = 40
+FIRST_AT_ONCE = 40
 """First attempts, within workflows' own tasks, of which a worker has a hundred."""
 _FIRST_SECONDS = 1.0
 """How long a workflow's task waits for a first attempt: less than after which it would have to report to Temporal."""
@@ -81,7 +81,10 @@ class Payload(msgspec.Struct):
 class Attempts:
     """Makes the attempts of this process: a limited number for one endpoint at the same time."""
 
-    def __init__(self, box: SecretBox, sender: Sender, settings: Settings) -> None:
+    def __init__(
+        self, box: SecretBox, sender: Sender, settings: Settings, *, first_at_once: int = FIRST_AT_ONCE
+    ) -> None:
+        """`first_at_once` is the maximum of first attempts that this process makes at the same time."""
         self._box = box
         self._sender = sender
         self._schedule = settings.webhook_retry_schedule
@@ -89,6 +92,7 @@ class Attempts:
         self._hold_seconds = settings.webhook_timeout_seconds + _HOLD_SECONDS
         self._circuit = Circuit(settings)
         self._slots = AttemptSlots(settings.webhook_concurrency)
+        self._first_at_once = first_at_once
         self._waited_for = 0
         self._unattended: dict[AttemptRef, asyncio.Task[AttemptOutcome]] = {}
         self.changed = asyncio.Event()
@@ -114,7 +118,7 @@ class Attempts:
             return _begun_before(due)
         if due.slow_failures:
             return await self._defer(due, "The receiver kept others waiting lately.")
-        if self._waited_for >= _FIRST_AT_ONCE:
+        if self._waited_for >= self._first_at_once:
             return await self._defer(due, "Many other attempts are under way.")
         self._waited_for += 1
         try:

@@ -87,8 +87,9 @@ class WebhookController(Controller):
     )
     async def create(self, request: Call, services: Injected, data: params.JSONBody[CreateEndpoint]) -> Response[bytes]:
         # Looked up before the transaction: a name server that hangs must not hold one open.
-        fault = await service.url_fault(services.sender.guard, request.user, data.url)
-        most = services.settings.webhook_endpoints_per_team
+        settings, guard = services.settings, services.sender.guard
+        fault = await service.url_fault(guard, request.user, data.url, timeout=settings.webhook_lookup_timeout_seconds)
+        most = settings.webhook_endpoints_per_team
 
         async def begin() -> Accepted:
             return await service.create(services.box, request.user, data, fault=fault, most=most)

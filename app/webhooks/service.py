@@ -25,17 +25,15 @@ from app.webhooks.records import AttemptRecord, DeliveryRecord, EndpointRecord
 from app.webhooks.schemas import CreateEndpoint
 from app.webhooks.signing import new_secret
 
-_LOOKUP_SECONDS = 3.0
-"""How long a create waits for a name server."""
 ENDPOINT, DELIVERY = "webhook endpoint", "webhook delivery"
 
 
-async def url_fault(guard: Guard, principal: Principal, url: str) -> str | None:
+async def url_fault(guard: Guard, principal: Principal, url: str, *, timeout: float) -> str | None:
     """Why this URL can't be an endpoint's, in a sentence. A host that can't be resolved now is no fault: it is checked
-    again whenever something is sent."""
+    again whenever something is sent. `timeout` is the most seconds that the look-up may take."""
     try:
         with on_behalf_of(f"user-{principal.user_id}"):
-            async with asyncio.timeout(_LOOKUP_SECONDS):
+            async with asyncio.timeout(timeout):
                 await guard.addresses(parse_target(url).host)
     except (UnusableURL, AddressRefused) as fault:
         return str(fault)

@@ -10,7 +10,7 @@ from app.databases import limits
 from app.store.session import fetch
 from tests.support.answers import body_of, data_of, field_of
 from tests.support.client import Caller
-from tests.support.in_process import LoneApi
+from tests.support.in_process import LoneApi, lone_api
 from tests.support.meeting import meet
 from tests.support.moves import make_active
 from tests.support.waiting import LIMIT_SECONDS, until
@@ -86,20 +86,25 @@ async def test_changes_at_once_do_not_take_the_same_room(lone: LoneApi) -> None:
     assert sorted(answer.status_code for answer in answers) == [200] + [422] * 3
 
 
-async def test_an_active_database_is_waited_for_and_then_promised(
-    lone: LoneApi, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("app.provisioning.waiting._LIMITS_SECONDS", 0.5)
-    caller = await lone.caller()
-    uuid = await database(caller)
-    await make_active(uuid)
-    late = body_of(await caller.patch(f"/databases/{uuid}/quotas", {"connection_hard_limit": 3}))
+async def test_limits_that_an_engine_does_not_take_in_time_are_to_follow(control_dsn: str) -> None:
+    async with lone_api(control_dsn, limits_timeout_seconds=0.1) as api:
+        await api.add_host()
+        caller = await api.caller()
+        uuid = await database(caller)
+        await make_active(uuid)
+        late = body_of(await caller.patch(f"/databases/{uuid}/quotas", {"connection_hard_limit": 3}))
     assert "follow" in late["message"]
-    monkeypatch.setattr("app.provisioning.waiting._LIMITS_SECONDS", 20)
-    asked = asyncio.create_task(caller.patch(f"/databases/{uuid}/quotas", {"connection_hard_limit": 4}))
-    await until(lambda: fetch("SELECT 1 FROM databases WHERE limits_revision = 2"))
-    await limits.record_limits_applied(UUID(uuid), 2)
-    async with asyncio.timeout(LIMIT_SECONDS):
+
+
+async def test_an_active_database_is_waited_for(control_dsn: str) -> None:
+    async with lone_api(control_dsn, limits_timeout_seconds=LIMIT_SECONDS) as api:
+        await api.add_host()
+        caller = await api.caller()
+        uuid = await database(caller)
+        await make_active(uuid)
+        asked = asyncio.create_task(caller.patch(f"/databases/{uuid}/quotas", {"connection_hard_limit": 4}))
+        await until(lambda: fetch("SELECT 1 FROM databases WHERE limits_revision = 1"))
+        await limits.record_limits_applied(UUID(uuid), 1)
         assert body_of(await asked)["message"] == "Quotas updated."
 
 

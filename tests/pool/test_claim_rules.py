@@ -6,11 +6,9 @@ from pathlib import Path
 from uuid import UUID, uuid4
 
 import asyncpg
-import pytest
 
 from app.hosts.loads import loads_of, mark_recovered, mark_sick
 from app.hosts.service import drain_host
-from app.provisioning import waiting
 from app.store.session import fetch
 from tests.pool.process import process
 from tests.support.answers import body_of, data_of, error_of
@@ -21,12 +19,6 @@ from tests.support.pending_starts import pending_ids
 from tests.support.principals import principal_of
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
-
-
-@pytest.fixture(autouse=True)
-def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No worker puts limits in force here."""
-    monkeypatch.setattr(waiting, "_LIMITS_SECONDS", 0.2)
 
 
 async def test_what_a_client_sees_of_a_claim(pool: LonePool) -> None:

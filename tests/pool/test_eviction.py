@@ -2,19 +2,10 @@
 
 from uuid import uuid4
 
-import pytest
-
-from app.provisioning import waiting
 from app.store.session import fetch
 from tests.support.answers import data_of, error_of
 from tests.support.lone_pool import LonePool
 from tests.support.pending_starts import pending_ids
-
-
-@pytest.fixture(autouse=True)
-def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No worker puts limits in force here."""
-    monkeypatch.setattr(waiting, "_LIMITS_SECONDS", 0.2)
 
 
 async def _ready() -> list[str]:

@@ -7,8 +7,9 @@ import asyncpg
 import msgspec
 
 from app.contracts.base import Engine
+from app.engines.base import EngineAdapter
 from app.engines.registry import open_adapter
-from app.hosts.adapters import Adapters
+from app.hosts.adapters import Adapters, HostAccess
 from app.local.ports import free_port
 from app.pool.verification import verify
 from app.store.session import fetch
@@ -16,6 +17,15 @@ from tests.pool.conftest import POOL_SIZE
 from tests.support.pools import full, ready
 from tests.support.service import REGION, RunningService
 from tests.support.waiting import until
+
+
+class OfHostsThatAreAway(Adapters):
+    """Of addresses on which nobody listens."""
+
+    async def of(self, access: HostAccess) -> EngineAdapter:
+        adapter = await super().of(access)
+        away = msgspec.structs.replace(adapter.address, port=free_port())
+        return open_adapter(access.engine, away)
 
 
 async def verify_all(service: RunningService) -> None:
@@ -52,16 +62,12 @@ async def test_those_that_refuse_their_tenant_are_thrown_away(pooled: RunningSer
 
 async def test_a_host_that_is_away_loses_none_of_them(pooled: RunningService) -> None:
     members = await full(POOL_SIZE)
-    adapters = Adapters(pooled.box)
+    adapters = OfHostsThatAreAway(pooled.box)
     (host,) = await fetch("SELECT id FROM engine_hosts WHERE engine = $1", Engine.POSTGRES)
-    adapter = await adapters.of_host(host["id"])
-    away = open_adapter(Engine.POSTGRES, msgspec.structs.replace(adapter.address, port=free_port()))
-    adapters._open[host["id"]] = (adapters._open[host["id"]][0], away)
     try:
         await verify(pooled.box, adapters, REGION, datetime.now(UTC) + timedelta(hours=1))
     finally:
         await adapters.close()
-        await adapter.close()
     (row,) = await fetch("SELECT sick_until > now() AS sick FROM engine_hosts WHERE id = $1", host["id"])
     await fetch("UPDATE engine_hosts SET sick_until = NULL")
     assert row["sick"]

@@ -1,7 +1,8 @@
 """Requests that meet at a locked row: none continues before all have reached it."""
 
 import asyncio
-from collections.abc import Awaitable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager
 from typing import TypeVar
 
 import asyncpg
@@ -16,16 +17,27 @@ _WAITING = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AN
 
 async def meet(control_dsn: str, table: str, requests: Iterable[Awaitable[Answer]]) -> list[Answer]:
     """Locks every row of the table, starts the requests, and releases the locks when all of them wait."""
+    async with row_lock(control_dsn, table) as waiters:
+        asked = [asyncio.ensure_future(request) for request in requests]
+        await until(lambda: _all_waiting(waiters, len(asked)))
+    return list(await asyncio.gather(*asked))
+
+
+@asynccontextmanager
+async def row_lock(control_dsn: str, table: str) -> AsyncIterator[Callable[[], Awaitable[int]]]:
+    """Locks every row of the table for the block. Yields what counts those who wait for a lock."""
     holder = await asyncpg.connect(control_dsn)
     try:
         async with holder.transaction():
             await holder.execute(f"SELECT 1 FROM {table} FOR NO KEY UPDATE")
-            asked = [asyncio.ensure_future(request) for request in requests]
-            await until(lambda: _all_waiting(len(asked)))
+            yield _waiters
     finally:
         await holder.close()
-    return list(await asyncio.gather(*asked))
 
 
-async def _all_waiting(count: int) -> bool:
-    return len(await fetch(_WAITING)) == count
+async def _waiters() -> int:
+    return len(await fetch(_WAITING))
+
+
+async def _all_waiting(waiters: Callable[[], Awaitable[int]], count: int) -> bool:
+    return await waiters() == count

@@ -13,13 +13,13 @@ from app.core.secrets import SecretBox
 from app.core.settings import Settings
 from app.egress.sender import Sender
 from app.store.session import fetch, transaction
-from app.webhooks import attempts as attempts_module
 from app.webhooks import waiting
-from app.webhooks.attempts import Attempts
+from app.webhooks.attempts import FIRST_AT_ONCE, Attempts, jittered
 from app.webhooks.dispatch import Batch, dispatch
 from app.webhooks.waiting import WaitingDelivery
 from tests.support.client import Caller
 from tests.support.in_process import LoneApi, lone_api
+from tests.support.meeting import row_lock
 from tests.support.receiver import Receiver, answer, hang
 from tests.support.waiting import until
 from tests.support.webhooks import ALLOWED, emit, subscribed
@@ -37,9 +37,10 @@ class Made:
         self.api, self.receiving, self.sender, self.caller, self.endpoint = api, receiving, sender, caller, endpoint
         self.delivery = 0
 
-    def attempts(self, **settings: Any) -> Attempts:
+    def attempts(self, *, first_at_once: int = FIRST_AT_ONCE, **settings: Any) -> Attempts:
         """Another worker, with a gate of its own."""
-        return Attempts(SecretBox.from_setting(KEYS), self.sender, Settings(webhook_timeout_seconds=1.2, **settings))
+        known = Settings(webhook_timeout_seconds=1.2, **settings)
+        return Attempts(SecretBox.from_setting(KEYS), self.sender, known, first_at_once=first_at_once)
 
     async def emitted(self) -> int:
         await emit(self.caller)
@@ -97,16 +98,14 @@ async def made(control_dsn: str, receiving: Receiver) -> AsyncIterator[Made]:
             await sender.close()
 
 
-async def test_a_worker_that_dies_between_request_and_record_sends_again(
-    made: Made, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def die(*_: object, **__: object) -> AttemptOutcome:
-        raise SystemError("killed")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Attempts, "_record", die)
-        with pytest.raises(SystemError):
-            await made.first()
+async def test_a_worker_that_dies_between_request_and_record_sends_again(made: Made) -> None:
+    worker = made.attempts()
+    async with row_lock(made.api.control_dsn, "webhook_deliveries") as waiters:
+        first = asyncio.create_task(made.first(worker))
+        await until(waiters)
+        await worker.close()
+    with pytest.raises(asyncio.CancelledError):
+        await first
     assert (await made.row())["attempt_count"] == 0
     assert (await made.first()).status is DELIVERED
     first, second = made.receiving.received
@@ -144,7 +143,7 @@ async def test_the_waits_are_the_schedules_with_jitter(made: Made) -> None:
 
 
 async def test_jitter_is_spread() -> None:
-    waits = [attempts_module.jittered(100) for _ in range(1000)]
+    waits = [jittered(100) for _ in range(1000)]
     assert 80 <= min(waits) < 85
     assert 115 < max(waits) <= 120
 
@@ -366,10 +365,9 @@ async def test_first_attempts_only_where_nobody_is_kept_waiting(made: Made) -> N
     assert (await made.first()).status is DELIVERED
 
 
-async def test_no_more_first_attempts_than_a_worker_can_spare(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attempts_module, "_FIRST_AT_ONCE", 2)
+async def test_no_more_first_attempts_than_a_worker_can_spare(made: Made) -> None:
     made.receiving.replies["/hook"] = hang
-    worker = made.attempts()
+    worker = made.attempts(first_at_once=2)
     numbers = [made.delivery, *[await made.emitted() for _ in range(3)]]
     await asyncio.gather(*(worker.make_first(AttemptRef(delivery=one, round=0)) for one in numbers))
     assert len(made.receiving.received) == 2

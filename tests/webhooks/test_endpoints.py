@@ -104,9 +104,8 @@ async def test_what_is_refused(lone: LoneApi, wish: str) -> None:
     assert not await fetch("SELECT 1 FROM webhook_endpoints")
 
 
-async def test_a_name_server_that_hangs_holds_up_no_create(lone: LoneApi, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_name_server_that_hangs_holds_up_no_create(control_dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is asked again whenever something is sent."""
-    monkeypatch.setattr("app.webhooks.service._LOOKUP_SECONDS", 0.1)
 
     async def silent(self: Lookups, host: str, party: str) -> list[str]:
         assert party.startswith("user-")
@@ -114,7 +113,8 @@ async def test_a_name_server_that_hangs_holds_up_no_create(lone: LoneApi, monkey
         return []
 
     monkeypatch.setattr(Lookups, "addresses", silent)
-    await created(await lone.caller(), "https://example.com/")
+    async with lone_api(control_dsn, webhook_lookup_timeout_seconds=0.1) as api:
+        await created(await api.caller(), "https://example.com/")
 
 
 async def test_a_team_has_so_many_endpoints_and_no_more(control_dsn: str) -> None:
