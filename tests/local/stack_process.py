@@ -8,6 +8,7 @@ import urllib.request
 from asyncio.subprocess import Process
 from functools import partial
 from pathlib import Path
+from uuid import uuid4
 
 import psutil
 
@@ -35,18 +36,13 @@ class StackProcess:
     given. `program` runs in `folder`, by this interpreter unless it begins with a path."""
 
     def __init__(
-        self,
-        home: Path,
-        program: tuple[str, ...] = ("-m", "app.local"),
-        *,
-        folder: str = str(_ROOT),
-        output: Path | None = None,
-        **settings: str,
+        self, home: Path, program: tuple[str, ...] = ("-m", "app.local"), *, folder: str = str(_ROOT), **settings: str
     ) -> None:
         self.home = home
         self._argv = program if program[0].startswith("/") else (sys.executable, *program)
         self._folder = folder
-        self._output = output or home.parent / f"{home.name}.output"
+        # Its own, where several run on the same home.
+        self._output = home.parent / f"{home.name}-{uuid4()}.output"
         ports = {name: str(free_port()) for name in ("API_PORT", "TEMPORAL_PORT", "TEMPORAL_UI_PORT")}
         ours = {"HOME": str(home), "POOL_SIZE": "0"} | ports | settings
         environ = {name: value for name, value in os.environ.items() if not name.startswith("HEADWATER_")}

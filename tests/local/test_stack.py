@@ -122,7 +122,7 @@ async def test_the_service_is_no_superuser_of_its_hosts(running: StackProcess) -
 
 async def test_a_second_stack_on_the_same_home_is_refused(running: StackProcess) -> None:
     before = running.stack
-    second = StackProcess(running.home, output=running.home.parent / "second.output")
+    second = StackProcess(running.home)
     assert await second.run() == 1
     assert "runs in" in second.output
     assert before.api_url in second.output

@@ -101,11 +101,11 @@ async def made(control_dsn: str, receiving: Receiver) -> AsyncIterator[Made]:
 async def test_a_worker_that_dies_between_request_and_record_sends_again(made: Made) -> None:
     worker = made.attempts()
     async with row_lock(made.api.control_dsn, "webhook_deliveries") as waiters:
-        first = asyncio.create_task(made.first(worker))
+        attempt = asyncio.create_task(made.first(worker))
         await until(waiters)
         await worker.close()
     with pytest.raises(asyncio.CancelledError):
-        await first
+        await attempt
     assert (await made.row())["attempt_count"] == 0
     assert (await made.first()).status is DELIVERED
     first, second = made.receiving.received
