@@ -1,77 +1,14 @@
-"""The language model: any server that speaks OpenAI's chat completions. The package's own `OPENAI_API_KEY` and
-`OPENAI_BASE_URL` say which."""
+"""The language model, where one is configured."""
 
-import asyncio
-import logging
 import os
-from typing import Annotated, Any
-
-import httpx2
-import msgspec
-import openai
-import structlog
-from openai import AsyncOpenAI, OpenAIError
+from typing import TYPE_CHECKING
 
 from app.core.errors import LanguageModelUnavailable
 from app.core.settings import Settings
-from app.queries.translate.reply import SCHEMA, Reply, parse
-from app.queries.translate.transport import ResponseRefused, http_client
+from app.queries.translate.reply import Answered
 
-log = structlog.get_logger(__name__)
-
-_FORMATS: tuple[dict[str, Any], ...] = (
-    {
-        "response_format": {
-            "type": "json_schema",
-            "json_schema": {"name": "translation", "strict": True, "schema": SCHEMA},
-        },
-        "temperature": 0,
-    },
-    {"response_format": {"type": "json_object"}, "temperature": 0},
-    {"temperature": 0},
-    {},
-)
-"""From the strictest form on; a server that refuses one is asked in the next."""
-_UNSUPPORTED = (400, 422)
-_ADVICE = {
-    401: "The language model's server refused the key: set OPENAI_API_KEY.",
-    403: "The language model's server refused the key: set OPENAI_API_KEY.",
-    404: "The language model's server doesn't know the model: set HEADWATER_NL_MODEL, or OPENAI_BASE_URL.",
-}
-_RETRIES = 1
-
-# The package's HTTP client writes a line for each request.
-logging.getLogger("httpx2").setLevel(logging.WARNING)
-
-
-class Answered(msgspec.Struct, frozen=True, kw_only=True):
-    reply: Reply
-    prompt_tokens: int
-    completion_tokens: int
-
-
-class _Message(msgspec.Struct):
-    content: str | None = None
-    refusal: str | None = None
-
-
-class _Choice(msgspec.Struct):
-    message: _Message
-
-
-_Tokens = Annotated[int, msgspec.Meta(ge=0, le=1_000_000_000)]
-
-
-class _Usage(msgspec.Struct):
-    prompt_tokens: _Tokens | None = None
-    completion_tokens: _Tokens | None = None
-
-
-class _Completion(msgspec.Struct):
-    """What we need of a completion."""
-
-    choices: Annotated[list[_Choice], msgspec.Meta(min_length=1)]
-    usage: _Usage | None = None
+if TYPE_CHECKING:
+    from app.queries.translate.completions import Completions
 
 
 class LanguageModel:
@@ -79,77 +16,38 @@ class LanguageModel:
 
     def __init__(self, settings: Settings) -> None:
         self.name = settings.nl_model or ""
-        self._seconds = settings.nl_timeout_seconds
-        self._form = 0
-        self._client: AsyncOpenAI | None = None
-        if os.environ.get("OPENAI_API_KEY"):  # the package takes an empty one for a key
-            self._client = AsyncOpenAI(timeout=self._seconds, max_retries=_RETRIES, http_client=http_client())
+        self._completions = _completions(settings)
 
     async def close(self) -> None:
-        if self._client is not None:
-            await self._client.close()
+        if self._completions is not None:
+            await self._completions.close()
 
-    def require(self) -> AsyncOpenAI:
+    def require(self) -> "Completions":
         """Raises `LanguageModelUnavailable` when a setting is missing."""
         missing = [
             variable
-            for variable, there in (("HEADWATER_NL_MODEL", bool(self.name)), ("OPENAI_API_KEY", bool(self._client)))
-            if not there
+            for variable, is_set in (
+                ("HEADWATER_NL_MODEL", bool(self.name)),
+                ("OPENAI_API_KEY", self._completions is not None),
+            )
+            if not is_set
         ]
-        if missing or self._client is None:
+        if missing or self._completions is None:
             raise LanguageModelUnavailable(
                 f"No language model is configured: set {' and '.join(missing)}, and OPENAI_BASE_URL for a server of "
                 "your own (which may take any key)."
             )
-        return self._client
+        return self._completions
 
     async def ask(self, messages: list[dict[str, str]]) -> Answered:
         """Raises `LanguageModelUnavailable`."""
-        client = self.require()
-        try:
-            async with asyncio.timeout(self._seconds):
-                return await self._ask_in_some_form(client, messages)
-        except (TimeoutError, openai.APITimeoutError):
-            reason = f"no answer within HEADWATER_NL_TIMEOUT_SECONDS ({self._seconds:g} s)"
-            raise _unavailable(f"The language model gave {reason}.") from None
-        except openai.APIStatusError as error:
-            advice = _ADVICE.get(error.status_code, f"The language model's server answered {error.status_code}.")
-            raise _unavailable(advice) from None
-        except openai.APIConnectionError:
-            raise _unavailable(
-                f"The language model's server at {client.base_url.host} can't be reached: set OPENAI_BASE_URL."
-            ) from None
-        except ResponseRefused as refused:
-            raise _unavailable(f"The language model's server at {client.base_url.host} {refused}.") from None
-        except (OpenAIError, msgspec.MsgspecError, ValueError, RecursionError):
-            raise _unavailable("The language model's server answered with something else than a completion.") from None
-
-    async def _ask_in_some_form(self, client: AsyncOpenAI, messages: list[dict[str, str]]) -> Answered:
-        for form in range(self._form, len(_FORMATS)):
-            try:
-                answered = await self._ask_once(client, messages, _FORMATS[form])
-            except openai.APIStatusError as error:
-                if error.status_code not in _UNSUPPORTED or form + 1 == len(_FORMATS):
-                    raise
-                continue
-            self._form = form
-            return answered
-        raise AssertionError("the last form either answers or raises")
-
-    async def _ask_once(self, client: AsyncOpenAI, messages: list[dict[str, str]], form: dict[str, Any]) -> Answered:
-        # The package's typed call builds models of an answer of which we need three fields, for a millisecond.
-        body = {"model": self.name, "messages": messages, **form}
-        response = await client.post("/chat/completions", cast_to=httpx2.Response, body=body)
-        completion = msgspec.json.decode(response.content, type=_Completion)
-        message, usage = completion.choices[0].message, completion.usage or _Usage()
-        reply = Reply(refusal=message.refusal) if message.refusal else parse(message.content)
-        return Answered(
-            reply=reply,
-            prompt_tokens=usage.prompt_tokens or 0,
-            completion_tokens=usage.completion_tokens or 0,
-        )
+        return await self.require().ask(messages)
 
 
-def _unavailable(message: str) -> LanguageModelUnavailable:
-    log.warning("language_model_unavailable", reason=message)
-    return LanguageModelUnavailable(message)
+def _completions(settings: Settings) -> "Completions | None":
+    """None where there is no key."""
+    if not os.environ.get("OPENAI_API_KEY"):  # the package takes an empty one for a key
+        return None
+    from app.queries.translate.completions import Completions  # noqa: PLC0415  takes long, see there
+
+    return Completions(settings.nl_model or "", settings.nl_timeout_seconds)

@@ -36,6 +36,14 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     refusal: str = "The language model gave no SQL."
 
 
+class Answered(msgspec.Struct, frozen=True, kw_only=True):
+    """A reply, and what it cost."""
+
+    reply: Reply
+    prompt_tokens: int
+    completion_tokens: int
+
+
 def parse(text: str | None) -> Reply:
     """From JSON, JSON among words, a fenced block, or bare SQL, whichever comes first. Takes time in proportion to the
     text, whatever it holds."""

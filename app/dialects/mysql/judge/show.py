@@ -5,6 +5,7 @@ DESCRIBE with a column. No WHERE, for an expression may call what it likes.
 """
 
 import re
+from functools import cache
 
 from app.dialects.verdict import Refused
 from app.dialects.word_lists import words
@@ -18,16 +19,13 @@ _LIKE = rf"(?:\s*\bLIKE\b\s*{_TEXT})?"
 # ASCII alone: to the server a blank beyond it is part of a name.
 _FLAGS = re.IGNORECASE | re.DOTALL | re.ASCII
 _SHOWN = re.compile(r"SHOW\b", _FLAGS)
-_FORMS = tuple(
-    re.compile(form, _FLAGS)
-    for form in (
-        rf"SHOW\s+(?:FULL\s+)?TABLES{_DATABASE}{_LIKE}",
-        rf"SHOW\s+(?:FULL\s+)?(?:COLUMNS|FIELDS){_FROM}{_TABLE}{_DATABASE}{_LIKE}",
-        rf"SHOW\s+(?:INDEX|INDEXES|KEYS){_FROM}{_TABLE}{_DATABASE}",
-        rf"SHOW\s+CREATE\s+(?:TABLE|VIEW)\b\s*{_TABLE}",
-    )
+_FORMS = (
+    rf"SHOW\s+(?:FULL\s+)?TABLES{_DATABASE}{_LIKE}",
+    rf"SHOW\s+(?:FULL\s+)?(?:COLUMNS|FIELDS){_FROM}{_TABLE}{_DATABASE}{_LIKE}",
+    rf"SHOW\s+(?:INDEX|INDEXES|KEYS){_FROM}{_TABLE}{_DATABASE}",
+    rf"SHOW\s+CREATE\s+(?:TABLE|VIEW)\b\s*{_TABLE}",
 )
-_DESCRIBED = re.compile(rf"(?:DESCRIBE|DESC|EXPLAIN)\b\s*{_TABLE}(?:\s*(?:{_NAME}|{_TEXT}))?", _FLAGS)
+_DESCRIBED = rf"(?:DESCRIBE|DESC|EXPLAIN)\b\s*{_TABLE}(?:\s*(?:{_NAME}|{_TEXT}))?"
 _EXPLAINED = re.compile(
     r"(?:DESCRIBE|DESC|EXPLAIN)\b\s*(?:FORMAT\s*=\s*(?:TRADITIONAL|JSON|TREE)\b)?(?P<inner>.+)", _FLAGS
 )
@@ -39,19 +37,25 @@ def is_schema_query(text: str, database: str) -> bool:
     """Whether this statement, without comments, is one of these. Raises `Refused` for a SHOW of anything else, and for
     one that names another database."""
     if _SHOWN.match(text):
-        found = next((match for form in _FORMS if (match := form.fullmatch(text))), None)
+        found = next((match for form in _FORMS if (match := _compiled(form).fullmatch(text))), None)
         if found is None:
             raise Refused(
                 "SHOW is for the own database's tables, columns, indexes and their definitions, without a WHERE."
             )
     else:
-        found = _DESCRIBED.fullmatch(text)
+        found = _compiled(_DESCRIBED).fullmatch(text)
         if found is None or (found["schema"] or found["table"]).lower() in _STATEMENTS:
             return False
     for name in (found.groupdict().get("database"), found.groupdict().get("schema")):
         if name is not None and _plain(name) != database:
             raise Refused("Another database may not be named.")
     return True
+
+
+@cache
+def _compiled(form: str) -> re.Pattern[str]:
+    """At its first use: together they take longer to compile than the rest of this package to import."""
+    return re.compile(form, _FLAGS)
 
 
 def explained(text: str) -> str | None:
