@@ -40,6 +40,13 @@ def check_login(tenant: Tenant, login: Login) -> None:
         raise ValueError("a connection limit is at least 1")
 
 
+def check_user(tenant: Tenant, account: str) -> None:
+    """Raises `ValueError` unless this is the name of a user of the tenant's database."""
+    check_account(tenant, account)
+    if not account.startswith(f"{tenant.name}{HELPER_SEPARATOR}{USER_PURPOSE}"):
+        raise ValueError("a user of a tenant's database is named <name>_u<number>")
+
+
 def check_account(tenant: Tenant, account: str) -> None:
     """Raises `ValueError` unless this is the tenant's own account, a login of a rotation or a user."""
     purpose = account.removeprefix(tenant.name)

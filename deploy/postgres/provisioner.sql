@@ -39,5 +39,5 @@ WHERE c.relkind = 'r' AND NOT c.relisshared AND n.nspname IN ('pg_catalog', 'inf
 \connect postgres
 ALTER DATABASE headwater_template ALLOW_CONNECTIONS false;
 ALTER DATABASE headwater_template IS_TEMPLATE true;
-\set comment 'headwater guard 2' :has
+\set comment 'headwater guard 3' :has
 COMMENT ON DATABASE headwater_template IS :'comment';

@@ -14,12 +14,14 @@ from typing import Any
 
 from app.contracts.base import Engine
 from app.engines.base import (
+    Access,
     AdminAddress,
     EngineAdapter,
     EngineError,
     EngineLimits,
     FoundTenant,
     HostFacts,
+    Login,
     LoginRefused,
     Measuring,
     SessionLimits,
@@ -27,7 +29,16 @@ from app.engines.base import (
     SharedResource,
     Tenant,
 )
-from app.engines.naming import check_name, check_tenant, written_marker
+from app.engines.naming import (
+    HELPER_SEPARATOR,
+    LOGIN_PURPOSE,
+    check_account,
+    check_login,
+    check_name,
+    check_tenant,
+    check_user,
+    written_marker,
+)
 from app.engines.postgres import (
     catalog,
     host,
@@ -40,6 +51,7 @@ from app.engines.postgres import (
     sharing,
     statements,
 )
+from app.engines.postgres.accounts import TenantAccounts
 from app.engines.postgres.blockers import ending_blockers
 from app.engines.postgres.connections import PostgresConnections
 from app.engines.postgres.errors import UNRECOGNIZED_PARAMETER
@@ -73,6 +85,7 @@ class PostgresAdapter(EngineAdapter):
         super().__init__(address, installation)
         self._connections = PostgresConnections(address, session_settings)
         self._inside = TenantDatabase(self._connections)
+        self._accounts = TenantAccounts(self._connections)
         self._leaving: set[asyncio.Task[None]] = set()
 
     async def close(self) -> None:
@@ -114,7 +127,7 @@ class PostgresAdapter(EngineAdapter):
 
     async def verify_login(self, tenant: Tenant) -> None:
         check_tenant(tenant)
-        async with self._connections.tenant(tenant.name, tenant.password) as session:
+        async with self._connected(tenant) as session:
             await write_and_read(session, tenant)
 
     async def create_verified(self, tenant: Tenant, limits: EngineLimits) -> None:
@@ -124,28 +137,65 @@ class PostgresAdapter(EngineAdapter):
         async with self._working(tenant) as connection:
             if not await self._make(connection, tenant, limits):
                 raise LoginRefused(f"access of {tenant.name} was ended")
-            async with self._connections.tenant(tenant.name, tenant.password) as session:
+            async with self._connected(tenant) as session:
                 if not await take_schema(session):
                     await self._inside.give_schema(tenant.name)
                 await write_and_read(session, tenant)
 
     async def log_in(self, tenant: Tenant) -> None:
         check_tenant(tenant)
-        settings = await self._server_settings(tenant.name)
-        # A setting that ends every login of the tenant's clients must end this login too.
-        settings.pop("local_preload_libraries", None)
-        async with self._connections.tenant(tenant.name, tenant.password, settings) as connection:
-            await connection.execute("SELECT 1")
+        await self._log_in(tenant.name, statements.account(tenant), tenant.password)
+
+    async def log_in_as(self, tenant: Tenant, login: Login) -> None:
+        check_login(tenant, login)
+        await self._log_in(tenant.name, login.name, login.password)
 
     async def restore_credentials(self, tenant: Tenant) -> None:
         check_tenant(tenant)
-        async with self._changing(tenant) as (connection, _):
+        async with self._changing(tenant) as (connection, found):
+            if statements.account(tenant) not in found.roles(tenant):
+                raise EngineError(f"{statements.account(tenant)} is not on this host")
             await connection.execute(statements.restore_credentials(tenant))
+
+    async def add_credential(self, tenant: Tenant, new: Login) -> None:
+        check_tenant(tenant)
+        check_login(tenant, new)
+        if new.name == tenant.name or new.access is not Access.READ_WRITE:
+            raise ValueError("a rotation makes a new login, which may do what the tenant may")
+        async with self._changing(tenant) as (connection, found):
+            await self._accounts.add_login(connection, tenant, found, new)
+
+    async def retire_credential(self, tenant: Tenant, current: Login, old: Login, *, end_sessions: bool) -> None:
+        check_tenant(tenant)
+        check_account(tenant, current.name)
+        check_account(tenant, old.name)
+        async with self._changing(tenant) as (connection, found):
+            if current.name == old.name or current.name not in found.admitted(tenant):
+                raise EngineError(f"{current.name} can't take the place of {old.name}: it is not on this host")
+            await self._accounts.retire(connection, tenant, found, old.name)
+
+    async def put_user(self, tenant: Tenant, login: Login) -> None:
+        check_tenant(tenant)
+        check_user(tenant, login.name)
+        check_login(tenant, login)
+        async with self._changing(tenant) as (connection, found):
+            await self._accounts.put_user(connection, tenant, found, login)
+
+    async def remove_user(self, tenant: Tenant, name: str) -> None:
+        check_tenant(tenant)
+        check_user(tenant, name)
+        async with self._changing(tenant) as (connection, found):
+            await self._accounts.retire(connection, tenant, found, name)
+
+    async def open_sessions(self, tenant: Tenant) -> dict[str, int]:
+        check_tenant(tenant)
+        async with self._connections.admin() as connection:
+            return await catalog.open_sessions(connection, tenant.name)
 
     async def set_limits(self, tenant: Tenant, limits: EngineLimits) -> None:
         check_tenant(tenant)
-        async with self._changing(tenant) as (connection, _):
-            await connection.execute(statements.limit(tenant.name, limits))
+        async with self._changing(tenant) as (connection, found):
+            await connection.execute(statements.limit(tenant, limits, found))
 
     async def revoke(self, tenant: Tenant) -> None:
         check_tenant(tenant)
@@ -161,6 +211,12 @@ class PostgresAdapter(EngineAdapter):
                 await self._inside.freeze(connection, tenant.name)
             else:
                 await self._inside.thaw(tenant.name)
+            # What went or came while nobody could enter the database.
+            found = (await catalog.find(connection, tenant.name)).require(tenant)
+            await self._accounts.complete_readers(tenant, found)
+            if [role for role in found.retired if role != tenant.name]:
+                await self._accounts.remove_retired(connection, tenant, found)
+                found = (await catalog.find(connection, tenant.name)).require(tenant)
             await connection.execute(statements.allow_logins(tenant, found))
 
     async def repair(self, tenant: Tenant) -> None:
@@ -174,6 +230,7 @@ class PostgresAdapter(EngineAdapter):
             await connection.execute(statements.open_database(tenant, self._marker(tenant), frozen=frozen))
             if frozen:
                 await self._inside.freeze(connection, tenant.name)
+            await self._accounts.complete_readers(tenant, found)
 
     async def freeze(self, tenant: Tenant) -> None:
         check_tenant(tenant)
@@ -189,8 +246,8 @@ class PostgresAdapter(EngineAdapter):
 
     async def reclaim(self, tenant: Tenant) -> None:
         check_tenant(tenant)
-        settings = await self._server_settings(tenant.name)
-        async with self._connections.tenant(tenant.name, tenant.password, settings) as session:
+        settings = await self._server_settings(tenant.name, statements.account(tenant))
+        async with self._connected(tenant, settings) as session:
             await reclaiming.reclaim(session)
 
     async def destroy(self, tenant: Tenant) -> None:
@@ -209,11 +266,12 @@ class PostgresAdapter(EngineAdapter):
     @asynccontextmanager
     async def script_session(self, tenant: Tenant, seconds: float) -> AsyncIterator[ScriptSession]:
         check_tenant(tenant)
+        user = statements.account(tenant)
         connection = await self._connections.unprivileged(
-            tenant.name,
+            user,
             tenant.password,
             database=tenant.name,
-            server_settings=await self._server_settings(tenant.name) | scripts.session_settings(seconds),
+            server_settings=await self._server_settings(tenant.name, user) | scripts.session_settings(seconds),
         )
         try:
             yield scripts.PostgresScript(connection, self._connections.admin)
@@ -266,7 +324,7 @@ class PostgresAdapter(EngineAdapter):
                 readers.write_role(tenant.name, password, exists=exists, temp_limit=found.temp_limit)
             )
             async with self._connections.admin_in(tenant.name) as inside:
-                await readers.grant_select(inside, tenant.name)
+                await readers.grant_select(inside, tenant.name, readers.reader_name(tenant.name))
 
     @asynccontextmanager
     async def reading(self, tenant: Tenant, password: str, limits: QueryLimits) -> AsyncIterator[ReadSession]:
@@ -276,8 +334,9 @@ class PostgresAdapter(EngineAdapter):
 
     @asynccontextmanager
     async def writing(self, tenant: Tenant, limits: QueryLimits) -> AsyncIterator[WriteSession]:
-        settings = await self._server_settings(tenant.name) | queries.settings(limits, read_only=False)
-        async with self._session(tenant.name, tenant.name, tenant.password, settings) as session:
+        user = statements.account(tenant)
+        settings = await self._server_settings(tenant.name, user) | queries.settings(limits, read_only=False)
+        async with self._session(tenant.name, user, tenant.password, settings) as session:
             yield queries.PostgresWriteSession(session, limits)
 
     @asynccontextmanager
@@ -294,11 +353,29 @@ class PostgresAdapter(EngineAdapter):
             self._leaving.add(leaving)
             leaving.add_done_callback(self._leaving.discard)
 
-    async def _server_settings(self, name: str) -> dict[str, str]:
+    async def _server_settings(self, name: str, user: str) -> dict[str, str]:
         """Settings for a session of our own as the tenant: the server's values for everything that the tenant has
         set for its role."""
         async with self._connections.admin() as connection:
-            return await role_settings.server_values(connection, name)
+            return await role_settings.server_values(connection, user) | role_settings.owner(name, user)
+
+    async def _log_in(self, name: str, user: str, password: str) -> None:
+        settings = await self._server_settings(name, user)
+        # What ends every login of the tenant's clients must end this login too.
+        for setting in ("local_preload_libraries", "role"):
+            settings.pop(setting, None)
+        async with self._connections.tenant(name, user, password, settings) as connection:
+            if user.startswith(f"{name}{HELPER_SEPARATOR}{LOGIN_PURPOSE}"):
+                await self._accounts.share_limit(connection)
+            await connection.execute("SELECT 1")
+
+    @asynccontextmanager
+    async def _connected(self, tenant: Tenant, settings: dict[str, str] | None = None) -> AsyncIterator[Any]:
+        """The tenant in its own database, as its role, whatever it has set for the one that it logs in as."""
+        user = statements.account(tenant)
+        settings = (settings or {}) | role_settings.owner(tenant.name, user)
+        async with self._connections.tenant(tenant.name, user, tenant.password, settings) as session:
+            yield session
 
     @asynccontextmanager
     async def _working(self, tenant: Tenant) -> AsyncIterator[Any]:
@@ -326,7 +403,7 @@ class PostgresAdapter(EngineAdapter):
         if found.invalid or not found.database:
             await connection.execute(statements.create_database(tenant.name, limits, found))
         else:
-            await connection.execute(statements.limit(tenant.name, limits))
+            await connection.execute(statements.limit(tenant, limits, found))
         if not found.revoked:
             # An open one was complete before, and may have been frozen since.
             frozen = found.open and await self._inside.is_frozen(tenant.name)

@@ -137,10 +137,13 @@ class PostgresConnections:
             yield connection
 
     @asynccontextmanager
-    async def tenant(self, name: str, password: str, settings: dict[str, str] | None = None) -> AsyncIterator[Any]:
-        """The tenant in its own database. `settings` override what it has set for its role. Raises `LoginRefused`."""
+    async def tenant(
+        self, name: str, user: str, password: str, settings: dict[str, str] | None = None
+    ) -> AsyncIterator[Any]:
+        """An account of the tenant in the tenant's database. `settings` override what it has set for its role. Raises
+        `LoginRefused`."""
         with translated_login(self.host):
-            connection = await self._connect(user=name, password=password, database=name, server_settings=settings)
+            connection = await self._connect(user=user, password=password, database=name, server_settings=settings)
         with translated(self.host):
             try:
                 yield connection

@@ -14,7 +14,7 @@ from app.engines.postgres import extensions as optional
 
 TEMPLATE = "headwater_template"
 SCRIPT = Path(__file__).with_name("guard.sql")
-_COMMENT = "headwater guard 2"
+_COMMENT = "headwater guard 3"
 """A new number makes prepared servers be prepared again."""
 
 IS_GUARDED = f"""

@@ -1,5 +1,5 @@
--- What lets a frozen tenant read, delete and drop, and do nothing else: run by a superuser in `headwater_template`, of
--- which every tenant database is a copy. It may run again at any time.
+-- What lets a frozen tenant read, delete and drop, and do nothing else; and what makes several logins one tenant: run by
+-- a superuser in `headwater_template`, of which every tenant database is a copy. It may run again at any time.
 --
 -- A tenant owns its tables, so that it may drop them; and an owner may grant itself whatever was taken from it. Nothing
 -- but an event trigger, which takes a superuser, keeps it from doing so. The sign of being frozen is that the tenant's
@@ -10,6 +10,11 @@ LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     tenant oid := (SELECT oid FROM pg_roles WHERE rolname = current_database());
 BEGIN
+    -- Whoever logs in, everything is made by one owner: a login that has reset its role makes it as the tenant after
+    -- all, until the end of its transaction. One that is no member of the tenant is refused here, and makes nothing.
+    IF starts_with(current_user, current_database() || '_') THEN
+        PERFORM set_config('role', current_database(), true);
+    END IF;
     IF tg_tag LIKE 'DROP %' OR tenant IS NULL OR has_database_privilege(tenant, current_database(), 'CREATE') THEN
         RETURN;
     END IF;
@@ -55,6 +60,42 @@ BEGIN
 END
 $$;
 
+-- While a tenant has two logins, each may have all of its connections, and PostgreSQL counts each alone. So that they
+-- have them together, those of both are counted at a login. With the rights of a superuser, because others don't see
+-- what a session is. The readers and our administrator are not the tenant's.
+CREATE OR REPLACE FUNCTION pg_catalog.headwater_admit() RETURNS event_trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    logins oid[] := ARRAY(SELECT oid FROM pg_authid WHERE rolname = current_database()
+                          OR starts_with(rolname, current_database() || '_l'));
+    most integer := (SELECT rolconnlimit FROM pg_authid WHERE rolname = session_user AND oid = ANY (logins));
+BEGIN
+    IF most >= 0 AND cardinality(logins) > 1 AND most < (
+        SELECT count(*) FROM pg_stat_get_activity(NULL) WHERE usesysid = ANY (logins) AND backend_type = 'client backend'
+    ) THEN
+        RAISE too_many_connections USING MESSAGE = 'too many connections for database "' || current_database() || '"';
+    END IF;
+END
+$$;
+
+-- Counting takes a moment at each login, so it is switched on for as long as there are two. Whoever has both wants it
+-- off: only the administrator may.
+CREATE OR REPLACE FUNCTION pg_catalog.headwater_share_limit(shared boolean) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    enabled "char" := (SELECT evtenabled FROM pg_event_trigger WHERE evtname = 'headwater_admit');
+BEGIN
+    IF shared AND enabled = 'D' THEN
+        ALTER EVENT TRIGGER headwater_admit ENABLE ALWAYS;
+    ELSIF NOT shared AND enabled <> 'D' THEN
+        IF session_user <> (SELECT pg_get_userbyid(datdba) FROM pg_database WHERE datname = current_database()) THEN
+            RAISE insufficient_privilege USING MESSAGE = 'only the owner of the database may do this';
+        END IF;
+        ALTER EVENT TRIGGER headwater_admit DISABLE;
+    END IF;
+END
+$$;
+
 -- As members of an extension that is always there, they stay out of the tenants' dumps.
 DO $$
 BEGIN
@@ -68,6 +109,18 @@ BEGIN
     IF NOT EXISTS (SELECT FROM pg_depend WHERE deptype = 'e' AND classid = 'pg_proc'::regclass
                    AND objid = 'pg_catalog.headwater_take_public()'::regprocedure) THEN
         ALTER EXTENSION plpgsql ADD FUNCTION pg_catalog.headwater_take_public();
+    END IF;
+    IF NOT EXISTS (SELECT FROM pg_depend WHERE deptype = 'e' AND classid = 'pg_proc'::regclass
+                   AND objid = 'pg_catalog.headwater_share_limit(boolean)'::regprocedure) THEN
+        ALTER EXTENSION plpgsql ADD FUNCTION pg_catalog.headwater_share_limit(boolean);
+        ALTER EXTENSION plpgsql ADD FUNCTION pg_catalog.headwater_admit();
+    END IF;
+    -- Logins can be counted since version 17. Before it, two logins may have a few more.
+    IF current_setting('server_version_num')::integer >= 170000
+       AND NOT EXISTS (SELECT FROM pg_event_trigger WHERE evtname = 'headwater_admit') THEN
+        CREATE EVENT TRIGGER headwater_admit ON login EXECUTE FUNCTION pg_catalog.headwater_admit();
+        ALTER EVENT TRIGGER headwater_admit DISABLE;
+        ALTER EXTENSION plpgsql ADD EVENT TRIGGER headwater_admit;
     END IF;
 END
 $$;

@@ -5,13 +5,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from app.engines.base import Measuring, Usage
+from app.engines.postgres.catalog import ACCOUNT_KIND
 from app.engines.postgres.errors import translated
 
-_MEASURE = """
+_MEASURE = f"""
 SELECT d.datname, pg_database_size(d.oid) AS storage_bytes,
-       (SELECT count(*) FROM pg_stat_activity a WHERE a.datid = d.oid AND a.usename = d.datname) AS connections
+       (SELECT count(*) FROM pg_stat_activity a
+        WHERE a.datid = d.oid AND {ACCOUNT_KIND.format("d.datname", "a.usename")} IS NOT NULL) AS connections
 FROM pg_database d WHERE d.datname = ANY($1::name[])
-"""
+"""  # noqa: S608  constants
 
 
 class PostgresMeasuring(Measuring):

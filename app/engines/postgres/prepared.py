@@ -1,5 +1,6 @@
 """Prepared transactions, on servers that allow them: they outlive their session, and block DROP DATABASE."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from app.engines.naming import literal
@@ -8,6 +9,10 @@ from app.engines.postgres.connections import PostgresConnections
 _OLD = """
 SELECT gid, owner FROM pg_prepared_xacts
 WHERE database = current_database() AND prepared <= clock_timestamp() - make_interval(secs => $1) LIMIT 10000
+"""
+_OF_ROLES = """
+SELECT gid, owner FROM pg_prepared_xacts
+WHERE database = current_database() AND owner = ANY($1::name[]) LIMIT 10000
 """
 
 
@@ -27,9 +32,18 @@ async def roll_back_old(connections: PostgresConnections, name: str, seconds: fl
     """Rolls back the transactions of this database that were prepared more than `seconds` ago, some at a time;
     returns how many."""
     async with connections.admin_in(name) as inside:
-        rows = await inside.fetch(_OLD, seconds)
-        for row in rows:
-            await inside.execute(f'SET ROLE "{row["owner"]}"')
-            await inside.execute(f"ROLLBACK PREPARED {literal(row['gid'])}")
-            await inside.execute("RESET ROLE")
+        return await _end(inside, await inside.fetch(_OLD, seconds))
+
+
+async def roll_back_of(inside: Any, roles: Sequence[str]) -> int:
+    """Rolls back those that these roles prepared in the database of the administrator's session, some at a time;
+    returns how many. Nobody else could once a role is dropped."""
+    return await _end(inside, await inside.fetch(_OF_ROLES, list(roles)))
+
+
+async def _end(inside: Any, rows: Sequence[Any]) -> int:
+    for row in rows:
+        await inside.execute(f'SET ROLE "{row["owner"]}"')
+        await inside.execute(f"ROLLBACK PREPARED {literal(row['gid'])}")
+        await inside.execute("RESET ROLE")
     return len(rows)

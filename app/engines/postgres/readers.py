@@ -1,4 +1,4 @@
-"""The SELECT-only account of a PostgreSQL tenant.
+"""The accounts of a PostgreSQL tenant that only read: the one for questions, and users.
 
 Not through `pg_read_all_data`, which can read `pg_authid` and so every tenant's password verifier. Instead the tenant
 itself grants its present objects, and its future ones by default privileges.
@@ -25,11 +25,18 @@ SELECT oid, format('GRANT USAGE ON SCHEMA %I TO %I', nspname, $3::text) AS state
 WHERE oid > $1 AND {_OWN} AND NOT has_schema_privilege($3, oid, 'USAGE') ORDER BY oid LIMIT {_BATCH}
 """  # noqa: S608  constants
 _TABLES = f"""
-SELECT c.oid, format('GRANT SELECT ON TABLE %I.%I TO %I', nspname, relname, $3::text) AS statement
+SELECT c.oid, format('GRANT SELECT ON %s %I.%I TO %I', CASE relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END,
+                     nspname, relname, $3::text) AS statement
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-WHERE c.oid > $1 AND {_OWN} AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND pg_has_role($2, relowner, 'USAGE')
+WHERE c.oid > $1 AND {_OWN} AND c.relkind IN ('r', 'p', 'v', 'm', 'f', 'S') AND pg_has_role($2, relowner, 'USAGE')
   AND NOT has_table_privilege($3, c.oid, 'SELECT') ORDER BY c.oid LIMIT {_BATCH}
 """  # noqa: S608  the same
+
+_MAY_READ = """
+SELECT EXISTS (SELECT FROM pg_default_acl d CROSS JOIN LATERAL aclexplode(d.defaclacl) a
+               WHERE d.defaclrole = (SELECT oid FROM pg_roles WHERE rolname = $1)
+                 AND a.grantee = (SELECT oid FROM pg_roles WHERE rolname = $2))
+"""
 
 
 def reader_name(name: str) -> str:
@@ -55,25 +62,34 @@ def write_role(name: str, password: str, *, exists: bool, temp_limit: bool) -> s
     return "; ".join(statements)
 
 
-async def grant_select(connection: Any, name: str) -> None:
+async def may_read(connection: Any, name: str, role: str) -> bool:
+    """Whether the tenant's future tables will be readable to the role."""
+    readable: bool = await connection.fetchval(_MAY_READ, name, role)
+    return readable
+
+
+async def grant_select(connection: Any, name: str, role: str) -> None:
     """Inside the tenant's database, with the tenant's rights, not the administrator's."""
-    role = reader_name(name)
     async with connection.transaction():
-        await connection.execute(
-            f'SET LOCAL ROLE "{name}"; '
-            f'ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO "{role}"; '
-            f'ALTER DEFAULT PRIVILEGES GRANT USAGE ON SCHEMAS TO "{role}"'
-        )
+        await connection.execute(f'SET LOCAL ROLE "{name}"; {default_privileges(name, role)}')
     for statement in (_SCHEMAS, _TABLES):
         reached: int | None = 0
         while reached is not None:
-            reached = await retrying_drops(partial(_grant_batch, connection, statement, reached, name))
+            reached = await retrying_drops(partial(_grant_batch, connection, statement, reached, name, role))
 
 
-async def _grant_batch(connection: Any, statement: str, after: int, name: str) -> int | None:
+def default_privileges(maker: str, role: str) -> str:
+    """For everything that `maker` makes from now on."""
+    return "; ".join(
+        f'ALTER DEFAULT PRIVILEGES FOR ROLE "{maker}" GRANT {privilege} TO "{role}"'
+        for privilege in ("SELECT ON TABLES", "SELECT ON SEQUENCES", "USAGE ON SCHEMAS")
+    )
+
+
+async def _grant_batch(connection: Any, statement: str, after: int, name: str, role: str) -> int | None:
     """Returns the last object of the batch; None when there is none."""
     async with connection.transaction():
-        rows = await connection.fetch(statement, after, name, reader_name(name))
+        rows = await connection.fetch(statement, after, name, role)
         if rows:
             await connection.execute("; ".join([f'SET LOCAL ROLE "{name}"', *[row["statement"] for row in rows]]))
     return rows[-1]["oid"] if rows else None

@@ -20,6 +20,11 @@ WHERE context = 'user' AND name NOT IN ('role', 'session_authorization', 'client
 """
 
 
+def owner(name: str, user: str) -> dict[str, str]:
+    """The role that a session of ours as this login of a tenant begins with: a login may have reset its own setting."""
+    return {} if user == name else {"role": name}
+
+
 async def server_values(connection: Any, name: str) -> dict[str, str]:
     """The values of these settings for a role without own settings, by name, for a session's start. `connection` is
     the administrator's."""

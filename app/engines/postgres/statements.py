@@ -14,14 +14,14 @@ TEMP_FILE_LIMIT = "4GB"
 
 
 def write_role(tenant: Tenant, marker: str, limits: EngineLimits, found: TenantObjects) -> str:
-    """Creates the role together with its marker. An existing role stays revoked if it is."""
-    password = f"PASSWORD {literal(verifier(tenant.password))} CONNECTION LIMIT {limits.connections:d}"
+    """Creates the role together with its marker. An existing role stays revoked, or retired, if it is."""
+    password = f"PASSWORD {literal(verifier(tenant.password))}"
     if found.role:
-        statements = [f'ALTER ROLE "{tenant.name}" {password}']
+        statements = [f'ALTER ROLE "{account(tenant)}" {password}', limit_logins(tenant, limits.connections, found)]
     else:
         statements = [
             f'CREATE ROLE "{tenant.name}" LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS '
-            + password,
+            f"{password} CONNECTION LIMIT {limits.connections:d}",
             f'COMMENT ON ROLE "{tenant.name}" IS {literal(marker)}',
         ]
     if found.temp_limit:
@@ -31,11 +31,16 @@ def write_role(tenant: Tenant, marker: str, limits: EngineLimits, found: TenantO
 
 def restore_credentials(tenant: Tenant) -> str:
     """A role can always change its own password, and make its sessions load a library that doesn't exist."""
-    role = f'ALTER ROLE "{tenant.name}"'
+    role = f'ALTER ROLE "{account(tenant)}"'
     return (
         f"{role} PASSWORD {literal(verifier(tenant.password))}; {role} RESET local_preload_libraries; "
         f'{role} IN DATABASE "{tenant.name}" RESET local_preload_libraries'
     )
+
+
+def account(tenant: Tenant) -> str:
+    """The role that the tenant logs in as."""
+    return tenant.login or tenant.name
 
 
 def create_database(name: str, limits: EngineLimits, found: TenantObjects) -> str:
@@ -75,11 +80,23 @@ def grants(name: str, *, frozen: bool) -> str:
     return f'GRANT CONNECT, CREATE, TEMPORARY ON DATABASE "{name}" TO "{name}"'
 
 
-def limit(name: str, limits: EngineLimits) -> str:
+def limit(tenant: Tenant, limits: EngineLimits, found: TenantObjects) -> str:
     return (
-        f'ALTER ROLE "{name}" CONNECTION LIMIT {limits.connections:d}; '
-        f'ALTER DATABASE "{name}" CONNECTION LIMIT {limits.connections + SERVICE_HEADROOM:d}'
+        f"{limit_logins(tenant, limits.connections, found)}; "
+        f'ALTER DATABASE "{tenant.name}" CONNECTION LIMIT {limits.connections + SERVICE_HEADROOM:d}'
     )
+
+
+def limit_logins(tenant: Tenant, connections: int, found: TenantObjects) -> str:
+    """What the users leave of the limit, for each of the other logins. Those of an overlap share it, which `guard.sql`
+    enforces."""
+    shared = remaining(connections, found.user_connections)
+    roles = [role for role in (tenant.name, *found.logins) if role not in found.retired]
+    return "; ".join(f'ALTER ROLE "{role}" CONNECTION LIMIT {shared:d}' for role in roles)
+
+
+def remaining(connections: int, of_users: int) -> int:
+    return max(1, connections - of_users)
 
 
 def close(tenant: Tenant, found: TenantObjects) -> str:
@@ -94,7 +111,7 @@ def close(tenant: Tenant, found: TenantObjects) -> str:
 
 
 def allow_logins(tenant: Tenant, found: TenantObjects) -> str:
-    return "; ".join(f'ALTER ROLE "{role}" LOGIN' for role in found.roles(tenant))
+    return "; ".join(f'ALTER ROLE "{role}" LOGIN' for role in found.admitted(tenant))
 
 
 def drop_role(role: str) -> str:

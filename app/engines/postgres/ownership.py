@@ -1,0 +1,115 @@
+"""Taking a role out of a tenant's database: what it owns goes to the tenant, and its rights end.
+
+`REASSIGN OWNED` and `DROP OWNED` do most of it, in one transaction each. Before them goes, some objects at a time, what
+a hostile role may have by the million, because each object takes an entry in the lock table that the whole server
+shares; and what they leave: `DROP OWNED` keeps rights that somebody else than an object's owner granted.
+"""
+
+from functools import partial
+from typing import Any
+
+from app.engines.postgres.concurrent_drops import retrying_drops
+
+_BATCH = 200
+_OF_DATABASE = """
+FROM pg_shdepend s CROSS JOIN LATERAL pg_identify_object(s.classid, s.objid, 0) o
+WHERE s.dbid = (SELECT oid FROM pg_database WHERE datname = current_database())
+  AND s.refclassid = 'pg_authid'::regclass AND s.refobjid = (SELECT oid FROM pg_roles WHERE rolname = $1)
+"""
+# A sequence goes with the table that it belongs to.
+_OWNED = f"""
+SELECT s.objid, o.schema, format('ALTER %s %s OWNER TO %I', upper(o.type), o.identity, $2::text) AS statement
+{_OF_DATABASE} AND s.deptype = 'o' AND s.classid <> 'pg_default_acl'::regclass
+  AND o.type IN ('table', 'view', 'materialized view', 'foreign table', 'sequence', 'function', 'procedure',
+                 'aggregate', 'large object')
+  AND NOT EXISTS (SELECT FROM pg_depend d WHERE o.type = 'sequence' AND d.classid = 'pg_class'::regclass
+                  AND d.objid = s.objid AND d.refclassid = 'pg_class'::regclass AND d.deptype IN ('a', 'i'))
+ORDER BY s.classid, s.objid LIMIT {_BATCH}
+"""  # noqa: S608  constants
+_SCHEMAS = f"SELECT DISTINCT o.schema {_OF_DATABASE} AND s.deptype = 'o' AND o.schema IS NOT NULL"
+# Of these schemas the tenant may have taken the right from itself, or a freeze has.
+_LACKING = """
+SELECT format('GRANT CREATE ON SCHEMA %I TO %I', nspname, $2::text) AS give,
+       format('REVOKE CREATE ON SCHEMA %I FROM %I', nspname, $2::text) AS take
+FROM pg_namespace WHERE nspname = ANY($1::name[]) AND NOT has_schema_privilege($2, oid, 'CREATE')
+UNION ALL
+SELECT format('GRANT CREATE ON DATABASE %I TO %I', current_database(), $2::text),
+       format('REVOKE CREATE ON DATABASE %I FROM %I', current_database(), $2::text)
+WHERE NOT has_database_privilege($2, current_database(), 'CREATE')
+"""
+_KINDS = """
+CASE o.type WHEN 'schema' THEN 'SCHEMA' WHEN 'function' THEN 'ROUTINE' WHEN 'procedure' THEN 'ROUTINE'
+            WHEN 'aggregate' THEN 'ROUTINE' WHEN 'large object' THEN 'LARGE OBJECT' WHEN 'type' THEN 'TYPE'
+            WHEN 'server' THEN 'FOREIGN SERVER' ELSE 'TABLE' END
+"""
+# Only those who granted a right can take it, which are roles of the tenant.
+_GRANTED = f"""
+SELECT DISTINCT s.objid, r.rolname::text AS grantor,
+       format('REVOKE ALL ON %s %s FROM %I CASCADE', {_KINDS}, o.identity, $1::text) AS statement
+FROM (SELECT DISTINCT s.classid, s.objid {_OF_DATABASE} AND s.deptype = 'a'
+        AND o.type IN ('table', 'table column', 'view', 'materialized view', 'foreign table', 'sequence', 'schema',
+                       'function', 'procedure', 'aggregate', 'large object', 'type', 'server')
+      ORDER BY 1, 2 LIMIT {_BATCH}) s
+CROSS JOIN LATERAL pg_identify_object(s.classid, s.objid, 0) o
+CROSS JOIN LATERAL (
+    SELECT a.grantor FROM pg_class c, aclexplode(c.relacl) a
+    WHERE s.classid = 'pg_class'::regclass AND c.oid = s.objid AND a.grantee = $2
+    UNION SELECT a.grantor FROM pg_attribute c, aclexplode(c.attacl) a
+    WHERE s.classid = 'pg_class'::regclass AND c.attrelid = s.objid AND a.grantee = $2
+    UNION SELECT a.grantor FROM pg_namespace c, aclexplode(c.nspacl) a
+    WHERE s.classid = 'pg_namespace'::regclass AND c.oid = s.objid AND a.grantee = $2
+    UNION SELECT a.grantor FROM pg_proc c, aclexplode(c.proacl) a
+    WHERE s.classid = 'pg_proc'::regclass AND c.oid = s.objid AND a.grantee = $2
+    UNION SELECT a.grantor FROM pg_largeobject_metadata c, aclexplode(c.lomacl) a
+    WHERE s.classid = 'pg_largeobject'::regclass AND c.oid = s.objid AND a.grantee = $2
+    UNION SELECT a.grantor FROM pg_type c, aclexplode(c.typacl) a
+    WHERE s.classid = 'pg_type'::regclass AND c.oid = s.objid AND a.grantee = $2
+    UNION SELECT a.grantor FROM pg_foreign_server c, aclexplode(c.srvacl) a
+    WHERE s.classid = 'pg_foreign_server'::regclass AND c.oid = s.objid AND a.grantee = $2
+) g JOIN pg_roles r ON r.oid = g.grantor
+WHERE r.rolname = $3 OR starts_with(r.rolname, $3 || '_')
+ORDER BY s.objid
+"""  # noqa: S608  the same
+
+
+async def take_out(inside: Any, name: str, role: str) -> None:
+    """Afterwards nothing in the database refers to the role. `inside` is the administrator's session there. After a
+    crash the next call continues."""
+    while await retrying_drops(partial(_reassign_batch, inside, name, role)):
+        pass
+    await retrying_drops(partial(_reassign_rest, inside, name, role))
+    oid = await inside.fetchval("SELECT oid FROM pg_roles WHERE rolname = $1", role)
+    while await retrying_drops(partial(_revoke_batch, inside, name, role, oid)):
+        pass
+    await inside.execute(f'DROP OWNED BY "{role}"')
+
+
+async def _reassign_batch(inside: Any, name: str, role: str) -> bool:
+    """Whether there was anything."""
+    async with inside.transaction():
+        rows = await inside.fetch(_OWNED, role, name)
+        await _as_owner_may(inside, name, [row["schema"] for row in rows], [row["statement"] for row in rows])
+    return bool(rows)
+
+
+async def _reassign_rest(inside: Any, name: str, role: str) -> None:
+    async with inside.transaction():
+        schemas = [row["schema"] for row in await inside.fetch(_SCHEMAS, role)]
+        await _as_owner_may(inside, name, schemas, [f'REASSIGN OWNED BY "{role}" TO "{name}"'])
+
+
+async def _as_owner_may(inside: Any, name: str, schemas: list[str], statements: list[str]) -> None:
+    """Only who may create in a schema can be given an object in it: inside this transaction the tenant may."""
+    if not statements:
+        return
+    lacking = await inside.fetch(_LACKING, [schema for schema in schemas if schema is not None], name)
+    await inside.execute("; ".join([*(row["give"] for row in lacking), *statements, *(row["take"] for row in lacking)]))
+
+
+async def _revoke_batch(inside: Any, name: str, role: str, oid: int) -> bool:
+    """Whether there was anything."""
+    async with inside.transaction():
+        rows = await inside.fetch(_GRANTED, role, oid, name)
+        for row in rows:
+            await inside.execute(f'SET LOCAL ROLE "{row["grantor"]}"; {row["statement"]}; RESET ROLE')
+    return bool(rows)
