@@ -262,41 +262,41 @@ class EngineAdapter(ABC):
         """Sets the account's password to the given one, and resets the account's own settings that prevent logins.
         Opens nothing that was closed. Raises `EngineError` for a tenant that doesn't exist."""
 
+    @abstractmethod
     async def add_credential(self, tenant: Tenant, new: Login) -> None:
         """Makes a second credential of the tenant's main account: afterwards the present one and `new` both log in,
         and share the database's connection limit. `new.name` is a new login's where `rotation_renames`, else the
         account's present name. May be repeated, also when the answer to the first call was lost: it sets the password
         again. While the tenant is revoked the new one is closed too, and `restore` opens it. Raises `EngineError` for
         a tenant that doesn't exist."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def retire_credential(self, tenant: Tenant, current: Login, old: Login, *, end_sessions: bool) -> None:
         """Ends the overlap: afterwards only `current` logs in, and what `old` owned belongs to the tenant. Where
         `tells_sessions_apart`, the sessions of `old` end. Elsewhere they go on, unless `end_sessions` ends all of the
         account's. May be repeated, also when `old` is gone. Raises `EngineError` for a tenant or a `current` that
         doesn't exist: nothing is retired then."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def put_user(self, tenant: Tenant, login: Login) -> None:
         """Makes a user of the tenant's database, or gives an existing one this password, access and limit. A user that
         reads reads what exists and what is made later. May be repeated. While the tenant is revoked the user is
         closed, and `restore` opens it. Raises `EngineError` for a tenant that doesn't exist."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def remove_user(self, tenant: Tenant, name: str) -> None:
         """Ends the user's access and sessions, and removes it; what it owned belongs to the tenant. Does nothing for
         a user that doesn't exist. May be repeated. Raises `EngineError` for a tenant that doesn't exist."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def log_in_as(self, tenant: Tenant, login: Login) -> None:
         """`log_in` as this account: proves that its credentials work, and touches no data. Raises `LoginRefused`, or
         `CredentialsRefused` if setting the password again may help; `TenantFull`."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def open_sessions(self, tenant: Tenant) -> dict[str, int]:
         """The number of open sessions of each account that exists: the tenant's own, the logins of its rotations and
         its users, by name. The account for questions is left out. Empty for a tenant that doesn't exist."""
-        raise NotImplementedError
 
     @abstractmethod
     async def set_limits(self, tenant: Tenant, limits: EngineLimits) -> None:
