@@ -14,6 +14,7 @@ from app.contracts.applications import (
     ApplyBlueprintInput,
 )
 from app.contracts.engine import NOT_WANTED
+from app.contracts.retries import CANCEL
 from workflows.engine_steps import failure_type, run_on_engine
 
 
@@ -21,17 +22,17 @@ from workflows.engine_steps import failure_type, run_on_engine
 class ApplyBlueprintWorkflow(ApplyBlueprint):
     """Retries until the host is available. Cancelling it still records the truth: what was committed by then counts."""
 
+    def __init__(self) -> None:
+        self._cancelled = False
+
+    @workflow.signal(name=CANCEL)
+    def cancel(self) -> None:
+        self._cancelled = True
+
     @workflow.run
     async def run(self, request: ApplyBlueprintInput) -> None:
-        action = f"apply blueprint application {request.application} to database {request.database}"
         try:
-            applied = await run_on_engine(
-                request,
-                ApplicationActivities.apply_blueprint,
-                request.application,
-                action,
-                time_limit=APPLY_LIMIT,
-            )
+            applied = await self._apply(request)
         except (asyncio.CancelledError, FailureError) as failure:
             if isinstance(failure, ActivityError) and failure_type(failure) == NOT_WANTED:
                 workflow.set_current_details("There is no such application; nothing was done.")
@@ -39,8 +40,27 @@ class ApplyBlueprintWorkflow(ApplyBlueprint):
             if not is_cancelled_exception(failure):
                 raise
             await asyncio.shield(self._abandon(request))
+            if self._cancelled:
+                return
             raise
         workflow.set_current_details(_summary(applied))
+
+    async def _apply(self, request: ApplyBlueprintInput) -> ApplicationResult:
+        """Until it has ended, or is cancelled by its signal or from outside."""
+        action = f"apply blueprint application {request.application} to database {request.database}"
+        step = ApplicationActivities.apply_blueprint
+        applying = asyncio.ensure_future(
+            run_on_engine(request, step, request.application, action, time_limit=APPLY_LIMIT)
+        )
+        try:
+            await workflow.wait_condition(lambda: applying.done() or self._cancelled)
+        except asyncio.CancelledError:
+            applying.cancel()
+            await applying
+            raise
+        if not applying.done():
+            applying.cancel()
+        return await applying
 
     async def _abandon(self, request: ApplyBlueprintInput) -> None:
         action = f"find out how far blueprint application {request.application} came"

@@ -1,5 +1,7 @@
 """Steps on a tenant engine that are retried until they succeed, with a description for the operator meanwhile."""
 
+import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -18,7 +20,11 @@ from app.contracts.control import ControlActivities
 from app.contracts.databases import DatabaseWorkflowInput
 from app.contracts.engine import ENGINE_REFUSED, HOST_UNAVAILABLE, NAME_TAKEN, NOT_WANTED, EngineActivities
 from app.contracts.queues import engine_queue
+from app.contracts.retries import RETRY_NOW, pause_after
 from workflows import policies
+
+_WAITS = "waits-between-rounds"
+"""Runs that began without this marker leave the waiting to Temporal, with more attempts in each round."""
 
 Argument = TypeVar("Argument")
 Result = TypeVar("Result")
@@ -33,16 +39,17 @@ async def run_on_engine(
     urgent: bool = True,
     time_limit: timedelta = policies.ENGINE_STEP,
 ) -> Result:
-    """Runs one engine activity until it succeeds. `action` completes the sentence "Waiting to …". `urgent` says whether
-    somebody waits for the result; `time_limit` applies to each attempt.
+    """Runs one engine activity until it succeeds, and waits between the rounds of attempts. `action` completes the
+    sentence "Waiting to …". `urgent` says whether somebody waits for the result; `time_limit` applies to each attempt.
 
     Raises `ActivityError` when the step is cancelled or no longer wanted.
     """
     workflow.set_current_details(starting_details(action, request.region))
-    round_ = 0
+    round_, waited = 0, True
     while True:
         try:
-            return await engine_attempts(request, step, argument, action, round_, urgent=urgent, time_limit=time_limit)
+            many = 0 if waited else round_
+            return await engine_attempts(request, step, argument, action, many, urgent=urgent, time_limit=time_limit)
         except ActivityError as failure:
             if is_cancelled_exception(failure) or failure_type(failure) == NOT_WANTED:
                 raise
@@ -51,6 +58,23 @@ async def run_on_engine(
             if workflow.info().is_continue_as_new_suggested():
                 # With the original input: every step finds what was done before.
                 workflow.continue_as_new(request)
+            waited = await pause(round_)
+
+
+async def pause(rounds: int) -> bool:
+    """Waits after so many rounds that failed, or until the signal `RETRY_NOW`; one that came during the attempts
+    counts. False where this run leaves the waiting to Temporal."""
+    if not workflow.patched(_WAITS):
+        return False
+    woken = asyncio.Event()
+    # Only now: until somebody listens, Temporal keeps a signal.
+    workflow.set_signal_handler(RETRY_NOW, woken.set)
+    with contextlib.suppress(asyncio.TimeoutError):
+        await workflow.wait_condition(
+            woken.is_set, timeout=pause_after(rounds), timeout_summary="Until the next attempts"
+        )
+    workflow.set_signal_handler(RETRY_NOW, None)
+    return True
 
 
 async def engine_attempts(

@@ -10,6 +10,7 @@ from temporalio.common import Priority, RetryPolicy
 from temporalio.workflow import ActivityConfig, LocalActivityConfig
 
 from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, engine_queue
+from app.contracts.retries import ATTEMPTS_AT_ONCE
 
 _HEARTBEAT = timedelta(seconds=3)
 ENGINE_STEP = timedelta(seconds=60)
@@ -89,8 +90,9 @@ def engine(
     region: str, round_: int, summary: str, *, urgent: bool, time_limit: timedelta = ENGINE_STEP
 ) -> ActivityConfig:
     """Work on a tenant engine, with a limited number of attempts, so that the workflow can report in between what it
-    waits for. Later rounds have more attempts, because retries within an activity add nothing to the history but
-    rounds do. Work that isn't `urgent` has a lower priority, so that removals never delay a revocation."""
+    waits for. A run that doesn't wait between the rounds itself has more attempts in later ones, because retries
+    within an activity add nothing to the history but rounds do. Work that isn't `urgent` has a lower priority, so that
+    removals never delay a revocation."""
     return ActivityConfig(
         task_queue=engine_queue(region),
         summary=summary,
@@ -101,7 +103,7 @@ def engine(
             initial_interval=timedelta(seconds=0.2),
             backoff_coefficient=2,
             maximum_interval=timedelta(seconds=5),
-            maximum_attempts=min(3 * 2**round_, _MAX_ATTEMPTS),
+            maximum_attempts=min(ATTEMPTS_AT_ONCE * 2**round_, _MAX_ATTEMPTS),
         ),
     )
 

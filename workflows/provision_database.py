@@ -14,6 +14,7 @@ from workflows.engine_steps import (
     blames_host,
     engine_attempts,
     failure_type,
+    pause,
     reason,
     record,
     remove_from_host,
@@ -43,11 +44,15 @@ class ProvisionDatabaseWorkflow(ProvisionDatabase):
 
     async def _provision(self, request: ProvisionDatabaseInput) -> None:
         placement, round_ = request.placement, request.round
-        local = round_ == 0
+        local, waited = round_ == 0, True
         workflow.set_current_details(starting_details(_action(placement), request.region))
         while True:
             try:
-                await (_create_locally(request, placement) if local else _create(request, placement, round_))
+                await (
+                    _create_locally(request, placement)
+                    if local
+                    else _create(request, placement, 0 if waited else round_)
+                )
                 break
             except FailureError as failure:
                 if _is_the_end(failure):
@@ -56,10 +61,12 @@ class ProvisionDatabaseWorkflow(ProvisionDatabase):
                 if not local or failure_type(failure) == NAME_TAKEN:
                     placement = await self._next_placement(request, placement, failure)
                     round_ = round_ + 1 if placement == last else 0
-                local = False
                 workflow.set_current_details(_waiting(placement, last, failure))
                 if workflow.info().is_continue_as_new_suggested():
                     workflow.continue_as_new(msgspec.structs.replace(request, placement=placement, round=round_))
+                if not local and placement == last:
+                    waited = await pause(round_)
+                local = False
         workflow.set_current_details(f"Active on {placement.address}: proven by a login with its own credentials.")
 
     async def _next_placement(

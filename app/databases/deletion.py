@@ -15,6 +15,7 @@ from app.contracts.base import DatabaseStatus
 from app.contracts.control import GracePeriod
 from app.contracts.databases import ROW_CHANGED, DeleteDatabase, DeleteDatabaseInput
 from app.contracts.queues import delete_workflow_id
+from app.contracts.retries import RETRY_NOW
 from app.databases import records
 from app.databases.records import DatabaseRecord, NotWanted, expect
 from app.operations import records as operations
@@ -62,7 +63,7 @@ async def request_deletion(
 
 async def wake_deletion(record: DatabaseRecord) -> None:
     """Has the workflow of the deletion look at the row again, in the transaction that changed it. `record` is the row
-    before the change, deleted."""
+    before the change, deleted. One that could not end the access yet looks at it with its next attempt."""
     assert record.destroy_at is not None, "a deletion says when"
     if record.revoked_at is not None:
         await wait_out(record.id, OperationType.DELETE, "keep_data", ReasonCode.GRACE_PERIOD, until=record.destroy_at)
@@ -72,7 +73,7 @@ async def wake_deletion(record: DatabaseRecord) -> None:
         _input(record, record.destroy_at, cancel_provisioning=False),
         priority=NORMAL,
         relayed=True,
-        signal=ROW_CHANGED,
+        signal=RETRY_NOW if record.remote_since is not None and record.revoked_at is None else ROW_CHANGED,
     )
 
 

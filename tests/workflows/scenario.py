@@ -24,6 +24,8 @@ class Scenario:
     details: str = ""
     """Part of what the workflow says of itself at its end."""
     cancel: bool = False
+    signal: str | None = None
+    """The signal that is sent once an activity hangs."""
 
     @property
     def arguments(self) -> list[Contract]:

@@ -30,6 +30,7 @@ from app.contracts.engine import ENGINE_REFUSED, HOST_UNAVAILABLE, NAME_TAKEN, N
 from app.contracts.pool import RefillPool, RefillResult, VerifyMembers
 from app.contracts.quotas import EnforceQuotas, FrozenDatabase, ReclaimSpace, RegionMeasurement
 from app.contracts.reconcile import HostRef, Reconcile, ReconcileStep
+from app.contracts.retries import CANCEL
 from app.contracts.upkeep import Sweep, SweepResult
 from tests.workflows.fakes import Script, fails
 from tests.workflows.scenario import Scenario
@@ -402,6 +403,14 @@ SCENARIOS = {
         ends=CANCELED,
         details="Cancelled. Failed",
         cancel=True,
+    ),
+    "apply-told-to-stop": Scenario(
+        ApplyBlueprint,
+        APPLICATION,
+        lambda: Script(hangs=frozenset({"apply_blueprint"})),
+        ["apply_blueprint", "abandon_application"],
+        details="Cancelled. Failed",
+        signal=CANCEL,
     ),
 }
 

@@ -81,6 +81,9 @@ async def play(client: Client, scenario: Scenario, script: Script) -> Played:
         if scenario.cancel:
             await asyncio.wait_for(script.hanging.wait(), 60)
             await handle.cancel()
+        if scenario.signal is not None:
+            await asyncio.wait_for(script.hanging.wait(), 60)
+            await handle.signal(scenario.signal)
         with contextlib.suppress(WorkflowFailureError):
             await asyncio.wait_for(handle.result(), 60)
         # Asked while a worker is there: it is the workflow that answers.
