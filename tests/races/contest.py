@@ -6,10 +6,12 @@ whole, and open or closed as its row says, or gone, and not before its time.
 
 import asyncio
 import contextlib
+import itertools
 import random
 import re
+import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -78,14 +80,16 @@ class Contest:
     def races(self) -> int:
         return sum(self.ended.values())
 
-    async def run(self, races: int, tables: int) -> None:
-        """So many races, on so many databases side by side. In the end none of them is left."""
-        left = iter(range(races))
+    async def run(self, races: int, tables: int, seconds: float) -> None:
+        """So many races, on so many databases side by side; none begins after that time. In the end none of the
+        databases is left."""
+        ends = time.monotonic() + seconds
+        left = itertools.takewhile(lambda _: time.monotonic() < ends, range(races))
         async with asyncio.TaskGroup() as group:
             for _ in range(tables):
                 group.create_task(self._play(left))
 
-    async def _play(self, left: Any) -> None:
+    async def _play(self, left: Iterator[int]) -> None:
         database = await Contestant.new(self)
         for _ in left:
             if await database.race() == "destroyed":
