@@ -20,10 +20,14 @@ from app.blueprints.large_scripts import LargeScripts, size_to_prepare
 from app.contracts.applications import ApplicationStatus
 from app.core.errors import DatabaseNotActive, InvalidField, TooManyUnderWay
 from app.core.secrets import SecretBox
+from app.operations.accepted import accepted_on
+from app.operations.examples import EXAMPLE_DONE_REFERENCE, EXAMPLE_PENDING_REFERENCE
+from app.operations.kinds import OperationType
+from app.operations.schemas import OperationReference
 from app.outbox.workflow_starts import Accepted
 from app.quotas.plans import Plans
 from app.store.notify import RowWatch
-from app.web.envelope import Change, Item
+from app.web.envelope import AcceptedChange, Item
 from app.web.idempotency import Answer, Idempotency
 from app.web.operation import operation
 from app.web.parameters import path_id, path_uuid
@@ -60,10 +64,18 @@ _MESSAGES = {
         "applyBlueprint",
         "Apply a blueprint to a database",
         scopes=(Scope.DATABASES_WRITE, Scope.BLUEPRINTS_READ),
-        answers={200: Change[ApplicationView], 202: Change[ApplicationView]},
+        answers=dict.fromkeys((200, 202), AcceptedChange[ApplicationView, OperationReference]),
         examples={
-            200: Change(message=_MESSAGES[ApplicationStatus.COMPLETED], data=EXAMPLE_APPLICATION),
-            202: Change(message=_MESSAGES[ApplicationStatus.PENDING], data=EXAMPLE_UNDER_WAY),
+            200: AcceptedChange(
+                message=_MESSAGES[ApplicationStatus.COMPLETED],
+                data=EXAMPLE_APPLICATION,
+                operation=EXAMPLE_DONE_REFERENCE,
+            ),
+            202: AcceptedChange(
+                message=_MESSAGES[ApplicationStatus.PENDING],
+                data=EXAMPLE_UNDER_WAY,
+                operation=EXAMPLE_PENDING_REFERENCE,
+            ),
         },
         errors=(DatabaseNotActive, InvalidField, TooManyUnderWay),
         body=ApplyToDatabase,
@@ -81,7 +93,9 @@ async def apply_blueprint(
         record = await service.get_any(int(subject))
         record = await await_end(services.watch, record, data.timeout if data.wait else 0)
         ended = record.completed_at is not None
-        return Answer(200 if ended else 202, Change(message=_MESSAGES[record.status], data=await view(record)))
+        accepted = await accepted_on(record.database, OperationType.APPLY_BLUEPRINT, application=record.id)
+        answer = AcceptedChange(message=_MESSAGES[record.status], data=await view(record), operation=accepted)
+        return Answer(200 if ended else 202, answer)
 
     turn = services.scripts.slot(request.user.team_ids, await size_to_prepare(request.user, data.blueprint_uuid))
     return await services.idempotency.run(request, begin=begin, finish=finish, during_begin=turn)

@@ -87,12 +87,28 @@ def _answer(declared: Operation, status: int) -> dict[str, Any]:
 
 def _stream(event: str, data: type[msgspec.Struct], example: msgspec.Struct) -> dict[str, Any]:
     """Server-Sent Events. What OpenAPI 3.1 can't describe of them is in words."""
+    fields = {
+        "id": {"type": "string"},
+        "event": {"const": event},
+        "data": {"type": "string", "contentMediaType": "application/json", "contentSchema": reference(data)},
+    }
     text = f"id: 3\nevent: {event}\ndata: {msgspec.json.encode(example).decode()}\n\n"
     return {
         "description": f"A stream of Server-Sent Events, open until the end. Each event `{event}` has the whole "
         f"`{data.__name__}` as its data, and its version as its id. Comments keep the connection alive. A client that "
         "comes back with `Last-Event-ID` gets what has changed since.",
-        "content": {"text/event-stream": {"schema": {"type": "string"}, "example": text}},
+        # The text as it comes, for generated clients; or event by event, for clients that read such streams.
+        "content": {
+            "text/event-stream": {
+                "schema": {
+                    "anyOf": [
+                        {"type": "string"},
+                        {"type": "object", "required": list(fields), "properties": fields},
+                    ]
+                },
+                "example": text,
+            }
+        },
     }
 
 

@@ -51,3 +51,4 @@ EXAMPLE_CANCELLED = msgspec.structs.replace(
 )
 EXAMPLE_PENDING_REFERENCE = OperationReference(uuid=UUID(EXAMPLE_OPERATION_UUID), status=OperationStatus.PENDING)
 EXAMPLE_DONE_REFERENCE = OperationReference(uuid=UUID(EXAMPLE_OPERATION_UUID), status=OperationStatus.SUCCEEDED)
+EXAMPLE_WAITING_REFERENCE = OperationReference(uuid=UUID(EXAMPLE_OPERATION_UUID), status=OperationStatus.WAITING)

@@ -24,6 +24,7 @@ from app.contracts.databases import ProvisionDatabaseInput
 from app.contracts.queues import provision_workflow_id
 from app.core.context import current_request_id
 from app.core.errors import InvalidField
+from app.core.ids import new_uuid
 from app.core.secrets import SecretBox
 from app.databases.events import append_event_for, event_insertion
 from app.databases.expiry import check_expiry, check_protection
@@ -33,7 +34,9 @@ from app.databases.records import DatabaseRecord
 from app.databases.schemas import CreateDatabase, DatabaseView, Provisioning
 from app.databases.views import full_view
 from app.operations.acceptance import accept, insertion
-from app.operations.kinds import OperationType
+from app.operations.accepted import accepted_on
+from app.operations.kinds import OperationStatus, OperationType
+from app.operations.schemas import OperationReference
 from app.outbox.event_types import EventType
 from app.outbox.provisionings import request_provisioning
 from app.outbox.workflow_starts import INTERACTIVE, Accepted, PendingStart
@@ -51,6 +54,8 @@ from app.web.idempotency import Answer, StoreAnswer
 class CreatedDatabase(Struct, kw_only=True):
     message: str
     data: DatabaseView
+    operation: OperationReference | UnsetType = UNSET
+    """The operation that the create is, as it is when the answer is made."""
     provisioning: Provisioning | UnsetType = UNSET
     blueprint_application: ApplicationView | UnsetType = UNSET
     """That of the `blueprint_uuid` which was asked for."""
@@ -114,12 +119,13 @@ class DatabaseCreation:
                 if member is None:
                     continue
                 record = self._owned(member, team)
-                answer = _answer(record, self._describe(record))
+                operation = OperationReference(uuid=new_uuid(), status=OperationStatus.SUCCEEDED)
+                answer = _answer(record, self._describe(record, operation))
                 steps = (
                     hold(member, team.id),
                     store_answer(str(record.uuid), answer),
                     assign(record, self._principal.user_id),
-                    insertion(OperationType.CREATE, record, at=record.created_at),
+                    insertion(OperationType.CREATE, record, at=record.created_at, uuid=operation.uuid),
                     event_insertion(self._plans, EventType.DATABASE_PROVISIONED, record),
                 )
                 done = await execute_chain(*steps)
@@ -173,7 +179,7 @@ class DatabaseCreation:
         record = self.claimed or await await_active(self._watch, UUID(subject), self._wait_seconds)
         if record.status is DatabaseStatus.ACTIVE and record.limits_applied < record.limits_revision:
             _, record = await await_limits(self._watch, record.uuid, self._limits_seconds)
-        body = self._describe(record)
+        body = self._describe(record, await accepted_on(record.uuid, OperationType.CREATE))
         if self._request.blueprint_uuid is not UNSET:
             await self._add_application(body)
         return _answer(record, body)
@@ -237,16 +243,17 @@ class DatabaseCreation:
         self.claimed = record
         count_claim(record.engine, record.region, "hit", seconds)
 
-    def _describe(self, record: DatabaseRecord) -> CreatedDatabase:
+    def _describe(self, record: DatabaseRecord, operation: OperationReference | UnsetType) -> CreatedDatabase:
         view = full_view(self._plans, record, self._box)
         if record.status is DatabaseStatus.ACTIVE:
             limited = record.limits_applied >= record.limits_revision
             message = "Database created." if limited else "Database created; its limits follow in a moment."
-            return CreatedDatabase(message=message, data=view)
+            return CreatedDatabase(message=message, data=view, operation=operation)
         progress = Provisioning(
             completed=False, waited_seconds=int(self._elapsed()), poll_url=f"/api/v1/databases/{record.uuid}"
         )
-        return CreatedDatabase(message="Database is being provisioned.", data=view, provisioning=progress)
+        message = "Database is being provisioned."
+        return CreatedDatabase(message=message, data=view, operation=operation, provisioning=progress)
 
     async def _add_application(self, body: CreatedDatabase) -> None:
         """Waits for the end of the blueprint's application, if the database is active, and describes it. A database

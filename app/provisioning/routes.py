@@ -8,6 +8,7 @@ import msgspec
 from litestar import Controller, Request, Response, delete, get, params, patch, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath, SkipValidation
+from msgspec import UnsetType
 
 from app.auth.principal import Principal
 from app.auth.scopes import Scope
@@ -44,6 +45,14 @@ from app.databases.schemas import (
     DeletedDatabaseView,
 )
 from app.databases.views import deleted_view, full_view, masked_view
+from app.operations.accepted import accepted_on
+from app.operations.examples import (
+    EXAMPLE_DONE_REFERENCE,
+    EXAMPLE_PENDING_REFERENCE,
+    EXAMPLE_WAITING_REFERENCE,
+)
+from app.operations.kinds import OperationType
+from app.operations.schemas import OperationReference
 from app.outbox.events import Notices
 from app.outbox.workflow_starts import Accepted
 from app.pool.claim import ReadyMembers
@@ -54,7 +63,7 @@ from app.provisioning.undeletion import undelete_owned
 from app.provisioning.waiting import await_access, await_limits, await_revoked
 from app.quotas.plans import Plans
 from app.store.notify import RowWatch
-from app.web.envelope import Change, Item, Page
+from app.web.envelope import AcceptedChange, Change, Data, Item, Page
 from app.web.idempotency import Answer, Idempotency
 from app.web.operation import operation
 from app.web.parameters import Limit, StartingAfter, Timeout, Wait, cursor_uuid, path_uuid
@@ -91,9 +100,14 @@ class DatabaseController(Controller):
             scopes=(Scope.DATABASES_WRITE,),
             answers={201: CreatedDatabase, 202: CreatedDatabase},
             examples={
-                201: CreatedDatabase(message="Database created.", data=EXAMPLE_ACTIVE),
+                201: CreatedDatabase(
+                    message="Database created.", data=EXAMPLE_ACTIVE, operation=EXAMPLE_DONE_REFERENCE
+                ),
                 202: CreatedDatabase(
-                    message="Database is being provisioned.", data=EXAMPLE_PROVISIONING, provisioning=EXAMPLE_PROGRESS
+                    message="Database is being provisioned.",
+                    data=EXAMPLE_PROVISIONING,
+                    operation=EXAMPLE_PENDING_REFERENCE,
+                    provisioning=EXAMPLE_PROGRESS,
                 ),
             },
             # 404: deleted while the create waited for it.
@@ -204,8 +218,10 @@ class DatabaseController(Controller):
             "changeQuotas",
             "Change a database's quotas",
             scopes=(Scope.DATABASES_WRITE,),
-            answers={200: Change[DatabaseView]},
-            examples={200: Change(message="Quotas updated.", data=EXAMPLE_DATABASE)},
+            answers={200: AcceptedChange[DatabaseView, OperationReference]},
+            examples={
+                200: AcceptedChange(message="Quotas updated.", data=EXAMPLE_DATABASE, operation=EXAMPLE_DONE_REFERENCE)
+            },
             errors=(PlanLimitExceeded,),
             body=ChangeQuotas,
             example={"connection_hard_limit": 5, "storage_hard_limit_gb": None},
@@ -220,11 +236,12 @@ class DatabaseController(Controller):
             return await service.change_quotas(services.plans, request.user, database, data)
 
         async def finish(subject: str) -> Answer:
-            in_force, record = await await_limits(
-                services.watch, UUID(subject), services.settings.limits_timeout_seconds
-            )
+            database, revision = service.read_limits_subject(subject)
+            timeout = services.settings.limits_timeout_seconds
+            in_force, record = await await_limits(services.watch, database, timeout, revision=revision)
             message = "Quotas updated." if in_force else "Quotas updated; the limits follow in a moment."
-            return Answer(200, Change(message=message, data=masked_view(services.plans, record)))
+            accepted = await accepted_on(database, OperationType.LIMITS, revision=revision)
+            return Answer(200, _accepted(message, masked_view(services.plans, record), accepted))
 
         return await services.idempotency.run(request, begin=begin, finish=finish)
 
@@ -234,8 +251,12 @@ class DatabaseController(Controller):
             "deleteDatabase",
             "Delete a database",
             scopes=(Scope.DATABASES_WRITE,),
-            answers={200: Change[DeletedDatabase]},
-            examples={200: Change(message="Database deleted.", data=EXAMPLE_DELETED)},
+            answers={200: AcceptedChange[DeletedDatabase, OperationReference]},
+            examples={
+                200: AcceptedChange(
+                    message="Database deleted.", data=EXAMPLE_DELETED, operation=EXAMPLE_WAITING_REFERENCE
+                )
+            },
             errors=(DeletionProtected, DeletionUndone, RevocationPending),
             idempotent=True,
         ),
@@ -248,7 +269,8 @@ class DatabaseController(Controller):
 
         async def finish(subject: str) -> Answer:
             record = await await_revoked(services.watch, UUID(subject), services.settings.revocation_timeout_seconds)
-            return Answer(200, Change(message="Database deleted.", data=_deleted(record)))
+            accepted = await accepted_on(record.uuid, OperationType.DELETE)
+            return Answer(200, _accepted("Database deleted.", _deleted(record), accepted))
 
         return await services.idempotency.run(request, begin=begin, finish=finish)
 
@@ -258,8 +280,12 @@ class DatabaseController(Controller):
             "undeleteDatabase",
             "Undelete a database, as it was, while its data is kept",
             scopes=(Scope.DATABASES_WRITE,),
-            answers={200: Change[DatabaseView]},
-            examples={200: Change(message="Database undeleted.", data=EXAMPLE_DATABASE)},
+            answers={200: AcceptedChange[DatabaseView, OperationReference]},
+            examples={
+                200: AcceptedChange(
+                    message="Database undeleted.", data=EXAMPLE_DATABASE, operation=EXAMPLE_DONE_REFERENCE
+                )
+            },
             errors=(DatabaseNotDeleted, PlanLimitExceeded, CapacityExhausted),
             idempotent=True,
         ),
@@ -272,7 +298,8 @@ class DatabaseController(Controller):
             timeout = services.settings.revocation_timeout_seconds
             open_again, record = await await_access(services.watch, UUID(subject), timeout)
             message = "Database undeleted." if open_again else "Database undeleted; its access follows in a moment."
-            return Answer(200, Change(message=message, data=masked_view(services.plans, record)))
+            accepted = await accepted_on(record.uuid, OperationType.UNDELETE)
+            return Answer(200, _accepted(message, masked_view(services.plans, record), accepted))
 
         return await services.idempotency.run(request, begin=begin, finish=finish)
 
@@ -293,6 +320,12 @@ async def list_deleted_databases(
 ) -> Page[DeletedDatabaseView]:
     page, has_more = await service.list_deleted(request.user, starting_after=cursor_uuid(starting_after), limit=limit)
     return Page(data=[deleted_view(services.plans, record) for record in page], has_more=has_more)
+
+
+def _accepted(
+    message: str, data: Data, operation: OperationReference | UnsetType
+) -> AcceptedChange[Data, OperationReference]:
+    return AcceptedChange(message=message, data=data, operation=operation)
 
 
 def _deleted(record: DatabaseRecord) -> DeletedDatabase:

@@ -75,7 +75,8 @@ async def change_any(database: UUID, wanted: ChangeDatabase) -> None:
 
 
 async def change_quotas(plans: Plans, principal: Principal, database: UUID, change: ChangeQuotas) -> Accepted:
-    """Raises `NotFound`, `PlanLimitExceeded`, or `InvalidField` when the host has no room for more connections."""
+    """Raises `NotFound`, `PlanLimitExceeded`, or `InvalidField` when the host has no room for more connections. The
+    subject is the database with the revision of its limits: `read_limits_subject` reads it."""
     record = await _owned_for_update(principal, database)
     assert record.team_id is not None, "it is one of the caller's teams'"
     team = await get_team(record.team_id)
@@ -85,7 +86,14 @@ async def change_quotas(plans: Plans, principal: Principal, database: UUID, chan
     connections = limits_in_force(plans, record.plan, quotas).connection_hard_limit
     if connections > record.connections:
         await _check_room(record, connections)
-    return Accepted(subject=str(database), start=await change_limits(record, quotas, connections))
+    start = await change_limits(record, quotas, connections)
+    return Accepted(subject=f"{database}/{record.limits_revision + 1}", start=start)
+
+
+def read_limits_subject(subject: str) -> tuple[UUID, int | None]:
+    """The database, and the revision; None in what an earlier release has written."""
+    database, _, revision = subject.partition("/")
+    return UUID(database), int(revision) if revision else None
 
 
 async def delete(plans: Plans, principal: Principal, database: UUID, grace: timedelta) -> Accepted:

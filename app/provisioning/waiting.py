@@ -24,9 +24,12 @@ async def await_active(watch: RowWatch, database: UUID, timeout: float) -> Datab
     return record
 
 
-async def await_limits(watch: RowWatch, database: UUID, timeout: float) -> tuple[bool, DatabaseRecord]:
-    """Whether the engine has the limits that the row has now, after `timeout` seconds at most, and the row."""
-    wanted = (await service.get_any(database)).limits_revision
+async def await_limits(
+    watch: RowWatch, database: UUID, timeout: float, *, revision: int | None = None
+) -> tuple[bool, DatabaseRecord]:
+    """Whether the engine has the limits of this revision, by default those that the row has now, after `timeout`
+    seconds at most, and the row."""
+    wanted = (await service.get_any(database)).limits_revision if revision is None else revision
 
     async def read() -> DatabaseRecord | None:
         record = await service.get_any(database)

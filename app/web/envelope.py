@@ -8,6 +8,7 @@ from msgspec import UNSET, Struct, UnsetType, field
 from app.core.context import current_request_id
 
 Data = TypeVar("Data")
+Reference = TypeVar("Reference")
 
 
 class Item(Struct, Generic[Data], kw_only=True):
@@ -23,6 +24,13 @@ class Change(Item[Data], Generic[Data], kw_only=True):
 
     idempotency_replay: bool | UnsetType = UNSET
     """True when an earlier request with this key did it, and this is the answer that it got."""
+
+
+class AcceptedChange(Change[Data], Generic[Data, Reference], kw_only=True):
+    """The same for what takes time."""
+
+    operation: Reference | UnsetType = UNSET
+    """The operation that follows it, as it is when the answer is made."""
 
 
 class Page(Struct, Generic[Data], kw_only=True):

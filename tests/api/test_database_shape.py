@@ -57,7 +57,7 @@ def check_database(data: dict[str, Any], *, with_password: bool) -> None:
 async def test_an_accepted_create(lone: LoneApi) -> None:
     caller = await lone.caller()
     body = body_of(await caller.create("orders"), 202)
-    assert body.keys() == {"message", "data", "provisioning", "request_id"}
+    assert body.keys() == {"message", "data", "operation", "provisioning", "request_id"}
     assert isinstance(body["message"], str)
     check_database(body["data"], with_password=True)
     assert (body["data"]["status"], body["data"]["name"]) == ("provisioning", "orders")
@@ -92,7 +92,7 @@ async def test_a_change_shows_no_password(lone: LoneApi, path: str, change: dict
     made = data_of(await caller.create(), 202)
     answer = await caller.patch(f"/databases/{made['uuid']}{path}", change)
     body = body_of(answer)
-    assert body.keys() == ({"message", "data", "request_id"} if path else {"data", "request_id"})
+    assert body.keys() == ({"message", "data", "operation", "request_id"} if path else {"data", "request_id"})
     check_database(body["data"], with_password=False)
     assert made["db_password"] not in answer.text
 
@@ -104,7 +104,7 @@ async def test_a_waited_create_is_answered_when_it_is_active(lone: LoneApi) -> N
     await make_active(str(row["uuid"]))
     async with asyncio.timeout(LIMIT_SECONDS):
         body = body_of(await asked, 201)
-    assert body.keys() == {"message", "data", "request_id"}
+    assert body.keys() == {"message", "data", "operation", "request_id"}
     check_database(body["data"], with_password=True)
     assert body["data"]["status"] == "active"
 

@@ -30,7 +30,7 @@ async def test_an_active_database(caller: Caller) -> None:
     held = await asyncpg.connect(made["connection_string"])
     await held.execute("CREATE TABLE kept (n integer)")
     body = body_of(await caller.delete(f"/databases/{made['uuid']}"))
-    assert body.keys() == {"message", "data", "request_id"}
+    assert body.keys() == {"message", "data", "operation", "request_id"}
     data = body["data"]
     assert data.keys() == DELETED
     assert (data["object"], data["uuid"], data["deleted"]) == ("database", made["uuid"], True)

@@ -37,7 +37,7 @@ async def test_the_answer_comes_when_the_engine_lets_its_tenant_in(lone: LoneApi
     before = data_of(await caller.get(f"/databases/{uuid}"))
     body_of(await caller.delete(f"/databases/{uuid}"))
     body = await undeleted(caller, uuid)
-    assert body.keys() == {"message", "data", "request_id"}
+    assert body.keys() == {"message", "data", "operation", "request_id"}
     assert body["data"]["status"] == "active"
     after = data_of(await caller.get(f"/databases/{uuid}"))
     assert {**after, "updated_at": None} == {**before, "updated_at": None}

@@ -1,0 +1,27 @@
+"""The operation that an answer names beside its data: the one that its request accepted."""
+
+from uuid import UUID
+
+from msgspec import UNSET, UnsetType
+
+from app.operations.kinds import OperationType
+from app.operations.records import COLUMNS, OperationRecord
+from app.operations.schemas import OperationReference
+from app.operations.views import reference
+from app.store.session import fetch_one
+
+_LATEST = f"""
+SELECT {COLUMNS} FROM operations o JOIN databases d ON d.id = o.database_id
+WHERE d.uuid = $1 AND o.type = $2 AND ($3::integer IS NULL OR o.revision = $3)
+  AND ($4::bigint IS NULL OR (o.undo ->> 'application')::bigint = $4)
+ORDER BY o.id DESC LIMIT 1
+"""  # noqa: S608 - our own words
+
+
+async def accepted_on(
+    database: UUID, type: OperationType, *, revision: int | None = None, application: int | None = None
+) -> OperationReference | UnsetType:
+    """The newest operation of this type on the database: with this revision, or for this application of a blueprint,
+    where one is named. Unset for a change that was accepted before there were operations."""
+    found = await fetch_one(OperationRecord, _LATEST, database, type.value, revision, application)
+    return UNSET if found is None else reference(found)
