@@ -1,6 +1,5 @@
 """Variables: what definitions may say, and which values fit."""
 
-import time
 from typing import Any
 
 import pytest
@@ -118,9 +117,7 @@ def test_missing_and_undeclared_values() -> None:
 
 @pytest.mark.parametrize("pattern", ["(a+)+$", "(a|aa)+$", "(.*a){20}$", "^(([a-z])+.)+[A-Z]([a-z])+$"])
 def test_no_pattern_can_hang_the_process(pattern: str) -> None:
+    """One that tries each division of the value would not end before the test's limit."""
     definitions = check_definitions({"a": {"type": "string", "pattern": pattern}})
-    started = time.monotonic()
     with pytest.raises(VariableError):
         check_values(definitions, {"a": "a" * 50_000 + "!"})
-
-    assert time.monotonic() - started < 2

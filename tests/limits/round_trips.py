@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import struct
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from urllib.parse import urlsplit, urlunsplit
@@ -11,6 +12,7 @@ from app.local.ports import LOOPBACK, free_port
 
 _SYNC, _QUERY = b"S", b"Q"
 _SSL_REQUEST = 80_877_103
+_QUIET_SECONDS = 0.5
 
 
 class Counter:
@@ -18,6 +20,11 @@ class Counter:
 
     def __init__(self) -> None:
         self.count = 0
+        self._last = time.monotonic()
+
+    def is_quiet(self) -> bool:
+        """Whether whoever uses it has nothing more to say, as far as can be told."""
+        return time.monotonic() - self._last > _QUIET_SECONDS
 
     async def copy(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """From client to server. Protocol documentation, section "Message Formats": what opens a connection has no
@@ -30,6 +37,7 @@ class Counter:
             if opening:
                 opening = struct.unpack("!I", body[:4])[0] == _SSL_REQUEST
             self.count += kind in (_SYNC, _QUERY)
+            self._last = time.monotonic()
             writer.write(kind + head + body)
             await writer.drain()
 

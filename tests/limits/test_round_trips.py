@@ -2,12 +2,14 @@
 planning."""
 
 import asyncio
+from dataclasses import replace
 from ipaddress import IPv4Address
 
 import pytest
 
 from app.auth.admission import admission
 from app.auth.keys import KeyControls
+from app.core.secrets import new_key_setting
 from tests.limits.round_trips import counting
 from tests.support.answers import body_of, data_of
 from tests.support.in_process import LoneApi, lone_api
@@ -29,14 +31,16 @@ CONTROLS = KeyControls(
 )
 async def test_a_read(control_dsn: str, path: str, own: int) -> None:
     """`own` are the queries of the operation itself."""
-    async with counting(control_dsn) as (dsn, counter), lone_api(dsn) as api:
-        await api.add_host()
-        caller = await api.caller(controls=CONTROLS)
-        await caller.create()
-        path = path.format(uuid=data_of(await caller.create(), 202)["uuid"])
+    keys = new_key_setting()
+    async with lone_api(control_dsn, secret_keys=keys) as other:
+        await other.add_host()
+        creator = await other.caller(controls=CONTROLS)
+        await creator.create()
+        path = path.format(uuid=data_of(await creator.create(), 202)["uuid"])
+    async with counting(control_dsn) as (dsn, counter), lone_api(dsn, secret_keys=keys) as api:
+        caller = replace(creator, http=api.http)
         for _ in range(3):  # statements are prepared once a connection
             body_of(await caller.get(path))
-        await asyncio.sleep(0.1)  # what the create left to be done in the background
         counter.count = 0
         for _ in range(10):
             body_of(await caller.get(path))

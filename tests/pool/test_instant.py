@@ -17,8 +17,6 @@ from tests.support.moves import events_of
 from tests.support.principals import principal_of
 from tests.support.waiting import until
 
-_SETTLED_SECONDS = 1.0
-"""After which the notice of an event and the reading of the next member are over."""
 _LOCK_WAITED_FOR = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 
 
@@ -28,7 +26,8 @@ async def test_two_round_trips_with_that_of_the_key_and_two_behind_the_answer(co
         caller = await pool.api.caller()
         for _ in range(3):  # statements are prepared once a connection
             data_of(await caller.create(), 201)
-            await asyncio.sleep(_SETTLED_SECONDS)
+            # Behind the answer come the notice of an event and the reading of the next member.
+            await until(counter.is_quiet)
         for _ in range(5):
             counter.count = 0
             data_of(await caller.create(), 201)

@@ -1,10 +1,10 @@
 """Enforcement step by step on real hosts: the month turns, hosts fall ill, and processes die between two steps."""
 
 import asyncio
-import functools
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -23,15 +23,21 @@ from app.local.ports import LOOPBACK, free_port
 from app.provisioning import enforcement, operator
 from app.quotas.plans import DEFAULT_PLANS
 from app.store.session import fetch
+from tests import mysql_client
 from tests.quotas.bench import REGION, Bench, bench
 from tests.quotas.tenant_session import refused, session_of
 from tests.servers import RunningServer
 from tests.support.moves import events_of
 from tests.support.pending_starts import pending_ids
+from tests.support.waiting import until
 
 START = datetime(2026, 11, 3, tzinfo=UTC)
 DECEMBER = datetime(2026, 12, 1, 0, 0, 5, tzinfo=UTC)
 HOUR = 3600.0
+_RUNNING_FOR_TWO_SECONDS = (
+    "SELECT 1 FROM information_schema.processlist"
+    " WHERE info LIKE '%DO SLEEP(300)%' AND time >= 2 AND id <> connection_id()"
+)
 
 
 @pytest_asyncio.fixture
@@ -43,14 +49,14 @@ async def on_bench(
         yield made
 
 
-async def test_what_a_question_left_running_is_ended(on_bench: Bench) -> None:
+async def test_what_a_question_left_running_is_ended(on_bench: Bench, mysql_server: RunningServer) -> None:
     made = await on_bench.create(db_type="mysql")
     record = await on_bench.record(made)
     tenant = Tenant(name=made["db_name"], password=made["db_password"], marker=marker(record.uuid))
     adapter = await on_bench.adapters.of_host(record.host_id)
     async with adapter.writing(tenant, QueryLimits(seconds=300, rows=1)) as session:
         running = asyncio.create_task(session.write("DO SLEEP(300)"))
-        await asyncio.sleep(2.5)
+        await until(partial(mysql_client.query, mysql_server, _RUNNING_FOR_TWO_SECONDS))
         assert (await on_bench.enforce(START)).moves == {}
         on_bench.overdue = 1.0
         assert (await on_bench.enforce(START)).moves == {"ended_overdue": 1}
@@ -165,7 +171,7 @@ async def test_a_step_that_died_between_the_engine_and_the_record_is_made_again(
     async def die(*_: Any) -> None:
         raise ConnectionResetError
 
-    pause = functools.partial(operator.pause, DEFAULT_PLANS)
+    pause = partial(operator.pause, DEFAULT_PLANS)
     for verb, closed in ((pause, True), (operator.resume, False)):
         await verb(uuid)
         with monkeypatch.context() as patch:
