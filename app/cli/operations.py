@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 import rich_click as click
 
-from app.cli.installation import settings, store
+from app.cli.installation import plans, settings, store
 from app.cli.output import shown
 from app.cli.parameters import POSITIVE
 from app.cli.tables import Rows
@@ -21,6 +21,9 @@ from app.operations.kinds import OperationStatus, OperationType
 from app.operations.records import OperationRecord
 from app.operations.schemas import OperationView
 from app.operations.views import view
+from app.provisioning import operation_service
+from app.provisioning.cancelling import CANCELLATIONS
+from app.store.session import transaction
 
 _SHOWN = 100
 """The maximum of lines in a list, unless `--limit` is given. `--json` prints all."""
@@ -87,6 +90,35 @@ async def show_operation(operation: str) -> OperationDetails:
     """Show everything about one operation, with a link to its workflow."""
     async with store():
         return await _details(await inventory.resolve(operation))
+
+
+@operations.command("cancel")
+@_operation
+@click.option("--yes", is_flag=True, help="Don't ask for confirmation.")
+@shown
+async def cancel_operation(operation: str, yes: bool) -> OperationDetails:
+    """Undo what an operation has changed so far, and end it. A cancelled create leaves no database."""
+    async with store():
+        uuid = await inventory.resolve(operation)
+        found = await _details(uuid)
+        if not yes:
+            what = f"{found.type.value} of {found.database} ({found.database_uuid}) of {found.team}"
+            click.confirm(f"Cancel the {what}?", abort=True, err=True)
+        async with transaction():
+            await operation_service.cancel_any(plans(), CANCELLATIONS, uuid)
+        return await _details(uuid)
+
+
+@operations.command("retry")
+@_operation
+@shown
+async def retry_operation(operation: str) -> OperationDetails:
+    """Have an operation that waits make its next attempt now, not at the end of its pause."""
+    async with store():
+        uuid = await inventory.resolve(operation)
+        async with transaction():
+            await operation_service.retry_any(uuid)
+        return await _details(uuid)
 
 
 async def _details(operation: UUID) -> OperationDetails:

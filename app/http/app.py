@@ -38,6 +38,7 @@ from app.outbox.events import Notices
 from app.outbox.starter import Starter
 from app.pool.claim import ReadyMembers
 from app.pool.nudge import Nudger
+from app.provisioning.cancelling import CANCELLATIONS
 from app.provisioning.catalog import list_database_types
 from app.provisioning.operation_routes import OperationController, OperationServices
 from app.provisioning.routes import DatabaseController, DatabaseServices, list_deleted_databases
@@ -179,7 +180,9 @@ async def _open(
         comment_seconds=settings.event_stream_comment_seconds,
     )
     await stack.enter_async_context(streams.running())
-    state.operations = OperationServices(watch=watch, streams=streams, idempotency=idempotency)
+    state.operations = OperationServices(
+        plans=plans, cancellations=CANCELLATIONS, watch=watch, streams=streams, idempotency=idempotency
+    )
     state.blueprints = BlueprintServices(plans=plans, idempotency=idempotency, scripts=scripts)
     state.applications = ApplicationServices(
         plans=plans, box=box, watch=watch, idempotency=idempotency, scripts=scripts

@@ -49,6 +49,7 @@ EXAMPLE_CANCELLED = msgspec.structs.replace(
     cancellable=False,
     finished_at=_TRIED_AT + timedelta(seconds=2),
 )
+EXAMPLE_CANCELLING = msgspec.structs.replace(EXAMPLE_OPERATION, reason=reason(ReasonCode.CANCELLING))
 EXAMPLE_PENDING_REFERENCE = OperationReference(uuid=UUID(EXAMPLE_OPERATION_UUID), status=OperationStatus.PENDING)
 EXAMPLE_DONE_REFERENCE = OperationReference(uuid=UUID(EXAMPLE_OPERATION_UUID), status=OperationStatus.SUCCEEDED)
 EXAMPLE_WAITING_REFERENCE = OperationReference(uuid=UUID(EXAMPLE_OPERATION_UUID), status=OperationStatus.WAITING)

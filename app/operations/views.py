@@ -15,7 +15,7 @@ def view(record: OperationRecord) -> OperationView:
         reason=record.reason,
         expected_seconds=record.expected_seconds,
         deadline_at=record.deadline_at,
-        cancellable=not record.ended and record.undo is not None and record.irrevocable_step is None,
+        cancellable=record.cancellable,
         requested_by=_requested_by(record),
         request_id=record.request_id,
         workflow_id=record.workflow_id,

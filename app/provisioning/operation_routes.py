@@ -5,24 +5,36 @@ from typing import Annotated, Any, TypeVar
 from uuid import UUID
 
 import msgspec
-from litestar import Controller, Request, Response, get
+from litestar import Controller, Request, Response, get, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath, QueryParameter, SkipValidation
 
 from app.auth.principal import Principal
 from app.auth.scopes import Scope
-from app.core.errors import InvalidField, TooManyStreams, require_found
+from app.core.errors import (
+    CapacityExhausted,
+    InvalidField,
+    OperationEnded,
+    OperationNotCancellable,
+    PlanLimitExceeded,
+    TooManyStreams,
+    require_found,
+)
 from app.operations import listing, records
-from app.operations.examples import EXAMPLE_OPERATION
+from app.operations.examples import EXAMPLE_CANCELLED, EXAMPLE_CANCELLING, EXAMPLE_OPERATION
 from app.operations.kinds import OperationStatus, OperationType
 from app.operations.listing import OperationFilters
 from app.operations.records import OperationRecord
 from app.operations.schemas import OperationView
 from app.operations.views import view
+from app.outbox.workflow_starts import Accepted
+from app.provisioning import operation_service
+from app.provisioning.operation_service import Cancellations
+from app.quotas.plans import Plans
 from app.store.notify import RowWatch
-from app.web.envelope import Item, Page
+from app.web.envelope import Change, Item, Page
 from app.web.event_streams import EventStreams, Frame
-from app.web.idempotency import Idempotency
+from app.web.idempotency import Answer, Idempotency
 from app.web.operation import operation
 from app.web.parameters import Limit, StartingAfter, Timeout, Wait, cursor_uuid, parse_uuid, path_uuid
 
@@ -55,9 +67,17 @@ Type = Annotated[
 ]
 
 
+_WHAT = "operation"
+_CANCELLED = "Operation cancelled."
+_CANCELLING = "The operation was asked to stop, and finds out how far it came."
+_RETRIED = "The next attempt is made now."
+
+
 class OperationServices(msgspec.Struct, frozen=True, kw_only=True):
     """What the routes work with."""
 
+    plans: Plans
+    cancellations: Cancellations
     watch: RowWatch
     streams: EventStreams
     idempotency: Idempotency
@@ -153,11 +173,64 @@ class OperationController(Controller):
             scope=Scope.DATABASES_READ,
         )
 
+    @post(
+        "/{uuid:str}/cancellations",
+        **operation(
+            "cancelOperation",
+            "Cancel an operation: what it has changed so far is undone",
+            scopes=(Scope.DATABASES_WRITE,),
+            answers={200: Change[OperationView], 202: Change[OperationView]},
+            examples={
+                200: Change(message=_CANCELLED, data=EXAMPLE_CANCELLED),
+                202: Change(message=_CANCELLING, data=EXAMPLE_CANCELLING),
+            },
+            errors=(OperationNotCancellable, PlanLimitExceeded, CapacityExhausted),
+            idempotent=True,
+        ),
+    )
+    async def cancel_operation(self, request: Call, services: Injected, uuid: FromPath[str]) -> Response[bytes]:
+        async def begin() -> Accepted:
+            operation = path_uuid(uuid, _WHAT)
+            return await operation_service.cancel(services.plans, services.cancellations, request.user, operation)
+
+        async def finish(subject: str) -> Answer:
+            record = await _any(subject)
+            if record.ended:
+                return Answer(200, Change(message=_CANCELLED, data=view(record)))
+            return Answer(202, Change(message=_CANCELLING, data=view(record)))
+
+        return await services.idempotency.run(request, begin=begin, finish=finish)
+
+    @post(
+        "/{uuid:str}/retries",
+        **operation(
+            "retryOperation",
+            "Have an operation that waits make its next attempt now",
+            scopes=(Scope.DATABASES_WRITE,),
+            answers={202: Change[OperationView]},
+            examples={202: Change(message=_RETRIED, data=EXAMPLE_OPERATION)},
+            errors=(OperationEnded,),
+            idempotent=True,
+        ),
+    )
+    async def retry_operation(self, request: Call, services: Injected, uuid: FromPath[str]) -> Response[bytes]:
+        async def begin() -> Accepted:
+            return await operation_service.retry(request.user, path_uuid(uuid, _WHAT))
+
+        async def finish(subject: str) -> Answer:
+            return Answer(202, Change(message=_RETRIED, data=view(await _any(subject))))
+
+        return await services.idempotency.run(request, begin=begin, finish=finish)
+
 
 async def _owned(request: Call, uuid: str) -> OperationRecord:
     """One of the caller's teams', be its database deleted. Raises `NotFound`."""
-    found = await records.find_owned(path_uuid(uuid, "operation"), request.user.team_ids)
-    return require_found(found, "operation")
+    return require_found(await records.find_owned(path_uuid(uuid, _WHAT), request.user.team_ids), _WHAT)
+
+
+async def _any(uuid: str) -> OperationRecord:
+    """Raises `NotFound` for one that was swept since."""
+    return require_found(await records.find(UUID(uuid)), _WHAT)
 
 
 def _frame(record: OperationRecord) -> Frame:

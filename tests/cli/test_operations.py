@@ -69,3 +69,25 @@ async def test_none(headwater: Headwater, made: tuple[Caller, UUID, UUID]) -> No
     assert "No such operation" in await headwater.refusal("operations", "show", str(database))
     assert "No such operation" in await headwater.refusal("operations", "show", "zzzz")
     assert "No such database" in await headwater.refusal("operations", "list", "--database", "zzzz")
+
+
+async def test_cancelling(headwater: Headwater, made: tuple[Caller, UUID, UUID]) -> None:
+    _, database, _ = made
+    (line,) = await headwater.json("operations", "list", "--open")
+    asked = await headwater.run("operations", "cancel", line["uuid"], given="n\n")
+    assert (asked.exit_code, "create of orders" in asked.stderr) == (1, True)
+    assert (await headwater.json("operations", "show", line["uuid"]))["status"] == "pending"
+    cancelled = await headwater.json("operations", "cancel", line["uuid"], "--yes")
+    assert (cancelled["status"], cancelled["reason"]["code"]) == ("cancelled", "cancelled")
+    # What is left of it has an operation of its own, for as long as it takes.
+    (deletion,) = await headwater.json("operations", "list", "--open", "--database", str(database))
+    assert deletion["type"] == "delete"
+    assert "it is cancelled" in await headwater.refusal("operations", "cancel", line["uuid"], "--yes")
+
+
+async def test_retrying(headwater: Headwater, made: tuple[Caller, UUID, UUID]) -> None:
+    _, _, other = made
+    (line,) = await headwater.json("operations", "list", "--open")
+    assert (await headwater.json("operations", "retry", line["uuid"]))["status"] == "pending"
+    (ended,) = await headwater.json("operations", "list", "--database", str(other))
+    assert "has ended" in await headwater.refusal("operations", "retry", ended["uuid"])
