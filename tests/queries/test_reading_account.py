@@ -4,6 +4,8 @@ with its database."""
 import asyncio
 from uuid import UUID
 
+import pytest
+
 from activities.control import ControlActivitiesOnStore
 from app.core.ids import engine_password
 from app.quotas.plans import DEFAULT_PLANS
@@ -92,3 +94,14 @@ async def test_its_password_is_forgotten_with_the_database(lone: LoneApi) -> Non
     await fetch("UPDATE databases SET status = 'deleted' WHERE uuid = $1", uuid)
     await ControlActivitiesOnStore(DEFAULT_PLANS).record_destroyed(uuid)
     assert not await fetch("SELECT 1 FROM query_readers")
+
+
+@pytest.mark.parametrize("engine", ["postgres", "mysql"])
+async def test_it_reads_again_after_an_undeletion(service: RunningService, engine: str) -> None:
+    asked = await database_of(service, engine)
+    await answered(asked)
+    path = f"/databases/{asked.database['uuid']}"
+    body_of(await asked.caller.delete(path))
+    error_of(await asked.ask(COUNT), 404, "not_found")
+    body_of(await asked.caller.post(f"{path}/undeletions", None))
+    await answered(asked)
