@@ -1,7 +1,6 @@
 """The image: made of what is there, from the locks alone, for a user who may do nothing."""
 
 import importlib.util
-import io
 import json
 import shlex
 import tomllib
@@ -23,7 +22,7 @@ class Instruction(NamedTuple):
 
 
 def _stages() -> list[list[Instruction]]:
-    parser = DockerfileParser(fileobj=io.BytesIO((ROOT / "Dockerfile").read_bytes()))
+    parser = DockerfileParser(str(ROOT / "Dockerfile"))
     # What stands before the first stage belongs to none.
     stages: list[list[Instruction]] = [[]]
     for read in parser.structure:
