@@ -149,7 +149,7 @@ async def test_a_repeated_create_gets_its_answer_though_the_moment_is_near_by_no
     assert data_of(await caller.create(expires_at=moment, key=key), 202)["uuid"] == uuid
 
 
-async def test_a_member_of_the_pool_takes_both_in_its_one_statement(pool: LonePool) -> None:
+async def test_a_member_of_the_pool_takes_either(pool: LonePool) -> None:
     caller, host = await pool.api.caller(), await pool.api.add_host()
     await pool.add_members(2, host, connections=10, remote_since=None)
     protected = data_of(await caller.create(deletion_protection=True), 201)

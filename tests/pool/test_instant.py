@@ -1,7 +1,9 @@
 """Creates that the pool serves in one statement: what they cost, and what becomes of them when somebody is faster."""
 
 import asyncio
+from datetime import timedelta
 from functools import partial
+from typing import Any
 from uuid import UUID, uuid4
 
 import asyncpg
@@ -28,9 +30,11 @@ async def test_two_round_trips_with_that_of_the_key_and_two_behind_the_answer(co
             data_of(await caller.create(), 201)
             # Behind the answer come the notice of an event and the reading of the next member.
             await until(counter.is_quiet)
-        for _ in range(5):
+        end = (utc_now() + timedelta(days=1)).isoformat()
+        wishes: list[dict[str, Any]] = [{}, {"deletion_protection": True}, {"expires_at": end}, {}]
+        for wish in wishes:
             counter.count = 0
-            data_of(await caller.create(), 201)
+            data_of(await caller.create(**wish), 201)
             await until(partial(_has_come_to, counter, 2 + 2))
 
 
