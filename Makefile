@@ -31,10 +31,11 @@ check: $(STAMP) ## Formatting, lint, types and import direction, in under a minu
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(STAMP) ## Measure creates, the API and questions, each against its bare counterpart
+bench: $(STAMP) ## Measure creates, the API, its event streams and questions, each against its bare counterpart
 	@$(BIN)/python -m benchmarks
 	@$(BIN)/python -m benchmarks.pool
 	@$(BIN)/python -m benchmarks.api
+	@$(BIN)/python -m benchmarks.streams
 	@$(BIN)/python -m benchmarks.questions
 
 openapi: $(STAMP) ## Write the API's description to docs/openapi.json

@@ -13,7 +13,7 @@ from app.auth.users import create_user
 from app.core.secrets import new_key_setting
 from app.local.ports import LOOPBACK, free_port
 from app.local.postgres import PostgresService, find_programs
-from app.local.processes import Command
+from app.local.processes import ChildProcess, Command
 from app.local.python_services import ApiService
 from app.local.services import Service, start
 from app.store.migrate import migrate
@@ -41,6 +41,7 @@ class Servers:
     api: str
     bare: str
     dsn: str
+    api_pid: int
 
 
 @dataclass(frozen=True)
@@ -80,16 +81,18 @@ async def running_servers() -> AsyncIterator[Servers]:
             host=LOOPBACK,
         )
         bare = BareService(port=free_port(), log=folder / "bare.log", dsn=dsn)
-        for service in (control, api, bare):
-            await _start(stack, service)
+        await _start(stack, control)
+        api_process = await _start(stack, api)
+        await _start(stack, bare)
         await stack.enter_async_context(connected(dsn))
         await migrate()
-        yield Servers(api.url, bare.url, dsn)
+        yield Servers(api.url, bare.url, dsn, api_process.pid)
 
 
-async def _start(stack: AsyncExitStack, service: Service) -> None:
+async def _start(stack: AsyncExitStack, service: Service) -> ChildProcess:
     child = await start(service)
     stack.push_async_callback(child.stop)
+    return child
 
 
 async def account(name: str) -> Account:

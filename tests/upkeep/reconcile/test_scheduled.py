@@ -60,3 +60,26 @@ async def test_findings_about_our_own_records_come_and_go(
             assert [row["rule"] for row in rows] == rules
     finally:
         await fetch("UPDATE databases SET status = 'active' WHERE uuid = $1", UUID(made["uuid"]))
+
+
+async def test_an_operation_that_is_open_too_long_is_told_of_and_ended_if_it_is_over(
+    service: RunningService, records: None, caller: Caller
+) -> None:
+    client = await connect(service.temporal.address, "default")
+    made = UUID((await caller.created())["uuid"])
+    await fetch(
+        "UPDATE operations SET status = 'running', finished_at = NULL, deadline_at = now() - interval '1 s',"
+        " changed_at = now() - interval '10 minutes' FROM databases d WHERE d.id = database_id AND d.uuid = $1",
+        made,
+    )
+    ran = await reconcile_records(client)
+    assert ran.findings["operation_overdue"] >= 1
+    assert ran.findings["operation_astray"] >= 1
+    assert any(sentence.startswith("Ended operation") and str(made) in sentence for sentence in ran.repairs)
+    rows = await fetch(
+        "SELECT o.status, count(e.id) AS told FROM operations o JOIN databases d ON d.id = o.database_id"
+        " LEFT JOIN events e ON e.database_id = d.id AND e.type = 'operation.overdue'"
+        " WHERE d.uuid = $1 GROUP BY o.id",
+        made,
+    )
+    assert [tuple(row) for row in rows] == [("succeeded", 1)]
