@@ -7,7 +7,7 @@ from temporalio import activity
 from activities.errors import as_failures
 from app.contracts.control import ControlActivities, GracePeriod, HostFailure, LimitsApplied
 from app.contracts.databases import Placement
-from app.credentials import rotations, users
+from app.credentials import ends
 from app.databases import deletion, limits, moving
 from app.provisioning import lifecycle
 from app.queries.targets import delete_reader
@@ -42,8 +42,7 @@ class ControlActivitiesOnStore(ControlActivities):
             async with transaction():
                 await lifecycle.note_destroyed(self._plans, database)
                 await delete_reader(database)
-                await rotations.end_with_database(database)
-                await users.end_with_database(database)
+                await ends.end_with_database(database)
 
     @activity.defn(name="record_limits_applied")
     async def record_limits_applied(self, applied: LimitsApplied) -> None:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from app.contracts.base import DatabaseStatus
 from app.contracts.credentials import DatabaseUserStatus, RotationStatus
 from app.core.secrets import SecretBox
-from app.credentials import rotations, users
+from app.credentials import operation, rotations, users
 from app.credentials.logins import new_login, previous_login
 from app.credentials.rotations import RotationRecord
 from app.credentials.users import DatabaseUserRecord
@@ -84,8 +84,11 @@ class CredentialChanges:
         current = previous_login(rotation, self._box)
         await self._adapter.retire_credential(tenant, current, new, end_sessions=True)
         async with transaction():
+            record = await records.find_for_update(self._record.uuid)
+            assert record is not None, "rows of databases are kept while anything is left of them"
             await rotations.record_cancelled(rotation.id)
-            await announce(self._record.uuid)
+            await operation.note_cancelled(record.id, record.status)
+            await announce(record.uuid)
 
     async def _retire(self, rotation: RotationRecord) -> None:
         tenant, new = self._tenant, new_login(rotation, self._box)
@@ -106,6 +109,7 @@ class CredentialChanges:
                 return False
             sealed = self._box.seal(new.password, password_place(record.uuid))
             await credentials.replace(record.id, new.name, sealed)
+            await operation.note_proven(record.id)
             changed = await records.find(record.uuid)
             assert changed is not None, "it was locked a moment ago"
             await append_event_for(self._plans, EventType.DATABASE_CREDENTIALS_ROTATED, changed)

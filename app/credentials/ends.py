@@ -2,7 +2,8 @@
 
 from uuid import UUID
 
-from app.credentials import rotations, users
+from app.contracts.base import DatabaseStatus
+from app.credentials import operation, rotations, users
 from app.credentials.requests import request_apply
 from app.databases import credentials, records
 from app.outbox.workflow_starts import NORMAL
@@ -36,3 +37,12 @@ async def begin_due(database: UUID) -> bool:
             revision = await credentials.next_revision(record.id)
             await request_apply(record, revision, priority=NORMAL, relayed=True)
         return bool(begun)
+
+
+async def end_with_database(database: UUID) -> None:
+    """Nothing is left of a deleted database that any of these passwords opens. In the transaction that records it."""
+    record = await records.find_for_update(database)
+    if record is not None and record.status is DatabaseStatus.DELETED:
+        await rotations.end_with_database(record.id)
+        await users.end_with_database(record.id)
+        await operation.note_cancelled(record.id, record.status)

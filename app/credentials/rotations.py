@@ -191,17 +191,17 @@ async def record_cancelled(rotation: int) -> None:
     )
 
 
-async def end_with_database(database: UUID) -> None:
-    """Nothing is left of the database that any of these passwords opens."""
+async def end_with_database(database_id: int) -> None:
+    """All of a database of which nothing is left."""
     await execute(
         """
-        UPDATE credential_rotations r SET changed_at = now(), completed_at = coalesce(r.completed_at, now()),
+        UPDATE credential_rotations SET changed_at = now(), completed_at = coalesce(completed_at, now()),
                password_sealed = NULL, previous_sealed = NULL,
-               status = CASE WHEN r.status IN ('pending', 'cancelling', 'cancelled') THEN 'cancelled'
+               status = CASE WHEN status IN ('pending', 'cancelling', 'cancelled') THEN 'cancelled'
                              ELSE 'completed' END
-        FROM databases d WHERE d.id = r.database_id AND d.uuid = $1 AND d.status = 'deleted'
+        WHERE database_id = $1
         """,
-        database,
+        database_id,
     )
 
 

@@ -77,6 +77,17 @@ async def list_of(database_id: int) -> list[DatabaseUserRecord]:
     )
 
 
+async def active_logins(database: UUID, box: SecretBox) -> list[Login]:
+    """The accounts of a database's users that must accept logins."""
+    found = await fetch_all(
+        DatabaseUserRecord,
+        "SELECT u.* FROM database_users u JOIN databases d ON d.id = u.database_id"
+        " WHERE d.uuid = $1 AND u.status = 'active' ORDER BY u.id",
+        database,
+    )
+    return [user.login(box) for user in found]
+
+
 async def list_page(database_id: int, *, after: str | None, limit: int) -> list[DatabaseUserRecord]:
     """Newest first, from the one that follows the one named `after` on."""
     return await fetch_all(
@@ -130,13 +141,9 @@ async def delete_removed(user: int) -> None:
     await execute("DELETE FROM database_users WHERE id = $1 AND status = 'removing'", user)
 
 
-async def end_with_database(database: UUID) -> None:
-    """Nothing is left of the database that any of them could enter."""
-    await execute(
-        "DELETE FROM database_users u USING databases d"
-        " WHERE d.id = u.database_id AND d.uuid = $1 AND d.status = 'deleted'",
-        database,
-    )
+async def end_with_database(database_id: int) -> None:
+    """All of a database of which nothing is left."""
+    await execute("DELETE FROM database_users WHERE database_id = $1", database_id)
 
 
 def user_password_place(user: UUID) -> SecretLocation:

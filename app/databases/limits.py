@@ -65,16 +65,20 @@ async def record_limits_applied(database: UUID, revision: int) -> None:
         await announce(database)
 
 
-_BEHIND = """
+# What its users were promised stays theirs, with one for the database's own login.
+_LEAST = "(SELECT coalesce(sum(connection_limit) + 1, 0)::integer FROM database_users WHERE database_id = d.id)"
+_BEHIND = f"""
 SELECT d.uuid FROM databases d JOIN unnest($1::text[], $2::integer[]) AS p (plan, connections) ON p.plan = d.plan
-WHERE d.status IN ('active', 'paused') AND d.connection_hard_limit IS NULL AND d.connections <> p.connections
+WHERE d.status IN ('active', 'paused') AND d.connection_hard_limit IS NULL
+  AND d.connections <> greatest(p.connections, {_LEAST})
 ORDER BY d.id LIMIT $3
-"""
+"""  # noqa: S608 - our own words
 
 
 async def follow_plans(plans: Plans) -> int:
     """Changes the connection limits of databases whose plan allows another number by now, and that have no limit of
-    their own; returns how many there were. Storage and hours are read from the plan whenever they are measured."""
+    their own, but not below what their users have; returns how many there were. Storage and hours are read from the
+    plan whenever they are measured."""
     connections = [plan.limits.connection_hard_limit for plan in plans.by_name.values()]
     behind = await fetch_values(UUID, _BEHIND, list(plans.by_name), connections, _MOST)
     for database in behind:
@@ -87,7 +91,9 @@ async def _follow_plan(plans: Plans, database: UUID) -> None:
         record = await records.find_for_update(database)
         if record is None or record.status not in (DatabaseStatus.ACTIVE, DatabaseStatus.PAUSED):
             return
-        connections = limits_in_force(plans, record.plan, record.quotas).connection_hard_limit
+        of_plan = limits_in_force(plans, record.plan, record.quotas).connection_hard_limit
+        least = await fetch_scalar(int, f"SELECT {_LEAST} FROM databases d WHERE d.id = $1", record.id)  # noqa: S608 - ours
+        connections = max(of_plan, least)
         if connections != record.connections:
             await change_limits(record, record.quotas, connections)
 

@@ -21,6 +21,17 @@ from app.core.metrics.page import MetricsPage
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
 from app.core.temporal import connect_from_settings
+from app.credentials.routes import (
+    CredentialServices,
+    complete_credential_rotation,
+    create_database_user,
+    delete_database_user,
+    get_credential_rotation,
+    list_credential_rotations,
+    list_credentials,
+    list_database_users,
+    rotate_credentials,
+)
 from app.egress.sender import Sender
 from app.hosts.adapters import Adapters
 from app.http.authenticate import Authenticate
@@ -113,6 +124,17 @@ def _api(state: AppState) -> Router:
             _resource(lambda: state.operations, OperationController),
             _resource(lambda: state.blueprints, BlueprintController, validate_blueprint),
             _resource(lambda: state.applications, apply_blueprint, get_application),
+            _resource(
+                lambda: state.credentials,
+                rotate_credentials,
+                list_credential_rotations,
+                get_credential_rotation,
+                complete_credential_rotation,
+                list_credentials,
+                create_database_user,
+                list_database_users,
+                delete_database_user,
+            ),
             _resource(lambda: state.webhooks, WebhookController),
             _resource(lambda: state.questions, execute_query),
         ],
@@ -186,6 +208,9 @@ async def _open(
     state.blueprints = BlueprintServices(plans=plans, idempotency=idempotency, scripts=scripts)
     state.applications = ApplicationServices(
         plans=plans, box=box, watch=watch, idempotency=idempotency, scripts=scripts
+    )
+    state.credentials = CredentialServices(
+        settings=settings, plans=plans, box=box, watch=watch, idempotency=idempotency, adapters=adapters
     )
     state.webhooks = WebhookServices(
         settings=settings,

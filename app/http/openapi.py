@@ -13,6 +13,8 @@ from litestar.typing import FieldDefinition
 
 from app.core import errors
 from app.core.errors import AppError
+from app.credentials.examples import EXAMPLE_USER
+from app.credentials.schemas import USER_NAME
 from app.databases.examples import EXAMPLE_DATABASE, EXAMPLE_UUID
 from app.databases.schemas import DatabaseView
 from app.http.json_schemas import components, reference
@@ -62,7 +64,17 @@ _DESCRIPTION = (
     "A path that doesn't exist answers 404 `not_found`, a method that a path doesn't have 405 `method_not_allowed` "
     "with `Allow`. New fields and operations may be added at any time: tolerate fields that you don't know."
 )
-_EXAMPLES: dict[str, Any] = {"uuid": EXAMPLE_UUID, "starting_after": EXAMPLE_UUID, "limit": 25}
+_PATH_SCHEMAS: dict[str, dict[str, Any]] = {
+    "uuid": {"type": "string", "format": "uuid"},
+    "name": {"type": "string", "pattern": f"^{USER_NAME}$"},
+}
+"""Of path parameters that are no numbers."""
+_EXAMPLES: dict[str, Any] = {
+    "uuid": EXAMPLE_UUID,
+    "name": EXAMPLE_USER.name,
+    "starting_after": EXAMPLE_UUID,
+    "limit": 25,
+}
 _WEBHOOK_HEADERS = {
     "X-Service-Signature": ("`sha256=` and the hex HMAC-SHA256 of the raw body under the endpoint's secret.", True),
     "X-Service-Event": ("The event's name.", True),
@@ -76,6 +88,7 @@ _TAGS = {
     "databases": "Create, list, read, change, delete and undelete databases, and apply blueprints to them.",
     "deleted_databases": "Deleted databases whose data is kept for a while, in which they can be undeleted.",
     "operations": "Changes that take time: how far each is, why it waits, what became of it.",
+    "credential_rotations": "How far the replacement of a database's password is.",
     "database_types": "What can be asked for: engines and their regions.",
     "blueprints": "SQL that is saved under a name.",
     "blueprint_validations": "What a script holds, and for which engines it is.",
@@ -155,7 +168,7 @@ def _operation(path: str, handler: HTTPRouteHandler) -> dict[str, Any]:
 
 def _parameters(path: str, handler: HTTPRouteHandler, declared: Operation) -> Iterator[dict[str, Any]]:
     for name in re.findall(r"{(\w+)}", path):
-        schema = {"type": "string", "format": "uuid"} if name == "uuid" else {"type": "integer", "minimum": 1}
+        schema = _PATH_SCHEMAS.get(name, {"type": "integer", "minimum": 1})
         yield {"name": name, "in": "path", "required": True, "schema": schema} | _example(name)
     for field, parameter in query_parameters(handler):
         schema = _query_schema(field, parameter)
@@ -188,8 +201,8 @@ def _example(name: str | None) -> dict[str, Any]:
 
 
 def _query_example(name: str | None, schema: dict[str, Any]) -> dict[str, Any]:
-    """None for a numeric cursor: there is no valid one that the API hasn't given out."""
-    return {} if name == "starting_after" and schema["type"] == "integer" else _example(name)
+    """None for a cursor that is no uuid: there is no valid one that the API hasn't given out."""
+    return {} if name == "starting_after" and schema.get("format") != "uuid" else _example(name)
 
 
 def _query_schema(field: FieldDefinition, parameter: QueryParameter) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from app.applications.routes import ApplicationServices
 from app.auth.admission import Admission
 from app.auth.client_address import Network
 from app.blueprints.routes import BlueprintServices
+from app.credentials.routes import CredentialServices
 from app.http.in_flight import InFlight
 from app.provisioning.operation_routes import OperationServices
 from app.provisioning.routes import DatabaseServices
@@ -28,5 +29,6 @@ class AppState:
     operations: OperationServices
     blueprints: BlueprintServices
     applications: ApplicationServices
+    credentials: CredentialServices
     webhooks: WebhookServices
     questions: Questions

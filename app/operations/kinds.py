@@ -109,6 +109,12 @@ KINDS: Mapping[OperationType, OperationKind] = MappingProxyType(
             steps=(StepKind(name="restore_access", activities=("apply_access",)),),
             deadline=_SOON,
         ),
+        OperationType.ROTATE: OperationKind(
+            workflow="ApplyCredentials",
+            # It ends when a login has proven the new credentials; the previous ones end later, by themselves.
+            steps=(StepKind(name="prove", activities=("apply_credentials",)),),
+            deadline=_SOON,
+        ),
         OperationType.APPLY_BLUEPRINT: OperationKind(
             workflow="ApplyBlueprint",
             steps=(

@@ -36,6 +36,7 @@ class ReasonCode(StrEnum):
     CANCELLED = "cancelled", "It was cancelled."
     SUPERSEDED = "superseded", "A later change of the same thing took its place."
     DATABASE_DELETED = "database_deleted", "The database was deleted before it had ended."
+    DATABASE_PAUSED = "database_paused", "The database was paused before it had ended."
     UNDELETED = "undeleted", "The database was undeleted."
     APPLICATION_FAILED = "application_failed", "The script was not applied; the application's record says why."
 

@@ -12,6 +12,7 @@ import msgspec
 from app.applications import queue
 from app.contracts.base import PauseReason
 from app.core.errors import DatabaseDestroyed, OperationNotCancellable
+from app.credentials.operation import cancel_rotation
 from app.databases import access
 from app.databases.limits import Before, change_limits
 from app.databases.records import DatabaseRecord
@@ -95,6 +96,10 @@ async def _apply_blueprint(_: Plans, operation: OperationRecord, __: DatabaseRec
     await queue.cancel(operation)
 
 
+async def _rotate(_: Plans, operation: OperationRecord, record: DatabaseRecord) -> PendingStart:
+    return await cancel_rotation(operation, record)
+
+
 async def _cancelled(operation: OperationRecord) -> None:
     await ends.end(operation, OperationStatus.CANCELLED, because=ReasonCode.CANCELLED)
 
@@ -107,5 +112,6 @@ CANCELLATIONS: Mapping[OperationType, Cancel] = {
     OperationType.PAUSE: _pause,
     OperationType.RESUME: _resume,
     OperationType.APPLY_BLUEPRINT: _apply_blueprint,
+    OperationType.ROTATE: _rotate,
 }
 """Those of the kinds that this folder and those beneath it begin."""

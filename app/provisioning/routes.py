@@ -122,6 +122,11 @@ class DatabaseController(Controller):
                 "deleteDatabase",
                 "undeleteDatabase",
                 "applyBlueprint",
+                "rotateCredentials",
+                "listCredentialRotations",
+                "listCredentials",
+                "createDatabaseUser",
+                "listDatabaseUsers",
             ),
         ),
     )

@@ -12,6 +12,7 @@ from app.auth.teams import get_team
 from app.contracts.base import DatabaseStatus
 from app.core.clock import utc_now
 from app.core.errors import DeletionProtected, InvalidField, MissingRequiredField, NotFound, require_found
+from app.credentials import shares
 from app.databases import expiry, records, states
 from app.databases.deletion import request_deletion
 from app.databases.events import append_event
@@ -75,8 +76,9 @@ async def change_any(database: UUID, wanted: ChangeDatabase) -> None:
 
 
 async def change_quotas(plans: Plans, principal: Principal, database: UUID, change: ChangeQuotas) -> Accepted:
-    """Raises `NotFound`, `PlanLimitExceeded`, or `InvalidField` when the host has no room for more connections. The
-    subject is the database with the revision of its limits: `read_limits_subject` reads it."""
+    """Raises `NotFound`, `PlanLimitExceeded`, or `InvalidField` when the host has no room for more connections, or the
+    database's users have more. The subject is the database with the revision of its limits: `read_limits_subject` reads
+    it."""
     record = await _owned_for_update(principal, database)
     assert record.team_id is not None, "it is one of the caller's teams'"
     team = await get_team(record.team_id)
@@ -84,6 +86,8 @@ async def change_quotas(plans: Plans, principal: Principal, database: UUID, chan
     # What it doesn't speak of stays, be it above what the team's tier could ask for nowadays.
     check_quotas(plans, team.tier, record.plan, change.over(Quotas()))
     connections = limits_in_force(plans, record.plan, quotas).connection_hard_limit
+    if connections < record.connections:
+        await shares.check_limit(record.id, connections)
     if connections > record.connections:
         await _check_room(record, connections)
     start = await change_limits(record, quotas, connections)

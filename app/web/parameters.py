@@ -29,6 +29,15 @@ StartingAfterId = Annotated[
     ),
 ]
 """Text, which `cursor_id` reads: Litestar would take `null` for none given."""
+StartingAfterName = Annotated[
+    str | None,
+    QueryParameter(
+        name="starting_after",
+        description="Name of the previous page's last item.",
+        schema_extra={"maxLength": 255},
+    ),
+]
+"""Of lists whose items are known by their names."""
 Wait = Annotated[bool, QueryParameter(name="wait", description="Answer when the work is done, or at the timeout.")]
 Timeout = Annotated[int, QueryParameter(name="timeout", ge=1, le=120, description="Seconds to wait at most.")]
 

@@ -58,6 +58,14 @@ SPECIFIED = {
     ("GET", "/api/v1/operations/{uuid}/events"): {"databases:read"},
     ("POST", "/api/v1/operations/{uuid}/cancellations"): {"databases:write"},
     ("POST", "/api/v1/operations/{uuid}/retries"): {"databases:write"},
+    ("POST", "/api/v1/databases/{uuid}/credential_rotations"): {"databases:write"},
+    ("GET", "/api/v1/databases/{uuid}/credential_rotations"): {"databases:read"},
+    ("GET", "/api/v1/credential_rotations/{uuid}"): {"databases:read"},
+    ("POST", "/api/v1/credential_rotations/{uuid}/completions"): {"databases:write"},
+    ("GET", "/api/v1/databases/{uuid}/credentials"): {"databases:read"},
+    ("GET", "/api/v1/databases/{uuid}/users"): {"databases:read"},
+    ("POST", "/api/v1/databases/{uuid}/users"): {"databases:write"},
+    ("DELETE", "/api/v1/databases/{uuid}/users/{name}"): {"databases:write"},
     ("POST", "/api/v1/query_executions"): {"queries:write"},
 }
 """Interface specification, section 4."""
@@ -235,7 +243,10 @@ def test_links_lead_to_operations() -> None:
         ]
         beneath = f"{OPERATIONS[creating].path}/{{uuid}}"
         assert {link["operationId"] for link in links} == {
-            found.operation["operationId"] for found in OPERATIONS.values() if found.path.startswith(beneath)
+            found.operation["operationId"]
+            for found in OPERATIONS.values()
+            # A link hands on one parameter.
+            if found.path.startswith(beneath) and found.path.count("{") == 1
         }
 
 

@@ -36,6 +36,31 @@ async def test_a_databases_life(service: RunningService) -> None:
     assert (await client.call("undeleteDatabase", uuid=str(uuid4()))).status_code == 404
 
 
+async def test_the_life_of_credentials(service: RunningService) -> None:
+    caller = await service.caller()
+    client = DocumentedClient(service.http, caller.api_key)
+    made = (await client.call("createDatabase", {"name": "orders"}, wait="true", timeout=60)).json()["data"]
+    uuid = made["uuid"]
+    rotated = await client.call("rotateCredentials", {"overlap_seconds": 60}, uuid=uuid, key="k")
+    assert rotated.status_code == 200
+    again = await client.call("rotateCredentials", {"overlap_seconds": 60}, uuid=uuid, key="k")
+    assert again.json()["data"] == rotated.json()["data"]
+    assert (await client.call("rotateCredentials", {}, uuid=uuid)).status_code == 409
+    rotation = rotated.json()["data"]["uuid"]
+    assert (await client.call("getCredentialRotation", uuid=rotation)).json()["data"]["status"] == "overlapping"
+    assert len((await client.call("listCredentialRotations", uuid=uuid, limit=1)).json()["data"]) == 1
+    assert (await client.call("completeCredentialRotation", uuid=rotation)).json()["data"]["status"] == "completed"
+    wish = {"name": "reporting", "access": "read_only"}
+    assert (await client.call("createDatabaseUser", wish, uuid=uuid)).status_code == 201
+    assert (await client.call("createDatabaseUser", wish, uuid=uuid)).status_code == 409
+    too_many = {"name": "app", "access": "read_write", "connection_limit": 10}
+    assert (await client.call("createDatabaseUser", too_many, uuid=uuid)).status_code == 422
+    assert len((await client.call("listDatabaseUsers", uuid=uuid, limit=1)).json()["data"]) == 1
+    assert len((await client.call("listCredentials", uuid=uuid)).json()["data"]) == 3
+    assert (await client.call("deleteDatabaseUser", uuid=uuid, name="reporting")).status_code == 200
+    assert (await client.call("deleteDatabaseUser", uuid=uuid, name="reporting")).status_code == 404
+
+
 async def test_a_blueprints_life(service: RunningService) -> None:
     caller = await service.caller()
     client = DocumentedClient(service.http, caller.api_key)

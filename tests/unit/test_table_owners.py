@@ -47,7 +47,7 @@ JOINS = {
     "app/auth": {"databases"},
     "app/blueprints": {"blueprint_applications"},
     "app/credentials": {"databases"},
-    "app/databases": {"database_usage", "engine_hosts", "teams"},
+    "app/databases": {"database_usage", "database_users", "engine_hosts", "teams"},
     "app/hosts": {"databases", "installation"},
     "app/operations": {"databases", "teams"},
     "app/outbox": {"databases", "teams", "webhook_deliveries"},

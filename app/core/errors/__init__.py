@@ -18,6 +18,10 @@
     ├── DeletionUndone           409 deletion_undone
     ├── OperationNotCancellable  409 operation_not_cancellable
     ├── OperationEnded           409 operation_ended
+    ├── RotationInProgress       409 rotation_in_progress
+    ├── RotationNotOverlapping   409 rotation_not_overlapping
+    ├── RotationCancelled        409 rotation_cancelled
+    ├── UserExists               409 user_exists
     ├── PayloadTooLarge          413 payload_too_large
     ├── MissingRequiredField     422 missing_required_field
     ├── InvalidField             422 invalid_field
@@ -41,6 +45,7 @@
     ├── InternalError            500 internal_error
     ├── QueryExecutionFailed     500 query_execution_failed
     ├── RevocationPending        503 revocation_pending
+    ├── CredentialsPending       503 credentials_pending
     ├── LanguageModelUnavailable 503 language_model_unavailable
     ├── DatabaseUnreachable      503 database_unreachable
     └── ServiceUnavailable       503 service_unavailable
@@ -62,6 +67,13 @@ from app.core.errors.access import (
 )
 from app.core.errors.base import AppError
 from app.core.errors.blueprints import BlueprintInvalid, SystemBlueprint
+from app.core.errors.credentials import (
+    CredentialsPending,
+    RotationCancelled,
+    RotationInProgress,
+    RotationNotOverlapping,
+    UserExists,
+)
 from app.core.errors.databases import (
     CapacityExhausted,
     DatabaseDestroyed,
@@ -103,6 +115,7 @@ __all__ = [
     "AppError",
     "BlueprintInvalid",
     "CapacityExhausted",
+    "CredentialsPending",
     "DatabaseDestroyed",
     "DatabaseNotActive",
     "DatabaseNotDeleted",
@@ -135,6 +148,9 @@ __all__ = [
     "RateLimitExceeded",
     "RequestTimeout",
     "RevocationPending",
+    "RotationCancelled",
+    "RotationInProgress",
+    "RotationNotOverlapping",
     "ServiceUnavailable",
     "SystemBlueprint",
     "TeamLimitReached",
@@ -143,6 +159,7 @@ __all__ = [
     "TooManyUnderWay",
     "Unauthorized",
     "UnsafeSQL",
+    "UserExists",
     "rate_limit_headers",
     "require_found",
 ]

@@ -8,6 +8,7 @@ from app.engines.base import EngineAdapter, EngineError
 from app.hosts.adapters import Adapters
 from app.hosts.records import Host, registered_hosts
 from app.upkeep.reconcile import orphans
+from app.upkeep.reconcile.accounts import check_accounts
 from app.upkeep.reconcile.findings import Violation
 from app.upkeep.reconcile.host_resources import scarce
 from app.upkeep.reconcile.host_rules import Inspection, mismatches
@@ -48,4 +49,5 @@ async def _check_host(box: SecretBox, adapters: Adapters, host: Host, orphan_age
         return [unreachable(host, error)]
     logins = await try_logins(box, adapter, active(inspection.snapshot.recorded.values()))
     shared = await scarce(host, adapter)
-    return [*await orphans.dated(inspection, orphan_age), *shared, *(refusal.violation for refusal in logins)]
+    strays = await check_accounts(adapter, active(inspection.snapshot.recorded.values()))
+    return [*await orphans.dated(inspection, orphan_age), *shared, *strays, *(refusal.violation for refusal in logins)]

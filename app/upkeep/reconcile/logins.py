@@ -3,14 +3,16 @@
 import asyncio
 import math
 from collections.abc import Iterable
+from contextlib import suppress
 
 import msgspec
 
 from app.contracts.base import DatabaseStatus
 from app.core.secrets import SecretBox
-from app.databases import credentials
+from app.credentials.users import active_logins
+from app.databases import credentials, records
 from app.databases.hosted import RecordedDatabase, is_active
-from app.databases.passwords import password_place
+from app.databases.passwords import password_place, tenant_of
 from app.engines.base import CredentialsRefused, EngineAdapter, EngineError, Tenant, TenantFull
 from app.hosts.records import Host
 from app.quotas import own_logins
@@ -34,19 +36,13 @@ class LoginRefusal(msgspec.Struct, frozen=True):
 async def try_logins(
     box: SecretBox, adapter: EngineAdapter, databases: Iterable[RecordedDatabase]
 ) -> list[LoginRefusal]:
-    """Tries one short login for each database, a few at a time."""
+    """Tries short logins to each database, a few databases at a time."""
     slots = asyncio.Semaphore(_CONCURRENCY)
 
     async def attempt(one: RecordedDatabase) -> LoginRefusal | None:
-        assert one.password_sealed is not None
-        password = box.open(one.password_sealed, password_place(one.uuid))
         try:
             async with slots:
-                await adapter.log_in(
-                    Tenant(name=one.engine_name, login=one.login, password=password, marker=one.marker)
-                )
-        except TenantFull:
-            return None  # its database answers
+                await _log_in(box, adapter, one)
         except EngineError as error:
             if not await is_active(one.uuid):
                 return None
@@ -58,6 +54,25 @@ async def try_logins(
     async with own_logins.under_way([one.uuid for one in tried]):
         answers = await asyncio.gather(*map(attempt, tried))
     return [answer for answer in answers if answer is not None]
+
+
+async def _log_in(box: SecretBox, adapter: EngineAdapter, one: RecordedDatabase) -> None:
+    """As the database's own account, and as each of its users. One that is full answers. Raises `EngineError`."""
+    assert one.password_sealed is not None
+    password = box.open(one.password_sealed, password_place(one.uuid))
+    tenant = Tenant(name=one.engine_name, login=one.login, password=password, marker=one.marker)
+    with suppress(TenantFull):
+        try:
+            await adapter.log_in(tenant)
+        except CredentialsRefused:
+            record = await records.find(one.uuid)
+            if record is None or record.password_sealed == one.password_sealed:
+                raise
+            # Rotated since it was read.
+            await adapter.log_in(tenant_of(record, box))
+    for login in await active_logins(one.uuid, box):
+        with suppress(TenantFull):
+            await adapter.log_in_as(tenant, login)
 
 
 def active(recorded: Iterable[RecordedDatabase]) -> list[RecordedDatabase]:

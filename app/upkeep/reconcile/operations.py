@@ -30,9 +30,12 @@ SELECT o.id, o.uuid, o.type, o.database_id, o.changed_at, d.uuid AS database, CA
     WHEN o.type IN ('pause', 'resume', 'undelete') AND d.access_applied >= o.revision THEN 'succeeded'
     WHEN o.type = 'apply_blueprint' AND a.status IN ('completed', 'rolled_back') THEN 'succeeded'
     WHEN o.type = 'apply_blueprint' AND a.status = 'failed' THEN 'application_failed'
+    WHEN o.type = 'rotate' AND r.proven_at IS NOT NULL THEN 'succeeded'
+    WHEN o.type = 'rotate' AND r.status = 'cancelled' THEN 'cancelled'
 END AS outcome
 FROM operations o JOIN databases d ON d.id = o.database_id
 LEFT JOIN blueprint_applications a ON a.id = (o.undo ->> 'application')::bigint
+LEFT JOIN credential_rotations r ON r.uuid = (o.undo ->> 'rotation')::uuid
 WHERE o.finished_at IS NULL
 """
 ASTRAY = f"SELECT * FROM ({_OUTCOMES}) o WHERE outcome IS NOT NULL AND changed_at < now() - $1::interval"  # noqa: S608
@@ -42,6 +45,7 @@ _ENDS = {
     "succeeded": (OperationStatus.SUCCEEDED, None),
     "undeleted": (OperationStatus.CANCELLED, ReasonCode.UNDELETED),
     "database_deleted": (OperationStatus.CANCELLED, ReasonCode.DATABASE_DELETED),
+    "cancelled": (OperationStatus.CANCELLED, ReasonCode.CANCELLED),
     "application_failed": (OperationStatus.FAILED, ReasonCode.APPLICATION_FAILED),
 }
 

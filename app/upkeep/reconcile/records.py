@@ -43,6 +43,30 @@ _RULES = (
       AND access_changed_at < now() - $1::interval
     """,
     """
+    SELECT 'rotation_stuck' AS rule, d.uuid::text AS subject,
+           'its rotation ' || r.uuid || ' is ' || r.status || ' since ' || r.changed_at AS detail
+    FROM credential_rotations r JOIN databases d ON d.id = r.database_id
+    WHERE r.status IN ('pending', 'cancelling') AND r.changed_at < now() - $1::interval
+    """,
+    """
+    SELECT 'retirement_overdue' AS rule, d.uuid::text AS subject,
+           'its previous credentials were to end at ' || r.retires_at || ', and have not' AS detail
+    FROM credential_rotations r JOIN databases d ON d.id = r.database_id
+    WHERE r.status IN ('overlapping', 'retiring') AND r.retires_at < now() - $1::interval
+    """,
+    """
+    SELECT 'user_stuck' AS rule, d.uuid::text AS subject,
+           'its user ' || u.login_name || ' is ' || u.status || ' since ' || u.changed_at AS detail
+    FROM database_users u JOIN databases d ON d.id = u.database_id
+    WHERE u.status <> 'active' AND u.changed_at < now() - $1::interval
+    """,
+    """
+    SELECT 'user_expired' AS rule, d.uuid::text AS subject,
+           'its user ' || u.login_name || ' was to end at ' || u.expires_at || ', and has not' AS detail
+    FROM database_users u JOIN databases d ON d.id = u.database_id
+    WHERE u.status = 'active' AND u.expires_at < now() - $1::interval
+    """,
+    """
     SELECT 'storage_unmeasured' AS rule, d.uuid::text AS subject,
            'its storage can''t be measured since ' || u.unmeasured_since || ': ' || u.measure_failure AS detail
     FROM database_usage u JOIN databases d ON d.id = u.database_id

@@ -12,6 +12,7 @@ from temporalio.client import Client
 
 from app.contracts.applications import ApplyBlueprint, ApplyBlueprintInput
 from app.contracts.base import Engine
+from app.contracts.credentials import ApplyCredentials, ApplyCredentialsInput
 from app.contracts.databases import (
     ApplyAccess,
     ApplyAccessInput,
@@ -26,6 +27,7 @@ from app.contracts.queues import (
     DATABASE_ATTRIBUTE,
     access_workflow_id,
     apply_workflow_id,
+    credentials_workflow_id,
     limits_workflow_id,
     provision_workflow_id,
     restarted_workflow_id,
@@ -58,6 +60,7 @@ class _StuckDatabase(msgspec.Struct, frozen=True, kw_only=True):
     engine_name: str
     limits_revision: int
     access_revision: int
+    credentials_revision: int
     application: int | None
     """The application whose turn it is, for the workflow that applies it."""
     is_dry_run: bool
@@ -79,6 +82,13 @@ WITH stuck AS (
     WHERE status IN ('active', 'paused') AND access_applied < access_revision
       AND access_changed_at < now() - $1::interval
     UNION ALL
+    SELECT 'ApplyCredentials', c.database_id, NULL, false FROM (
+        SELECT database_id FROM credential_rotations
+        WHERE status IN ('pending', 'retiring', 'cancelling') AND changed_at < now() - $1::interval
+        UNION
+        SELECT database_id FROM database_users WHERE status <> 'active' AND changed_at < now() - $1::interval
+    ) c
+    UNION ALL
     SELECT 'ApplyBlueprint', a.database_id, a.id, a.is_dry_run
     FROM blueprint_applications a JOIN databases d ON d.id = a.database_id
     WHERE a.completed_at IS NULL AND d.status <> 'provisioning'
@@ -87,7 +97,7 @@ WITH stuck AS (
                       WHERE first.database_id = a.database_id AND first.completed_at IS NULL AND first.id < a.id)
 )
 SELECT s.workflow, d.id, d.uuid, d.engine, d.region, d.team_id, d.host_id, h.host || ':' || h.port AS address,
-       d.engine_name, d.limits_revision, d.access_revision, s.application, s.is_dry_run
+       d.engine_name, d.limits_revision, d.access_revision, d.credentials_revision, s.application, s.is_dry_run
 FROM stuck s JOIN databases d ON d.id = s.id JOIN engine_hosts h ON h.id = d.host_id
 WHERE (d.id, s.workflow) > ($3, $4) AND NOT EXISTS (
     SELECT FROM workflow_starts p WHERE p.workflow = s.workflow AND p.input ->> 'database' = d.uuid::text
@@ -164,6 +174,10 @@ def _workflow_for(stuck: _StuckDatabase) -> tuple[Any, str, DatabaseWorkflowInpu
         case "ApplyLimits":
             revision = stuck.limits_revision
             return ApplyLimits, limits_workflow_id(uuid, revision), ApplyLimitsInput(**about, revision=revision)
+        case "ApplyCredentials":
+            revision = stuck.credentials_revision
+            changing = ApplyCredentialsInput(**about, revision=revision)
+            return ApplyCredentials, credentials_workflow_id(uuid, revision), changing
         case _:
             revision = stuck.access_revision
             return ApplyAccess, access_workflow_id(uuid, revision), ApplyAccessInput(**about, revision=revision)

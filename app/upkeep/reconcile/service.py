@@ -19,6 +19,7 @@ from app.operations.overdue import tell_of_overdue
 from app.outbox.workflow_starts import without_markup
 from app.quotas.plans import Plans
 from app.upkeep.reconcile import findings, orphans
+from app.upkeep.reconcile.accounts import check_accounts, repair_accounts
 from app.upkeep.reconcile.findings import Report, Violation
 from app.upkeep.reconcile.host_resources import scarce
 from app.upkeep.reconcile.host_rules import FOREIGN, ORPHAN
@@ -89,16 +90,18 @@ async def reconcile_host(
     logins = [refusal.violation for refusal in refusals]
     violations, _ = _split_notes([mismatch.violation for mismatch in inspection.mismatches])
     shared = await scarce(host, adapter)
+    strays = await check_accounts(adapter, trying)
     await findings.write(
-        host.id, [*violations, *logins, *shared], {one.name: one.marker for one in orphans.of(inspection)}
+        host.id, [*violations, *logins, *shared, *strays], {one.name: one.marker for one in orphans.of(inspection)}
     )
     await findings.reset_first_seen(host.id, ORPHAN, in_use)
     reported, notes = _split_notes(await orphans.dated(inspection, orphan_age))
     repairs = [
         *await repair_host(inspection, adapter, orphan_age),
         *await restore_credentials(plans, box, adapter, trying, refusals),
+        *await repair_accounts(box, adapter, strays),
     ]
-    return await _step_result([*reported, *logins, *shared], repairs, notes)
+    return await _step_result([*reported, *logins, *shared, *strays], repairs, notes)
 
 
 def _split_notes(found: Sequence[Violation]) -> tuple[list[Violation], list[Violation]]:

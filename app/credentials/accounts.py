@@ -1,0 +1,92 @@
+"""Which accounts a database should have on its host, by its rows, and which it has."""
+
+from collections.abc import Set as AbstractSet
+from uuid import UUID
+
+import msgspec
+
+from app.contracts.base import DatabaseStatus
+from app.contracts.credentials import DatabaseUserStatus
+from app.core.ids import marker
+from app.core.secrets import SecretBox
+from app.credentials import rotations, users
+from app.databases import records
+from app.databases.passwords import tenant_of
+from app.databases.records import DatabaseRecord
+from app.engines.base import EngineAdapter, Tenant
+from app.store.locks import database_lock
+from app.store.session import fetch_values
+
+
+class AccountFaults(msgspec.Struct, frozen=True, kw_only=True):
+    """How the accounts of one database differ from its rows."""
+
+    unknown: tuple[str, ...]
+    """On the host, and in no row."""
+    missing: tuple[str, ...]
+    """Of users, and not on the host."""
+
+    def __bool__(self) -> bool:
+        return bool(self.unknown or self.missing)
+
+
+async def with_changes(databases: list[UUID]) -> list[UUID]:
+    """Those of them whose credentials or users were ever changed: others have one account, which is their own."""
+    return await fetch_values(
+        UUID,
+        "SELECT uuid FROM databases WHERE uuid = any($1::uuid[]) AND credentials_revision > 0 ORDER BY id",
+        databases,
+    )
+
+
+async def find_faults(adapter: EngineAdapter, database: UUID) -> AccountFaults:
+    """Compared once, and where they differ again while nothing else changes the database. `adapter` is that of its
+    host. Raises `EngineError`, `LockBusy`, `LockLost`."""
+    if not await _compare(adapter, database):
+        return _NONE
+    async with database_lock(database):
+        return await _compare(adapter, database)
+
+
+async def repair(box: SecretBox, adapter: EngineAdapter, database: UUID) -> AccountFaults:
+    """Removes accounts that no row names, and makes those of users anew. Returns what there was to do. Raises as
+    `find_faults` does."""
+    async with database_lock(database):
+        faults = await _compare(adapter, database)
+        record = await records.find(database)
+        if record is None or not faults:
+            return faults
+        tenant = tenant_of(record, box)
+        for account in faults.unknown:
+            await adapter.remove_user(tenant, account)
+        for user in await users.list_of(record.id):
+            if user.login_name in faults.missing:
+                await adapter.put_user(tenant, user.login(box))
+        return faults
+
+
+_NONE = AccountFaults(unknown=(), missing=())
+
+
+async def _compare(adapter: EngineAdapter, database: UUID) -> AccountFaults:
+    record = await records.find(database)
+    if record is None or record.status is not DatabaseStatus.ACTIVE:
+        return _NONE
+    # The host first: an account is made after its row is written, and its row goes after the account.
+    found = (await adapter.open_sessions(_without_password(record))).keys()
+    known, wanted = await _recorded(record)
+    return AccountFaults(unknown=tuple(sorted(found - known)), missing=tuple(sorted(wanted - found)))
+
+
+async def _recorded(record: DatabaseRecord) -> tuple[AbstractSet[str], AbstractSet[str]]:
+    """The accounts that its rows name, and those that have to be there."""
+    made = await users.list_of(record.id)
+    rotation = await rotations.find_under_way(record.id)
+    known = {record.engine_name, record.login, *(user.login_name for user in made)}
+    if rotation is not None:
+        known |= {rotation.login_name, rotation.previous_login}
+    return known, {user.login_name for user in made if user.status is DatabaseUserStatus.ACTIVE}
+
+
+def _without_password(record: DatabaseRecord) -> Tenant:
+    return Tenant(name=record.engine_name, password="", marker=marker(record.uuid))

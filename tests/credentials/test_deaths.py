@@ -1,0 +1,141 @@
+"""A worker that dies anywhere in a change of credentials leaves credentials that work, and the next one ends it."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from app.credentials.ends import begin_due, find_due
+from app.store.session import fetch
+from tests.credentials.stepped import Stepped
+from tests.credentials.support import is_refused, run
+from tests.support.answers import data_of, error_of
+
+AROUND_INTRODUCTION = pytest.mark.parametrize(
+    ("method", "after"),
+    [("add_credential", False), ("add_credential", True), ("log_in_as", False), ("log_in_as", True)],
+)
+AROUND = pytest.mark.parametrize("after", [False, True])
+
+
+async def current(stepped: Stepped, made: dict[str, Any]) -> dict[str, Any]:
+    """What a client is told now."""
+    shown: dict[str, Any] = data_of(await stepped.caller.get(f"/databases/{made['uuid']}"))
+    return shown
+
+
+@AROUND_INTRODUCTION
+async def test_before_the_new_ones_are_proven(stepped: Stepped, engine: str, method: str, after: bool) -> None:
+    made = await stepped.created(engine)
+    path = f"/databases/{made['uuid']}/credential_rotations"
+    async with stepped.asked("POST", path, {"overlap_seconds": 3600}) as waiting:
+        for _ in range(2):
+            await stepped.die_in_step(made, method, after=after)
+            assert (await current(stepped, made))["db_password"] == made["db_password"]
+            assert await run(made["connection_string"]) == 1
+        assert not waiting.done()
+        rotated = data_of(await stepped.answered(waiting, made))
+    assert await run(made["connection_string"]) == 1
+    assert await run(rotated["connection_string"]) == 1
+    assert (await current(stepped, made))["connection_string"] == rotated["connection_string"]
+
+
+@AROUND
+async def test_while_the_previous_ones_are_ended(stepped: Stepped, engine: str, after: bool) -> None:
+    made = await stepped.created(engine)
+    path = f"/databases/{made['uuid']}/credential_rotations"
+    async with stepped.asked("POST", path, {"overlap_seconds": 0}) as waiting:
+        for _ in range(2):
+            await stepped.die_in_step(made, "retire_credential", after=after)
+            assert await run((await current(stepped, made))["connection_string"]) == 1
+        assert not waiting.done()
+        rotated = data_of(await stepped.answered(waiting, made))
+    assert rotated["status"] == "completed"
+    assert await is_refused(made["connection_string"])
+    assert await run(rotated["connection_string"]) == 1
+
+
+@AROUND_INTRODUCTION
+async def test_one_that_is_not_to_be_any_more(stepped: Stepped, engine: str, method: str, after: bool) -> None:
+    """Paused while it was under way: the new credentials end, and those that were known stay."""
+    made = await stepped.created(engine)
+    path = f"/databases/{made['uuid']}/credential_rotations"
+    async with stepped.asked("POST", path) as waiting:
+        await stepped.die_in_step(made, method, after=after)
+        await fetch("UPDATE databases SET status = 'paused', paused_reason = 'operator' WHERE uuid = $1", _uuid(made))
+        await stepped.die_in_step(made, "retire_credential", after=after)
+        answer = await stepped.answered(waiting, made)
+    assert error_of(answer, 422, "database_not_active")["details"] == {"status": "paused"}
+    await fetch("UPDATE databases SET status = 'active', paused_reason = NULL WHERE uuid = $1", _uuid(made))
+    rows = await fetch(
+        "SELECT status, password_sealed FROM credential_rotations WHERE database_id = $1", await _id(made)
+    )
+    assert [tuple(row) for row in rows] == [("cancelled", None)]
+    assert (await current(stepped, made))["db_password"] == made["db_password"]
+    assert await run(made["connection_string"]) == 1
+    accounts = await (await stepped.bench.adapters.of_host((await stepped.record(made)).host_id)).open_sessions(
+        stepped.tenant(made)
+    )
+    assert accounts.keys() == {made["db_username"]}
+
+
+@pytest.mark.parametrize(
+    ("method", "after"), [("put_user", False), ("put_user", True), ("log_in_as", False), ("log_in_as", True)]
+)
+async def test_while_a_user_is_made(stepped: Stepped, engine: str, method: str, after: bool) -> None:
+    made = await stepped.created(engine)
+    body = {"name": "app", "access": "read_write"}
+    async with stepped.asked("POST", f"/databases/{made['uuid']}/users", body) as waiting:
+        await stepped.die_in_step(made, method, after=after)
+        user = data_of(await stepped.answered(waiting, made), 201)
+    assert await run(user["connection_string"]) == 1
+    assert await run(made["connection_string"]) == 1
+
+
+@AROUND
+async def test_while_a_user_is_removed(stepped: Stepped, engine: str, after: bool) -> None:
+    made = await stepped.created(engine)
+    path = f"/databases/{made['uuid']}/users"
+    async with stepped.asked("POST", path, {"name": "app", "access": "read_write"}) as waiting:
+        user = data_of(await stepped.answered(waiting, made), 201)
+    async with stepped.asked("DELETE", f"{path}/app") as waiting:
+        await stepped.die_in_step(made, "remove_user", after=after)
+        assert data_of(await stepped.answered(waiting, made))["deleted"] is True
+    assert await is_refused(user["connection_string"])
+    assert data_of(await stepped.caller.get(path)) == []
+
+
+async def test_what_became_due_while_nothing_ran(stepped: Stepped, engine: str) -> None:
+    made = await stepped.created(engine)
+    async with stepped.asked("POST", f"/databases/{made['uuid']}/credential_rotations") as waiting:
+        rotated = data_of(await stepped.answered(waiting, made))
+    soon = (datetime.now(UTC) + timedelta(minutes=5)).isoformat()
+    body = {"name": "guest", "access": "read_only", "expires_at": soon}
+    async with stepped.asked("POST", f"/databases/{made['uuid']}/users", body) as waiting:
+        guest = data_of(await stepped.answered(waiting, made), 201)
+    assert _uuid(made) not in await find_due(100)
+    await fetch("UPDATE credential_rotations SET retires_at = now() WHERE uuid = $1", UUID(rotated["uuid"]))
+    await fetch("UPDATE database_users SET expires_at = now() WHERE database_id = $1", await _id(made))
+    assert _uuid(made) in await find_due(100)
+    assert await begin_due(_uuid(made))
+    assert not await begin_due(_uuid(made)), "its workflow was asked for already"
+    assert _uuid(made) not in await find_due(100)
+    starts = await fetch(
+        "SELECT 1 FROM workflow_starts WHERE workflow_id LIKE $1", f"apply-credentials/{made['uuid']}/%"
+    )
+    assert len(starts) == 3
+    await stepped.step(made)
+    assert await is_refused(made["connection_string"])
+    assert await is_refused(guest["connection_string"])
+    assert await run(rotated["connection_string"]) == 1
+
+
+def _uuid(made: dict[str, Any]) -> UUID:
+    return UUID(made["uuid"])
+
+
+async def _id(made: dict[str, Any]) -> int:
+    rows = await fetch("SELECT id FROM databases WHERE uuid = $1", _uuid(made))
+    found: int = rows[0]["id"]
+    return found
