@@ -8,6 +8,7 @@ from uuid import UUID
 import msgspec
 import rich_click as click
 
+from app.cli.credentials import COMMANDS
 from app.cli.installation import plans, settings, store
 from app.cli.output import shown
 from app.cli.parameters import ENGINE, ENGINE_HELP, POSITIVE
@@ -236,3 +237,7 @@ async def _awaited(
             f"It is recorded, but not applied on the engine yet. The work continues: see the workflow {workflow_id}."
         )
     return details
+
+
+for _command in COMMANDS:
+    databases.add_command(_command)

@@ -10,12 +10,12 @@ from app.contracts.credentials import DatabaseUserStatus
 from app.core.ids import marker
 from app.core.secrets import SecretBox
 from app.credentials import rotations, users
+from app.credentials.naming import is_user_login
 from app.databases import records
 from app.databases.passwords import tenant_of
 from app.databases.records import DatabaseRecord
-from app.engines.base import EngineAdapter, Tenant
+from app.engines.base import Access, EngineAdapter, Login, Tenant
 from app.store.locks import database_lock
-from app.store.session import fetch_values
 
 
 class AccountFaults(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,15 +28,6 @@ class AccountFaults(msgspec.Struct, frozen=True, kw_only=True):
 
     def __bool__(self) -> bool:
         return bool(self.unknown or self.missing)
-
-
-async def with_changes(databases: list[UUID]) -> list[UUID]:
-    """Those of them whose credentials or users were ever changed: others have one account, which is their own."""
-    return await fetch_values(
-        UUID,
-        "SELECT uuid FROM databases WHERE uuid = any($1::uuid[]) AND credentials_revision > 0 ORDER BY id",
-        databases,
-    )
 
 
 async def find_faults(adapter: EngineAdapter, database: UUID) -> AccountFaults:
@@ -58,7 +49,12 @@ async def repair(box: SecretBox, adapter: EngineAdapter, database: UUID) -> Acco
             return faults
         tenant = tenant_of(record, box)
         for account in faults.unknown:
-            await adapter.remove_user(tenant, account)
+            if is_user_login(account):
+                await adapter.remove_user(tenant, account)
+            else:
+                await adapter.retire_credential(
+                    tenant, _login(record.login, tenant.password), _login(account, ""), end_sessions=True
+                )
         for user in await users.list_of(record.id):
             if user.login_name in faults.missing:
                 await adapter.put_user(tenant, user.login(box))
@@ -86,6 +82,10 @@ async def _recorded(record: DatabaseRecord) -> tuple[AbstractSet[str], AbstractS
     if rotation is not None:
         known |= {rotation.login_name, rotation.previous_login}
     return known, {user.login_name for user in made if user.status is DatabaseUserStatus.ACTIVE}
+
+
+def _login(name: str, password: str) -> Login:
+    return Login(name=name, password=password, access=Access.READ_WRITE, connections=None)
 
 
 def _without_password(record: DatabaseRecord) -> Tenant:

@@ -11,3 +11,8 @@ def rotated_login(engine_name: str, revision: int) -> str:
 def user_login(engine_name: str, revision: int) -> str:
     """The account of a user."""
     return f"{engine_name}{HELPER_SEPARATOR}{USER_PURPOSE}{revision}"
+
+
+def is_user_login(account: str) -> bool:
+    """Whether an account that is not the database's first is, or was, a user's."""
+    return account.partition(HELPER_SEPARATOR)[2].startswith(USER_PURPOSE)

@@ -51,6 +51,15 @@ async def record_restored(plans: Plans, database: UUID) -> bool:
         return bool(restored)
 
 
+async def ever_changed(databases: list[UUID]) -> list[UUID]:
+    """Those of them whose credentials or users were ever changed: others have one account, which is their own."""
+    return await fetch_values(
+        UUID,
+        "SELECT uuid FROM databases WHERE uuid = any($1::uuid[]) AND credentials_revision > 0 ORDER BY id",
+        databases,
+    )
+
+
 async def note_tried(databases: list[UUID]) -> None:
     """A login to each was tried."""
     await execute("UPDATE databases SET login_tried_at = now() WHERE uuid = any($1::uuid[])", databases)

@@ -6,6 +6,7 @@ from uuid import UUID
 from app.core.secrets import SecretBox
 from app.credentials import accounts
 from app.credentials.accounts import AccountFaults
+from app.databases import credentials
 from app.databases.hosted import RecordedDatabase
 from app.engines.base import EngineAdapter, EngineError
 from app.store.locks import LockBusy, LockLost
@@ -20,7 +21,7 @@ _MAX = 20
 async def check_accounts(adapter: EngineAdapter, databases: Iterable[RecordedDatabase]) -> list[Violation]:
     """A finding for each rule and database. What can't be compared now is left to the next run."""
     found: list[Violation] = []
-    for database in await accounts.with_changes([one.uuid for one in databases]):
+    for database in await credentials.ever_changed([one.uuid for one in databases]):
         try:
             faults = await accounts.find_faults(adapter, database)
         except (EngineError, LockBusy, LockLost):
