@@ -52,9 +52,8 @@ async def repair(box: SecretBox, adapter: EngineAdapter, database: UUID) -> Acco
             if is_user_login(account):
                 await adapter.remove_user(tenant, account)
             else:
-                await adapter.retire_credential(
-                    tenant, _login(record.login, tenant.password), _login(account, ""), end_sessions=True
-                )
+                own = _login(record.login, tenant.password)
+                await adapter.retire_credential(tenant, own, _login(account, ""), end_sessions=True)
         for user in await users.list_of(record.id):
             if user.login_name in faults.missing:
                 await adapter.put_user(tenant, user.login(box))

@@ -49,10 +49,14 @@ from app.credentials.waiting import await_completed, await_removed, await_rotati
 from app.databases import records
 from app.databases.records import DatabaseRecord
 from app.hosts.adapters import Adapters
+from app.operations.accepted import accepted_on
+from app.operations.examples import EXAMPLE_DONE_REFERENCE
+from app.operations.kinds import OperationType
+from app.operations.schemas import OperationReference
 from app.outbox.workflow_starts import Accepted
 from app.quotas.plans import Plans
 from app.store.notify import RowWatch
-from app.web.envelope import Change, Item, Page
+from app.web.envelope import AcceptedChange, Change, Item, Page
 from app.web.idempotency import Answer, Idempotency
 from app.web.operation import operation
 from app.web.parameters import Limit, StartingAfter, StartingAfterName, cursor_uuid, path_uuid
@@ -90,8 +94,8 @@ Injected = NamedDependency[SkipValidation[CredentialServices]]
         "rotateCredentials",
         "Replace a database's password; the previous one works beside it for a while",
         scopes=(Scope.DATABASES_WRITE,),
-        answers={200: Change[RotationView]},
-        examples={200: Change(message=_ROTATED, data=EXAMPLE_MADE_ROTATION)},
+        answers={200: AcceptedChange[RotationView, OperationReference]},
+        examples={200: AcceptedChange(message=_ROTATED, data=EXAMPLE_MADE_ROTATION, operation=EXAMPLE_DONE_REFERENCE)},
         errors=(DatabaseNotActive, RotationInProgress, RotationCancelled, CredentialsPending),
         body=RotateCredentials,
         example={"overlap_seconds": 86_400},
@@ -109,7 +113,9 @@ async def rotate_credentials(
         rotation = await await_rotation(services.watch, UUID(subject), services.patience)
         record = await _database_of(rotation)
         sessions = await open_sessions(services.adapters, services.box, record)
-        return Answer(200, Change(message=_ROTATED, data=made_rotation_view(record, rotation, sessions, services.box)))
+        accepted = await accepted_on(record.uuid, OperationType.ROTATE, rotation=rotation.uuid)
+        view = made_rotation_view(record, rotation, sessions, services.box)
+        return Answer(200, AcceptedChange(message=_ROTATED, data=view, operation=accepted))
 
     return await services.idempotency.run(request, begin=begin, finish=finish)
 

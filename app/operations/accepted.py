@@ -14,14 +14,21 @@ _LATEST = f"""
 SELECT {COLUMNS} FROM operations o JOIN databases d ON d.id = o.database_id
 WHERE d.uuid = $1 AND o.type = $2 AND ($3::integer IS NULL OR o.revision = $3)
   AND ($4::bigint IS NULL OR (o.undo ->> 'application')::bigint = $4)
+  AND ($5::text IS NULL OR o.undo ->> 'rotation' = $5)
 ORDER BY o.id DESC LIMIT 1
 """  # noqa: S608 - our own words
 
 
 async def accepted_on(
-    database: UUID, type: OperationType, *, revision: int | None = None, application: int | None = None
+    database: UUID,
+    type: OperationType,
+    *,
+    revision: int | None = None,
+    application: int | None = None,
+    rotation: UUID | None = None,
 ) -> OperationReference | UnsetType:
-    """The newest operation of this type on the database: with this revision, or for this application of a blueprint,
-    where one is named. Unset for a change that was accepted before there were operations."""
-    found = await fetch_one(OperationRecord, _LATEST, database, type.value, revision, application)
+    """The newest operation of this type on the database: with this revision, or for this application of a blueprint
+    or this rotation, where one is named. Unset for a change that was accepted before there were operations."""
+    named = None if rotation is None else str(rotation)
+    found = await fetch_one(OperationRecord, _LATEST, database, type.value, revision, application, named)
     return UNSET if found is None else reference(found)
