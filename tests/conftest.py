@@ -76,7 +76,7 @@ async def service(
     postgres_server: RunningServer,
     mysql_server_if_any: RunningServer | None,
 ) -> AsyncIterator[RunningService]:
-    """The whole service: API and worker processes over real servers. A test that kills one starts it again."""
+    """The whole service: API and worker processes over real servers. One that a test kills it starts again."""
     folder = tmp_path_factory.mktemp("service")
     async with running_service(folder, control_server, temporal_server, postgres_server, mysql_server_if_any) as made:
         yield made

@@ -5,4 +5,5 @@ pytest_plugins = [
     "tests.support.watchdog",
     "tests.support.blame",
     "tests.support.progress",
+    "tests.support.restarts",
 ]

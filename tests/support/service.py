@@ -28,6 +28,7 @@ from tests.servers import RunningServer
 from tests.support.client import ALL_SCOPES, UNHURRIED, Caller, new_caller
 from tests.support.model_server import MODEL, ModelServer, model_server
 from tests.support.provisioners import mysql_provisioner, postgres_provisioner
+from tests.support.restart import start_those_that_ended
 from tests.support.store import new_database, store
 
 REGION = "us-east-1"
@@ -90,6 +91,10 @@ class RunningService:
             yield
         finally:
             os.kill(pid, signal.SIGCONT)
+
+    async def start_stopped(self) -> list[str]:
+        """Starts the API and the worker if they have ended; returns which."""
+        return await start_those_that_ended(self.processes, ("worker", "api"), self.start)
 
     async def stop(self) -> None:
         for name in list(self.processes):

@@ -28,6 +28,7 @@ from app.store.session import fetch, transaction
 from tests.support.client import Caller
 from tests.support.in_process import LoneApi, lone_api
 from tests.support.receiver import Receiver
+from tests.support.restart import start_those_that_ended
 
 ALLOWED = "127.0.0.0/8"
 CONTROL, WEBHOOKS = "worker-control", "worker-webhooks"
@@ -67,6 +68,10 @@ class Delivering:
             yield
         finally:
             os.kill(pid, signal.SIGCONT)
+
+    async def start_stopped(self) -> list[str]:
+        """Starts the workers that have ended; returns which."""
+        return await start_those_that_ended(self.processes, (CONTROL, WEBHOOKS), self.start)
 
     async def temporal(self) -> Client:
         return await connect(self.environ["HEADWATER_TEMPORAL_ADDRESS"], "default")
