@@ -26,7 +26,7 @@ from tests.support.store import store
 
 log = logging.getLogger(__name__)
 
-SHORT = 24
+SHORT = 16
 """Races on each engine in the ordinary run."""
 TABLES = 20
 """Databases side by side in the long form."""
