@@ -61,7 +61,10 @@ def _stories(row: dict[str, object], *, deleted: bool) -> list[list[str]]:
     """What may have been told of it: nothing while it is the pool's, and of one that was claimed not its beginning."""
     if row["pooled"]:
         return [[]]
+    # Of a create that never became active, its deletion says all.
+    gone = deleted and row["destroyed"] and row["provisioned"]
     end = ["database.provisioned"] * bool(row["provisioned"]) + ["database.deleted"] * deleted
+    end += ["database.destroyed"] * bool(gone)
     return [["database.provisioning_started", *end], *([end] if row["provisioned"] else [])]
 
 
