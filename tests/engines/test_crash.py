@@ -3,64 +3,16 @@
 import asyncio
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 import msgspec
 
 from app.engines.base import Tenant
-from app.local.ports import LOOPBACK
 from tests.engines.harness import LIMITS, EngineHost, new_tenant
-from tests.support.proxy import copy
+from tests.engines.ways import Way, way_to
 from tests.support.waiting import LIMIT_SECONDS, until
 
 MOMENTS = 10
 """Evenly over what a whole `create` sends."""
-
-
-class Way:
-    """To the server, for one process. It counts what the client sends, and lets nothing through after `last`."""
-
-    def __init__(self, server_port: int, last: int | None) -> None:
-        self.port = 0
-        self.sent = 0
-        self.last_sent = asyncio.Event()
-        self._server_port = server_port
-        self._last = last
-
-    async def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        there_reader, there_writer = await asyncio.open_connection(LOOPBACK, self._server_port)
-        directions = [
-            asyncio.create_task(self._ask(reader, there_writer)),
-            asyncio.create_task(copy(there_reader, writer)),
-        ]
-        await asyncio.wait(directions, return_when=asyncio.FIRST_COMPLETED)
-        for direction in directions:
-            direction.cancel()
-        await asyncio.gather(*directions, return_exceptions=True)
-        for end in (writer, there_writer):
-            end.transport.abort()
-
-    async def _ask(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while data := await reader.read(65_536):
-            if self.last_sent.is_set():
-                continue
-            writer.write(data)
-            await writer.drain()
-            self.sent += 1
-            if self.sent == self._last:
-                self.last_sent.set()
-
-
-@asynccontextmanager
-async def way_to(host: EngineHost, *, last: int | None = None) -> AsyncIterator[Way]:
-    way = Way(host.administrator.port, last)
-    server = await asyncio.start_server(way.accept, LOOPBACK, 0)
-    way.port = server.sockets[0].getsockname()[1]
-    try:
-        yield way
-    finally:
-        server.close()
 
 
 async def worker() -> Process:

@@ -228,6 +228,48 @@ async def test_what_a_user_defined_works_after_its_removal(host: EngineHost) -> 
         assert await accounts(host, tenant) == {tenant.name}
 
 
+async def test_all_accounts_are_closed_frozen_and_opened_together(host: EngineHost) -> None:
+    async with tenants(host) as [tenant]:
+        writer, reader = user_of(tenant), user_of(tenant, Access.READ_ONLY, 2)
+        late = user_of(tenant, number=3)
+        for user in (writer, reader):
+            await host.adapter.put_user(tenant, user)
+        async with session_of(host, tenant) as session:
+            await session.run("CREATE TABLE kept (n INT)")
+        new = renewed(tenant)
+        await host.adapter.add_credential(tenant, new)
+        async with session_as(host, tenant, writer) as writing, session_as(host, tenant, reader) as reading:
+            await host.adapter.revoke(tenant)
+            for session in (writing, reading):
+                with pytest.raises(ConnectionError):
+                    await session.run("SELECT 1")
+        await host.adapter.put_user(tenant, late)
+        newer = renewed(tenant)
+        await host.adapter.add_credential(msgspec.structs.replace(tenant, password=new.password), newer)
+        for login in (writer, reader, late, new, newer):
+            with pytest.raises(LoginRefused):
+                await host.adapter.log_in_as(tenant, login)
+        assert await host.adapter.open_sessions(tenant) == dict.fromkeys(
+            (tenant.name, writer.name, reader.name, late.name), 0
+        )
+
+        await host.adapter.restore(tenant, frozen=True)
+        for login in (writer, late, new, newer):
+            async with session_as(host, tenant, login) as session:
+                assert await refusal(session, "INSERT INTO kept VALUES (1)"), login
+                assert await session.run("SELECT n FROM kept") == []
+        await host.adapter.put_user(tenant, late)
+        async with session_as(host, tenant, late) as session:
+            assert await refusal(session, "INSERT INTO kept VALUES (1)"), "still frozen"
+        await host.adapter.thaw(tenant)
+        for login in (writer, late, newer):
+            async with session_as(host, tenant, login) as session:
+                await session.run("INSERT INTO kept VALUES (1)")
+        async with session_as(host, tenant, reader) as session:
+            assert await session.run("SELECT COUNT(*) FROM kept") == [(3,)]
+            assert await refusal(session, "INSERT INTO kept VALUES (1)")
+
+
 async def test_a_removed_user_of_the_same_name_begins_anew(host: EngineHost) -> None:
     async with tenants(host) as [tenant]:
         user = user_of(tenant)
