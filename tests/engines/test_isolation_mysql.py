@@ -100,6 +100,7 @@ async def test_every_way_out_is_refused(host: EngineHost, access: Access | None)
         assert wrong == {}
         schemata = {name for (name,) in await session.run("SELECT schema_name FROM information_schema.schemata")}
         assert schemata <= {tenant.name, "information_schema", "performance_schema"}
+        assert await session.run("SHOW DATABASES") == sorted((name,) for name in schemata)
         assert await session.run("SELECT DISTINCT user FROM information_schema.processlist") == [(login.name,)]
         await session.close()
         assert await others.run("SELECT * FROM secrets") == []

@@ -270,6 +270,23 @@ async def test_all_accounts_are_closed_frozen_and_opened_together(host: EngineHo
             assert await refusal(session, "INSERT INTO kept VALUES (1)")
 
 
+async def test_what_a_user_defined_is_copied_for_a_rehearsal(host: EngineHost) -> None:
+    async with tenants(host, 2) as [source, target]:
+        user = user_of(source)
+        await host.adapter.put_user(source, user)
+        async with session_as(host, source, user) as session:
+            await session.run("CREATE TABLE kept (n INT)")
+            await session.run("CREATE TABLE copied (n INT)")
+            for statement in DEFINED:
+                await session.run(statement)
+        # The server shows a routine's text to its definer alone.
+        left = await host.adapter.copy_schema(source, target)
+        assert sorted(sentence.split(":")[0] for sentence in left) == ["function counting", "procedure adding"]
+        async with session_of(host, target) as session:
+            await session.run("INSERT INTO kept VALUES (1)")
+            assert await session.run("SELECT n FROM defined") == await session.run("SELECT n FROM copied") == [(1,)]
+
+
 async def test_a_removed_user_of_the_same_name_begins_anew(host: EngineHost) -> None:
     async with tenants(host) as [tenant]:
         user = user_of(tenant)

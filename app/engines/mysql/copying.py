@@ -5,12 +5,14 @@ Names of databases and accounts are random and of equal length, so replacing one
 changes nothing else, but does change definers and qualified names.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 
 import pymysql
 
 from app.engines.errors import EngineError
 from app.engines.mysql.connections import MySQLConnection
+from app.engines.naming import HELPER_SEPARATOR
 
 _TABLES = "SELECT table_name, table_type FROM information_schema.tables WHERE table_schema = DATABASE() ORDER BY 1"
 _ROUTINES = (
@@ -79,12 +81,18 @@ async def _copy_one(
         # A table may have defaults that only a lenient mode accepts.
         mode = (row[1] or "").replace("'", "") if kind in _WITH_MODE else ""
         await target.run(f"SET SESSION sql_mode = '{mode}'")
-        await target.run(statement.replace(old, new))
+        await target.run(_renamed(statement, old, new))
     except pymysql.MySQLError as error:
         if not target.usable or not source.usable:
             raise EngineError("the session was lost while the schema was copied") from error
         return str(error.args[1]) if len(error.args) > 1 else str(error)
     return None
+
+
+def _renamed(statement: str, old: str, new: str) -> str:
+    """What a user of the old tenant has defined is defined by the new tenant itself, which has no users."""
+    users = re.compile(f"`{old}{HELPER_SEPARATOR}[a-z0-9]+`@`%`")
+    return users.sub(f"`{old}`@`%`", statement).replace(old, new)
 
 
 def _quoted(name: str) -> str:
