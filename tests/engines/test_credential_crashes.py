@@ -7,7 +7,8 @@ import msgspec
 import pytest
 
 from app.core import ids
-from app.engines.base import Access, EngineAdapter, EngineLimits, Login, LoginRefused, Tenant
+from app.engines.base import EngineAdapter, EngineLimits, Login, Tenant
+from tests.engines.accounts import accepted, login_of, user_of
 from tests.engines.harness import EngineHost, RefusedError, as_root, session_of, tenants
 from tests.engines.ways import cut_off
 
@@ -18,25 +19,8 @@ def fresh(login: Login) -> Login:
     return msgspec.structs.replace(login, password=ids.engine_password())
 
 
-def own(tenant: Tenant) -> Login:
-    return Login(name=tenant.name, password=tenant.password, access=Access.READ_WRITE, connections=None)
-
-
-def user_of(tenant: Tenant, number: int) -> Login:
-    return Login(
-        name=f"{tenant.name}_u{number}", password=ids.engine_password(), access=Access.READ_WRITE, connections=1
-    )
-
-
-async def accepted(host: EngineHost, tenant: Tenant, *logins: Login) -> list[bool]:
-    answers = []
-    for login in logins:
-        try:
-            await host.adapter.log_in_as(tenant, login)
-            answers.append(True)
-        except LoginRefused:
-            answers.append(False)
-    return answers
+async def all_accepted(host: EngineHost, tenant: Tenant, *logins: Login) -> list[bool]:
+    return [await accepted(host, tenant, login) for login in logins]
 
 
 async def cut_everywhere(
@@ -53,22 +37,22 @@ async def cut_everywhere(
 
 async def test_the_old_password_works_while_an_overlap_begins(host: EngineHost) -> None:
     async with tenants(host) as [tenant]:
-        told = [own(tenant), fresh(own(tenant))]
+        told = [login_of(tenant), fresh(login_of(tenant))]
 
         async def add(adapter: EngineAdapter) -> None:
             await adapter.add_credential(msgspec.structs.replace(tenant, password=told[-2].password), told[-1])
 
         async for _ in cut_everywhere(host, add):
-            assert await accepted(host, tenant, told[-2]) == [True]
+            assert await all_accepted(host, tenant, told[-2]) == [True]
             await add(host.adapter)
-            assert await accepted(host, tenant, *told[-2:]) == [True, True]
+            assert await all_accepted(host, tenant, *told[-2:]) == [True, True]
             told.append(fresh(told[-1]))
-        assert await accepted(host, tenant, *told[:-3]) == [False] * (len(told) - 3)
+        assert await all_accepted(host, tenant, *told[:-3]) == [False] * (len(told) - 3)
 
 
 async def test_the_new_password_works_while_an_overlap_ends(host: EngineHost) -> None:
     async with tenants(host) as [tenant]:
-        told = [own(tenant)]
+        told = [login_of(tenant)]
 
         def present() -> Tenant:
             return msgspec.structs.replace(tenant, password=told[-2].password)
@@ -82,24 +66,24 @@ async def test_the_new_password_works_while_an_overlap_ends(host: EngineHost) ->
 
         await begin()
         async for _ in cut_everywhere(host, retire):
-            assert await accepted(host, tenant, told[-1]) == [True]
+            assert await all_accepted(host, tenant, told[-1]) == [True]
             await retire(host.adapter)
-            assert await accepted(host, tenant, *told[-2:]) == [False, True]
+            assert await all_accepted(host, tenant, *told[-2:]) == [False, True]
             await begin()
 
 
 async def test_a_user_is_made_and_the_limit_holds(host: EngineHost) -> None:
     async with tenants(host, limits=EngineLimits(connections=60)) as [tenant]:
-        users = [user_of(tenant, 1)]
+        users = [user_of(tenant)]
         async for _ in cut_everywhere(host, lambda adapter: adapter.put_user(tenant, users[-1])):
             limits = await as_root(host, "SELECT user, max_user_connections FROM mysql.user")
             mine = [limit for name, limit in limits if name.startswith(tenant.name)]
             assert sum(mine) <= 60
             assert min(mine) > 0
             await host.adapter.put_user(tenant, users[-1])
-            assert await accepted(host, tenant, users[-1]) == [True]
-            users.append(user_of(tenant, len(users) + 1))
-        assert await accepted(host, tenant, *users[:-1]) == [True] * (len(users) - 1)
+            assert await all_accepted(host, tenant, users[-1]) == [True]
+            users.append(user_of(tenant, number=len(users) + 1))
+        assert await all_accepted(host, tenant, *users[:-1]) == [True] * (len(users) - 1)
 
 
 async def test_a_removed_users_trigger_never_stands_in_the_way(host: EngineHost) -> None:
@@ -107,7 +91,7 @@ async def test_a_removed_users_trigger_never_stands_in_the_way(host: EngineHost)
     async with tenants(host) as [tenant], session_of(host, tenant) as owner:
         await owner.run("CREATE TABLE kept (n INT)")
         await owner.run("CREATE TABLE copied (n INT)")
-        user = user_of(tenant, 1)
+        user = user_of(tenant)
 
         async def define() -> None:
             await host.adapter.put_user(tenant, user)
@@ -123,7 +107,7 @@ async def test_a_removed_users_trigger_never_stands_in_the_way(host: EngineHost)
         async for _ in cut_everywhere(host, lambda adapter: adapter.remove_user(tenant, user.name), step=2):
             await owner.run("INSERT INTO kept VALUES (1)")
             await host.adapter.remove_user(tenant, user.name)
-            assert await accepted(host, tenant, user) == [False]
+            assert await all_accepted(host, tenant, user) == [False]
             await owner.run("INSERT INTO kept VALUES (1)")
             await define()
         [(kept,)] = await owner.run("SELECT COUNT(*) FROM kept")
