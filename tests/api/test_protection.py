@@ -173,6 +173,8 @@ async def test_it_deletes_itself_with_its_grace(lone: LoneApi) -> None:
     grace = datetime.fromisoformat(shown["destroy_scheduled_at"]) - datetime.fromisoformat(shown["deleted_at"])
     assert GRACE <= grace < GRACE + timedelta(minutes=1)
     assert len(await fetch("SELECT 1 FROM workflow_starts WHERE workflow = 'DeleteDatabase'")) == 1
+    (begun,) = body_of(await caller.get("/operations", params={"database_uuid": uuid, "type": "delete"}))["data"]
+    assert begun["requested_by"] is None
     await end_expired(DEFAULT_PLANS, GRACE)
     assert (await events_of(uuid)).count("database.deleted") == 1
 

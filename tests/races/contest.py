@@ -33,8 +33,9 @@ from tests.support.waiting import until
 GRACE = timedelta(hours=1)
 REST_SECONDS = 120.0
 """A killed worker or API is started again meanwhile."""
-_APART_SECONDS = 0.03
-"""The moves of a race begin within this time, and what they move to now comes within it."""
+_APART_SECONDS = (0.01, 0.05, 0.2, 0.6)
+"""The moves of a race begin within one of these, and what they move to now comes within it. A request is under way for
+the shortest, what follows from it in workflows and on the host for the longest."""
 
 _LIFE = re.compile(r"(deleted undeleted )*(deleted (destroyed )?)?")
 _ANSWERS: dict[str, set[tuple[int, str | None]]] = {
@@ -105,6 +106,8 @@ class Contestant:
     made: dict[str, Any]
     status: str = "active"
     rows: int = 0
+    apart: float = 0
+    """Of the moves of this race, in seconds."""
 
     @classmethod
     async def new(cls, contest: Contest) -> "Contestant":
@@ -126,6 +129,7 @@ class Contestant:
     async def race(self) -> str:
         """What became of it: `active`, `paused`, `deleted` or `destroyed`."""
         moves = self._chosen()
+        self.apart = self.contest.chance.choice(_APART_SECONDS)
         self.contest.moves.update(move.__name__.strip("_") for move in moves)
         await asyncio.gather(*(self._begin(move) for move in moves))
         row = await self._rest()
@@ -177,7 +181,7 @@ class Contestant:
         ]
 
     async def _begin(self, move: Callable[[], Awaitable[None]]) -> None:
-        await asyncio.sleep(self.contest.chance.uniform(0, _APART_SECONDS))
+        await asyncio.sleep(self.contest.chance.uniform(0, self.apart))
         await move()
 
     async def _delete(self) -> None:
@@ -214,7 +218,7 @@ class Contestant:
             self.uuid,
             self._in_a_moment(),
         )
-        await asyncio.sleep(self.contest.chance.uniform(0, _APART_SECONDS))
+        await asyncio.sleep(self.contest.chance.uniform(0, self.apart))
         await service.delete_expired(DEFAULT_PLANS, self.uuid, GRACE)
 
     async def _postpone(self) -> None:
@@ -231,7 +235,7 @@ class Contestant:
         _expected("change", await self.contest.client.send("PATCH", self.path, body=body))
 
     def _in_a_moment(self) -> timedelta:
-        return timedelta(seconds=self.contest.chance.uniform(0, _APART_SECONDS))
+        return timedelta(seconds=self.contest.chance.uniform(0, self.apart))
 
     async def _row(self) -> Row:
         row = await fetch_one(Row, _ROW, self.uuid)
