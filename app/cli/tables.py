@@ -127,8 +127,10 @@ def _text(name: str, value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, datetime):
         return f"{value:%Y-%m-%d %H:%M:%S}Z"
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_text(key, one)}" for key, one in value.items() if one is not None)
     if isinstance(value, list | tuple):
-        return "\n".join(_printable(str(one)) for one in value) or "-"
+        return "\n".join(_text(name, one) for one in value) or "-"
     if name.endswith("_bytes"):
         return size_text(value)
     return _printable(str(value))

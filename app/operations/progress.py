@@ -9,7 +9,7 @@ from datetime import datetime
 import msgspec
 
 from app.contracts.retries import pause_after
-from app.operations.attempt import Attempt
+from app.operations.attempt import Attempt, current
 from app.operations.kinds import KINDS, OperationStatus, OperationType, StepStatus
 from app.operations.reasons import Reason, ReasonCode, reason
 from app.operations.records import (
@@ -62,10 +62,10 @@ async def note_attempt(attempt: Attempt) -> None:
     """The attempt is under way, and takes a while."""
     async with transaction():
         record = await open_of_workflow(attempt.workflow_id)
-        step = None if record is None else KINDS[record.type].step_of(attempt.activity)
+        step = _open_step(record, attempt)
         if record is None or step is None:
             return
-        steps = _begun(record, step.name, attempt)
+        steps = _begun(record, step, attempt)
         await write(record, OperationStatus.RUNNING, steps, reason=_cancelling(record))
     attempt.counted = True
 
@@ -74,11 +74,11 @@ async def note_failure(attempt: Attempt, code: ReasonCode) -> None:
     """The attempt failed, and the next one comes after a pause."""
     async with transaction():
         record = await open_of_workflow(attempt.workflow_id)
-        step = None if record is None else KINDS[record.type].step_of(attempt.activity)
+        step = _open_step(record, attempt)
         if record is None or step is None:
             return
-        steps = _begun(record, step.name, attempt)
-        pause = pause_after(next(one.attempts for one in steps if one.name == step.name))
+        steps = _begun(record, step, attempt)
+        pause = pause_after(next(one.attempts for one in steps if one.name == step))
         why = reason(code, retryable=True, next_attempt_at=record.read_at + pause)
         await write(record, OperationStatus.WAITING, steps, reason=why)
     attempt.counted = True
@@ -105,6 +105,18 @@ async def note_started(workflow_ids: Sequence[str]) -> None:
                 await write(record, OperationStatus.PENDING, record.steps, reason=None)
 
 
+def _open_step(record: OperationRecord | None, attempt: Attempt) -> str | None:
+    """The step that the attempt is at. None where it is done already: what its activity does after that is no step, and
+    nor is a repetition whose first answer was lost."""
+    step = None if record is None else KINDS[record.type].step_of(attempt.activity)
+    if record is None or step is None:
+        return None
+    done = any(
+        one.name == step.name and one.status not in (StepStatus.PENDING, StepStatus.RUNNING) for one in record.steps
+    )
+    return None if done else step.name
+
+
 def _begun(record: OperationRecord, name: str, attempt: Attempt | None = None) -> list[Step]:
     """The steps when this one runs."""
     names = [step.name for step in record.steps]
@@ -112,7 +124,7 @@ def _begun(record: OperationRecord, name: str, attempt: Attempt | None = None) -
     steps = []
     for step in record.steps:
         if step.name in before:
-            step = _succeeded(step, record.read_at)
+            step = _succeeded(_since(record, step), record.read_at)
         elif step.name == name:
             began = record.read_at if attempt is None else attempt.began
             step = msgspec.structs.replace(
@@ -123,6 +135,15 @@ def _begun(record: OperationRecord, name: str, attempt: Attempt | None = None) -
             )
         steps.append(step)
     return steps
+
+
+def _since(record: OperationRecord, step: Step) -> Step:
+    """The step with its begin, where the attempt that this task makes is its first, and nobody has reported it yet."""
+    now = current.get()
+    if now is None or now.workflow_id != record.workflow_id or step.started_at is not None:
+        return step
+    taken = KINDS[record.type].step_of(now.activity)
+    return msgspec.structs.replace(step, started_at=now.began) if taken and taken.name == step.name else step
 
 
 def _counts(record: OperationRecord, attempt: Attempt | None) -> bool:

@@ -102,3 +102,20 @@ def test_a_report(monkeypatch: pytest.MonkeyPatch, line: DatabaseSummary) -> Non
 )
 def test_sizes(count: int, text: str) -> None:
     assert tables.size_text(count) == text
+
+
+def test_structs_within_a_struct(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Step(msgspec.Struct):
+        name: str
+        began: datetime | None
+
+    class Whole(msgspec.Struct):
+        steps: list[Step]
+        by: Step
+
+    made = Step("make", datetime(2026, 1, 2, tzinfo=UTC))
+    assert printed(Whole([made, Step("prove", None)], made), 80, monkeypatch) == [
+        "steps  name make, began 2026-01-02 00:00:00Z",
+        "name prove",
+        "by  name make, began 2026-01-02 00:00:00Z",
+    ]

@@ -1,12 +1,19 @@
 """Every change that takes time has its operation, which ends in the transaction that ends the change."""
 
 from datetime import timedelta
+from unittest.mock import ANY
 from uuid import UUID
 
+import msgspec
+
 from app.contracts.base import PauseReason
+from app.core.clock import utc_now
 from app.databases import access, limits, states
 from app.databases.deletion import begin_destruction
+from app.operations.attempt import Attempt, current
 from app.operations.kinds import OperationStatus, OperationType
+from app.operations.progress import note_attempt, note_failure
+from app.operations.reasons import ReasonCode
 from app.provisioning import operator, service
 from app.provisioning.lifecycle import abandon_provisioning, activate
 from app.provisioning.undeletion import undelete
@@ -181,3 +188,25 @@ async def _limits(database: UUID) -> list[str]:
         database,
     )
     return [one["status"] for one in rows]
+
+
+async def test_a_report_that_comes_late_reopens_no_step(lone: LoneApi) -> None:
+    """What an activity does after its step, such as to measure what is left, is reported like the step."""
+    caller, database = await active(lone)
+    data_of(await caller.delete(f"/databases/{database}"))
+    workflow_id = (await latest(database, OperationType.DELETE)).workflow_id
+    assert workflow_id is not None
+    attempt = Attempt(workflow_id=workflow_id, activity="revoke_access", began=utc_now())
+    token = current.set(attempt)
+    try:
+        await states.record_revoked(database)
+        revoked = await latest(database, OperationType.DELETE)
+        await note_attempt(attempt)
+        await note_failure(attempt, ReasonCode.HOST_UNAVAILABLE)
+    finally:
+        current.reset(token)
+    assert await latest(database, OperationType.DELETE) == msgspec.structs.replace(revoked, read_at=ANY)
+    ended = revoked.steps[0]
+    assert (ended.name, ended.status, ended.started_at) == ("end_access", "succeeded", attempt.began)
+    assert ended.finished_at is not None
+    assert ended.finished_at > attempt.began
