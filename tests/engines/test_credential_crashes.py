@@ -3,20 +3,12 @@ ends as the first call would have."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 
-import msgspec
 import pytest
 
-from app.core import ids
 from app.engines.base import EngineAdapter, EngineLimits, Login, Tenant
-from tests.engines.accounts import accepted, login_of, user_of
+from tests.engines.accounts import accepted, logging_in_as, login_of, next_login, user_of
 from tests.engines.harness import EngineHost, RefusedError, as_root, session_of, tenants
 from tests.engines.ways import cut_off
-
-pytestmark = pytest.mark.parametrize("engine_server", ["mysql", "oracle"], indirect=True, scope="session")
-
-
-def fresh(login: Login) -> Login:
-    return msgspec.structs.replace(login, password=ids.engine_password())
 
 
 async def all_accepted(host: EngineHost, tenant: Tenant, *logins: Login) -> list[bool]:
@@ -27,27 +19,31 @@ async def cut_everywhere(
     host: EngineHost, call: Callable[[EngineAdapter], Awaitable[None]], *, step: int = 1
 ) -> AsyncIterator[None]:
     """The call again and again, each time cut off `step` messages later, until it is made in full. Each time is
-    followed by whatever the caller does."""
-    last = 0
+    followed by whatever the caller does. PostgreSQL is sent more messages, for statements that are one transaction."""
+    last, step = 0, 4 if host.flavour == "postgres" else step
     while await cut_off(host, last := last + step, call):
         yield
-    assert last > 10 * step, "so much is sent at least"
+    assert last > 10, "so much is sent at least"
     yield
 
 
 async def test_the_old_password_works_while_an_overlap_begins(host: EngineHost) -> None:
     async with tenants(host) as [tenant]:
-        told = [login_of(tenant), fresh(login_of(tenant))]
+        told = [login_of(tenant), next_login(host, tenant)]
+
+        def present() -> Tenant:
+            return logging_in_as(tenant, told[-2])
 
         async def add(adapter: EngineAdapter) -> None:
-            await adapter.add_credential(msgspec.structs.replace(tenant, password=told[-2].password), told[-1])
+            await adapter.add_credential(present(), told[-1])
 
         async for _ in cut_everywhere(host, add):
             assert await all_accepted(host, tenant, told[-2]) == [True]
             await add(host.adapter)
             assert await all_accepted(host, tenant, *told[-2:]) == [True, True]
-            told.append(fresh(told[-1]))
-        assert await all_accepted(host, tenant, *told[:-3]) == [False] * (len(told) - 3)
+            await host.adapter.retire_credential(present(), told[-1], told[-2], end_sessions=False)
+            told.append(next_login(host, tenant, len(told)))
+        assert await all_accepted(host, tenant, *told[:-2]) == [False] * (len(told) - 2)
 
 
 async def test_the_new_password_works_while_an_overlap_ends(host: EngineHost) -> None:
@@ -55,10 +51,10 @@ async def test_the_new_password_works_while_an_overlap_ends(host: EngineHost) ->
         told = [login_of(tenant)]
 
         def present() -> Tenant:
-            return msgspec.structs.replace(tenant, password=told[-2].password)
+            return logging_in_as(tenant, told[-2])
 
         async def begin() -> None:
-            told.append(fresh(told[-1]))
+            told.append(next_login(host, tenant, len(told)))
             await host.adapter.add_credential(present(), told[-1])
 
         async def retire(adapter: EngineAdapter) -> None:
@@ -76,16 +72,18 @@ async def test_a_user_is_made_and_the_limit_holds(host: EngineHost) -> None:
     async with tenants(host, limits=EngineLimits(connections=60)) as [tenant]:
         users = [user_of(tenant)]
         async for _ in cut_everywhere(host, lambda adapter: adapter.put_user(tenant, users[-1])):
-            limits = await as_root(host, "SELECT user, max_user_connections FROM mysql.user")
-            mine = [limit for name, limit in limits if name.startswith(tenant.name)]
-            assert sum(mine) <= 60
-            assert min(mine) > 0
+            if host.flavour != "postgres":  # which limits the database
+                limits = await as_root(host, "SELECT user, max_user_connections FROM mysql.user")
+                mine = [limit for name, limit in limits if name.startswith(tenant.name)]
+                assert sum(mine) <= 60
+                assert min(mine) > 0
             await host.adapter.put_user(tenant, users[-1])
             assert await all_accepted(host, tenant, users[-1]) == [True]
             users.append(user_of(tenant, number=len(users) + 1))
         assert await all_accepted(host, tenant, *users[:-1]) == [True] * (len(users) - 1)
 
 
+@pytest.mark.parametrize("engine_server", ["mysql", "oracle"], indirect=True, scope="session")
 async def test_a_removed_users_trigger_never_stands_in_the_way(host: EngineHost) -> None:
     before = await host.catalog()
     async with tenants(host) as [tenant], session_of(host, tenant) as owner:
