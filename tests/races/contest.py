@@ -173,12 +173,13 @@ class Contestant:
             self._pause,
             self._resume,
         ]
-        first = {"deleted": (self._undelete, self._undelete, self._end_grace), "paused": (self._delete, self._resume)}
-        count = self.contest.chance.choice((1, 1, 2, 3))
-        return [
-            self.contest.chance.choice(first.get(self.status, (self._delete, self._delete, self._expire))),
-            *self.contest.chance.sample(kinds, count),
-        ]
+        chance = self.contest.chance
+        others = chance.sample(kinds, chance.choice((1, 1, 2, 3)))
+        if self.status == "deleted":
+            # What brings a database back and what destroys it meet only here.
+            return [self._undelete, chance.choice((self._end_grace, self._delete)), *others]
+        first = (self._delete, self._resume) if self.status == "paused" else (self._delete, self._delete, self._expire)
+        return [chance.choice(first), *others]
 
     async def _begin(self, move: Callable[[], Awaitable[None]]) -> None:
         await asyncio.sleep(self.contest.chance.uniform(0, self.apart))
