@@ -6,7 +6,7 @@ from typing import Any
 import asyncpg
 
 from app.engines.base import Access, EngineError, Login, Tenant
-from app.engines.postgres import logins, ownership, prepared, readers, statements
+from app.engines.postgres import freezing, logins, ownership, prepared, readers, statements
 from app.engines.postgres.catalog import TenantObjects, find
 from app.engines.postgres.connections import PostgresConnections
 from app.engines.postgres.errors import LOCK_NOT_AVAILABLE
@@ -42,6 +42,7 @@ class TenantAccounts:
 
     async def put_user(self, connection: Any, tenant: Tenant, found: TenantObjects, login: Login) -> None:
         limit = _limit(found)
+        raised = login.name in found.readers and login.access is Access.READ_WRITE
         lowered = login.name in found.users and login.access is Access.READ_ONLY
         lowered = lowered and await connection.fetchval(_MAY_SET_ROLE, tenant.name, login.name)
         await self._write(connection, tenant, found, login, -1 if login.connections is None else login.connections)
@@ -54,6 +55,9 @@ class TenantAccounts:
                     await ownership.take_out(inside, tenant.name, login.name)
                     await connection.execute(f'GRANT CONNECT ON DATABASE "{tenant.name}" TO "{login.name}"')
                 await self._let_read(inside, tenant, found, login.name)
+        elif raised and found.open:
+            async with self._connections.admin_in(tenant.name) as inside:
+                await freezing.give_large_objects(inside)
 
     async def retire(self, connection: Any, tenant: Tenant, found: TenantObjects, role: str) -> None:
         """Closes an account for good, ends its sessions, and removes what can be removed of it. The tenant's own role
@@ -116,6 +120,7 @@ class TenantAccounts:
         return found
 
     async def _let_read(self, inside: Any, tenant: Tenant, found: TenantObjects, role: str) -> None:
+        await freezing.give_large_objects(inside)
         for login in found.logins:
             if login not in found.retired:
                 await inside.execute(readers.default_privileges(login, role))
@@ -127,6 +132,8 @@ class TenantAccounts:
             for role in roles:
                 await ownership.take_out(inside, tenant.name, role)
                 await connection.execute(statements.drop_role(role))
+            if any(role in found.users for role in roles):
+                await freezing.give_large_objects(inside)
             if len([role for role in (tenant.name, *found.logins) if role not in found.retired]) == 1:
                 await _share_limit(inside, shared=False)
 

@@ -138,6 +138,11 @@ async def give_writes(inside: Any) -> None:
         await _switch_large_objects(inside, writable=True)
 
 
+async def give_large_objects(inside: Any) -> None:
+    """Large objects to those who may write them now. Call it when a user that only reads has come or gone."""
+    await _switch_large_objects(inside, writable=not await is_begun(inside))
+
+
 async def _take_batch(inside: Any, schema: str, after: tuple[int, str]) -> tuple[int, str] | None:
     """Returns the last object of the batch that follows `after`; None when there is none."""
     async with inside.transaction():

@@ -29,22 +29,38 @@ BEGIN
 END
 $$;
 
--- Large objects grow through functions, which no event trigger sees.
+-- Large objects grow through functions, which no event trigger sees, and which everybody may call. While the tenant has
+-- a user that only reads, they are the tenant's alone. What is changed counts as the functions' first state, or it would
+-- be in each dump.
 CREATE OR REPLACE FUNCTION pg_catalog.headwater_large_objects(writable boolean) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET allow_system_table_mods = on AS $$
+DECLARE
+    writers CONSTANT text := 'lo_creat(integer), lo_create(oid), lo_from_bytea(oid, bytea), lo_put(oid, bigint, bytea), '
+        'lowrite(integer, bytea), lo_truncate(integer, integer), lo_truncate64(integer, bigint)';
+    tenant oid := (SELECT oid FROM pg_authid WHERE rolname = current_database());
+    reader boolean := EXISTS (
+        SELECT FROM pg_authid u WHERE starts_with(u.rolname, current_database() || '_u') AND NOT EXISTS (
+            SELECT FROM pg_auth_members m WHERE m.member = u.oid AND m.roleid = tenant AND m.set_option));
 BEGIN
     IF session_user <> (SELECT pg_get_userbyid(datdba) FROM pg_database WHERE datname = current_database()) THEN
         RAISE insufficient_privilege USING MESSAGE = 'only the owner of the database may do this';
     END IF;
-    IF writable THEN
-        GRANT EXECUTE ON FUNCTION lo_creat(integer), lo_create(oid), lo_from_bytea(oid, bytea),
-            lo_put(oid, bigint, bytea), lowrite(integer, bytea), lo_truncate(integer, integer),
-            lo_truncate64(integer, bigint) TO PUBLIC;
-    ELSE
-        REVOKE EXECUTE ON FUNCTION lo_creat(integer), lo_create(oid), lo_from_bytea(oid, bytea),
-            lo_put(oid, bigint, bytea), lowrite(integer, bytea), lo_truncate(integer, integer),
-            lo_truncate64(integer, bigint) FROM PUBLIC;
+    EXECUTE format('REVOKE EXECUTE ON FUNCTION %s FROM PUBLIC', writers);
+    IF tenant IS NOT NULL THEN
+        EXECUTE format('REVOKE EXECUTE ON FUNCTION %s FROM %I', writers, current_database());
     END IF;
+    IF writable AND reader THEN
+        EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %I', writers, current_database());
+    ELSIF writable THEN
+        EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO PUBLIC', writers);
+    END IF;
+    DELETE FROM pg_init_privs i USING pg_proc p
+    WHERE i.classoid = 'pg_proc'::regclass AND i.objoid = p.oid
+      AND strpos(writers, format('%s(%s)', p.proname, pg_get_function_identity_arguments(p.oid))) > 0;
+    INSERT INTO pg_init_privs (objoid, classoid, objsubid, privtype, initprivs)
+    SELECT oid, 'pg_proc'::regclass, 0, 'i', proacl FROM pg_proc
+    WHERE pronamespace = 'pg_catalog'::regnamespace AND proacl IS NOT NULL
+      AND strpos(writers, format('%s(%s)', proname, pg_get_function_identity_arguments(oid))) > 0;
 END
 $$;
 
@@ -85,12 +101,13 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     enabled "char" := (SELECT evtenabled FROM pg_event_trigger WHERE evtname = 'headwater_admit');
 BEGIN
+    IF NOT shared
+       AND session_user <> (SELECT pg_get_userbyid(datdba) FROM pg_database WHERE datname = current_database()) THEN
+        RAISE insufficient_privilege USING MESSAGE = 'only the owner of the database may do this';
+    END IF;
     IF shared AND enabled = 'D' THEN
         ALTER EVENT TRIGGER headwater_admit ENABLE ALWAYS;
     ELSIF NOT shared AND enabled <> 'D' THEN
-        IF session_user <> (SELECT pg_get_userbyid(datdba) FROM pg_database WHERE datname = current_database()) THEN
-            RAISE insufficient_privilege USING MESSAGE = 'only the owner of the database may do this';
-        END IF;
         ALTER EVENT TRIGGER headwater_admit DISABLE;
     END IF;
 END

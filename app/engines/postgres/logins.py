@@ -25,8 +25,7 @@ FROM pg_db_role_setting s CROSS JOIN LATERAL unnest(s.setconfig) AS entry
 WHERE s.setrole = (SELECT oid FROM pg_roles WHERE rolname = $1)
   AND s.setdatabase IN (0, (SELECT oid FROM pg_database WHERE datname = $2))
   AND split_part(entry, '=', 1) NOT IN ('role', 'session_authorization', 'local_preload_libraries')
-  AND (strpos(split_part(entry, '=', 1), '.') > 0
-       OR EXISTS (SELECT FROM pg_settings p WHERE p.context = 'user' AND p.name = split_part(entry, '=', 1)))
+  AND EXISTS (SELECT FROM pg_settings p WHERE p.context = 'user' AND p.name = split_part(entry, '=', 1))
   AND length(entry) <= {_MAX_CHARACTERS} LIMIT {_MAX_SETTINGS}
 """  # noqa: S608  constants
 _LISTS = {"search_path", "temp_tablespaces"}
@@ -77,20 +76,14 @@ def _reading(name: str, role: str, *, exists: bool) -> list[str]:
     return [*statements, f"ALTER ROLE {role} RESET role"] if exists else statements
 
 
-def restore_role(name: str, role: str) -> str:
-    """A login may make itself stay what it is at its start."""
-    return f'ALTER ROLE "{role}" SET role = {literal(name)}; ALTER ROLE "{role}" IN DATABASE "{name}" RESET role'
-
-
 async def copy_settings(connection: Any, name: str, source: str, target: str) -> None:
     """Gives a login the settings that the tenant made for the former one, such as its search path. One that the server
     doesn't take any more is left out."""
     for row in await connection.fetch(_SETTINGS, source, name):
         where = f' IN DATABASE "{name}"' if row["in_database"] else ""
-        setting = ".".join(_quoted(part) for part in row["name"].split("."))
         value = _list(row["value"]) if row["name"] in _LISTS else literal(row["value"])
         try:
-            await connection.execute(f'ALTER ROLE "{target}"{where} SET {setting} TO {value}')
+            await connection.execute(f'ALTER ROLE "{target}"{where} SET {row["name"]} TO {value}')
         except (asyncpg.DataError, asyncpg.SyntaxOrAccessError) as error:
             log.info("setting_left_out", tenant=name, setting=row["name"], reason=type(error).__name__)
 
@@ -103,7 +96,3 @@ def _list(value: str) -> str:
         if quoted or plain
     ]
     return ", ".join(map(literal, names)) or "''"
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

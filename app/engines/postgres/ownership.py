@@ -29,9 +29,10 @@ ORDER BY s.classid, s.objid LIMIT {_BATCH}
 _SCHEMAS = f"SELECT DISTINCT o.schema {_OF_DATABASE} AND s.deptype = 'o' AND o.schema IS NOT NULL"
 # Of these schemas the tenant may have taken the right from itself, or a freeze has.
 _LACKING = """
-SELECT format('GRANT CREATE ON SCHEMA %I TO %I', nspname, $2::text) AS give,
-       format('REVOKE CREATE ON SCHEMA %I FROM %I', nspname, $2::text) AS take
-FROM pg_namespace WHERE nspname = ANY($1::name[]) AND NOT has_schema_privilege($2, oid, 'CREATE')
+SELECT format('GRANT %s ON SCHEMA %I TO %I', needed, nspname, $2::text) AS give,
+       format('REVOKE %s ON SCHEMA %I FROM %I', needed, nspname, $2::text) AS take
+FROM pg_namespace CROSS JOIN (VALUES ('CREATE'), ('USAGE')) AS n (needed)
+WHERE nspname = ANY($1::name[]) AND NOT has_schema_privilege($2, oid, needed)
 UNION ALL
 SELECT format('GRANT CREATE ON DATABASE %I TO %I', current_database(), $2::text),
        format('REVOKE CREATE ON DATABASE %I FROM %I', current_database(), $2::text)

@@ -32,10 +32,18 @@ def write_role(tenant: Tenant, marker: str, limits: EngineLimits, found: TenantO
 def restore_credentials(tenant: Tenant) -> str:
     """A role can always change its own password, and make its sessions load a library that doesn't exist."""
     role = f'ALTER ROLE "{account(tenant)}"'
-    return (
-        f"{role} PASSWORD {literal(verifier(tenant.password))}; {role} RESET local_preload_libraries; "
-        f'{role} IN DATABASE "{tenant.name}" RESET local_preload_libraries'
-    )
+    statements = [
+        f"{role} PASSWORD {literal(verifier(tenant.password))}",
+        f"{role} RESET local_preload_libraries",
+        f'{role} IN DATABASE "{tenant.name}" RESET local_preload_libraries',
+    ]
+    if tenant.login:
+        # A login may also keep itself from becoming the tenant's role.
+        statements += [
+            f"{role} SET role = {literal(tenant.name)}",
+            f'{role} IN DATABASE "{tenant.name}" RESET role',
+        ]
+    return "; ".join(statements)
 
 
 def account(tenant: Tenant) -> str:
