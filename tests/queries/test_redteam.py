@@ -1,5 +1,6 @@
 """The corpus on real servers: what is allowed runs; and with the first wall switched off, the roles alone hold."""
 
+import asyncio
 import contextlib
 import json
 import os
@@ -13,11 +14,13 @@ import pytest
 from app.contracts.base import Engine
 from app.dialects.registry import DIALECTS
 from app.dialects.verdict import AllowedSQL, Refused, SqlClass
-from app.engines.base import EngineError, Tenant
+from app.engines.base import Access, EngineError, Tenant
 from app.engines.querying import QueryFailed, QueryLimits
 from tests.dialects.corpus import mysql, postgres
 from tests.dialects.corpus.mutations import in_any_clothes, mutations
-from tests.engines.harness import EngineHost, as_root, session_of, tenants
+from tests.engines.accounts import session_as, user_of
+from tests.engines.harness import EngineHost, RefusedError, Session, as_root, session_of, tenants
+from tests.engines.postgres_host import PostgresSession
 
 PASSWORD = "Reader-passw0rd"
 LIMITS = QueryLimits(seconds=20, rows=100)
@@ -88,6 +91,39 @@ async def test_the_roles_alone_keep_reads_from_writing(host: EngineHost) -> None
         assert (await state(host, tenant), await state(host, neighbour)) == before
         assert await server_settings(host) == settings
         assert not any(path.exists() for path in TRACES)
+
+
+async def test_the_rights_of_a_user_that_reads_keep_it_from_writing(host: EngineHost) -> None:
+    """A plain client of its own, that nothing but the rights of its account stands in the way of."""
+    corpus = corpus_of(host)
+    async with tenant_with(host, corpus.FIXTURE) as tenant, tenant_with(host, corpus.FIXTURE) as neighbour:
+        user = user_of(tenant, Access.READ_ONLY, connections=100)
+        await host.adapter.put_user(tenant, user)
+        before, settings = (await state(host, tenant), await state(host, neighbour)), await server_settings(host)
+        attacks = [*corpus.WRITES, *corpus.CHANGES, *corpus.REFUSED]
+        attacks += [*REACHING[engine_of(host)], *reaching(host, neighbour)]
+        while attacks:
+            # An attack may have changed the account's own password.
+            await host.adapter.put_user(tenant, user)
+            with contextlib.suppress(ConnectionError, TimeoutError, UnicodeError, ValueError):
+                async with session_as(host, tenant, user) as session:
+                    await _run_in(session, attacks)
+        assert (await state(host, tenant), await state(host, neighbour)) == before
+        assert await server_settings(host) == settings
+        assert not any(path.exists() for path in TRACES)
+        async with session_as(host, tenant, user) as session:
+            await session.run(corpus.READS[0])
+
+
+async def _run_in(session: Session, attacks: list[str]) -> None:
+    """Takes one after the other from the list, until one ends the session or takes long."""
+    while attacks:
+        sql = attacks.pop()
+        with contextlib.suppress(RefusedError):
+            async with asyncio.timeout(HASTY.seconds):
+                if isinstance(session, PostgresSession):
+                    await session.connection.execute("ROLLBACK; RESET ALL; SET default_transaction_read_only = off")
+                await session.run(sql)
 
 
 async def test_the_roles_alone_keep_everyone_from_files_others_and_settings(host: EngineHost) -> None:

@@ -5,6 +5,9 @@
 -- but an event trigger, which takes a superuser, keeps it from doing so. The sign of being frozen is that the tenant's
 -- role lacks CREATE on its database, which only the database's owner, our administrator, can give or take.
 
+-- In a tenant's database nothing of the tenant's may be called by a superuser.
+SET search_path = pg_catalog, pg_temp;
+
 CREATE OR REPLACE FUNCTION pg_catalog.headwater_guard() RETURNS event_trigger
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -141,3 +144,4 @@ BEGIN
     END IF;
 END
 $$;
+RESET search_path;
