@@ -30,6 +30,10 @@ class Raw(ABC):
     def statements(self, name: str, password: str) -> list[str]: ...
 
     @abstractmethod
+    def new_password(self, name: str, password: str) -> str:
+        """The statement that replaces an account's password."""
+
+    @abstractmethod
     async def run(self, statement: str) -> None: ...
 
 
@@ -43,6 +47,9 @@ class RawPostgres(Raw):
             f"CREATE DATABASE {name}",
             f"GRANT ALL ON DATABASE {name} TO {name}",
         ]
+
+    def new_password(self, name: str, password: str) -> str:
+        return f"ALTER ROLE {name} PASSWORD '{password}'"
 
     async def run(self, statement: str) -> None:
         await self._connection.execute(statement)
@@ -58,6 +65,9 @@ class RawMySQL(Raw):
             f"CREATE DATABASE {name}",
             f"GRANT ALL ON {name}.* TO {name}",
         ]
+
+    def new_password(self, name: str, password: str) -> str:
+        return f"ALTER USER {name} IDENTIFIED BY '{password}'"
 
     async def run(self, statement: str) -> None:
         await self._cursor.execute(statement)

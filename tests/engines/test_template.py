@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest_asyncio
 
-from tests.engines.harness import LIMITS, new_tenant, refusal, session_of, tenants
+from tests.engines.harness import LIMITS, as_root, new_tenant, refusal, session_of, tenants
 from tests.engines.postgres_host import PROVISIONER, PostgresHost
 from tests.servers import RunningServer
 
@@ -72,3 +72,12 @@ async def test_the_template_has_fewer_files_than_a_fresh_database(postgres_host:
         fresh = (await postgres_host.as_root_in(tenant, count.format("'template0'")))[0][0]
         ours = (await postgres_host.as_root_in(tenant, count.format("current_database()")))[0][0]
     assert ours < 0.85 * fresh
+
+
+async def test_a_template_of_an_earlier_version_is_told_and_replaced(postgres_host: PostgresHost) -> None:
+    comment = "COMMENT ON DATABASE headwater_template IS 'headwater guard 2'"
+    await as_root(postgres_host, comment)
+    told = [line for line in (await postgres_host.adapter.inspect_host()).shortcomings if "earlier version" in line]
+    assert len(told) == 1
+    await postgres_host.prepare()
+    assert not any("earlier version" in line for line in (await postgres_host.adapter.inspect_host()).shortcomings)

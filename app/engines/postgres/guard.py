@@ -22,6 +22,11 @@ EXISTS (SELECT FROM pg_database d JOIN pg_roles o ON o.oid = d.datdba
         WHERE d.datname = '{TEMPLATE}' AND d.datistemplate AND NOT d.datallowconn AND o.rolsuper)
 """
 """Whether a superuser's template exists and is complete."""
+IS_RECENT = f"""
+EXISTS (SELECT FROM pg_database WHERE datname = '{TEMPLATE}'
+        AND starts_with(shobj_description(oid, 'pg_database'), '{_COMMENT}'))
+"""
+"""Whether the template is of this version."""
 EXTENSIONS = f"""
 SELECT unnest(string_to_array(split_part(shobj_description(oid, 'pg_database'), '; extensions ', 2), ',')) AS name
 FROM pg_database WHERE datname = '{TEMPLATE}' AND {IS_GUARDED}

@@ -3,7 +3,7 @@
 from typing import Any
 
 from app.engines.base import EngineError, HostFacts
-from app.engines.postgres.guard import EXTENSIONS, IS_GUARDED, TEMPLATE
+from app.engines.postgres.guard import EXTENSIONS, IS_GUARDED, IS_RECENT, TEMPLATE
 
 OLDEST = 16
 """In older versions CREATEROLE is equivalent to a superuser, and can't give away a schema without more rights."""
@@ -22,7 +22,7 @@ SELECT current_setting('server_version') AS version,
        current_setting('log_min_error_statement') NOT IN ('log', 'fatal', 'panic')
            OR current_setting('log_min_messages') NOT IN ('log', 'fatal', 'panic')
            OR current_setting('log_statement') <> 'none' AS logs_statements,
-       {IS_GUARDED} AS guarded,
+       {IS_GUARDED} AS guarded, {IS_RECENT} AS recent,
        (SELECT pg_encoding_to_char(encoding) = 'UTF8' OR datcollate IN ('C', 'POSIX')
         FROM pg_database WHERE datname = 'template0') AS utf8,
        ARRAY(SELECT DISTINCT name::text FROM pg_available_extension_versions
@@ -87,6 +87,11 @@ def _shortcomings(facts: Any) -> list[str]:
             not facts["guarded"],
             f"There is no finished {TEMPLATE}: a tenant over its storage limit can grant itself the right to write "
             "again, and is stopped only when it grows. A superuser makes it: see docs/operating.md.",
+        ),
+        (
+            facts["guarded"] and not facts["recent"],
+            f"{TEMPLATE} is of an earlier version: what a login makes after SET ROLE NONE is its own until it is dropped, "
+            "and the two logins of a rotation may have some connections beside the limit. See docs/operating.md.",
         ),
         (
             facts["logs_statements"],
