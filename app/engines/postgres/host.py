@@ -90,8 +90,9 @@ def _shortcomings(facts: Any) -> list[str]:
         ),
         (
             facts["guarded"] and not facts["recent"],
-            f"{TEMPLATE} is of an earlier version: what a login makes after SET ROLE NONE is its own until it is dropped, "
-            "and the two logins of a rotation may have some connections beside the limit. See docs/operating.md.",
+            f"{TEMPLATE} is of an earlier version: what a login makes after SET ROLE NONE is its own until it is "
+            "dropped, and the two logins of a rotation may have some connections beside the limit. See "
+            "docs/operating.md.",
         ),
         (
             facts["logs_statements"],
