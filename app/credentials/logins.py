@@ -1,7 +1,12 @@
 """Rows of rotations and databases as their engine knows them."""
 
+from uuid import UUID
+
+from app.contracts.credentials import DatabaseUserStatus, RotationStatus
 from app.core.secrets import SecretBox
+from app.credentials import rotations, users
 from app.credentials.rotations import RotationRecord, new_password_place, previous_password_place
+from app.databases import records
 from app.engines.base import Access, Login
 
 
@@ -17,6 +22,18 @@ def previous_login(rotation: RotationRecord, box: SecretBox) -> Login:
     assert rotation.previous_sealed is not None, "a rotation under way has both passwords"
     password = box.open(rotation.previous_sealed, previous_password_place(rotation.uuid))
     return _primary(rotation.previous_login, password)
+
+
+async def other_logins(database: UUID, box: SecretBox) -> list[Login]:
+    """Those that a database must accept besides its own: during an overlap the previous one, and its users'."""
+    record = await records.find(database)
+    if record is None:
+        return []
+    rotation = await rotations.find_under_way(record.id)
+    overlaps = rotation is not None and rotation.status is RotationStatus.OVERLAPPING
+    previous = [previous_login(rotation, box)] if rotation is not None and overlaps else []
+    made = await users.list_of(record.id)
+    return [*previous, *(user.login(box) for user in made if user.status is DatabaseUserStatus.ACTIVE)]
 
 
 def _primary(name: str, password: str) -> Login:

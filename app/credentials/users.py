@@ -77,17 +77,6 @@ async def list_of(database_id: int) -> list[DatabaseUserRecord]:
     )
 
 
-async def active_logins(database: UUID, box: SecretBox) -> list[Login]:
-    """The accounts of a database's users that must accept logins."""
-    found = await fetch_all(
-        DatabaseUserRecord,
-        "SELECT u.* FROM database_users u JOIN databases d ON d.id = u.database_id"
-        " WHERE d.uuid = $1 AND u.status = 'active' ORDER BY u.id",
-        database,
-    )
-    return [user.login(box) for user in found]
-
-
 async def list_page(database_id: int, *, after: str | None, limit: int) -> list[DatabaseUserRecord]:
     """Newest first, from the one that follows the one named `after` on."""
     return await fetch_all(

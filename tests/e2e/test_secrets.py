@@ -1,12 +1,14 @@
 """No secret lies in the clear: not in Temporal's files, not in a log, not in a column of ours."""
 
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from tests.e2e.chaos import ENGINES, Ledger, check, delete
 from tests.e2e.hosts import postgres
-from tests.e2e.patient_client import client_of
+from tests.e2e.patient_client import PatientClient, client_of
 from tests.support.stack import LiveStack
 
 
@@ -19,9 +21,12 @@ async def test_no_secret_lies_in_the_clear(stack: LiveStack) -> None:
             await client.send("PATCH", f"/databases/{one['uuid']}/quotas", body={"connection_hard_limit": 5})
             # An error that the engine words itself, with the credentials in play.
             await client.get(one["uuid"])
+        changed = [await _changed(client, one["uuid"]) for one in made]
         await delete(client, ledger, made[0]["uuid"])
-        secrets = {one["db_password"].encode() for one in made} | set(_of_the_stack(stack))
-        assert len(secrets) >= 8
+        secrets = {one["db_password"].encode() for one in [*made, *itertools.chain(*changed)]} | set(
+            _of_the_stack(stack)
+        )
+        assert len(secrets) >= 12
         places = {**_files(stack.home / "temporal"), **_files(stack.home / "logs"), **await _tables(stack)}
         for one in made[1:]:
             await delete(client, ledger, one["uuid"])
@@ -30,6 +35,13 @@ async def test_no_secret_lies_in_the_clear(stack: LiveStack) -> None:
     found = [place for place, text in places.items() for secret in secrets if _holds(text, secret)]
     assert found == []
     await check(stack, ledger)
+
+
+async def _changed(client: PatientClient, database: str) -> list[Any]:
+    """Further passwords: of a rotation, and of a user."""
+    rotated = await client.send("POST", f"/databases/{database}/credential_rotations", body={"overlap_seconds": 60})
+    user = await client.send("POST", f"/databases/{database}/users", body={"name": "app", "access": "read_write"})
+    return [rotated.data, user.data]
 
 
 def _of_the_stack(stack: LiveStack) -> Iterator[bytes]:

@@ -9,7 +9,7 @@ import msgspec
 
 from app.contracts.base import DatabaseStatus
 from app.core.secrets import SecretBox
-from app.credentials.users import active_logins
+from app.credentials.logins import other_logins
 from app.databases import credentials, records
 from app.databases.hosted import RecordedDatabase, is_active
 from app.databases.passwords import password_place, tenant_of
@@ -57,7 +57,8 @@ async def try_logins(
 
 
 async def _log_in(box: SecretBox, adapter: EngineAdapter, one: RecordedDatabase) -> None:
-    """As the database's own account, and as each of its users. One that is full answers. Raises `EngineError`."""
+    """With every credential that it must accept. One that is full answers, and one that ended meanwhile doesn't count.
+    Raises `EngineError`."""
     assert one.password_sealed is not None
     password = box.open(one.password_sealed, password_place(one.uuid))
     tenant = Tenant(name=one.engine_name, login=one.login, password=password, marker=one.marker)
@@ -70,9 +71,13 @@ async def _log_in(box: SecretBox, adapter: EngineAdapter, one: RecordedDatabase)
                 raise
             # Rotated since it was read.
             await adapter.log_in(tenant_of(record, box))
-    for login in await active_logins(one.uuid, box):
+    for login in await other_logins(one.uuid, box):
         with suppress(TenantFull):
-            await adapter.log_in_as(tenant, login)
+            try:
+                await adapter.log_in_as(tenant, login)
+            except CredentialsRefused:
+                if login in await other_logins(one.uuid, box):
+                    raise
 
 
 def active(recorded: Iterable[RecordedDatabase]) -> list[RecordedDatabase]:
