@@ -473,8 +473,9 @@ async def test_all_accounts_together_keep_the_limit(host: EngineHost) -> None:
         assert await limits_of(host, tenant) == {"": 6, "_u1": 1, "_u2": 2}
         await host.adapter.put_user(tenant, msgspec.structs.replace(other, connections=5))
         assert await limits_of(host, tenant) == {"": 3, "_u1": 1, "_u2": 5}
-        await host.adapter.create(tenant, EngineLimits(connections=8))
-        assert await limits_of(host, tenant) == {"": 2, "_u1": 1, "_u2": 5}
+        for _ in range(2):  # a late one changes nothing
+            await host.adapter.create(tenant, EngineLimits(connections=8))
+            assert await limits_of(host, tenant) == {"": 2, "_u1": 1, "_u2": 5}
         # No limit at all would be 0.
         await host.adapter.set_limits(tenant, EngineLimits(connections=2))
         assert await limits_of(host, tenant) == {"": 1, "_u1": 1, "_u2": 5}

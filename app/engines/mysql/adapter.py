@@ -89,12 +89,13 @@ class MySQLAdapter(EngineAdapter):
                     raise EngineError(f"{tenant.name} was removed while it was being made")
                 found = await bookkeeping.find_objects(connection, tenant.name)
                 await _make_database(connection, tenant.name, found)
-                verb = "ALTER" if tenant.name in found.accounts else "CREATE"
-                await connection.run(
-                    f"{verb} USER {account_name(tenant.name)} {connection.flavour.identified(tenant.password)} "
-                    f"{shares.limit(limits.connections)}"
-                )
-                if row_now.connections != limits.connections:
+                account, identified = account_name(tenant.name), connection.flavour.identified(tenant.password)
+                exists = tenant.name in found.accounts
+                if exists:
+                    await connection.run(f"ALTER USER {account} {identified}")
+                else:
+                    await connection.run(f"CREATE USER {account} {identified} {shares.limit(limits.connections)}")
+                if exists or row_now.connections != limits.connections:
                     await shares.set_total(connection, tenant.name, limits.connections)
                 if not row_now.revoked:
                     freeze_state = await bookkeeping.freeze_state(connection, tenant.name)
