@@ -216,6 +216,43 @@ async def test_a_user_is_removed_whoever_granted_it_something(host: EngineHost) 
             await session.run("INSERT INTO kept VALUES (1)")
 
 
+async def test_what_a_removed_reader_made_gives_no_other_reader_more(host: EngineHost) -> None:
+    """Where nothing keeps it from making things, because the tenant lets everybody, and there is no guard."""
+    async with tenants(host) as [tenant]:
+        await unguarded(host, tenant)
+        first, second = user_of(tenant, Access.READ_ONLY, 1), user_of(tenant, Access.READ_ONLY, 2)
+        async with session_of(host, tenant) as session:
+            await run_all(
+                session, "CREATE TABLE kept (n int)", "CREATE SCHEMA open", "GRANT ALL ON SCHEMA open TO PUBLIC"
+            )
+        for user in (first, second):
+            await host.adapter.put_user(tenant, user)
+        async with session_as(host, tenant, first) as session:
+            await run_all(
+                session,
+                "SET default_transaction_read_only = off",
+                "CREATE FUNCTION open.writes() RETURNS void LANGUAGE sql SECURITY DEFINER BEGIN ATOMIC SELECT 1; END",
+                "CREATE FUNCTION open.runs(sql text) RETURNS void LANGUAGE plpgsql SECURITY DEFINER "
+                "AS 'BEGIN EXECUTE sql; END'",
+                "CREATE TABLE open.door (n int)",
+                f"GRANT ALL ON open.door TO PUBLIC, {second.name}",
+                f"GRANT ALL ON FUNCTION open.runs(text) TO {second.name}",
+                "CREATE VIEW open.seen AS SELECT 1 AS n",
+                "GRANT ALL ON open.seen TO PUBLIC",
+            )
+        await host.adapter.remove_user(tenant, first.name)
+        async with session_as(host, tenant, second) as session:
+            await session.run("SET default_transaction_read_only = off")
+            for attack in (
+                "SELECT open.runs('INSERT INTO public.kept VALUES (1)')",
+                "SELECT open.writes()",
+                "INSERT INTO open.door VALUES (1)",
+                "SELECT * FROM open.seen",
+            ):
+                assert await refusal(session, attack) == DENIED, attack
+        assert await owners(host, tenant) == {tenant.name}
+
+
 async def test_prepared_transactions_are_in_nobodys_way(tmp_path: Path, engine_server: RunningServer) -> None:
     assert engine_server.flavour == "postgres"
     async with servers.postgres(tmp_path, max_prepared_transactions="9") as server:

@@ -130,7 +130,8 @@ class TenantAccounts:
         async with self._connections.admin_in(tenant.name) as inside:
             await prepared.roll_back_of(inside, roles)
             for role in roles:
-                await ownership.take_out(inside, tenant.name, role)
+                others = [other for other in found.helpers if other != role] if role in found.readers else None
+                await ownership.take_out(inside, tenant.name, role, others)
                 await connection.execute(statements.drop_role(role))
             if any(role in found.users for role in roles):
                 await freezing.give_large_objects(inside)
@@ -151,6 +152,7 @@ def _closed(name: str, role: str, *, reads: bool) -> str:
     closing = f'ALTER ROLE "{role}" NOLOGIN CONNECTION LIMIT 0'
     if role == name:
         return closing
-    # A login that was let in a moment ago is refused at the door of the database.
-    revoked = f'; REVOKE CONNECT ON DATABASE "{name}" FROM "{role}"' if reads else ""
-    return f'{closing}; REVOKE "{name}" FROM "{role}"{revoked}'
+    # A login that was let in a moment ago is refused at the door of the database. A user that reads has its right to
+    # connect from a grant, and its membership, which tells it from others, gives it nothing.
+    right = f'CONNECT ON DATABASE "{name}"' if reads else f'"{name}"'
+    return f'{closing}; REVOKE {right} FROM "{role}"'

@@ -108,8 +108,8 @@ SELECT r.oid IS NOT NULL AS role, split_part(shobj_description(r.oid, 'pg_authid
        ARRAY(SELECT name FROM found WHERE starts_with(name, $1::name || $2) ORDER BY 1) AS helpers,
        ARRAY(SELECT name FROM accounts WHERE kind = 'login' ORDER BY 1) AS logins,
        ARRAY(SELECT name FROM accounts WHERE kind = 'user' ORDER BY 1) AS users,
-       ARRAY(SELECT name FROM accounts a WHERE kind = 'user' AND NOT EXISTS (
-                 SELECT FROM pg_auth_members m WHERE m.member = a.oid AND m.roleid = r.oid AND m.set_option
+       ARRAY(SELECT name FROM accounts a WHERE kind = 'user' AND EXISTS (
+                 SELECT FROM pg_auth_members m WHERE m.member = a.oid AND m.roleid = r.oid AND NOT m.set_option
              ) ORDER BY 1) AS readers,
        ARRAY(SELECT name FROM accounts WHERE rolconnlimit = 0 ORDER BY 1) AS retired,
        (SELECT coalesce(sum(rolconnlimit), 0)::int FROM accounts WHERE kind = 'user' AND rolconnlimit > 0)

@@ -5,6 +5,7 @@ a hostile role may have by the million, because each object takes an entry in th
 shares; and what they leave: `DROP OWNED` keeps rights that somebody else than an object's owner granted.
 """
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -16,9 +17,15 @@ FROM pg_shdepend s CROSS JOIN LATERAL pg_identify_object(s.classid, s.objid, 0) 
 WHERE s.dbid = (SELECT oid FROM pg_database WHERE datname = current_database())
   AND s.refclassid = 'pg_authid'::regclass AND s.refobjid = (SELECT oid FROM pg_roles WHERE rolname = $1)
 """
+_KINDS = """
+CASE o.type WHEN 'schema' THEN 'SCHEMA' WHEN 'function' THEN 'ROUTINE' WHEN 'procedure' THEN 'ROUTINE'
+            WHEN 'aggregate' THEN 'ROUTINE' WHEN 'large object' THEN 'LARGE OBJECT' WHEN 'type' THEN 'TYPE'
+            WHEN 'server' THEN 'FOREIGN SERVER' ELSE 'TABLE' END
+"""
 # A sequence goes with the table that it belongs to.
 _OWNED = f"""
-SELECT s.objid, o.schema, format('ALTER %s %s OWNER TO %I', upper(o.type), o.identity, $2::text) AS statement
+SELECT s.objid, o.schema, format('ALTER %s %s OWNER TO %I', upper(o.type), o.identity, $2::text) AS statement,
+       format('%s %s', {_KINDS}, o.identity) AS place
 {_OF_DATABASE} AND s.deptype = 'o' AND s.classid <> 'pg_default_acl'::regclass
   AND o.type IN ('table', 'view', 'materialized view', 'foreign table', 'sequence', 'function', 'procedure',
                  'aggregate', 'large object')
@@ -37,11 +44,6 @@ UNION ALL
 SELECT format('GRANT CREATE ON DATABASE %I TO %I', current_database(), $2::text),
        format('REVOKE CREATE ON DATABASE %I FROM %I', current_database(), $2::text)
 WHERE NOT has_database_privilege($2, current_database(), 'CREATE')
-"""
-_KINDS = """
-CASE o.type WHEN 'schema' THEN 'SCHEMA' WHEN 'function' THEN 'ROUTINE' WHEN 'procedure' THEN 'ROUTINE'
-            WHEN 'aggregate' THEN 'ROUTINE' WHEN 'large object' THEN 'LARGE OBJECT' WHEN 'type' THEN 'TYPE'
-            WHEN 'server' THEN 'FOREIGN SERVER' ELSE 'TABLE' END
 """
 # Only those who granted a right can take it, which are roles of the tenant.
 _GRANTED = f"""
@@ -73,23 +75,33 @@ ORDER BY s.objid
 """  # noqa: S608  the same
 
 
-async def take_out(inside: Any, name: str, role: str) -> None:
+async def take_out(inside: Any, name: str, role: str, others: Sequence[str] | None = None) -> None:
     """Afterwards nothing in the database refers to the role. `inside` is the administrator's session there. After a
-    crash the next call continues."""
-    while await retrying_drops(partial(_reassign_batch, inside, name, role)):
+    crash the next call continues.
+
+    `others` are the tenant's other roles if this one has less rights than the tenant: what it made, a function or a
+    rule, comes to run with the tenant's, and so nobody else may use it until the tenant says so.
+    """
+    withheld = None if others is None else ", ".join(["PUBLIC", *(f'"{other}"' for other in others)])
+    while await retrying_drops(partial(_reassign_batch, inside, name, role, withheld)):
         pass
     await retrying_drops(partial(_reassign_rest, inside, name, role))
     oid = await inside.fetchval("SELECT oid FROM pg_roles WHERE rolname = $1", role)
-    while await retrying_drops(partial(_revoke_batch, inside, name, role, oid)):
-        pass
+    # What is found again is left to DROP OWNED, and to the error of DROP ROLE.
+    before: list[str] | None = None
+    while (revoked := await retrying_drops(partial(_revoke_batch, inside, name, role, oid))) and revoked != before:
+        before = revoked
     await inside.execute(f'DROP OWNED BY "{role}"')
 
 
-async def _reassign_batch(inside: Any, name: str, role: str) -> bool:
+async def _reassign_batch(inside: Any, name: str, role: str, withheld: str | None) -> bool:
     """Whether there was anything."""
     async with inside.transaction():
         rows = await inside.fetch(_OWNED, role, name)
-        await _as_owner_may(inside, name, [row["schema"] for row in rows], [row["statement"] for row in rows])
+        statements = [row["statement"] for row in rows]
+        if withheld is not None:
+            statements = [f"REVOKE ALL ON {row['place']} FROM {withheld} CASCADE" for row in rows] + statements
+        await _as_owner_may(inside, name, [row["schema"] for row in rows], statements)
     return bool(rows)
 
 
@@ -107,10 +119,10 @@ async def _as_owner_may(inside: Any, name: str, schemas: list[str], statements: 
     await inside.execute("; ".join([*(row["give"] for row in lacking), *statements, *(row["take"] for row in lacking)]))
 
 
-async def _revoke_batch(inside: Any, name: str, role: str, oid: int) -> bool:
-    """Whether there was anything."""
+async def _revoke_batch(inside: Any, name: str, role: str, oid: int) -> list[str]:
+    """Returns what it did."""
     async with inside.transaction():
         rows = await inside.fetch(_GRANTED, role, oid, name)
         for row in rows:
             await inside.execute(f'SET LOCAL ROLE "{row["grantor"]}"; {row["statement"]}; RESET ROLE')
-    return bool(rows)
+    return [row["grantor"] + row["statement"] for row in rows]
