@@ -7,6 +7,8 @@ from types import MappingProxyType
 
 import msgspec
 
+from app.contracts.applications import APPLY_LIMIT
+
 
 class OperationType(StrEnum):
     """What is being done to a database."""
@@ -49,6 +51,8 @@ class StepKind(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     activities: tuple[str, ...] = ()
     """Those that take it. Each call of the first one is an attempt."""
+    time_limit: timedelta = timedelta(seconds=60)
+    """Of an attempt."""
     irrevocable: bool = False
     """Once it has begun, the operation can't be cancelled."""
 
@@ -119,7 +123,7 @@ KINDS: Mapping[OperationType, OperationKind] = MappingProxyType(
             workflow="ApplyBlueprint",
             steps=(
                 StepKind(name="queue"),
-                StepKind(name="apply", activities=("apply_blueprint", "abandon_application")),
+                StepKind(name="apply", activities=("apply_blueprint", "abandon_application"), time_limit=APPLY_LIMIT),
             ),
             deadline=timedelta(minutes=45),
         ),

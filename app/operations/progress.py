@@ -55,7 +55,7 @@ async def begin(record: OperationRecord, step: str, progress: OperationProgress 
 async def advance(record: OperationRecord, progress: OperationProgress) -> None:
     """More of a locked operation is done."""
     if record.progress != progress:
-        await write(record, record.status, record.steps, reason=record.reason, progress=progress)
+        await write(record, record.status, record.steps, reason=record.stored_reason, progress=progress)
 
 
 async def note_attempt(attempt: Attempt) -> None:
@@ -90,7 +90,7 @@ async def note_unstarted(workflow_ids: Sequence[str]) -> None:
         return
     async with transaction():
         for record in await find_unstarted(workflow_ids):
-            if record.reason is None or record.reason.code is not ReasonCode.WORKFLOWS_UNAVAILABLE:
+            if record.stored_reason is None or record.stored_reason.code is not ReasonCode.WORKFLOWS_UNAVAILABLE:
                 why = reason(ReasonCode.WORKFLOWS_UNAVAILABLE, retryable=True)
                 await write(record, OperationStatus.PENDING, record.steps, reason=why)
 
@@ -101,7 +101,7 @@ async def note_started(workflow_ids: Sequence[str]) -> None:
         return
     async with transaction():
         for record in await find_unstarted(workflow_ids):
-            if record.reason is not None and record.reason.code is ReasonCode.WORKFLOWS_UNAVAILABLE:
+            if record.stored_reason is not None and record.stored_reason.code is ReasonCode.WORKFLOWS_UNAVAILABLE:
                 await write(record, OperationStatus.PENDING, record.steps, reason=None)
 
 

@@ -1,7 +1,7 @@
 """The rows of operations, as everything above the table reads and changes them."""
 
 from collections.abc import Collection, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -12,6 +12,9 @@ from app.operations.kinds import ENDED, KINDS, OperationStatus, OperationType, S
 from app.operations.reasons import Reason, ReasonCode, reason
 from app.store.notify import CHANNEL
 from app.store.session import execute, fetch_all, fetch_exists, fetch_one, fetch_values
+
+_UNBEGUN = timedelta(seconds=15)
+"""How long the next step may wait for a worker before that is told."""
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,8 +75,23 @@ class OperationRecord(msgspec.Struct, frozen=True, kw_only=True):
         return None if self.progress_json is None else msgspec.json.decode(self.progress_json, type=OperationProgress)
 
     @property
-    def reason(self) -> Reason | None:
+    def stored_reason(self) -> Reason | None:
         return None if self.reason_json is None else msgspec.json.decode(self.reason_json, type=Reason)
+
+    @property
+    def reason(self) -> Reason | None:
+        """Why it waits, or ended otherwise than it was asked for. What nobody works on can't say so: its age tells."""
+        if self.reason_json is not None or self.ended:
+            return self.stored_reason
+        silent = self.read_at - self.changed_at
+        return reason(ReasonCode.NO_WORKER, retryable=True) if silent > self._patience else None
+
+    @property
+    def _patience(self) -> timedelta:
+        """The longest time that passes between two signs of life."""
+        running = {step.name for step in self.steps if step.status is StepStatus.RUNNING}
+        limits = [step.time_limit for step in KINDS[self.type].steps if step.name in running]
+        return _UNBEGUN + max(limits, default=timedelta(0))
 
     @property
     def undo(self) -> dict[str, Any] | None:

@@ -48,7 +48,7 @@ async def retry_any(operation: UUID) -> Accepted:
         raise OperationEnded(record.status.value)
     if record.workflow_id is not None:
         await request_signal(KINDS[record.type].workflow, record.workflow_id, RETRY_NOW)
-    reason = record.reason
+    reason = record.stored_reason
     if record.status is OperationStatus.WAITING and reason is not None and reason.retryable:
         now = msgspec.structs.replace(reason, next_attempt_at=record.read_at)
         await records.write(record, record.status, record.steps, reason=now)
