@@ -48,7 +48,7 @@ def _of_each(found: list[Row]) -> Iterable[str]:
 
 def _waits_out_its_grace(row: Row) -> bool:
     """Nothing more is to be done for it until then."""
-    return row["status"] == "waiting" and row["code"] == "grace_period"
+    return bool(row["status"] == "waiting" and row["code"] == "grace_period")
 
 
 def _fits(row: Row) -> bool:
