@@ -19,7 +19,9 @@ from uuid import UUID
 
 import httpx
 import msgspec
+from temporalio.exceptions import ApplicationError
 
+from activities.engine import EngineActivitiesOnHosts
 from app.core.errors import DatabaseNotActive
 from app.databases import records
 from app.databases.deletion import wake_deletion
@@ -71,6 +73,7 @@ class Contest:
     """`ended` counts the races by what became of their database, `gone` has the names of those destroyed."""
 
     client: PatientClient
+    steps: EngineActivitiesOnHosts
     engine: str
     chance: random.Random
     ended: Counter[str] = field(default_factory=Counter)
@@ -204,6 +207,10 @@ class Contestant:
             if moved:
                 assert record is not None, "it was locked"
                 await wake_deletion(record)
+        # The step that destroys, beside that of a worker, which comes some tenths of a second later.
+        await asyncio.sleep(self.contest.chance.uniform(0, self.apart))
+        with contextlib.suppress(ApplicationError):
+            await self.contest.steps.destroy_database(self.uuid)
 
     async def _protect(self) -> None:
         await self._change({"deletion_protection": True, "expires_at": None})

@@ -15,8 +15,13 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from activities.engine import EngineActivitiesOnHosts
 from app.contracts.base import Engine
+from app.hosts.adapters import Adapters
+from app.hosts.slots import HostSlots
 from app.local.stack_file import StackHost
+from app.outbox.provisionings import RunningProvisionings
+from app.quotas.plans import DEFAULT_PLANS
 from tests.e2e.chaos import ENGINES
 from tests.e2e.hosts import objects
 from tests.e2e.patient_client import PatientClient
@@ -67,10 +72,15 @@ async def _races(
 ) -> Contest:
     """In a team whose tier retains all that it deletes. This process's store is the service's meanwhile."""
     caller = await service.caller(tier="enterprise")
-    async with patient(service.http.base_url, caller.api_key) as http:
-        client = PatientClient(http, REST_SECONDS)
-        contest = Contest(client, engine.value, random.Random(f"{seed} {engine}"))
-        await contest.run(races, tables, seconds)
+    adapters = Adapters(service.box)
+    steps = EngineActivitiesOnHosts(DEFAULT_PLANS, service.box, adapters, HostSlots(), RunningProvisionings())
+    try:
+        async with patient(service.http.base_url, caller.api_key) as http:
+            client = PatientClient(http, REST_SECONDS)
+            contest = Contest(client, steps, engine.value, random.Random(f"{seed} {engine}"))
+            await contest.run(races, tables, seconds)
+    finally:
+        await adapters.close()
     assert not client.strange, "\n".join(client.strange)
     left = [one for one in await objects(_host(service, engine)) if any(name in one for name in contest.gone)]
     assert left == []
