@@ -8,14 +8,17 @@ import time
 import uuid
 from collections.abc import Awaitable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+
+import aiomysql
 
 from app.contracts.base import Engine
 from app.core import ids
 from app.engines.base import Access, AdminAddress, EngineAdapter, EngineLimits, Login, Tenant
 from app.engines.registry import open_adapter
-from app.engines.tls import PLAIN
+from app.engines.tls import PLAIN, TlsPolicy
 from app.local.stack_file import StackHost
 from benchmarks.cold_create import quantile
 from benchmarks.driver import connect_and_run
@@ -71,7 +74,7 @@ async def _run(hosts: list[StackHost], rounds: int) -> None:
 async def _measure(host: StackHost, rounds: int) -> Seconds:
     parts = urlsplit(host.admin_dsn)
     address = AdminAddress(
-        host=host.host, port=host.port, user=parts.username or "", password=parts.password or "", tls=PLAIN
+        host=host.host, port=host.port, user=parts.username or "", password=parts.password or "", tls=await _tls(host)
     )
     adapter = open_adapter(Engine(host.engine), address)
     tenant = _tenant()
@@ -114,6 +117,19 @@ async def _round(
 async def _add_and_prove(adapter: EngineAdapter, tenant: Tenant, new: Login) -> None:
     await adapter.add_credential(tenant, new)
     await adapter.log_in_as(tenant, new)
+
+
+async def _tls(host: StackHost) -> TlsPolicy:
+    """MySQL takes a new password over a verified connection only: by the CA that the server made for itself."""
+    if host.flavour != "mysql":
+        return PLAIN
+    parts = urlsplit(host.admin_dsn)
+    connection = await aiomysql.connect(host=host.host, port=host.port, user=parts.username, password=parts.password)
+    async with connection.cursor() as cursor:
+        await cursor.execute("SELECT @@datadir, @@ssl_ca")
+        [(folder, name)] = await cursor.fetchall()
+    connection.close()
+    return TlsPolicy(ca=await asyncio.to_thread(Path(folder, name).read_text))
 
 
 def _as_answered(host: StackHost, tenant: Tenant, login: Login) -> dict[str, Any]:
