@@ -82,7 +82,9 @@ class CredentialChanges:
     async def _withdraw(self, rotation: RotationRecord) -> None:
         tenant, new = self._tenant, new_login(rotation, self._box)
         current = previous_login(rotation, self._box)
-        await self._adapter.retire_credential(tenant, current, new, end_sessions=True)
+        # Nobody knew the new password. Where sessions can't be told apart, all of them are the tenant's own.
+        end_sessions = self._adapter.tells_sessions_apart
+        await self._adapter.retire_credential(tenant, current, new, end_sessions=end_sessions)
         async with transaction():
             record = await records.find_for_update(self._record.uuid)
             assert record is not None, "rows of databases are kept while anything is left of them"

@@ -1,5 +1,7 @@
 """Logging in to a database with credentials of one's choice, and what the service records of them."""
 
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 from uuid import UUID
@@ -20,15 +22,27 @@ REFUSED = (
 )
 
 
-async def run(connection_string: str, statement: str = "SELECT 1") -> Any:
-    """The first value of its answer, from a session of its own."""
+@asynccontextmanager
+async def session(connection_string: str) -> AsyncIterator[Callable[[str], Awaitable[Any]]]:
+    """What runs a statement in one open session, and returns the first value of its answer."""
     if connection_string.startswith("postgresql"):
         async with postgres(connection_string) as connection:
-            return await connection.fetchval(statement)
+            yield connection.fetchval
+        return
     async with mysql(connection_string) as cursor:
-        await cursor.execute(statement)
-        row = await cursor.fetchone()
-        return row[0] if row else None
+
+        async def ask(statement: str) -> Any:
+            await cursor.execute(statement)
+            row = await cursor.fetchone()
+            return row[0] if row else None
+
+        yield ask
+
+
+async def run(connection_string: str, statement: str = "SELECT 1") -> Any:
+    """The same in a session of its own."""
+    async with session(connection_string) as ask:
+        return await ask(statement)
 
 
 async def is_refused(connection_string: str) -> bool:

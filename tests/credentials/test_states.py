@@ -27,7 +27,7 @@ from app.provisioning.undeletion import undelete
 from app.quotas.plans import DEFAULT_PLANS, Plans
 from app.store.session import fetch, transaction
 from tests.credentials.stepped import Stepped
-from tests.credentials.support import add_user, is_refused, rotate, run
+from tests.credentials.support import add_user, is_refused, rotate, run, session
 from tests.support.answers import body_of, data_of, error_of
 from tests.support.client import Caller
 from tests.support.service import RunningService
@@ -159,13 +159,15 @@ async def test_an_overlap_ends_while_paused(stepped: Stepped, engine: str) -> No
 
 async def test_a_cancelled_rotation_leaves_nothing(stepped: Stepped, engine: str) -> None:
     made = await stepped.created(engine)
-    async with stepped.asked("POST", f"/databases/{made['uuid']}/credential_rotations") as waiting:
+    path = f"/databases/{made['uuid']}/credential_rotations"
+    async with session(made["connection_string"]) as ask, stepped.asked("POST", path) as waiting:
         await stepped.die_in_step(made, "log_in_as", after=True)
         found = await find_latest(UUID(made["uuid"]), OperationType.ROTATE)
         assert found is not None
         async with transaction():
             await operation_service.cancel_any(DEFAULT_PLANS, CANCELLATIONS, found.uuid)
         answer = await stepped.answered(waiting, made)
+        assert await ask("SELECT 1") == 1, "nobody ever knew another password than its own"
     error_of(answer, 409, "rotation_cancelled")
     assert await run(made["connection_string"]) == 1
     again = await rotated(stepped, made, overlap_seconds=0)
