@@ -567,6 +567,21 @@ async def test_the_clear_passwords_are_in_no_log(host: PostgresHost) -> None:
         assert user.password not in log
 
 
+async def test_logins_are_counted_only_while_there_are_two(host: EngineHost) -> None:
+    counting = "SELECT evtenabled <> 'D' FROM pg_event_trigger WHERE evtname = 'headwater_admit'"
+    async with tenants(host) as [tenant]:
+        old, new = login_of(tenant), next_login(host, tenant)
+        assert await host.as_root_in(tenant, counting) == [(False,)]
+        await host.adapter.add_credential(tenant, new)
+        await host.adapter.log_in_as(tenant, new)
+        assert await host.as_root_in(tenant, counting) == [(True,)]
+        await host.adapter.retire_credential(tenant, new, old, end_sessions=True)
+        await host.adapter.log_in_as(tenant, new)
+        async with session_as(host, tenant, new) as session:
+            await session.run("SELECT pg_catalog.headwater_share_limit(true)")
+        assert await host.as_root_in(tenant, counting) == [(False,)]
+
+
 async def test_without_the_guard_two_logins_have_no_more_than_the_database(host: EngineHost) -> None:
     async with tenants(host, limits=EngineLimits(connections=3)) as [tenant]:
         await host.as_root_in(tenant, "ALTER EXTENSION plpgsql DROP FUNCTION headwater_share_limit(boolean)")

@@ -148,7 +148,9 @@ class PostgresAdapter(EngineAdapter):
 
     async def log_in_as(self, tenant: Tenant, login: Login) -> None:
         check_login(tenant, login)
-        await self._log_in(tenant.name, login.name, login.password)
+        # The proof of a rotation: from here on there are two logins, until the overlap ends.
+        proves = login.name.startswith(f"{tenant.name}{HELPER_SEPARATOR}{LOGIN_PURPOSE}")
+        await self._log_in(tenant.name, login.name, login.password, shares_limit=proves)
 
     async def restore_credentials(self, tenant: Tenant) -> None:
         check_tenant(tenant)
@@ -359,13 +361,13 @@ class PostgresAdapter(EngineAdapter):
         async with self._connections.admin() as connection:
             return await role_settings.server_values(connection, user) | role_settings.owner(name, user)
 
-    async def _log_in(self, name: str, user: str, password: str) -> None:
+    async def _log_in(self, name: str, user: str, password: str, *, shares_limit: bool = False) -> None:
         settings = await self._server_settings(name, user)
         # What ends every login of the tenant's clients must end this login too.
         for setting in ("local_preload_libraries", "role"):
             settings.pop(setting, None)
         async with self._connections.tenant(name, user, password, settings) as connection:
-            if user.startswith(f"{name}{HELPER_SEPARATOR}{LOGIN_PURPOSE}"):
+            if shares_limit:
                 await self._accounts.share_limit(connection)
             await connection.execute("SELECT 1")
 

@@ -108,7 +108,10 @@ BEGIN
        AND session_user <> (SELECT pg_get_userbyid(datdba) FROM pg_database WHERE datname = current_database()) THEN
         RAISE insufficient_privilege USING MESSAGE = 'only the owner of the database may do this';
     END IF;
-    IF shared AND enabled = 'D' THEN
+    IF shared AND enabled = 'D' AND 1 < (
+        SELECT count(*) FROM pg_authid WHERE rolcanlogin AND rolconnlimit <> 0
+            AND (rolname = current_database() OR starts_with(rolname, current_database() || '_l'))
+    ) THEN
         ALTER EVENT TRIGGER headwater_admit ENABLE ALWAYS;
     ELSIF NOT shared AND enabled <> 'D' THEN
         ALTER EVENT TRIGGER headwater_admit DISABLE;
