@@ -14,7 +14,8 @@ import msgspec
 from app.core.clock import utc_now
 from app.core.settings import Settings
 from app.egress.addresses import AddressRule
-from app.egress.guard import AddressRefused, Guard, GuardedBackend, on_behalf_of
+from app.egress.connections import ReceiverConnections
+from app.egress.guard import AddressRefused, Guard, on_behalf_of
 from app.egress.lookups import Resolve, resolve_by_system
 from app.egress.targets import RequestTarget, UnusableURL, parse_target
 
@@ -25,7 +26,6 @@ _READ_BYTES = 16 * 1024
 _KEPT_BYTES = 2 * 1024
 _BODY_SECONDS = 2.0
 """How long the answer's body may take; the status alone decides."""
-_IDLE_CONNECTIONS, _IDLE_SECONDS = 100, 5.0
 _MOST_WAIT = 86_400.0
 _MAY_DEFER = (429, 503)
 
@@ -60,16 +60,10 @@ class Sender:
                 raise ValueError(f"HEADWATER_WEBHOOK_CA_FILE: {settings.webhook_ca_file}: {fault}") from None
         self.guard = Guard(AddressRule(settings.webhook_allow_cidrs), resolve)
         self._timeout = settings.webhook_timeout_seconds
-        self._pool = httpcore.AsyncConnectionPool(
-            ssl_context=context,
-            network_backend=GuardedBackend(self.guard),
-            max_connections=None,
-            max_keepalive_connections=_IDLE_CONNECTIONS,
-            keepalive_expiry=_IDLE_SECONDS,
-        )
+        self._connections = ReceiverConnections(context, self.guard)
 
     async def close(self) -> None:
-        await self._pool.aclose()
+        await self._connections.close()
 
     async def send(self, url: str, headers: dict[str, str], body: bytes, *, party: str = "") -> AttemptResult:
         """One POST. Whatever goes wrong is in the answer. `party` is charged with looking up the name."""
@@ -101,9 +95,12 @@ class Sender:
         limits = dict.fromkeys(("read", "write", "pool"), self._timeout)
         limits["connect"] = min(CONNECT_SECONDS, self._timeout)
         url = httpcore.URL(scheme=b"https", host=target.host, port=target.port, target=target.path)
-        async with self._pool.stream(
-            "POST", url, headers=_head(target, headers, body), content=body, extensions={"timeout": limits}
-        ) as response:
+        async with (
+            self._connections.of(target.host, target.port) as pool,
+            pool.stream(
+                "POST", url, headers=_head(target, headers, body), content=body, extensions={"timeout": limits}
+            ) as response,
+        ):
             seen.code = response.status
             seen.retry_after = _retry_after(response.headers)
             async with asyncio.timeout(_BODY_SECONDS):

@@ -1,29 +1,54 @@
 """One request, bounded in time and in bytes, whatever the other side does."""
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
 
 from app.core.settings import Settings
+from app.egress.addresses import AddressRule
+from app.egress.connections import ReceiverConnections
+from app.egress.guard import Guard
+from app.egress.lookups import resolve_by_system
 from app.egress.sender import AttemptResult, Sender
+from app.local.ports import LOOPBACK
 from tests.support.proxy import copy
-from tests.support.receiver import Received, Receiver, answer, hang, reset
+from tests.support.receiver import Received, Receiver, answer, hang, receiver, reset
+from tests.support.waiting import LIMIT_SECONDS, until
+
+HANGING = 120
 
 
-@pytest_asyncio.fixture
-async def by(outside: Receiver) -> AsyncIterator[Sender]:
-    made = Sender(
-        Settings(webhook_allow_cidrs=("127.0.0.0/8",), webhook_ca_file=outside.ca_file, webhook_timeout_seconds=2)
-    )
+@asynccontextmanager
+async def sender(outside: Receiver, **settings: Any) -> AsyncIterator[Sender]:
+    made = Sender(Settings(webhook_allow_cidrs=("127.0.0.0/8",), webhook_ca_file=outside.ca_file, **settings))
     try:
         yield made
     finally:
         await made.close()
+
+
+@pytest_asyncio.fixture
+async def by(outside: Receiver) -> AsyncIterator[Sender]:
+    async with sender(outside, webhook_timeout_seconds=2) as made:
+        yield made
+
+
+@pytest_asyncio.fixture
+async def other(outside: Receiver, tmp_path: Path) -> AsyncIterator[Receiver]:
+    """Another that who trusts `outside` trusts."""
+    folder = tmp_path / "other"
+    folder.mkdir()
+    async with receiver(folder) as made:
+        outside.ca_file.write_text(outside.ca_file.read_text() + made.ca_file.read_text())
+        yield made
 
 
 async def send(by: Sender, outside: Receiver) -> AttemptResult:
@@ -51,6 +76,33 @@ async def test_a_connection_serves_again(by: Sender, outside: Receiver) -> None:
     for _ in range(5):
         assert (await send(by, outside)).delivered
     assert (outside.connections, len(outside.received)) == (1, 5)
+
+
+async def test_it_is_kept_beside_many_to_a_receiver_that_hangs(outside: Receiver, other: Receiver) -> None:
+    other.replies["/hang"] = hang
+    async with sender(outside, webhook_timeout_seconds=LIMIT_SECONDS) as by, asyncio.TaskGroup() as requests:
+        waiting = [requests.create_task(by.send(other.url("/hang"), {}, b"{}")) for _ in range(HANGING)]
+        await until(lambda: len(other.received) == HANGING)
+        for _ in range(5):
+            assert (await send(by, outside)).delivered
+        for one in waiting:
+            one.cancel()
+    assert (outside.connections, len(outside.received)) == (1, 5)
+
+
+@pytest.mark.parametrize(("unused", "opened"), [(1, 2), (0, 5)])
+async def test_so_many_are_kept_to_receivers_that_nothing_is_sent_to(
+    outside: Receiver, other: Receiver, unused: int, opened: int
+) -> None:
+    """Those that were used longest ago are closed."""
+    guard = Guard(AddressRule(("127.0.0.0/8",)), resolve_by_system)
+    connections = ReceiverConnections(ssl.create_default_context(cafile=outside.ca_file), guard, unused=unused)
+    limits = {"timeout": dict.fromkeys(("connect", "read", "write", "pool"), LIMIT_SECONDS)}
+    for receiving in (outside, other, outside, other, outside):
+        async with connections.of(LOOPBACK, receiving.port) as pool:
+            assert (await pool.request("GET", receiving.url(), extensions=limits)).status == 200
+    await connections.close()
+    assert outside.connections + other.connections == opened
 
 
 @pytest.mark.parametrize("status", [200, 201, 202, 204, 299])
