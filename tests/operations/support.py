@@ -44,4 +44,6 @@ def steps_of(record: OperationRecord) -> dict[str, str]:
 
 
 def code_of(record: OperationRecord) -> str | None:
-    return None if record.reason is None else record.reason.code.value
+    """Of the reason that was written: that no worker came, the age of an operation tells on a busy machine."""
+    reason = record.stored_reason
+    return None if reason is None else reason.code.value
