@@ -50,6 +50,10 @@ class Reason(msgspec.Struct, frozen=True, kw_only=True):
     """It is tried again by itself."""
     next_attempt_at: Moment | None = None
 
+    def is_after(self, moment: datetime) -> bool:
+        """Whether the next attempt is still to come then."""
+        return self.retryable and self.next_attempt_at is not None and self.next_attempt_at > moment
+
 
 def reason(code: ReasonCode, *, retryable: bool = False, next_attempt_at: datetime | None = None) -> Reason:
     return Reason(code=code, message=code.message, retryable=retryable, next_attempt_at=next_attempt_at)

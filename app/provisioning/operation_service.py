@@ -42,15 +42,16 @@ async def retry(principal: Principal, operation: UUID) -> Accepted:
 
 
 async def retry_any(operation: UUID) -> Accepted:
-    """The same for an operator, whosever it is."""
+    """The same for an operator, whosever it is. Nothing happens to one whose next attempt is under way or about to be:
+    each signal is kept in the workflow's history, whose length is bounded, so there is one for each pause at most."""
     record = require_found(await records.find(operation, lock=True), _WHAT)
     if record.ended:
         raise OperationEnded(record.status.value)
-    if record.workflow_id is not None:
+    pause = record.stored_reason
+    if record.status is OperationStatus.WAITING and pause is not None and pause.is_after(record.read_at):
+        assert record.workflow_id is not None, "what waits has a workflow"
         await request_signal(KINDS[record.type].workflow, record.workflow_id, RETRY_NOW)
-    reason = record.stored_reason
-    if record.status is OperationStatus.WAITING and reason is not None and reason.retryable:
-        now = msgspec.structs.replace(reason, next_attempt_at=record.read_at)
+        now = msgspec.structs.replace(pause, next_attempt_at=record.read_at)
         await records.write(record, record.status, record.steps, reason=now)
     return Accepted(subject=str(record.uuid))
 

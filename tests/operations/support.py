@@ -3,9 +3,13 @@
 from typing import Any
 from uuid import UUID
 
+from app.core.clock import utc_now
 from app.databases import records
 from app.databases.records import DatabaseRecord
+from app.operations.attempt import Attempt
 from app.operations.kinds import OperationType
+from app.operations.progress import note_failure
+from app.operations.reasons import ReasonCode
 from app.operations.records import OperationRecord, find_latest
 from app.provisioning.lifecycle import activate
 from app.quotas.plans import DEFAULT_PLANS
@@ -37,6 +41,15 @@ async def latest(database: UUID, *types: OperationType) -> OperationRecord:
     found = await find_latest(database, *(types or tuple(OperationType)))
     assert found is not None
     return found
+
+
+async def fail_attempt(database: UUID, activity: str) -> OperationRecord:
+    """The latest operation, waiting for its next attempt after one of this activity that failed."""
+    operation = await latest(database)
+    assert operation.workflow_id is not None
+    attempt = Attempt(workflow_id=operation.workflow_id, activity=activity, began=utc_now())
+    await note_failure(attempt, ReasonCode.HOST_UNAVAILABLE)
+    return await latest(database)
 
 
 def steps_of(record: OperationRecord) -> dict[str, str]:

@@ -17,8 +17,8 @@ from app.provisioning import operation_service, operator, service
 from app.provisioning.cancelling import CANCELLATIONS
 from app.provisioning.undeletion import undelete
 from app.quotas.plans import DEFAULT_PLANS
-from app.store.session import fetch, transaction
-from tests.operations.support import active, code_of, latest, provisioning, row
+from app.store.session import execute, fetch, transaction
+from tests.operations.support import active, code_of, fail_attempt, latest, provisioning, row
 from tests.support.answers import data_of
 from tests.support.client import Caller
 from tests.support.in_process import LoneApi
@@ -166,14 +166,18 @@ async def test_a_client_cancels_nothing_that_no_client_asked_for(lone: LoneApi) 
         await _cancel_as(principal_of(await lone.caller()), pause)
 
 
-async def test_retrying_wakes_the_workflow_once(lone: LoneApi) -> None:
+async def test_retrying_wakes_the_workflow_once_in_each_pause(lone: LoneApi) -> None:
+    """A workflow keeps each signal in its history, whose length is bounded."""
     caller, database = await provisioning(lone)
-    operation = await latest(database)
+    sent = []
     for _ in range(2):
-        async with transaction():
-            await operation_service.retry(principal_of(caller), operation.uuid)
-    assert operation.workflow_id is not None
-    assert await _signals() == [(operation.workflow_id, RETRY_NOW)]
+        operation = await fail_attempt(database, "create_database")
+        for _ in range(3):
+            async with transaction():
+                await operation_service.retry(principal_of(caller), operation.uuid)
+            sent += await _signals()
+            await execute("DELETE FROM workflow_starts WHERE signal IS NOT NULL")
+    assert sent == [(operation.workflow_id, RETRY_NOW)] * 2
     await _cancel(operation)
     async with transaction():
         with pytest.raises(OperationEnded):

@@ -10,7 +10,7 @@ from app.provisioning import operator
 from app.provisioning.lifecycle import activate
 from app.quotas.plans import DEFAULT_PLANS
 from app.store.session import execute, fetch
-from tests.operations.support import active, latest, provisioning
+from tests.operations.support import active, fail_attempt, latest, provisioning
 from tests.support.answers import body_of, data_of, error_of, field_of
 from tests.support.in_process import LoneApi
 
@@ -68,7 +68,10 @@ async def test_what_an_operator_began_is_not_its_tenants_to_lift(lone: LoneApi) 
 async def test_a_retry_is_for_now(lone: LoneApi) -> None:
     caller, database = await provisioning(lone)
     path, key = await path_of(database), str(uuid4())
-    assert data_of(await caller.post(f"{path}/retries", {}, key=key), 202)["status"] == "pending"
+    assert data_of(await caller.post(f"{path}/retries", {}), 202)["status"] == "pending"
+    assert await _woken() == 0, "nothing waits for a moment that could come sooner"
+    await fail_attempt(database, "create_database")
+    assert data_of(await caller.post(f"{path}/retries", {}, key=key), 202)["status"] == "waiting"
     assert await _woken() == 1
     assert body_of(await caller.post(f"{path}/retries", {}, key=key), 202)["idempotency_replay"] is True
     assert await _woken() == 1
