@@ -149,6 +149,32 @@ async def _access(place: ServiceUnderTest) -> Begun:
     return _about(place, database, lambda row: row["access_revision"] <= row["access_applied"])
 
 
+async def _credentials(place: ServiceUnderTest) -> Begun:
+    """A rotation without an overlap."""
+    database = (await place.caller.created())["uuid"]
+    place.later(place.caller.post(f"/databases/{database}/credential_rotations", {"overlap_seconds": 0}))
+
+    async def rotation() -> list[Any]:
+        return await fetch(
+            "SELECT r.status FROM credential_rotations r JOIN databases d ON d.id = r.database_id WHERE d.uuid = $1",
+            UUID(database),
+        )
+
+    async def settled() -> bool:
+        return all(row["status"] in ("completed", "cancelled") for row in await rotation())
+
+    async def hurry() -> None:
+        await _hurried(database)
+        await fetch(
+            f"UPDATE credential_rotations r SET created_at = {_LONG_AGO}, changed_at = {_LONG_AGO}"
+            " FROM databases d WHERE d.id = r.database_id AND d.uuid = $1",
+            UUID(database),
+        )
+
+    await until(rotation)
+    return Begun(settled, hurry)
+
+
 async def _remnant(place: ServiceUnderTest) -> Begun:
     """Without a row: what is left of it is an orphan."""
     database = UUID((await place.caller.created())["uuid"])
@@ -280,6 +306,7 @@ CASES = {
     "DeleteDatabase": Case("DeleteDatabase", _delete),
     "ApplyLimits": Case("ApplyLimits", _limits),
     "ApplyAccess": Case("ApplyAccess", _access),
+    "ApplyCredentials": Case("ApplyCredentials", _credentials),
     "RemoveRemnant": Case("RemoveRemnant", _remnant),
     "ApplyBlueprint": Case("ApplyBlueprint", _apply),
     "ApplyBlueprint, cancelled": Case("ApplyBlueprint", _apply_cancelled, frozenset({"apply_blueprint"})),
