@@ -9,9 +9,11 @@ from contextlib import asynccontextmanager
 from urllib.parse import urlsplit, urlunsplit
 
 from app.local.ports import LOOPBACK, free_port
+from app.store.session import APPLICATION_NAME
 
 _SYNC, _QUERY = b"S", b"Q"
 _SSL_REQUEST = 80_877_103
+_LISTENER = f"{APPLICATION_NAME} listener\0".encode()
 _QUIET_SECONDS = 0.5
 
 
@@ -28,16 +30,18 @@ class Counter:
 
     async def copy(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """From client to server. Protocol documentation, section "Message Formats": what opens a connection has no
-        type byte."""
-        opening = True
+        type byte. A listening connection asks from time to time whether it still works, for no request at all."""
+        opening, listens = True, False
         while True:
             kind = b"" if opening else await reader.readexactly(1)
             head = await reader.readexactly(4)
             body = await reader.readexactly(struct.unpack("!I", head)[0] - 4)
             if opening:
                 opening = struct.unpack("!I", body[:4])[0] == _SSL_REQUEST
-            self.count += kind in (_SYNC, _QUERY)
-            self._last = time.monotonic()
+                listens = _LISTENER in body
+            if not listens:
+                self.count += kind in (_SYNC, _QUERY)
+                self._last = time.monotonic()
             writer.write(kind + head + body)
             await writer.drain()
 
