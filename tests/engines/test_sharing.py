@@ -98,11 +98,17 @@ async def test_no_more_holders_of_locks_are_ended_than_make_room(host: EngineHos
         ended = await host.adapter.end_excessive_sessions(names, tenth)
         assert ended == [SessionsEnded(tenant=most.name, reason="locks")]
         await until(lambda: _is_over(first))
+        # The client hears of it before the server has released the locks.
+        await until(lambda: _has_no_session(host, most))
         # Even where there is to be room for none: who holds what every session may is let be.
         none = SessionLimits(idle_transaction_seconds=3600, transaction_seconds=3600, shared_percent=0)
         ended = await host.adapter.end_excessive_sessions(names, none)
         assert ended == [SessionsEnded(tenant=more.name, reason="locks")]
         assert await third.run("SELECT 1") == [(1,)]
+
+
+async def _has_no_session(host: EngineHost, tenant: Tenant) -> bool:
+    return not await as_root(host, f"SELECT pid FROM pg_stat_activity WHERE usename = '{tenant.name}'")
 
 
 async def test_a_forgotten_prepared_transaction_is_rolled_back(tmp_path: Path) -> None:
