@@ -190,9 +190,12 @@ async def test_an_application_that_waits_ends_at_once_and_one_that_runs_is_told(
         await caller.post("/blueprints", {"name": "one", "sql_content": "CREATE TABLE one (id int);"}), 201
     )["uuid"]
     applications = [
-        data_of(await caller.post(f"/databases/{database}/blueprint_applications", {"blueprint_uuid": blueprint}), 202)[
-            "id"
-        ]
+        data_of(
+            await caller.post(
+                f"/databases/{database}/blueprint_applications", {"blueprint_uuid": blueprint, "timeout": 1}
+            ),
+            202,
+        )["id"]
         for _ in range(2)
     ]
     first, second = [await _of(application) for application in applications]
