@@ -6,6 +6,7 @@ import pytest
 
 from app.engines.base import EngineError, HostUnavailable, SessionLimits, SessionsEnded, Tenant
 from app.engines.mysql import sharing
+from app.engines.postgres.connections import PostgresConnections
 from tests import servers
 from tests.engines.harness import EngineHost, Session, as_root, kind_of, refusal, session_of, tenants
 from tests.engines.postgres_host import PostgresHost
@@ -77,6 +78,22 @@ async def test_whoever_fills_the_lock_table_is_ended_while_nobody_can_log_in(hos
             assert await host.adapter.end_excessive_sessions([tenant.name, other.name], NEVER) == [locks]
             await until(lambda: _is_over(holding))
         await until(lambda: _logs_in(host, other))
+
+
+async def test_the_room_of_our_own_session_may_be_taken_meanwhile(host: EngineHost) -> None:
+    if host.flavour != "postgres":
+        pytest.skip("only PostgreSQL has one table of locks for all")
+    connections = PostgresConnections(host.adapter.address)
+    taking = "SELECT count(pg_advisory_lock(n)) FROM generate_series({}, {}) n"
+    async with tenants(host) as [tenant], session_of(host, tenant) as holding:
+        async with connections.long_lived():
+            pass
+        assert await refusal(holding, taking.format(1, 1_000_000)) == "53200"
+        async with connections.long_lived() as ours:
+            assert await refusal(holding, taking.format(1_000_001, 2_000_000)) == "53200"
+            assert await ours.fetchval("SELECT 1") == 1
+        await connections.close()
+    await until(lambda: _has_no_session(host, tenant))
 
 
 async def test_no_more_holders_of_locks_are_ended_than_make_room(host: EngineHost) -> None:

@@ -105,8 +105,10 @@ class PostgresConnections:
                     yield self._long_lived
                 finally:
                     if not self._long_lived.is_closed():
-                        # Under numbers of its own process id, which no other session of ours uses.
-                        await self._long_lived.execute(_RESERVE)
+                        # Others may have taken the room meanwhile: then there is none until the next time.
+                        with contextlib.suppress(asyncpg.OutOfMemoryError):
+                            # Under numbers of its own process id, which no other session of ours uses.
+                            await self._long_lived.execute(_RESERVE)
 
     @asynccontextmanager
     async def locked(self, name: str) -> AsyncIterator[Any]:
