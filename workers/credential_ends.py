@@ -5,9 +5,9 @@ import asyncio
 import structlog
 
 from app.credentials.ends import begin_due, find_due
+from workers.due import work_off
 
 _INTERVAL_SECONDS = 1.0
-_BATCH = 100
 
 log = structlog.get_logger(__name__)
 
@@ -17,9 +17,7 @@ async def end_due_credentials() -> None:
     ran begins at the first look."""
     while True:
         try:
-            while len(due := await find_due(_BATCH)) > 0:
-                for database in due:
-                    await begin_due(database)
+            await work_off(find_due, begin_due, failure="credential_end_failed")
         except Exception as fault:
             # Our own database may be away; what is due stays due.
             log.warning("credential_ends_waiting", reason=str(fault) or type(fault).__name__)

@@ -4,9 +4,7 @@ The rows say what is due, so nothing is lost while no worker runs: it is done at
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from datetime import timedelta
-from typing import Any
 from uuid import UUID
 
 import structlog
@@ -15,11 +13,9 @@ from app.core.settings import Settings
 from app.databases.expiry import find_expired, find_unannounced
 from app.provisioning.service import announce_expiry, delete_expired
 from app.quotas.plans import Plans
+from workers.due import work_off
 
 _INTERVAL_SECONDS = 1.0
-_BATCH = 50
-_MOST = 1000
-"""What one look does; the next one has the others."""
 
 log = structlog.get_logger(__name__)
 
@@ -46,16 +42,5 @@ async def end_expired(plans: Plans, grace: timedelta) -> None:
         if await delete_expired(plans, database, grace):
             log.info("database_expired", database=str(database))
 
-    await _each(find_expired, delete)
-    await _each(find_unannounced, announce)
-
-
-async def _each(find: Callable[..., Awaitable[list[UUID]]], work: Callable[[UUID], Awaitable[Any]]) -> None:
-    seen: list[UUID] = []
-    while len(seen) < _MOST and (due := await find(_BATCH, without=seen)):
-        seen += due
-        for database in due:
-            try:
-                await work(database)
-            except Exception as fault:
-                log.warning("expiry_failed", database=str(database), reason=str(fault) or type(fault).__name__)
+    await work_off(find_expired, delete, failure="expiry_failed")
+    await work_off(find_unannounced, announce, failure="expiry_failed")

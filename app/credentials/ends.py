@@ -10,19 +10,21 @@ from app.outbox.workflow_starts import NORMAL
 from app.store.session import fetch_values, transaction
 
 _DUE = """
-SELECT DISTINCT d.uuid FROM databases d JOIN (
-    (SELECT database_id FROM credential_rotations WHERE status = 'overlapping' AND retires_at <= now()
-     ORDER BY retires_at LIMIT $1)
+SELECT DISTINCT uuid FROM (
+    (SELECT d.uuid FROM credential_rotations r JOIN databases d ON d.id = r.database_id
+     WHERE r.status = 'overlapping' AND r.retires_at <= now() AND d.uuid <> ALL ($2::uuid[])
+     ORDER BY r.retires_at LIMIT $1)
     UNION ALL
-    (SELECT database_id FROM database_users WHERE status = 'active' AND expires_at <= now()
-     ORDER BY expires_at LIMIT $1)
-) due ON due.database_id = d.id
+    (SELECT d.uuid FROM database_users u JOIN databases d ON d.id = u.database_id
+     WHERE u.status = 'active' AND u.expires_at <= now() AND d.uuid <> ALL ($2::uuid[])
+     ORDER BY u.expires_at LIMIT $1)
+) due
 """
 
 
-async def find_due(most: int) -> list[UUID]:
-    """Databases with an overlap that is over, or a user whose time is."""
-    return await fetch_values(UUID, _DUE, most)
+async def find_due(most: int, *, without: list[UUID]) -> list[UUID]:
+    """Databases with an overlap that is over, or a user whose time is, but for those."""
+    return await fetch_values(UUID, _DUE, most, without)
 
 
 async def begin_due(database: UUID) -> bool:
