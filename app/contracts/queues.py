@@ -23,6 +23,11 @@ def engine_queue(region: str) -> str:
     return f"engine:{region}"
 
 
+def backup_queue(region: str) -> str:
+    """The queue for dumps and restores on the engines of one region, apart from what somebody waits for."""
+    return f"backups:{region}"
+
+
 def engine_region(queue: str) -> str | None:
     """The region of an engine queue; None for another queue."""
     prefix, separator, region = queue.partition(":")
@@ -60,6 +65,20 @@ def access_workflow_id(database: UUID, revision: int) -> str:
 
 def credentials_workflow_id(database: UUID, revision: int) -> str:
     return f"apply-credentials/{database}/{revision}"
+
+
+def backup_workflow_id(backup: UUID) -> str:
+    return f"backup-database/{backup}"
+
+
+def restore_test_workflow_id(backup: UUID, number: int) -> str:
+    """`number` counts the restore tests of the backup."""
+    return f"test-backup/{backup}/{number}"
+
+
+def restore_workflow_id(operation: UUID) -> str:
+    """Of a restore in place."""
+    return f"restore-database/{operation}"
 
 
 def remnant_workflow_id(database: UUID, host_id: int, move: UUID) -> str:

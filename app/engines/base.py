@@ -6,7 +6,7 @@ login role, and never chosen by a user.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from enum import StrEnum
 from typing import ClassVar
@@ -14,6 +14,7 @@ from typing import ClassVar
 import msgspec
 
 from app.contracts.base import Engine
+from app.engines.dumping import Content, Dump, DumpFormat
 from app.engines.errors import CredentialsRefused as CredentialsRefused
 from app.engines.errors import EngineError as EngineError
 from app.engines.errors import HostUnavailable as HostUnavailable
@@ -203,6 +204,9 @@ class EngineAdapter(ABC):
     tells_sessions_apart: ClassVar[bool]
     """Whether the engine shows which credential opened a session."""
 
+    replaces_whole: ClassVar[bool] = False
+    """Whether `replace` exchanges databases at once. Otherwise data is replaced by `clear` and `load`."""
+
     def __init__(self, address: AdminAddress, installation: str = "") -> None:
         """`installation` is written with every marker, so that two installations may share a host. Lower-case
         letters and digits, or empty."""
@@ -353,6 +357,46 @@ class EngineAdapter(ABC):
         """Copies a tenant's schema, without data, into another's empty database, with sessions of both tenants.
         Returns a sentence for each object that couldn't be copied."""
         raise NotImplementedError("scripts are transactions here: nothing needs a copy")
+
+    def dumping(self, tenant: Tenant) -> AbstractAsyncContextManager[Dump]:
+        """A dump of one moment, while the tenant works. Works for a tenant that is revoked or frozen too, opens
+        nothing for it, and runs nothing of the tenant's with more rights than the tenant's. However the block ends,
+        the tool has ended then and no account or file of the dump is left; what a process that died left is removed by
+        the next dump of the tenant, by `destroy`, and by `end_dumps`. Raises `DumpRefused`; `HostUnavailable`."""
+        raise NotImplementedError
+
+    async def load(self, tenant: Tenant, form: DumpFormat, chunks: AsyncIterator[bytes]) -> None:
+        """Loads a dump into the tenant's empty database with the tenant's own rights, never more, so that the tenant
+        owns everything. Works for a tenant that is revoked, and opens nothing for it. Whatever it was, a failed or
+        interrupted load is followed by `clear`. Raises `LoadRefused`; `HostUnavailable`; what `chunks` raises."""
+        raise NotImplementedError
+
+    async def contents(self, tenant: Tenant) -> list[Content]:
+        """What the database holds now, as `Dump.contents` tells it. Works for a revoked tenant."""
+        raise NotImplementedError
+
+    async def clear(self, tenant: Tenant) -> None:
+        """Removes everything in the tenant's database, with the tenant's own rights: afterwards it is as `create` made
+        it, with the same accounts and limits. May be repeated. Works for a revoked tenant, and opens nothing for
+        it."""
+        raise NotImplementedError
+
+    async def replace(self, tenant: Tenant, scratch: Tenant) -> None:
+        """Gives the revoked tenant the database of `scratch`, which it owns afterwards, with its own name, accounts,
+        users and limits; its former database becomes that of `scratch`. May be repeated: the markers tell that it is
+        done. Only where `replaces_whole`."""
+        raise NotImplementedError
+
+    async def copy_database(self, source: Tenant, target: Tenant, *, pause_source: bool) -> bool:
+        """Copies the whole database into another tenant's on the same host by what the server itself can do at once,
+        for `pause_source` with the source's sessions ended and its logins refused meanwhile. False, with nothing done,
+        where the engine or the host has no such way. The target owns everything afterwards."""
+        return False
+
+    async def end_dumps(self, names: Sequence[str]) -> int:
+        """Removes accounts and sessions of dumps and loads of these tenants that a process which died has left. Returns
+        how many. The caller knows that none is under way."""
+        return 0
 
     @abstractmethod
     def measuring(self, names: Sequence[str]) -> AbstractAsyncContextManager[Measuring]:

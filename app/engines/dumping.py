@@ -1,0 +1,78 @@
+"""Dumps of tenant databases, and what a dump, and a database, holds.
+
+A dump is made by the engine's own tool, as an account that reads everything of one tenant and nothing else. What it
+holds is told table by table at the same moment, so that a restored copy can be compared with it.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator
+from datetime import datetime
+from enum import StrEnum
+
+import msgspec
+
+from app.engines.errors import EngineError
+
+CHUNK_BYTES = 1_048_576
+"""The size of a dump's chunks at most."""
+
+
+class DumpRefused(EngineError):
+    """This database can't be dumped exactly: the message says which of its objects, or what the server said. Another
+    attempt may succeed when the tenant has changed something."""
+
+
+class LoadRefused(EngineError):
+    """The dump can't be loaded here: the message says at what. Another attempt ends the same way."""
+
+
+class ContentKind(StrEnum):
+    TABLE = "table"
+    SEQUENCE = "sequence"
+    LARGE_OBJECTS = "large_objects"
+    OTHER = "other"
+
+
+class Content(msgspec.Struct, frozen=True, kw_only=True, order=True):
+    """What one object of a database holds at one moment.
+
+    `name` is qualified and bounded; a tenant chose it. `fingerprint` depends on the rows and not on their order, on the
+    host, or on what the tenant has defined; two servers of one engine compute the same.
+    """
+
+    name: str
+    kind: ContentKind = ContentKind.TABLE
+    rows: int = 0
+    fingerprint: str
+
+
+class DumpFormat(msgspec.Struct, frozen=True, kw_only=True):
+    """What has to be known of a dump to load it."""
+
+    flavour: str
+    """`postgres`, `mysql` or `mariadb`."""
+    server_version: str
+    tool: str
+    """The tool and its version, such as `pg_dump 18.6`."""
+    layout: str
+    """Of the stream, such as `pg_custom` or `sql`."""
+
+
+class Dump(ABC):
+    """A dump under way. `chunks` is read once; `contents` may be called beside it, or after it."""
+
+    format: DumpFormat
+    consistent_at: datetime
+    """The moment that it shows, by the host's clock, in UTC."""
+    position: str | None
+    """The same moment in the server's log, where it tells: an LSN, or a GTID set."""
+
+    @abstractmethod
+    def chunks(self) -> AsyncIterator[bytes]:
+        """The tool's output, bounded in memory. Ends only after the tool has ended well. Raises `DumpRefused`;
+        `HostUnavailable`."""
+
+    @abstractmethod
+    async def contents(self) -> list[Content]:
+        """Everything that the dump holds, ordered by name, at the dump's own moment. Complete only after `chunks` has
+        ended. Raises `DumpRefused`; `HostUnavailable`."""
