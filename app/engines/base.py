@@ -8,10 +8,7 @@ login role, and never chosen by a user.
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
-from enum import StrEnum
 from typing import ClassVar
-
-import msgspec
 
 from app.contracts.base import Engine
 from app.engines.dumping import Content, Dump, DumpFormat
@@ -21,140 +18,23 @@ from app.engines.errors import HostUnavailable as HostUnavailable
 from app.engines.errors import LoginRefused as LoginRefused
 from app.engines.errors import NameTaken as NameTaken
 from app.engines.errors import TenantFull as TenantFull
+from app.engines.hosts import AdminAddress as AdminAddress
+from app.engines.hosts import HostFacts as HostFacts
+from app.engines.hosts import SessionLimits as SessionLimits
+from app.engines.hosts import SessionsEnded as SessionsEnded
+from app.engines.hosts import SharedResource as SharedResource
 from app.engines.querying import QueryLimits, ReadSession, WriteSession
 from app.engines.scripts import ScriptEnd, ScriptSession
-from app.engines.tls import TlsPolicy
-
-_UNSAID = TlsPolicy()
+from app.engines.tenants import Access as Access
+from app.engines.tenants import EngineLimits as EngineLimits
+from app.engines.tenants import FoundTenant as FoundTenant
+from app.engines.tenants import Login as Login
+from app.engines.tenants import Tenant as Tenant
+from app.engines.tenants import Usage as Usage
 
 SURVEY_SECONDS = 10.0
 """The time limit for reading the sizes of all files, on servers that report them only all together."""
 MEASURE_SECONDS = 20.0
-
-
-class AdminAddress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The service's own access to a host. Tenants use the host's public address instead.
-
-    `tls` applies to every connection of the service to the host, those as a tenant included.
-    """
-
-    host: str
-    port: int
-    user: str
-    password: str
-    database: str | None = None
-    tls: TlsPolicy = _UNSAID
-
-    def sealable(self) -> bytes:
-        """The part that is stored sealed. `tls` is no secret, and operators read and change it."""
-        return msgspec.json.encode(msgspec.structs.replace(self, tls=_UNSAID))
-
-    def __repr__(self) -> str:
-        return f"AdminAddress({self.user}@{self.host}:{self.port})"
-
-
-class Tenant(msgspec.Struct, frozen=True, kw_only=True):
-    """A tenant on a host.
-
-    `name` is the name of database and role, matching `^[a-z][a-z0-9]{0,31}$`. `marker` is stored on the engine beside
-    them, so that an object of that name can be recognised as ours. `login` is the account that it logs in as, whose
-    password is `password`; empty if that is `name`.
-    """
-
-    name: str
-    password: str
-    marker: str
-    login: str = ""
-
-    def __repr__(self) -> str:
-        return f"Tenant({self.name})"
-
-
-class Access(StrEnum):
-    """What an account of a tenant may do: everything that the tenant may, or only read."""
-
-    READ_ONLY = "read_only"
-    READ_WRITE = "read_write"
-
-
-class Login(msgspec.Struct, frozen=True, kw_only=True):
-    """An account of a tenant besides, or instead of, its first.
-
-    `name` is `<tenant name>_l<number>` for a login of a rotation, `<tenant name>_u<number>` for a user, and the
-    tenant's own name for its first account. `connections` is the limit of its open sessions, taken from the
-    database's; None means no other limit than the database's.
-    """
-
-    name: str
-    password: str
-    access: Access
-    connections: int | None
-
-    def __repr__(self) -> str:
-        return f"Login({self.name})"
-
-
-class EngineLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """Limits that the engine itself enforces. `connections` is at least 1, else `ValueError`: 0 means none on one
-    engine and no limit on the other."""
-
-    connections: int
-
-    def __post_init__(self) -> None:
-        if self.connections < 1:
-            raise ValueError("a connection limit is at least 1")
-
-
-class HostFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """Facts about a host. `shortcomings` are sentences for the operator: what this host lacks, and what that means
-    for its tenants."""
-
-    flavour: str
-    """`postgres`, `mysql` or `mariadb`."""
-    version: str
-    """As the server reports it, such as `18.6` or `10.11.19-MariaDB`."""
-    max_connections: int
-    """The sessions for all tenants together: the server's limit without those reserved for administrators."""
-    shortcomings: tuple[str, ...] = ()
-
-
-class Usage(msgspec.Struct, frozen=True, kw_only=True):
-    """The measured use of a tenant database."""
-
-    storage_bytes: int
-    connections: int
-
-
-class SessionLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """How much of the server's shared resources one session of a tenant may use. A session that exceeds it is ended."""
-
-    idle_transaction_seconds: float = 3600
-    """How long an open transaction may be idle."""
-    transaction_seconds: float = 86_400
-    """How long a transaction may be open, or prepared."""
-    memory_bytes: int = 2**30
-    """The memory that it may use, if the server reports it."""
-    shared_percent: int = 50
-    """Of the server's locks and prepared statements. When this much is in use, the sessions that hold the most are
-    ended."""
-
-
-class SessionsEnded(msgspec.Struct, frozen=True, kw_only=True):
-    tenant: str
-    reason: str
-    """`idle_transaction`, `long_transaction`, `prepared_transaction`, `locks`, `memory` or `prepared_statements`."""
-
-
-class SharedResource(msgspec.Struct, frozen=True, kw_only=True):
-    """A resource that all tenants of a server share."""
-
-    name: str
-    """A name in Prometheus' style, such as `transaction_ids`."""
-    used: float
-    capacity: float | None
-    """The server's limit; None if it reports none."""
-    concern: str | None = None
-    """A problem that needs an operator, whatever the use."""
 
 
 class Measuring(ABC):
@@ -165,26 +45,6 @@ class Measuring(ABC):
         """Storage and open sessions of these databases; missing ones are left out. Raises `EngineError` when the
         server refuses or takes longer than `seconds`; others can still be measured. Raises `HostUnavailable` when no
         more can be measured."""
-
-
-class FoundTenant(msgspec.Struct, frozen=True, kw_only=True):
-    """A database or role on a host with one of our markers."""
-
-    name: str
-    marker: str
-    installation: str
-    """The id of the installation that wrote the marker; empty if the marker has none."""
-    has_database: bool
-    has_role: bool
-    admits: bool
-    """Logins are possible: access was not ended."""
-    may_connect: bool
-    """Its role has the right to connect to its database."""
-    may_create: bool
-    """Its role has the right to create in its database; a frozen one doesn't. On MySQL this is read from our own
-    table on the host."""
-    has_schema: bool
-    """It owns a schema in its database. On MySQL schema and database are the same."""
 
 
 class EngineAdapter(ABC):

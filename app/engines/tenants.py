@@ -1,0 +1,84 @@
+"""What an adapter is told of a tenant and its accounts, and what it reports of one."""
+
+from enum import StrEnum
+
+import msgspec
+
+
+class Tenant(msgspec.Struct, frozen=True, kw_only=True):
+    """A tenant on a host.
+
+    `name` is the name of database and role, matching `^[a-z][a-z0-9]{0,31}$`. `marker` is stored on the engine beside
+    them, so that an object of that name can be recognised as ours. `login` is the account that it logs in as, whose
+    password is `password`; empty if that is `name`.
+    """
+
+    name: str
+    password: str
+    marker: str
+    login: str = ""
+
+    def __repr__(self) -> str:
+        return f"Tenant({self.name})"
+
+
+class Access(StrEnum):
+    """What an account of a tenant may do: everything that the tenant may, or only read."""
+
+    READ_ONLY = "read_only"
+    READ_WRITE = "read_write"
+
+
+class Login(msgspec.Struct, frozen=True, kw_only=True):
+    """An account of a tenant besides, or instead of, its first.
+
+    `name` is `<tenant name>_l<number>` for a login of a rotation, `<tenant name>_u<number>` for a user, and the
+    tenant's own name for its first account. `connections` is the limit of its open sessions, taken from the
+    database's; None means no other limit than the database's.
+    """
+
+    name: str
+    password: str
+    access: Access
+    connections: int | None
+
+    def __repr__(self) -> str:
+        return f"Login({self.name})"
+
+
+class EngineLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """Limits that the engine itself enforces. `connections` is at least 1, else `ValueError`: 0 means none on one
+    engine and no limit on the other."""
+
+    connections: int
+
+    def __post_init__(self) -> None:
+        if self.connections < 1:
+            raise ValueError("a connection limit is at least 1")
+
+
+class Usage(msgspec.Struct, frozen=True, kw_only=True):
+    """The measured use of a tenant database."""
+
+    storage_bytes: int
+    connections: int
+
+
+class FoundTenant(msgspec.Struct, frozen=True, kw_only=True):
+    """A database or role on a host with one of our markers."""
+
+    name: str
+    marker: str
+    installation: str
+    """The id of the installation that wrote the marker; empty if the marker has none."""
+    has_database: bool
+    has_role: bool
+    admits: bool
+    """Logins are possible: access was not ended."""
+    may_connect: bool
+    """Its role has the right to connect to its database."""
+    may_create: bool
+    """Its role has the right to create in its database; a frozen one doesn't. On MySQL this is read from our own
+    table on the host."""
+    has_schema: bool
+    """It owns a schema in its database. On MySQL schema and database are the same."""
