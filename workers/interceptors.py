@@ -1,5 +1,5 @@
 """What surrounds every activity: heartbeats, by which the loss of a worker is noticed within seconds, metrics of each
-attempt by outcome, and what its operation says of it."""
+attempt by outcome, and the progress that its operation reports."""
 
 import asyncio
 import contextlib
@@ -21,15 +21,15 @@ from app.operations.kinds import TRACKED_ACTIVITIES
 from app.operations.progress import note_attempt, note_failure
 from app.operations.reasons import ReasonCode
 
-_MOMENT_SECONDS = 0.25
-_TELLING_SECONDS = 2.0
+_DELAY_SECONDS = 0.25
+_REPORT_SECONDS = 2.0
 _REASONS = {
     HOST_UNAVAILABLE: ReasonCode.HOST_UNAVAILABLE,
     ENGINE_REFUSED: ReasonCode.ENGINE_REFUSED,
     NAME_TAKEN: ReasonCode.NAME_TAKEN,
     STORE_UNAVAILABLE: ReasonCode.STORE_UNAVAILABLE,
 }
-"""By the type of the failure. What it says in words stays here: it may quote anything."""
+"""By the type of the failure. Its message is not reported: it may quote anything."""
 
 log = structlog.get_logger(__name__)
 
@@ -80,7 +80,7 @@ class _CountedActivity(ActivityInboundInterceptor):
 
 
 class OperationSteps(Interceptor):
-    """Has operations say that a step is under way, or why it is tried again."""
+    """Reports to the operation that a step is under way, or why it is tried again."""
 
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
         return _StepActivity(next)
@@ -93,42 +93,42 @@ class _StepActivity(ActivityInboundInterceptor):
             return await super().execute_activity(input)
         attempt = Attempt(workflow_id=info.workflow_id, activity=info.activity_type, began=utc_now())
         token = current.set(attempt)
-        telling = asyncio.create_task(_tell_soon(attempt))
+        reporting = asyncio.create_task(_report_later(attempt))
         try:
             return await super().execute_activity(input)
         except ApplicationError as failure:
-            await _end(telling)
+            await _end(reporting)
             if failure.type != NOT_WANTED and _is_last(info):
-                await _tell(note_failure(attempt, _REASONS.get(failure.type or "", ReasonCode.STEP_FAILED)))
+                await _report(note_failure(attempt, _REASONS.get(failure.type or "", ReasonCode.STEP_FAILED)))
             raise
         except asyncio.CancelledError:
             details = activity.cancellation_details()
             if details is not None and details.timed_out:
-                await asyncio.shield(_tell(note_failure(attempt, ReasonCode.HOST_TOO_SLOW)))
+                await asyncio.shield(_report(note_failure(attempt, ReasonCode.HOST_TOO_SLOW)))
             raise
         finally:
             current.reset(token)
-            await _end(telling)
+            await _end(reporting)
 
 
-async def _tell_soon(attempt: Attempt) -> None:
-    """A step that ends within a moment is told by its end alone."""
-    await asyncio.sleep(_MOMENT_SECONDS)
-    await _tell(note_attempt(attempt))
+async def _report_later(attempt: Attempt) -> None:
+    """A step that ends sooner is reported by its end alone."""
+    await asyncio.sleep(_DELAY_SECONDS)
+    await _report(note_attempt(attempt))
 
 
-async def _tell(writing: Coroutine[Any, Any, None]) -> None:
-    """What is told is not worth the failure of a step."""
+async def _report(writing: Coroutine[Any, Any, None]) -> None:
+    """A report that can't be written doesn't fail the step."""
     try:
-        async with asyncio.timeout(_TELLING_SECONDS):
+        async with asyncio.timeout(_REPORT_SECONDS):
             await writing
     except Exception as fault:
-        log.info("operation_not_told", reason=str(fault) or type(fault).__name__)
+        log.info("operation_not_reported", reason=str(fault) or type(fault).__name__)
 
 
-async def _end(telling: asyncio.Task[None]) -> None:
-    telling.cancel()
-    await asyncio.gather(telling, return_exceptions=True)
+async def _end(reporting: asyncio.Task[None]) -> None:
+    reporting.cancel()
+    await asyncio.gather(reporting, return_exceptions=True)
 
 
 def _is_last(info: activity.Info) -> bool:
