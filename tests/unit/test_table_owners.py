@@ -15,6 +15,8 @@ ROOT = Path(__file__).parents[2]
 OWNERS = {
     "api_key_usage": "app/auth",
     "api_keys": "app/auth",
+    "backup_policies": "app/backups",
+    "backups": "app/backups",
     "blueprint_applications": "app/applications",
     "blueprint_statements": "app/applications",
     "blueprint_versions": "app/blueprints",
@@ -45,6 +47,7 @@ OWNERS = {
 JOINS = {
     "app/applications": {"blueprints", "databases"},
     "app/auth": {"databases"},
+    "app/backups": {"databases", "engine_hosts", "operations", "teams"},
     "app/blueprints": {"blueprint_applications"},
     "app/credentials": {"databases"},
     "app/databases": {"database_usage", "database_users", "engine_hosts", "teams"},

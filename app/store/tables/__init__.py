@@ -1,6 +1,7 @@
 """Every table of our own state. Times are UTC. Durations are computed from times, never stored."""
 
 from app.store.tables.accounts import ApiKey, ApiKeyUsage, Membership, Team, User
+from app.store.tables.backups import Backup, BackupPolicy
 from app.store.tables.blueprints import Blueprint, BlueprintApplication, BlueprintStatement, BlueprintVersion
 from app.store.tables.credentials import CredentialRotation, DatabaseUser
 from app.store.tables.databases import Database
@@ -42,4 +43,6 @@ TABLES = (
     CredentialRotation,
     DatabaseUser,
     DatabaseOperation,
+    Backup,
+    BackupPolicy,
 )

@@ -23,7 +23,8 @@ class Database(Table, tablename="databases", db=DB):
     `password_sealed` belongs to, null where that is `engine_name`; `credentials_created_at` is when the two came to be,
     null where that was with the database. `credentials_revision` counts the changes of its credentials and users. One
     with `deletion_protection` has no `expires_at`, at which a database deletes itself; `expiry_announced_at` is when
-    the event of that was written.
+    the event of that was written. One with a `purpose` is nobody's and short-lived: it was born `deleted`, and is
+    destroyed at `destroy_at` at the latest.
     """
 
     id = BigSerial(primary_key=True)
@@ -69,3 +70,4 @@ class Database(Table, tablename="databases", db=DB):
     deletion_protection = Boolean(default=False)
     expires_at = columns.moment()
     expiry_announced_at = columns.moment()
+    purpose = Text(null=True, default=None)

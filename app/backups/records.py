@@ -1,0 +1,165 @@
+"""The rows of backups, as everything above the table reads them."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from app.contracts.backups import BackupKind, BackupStatus, ProofStatus
+from app.contracts.base import Engine
+from app.engines.dumping import DumpFormat
+from app.quotas.plans import Quotas
+from app.store.session import fetch_all, fetch_exists, fetch_one
+
+
+class BackupRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A row of `backups`. `read_at` is when it was read, by our own database's clock."""
+
+    id: int
+    uuid: UUID
+    team_id: int
+    database_id: int | None
+    database: UUID
+    database_name: str
+    engine: Engine
+    region: str
+    plan: str
+    quotas_json: str
+    kind: BackupKind
+    status: BackupStatus
+    description: str | None
+    keep_days: int | None
+    wrapped_key: bytes | None
+    priority: int
+    admitted_at: datetime | None
+    attempts: int
+    beat_at: datetime | None
+    format_json: str | None
+    consistent_at: datetime | None
+    position: str | None
+    size_bytes: int | None
+    stored_bytes: int | None
+    tables: int | None
+    rows: int | None
+    expires_at: datetime | None
+    error: str | None
+    proof_status: ProofStatus
+    proof_number: int
+    proof_changed_at: datetime | None
+    proven_at: datetime | None
+    restore_seconds: float | None
+    proof_tables: int | None
+    proof_rows: int | None
+    proof_differences_json: str | None
+    proof_error: str | None
+    scratch_id: int | None
+    created_at: datetime
+    started_at: datetime | None
+    completed_at: datetime | None
+    changed_at: datetime
+    removed_at: datetime | None
+    read_at: datetime
+
+    @property
+    def quotas(self) -> Quotas:
+        """The limits that its database had of its own when the backup was asked for."""
+        return msgspec.json.decode(self.quotas_json, type=Quotas)
+
+    @property
+    def format(self) -> DumpFormat | None:
+        """How to load it; None before it is completed."""
+        return None if self.format_json is None else msgspec.json.decode(self.format_json, type=DumpFormat)
+
+    @property
+    def proof_differences(self) -> list[Any]:
+        return [] if self.proof_differences_json is None else msgspec.json.decode(self.proof_differences_json)
+
+    @property
+    def under_way(self) -> bool:
+        return self.status in (BackupStatus.PENDING, BackupStatus.RUNNING)
+
+
+COLUMNS = """
+b.id, b.uuid, b.team_id, b.database_id, b.database_uuid AS database, b.database_name, b.engine, b.region, b.plan,
+b.quotas::text AS quotas_json, b.kind, b.status, b.description, b.keep_days, b.wrapped_key, b.priority, b.admitted_at,
+b.attempts, b.beat_at, b.format::text AS format_json, b.consistent_at, b.position, b.size_bytes, b.stored_bytes,
+b.tables, b.rows, b.expires_at, b.error, b.proof_status, b.proof_number, b.proof_changed_at, b.proven_at,
+b.restore_seconds, b.proof_tables, b.proof_rows, b.proof_differences::text AS proof_differences_json, b.proof_error,
+b.scratch_id, b.created_at, b.started_at, b.completed_at, b.changed_at, b.removed_at, clock_timestamp() AS read_at
+"""
+_SELECT = f"SELECT {COLUMNS} FROM backups b"  # noqa: S608 - our own words
+
+
+async def find(backup: UUID) -> BackupRecord | None:
+    """In whatever state, whosever it is."""
+    return await fetch_one(BackupRecord, f"{_SELECT} WHERE b.uuid = $1", backup)
+
+
+async def find_for_update(backup: UUID) -> BackupRecord | None:
+    """The same, locked until the end of the transaction. Whoever locks its database too does so before."""
+    return await fetch_one(BackupRecord, f"{_SELECT} WHERE b.uuid = $1 FOR NO KEY UPDATE", backup)
+
+
+async def find_owned(backup: UUID, team_ids: list[int]) -> BackupRecord | None:
+    """One of these teams', unless it was deleted."""
+    return await fetch_one(
+        BackupRecord,
+        f"{_SELECT} WHERE b.uuid = $1 AND b.team_id = any($2::bigint[]) AND b.status <> 'deleted'",
+        backup,
+        team_ids,
+    )
+
+
+async def list_owned(team_ids: list[int], *, after: UUID | None, limit: int) -> list[BackupRecord]:
+    """These teams' backups, newest first, from the one that follows `after` on; none when that is not theirs."""
+    return await fetch_all(BackupRecord, PAGE, team_ids, after, limit)
+
+
+async def list_of_database(database_id: int, *, after: UUID | None, limit: int) -> list[BackupRecord]:
+    """The backups of a database, newest first, from the one that follows `after` on; none when that is not its."""
+    return await fetch_all(BackupRecord, _PAGE_OF_DATABASE, database_id, after, limit)
+
+
+async def was_owned(backup: UUID, team_ids: list[int]) -> bool:
+    """Whether it is, or was until it was deleted, one of these teams'."""
+    return await fetch_exists(
+        "SELECT 1 FROM backups WHERE uuid = $1 AND team_id = any($2::bigint[])", backup, team_ids
+    )
+
+
+async def was_of_database(backup: UUID, database_id: int) -> bool:
+    return await fetch_exists("SELECT 1 FROM backups WHERE uuid = $1 AND database_id = $2", backup, database_id)
+
+
+async def find_newest(database_id: int) -> BackupRecord | None:
+    """The newest that is completed: the one whose data is the latest."""
+    return await fetch_one(
+        BackupRecord,
+        f"{_SELECT} WHERE b.database_id = $1 AND b.status = 'completed' ORDER BY b.consistent_at DESC LIMIT 1",
+        database_id,
+    )
+
+
+# A page is read off one index, team by team, as that of databases is.
+PAGE = f"""
+SELECT {COLUMNS}
+FROM unnest($1::bigint[]) AS mine (team_id)
+CROSS JOIN LATERAL (
+    SELECT * FROM backups
+    WHERE team_id = mine.team_id AND status <> 'deleted' AND -id > (
+        SELECT CASE WHEN $2::uuid IS NULL THEN -9223372036854775807
+                    ELSE (SELECT -id FROM backups WHERE uuid = $2 AND team_id = any($1)) END
+    )
+    ORDER BY -id LIMIT $3
+) b
+ORDER BY b.id DESC LIMIT $3
+"""  # noqa: S608 - our own words
+_PAGE_OF_DATABASE = f"""
+SELECT {COLUMNS} FROM backups b
+WHERE b.database_id = $1 AND b.status <> 'deleted' AND -b.id > (
+    SELECT CASE WHEN $2::uuid IS NULL THEN -9223372036854775807
+                ELSE (SELECT -id FROM backups WHERE uuid = $2 AND database_id = $1) END
+)
+ORDER BY -b.id LIMIT $3
+"""  # noqa: S608 - our own words
