@@ -123,9 +123,7 @@ async def list_of_database(database_id: int, *, after: UUID | None, limit: int) 
 
 async def was_owned(backup: UUID, team_ids: list[int]) -> bool:
     """Whether it is, or was until it was deleted, one of these teams'."""
-    return await fetch_exists(
-        "SELECT 1 FROM backups WHERE uuid = $1 AND team_id = any($2::bigint[])", backup, team_ids
-    )
+    return await fetch_exists("SELECT 1 FROM backups WHERE uuid = $1 AND team_id = any($2::bigint[])", backup, team_ids)
 
 
 async def was_of_database(backup: UUID, database_id: int) -> bool:
