@@ -154,6 +154,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     orphan_removal: bool = True
     """Whether orphans are removed at all."""
 
+    # Backups
+    backup_store: str | None = None
+    """`file:///folder` or `s3://bucket/prefix`; by default the folder `backups` in `home`. For S3 the usual AWS
+    variables apply. All processes need the same."""
+    backup_store_timeout_seconds: float = 120
+    """How long one object of the store may take to be written or read, repetitions included."""
+    backup_age_recipient: str | None = None
+    """An age recipient, `age1…`: backups are encrypted so that only its identity reads them."""
+    backup_age_identity_file: Path | None = None
+    """Identities of age recipients, one a line, for restores of such backups."""
+
     # Natural-language queries
     nl_model: str | None = None
     nl_max_rows: int = 1000
@@ -222,12 +233,16 @@ def _check(name: str, value: Any) -> Any:
     for names, wrong, message in _RULES:
         if name in names and wrong(value):
             raise ValueError(message)
-    if name.startswith("temporal_tls_") and isinstance(value, Path) and not value.is_file():
+    if (name.startswith("temporal_tls_") or name == "backup_age_identity_file") and not _is_there(value):
         raise ValueError("there is no such file")
     if name in ("trusted_proxies", "webhook_allow_cidrs"):
         for network in value:
             ipaddress.ip_network(network, strict=False)
     return value
+
+
+def _is_there(value: Any) -> bool:
+    return not isinstance(value, Path) or value.is_file()
 
 
 _PORTS = {"api_port", "temporal_port", "temporal_ui_port", "metrics_port"}
@@ -261,6 +276,7 @@ _POSITIVE = {
     "retention_seconds",
     "query_retention_seconds",
     "operation_retention_seconds",
+    "backup_store_timeout_seconds",
     "nl_max_rows",
     "nl_timeout_seconds",
     "query_timeout_seconds",

@@ -1,0 +1,62 @@
+"""Where the store is: the setting HEADWATER_BACKUP_STORE, and the client for it."""
+
+import os
+from datetime import timedelta
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import msgspec
+from obstore.exceptions import BaseError
+from obstore.store import LocalStore, S3Store
+
+from app.core.settings import InvalidSettings, Settings
+
+_VARIABLE = "HEADWATER_BACKUP_STORE"
+_RETRIES = 3
+
+
+class Folder(msgspec.Struct, frozen=True):
+    path: Path
+
+    def __str__(self) -> str:
+        return self.path.as_uri()
+
+
+class Bucket(msgspec.Struct, frozen=True):
+    name: str
+    prefix: str
+
+    def __str__(self) -> str:
+        return f"s3://{self.name}/{self.prefix}"
+
+
+def location(settings: Settings) -> Folder | Bucket:
+    """Raises `InvalidSettings`."""
+    if settings.backup_store is None:
+        return Folder((settings.home / "backups").absolute())
+    parts = urlsplit(settings.backup_store)
+    if parts.query or parts.fragment:
+        raise InvalidSettings(f"{_VARIABLE}: expected no query and no fragment")
+    if parts.scheme == "file" and parts.netloc in ("", "localhost") and parts.path.strip("/"):
+        return Folder(Path(unquote(parts.path)))
+    if parts.scheme == "s3" and parts.netloc and "@" not in parts.netloc and ":" not in parts.netloc:
+        return Bucket(parts.netloc, unquote(parts.path).strip("/"))
+    raise InvalidSettings(f"{_VARIABLE}: expected file:///folder or s3://bucket/prefix")
+
+
+def client(place: Folder | Bucket, timeout_seconds: float) -> LocalStore | S3Store:
+    """Makes the folder if necessary. A bucket isn't asked. Raises `InvalidSettings`."""
+    try:
+        if isinstance(place, Folder):
+            place.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+            return LocalStore(place.path)
+        # obstore reads the AWS variables itself. It takes an address without TLS only when told to.
+        plain = os.environ.get("AWS_ENDPOINT_URL", os.environ.get("AWS_ENDPOINT", "")).startswith("http://")
+        return S3Store(
+            place.name,
+            prefix=place.prefix or None,
+            client_options={"timeout": timedelta(seconds=timeout_seconds), "allow_http": plain},
+            retry_config={"max_retries": _RETRIES, "retry_timeout": timedelta(seconds=timeout_seconds)},
+        )
+    except (OSError, ValueError, BaseError) as fault:
+        raise InvalidSettings(f"{_VARIABLE}: {place} can't be used: {fault}") from None

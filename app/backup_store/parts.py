@@ -1,0 +1,144 @@
+"""The bytes of a dump, in parts that are compressed and encrypted each by itself.
+
+A part is one zstd frame in one age file, so that `age --decrypt` and `zstd --decompress` of all parts in order give the
+dump back. Memory is bounded by a part's size, and nothing of a part is used before all of it has been checked.
+"""
+
+import hashlib
+import io
+from collections.abc import Iterator
+from typing import IO, cast
+
+import msgspec
+import pyrage
+import zstandard
+from pyrage.x25519 import Identity, Recipient
+
+PART_BYTES = 16 * 1024 * 1024
+"""A part is closed when its compressed size has reached this."""
+PART_PLAIN_BYTES = 1024 * 1024 * 1024
+"""A part is closed at this size before compression too."""
+MAX_PART_BYTES = PART_BYTES + 4 * 1024 * 1024
+"""No part is larger, as it is stored."""
+STEP_BYTES = 1024 * 1024
+"""What is compressed or decompressed at once."""
+_LEVEL = 1
+_WINDOW_BYTES = 8 * 1024 * 1024
+"""The largest window of a frame that is decompressed; ours have less."""
+
+
+class SealedPart(msgspec.Struct, frozen=True, kw_only=True):
+    """A part as it is stored."""
+
+    data: bytes
+    sha256: bytes
+    plain_length: int
+
+
+class CompressedPart(msgspec.Struct, frozen=True, kw_only=True):
+    pieces: list[bytes]
+    plain_length: int
+
+    def seal(self, recipient: Recipient) -> SealedPart:
+        # Through files written in Python: they let other threads run, which the call for bytes doesn't until its end.
+        sink = _Pieces()
+        pyrage.encrypt_io(_Source(self.pieces), sink, [recipient])
+        data = b"".join(sink.pieces)
+        return SealedPart(data=data, sha256=hashlib.sha256(data).digest(), plain_length=self.plain_length)
+
+
+class Compressor:
+    """Makes parts of a stream."""
+
+    def __init__(self, part_bytes: int = PART_BYTES) -> None:
+        self._part_bytes = part_bytes
+        self._begin()
+
+    def feed(self, piece: bytes) -> CompressedPart | None:
+        """At most `STEP_BYTES`. Returns a part when one is full."""
+        self._pieces.append(self._frame.compress(piece))
+        self._plain += len(piece)
+        self._stored += len(self._pieces[-1])
+        full = self._stored >= self._part_bytes or self._plain >= PART_PLAIN_BYTES
+        return self.finish() if full else None
+
+    def finish(self) -> CompressedPart | None:
+        """The last part, if anything is left."""
+        if not self._plain:
+            return None
+        part = CompressedPart(pieces=[*self._pieces, self._frame.flush()], plain_length=self._plain)
+        self._begin()
+        return part
+
+    def _begin(self) -> None:
+        self._frame = zstandard.ZstdCompressor(level=_LEVEL).compressobj()
+        self._pieces: list[bytes] = []
+        self._plain = self._stored = 0
+
+
+class DamagedPart(Exception):
+    """Says what is wrong."""
+
+
+def open_part(data: memoryview, sha256: bytes, identity: Identity) -> list[bytes]:
+    """The compressed pieces of a part. Raises `DamagedPart`."""
+    if hashlib.sha256(data).digest() != sha256:
+        raise DamagedPart("its SHA-256 is not the manifest's")
+    sink = _Pieces()
+    try:
+        pyrage.decrypt_io(_Source([data]), sink, [identity])
+    except (pyrage.DecryptError, OSError) as fault:
+        raise DamagedPart(f"it can't be decrypted: {fault}") from None
+    return sink.pieces
+
+
+def decompress(pieces: list[bytes], plain_length: int) -> Iterator[bytes]:
+    """At most `STEP_BYTES` at once, and never more than `plain_length` in all. Raises `DamagedPart`."""
+    left = plain_length
+    try:
+        with zstandard.ZstdDecompressor(max_window_size=_WINDOW_BYTES).stream_reader(cast(IO[bytes], _Source(pieces))) as frame:
+            while step := frame.read(STEP_BYTES):
+                left -= len(step)
+                if left < 0:
+                    raise DamagedPart(f"it holds more than the {plain_length} bytes of the manifest")
+                yield step
+    except zstandard.ZstdError as fault:
+        raise DamagedPart(f"it can't be decompressed: {fault}") from None
+    if left:
+        raise DamagedPart(f"it holds {left} bytes less than the {plain_length} of the manifest")
+
+
+class _Source(io.RawIOBase):
+    """Reads pieces one after another."""
+
+    def __init__(self, pieces: list[bytes] | list[memoryview]) -> None:
+        self._pieces = pieces
+        self._index = self._offset = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        while self._index < len(self._pieces):
+            piece = self._pieces[self._index]
+            if self._offset < len(piece):
+                end = len(piece) if size < 0 else self._offset + size
+                step = bytes(piece[self._offset : end])
+                self._offset += len(step)
+                return step
+            self._index, self._offset = self._index + 1, 0
+        return b""
+
+
+class _Pieces(io.RawIOBase):
+    """Keeps what is written."""
+
+    def __init__(self) -> None:
+        self.pieces: list[bytes] = []
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: bytes) -> int:  # type: ignore[override]
+        self.pieces.append(bytes(data))
+        return len(data)

@@ -1,0 +1,291 @@
+"""The backup store: writing, reading and deleting backups, and looking over everything that it holds."""
+
+import asyncio
+import contextlib
+import secrets
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import msgspec
+import pyrage
+import zstandard
+from pyrage.x25519 import Identity, Recipient
+
+from app.backup_store import keys
+from app.backup_store.errors import BackupDamaged, BackupMissing, BackupStoreError, IdentityNeeded
+from app.backup_store.keys import KEY_BYTES, BackupKey
+from app.backup_store.location import client, location
+from app.backup_store.manifest import MAX_MANIFEST_BYTES, Manifest, Part, StoredParts
+from app.backup_store.objects import ObjectExists, ObjectInfo, Objects
+from app.backup_store.parts import (
+    MAX_PART_BYTES,
+    STEP_BYTES,
+    CompressedPart,
+    Compressor,
+    DamagedPart,
+    decompress,
+    open_part,
+)
+from app.core.secrets import SecretBox
+from app.core.settings import InvalidSettings, Settings
+
+_UPLOADS = 3
+"""Parts of one backup that are encrypted or written at once."""
+_CLEANING_SECONDS = 10
+"""How long a write that failed spends on removing what it has written. The sweep finds the rest."""
+
+
+class StoredBackup(msgspec.Struct, frozen=True, kw_only=True):
+    """A backup in the store: it has a manifest, which hasn't been read."""
+
+    backup: UUID
+    objects: tuple[ObjectInfo, ...]
+
+    @property
+    def stored_bytes(self) -> int:
+        return sum(item.length for item in self.objects)
+
+
+class StrayObject(msgspec.Struct, frozen=True, kw_only=True):
+    """An object of no backup. `backup` is the one to whose folder it belongs, which may be under way."""
+
+    name: str
+    length: int
+    modified: datetime
+    backup: UUID | None
+
+
+class BackupStore:
+    """One for each process. Its methods raise `StoreUnavailable` and `StoreRefused`."""
+
+    def __init__(
+        self,
+        objects: Objects,
+        box: SecretBox,
+        *,
+        recipient: Recipient | None = None,
+        identities: Sequence[Identity] = (),
+    ) -> None:
+        self._objects = objects
+        self._box = box
+        self._recipient = recipient
+        self._identities = identities
+
+    @classmethod
+    def from_settings(cls, settings: Settings, box: SecretBox) -> "BackupStore":
+        """Raises `InvalidSettings`."""
+        place = location(settings)
+        timeout = settings.backup_store_timeout_seconds
+        return cls(
+            Objects(client(place, timeout), str(place), timeout),
+            box,
+            recipient=_recipient(settings),
+            identities=_identities(settings),
+        )
+
+    def new_key(self, backup: UUID) -> BackupKey:
+        """Keep its `sealed` before anything is written with it."""
+        return keys.new_key(self._box, backup, self._recipient)
+
+    def open_key(self, backup: UUID, sealed: bytes) -> BackupKey:
+        """Raises `BackupDamaged`."""
+        return keys.open_key(self._box, backup, sealed, self._identities)
+
+    async def stored_key(self, backup: UUID) -> BackupKey:
+        """The key as the store keeps it, for when our own row is lost. Raises `BackupMissing`; `BackupDamaged`."""
+        sealed = await self._objects.get(_key_name(backup), most=KEY_BYTES)
+        return self.open_key(backup, bytes(sealed))
+
+    async def write(
+        self,
+        backup: UUID,
+        key: BackupKey,
+        chunks: AsyncIterator[bytes],
+        *,
+        lock_until: datetime | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> StoredParts:
+        """Writes a dump. `progress` gets the number of the dump's bytes that have been read. Each attempt writes
+        objects of its own; an attempt that fails, or is cancelled, removes them as far as it can."""
+        attempt = _Attempt(self._objects, f"{backup}/parts/{secrets.token_hex(8)}", key.recipient)
+        try:
+            return await attempt.write(chunks, progress or (lambda _: None))
+        except BaseException:
+            await attempt.undo()
+            raise
+
+    async def read(self, manifest: Manifest, key: BackupKey) -> AsyncIterator[bytes]:
+        """The dump. Each part is checked as a whole before anything of it is given out. Raises `BackupDamaged`;
+        `IdentityNeeded`."""
+        if key.identity is None:
+            raise IdentityNeeded(
+                f"Backup {manifest.backup} is encrypted to an age recipient. Its identity is needed to read it:"
+                " HEADWATER_BACKUP_AGE_IDENTITY_FILE, or --identity FILE."
+            )
+        for part in manifest.parts:
+            name = f"{manifest.backup}/{part.name}"
+            try:
+                pieces = await self._read_part(name, part, key.identity)
+                steps = decompress(pieces, part.plain_length)
+                while step := await asyncio.to_thread(next, steps, None):
+                    yield step
+            except DamagedPart as fault:
+                raise BackupDamaged(name, str(fault)) from None
+
+    async def put_manifest(self, manifest: Manifest, key: BackupKey) -> Manifest:
+        """Makes a backup of what has been written, and returns the manifest that counts: this one, or one that was
+        there already, which an earlier attempt has written. Raises `BackupDamaged` if that one can't be read."""
+        await self._objects.put(_key_name(manifest.backup), key.sealed)
+        sealed = await asyncio.to_thread(_encode, manifest, key)
+        try:
+            await self._objects.create(_manifest_name(manifest.backup), sealed)
+        except ObjectExists:
+            return await self.get_manifest(manifest.backup, key)
+        return manifest
+
+    async def get_manifest(self, backup: UUID, key: BackupKey | None = None) -> Manifest:
+        """With the stored key, unless one is given. Raises `BackupMissing`; `BackupDamaged`."""
+        name = _manifest_name(backup)
+        sealed = await self._objects.get(name, most=MAX_MANIFEST_BYTES)
+        return await asyncio.to_thread(_decode, name, bytes(sealed), key or await self.stored_key(backup))
+
+    async def delete(self, backup: UUID) -> None:
+        """The manifest first: what is left of an interrupted deletion is no backup."""
+        await self._objects.delete([_manifest_name(backup)])
+        await self._objects.delete([item.name async for item in self._objects.list(str(backup))])
+
+    async def walk(self) -> AsyncIterator[StoredBackup | StrayObject]:
+        """Everything in the store."""
+        for folder in await self._objects.folders():
+            backup = _uuid(folder)
+            found = [item async for item in self._objects.list(folder)]
+            if backup and any(item.name == _manifest_name(backup) for item in found):
+                yield StoredBackup(backup=backup, objects=tuple(found))
+                continue
+            for item in found:
+                yield StrayObject(name=item.name, length=item.length, modified=item.modified, backup=backup)
+
+    async def _read_part(self, name: str, part: Part, identity: Identity) -> list[bytes]:
+        try:
+            data = await self._objects.get(name, most=MAX_PART_BYTES, length=part.length)
+        except BackupMissing:
+            raise BackupDamaged(name, "it is gone") from None
+        return await asyncio.to_thread(open_part, data, part.sha256, identity)
+
+
+class _Attempt:
+    """One attempt to write a dump."""
+
+    def __init__(self, objects: Objects, folder: str, recipient: Recipient) -> None:
+        self._objects = objects
+        self._folder = folder
+        self._recipient = recipient
+        self._parts: dict[int, Part] = {}
+        self._uploads: set[asyncio.Task[None]] = set()
+        self._begun = 0
+
+    async def write(self, chunks: AsyncIterator[bytes], progress: Callable[[int], None]) -> StoredParts:
+        compressor, done = Compressor(), 0
+        async for chunk in chunks:
+            for start in range(0, len(chunk), STEP_BYTES):
+                if part := await asyncio.to_thread(compressor.feed, chunk[start : start + STEP_BYTES]):
+                    await self._begin(part)
+            done += len(chunk)
+            progress(done)
+        if part := await asyncio.to_thread(compressor.finish):
+            await self._begin(part)
+        while self._uploads:
+            await self._one_less()
+        return StoredParts(parts=tuple(self._parts[index] for index in range(self._begun)))
+
+    async def undo(self) -> None:
+        for upload in self._uploads:
+            upload.cancel()
+        await asyncio.gather(*self._uploads, return_exceptions=True)
+        with contextlib.suppress(BackupStoreError, TimeoutError):
+            async with asyncio.timeout(_CLEANING_SECONDS):
+                await self._objects.delete([self._name(index) for index in range(self._begun)])
+
+    async def _begin(self, part: CompressedPart) -> None:
+        while len(self._uploads) >= _UPLOADS:
+            await self._one_less()
+        upload: Coroutine[Any, Any, None] = self._upload(self._begun, part)
+        self._begun += 1
+        self._uploads.add(asyncio.create_task(upload))
+
+    async def _one_less(self) -> None:
+        ended, self._uploads = await asyncio.wait(self._uploads, return_when=asyncio.FIRST_COMPLETED)
+        for upload in ended:
+            upload.result()
+
+    async def _upload(self, index: int, part: CompressedPart) -> None:
+        sealed = await asyncio.to_thread(part.seal, self._recipient)
+        await self._objects.put(self._name(index), sealed.data)
+        self._parts[index] = Part(
+            name=self._name(index).partition("/")[2],
+            length=len(sealed.data),
+            sha256=sealed.sha256,
+            plain_length=sealed.plain_length,
+        )
+
+    def _name(self, index: int) -> str:
+        return f"{self._folder}/{index:08}.zst.age"
+
+
+def _encode(manifest: Manifest, key: BackupKey) -> bytes:
+    return key.encrypt(zstandard.compress(msgspec.msgpack.encode(manifest)), "manifest")
+
+
+def _decode(name: str, sealed: bytes, key: BackupKey) -> Manifest:
+    plain = key.decrypt(sealed, "manifest")
+    try:
+        with zstandard.ZstdDecompressor().stream_reader(plain) as frame:
+            encoded = frame.read(MAX_MANIFEST_BYTES + 1)
+        if len(encoded) > MAX_MANIFEST_BYTES:
+            raise BackupDamaged(name, "it is too large")
+        return msgspec.msgpack.decode(encoded, type=Manifest)
+    except (zstandard.ZstdError, msgspec.MsgspecError) as fault:
+        raise BackupDamaged(name, str(fault)) from None
+
+
+def _manifest_name(backup: UUID) -> str:
+    return f"{backup}/manifest"
+
+
+def _key_name(backup: UUID) -> str:
+    return f"{backup}/key"
+
+
+def _uuid(text: str) -> UUID | None:
+    try:
+        value = UUID(text)
+    except ValueError:
+        return None
+    return value if str(value) == text else None
+
+
+def _recipient(settings: Settings) -> Recipient | None:
+    if settings.backup_age_recipient is None:
+        return None
+    try:
+        return Recipient.from_str(settings.backup_age_recipient)
+    except pyrage.RecipientError:
+        raise InvalidSettings("HEADWATER_BACKUP_AGE_RECIPIENT: expected an age recipient, age1…") from None
+
+
+def _identities(settings: Settings) -> tuple[Identity, ...]:
+    path = settings.backup_age_identity_file
+    if path is None:
+        return ()
+    try:
+        lines = [line.strip() for line in path.read_text().splitlines()]
+        found = tuple(Identity.from_str(line) for line in lines if line and not line.startswith("#"))
+    except (OSError, ValueError, pyrage.IdentityError):
+        raise InvalidSettings(
+            f"HEADWATER_BACKUP_AGE_IDENTITY_FILE: {path}: expected age identities, AGE-SECRET-KEY-1…, one a line"
+        ) from None
+    if not found:
+        raise InvalidSettings(f"HEADWATER_BACKUP_AGE_IDENTITY_FILE: {path}: it has no identity")
+    return found
