@@ -48,7 +48,7 @@ class ManifestUser(msgspec.Struct, frozen=True, kw_only=True):
     """By `BackupKey.seal`."""
 
 
-class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+class BackupManifest(msgspec.Struct, frozen=True, kw_only=True):
     """A backup. It is stored encrypted, names included."""
 
     backup: UUID

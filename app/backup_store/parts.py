@@ -96,7 +96,9 @@ def decompress(pieces: list[bytes], plain_length: int) -> Iterator[bytes]:
     """At most `STEP_BYTES` at once, and never more than `plain_length` in all. Raises `DamagedPart`."""
     left = plain_length
     try:
-        with zstandard.ZstdDecompressor(max_window_size=_WINDOW_BYTES).stream_reader(cast(IO[bytes], _Source(pieces))) as frame:
+        with zstandard.ZstdDecompressor(max_window_size=_WINDOW_BYTES).stream_reader(
+            cast(IO[bytes], _Source(pieces))
+        ) as frame:
             while step := frame.read(STEP_BYTES):
                 left -= len(step)
                 if left < 0:

@@ -17,7 +17,7 @@ from app.backup_store import keys
 from app.backup_store.errors import BackupDamaged, BackupMissing, BackupStoreError, IdentityNeeded
 from app.backup_store.keys import KEY_BYTES, BackupKey
 from app.backup_store.location import client, location
-from app.backup_store.manifest import MAX_MANIFEST_BYTES, Manifest, Part, StoredParts
+from app.backup_store.manifest import MAX_MANIFEST_BYTES, BackupManifest, Part, StoredParts
 from app.backup_store.objects import ObjectExists, ObjectInfo, Objects
 from app.backup_store.parts import (
     MAX_PART_BYTES,
@@ -109,14 +109,14 @@ class BackupStore:
     ) -> StoredParts:
         """Writes a dump. `progress` gets the number of the dump's bytes that have been read. Each attempt writes
         objects of its own; an attempt that fails, or is cancelled, removes them as far as it can."""
-        attempt = _Attempt(self._objects, f"{backup}/parts/{secrets.token_hex(8)}", key.recipient)
+        attempt = _WriteAttempt(self._objects, f"{backup}/parts/{secrets.token_hex(8)}", key.recipient)
         try:
             return await attempt.write(chunks, progress or (lambda _: None))
         except BaseException:
             await attempt.undo()
             raise
 
-    async def read(self, manifest: Manifest, key: BackupKey) -> AsyncIterator[bytes]:
+    async def read(self, manifest: BackupManifest, key: BackupKey) -> AsyncIterator[bytes]:
         """The dump. Each part is checked as a whole before anything of it is given out. Raises `BackupDamaged`;
         `IdentityNeeded`."""
         if key.identity is None:
@@ -134,7 +134,7 @@ class BackupStore:
             except DamagedPart as fault:
                 raise BackupDamaged(name, str(fault)) from None
 
-    async def put_manifest(self, manifest: Manifest, key: BackupKey) -> Manifest:
+    async def put_manifest(self, manifest: BackupManifest, key: BackupKey) -> BackupManifest:
         """Makes a backup of what has been written, and returns the manifest that counts: this one, or one that was
         there already, which an earlier attempt has written. Raises `BackupDamaged` if that one can't be read."""
         await self._objects.put(_key_name(manifest.backup), key.sealed)
@@ -145,7 +145,7 @@ class BackupStore:
             return await self.get_manifest(manifest.backup, key)
         return manifest
 
-    async def get_manifest(self, backup: UUID, key: BackupKey | None = None) -> Manifest:
+    async def get_manifest(self, backup: UUID, key: BackupKey | None = None) -> BackupManifest:
         """With the stored key, unless one is given. Raises `BackupMissing`; `BackupDamaged`."""
         name = _manifest_name(backup)
         sealed = await self._objects.get(name, most=MAX_MANIFEST_BYTES)
@@ -175,7 +175,7 @@ class BackupStore:
         return await asyncio.to_thread(open_part, data, part.sha256, identity)
 
 
-class _Attempt:
+class _WriteAttempt:
     """One attempt to write a dump."""
 
     def __init__(self, objects: Objects, folder: str, recipient: Recipient) -> None:
@@ -234,18 +234,18 @@ class _Attempt:
         return f"{self._folder}/{index:08}.zst.age"
 
 
-def _encode(manifest: Manifest, key: BackupKey) -> bytes:
+def _encode(manifest: BackupManifest, key: BackupKey) -> bytes:
     return key.encrypt(zstandard.compress(msgspec.msgpack.encode(manifest)), "manifest")
 
 
-def _decode(name: str, sealed: bytes, key: BackupKey) -> Manifest:
+def _decode(name: str, sealed: bytes, key: BackupKey) -> BackupManifest:
     plain = key.decrypt(sealed, "manifest")
     try:
         with zstandard.ZstdDecompressor().stream_reader(plain) as frame:
             encoded = frame.read(MAX_MANIFEST_BYTES + 1)
         if len(encoded) > MAX_MANIFEST_BYTES:
             raise BackupDamaged(name, "it is too large")
-        return msgspec.msgpack.decode(encoded, type=Manifest)
+        return msgspec.msgpack.decode(encoded, type=BackupManifest)
     except (zstandard.ZstdError, msgspec.MsgspecError) as fault:
         raise BackupDamaged(name, str(fault)) from None
 

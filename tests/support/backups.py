@@ -7,7 +7,7 @@ from pathlib import Path
 from uuid import UUID, uuid4
 
 from app.backup_store.keys import BackupKey
-from app.backup_store.manifest import Manifest, StoredParts
+from app.backup_store.manifest import BackupManifest, StoredParts
 from app.backup_store.store import BackupStore
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
@@ -33,7 +33,7 @@ def random_dump(length: int) -> bytes:
     return os.urandom(length)
 
 
-def manifest_of(backup: UUID, stored: StoredParts, key: BackupKey, **changes: object) -> Manifest:
+def manifest_of(backup: UUID, stored: StoredParts, key: BackupKey, **changes: object) -> BackupManifest:
     now = datetime(2026, 11, 22, 12, tzinfo=UTC)
     values: dict[str, object] = {
         "kind": "manual",
@@ -48,17 +48,15 @@ def manifest_of(backup: UUID, stored: StoredParts, key: BackupKey, **changes: ob
         "db_name": "db_1",
         "db_username": "user_1",
         "sealed_password": key.seal("a password", "user_1"),
-        "format": DumpFormat(
-            flavour="postgres", server_version="18.1", tool="pg_dump 18.1", layout="pg_custom"
-        ),
+        "format": DumpFormat(flavour="postgres", server_version="18.1", tool="pg_dump 18.1", layout="pg_custom"),
         "consistent_at": now,
         "contents": (Content(name="public.orders", rows=3, fingerprint="f00d"),),
         **changes,
     }
-    return Manifest(backup=backup, parts=stored.parts, **values)  # type: ignore[arg-type]
+    return BackupManifest(backup=backup, parts=stored.parts, **values)  # type: ignore[arg-type]
 
 
-async def backed_up(store: BackupStore, dump: bytes) -> Manifest:
+async def backed_up(store: BackupStore, dump: bytes) -> BackupManifest:
     """A backup that is complete."""
     backup = uuid4()
     key = store.new_key(backup)
@@ -71,3 +69,8 @@ async def restored(store: BackupStore, backup: UUID) -> bytes:
     key = await store.stored_key(backup)
     manifest = await store.get_manifest(backup, key)
     return b"".join([step async for step in store.read(manifest, key)])
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    """What the store in a folder holds, by name."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
