@@ -13,6 +13,7 @@ from app.core.settings import Settings
 from app.webhooks import waiting
 from app.webhooks.attempts import Attempts
 from app.webhooks.waiting import ClaimedEndpoint, WaitingDelivery
+from workers.probe_pace import ProbePace
 
 _INTERVAL_SECONDS = 0.5
 """How often to look for endpoints that are due."""
@@ -42,6 +43,7 @@ class WaitingDeliveries:
         self._concurrency = settings.webhook_concurrency
         self._busy = Limiter[int](_BUSY_OF_AN_ENDPOINT, total=_MAX_BUSY)
         """By endpoint."""
+        self._pace = ProbePace(settings.webhook_probes_per_second)
         self._serving: dict[int, asyncio.Task[None]] = {}
         """By endpoint."""
         self._worker: UUID = new_uuid()
@@ -70,7 +72,10 @@ class WaitingDeliveries:
 
     async def _claim(self) -> None:
         room = _MAX_ENDPOINTS - len(self._serving)
-        for endpoint in await waiting.claim(self._worker, room) if room > 0 else []:
+        claimed = await waiting.claim(self._worker, room, probes=self._pace.left) if room > 0 else []
+        for endpoint in claimed:
+            if endpoint.broken:
+                self._pace.take()
             # A claim that expired, because our database was unavailable or this process was stopped, may be claimed
             # again while the endpoint is being served. That service continues, and sends nothing twice.
             if endpoint.id not in self._serving:
@@ -95,7 +100,9 @@ class WaitingDeliveries:
         try:
             due = await waiting.list_due(endpoint.id, 1 if endpoint.broken else _BATCH)
             refused = not await self._attempt(endpoint, due)
-            await waiting.release(self._worker, endpoint.id, pause=_REFUSED_SECONDS if refused else 0)
+            broken = await waiting.release(self._worker, endpoint.id, pause=_REFUSED_SECONDS if refused else 0)
+            if endpoint.broken and broken is False:
+                self._pace.give_back()
         except Exception as fault:
             # The claim expires, and another worker claims the endpoint.
             log.warning("endpoint_not_served", endpoint=endpoint.id, reason=str(fault) or type(fault).__name__)

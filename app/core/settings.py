@@ -128,6 +128,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The first pause after a receiver hung; each further one is three times as long."""
     webhook_longest_probe_seconds: float = 300
     """The longest pause."""
+    webhook_probes_per_second: float = 3
+    """Probes that a worker begins, of all receivers that hang together; those that are answered don't count."""
     webhook_secret_overlap_seconds: float = 86_400
     """How long a replaced signing secret still signs beside the new one."""
     quota_interval_seconds: float = 60
@@ -267,6 +269,7 @@ _POSITIVE = {
     "webhook_endpoints_per_team",
     "webhook_probe_seconds",
     "webhook_longest_probe_seconds",
+    "webhook_probes_per_second",
     "quota_interval_seconds",
     "refill_interval_seconds",
     "pool_max_age_seconds",

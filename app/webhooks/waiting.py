@@ -13,7 +13,7 @@ from uuid import UUID
 
 import msgspec
 
-from app.store.session import execute, fetch_all, fetch_values, transaction
+from app.store.session import execute, fetch_all, fetch_value, fetch_values, transaction
 from app.webhooks.circuit import BREAKS_AT
 
 CLAIM_SECONDS = 15.0
@@ -90,9 +90,12 @@ async def announce(endpoints: Sequence[int], seconds: float) -> None:
     )
 
 
-async def claim(worker: UUID, most: int) -> list[ClaimedEndpoint]:
-    """At most so many endpoints that are due and that no worker has claimed, the teams in turn."""
-    return await fetch_all(ClaimedEndpoint, _CLAIM, worker, most, CLAIM_SECONDS, _ENDPOINTS_OF_A_TEAM, BREAKS_AT)
+async def claim(worker: UUID, most: int, *, probes: int) -> list[ClaimedEndpoint]:
+    """At most so many endpoints that are due and that no worker has claimed, the teams in turn. At most `probes` of
+    them have a broken circuit."""
+    return await fetch_all(
+        ClaimedEndpoint, _CLAIM, worker, most, CLAIM_SECONDS, _ENDPOINTS_OF_A_TEAM, BREAKS_AT, probes
+    )
 
 
 async def renew(worker: UUID, endpoints: Sequence[int]) -> None:
@@ -123,13 +126,14 @@ async def list_due(endpoint: int, most: int) -> list[WaitingDelivery]:
     )
 
 
-async def release(worker: UUID, endpoint: int, *, pause: float = 0) -> None:
-    """Ends the claim, and says when the endpoint is due again: not within `pause` seconds."""
+async def release(worker: UUID, endpoint: int, *, pause: float = 0) -> bool | None:
+    """Ends the claim, and says when the endpoint is due again: not within `pause` seconds. Returns whether the circuit
+    is broken; None where the worker had lost its claim."""
     async with transaction():
         # Locked first: what has begun to wait by then is in sight of the second statement, and what begins later says
         # so itself.
         await execute("SELECT 1 FROM webhook_endpoints WHERE id = $1 FOR NO KEY UPDATE", endpoint)
-        await execute(_RELEASE, endpoint, worker, pause)
+        return await fetch_value(bool, _RELEASE, endpoint, worker, pause, BREAKS_AT)
 
 
 async def postpone(delivery: int, seconds: float) -> None:
@@ -212,21 +216,28 @@ async def take_over(lost: Sequence[int]) -> None:
         )
 
 
+# The probes are chosen first: those that find no place take no turn of their team from its other endpoints.
 _CLAIM = """
 WITH claimed AS (
     SELECT team_id, count(*) AS endpoints FROM webhook_endpoints WHERE claimed_until > now() GROUP BY team_id
 ), due AS (
-    SELECT id, next_attempt_at, row_number() OVER (PARTITION BY team_id ORDER BY next_attempt_at, id)
+    SELECT id, team_id, next_attempt_at, slow_failures >= $5 AS broken, coalesce(claimed.endpoints, 0) AS held,
+           row_number() OVER (PARTITION BY team_id, slow_failures >= $5 ORDER BY next_attempt_at, id)
            + coalesce(claimed.endpoints, 0) AS turn
     FROM webhook_endpoints LEFT JOIN claimed USING (team_id)
     WHERE next_attempt_at <= now() AND (claimed_until IS NULL OR claimed_until <= now())
-      AND (circuit_until IS NULL OR circuit_until <= now())
+      AND (circuit_until IS NULL OR circuit_until <= now()) AND (slow_failures < $5 OR $6 > 0)
+), placed AS (
+    SELECT *, row_number() OVER (PARTITION BY broken ORDER BY turn, next_attempt_at) AS place FROM due
+), admitted AS (
+    SELECT id, next_attempt_at, row_number() OVER (PARTITION BY team_id ORDER BY next_attempt_at, id) + held AS turn
+    FROM placed WHERE NOT broken OR place <= $6
 )
 UPDATE webhook_endpoints SET claimed_by = $1, claimed_until = now() + make_interval(secs => $3)
 WHERE id IN (
-    SELECT w.id FROM webhook_endpoints w JOIN due ON due.id = w.id
-    WHERE due.turn <= $4 AND w.next_attempt_at <= now() AND (w.claimed_until IS NULL OR w.claimed_until <= now())
-    ORDER BY due.turn, due.next_attempt_at LIMIT $2 FOR NO KEY UPDATE OF w SKIP LOCKED
+    SELECT w.id FROM webhook_endpoints w JOIN admitted USING (id)
+    WHERE admitted.turn <= $4 AND w.next_attempt_at <= now() AND (w.claimed_until IS NULL OR w.claimed_until <= now())
+    ORDER BY admitted.turn, admitted.next_attempt_at LIMIT $2 FOR NO KEY UPDATE OF w SKIP LOCKED
 )
 RETURNING id, slow_failures >= $5 AS broken
 """
@@ -236,7 +247,7 @@ UPDATE webhook_endpoints SET claimed_by = NULL, claimed_until = NULL, next_attem
     SELECT greatest(d.next_attempt_at, now() + make_interval(secs => $3), circuit_until)
     FROM webhook_deliveries d WHERE d.endpoint_id = $1 AND d.waiting ORDER BY d.next_attempt_at LIMIT 1
 )
-WHERE id = $1 AND claimed_by = $2
+WHERE id = $1 AND claimed_by = $2 RETURNING slow_failures >= $4
 """
 _LOST = """
 SELECT d.id, d.webhook_id, d.endpoint_id, d.round, e.uuid AS event

@@ -61,6 +61,7 @@ EXAMPLES: dict[str, tuple[str, Any]] = {
     "webhook_concurrency": ("3", 3),
     "webhook_probe_seconds": ("0.5", 0.5),
     "webhook_longest_probe_seconds": ("60", 60),
+    "webhook_probes_per_second": ("0.5", 0.5),
     "webhook_secret_overlap_seconds": ("0", 0),
     "quota_interval_seconds": ("1", 1.0),
     "session_idle_transaction_seconds": ("60", 60.0),

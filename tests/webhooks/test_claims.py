@@ -8,6 +8,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 import pytest
 import pytest_asyncio
 
+from app.core.ids import new_uuid
 from app.core.secrets import SecretBox, new_key_setting
 from app.core.settings import Settings
 from app.egress.sender import Sender
@@ -23,6 +24,8 @@ from tests.support.webhooks import ALLOWED, emit, path, subscribed
 from workers.deliveries import WaitingDeliveries
 
 Serving = Callable[[], AbstractAsyncContextManager[None]]
+SELDOM = 0.001
+"""Probes a second: one, and then none for as long as a test may take."""
 
 
 @pytest_asyncio.fixture
@@ -33,6 +36,7 @@ async def known(receiving: Receiver) -> dict[str, object]:
         "webhook_allow_cidrs": (ALLOWED,),
         "webhook_ca_file": receiving.ca_file,
         "webhook_timeout_seconds": 60,
+        "webhook_probes_per_second": SELDOM,
     }
 
 
@@ -131,11 +135,11 @@ async def test_a_claim_whose_release_failed_expires_while_the_worker_is_busy(
     busy, other = Held(receiving, caller), Held(receiving, caller)
     other.let_go.set()
 
-    async def fail_once(worker: object, endpoint: int, *, pause: float = 0) -> None:
+    async def fail_once(worker: object, endpoint: int, *, pause: float = 0) -> bool | None:
         if endpoint == other.endpoint and not failed.is_set():
             failed.set()
             raise OSError("our database is away")
-        await release(worker, endpoint, pause=pause)  # type: ignore[arg-type]
+        return await release(worker, endpoint, pause=pause)  # type: ignore[arg-type]
 
     monkeypatch.setattr(waiting, "release", fail_once)
     await busy.subscribe()
@@ -185,3 +189,52 @@ async def test_an_attempt_that_fails_here_breaks_off_no_other(
 
         await until(sent)
     assert len(receiving.of(held.path)) == 1
+
+
+async def test_probes_that_hang_keep_a_pace_and_answered_ones_do_not(
+    serving: Serving, receiving: Receiver, caller: Caller
+) -> None:
+    """More endpoints of a team hang than may be served at the same time; another one of it is well."""
+    hanging = [Held(receiving, caller) for _ in range(9)]
+    for one in hanging:
+        await one.subscribe()
+    await emit(caller)
+    await wait_all()
+    await fetch("UPDATE webhook_endpoints SET slow_failures = 10")
+    well = Held(receiving, caller)
+    well.let_go.set()
+    await well.subscribe()
+    async with serving():
+        for number in range(2):
+            await emit(caller, number)
+            await dispatch(100, first_wait=0)
+            await fetch(
+                "UPDATE webhook_deliveries SET waiting = true WHERE endpoint_id = $1 AND status = 'pending'",
+                well.endpoint,
+            )
+            await fetch("UPDATE webhook_endpoints SET next_attempt_at = now() WHERE id = $1", well.endpoint)
+
+            async def asked(times: int = number + 1) -> bool:
+                return len(receiving.of(well.path)) == times
+
+            await until(asked)
+        assert sum(len(receiving.of(one.path)) for one in hanging) == 1
+        for one in hanging:
+            one.let_go.set()
+        for one in hanging:
+            await until(one.asked)
+
+
+async def test_probes_take_no_turn_of_the_same_teams_other_endpoints(receiving: Receiver, caller: Caller) -> None:
+    hanging = [Held(receiving, caller) for _ in range(9)]
+    for one in hanging:
+        await one.subscribe()
+    await fetch("UPDATE webhook_endpoints SET slow_failures = 10")
+    well = Held(receiving, caller)
+    await well.subscribe()
+    await emit(caller)
+    await wait_all()
+    await fetch("UPDATE webhook_endpoints SET next_attempt_at = now() - interval '1 minute' WHERE slow_failures = 10")
+    claimed = await waiting.claim(new_uuid(), 100, probes=2)
+    assert sorted(one.broken for one in claimed) == [False, True, True]
+    assert well.endpoint in {one.id for one in claimed}

@@ -31,6 +31,7 @@ async def patient(
         "WEBHOOK_TIMEOUT_SECONDS": "1",
         "WEBHOOK_PROBE_SECONDS": "0.5",
         "WEBHOOK_LONGEST_PROBE_SECONDS": "1",
+        "WEBHOOK_PROBES_PER_SECOND": "100",
     }
     async with delivering(tmp_path, dsn, own_temporal, target, **settings) as made:
         yield made
