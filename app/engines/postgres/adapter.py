@@ -29,6 +29,7 @@ from app.engines.base import (
     SharedResource,
     Tenant,
 )
+from app.engines.dumping import Content, Dump, DumpFormat
 from app.engines.naming import (
     HELPER_SEPARATOR,
     LOGIN_PURPOSE,
@@ -54,6 +55,8 @@ from app.engines.postgres import (
 from app.engines.postgres.accounts import TenantAccounts
 from app.engines.postgres.blockers import ending_blockers
 from app.engines.postgres.connections import PostgresConnections
+from app.engines.postgres.dumps import dump, exchange, helpers, load
+from app.engines.postgres.dumps.tools import DumpTools
 from app.engines.postgres.errors import UNRECOGNIZED_PARAMETER
 from app.engines.postgres.extensions import check_names
 from app.engines.postgres.guard import make_template
@@ -87,6 +90,7 @@ class PostgresAdapter(EngineAdapter):
         self._inside = TenantDatabase(self._connections)
         self._accounts = TenantAccounts(self._connections)
         self._leaving: set[asyncio.Task[None]] = set()
+        self._tools = DumpTools()
 
     async def close(self) -> None:
         await asyncio.gather(*self._leaving, return_exceptions=True)
@@ -261,9 +265,32 @@ class PostgresAdapter(EngineAdapter):
                 if not found.invalid:
                     await prepared.roll_back(connection, self._connections, tenant.name)
                 await connection.execute(statements.drop_database(tenant.name))
+            await exchange.drop_aside(connection, tenant.name)
             # The role is dropped last: its comment proves that an unfinished removal is ours.
             for role in reversed(found.roles(tenant)):
                 await connection.execute(statements.drop_role(role))
+
+    @asynccontextmanager
+    async def dumping(self, tenant: Tenant) -> AsyncIterator[Dump]:
+        check_tenant(tenant)
+        async with dump.dumping(self._connections, self._tools, tenant) as begun:
+            yield begun
+
+    async def load(self, tenant: Tenant, form: DumpFormat, chunks: AsyncIterator[bytes]) -> None:
+        check_tenant(tenant)
+        await load.load(self._connections, self._tools, tenant, form, chunks)
+
+    async def contents(self, tenant: Tenant) -> list[Content]:
+        check_tenant(tenant)
+        return await dump.contents(self._connections, tenant)
+
+    async def clear(self, tenant: Tenant) -> None:
+        check_tenant(tenant)
+        async with self._changing(tenant) as (connection, found):
+            await exchange.clear(self._connections, connection, tenant, self._marker(tenant), found)
+
+    async def end_dumps(self, names: Sequence[str]) -> int:
+        return sum([await helpers.end_helpers(self._connections, name) for name in names])
 
     @asynccontextmanager
     async def script_session(self, tenant: Tenant, seconds: float) -> AsyncIterator[ScriptSession]:

@@ -63,7 +63,7 @@ class PostgresConnections:
 
     def __init__(self, address: AdminAddress, settings: Mapping[str, str] | None = None) -> None:
         """`settings` are added to those of the administrator's sessions, or replace them."""
-        self._address = address
+        self.address = address
         self._settings = {**_ADMIN_SETTINGS, **(settings or {})}
         self._pool: Any = None
         self._opening = asyncio.Lock()
@@ -186,11 +186,11 @@ class PostgresConnections:
     def target(self) -> dict[str, Any]:
         """The arguments of `asyncpg.connect` for the administrator."""
         return {
-            "host": self._address.host,
-            "port": self._address.port,
-            "user": self._address.user,
-            "password": self._address.password,
-            "database": self._address.database or "postgres",
+            "host": self.address.host,
+            "port": self.address.port,
+            "user": self.address.user,
+            "password": self.address.password,
+            "database": self.address.database or "postgres",
             "timeout": CONNECT_SECONDS,
             "command_timeout": STATEMENT_SECONDS,
         }

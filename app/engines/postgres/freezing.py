@@ -97,7 +97,7 @@ _GUARDED = "SELECT to_regprocedure('pg_catalog.headwater_large_objects(boolean)'
 
 async def is_begun(inside: Any) -> bool:
     """Whether anything was taken."""
-    return await _schema(inside) is not None
+    return await schema_of(inside) is not None
 
 
 async def is_complete(inside: Any) -> bool:
@@ -107,7 +107,7 @@ async def is_complete(inside: Any) -> bool:
 
 
 async def mark_complete(inside: Any) -> None:
-    schema = await _schema(inside)
+    schema = await schema_of(inside)
     await inside.execute(f"COMMENT ON SCHEMA \"{schema}\" IS 'What was taken while this database is over its limit'")
 
 
@@ -115,7 +115,7 @@ async def take_writes(inside: Any) -> None:
     """Takes all rights to write, except on the columns that deleting needs. `inside` is the administrator's session
     in the tenant's database. After a crash the next call continues."""
     async with inside.transaction():
-        schema = await _schema(inside) or await _make_schema(inside)
+        schema = await schema_of(inside) or await _make_schema(inside)
         await inside.execute(_HELD + _SAVE.format(schema=schema))
         await _switch_large_objects(inside, writable=False)
     reached: tuple[int, str] | None = (0, "")
@@ -126,7 +126,7 @@ async def take_writes(inside: Any) -> None:
 async def give_writes(inside: Any) -> None:
     """Restores what was taken, for tables and roles that still exist. After a crash the next call continues, or a
     freeze takes it again: what was restored is no longer recorded."""
-    schema = await _schema(inside)
+    schema = await schema_of(inside)
     if schema is not None:
         # From here on sessions may write, so the next freeze has to end them.
         await inside.execute(f'COMMENT ON SCHEMA "{schema}" IS NULL')
@@ -160,7 +160,8 @@ async def _give_batch(inside: Any, schema: str) -> bool:
     return deleted != "DELETE 0"
 
 
-async def _schema(inside: Any) -> str | None:
+async def schema_of(inside: Any) -> str | None:
+    """The name of our own schema in the database, if something was taken."""
     row = await inside.fetchrow(_FIND_SCHEMA, _SCHEMA_PREFIX)
     return row["nspname"] if row is not None else None
 

@@ -28,6 +28,12 @@ WHERE s.setrole = (SELECT oid FROM pg_roles WHERE rolname = $1)
   AND EXISTS (SELECT FROM pg_settings p WHERE p.context = 'user' AND p.name = split_part(entry, '=', 1))
   AND length(entry) <= {_MAX_CHARACTERS} LIMIT {_MAX_SETTINGS}
 """  # noqa: S608  constants
+_DATABASE_SETTINGS = f"""
+SELECT r.rolname::text AS role, split_part(entry, '=', 1) AS name, substr(entry, strpos(entry, '=') + 1) AS value
+FROM pg_db_role_setting s JOIN pg_roles r ON r.oid = s.setrole CROSS JOIN LATERAL unnest(s.setconfig) AS entry
+WHERE s.setdatabase = (SELECT oid FROM pg_database WHERE datname = $1)
+  AND length(entry) <= {_MAX_CHARACTERS} LIMIT {_MAX_SETTINGS}
+"""  # noqa: S608  the same
 _LISTS = {"search_path", "temp_tablespaces"}
 """Settings that are lists of names, which PostgreSQL stores as one text (`GUC_LIST_QUOTE`)."""
 _NAME = re.compile(r'\s*(?:"((?:[^"]|"")*)"|([^\s,"]+))\s*(?:,|\Z)')
@@ -80,12 +86,22 @@ async def copy_settings(connection: Any, name: str, source: str, target: str) ->
     """Gives a login the settings that the tenant made for the former one, such as its search path. One that the server
     doesn't take any more is left out."""
     for row in await connection.fetch(_SETTINGS, source, name):
-        where = f' IN DATABASE "{name}"' if row["in_database"] else ""
-        value = _list(row["value"]) if row["name"] in _LISTS else literal(row["value"])
-        try:
-            await connection.execute(f'ALTER ROLE "{target}"{where} SET {row["name"]} TO {value}')
-        except (asyncpg.DataError, asyncpg.SyntaxOrAccessError) as error:
-            log.info("setting_left_out", tenant=name, setting=row["name"], reason=type(error).__name__)
+        await _set(connection, target, name if row["in_database"] else None, row)
+
+
+async def copy_database_settings(connection: Any, old: str, new: str) -> None:
+    """Gives all roles the settings for the database `new` that they have for `old`."""
+    for row in await connection.fetch(_DATABASE_SETTINGS, old):
+        await _set(connection, row["role"], new, row)
+
+
+async def _set(connection: Any, role: str, database: str | None, row: Any) -> None:
+    where = "" if database is None else f' IN DATABASE "{database}"'
+    value = _list(row["value"]) if row["name"] in _LISTS else literal(row["value"])
+    try:
+        await connection.execute(f'ALTER ROLE "{role}"{where} SET {row["name"]} TO {value}')
+    except (asyncpg.DataError, asyncpg.SyntaxOrAccessError) as error:
+        log.info("setting_left_out", role=role, setting=row["name"], reason=type(error).__name__)
 
 
 def _list(value: str) -> str:

@@ -1,0 +1,1 @@
+"""Dumps of PostgreSQL databases: taken, told, loaded, exchanged and copied."""

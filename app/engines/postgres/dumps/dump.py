@@ -1,0 +1,145 @@
+"""A dump under way: `pg_dump` in the snapshot of a session that keeps it, and what that session reads of it."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import datetime
+
+from app.engines.base import Tenant
+from app.engines.dumping import Content, ContentKind, Dump, DumpFormat, DumpRefused
+from app.engines.postgres.connections import PostgresConnections
+from app.engines.postgres.dumps import fingerprints, helpers
+from app.engines.postgres.dumps.archive import Archive, ArchiveInvalid, Entry
+from app.engines.postgres.dumps.processes import RunningTool, ToolProcess, environment
+from app.engines.postgres.dumps.refusals import answering, refused, said
+from app.engines.postgres.dumps.snapshot import Snapshot, snapshot
+from app.engines.postgres.dumps.tools import DumpTools
+
+LAYOUT = "pg_custom"
+_LOCK_WAIT_MILLISECONDS = 5000
+_SESSION = {"idle_in_transaction_session_timeout": "0", "tcp_keepalives_idle": "60"}
+_SETVAL = re.compile(r"^SELECT pg_catalog\.setval\('(?:[^']|'')*', (-?\d+), (true|false)\);", re.MULTILINE)
+_VERSION = "SELECT current_setting('server_version'), current_setting('server_version_num')::int / 10000"
+
+
+class _Told(Archive):
+    """What the dump tells of itself."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tables: dict[int, str] = {}
+        self.sequences: list[Content] = []
+
+    def see(self, entry: Entry) -> None:
+        schema = entry.namespace or ""
+        if entry.kind == "TABLE DATA":
+            self.tables[entry.id] = f"{fingerprints.quoted(schema)}.{fingerprints.quoted(entry.tag)}"
+        elif entry.kind == "SEQUENCE SET":
+            found = _SETVAL.search(entry.definition or "")
+            if found is None:
+                raise ArchiveInvalid(f"the value of the sequence {entry.tag} can't be read")
+            self.sequences.append(fingerprints.sequence_content(schema, entry.tag, found[1], found[2] == "true"))
+
+
+class PostgresDump(Dump):
+    def __init__(
+        self, connections: PostgresConnections, form: DumpFormat, snapshot: Snapshot, tool: ToolProcess
+    ) -> None:
+        self.format = form
+        self.consistent_at: datetime = snapshot.moment.at
+        self.position = snapshot.moment.position
+        self._connections = connections
+        self._snapshot = snapshot
+        self._tool = tool
+        self._told = _Told()
+        self._ended: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        try:
+            while piece := await self._tool.read():
+                self._told.feed(piece)
+                yield piece
+            if await self._tool.end() != 0:
+                await answering(self._connections)
+                raise DumpRefused(said(self._tool.errors, "pg_dump was ended, or took too much memory"))
+            self._told.finish()
+            self._complete()
+            self._ended.set_result(True)
+        except ArchiveInvalid as error:
+            raise DumpRefused(str(error)) from error
+        finally:
+            if not self._ended.done():
+                self._ended.set_result(False)
+
+    async def contents(self) -> list[Content]:
+        # Beside the dump: it holds each of its tables against everything but reading and writing.
+        found = await self._snapshot.contents(sequences=[])
+        if not await self._ended:
+            raise DumpRefused("the dump didn't end well")
+        tables = {one.name: one for one in found if one.kind is ContentKind.TABLE}
+        for number, name in self._told.tables.items():
+            shown = name[: fingerprints.MOST_NAME]
+            if shown not in tables:
+                raise DumpRefused(f"{shown} is in the dump, but not among the tables that were read")
+            if tables[shown].rows != self._told.rows.get(number, 0):
+                raise DumpRefused(
+                    f"{shown} has {tables[shown].rows} rows, and its dump {self._told.rows.get(number, 0)}"
+                )
+        return fingerprints.ordered([*found, *self._told.sequences])
+
+    def _complete(self) -> None:
+        """Raises `DumpRefused` unless the dump has the rows of every table."""
+        dumped = set(self._told.tables.values())
+        for table in self._snapshot.tables:
+            if table.has_rows and table.qualified not in dumped:
+                raise DumpRefused(f"the rows of {table.qualified} are not in the dump")
+
+
+@asynccontextmanager
+async def dumping(connections: PostgresConnections, tools: DumpTools, tenant: Tenant) -> AsyncIterator[PostgresDump]:
+    version, major = await server_version(connections)
+    folder, tool = await tools.folder(major)
+    form = DumpFormat(flavour="postgres", server_version=version, tool=tool, layout=LAYOUT)
+    async with (
+        helpers.helping(connections, tenant, helpers.DUMP) as helper,
+        snapshot(connections, tenant, helper) as held,
+        environment(
+            connections.address, database=tenant.name, user=helper.name, password=helper.password, settings=_SESSION
+        ) as environ,
+        RunningTool(folder / "pg_dump", _arguments(held), environ, reads=False) as running,
+    ):
+        yield PostgresDump(connections, form, held, running)
+
+
+async def contents(connections: PostgresConnections, tenant: Tenant) -> list[Content]:
+    async with (
+        helpers.helping(connections, tenant, helpers.DUMP) as helper,
+        snapshot(connections, tenant, helper) as held,
+    ):
+        return await held.contents()
+
+
+def _arguments(held: Snapshot) -> list[str]:
+    # Never --enable-row-security, which leaves rows out without an error.
+    arguments = [
+        "--format=custom",
+        "--compress=none",
+        f"--snapshot={held.moment.snapshot}",
+        f"--lock-wait-timeout={_LOCK_WAIT_MILLISECONDS}",
+        "--large-objects",
+        "--no-tablespaces",
+        "--no-security-labels",
+        "--no-password",
+        "--encoding=UTF8",
+    ]
+    if held.own_schema:
+        arguments.append(f"--exclude-schema={fingerprints.quoted(held.own_schema)}")
+    return arguments
+
+
+async def server_version(connections: PostgresConnections) -> tuple[str, int]:
+    with refused(connections.host):
+        async with connections.admin() as connection:
+            version, major = await connection.fetchrow(_VERSION)
+    return version, major

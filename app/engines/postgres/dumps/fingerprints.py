@@ -1,0 +1,187 @@
+"""What the objects of a database hold, as statements that nothing of a tenant's takes part in.
+
+A row becomes text by `record_out`, which calls the output function of each column's type: PostgreSQL's own, because
+only a superuser makes base types. A cast of a row to text could be a function of the tenant's. Columns are in the order
+of their names, and generated ones left out, as they are from a dump. Rows are added up, so that their order is no part.
+"""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from app.engines.dumping import Content, ContentKind
+
+SESSION_SETTINGS = {
+    "search_path": "pg_catalog",
+    "client_encoding": "UTF8",
+    "datestyle": "ISO, YMD",
+    "intervalstyle": "postgres",
+    "timezone": "UTC",
+    "extra_float_digits": "1",
+    "bytea_output": "hex",
+    "xmlbinary": "base64",
+    "lc_monetary": "C",
+    "quote_all_identifiers": "off",
+    # An error in place of rows that row level security would leave out.
+    "row_security": "off",
+    "jit": "off",
+    "max_parallel_workers_per_gather": "0",
+    "lock_timeout": "5s",
+    "idle_in_transaction_session_timeout": "0",
+    "tcp_keepalives_idle": "60",
+    "application_name": "headwater",
+}
+"""Everything that the output of a built-in type depends on, among others."""
+MOST_NAME = 1000
+
+# Not what belongs to an extension, nor ours. The `name`s sort by their bytes.
+TABLES = """
+SELECT c.oid, n.nspname::text AS schema, c.relname::text AS name, c.relkind = 'r' AS has_rows,
+       c.relforcerowsecurity AND c.relrowsecurity AS secured,
+       ARRAY(SELECT a.attname::text FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0
+             AND NOT a.attisdropped AND a.attgenerated = '' ORDER BY a.attname) AS columns
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'p') AND c.relpersistence <> 't' AND NOT starts_with(n.nspname, 'pg_')
+  AND n.nspname <> 'information_schema' AND n.nspname <> $1
+  AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid
+                  AND d.deptype = 'e')
+ORDER BY n.nspname, c.relname
+"""
+SEQUENCES = """
+SELECT n.nspname::text AS schema, c.relname::text AS name
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind = 'S' AND c.relpersistence <> 't' AND NOT starts_with(n.nspname, 'pg_')
+  AND n.nspname <> 'information_schema' AND n.nspname <> $1
+  AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid
+                  AND d.deptype = 'e')
+ORDER BY n.nspname, c.relname
+"""
+# In pieces: an object may have terabytes.
+_PIECE = 2**20
+LARGE_OBJECTS = f"""
+WITH batch AS MATERIALIZED (
+    SELECT oid FROM pg_largeobject_metadata WHERE oid > $1::bigint::oid ORDER BY oid LIMIT 1000
+), opened AS MATERIALIZED (
+    SELECT oid, lo_open(oid, 262144) AS fd FROM batch
+), sized AS MATERIALIZED (
+    SELECT oid, fd, lo_lseek64(fd, 0, 2) AS size FROM opened
+), closed AS MATERIALIZED (
+    SELECT oid, size, lo_close(fd) AS fd FROM sized
+)
+SELECT count(DISTINCT oid) AS rows, max(oid::bigint) AS reached,
+       sum(hashtextextended(piece COLLATE "C", 1)) AS one, sum(hashtextextended(piece COLLATE "C", 2)) AS two
+FROM (
+    SELECT oid, oid::text || '/' || size || '/' || n || '/' || encode(sha256(lo_get(oid, n, {_PIECE})), 'hex') AS piece
+    FROM closed CROSS JOIN LATERAL generate_series(0, greatest(size - 1, 0), {_PIECE}) AS n
+    OFFSET 0
+) pieces
+"""  # noqa: S608  constants
+# What has no rows, by its kind: how many there are, and what they are called. Definitions are no part, because the
+# server writes some of them in another way once they were read again.
+OTHERS = """
+WITH schemas AS (
+    SELECT oid, nspname::text AS schema FROM pg_namespace
+    WHERE NOT starts_with(nspname, 'pg_') AND nspname <> 'information_schema' AND nspname <> $1
+), members AS (
+    SELECT classid, objid FROM pg_depend WHERE deptype = 'e'
+), objects AS (
+    SELECT 'schemas' AS kind, schema AS name FROM schemas
+    UNION ALL
+    SELECT CASE c.relkind WHEN 'v' THEN 'views' WHEN 'm' THEN 'materialized views' WHEN 'c' THEN 'types'
+                          WHEN 'p' THEN 'partitioned tables' WHEN 'i' THEN 'indexes' WHEN 'I' THEN 'indexes' END,
+           s.schema || '.' || c.relname || CASE WHEN c.relkind = 'm' AND NOT c.relispopulated THEN ' empty' ELSE '' END
+    FROM pg_class c JOIN schemas s ON s.oid = c.relnamespace LEFT JOIN pg_index i ON i.indexrelid = c.oid
+    WHERE c.relkind IN ('v', 'm', 'c', 'p', 'i', 'I') AND c.relpersistence <> 't'
+      AND (i.indexrelid IS NULL OR i.indisvalid AND c.relkind = 'i')
+      AND NOT EXISTS (SELECT FROM members m WHERE m.classid = 'pg_class'::regclass AND m.objid = c.oid)
+    UNION ALL
+    SELECT 'routines', s.schema || '.' || p.proname || '(' || oidvectortypes(p.proargtypes) || ')'
+    FROM pg_proc p JOIN schemas s ON s.oid = p.pronamespace
+    WHERE NOT EXISTS (SELECT FROM members m WHERE m.classid = 'pg_proc'::regclass AND m.objid = p.oid)
+    UNION ALL
+    SELECT 'types', s.schema || '.' || t.typname || ' ' || t.typtype::text
+    FROM pg_type t JOIN schemas s ON s.oid = t.typnamespace
+    WHERE t.typtype IN ('d', 'e', 'r')
+      AND NOT EXISTS (SELECT FROM members m WHERE m.classid = 'pg_type'::regclass AND m.objid = t.oid)
+    UNION ALL
+    SELECT 'triggers', s.schema || '.' || c.relname || '.' || g.tgname || ' ' || g.tgenabled::text
+    FROM pg_trigger g JOIN pg_class c ON c.oid = g.tgrelid JOIN schemas s ON s.oid = c.relnamespace
+    WHERE NOT g.tgisinternal AND c.relpersistence <> 't'
+    UNION ALL
+    SELECT 'constraints', s.schema || '.' || c.relname || '.' || k.conname || ' ' || k.contype::text || ' '
+           || k.convalidated
+    FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid JOIN schemas s ON s.oid = c.relnamespace
+    WHERE k.contype IN ('c', 'f', 'p', 'u', 'x') AND c.relpersistence <> 't' AND k.conparentid = 0
+    UNION ALL
+    SELECT 'policies', s.schema || '.' || c.relname || '.' || p.polname || ' ' || p.polcmd::text
+           || ' ' || p.polpermissive
+    FROM pg_policy p JOIN pg_class c ON c.oid = p.polrelid JOIN schemas s ON s.oid = c.relnamespace
+    UNION ALL
+    SELECT 'row level security', s.schema || '.' || c.relname || ' ' || c.relforcerowsecurity
+    FROM pg_class c JOIN schemas s ON s.oid = c.relnamespace WHERE c.relrowsecurity
+    UNION ALL SELECT 'extensions', e.extname::text FROM pg_extension e JOIN schemas s ON s.oid = e.extnamespace
+)
+SELECT kind, count(*) AS rows, encode(sha256(convert_to(string_agg(name, E'\\n' ORDER BY name COLLATE "C"), 'UTF8')),
+                                      'hex') AS fingerprint
+FROM objects GROUP BY kind ORDER BY kind
+"""
+
+
+class Table(msgspec.Struct, frozen=True, kw_only=True):
+    oid: int
+    schema: str
+    name: str
+    has_rows: bool
+    """It holds rows itself; a partitioned one doesn't."""
+    secured: bool
+    """Row level security holds for its owner too."""
+    columns: list[str]
+
+    @property
+    def qualified(self) -> str:
+        return f"{quoted(self.schema)}.{quoted(self.name)}"
+
+
+def fingerprint_of(tables: Sequence[Table]) -> str:
+    """A statement with a row for each table: its number in the sequence, its rows, and two sums."""
+    return " UNION ALL ".join(_one(number, table) for number, table in enumerate(tables))
+
+
+def _one(number: int, table: Table) -> str:
+    row = ", ".join(f"r.{quoted(column)}" for column in table.columns)
+    # OFFSET: or the text would be made once for each of the two.
+    return f"""
+    SELECT {number} AS number, count(*) AS rows, sum(hashtextextended(t COLLATE "C", 1)) AS one,
+           sum(hashtextextended(t COLLATE "C", 2)) AS two
+    FROM (SELECT textin(record_out(ROW({row}))) AS t FROM ONLY {table.qualified} AS r OFFSET 0) AS s
+    """  # noqa: S608  names are quoted
+
+
+def content(name: str, rows: int, *parts: object, kind: ContentKind = ContentKind.TABLE) -> Content:
+    written = "\n".join(map(str, parts)).encode(errors="surrogateescape")
+    return Content(name=name[:MOST_NAME], kind=kind, rows=rows, fingerprint=hashlib.sha256(written).hexdigest()[:32])
+
+
+def table_content(table: Table, rows: int, one: object, two: object) -> Content:
+    return content(table.qualified, rows, *table.columns, rows, one, two)
+
+
+def sequence_content(schema: str, name: str, last: str, called: bool) -> Content:
+    return content(f"{quoted(schema)}.{quoted(name)}", 1, last, called, kind=ContentKind.SEQUENCE)
+
+
+def large_objects_content(rows: int, one: int, two: int) -> Content:
+    return content("large objects", rows, rows, one, two, kind=ContentKind.LARGE_OBJECTS)
+
+
+def other_content(kind: str, rows: int, fingerprint: str) -> Content:
+    return content(kind, rows, rows, fingerprint, kind=ContentKind.OTHER)
+
+
+def ordered(contents: Iterable[Content]) -> list[Content]:
+    return sorted(contents, key=lambda one: (one.name, one.kind))
+
+
+def quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,167 @@
+"""The short-lived accounts of dumps and loads, and entering a database that is closed to its tenant.
+
+A revoked tenant's database takes no connections, and its roles may not log in. For a dump it takes connections again,
+while the tenant's roles still may not log in: that opens nothing for the tenant, also when a process dies before it is
+closed again. Ending the tenant's access ends a dump or load that is under way.
+"""
+
+import secrets
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import asyncpg
+import msgspec
+import structlog
+
+from app.engines.base import EngineError, Tenant
+from app.engines.naming import HELPER_SEPARATOR, check_name, literal
+from app.engines.postgres import catalog, ownership, statements
+from app.engines.postgres.blockers import ending_blockers
+from app.engines.postgres.connections import PostgresConnections
+from app.engines.postgres.scram import verifier
+from app.engines.postgres.sessions import end_sessions_of
+
+DUMP, LOAD = "dump", "restore"
+"""The helpers are `<name>_dump` and `<name>_restore`: `_load` would be a login of a rotation, which begin with `_l`."""
+PURPOSES = (DUMP, LOAD)
+_LOGIN_SECONDS = 300
+"""How long it may log in. Its sessions outlast that."""
+_CONNECTIONS = 3
+_ITERATIONS = 1
+"""As with the accounts for questions: the password is random."""
+_HINDERED_SECONDS = 2.0
+
+log = structlog.get_logger(__name__)
+
+
+class Helper(msgspec.Struct, frozen=True):
+    """An account that logs in for one dump or load."""
+
+    name: str
+    oid: int
+    password: str
+    reads_everything: bool
+    """Whether row level security doesn't apply to it."""
+
+    def __repr__(self) -> str:
+        return f"Helper({self.name})"
+
+
+@asynccontextmanager
+async def helping(connections: PostgresConnections, tenant: Tenant, purpose: str) -> AsyncIterator[Helper]:
+    """An account for this block, which ends those of an earlier one. It is a member of the tenant's roles and no
+    others. Raises `EngineError` for a tenant that doesn't exist."""
+    async with _working(connections, tenant.name) as connection:
+        found = (await catalog.find(connection, tenant.name)).require(tenant)
+        await _remove(connections, connection, tenant.name, purpose)
+        helper = await _make(connection, tenant, found, purpose)
+    try:
+        yield helper
+    finally:
+        await _leave(connections, tenant, purpose, helper)
+
+
+async def end_helpers(connections: PostgresConnections, name: str) -> int:
+    """Removes those that this tenant has, with their sessions, and closes its database again if it is revoked."""
+    check_name(name)
+    async with _working(connections, name) as connection:
+        ended = [await _remove(connections, connection, name, purpose) for purpose in PURPOSES]
+        await _close_again(connection, name)
+    return sum(ended)
+
+
+@asynccontextmanager
+async def _working(connections: PostgresConnections, name: str) -> AsyncIterator[Any]:
+    async with (
+        connections.locked(name) as connection,
+        ending_blockers(connections, name, patience=_HINDERED_SECONDS),
+    ):
+        yield connection
+
+
+async def _make(connection: Any, tenant: Tenant, found: catalog.TenantObjects, purpose: str) -> Helper:
+    password = secrets.token_urlsafe(32)
+    role = f'"{helper_name(tenant.name, purpose)}"'
+    row = await connection.fetchrow(
+        "SELECT rolsuper OR rolbypassrls AS bypasses, (now() + make_interval(secs => $1))::text AS until"
+        " FROM pg_roles WHERE rolname = current_user",
+        _LOGIN_SECONDS,
+    )
+    reads_everything = purpose == DUMP and row["bypasses"]
+    written = [
+        f"CREATE ROLE {role} LOGIN NOCREATEDB NOCREATEROLE {'BYPASSRLS' if reads_everything else ''} "
+        f"CONNECTION LIMIT {_CONNECTIONS} PASSWORD {literal(verifier(password, iterations=_ITERATIONS))} "
+        f"VALID UNTIL {literal(row['until'])}",
+        f'GRANT CONNECT ON DATABASE "{tenant.name}" TO {role}',
+    ]
+    if purpose == LOAD:
+        written += [
+            f'GRANT "{tenant.name}" TO {role} WITH INHERIT TRUE, SET TRUE',
+            f"ALTER ROLE {role} SET role = {literal(tenant.name)}",
+        ]
+    else:
+        # What a login has made without becoming the tenant, such as large objects, is its own.
+        written += [
+            f'GRANT "{one}" TO {role} WITH INHERIT TRUE, SET FALSE'
+            for one in (tenant.name, *found.logins, *found.users)
+        ]
+    if found.temp_limit:
+        written.append(f"ALTER ROLE {role} SET temp_file_limit = {literal(statements.TEMP_FILE_LIMIT)}")
+    if not found.open:
+        if not found.revoked:
+            raise EngineError(f"{tenant.name} is on this host in part")
+        # Its roles may not log in, and others have no CONNECT: the helper alone gets in.
+        written.append(opened(tenant.name))
+    await connection.execute("; ".join(written))
+    name = helper_name(tenant.name, purpose)
+    oid = await connection.fetchval("SELECT oid FROM pg_roles WHERE rolname = $1", name)
+    return Helper(name, oid, password, reads_everything)
+
+
+async def _leave(connections: PostgresConnections, tenant: Tenant, purpose: str, helper: Helper) -> None:
+    """Removes what the next dump would remove too: a failure here is no failure of the dump."""
+    try:
+        async with _working(connections, tenant.name) as connection:
+            # Not that of a later dump.
+            if await connection.fetchval("SELECT count(*) FROM pg_roles WHERE oid = $1", helper.oid):
+                await _remove(connections, connection, tenant.name, purpose)
+                await _close_again(connection, tenant.name)
+    except EngineError as error:
+        log.warning("dump_account_left", tenant=tenant.name, reason=str(error))
+
+
+async def _remove(connections: PostgresConnections, connection: Any, name: str, purpose: str) -> bool:
+    """Whether there was one. The caller holds the tenant's lock."""
+    role = helper_name(name, purpose)
+    if not await connection.fetchval("SELECT count(*) FROM pg_roles WHERE rolname = $1", role):
+        return False
+    await connection.execute(f'ALTER ROLE "{role}" NOLOGIN CONNECTION LIMIT 0')
+    await end_sessions_of(connection, name, role)
+    try:
+        await connection.execute(statements.drop_role(role))
+    except asyncpg.DependentObjectsStillExistError:
+        # The tenant has granted it something, or it has made something for the tenant.
+        await connection.execute(opened(name))
+        async with connections.admin_in(name) as inside:
+            await ownership.take_out(inside, name, role)
+        await connection.execute(statements.drop_role(role))
+    return True
+
+
+async def _close_again(connection: Any, name: str) -> None:
+    found = await catalog.find(connection, name)
+    if found.database and found.open and found.revoked:
+        await connection.execute(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS false')
+
+
+def opened(name: str) -> str:
+    return f'REVOKE ALL ON DATABASE "{name}" FROM PUBLIC; ALTER DATABASE "{name}" ALLOW_CONNECTIONS true'
+
+
+def helper_name(name: str, purpose: str) -> str:
+    return f"{name}{HELPER_SEPARATOR}{purpose}"
+
+
+def names_of(names: Sequence[str]) -> list[str]:
+    return [helper_name(name, purpose) for name in names for purpose in PURPOSES]

@@ -1,0 +1,81 @@
+"""Loading a dump as the tenant: what it defines runs with the tenant's rights, whatever it is."""
+
+from collections.abc import AsyncIterator
+
+from app.engines.base import Tenant
+from app.engines.dumping import DumpFormat, LoadRefused
+from app.engines.postgres.connections import PostgresConnections
+from app.engines.postgres.dumps import helpers
+from app.engines.postgres.dumps.archive import Archive, ArchiveInvalid, Entry
+from app.engines.postgres.dumps.dump import LAYOUT, server_version
+from app.engines.postgres.dumps.processes import RunningTool, ToolProcess, environment
+from app.engines.postgres.dumps.refusals import answering, said
+from app.engines.postgres.dumps.tools import DumpTools
+
+_SESSION = {
+    # The account's end is written durably after it, and everything before that with it.
+    "synchronous_commit": "off",
+    "statement_timeout": "0",
+    "lock_timeout": "10s",
+    "idle_in_transaction_session_timeout": "0",
+    "tcp_keepalives_idle": "60",
+    "row_security": "off",
+}
+_ARGUMENTS = [
+    "--no-owner",
+    "--no-acl",
+    "--no-tablespaces",
+    "--no-security-labels",
+    "--exit-on-error",
+    "--no-password",
+    # Not one for each row of the catalogs, and not one for all, whose locks the server would hold together.
+    "--transaction-size=100",
+]
+
+
+class _Loadable(Archive):
+    """The dump without what the database has from its template."""
+
+    def see(self, entry: Entry) -> None:
+        pass
+
+
+async def load(
+    connections: PostgresConnections, tools: DumpTools, tenant: Tenant, form: DumpFormat, chunks: AsyncIterator[bytes]
+) -> None:
+    if form.flavour != "postgres" or form.layout != LAYOUT:
+        raise LoadRefused(f"a dump of {form.flavour} in the layout {form.layout} can't be loaded here")
+    _, major = await server_version(connections)
+    folder, _ = await tools.folder(max(major, _major(form.tool)))
+    async with (
+        helpers.helping(connections, tenant, helpers.LOAD) as helper,
+        environment(
+            connections.address, database=tenant.name, user=helper.name, password=helper.password, settings=_SESSION
+        ) as environ,
+        RunningTool(folder / "pg_restore", [*_ARGUMENTS, f"--dbname={tenant.name}"], environ, reads=True) as running,
+    ):
+        await _feed(running, chunks)
+        if await running.end() != 0:
+            await answering(connections)
+            raise LoadRefused(said(running.errors, "pg_restore was ended, or took too much memory"))
+
+
+async def _feed(running: ToolProcess, chunks: AsyncIterator[bytes]) -> None:
+    """Until the tool takes no more, or there is nothing more. Raises what `chunks` raises."""
+    archive = _Loadable()
+    try:
+        async for chunk in chunks:
+            if piece := archive.feed(chunk):
+                await running.write(piece)
+        archive.finish()
+    except ConnectionError:  # it has ended, and says why
+        return
+    except ArchiveInvalid as error:
+        raise LoadRefused(str(error)) from error
+    await running.end_input()
+
+
+def _major(tool: str) -> int:
+    """Of `pg_dump 18.6`."""
+    number = tool.removeprefix("pg_dump ").split(".")[0]
+    return int(number) if number.isdecimal() else 0

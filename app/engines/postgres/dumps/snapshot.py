@@ -1,0 +1,188 @@
+"""One moment of a tenant's database: every table locked against change and removal, then read as it was."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime
+from typing import Any
+
+import asyncpg
+import msgspec
+
+from app.engines.base import Tenant
+from app.engines.dumping import Content, DumpRefused
+from app.engines.postgres import freezing
+from app.engines.postgres.connections import PostgresConnections
+from app.engines.postgres.dumps import fingerprints
+from app.engines.postgres.dumps.fingerprints import Table
+from app.engines.postgres.dumps.helpers import Helper
+from app.engines.postgres.dumps.refusals import refused
+from app.engines.postgres.errors import LOCK_NOT_AVAILABLE
+
+_BATCH = 50
+_STATEMENT_SECONDS = 6 * 3600
+"""For the fingerprint of one table, or of some."""
+_SIGN_OF_LIFE_SECONDS = 60
+_LOCKED_PERCENT = 40
+"""Of the server's lock table, which all tenants share, that is taken for a dump at most, beside what is in use."""
+_ATTEMPTS = 3
+_ROOM = """
+SELECT current_setting('max_locks_per_transaction')::bigint * (
+           current_setting('max_connections')::bigint + current_setting('max_prepared_transactions')::bigint
+       ) AS capacity, (SELECT count(*) FROM pg_locks WHERE NOT fastpath) AS used
+"""
+_MOMENT = """
+SELECT pg_export_snapshot() AS snapshot, clock_timestamp() AS at,
+       CASE WHEN pg_is_in_recovery() THEN NULL ELSE pg_current_wal_lsn()::text END AS position
+"""
+
+
+class Moment(msgspec.Struct, frozen=True):
+    snapshot: str
+    at: datetime
+    position: str | None
+
+
+class Snapshot:
+    """An open session in its transaction. Its methods are called one after the other."""
+
+    def __init__(self, session: Any, host: str, own_schema: str) -> None:
+        self._session = session
+        self._host = host
+        self._turn = asyncio.Lock()
+        self.own_schema = own_schema
+        """The name of our own schema in the database, which no dump holds; empty if there is none."""
+        self.tables: list[Table] = []
+        self.moment: Moment
+
+    async def begin(self, helper: Helper) -> None:
+        """Locks all tables, and then takes the snapshot: one taken first would find a table empty that was emptied or
+        rewritten in between. Raises `DumpRefused`."""
+        for _ in range(_ATTEMPTS):
+            locked = await self._list()
+            self._check(locked, helper, await self._session.fetchrow(_ROOM))
+            await self._session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            await self._lock(locked)
+            row = await self._session.fetchrow(_MOMENT)
+            self.moment = Moment(row["snapshot"], row["at"], row["position"])
+            self.tables = await self._list()
+            if {(table.oid, table.qualified) for table in self.tables} == {
+                (table.oid, table.qualified) for table in locked
+            }:
+                self._check(self.tables, helper, None)
+                return
+            await self._session.execute("ROLLBACK")
+        raise DumpRefused("tables are made and dropped all the time: there was no moment at which to hold them all")
+
+    async def contents(self, sequences: Sequence[Content] | None = None) -> list[Content]:
+        """All of it. `sequences` are known if the dump has told them: their values belong to no moment. Raises
+        `DumpRefused`."""
+        async with self._turn:
+            with refused(self._host):
+                found = [
+                    *await self._fingerprint_tables(),
+                    *await self._large_objects(),
+                    *(sequences if sequences is not None else await self._sequences()),
+                    *await self._others(),
+                ]
+        return fingerprints.ordered(found)
+
+    async def keep_alive(self) -> None:
+        """Until it is cancelled: a session that does nothing in its transaction for long is ended."""
+        while True:
+            await asyncio.sleep(_SIGN_OF_LIFE_SECONDS)
+            async with self._turn:
+                await self._session.execute("SELECT 1")
+
+    async def _list(self) -> list[Table]:
+        rows = await self._session.fetch(fingerprints.TABLES, self.own_schema)
+        return [msgspec.convert(dict(row), Table) for row in rows]
+
+    def _check(self, tables: Sequence[Table], helper: Helper, room: Any) -> None:
+        secured = [table.qualified for table in tables if table.secured]
+        if secured and not helper.reads_everything:
+            raise DumpRefused(
+                f"{secured[0]} has row level security that holds for its owner too (FORCE), and this host's "
+                "administrator can't make accounts that read past it: it needs BYPASSRLS"
+            )
+        if room is not None and len(tables) > room["capacity"] * _LOCKED_PERCENT // 100 - room["used"]:
+            raise DumpRefused(
+                f"it has {len(tables)} tables, which is more than the host has room for in its lock table "
+                f"({room['used']} of {room['capacity']} in use): max_locks_per_transaction is too low"
+            )
+
+    async def _lock(self, tables: Sequence[Table]) -> None:
+        for batch in _batches(tables):
+            names = ", ".join(f"ONLY {table.qualified}" for table in batch)
+            try:
+                await self._session.execute(f"LOCK TABLE {names} IN ACCESS SHARE MODE")
+            except asyncpg.LockNotAvailableError as error:
+                raise DumpRefused(
+                    f"one of the tables {batch[0].qualified} to {batch[-1].qualified} is held by an exclusive lock",
+                    code=LOCK_NOT_AVAILABLE,
+                ) from error
+
+    async def _fingerprint_tables(self) -> list[Content]:
+        found = []
+        for batch in _batches([table for table in self.tables if table.has_rows]):
+            for row in await self._session.fetch(fingerprints.fingerprint_of(batch)):
+                found.append(fingerprints.table_content(batch[row["number"]], row["rows"], row["one"], row["two"]))
+        return found
+
+    async def _large_objects(self) -> list[Content]:
+        rows, one, two, reached = 0, 0, 0, 0
+        while True:
+            batch = await self._session.fetchrow(fingerprints.LARGE_OBJECTS, reached)
+            if not batch["rows"]:
+                break
+            rows, reached = rows + batch["rows"], batch["reached"]
+            one, two = one + int(batch["one"]), two + int(batch["two"])
+        return [fingerprints.large_objects_content(rows, one, two)] if rows else []
+
+    async def _sequences(self) -> list[Content]:
+        found = []
+        for row in await self._session.fetch(fingerprints.SEQUENCES, self.own_schema):
+            name = f"{fingerprints.quoted(row['schema'])}.{fingerprints.quoted(row['name'])}"
+            last, called = await self._session.fetchrow(f"SELECT last_value, is_called FROM {name}")  # noqa: S608
+            found.append(fingerprints.sequence_content(row["schema"], row["name"], str(last), called))
+        return found
+
+    async def _others(self) -> list[Content]:
+        rows = await self._session.fetch(fingerprints.OTHERS, self.own_schema)
+        return [fingerprints.other_content(row["kind"], row["rows"], row["fingerprint"]) for row in rows]
+
+
+@asynccontextmanager
+async def snapshot(connections: PostgresConnections, tenant: Tenant, helper: Helper) -> AsyncIterator[Snapshot]:
+    """A session of the helper, with its snapshot taken. Raises `DumpRefused`; `HostUnavailable`."""
+    async with connections.admin_in(tenant.name) as inside:
+        own_schema = await freezing.schema_of(inside) or ""
+    with refused(connections.host):
+        session = await connections.unprivileged(
+            helper.name,
+            helper.password,
+            database=tenant.name,
+            server_settings=_settings(),
+            command_timeout=None,
+        )
+    keeping = None
+    try:
+        taken = Snapshot(session, connections.host, own_schema)
+        with refused(connections.host):
+            await taken.begin(helper)
+        keeping = asyncio.create_task(taken.keep_alive())
+        yield taken
+    finally:
+        if keeping is not None:
+            keeping.cancel()
+            await asyncio.gather(keeping, return_exceptions=True)
+        session.terminate()
+
+
+def _batches(tables: Sequence[Table]) -> Iterator[Sequence[Table]]:
+    for at in range(0, len(tables), _BATCH):
+        yield tables[at : at + _BATCH]
+
+
+def _settings() -> dict[str, str]:
+    return fingerprints.SESSION_SETTINGS | {"statement_timeout": f"{_STATEMENT_SECONDS}s"}

