@@ -55,8 +55,9 @@ def client(place: Folder | Bucket, timeout_seconds: float) -> LocalStore | S3Sto
         return S3Store(
             place.name,
             prefix=place.prefix or None,
-            client_options={"timeout": timedelta(seconds=timeout_seconds), "allow_http": plain},
-            retry_config={"max_retries": _RETRIES, "retry_timeout": timedelta(seconds=timeout_seconds)},
+            # Half of it, so that a request that nobody answers is repeated once.
+            client_options={"timeout": timedelta(seconds=timeout_seconds / 2), "allow_http": plain},
+            retry_config={"max_retries": _RETRIES, "retry_timeout": timedelta(seconds=timeout_seconds / 2)},
         )
     except (OSError, ValueError, BaseError) as fault:
         raise InvalidSettings(f"{_VARIABLE}: {place} can't be used: {fault}") from None

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Iterator, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 
 import msgspec
 import obstore
@@ -15,9 +15,10 @@ from obstore.exceptions import (
     PermissionDeniedError,
     UnauthenticatedError,
 )
-from obstore.store import LocalStore, S3Store
 
+from app.backup_store import folder as folders
 from app.backup_store.errors import MAX_MESSAGE, BackupDamaged, BackupMissing, StoreRefused, StoreUnavailable
+from app.backup_store.location import Bucket, Folder, client
 
 _PAGE = 1000
 
@@ -38,16 +39,17 @@ class ObjectExists(Exception):
 class Objects:
     """Each method raises `StoreUnavailable` and `StoreRefused`."""
 
-    def __init__(self, client: LocalStore | S3Store, name: str, timeout_seconds: float) -> None:
-        """`timeout_seconds` bounds a request with its repetitions."""
-        self._client = client
-        self._name = name
+    def __init__(self, place: Folder | Bucket, timeout_seconds: float) -> None:
+        """`timeout_seconds` bounds a request with its repetitions. Raises `InvalidSettings`."""
+        self._client = client(place, timeout_seconds)
+        self._place = place
         self._timeout = timeout_seconds
 
     async def put(self, name: str, data: bytes) -> None:
         """Written as a whole or not at all, in place of an older one."""
         async with self._asked(name):
             await obstore.put_async(self._client, name, data, use_multipart=False)
+            await self._make_durable(name)
 
     async def create(self, name: str, data: bytes) -> None:
         """Raises `ObjectExists` when there is one already; it stays as it is."""
@@ -56,6 +58,10 @@ class Objects:
                 await obstore.put_async(self._client, name, data, mode="create", use_multipart=False)
             except AlreadyExistsError:
                 raise ObjectExists(name) from None
+            finally:
+                # One that is there already may not be on the disk yet.
+                with contextlib.suppress(FileNotFoundError):
+                    await self._make_durable(name)
 
     async def get(self, name: str, *, most: int, length: int | None = None) -> memoryview:
         """At most `most` bytes, of exactly `length` if it is given. Raises `BackupMissing`; `BackupDamaged` for one of
@@ -63,7 +69,8 @@ class Objects:
         async with self._asked(name):
             try:
                 answer = await obstore.get_async(self._client, name)
-            except FileNotFoundError:
+            except FileNotFoundError as fault:
+                self._insist_on_store(fault)
                 raise BackupMissing(f"{name}: there is no such object") from None
             size = answer.meta["size"]
             if length is not None and size != length:
@@ -73,37 +80,67 @@ class Objects:
             return memoryview(await answer.bytes_async())
 
     async def folders(self) -> list[str]:
-        """The names at the top of the store that have objects below them."""
+        """The names at the top of the store that have objects below them, or are objects."""
         async with self._asked(""):
-            listed = await obstore.list_with_delimiter_async(self._client)
-            return sorted(prefix.rstrip("/").rpartition("/")[2] for prefix in listed["common_prefixes"])
+            try:
+                listed = await obstore.list_with_delimiter_async(self._client)
+            except BaseError as fault:
+                self._insist_on_store(fault)
+                raise
+            top = [*listed["common_prefixes"], *(meta["path"] for meta in listed["objects"])]
+            return sorted(path.rstrip("/").rpartition("/")[2] for path in top)
 
-    async def list(self, folder: str | None = None) -> AsyncIterator[ObjectInfo]:
+    async def list(self, folder: str) -> AsyncIterator[ObjectInfo]:
+        """What one folder holds, or the object of that name; what is being written to a folder of the machine too."""
         pages = obstore.list(self._client, folder, chunk_size=_PAGE)
         while True:
-            async with self._asked(folder or ""):
+            async with self._asked(folder):
                 try:
                     page = await anext(pages)
                 except StopAsyncIteration:
-                    return
+                    break
             for meta in page:
                 yield ObjectInfo(name=meta["path"], length=meta["size"], modified=meta["last_modified"])
+        for item in await self._unfinished(folder):
+            yield item
 
     async def delete(self, names: Sequence[str]) -> None:
         """One that is gone already is fine."""
         for start in range(0, len(names), _PAGE):
             async with self._asked(names[start]):
-                with contextlib.suppress(FileNotFoundError):
-                    await obstore.delete_async(self._client, list(names[start : start + _PAGE]))
+                page = names[start : start + _PAGE]
+                if isinstance(self._place, Folder):
+                    await asyncio.to_thread(folders.remove, self._place.path, page)
+                else:
+                    await obstore.delete_async(self._client, list(page))
+
+    async def _make_durable(self, name: str) -> None:
+        if isinstance(self._place, Folder):
+            await asyncio.to_thread(folders.make_durable, self._place.path, name)
+
+    async def _unfinished(self, folder: str) -> Sequence[ObjectInfo]:
+        if isinstance(self._place, Bucket):
+            return ()
+        found = await asyncio.to_thread(lambda root: list(folders.unfinished(root, folder)), self._place.path)
+        return [
+            ObjectInfo(name=name, length=stat.st_size, modified=datetime.fromtimestamp(stat.st_mtime, UTC))
+            for name, stat in found
+        ]
+
+    def _insist_on_store(self, fault: Exception) -> None:
+        """An object may be missing; its bucket, or the store's folder, may not."""
+        gone = not self._place.path.is_dir() if isinstance(self._place, Folder) else "NoSuchBucket" in str(fault)
+        if gone:
+            raise StoreRefused(f"{self._place}: the store itself is gone: {_shortened(fault)}")
 
     @contextlib.asynccontextmanager
     async def _asked(self, name: str) -> AsyncIterator[None]:
         try:
             async with asyncio.timeout(self._timeout):
-                with _translated(f"{self._name}: {name}"):
+                with _translated(f"{self._place}: {name}"):
                     yield
         except TimeoutError:
-            raise StoreUnavailable(f"{self._name}: {name}: no answer within {self._timeout:g} seconds") from None
+            raise StoreUnavailable(f"{self._place}: {name}: no answer within {self._timeout:g} seconds") from None
 
 
 @contextlib.contextmanager
@@ -112,12 +149,15 @@ def _translated(what: str) -> Iterator[None]:
         yield
     except (PermissionDeniedError, UnauthenticatedError, InvalidPathError, NotSupportedError) as fault:
         raise StoreRefused(f"{what}: {_shortened(fault)}") from None
-    except FileNotFoundError as fault:  # of what isn't read: the bucket, or the folder
+    except (PermissionError, FileNotFoundError) as fault:  # the latter of the bucket, or the store's folder
         raise StoreRefused(f"{what}: {_shortened(fault)}") from None
+    except TimeoutError:
+        raise
     except (BaseError, OSError) as fault:
         raise StoreUnavailable(f"{what}: {_shortened(fault)}") from None
 
 
 def _shortened(fault: Exception) -> str:
-    message = " ".join(str(fault).split())
+    # What follows says the same for those who develop the library.
+    message = " ".join(str(fault).partition("Debug source:")[0].split())
     return message if len(message) <= MAX_MESSAGE else message[:MAX_MESSAGE] + "…"

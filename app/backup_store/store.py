@@ -16,7 +16,7 @@ from pyrage.x25519 import Identity, Recipient
 from app.backup_store import keys
 from app.backup_store.errors import BackupDamaged, BackupMissing, BackupStoreError, IdentityNeeded
 from app.backup_store.keys import KEY_BYTES, BackupKey
-from app.backup_store.location import client, location
+from app.backup_store.location import location
 from app.backup_store.manifest import MAX_MANIFEST_BYTES, BackupManifest, Part, StoredParts
 from app.backup_store.objects import ObjectExists, ObjectInfo, Objects
 from app.backup_store.parts import (
@@ -76,10 +76,8 @@ class BackupStore:
     @classmethod
     def from_settings(cls, settings: Settings, box: SecretBox) -> "BackupStore":
         """Raises `InvalidSettings`."""
-        place = location(settings)
-        timeout = settings.backup_store_timeout_seconds
         return cls(
-            Objects(client(place, timeout), str(place), timeout),
+            Objects(location(settings), settings.backup_store_timeout_seconds),
             box,
             recipient=_recipient(settings),
             identities=_identities(settings),
@@ -201,11 +199,14 @@ class _WriteAttempt:
         return StoredParts(parts=tuple(self._parts[index] for index in range(self._begun)))
 
     async def undo(self) -> None:
+        # An upload that is cancelled may arrive all the same, after the deletion.
+        if self._uploads:
+            await asyncio.wait(self._uploads, timeout=_CLEANING_SECONDS / 2)
         for upload in self._uploads:
             upload.cancel()
         await asyncio.gather(*self._uploads, return_exceptions=True)
         with contextlib.suppress(BackupStoreError, TimeoutError):
-            async with asyncio.timeout(_CLEANING_SECONDS):
+            async with asyncio.timeout(_CLEANING_SECONDS / 2):
                 await self._objects.delete([self._name(index) for index in range(self._begun)])
 
     async def _begin(self, part: CompressedPart) -> None:
