@@ -21,6 +21,8 @@ from app.backup_store.errors import BackupDamaged
 from app.core.secrets import InvalidSecret, SecretBox, SecretLocation
 
 _NONCE_BYTES = 12
+_LONGEST_ID = 100
+"""In characters, of the id of a secret key that is shown."""
 KEY_BYTES = 65_536
 """The maximum size of a sealed key."""
 
@@ -97,9 +99,24 @@ def open_key(box: SecretBox, backup: UUID, sealed: bytes, identities: Sequence[I
         raise BackupDamaged(f"{backup}/key", str(fault)) from None
 
 
+def resealed(box: SecretBox, backup: UUID, sealed: bytes) -> bytes:
+    """The same, sealed with the newest of HEADWATER_SECRET_KEYS. Raises `BackupDamaged`."""
+    if sealed_with(sealed) == box.newest.decode():
+        return sealed
+    try:
+        return box.seal(box.open(sealed, key_place(backup)), key_place(backup))
+    except InvalidSecret as fault:
+        raise BackupDamaged(f"{backup}/key", str(fault)) from None
+
+
+def sealed_with(sealed: bytes) -> str:
+    """The id of the secret key that opens it."""
+    return sealed.partition(b"\x00")[0][:_LONGEST_ID].decode(errors="replace")
+
+
 def key_place(backup: UUID) -> SecretLocation:
     """Where a sealed key belongs: in our row, and in the store beside the backup."""
-    return SecretLocation("backups", "sealed_key", str(backup))
+    return SecretLocation("backups", "wrapped_key", str(backup))
 
 
 def _seal(box: SecretBox, backup: UUID, material: KeyMaterial) -> bytes:

@@ -79,19 +79,19 @@ class Objects:
                 raise BackupDamaged(name, f"it has {size} bytes, more than the {most} that it can have")
             return memoryview(await answer.bytes_async())
 
-    async def folders(self) -> list[str]:
-        """The names at the top of the store that have objects below them, or are objects."""
+    async def top(self) -> tuple[Sequence[str], Sequence[ObjectInfo]]:
+        """The folders at the top of the store, and the objects there."""
         async with self._asked(""):
             try:
                 listed = await obstore.list_with_delimiter_async(self._client)
             except BaseError as fault:
                 self._insist_on_store(fault)
                 raise
-            top = [*listed["common_prefixes"], *(meta["path"] for meta in listed["objects"])]
-            return sorted(path.rstrip("/").rpartition("/")[2] for path in top)
+            names = [prefix.rstrip("/").rpartition("/")[2] for prefix in listed["common_prefixes"]]
+            return sorted(names), [_info(meta) for meta in listed["objects"]]
 
     async def list(self, folder: str) -> AsyncIterator[ObjectInfo]:
-        """What one folder holds, or the object of that name; what is being written to a folder of the machine too."""
+        """What one folder holds, and what is just being written there if the store is a folder of this machine."""
         pages = obstore.list(self._client, folder, chunk_size=_PAGE)
         while True:
             async with self._asked(folder):
@@ -100,7 +100,7 @@ class Objects:
                 except StopAsyncIteration:
                     break
             for meta in page:
-                yield ObjectInfo(name=meta["path"], length=meta["size"], modified=meta["last_modified"])
+                yield _info(meta)
         for item in await self._unfinished(folder):
             yield item
 
@@ -141,6 +141,10 @@ class Objects:
                     yield
         except TimeoutError:
             raise StoreUnavailable(f"{self._place}: {name}: no answer within {self._timeout:g} seconds") from None
+
+
+def _info(meta: "obstore.ObjectMeta") -> ObjectInfo:
+    return ObjectInfo(name=meta["path"], length=meta["size"], modified=meta["last_modified"])
 
 
 @contextlib.contextmanager

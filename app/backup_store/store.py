@@ -3,7 +3,8 @@
 import asyncio
 import contextlib
 import secrets
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -55,6 +56,15 @@ class StrayObject(msgspec.Struct, frozen=True, kw_only=True):
     length: int
     modified: datetime
     backup: UUID | None
+
+
+class ResealedKey(msgspec.Struct, frozen=True, kw_only=True):
+    """`key_id` is the secret key that the key of a backup is sealed with now; None when no configured one opens it."""
+
+    backup: UUID
+    key_id: str | None
+    changed: bool
+    error: str | None = None
 
 
 class BackupStore:
@@ -135,7 +145,8 @@ class BackupStore:
     async def put_manifest(self, manifest: BackupManifest, key: BackupKey) -> BackupManifest:
         """Makes a backup of what has been written, and returns the manifest that counts: this one, or one that was
         there already, which an earlier attempt has written. Raises `BackupDamaged` if that one can't be read."""
-        await self._objects.put(_key_name(manifest.backup), key.sealed)
+        # The key in our row may have been sealed anew since this one was read.
+        await self._objects.put(_key_name(manifest.backup), keys.resealed(self._box, key.backup, key.sealed))
         sealed = await asyncio.to_thread(_encode, manifest, key)
         try:
             await self._objects.create(_manifest_name(manifest.backup), sealed)
@@ -156,14 +167,71 @@ class BackupStore:
 
     async def walk(self) -> AsyncIterator[StoredBackup | StrayObject]:
         """Everything in the store."""
-        for folder in await self._objects.folders():
+        folders, others = await self._objects.top()
+        for item in others:
+            yield _stray(item, None)
+        for folder in folders:
             backup = _uuid(folder)
             found = [item async for item in self._objects.list(folder)]
             if backup and any(item.name == _manifest_name(backup) for item in found):
                 yield StoredBackup(backup=backup, objects=tuple(found))
                 continue
             for item in found:
-                yield StrayObject(name=item.name, length=item.length, modified=item.modified, backup=backup)
+                yield _stray(item, backup)
+
+    async def remove_strays(
+        self, before: datetime, wanted: Callable[[UUID], Awaitable[bool]]
+    ) -> AsyncIterator[StrayObject]:
+        """Removes what interrupted writes and deletions have left: objects without a manifest, and those of other
+        attempts than the manifest's. They were last written `before`, by the store's clock; `wanted` says whether a
+        backup may still be written. What isn't ours stays."""
+        for backup in await self._backups():
+            found = [item async for item in self._objects.list(str(backup))]
+            strays = await self._strays(backup, found)
+            if not strays or max(item.modified for item in strays) >= before or await wanted(backup):
+                continue
+            await self._objects.delete([item.name for item in strays])
+            for item in strays:
+                yield _stray(item, backup)
+
+    async def reseal(self) -> AsyncIterator[ResealedKey]:
+        """Seals each backup's key in the store with the newest of HEADWATER_SECRET_KEYS."""
+        for backup in await self._backups():
+            try:
+                sealed = bytes(await self._objects.get(_key_name(backup), most=KEY_BYTES))
+                fresh = keys.resealed(self._box, backup, sealed)
+            except BackupMissing:
+                continue
+            except BackupDamaged as fault:
+                yield ResealedKey(backup=backup, key_id=None, changed=False, error=str(fault))
+                continue
+            if fresh != sealed:
+                await self._objects.put(_key_name(backup), fresh)
+            yield ResealedKey(backup=backup, key_id=keys.sealed_with(fresh), changed=fresh != sealed)
+
+    async def key_ids(self) -> Counter[str]:
+        """How many backups' keys in the store are sealed with which of HEADWATER_SECRET_KEYS."""
+        found = Counter[str]()
+        for backup in await self._backups():
+            with contextlib.suppress(BackupMissing, BackupDamaged):
+                found[keys.sealed_with(bytes(await self._objects.get(_key_name(backup), most=KEY_BYTES)))] += 1
+        return found
+
+    async def _backups(self) -> list[UUID]:
+        """Those that have a folder in the store, whether they are complete or not."""
+        return [backup for folder in (await self._objects.top())[0] if (backup := _uuid(folder))]
+
+    async def _strays(self, backup: UUID, found: list[ObjectInfo]) -> list[ObjectInfo]:
+        if not any(item.name == _manifest_name(backup) for item in found):
+            return found
+        if len({item.name.rpartition("/")[0] for item in found if "/parts/" in item.name}) < 2:
+            return [item for item in found if "#" in item.name]
+        try:
+            manifest = await self.get_manifest(backup)
+        except (BackupDamaged, BackupMissing):
+            return []
+        kept = {f"{backup}/{part.name}" for part in manifest.parts} | {_manifest_name(backup), _key_name(backup)}
+        return [item for item in found if item.name not in kept]
 
     async def _read_part(self, name: str, part: Part, identity: Identity) -> list[bytes]:
         try:
@@ -249,6 +317,10 @@ def _decode(name: str, sealed: bytes, key: BackupKey) -> BackupManifest:
         return msgspec.msgpack.decode(encoded, type=BackupManifest)
     except (zstandard.ZstdError, msgspec.MsgspecError) as fault:
         raise BackupDamaged(name, str(fault)) from None
+
+
+def _stray(item: ObjectInfo, backup: UUID | None) -> StrayObject:
+    return StrayObject(name=item.name, length=item.length, modified=item.modified, backup=backup)
 
 
 def _manifest_name(backup: UUID) -> str:

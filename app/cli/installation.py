@@ -3,10 +3,12 @@
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import msgspec
 import rich_click as click
 
+from app.backup_store.store import BackupStore
 from app.core.secrets import SecretBox
 from app.core.settings import InvalidSettings, Settings
 from app.local import stack_file
@@ -64,4 +66,15 @@ def secret_box() -> SecretBox:
     try:
         return SecretBox.from_setting(settings().secret_keys)
     except ValueError as error:
+        raise click.ClickException(str(error)) from None
+
+
+def backup_store(identity: Path | None = None) -> BackupStore:
+    """`identity` is a file of age identities, in place of the setting's."""
+    given = settings()
+    if identity is not None:
+        given = msgspec.structs.replace(given, backup_age_identity_file=identity)
+    try:
+        return BackupStore.from_settings(given, secret_box())
+    except InvalidSettings as error:
         raise click.ClickException(str(error)) from None

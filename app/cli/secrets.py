@@ -1,13 +1,19 @@
 """`headwater secrets`: the keys with which secrets are sealed."""
 
+import contextlib
 from collections import Counter
+from collections.abc import Sequence
 
 import msgspec
 import rich_click as click
 
 from app.applications.records import SEALED_VALUES
-from app.cli.installation import secret_box, store
+from app.backup_store.errors import BackupStoreError
+from app.backup_store.store import BackupStore
+from app.backups.keys import SEALED_KEY
+from app.cli.installation import backup_store, secret_box, store
 from app.cli.output import shown
+from app.core.secrets import SecretBox
 from app.credentials.rotations import SEALED_NEW, SEALED_PREVIOUS
 from app.credentials.users import SEALED_USER
 from app.databases.passwords import SEALED_PASSWORD
@@ -27,20 +33,23 @@ SEALED = (
     SEALED_SECRET,
     SEALED_VALUES,
     SEALED_RESPONSE,
+    SEALED_KEY,
 )
 """Every sealed column. A test finds one that is missing here."""
 
 
 class Keys(msgspec.Struct, frozen=True, kw_only=True):
-    """`values` is the number of values sealed with each key; keys with none may be removed from
-    HEADWATER_SECRET_KEYS."""
+    """`values` is the number of values sealed with each key, in our own database and in the backup store. Keys with
+    none may be removed from HEADWATER_SECRET_KEYS."""
 
     resealed: int
     newest: str
     values: dict[str, int]
     retirable: tuple[str, ...]
     unreadable: tuple[str, ...] = ()
-    """Rows that no configured key opens, a hundred at most."""
+    """Rows and backups that no configured key opens, a hundred at most."""
+    backup_store_error: str | None = None
+    """Why the backup store could not be asked. Then no key may be removed."""
 
 
 @click.group()
@@ -52,9 +61,9 @@ def secrets() -> None:
 @shown
 async def keys() -> Keys:
     """Show how many secrets are sealed with which key."""
-    box = secret_box()
+    box, backups = secret_box(), backup_store()
     async with store():
-        return await _keys(box.newest.decode(), box.key_ids)
+        return await _keys(box, backups)
 
 
 @secrets.command("reseal")
@@ -62,7 +71,7 @@ async def keys() -> Keys:
 async def reseal_all() -> Keys:
     """Reseal everything with the first of HEADWATER_SECRET_KEYS. Can run at any time, and again; give every process
     the new key first."""
-    box = secret_box()
+    box, backups = secret_box(), backup_store()
     resealed, unreadable = 0, list[str]()
     async with store():
         for column in SEALED:
@@ -70,17 +79,28 @@ async def reseal_all() -> Keys:
                 resealed += batch.done
                 unreadable += batch.unreadable
                 click.echo(f"{column.name}: {resealed} resealed in all", err=True)
-        return await _keys(box.newest.decode(), box.key_ids, resealed, unreadable)
+        with contextlib.suppress(BackupStoreError):  # which is told with the result
+            async for one in backups.reseal():
+                resealed += one.changed
+                unreadable += [one.error] if one.error else []
+        click.echo(f"backup store: {resealed} resealed in all", err=True)
+        return await _keys(box, backups, resealed, unreadable)
 
 
-async def _keys(newest: str, known: tuple[str, ...], resealed: int = 0, unreadable: list[str] | None = None) -> Keys:
+async def _keys(box: SecretBox, backups: BackupStore, resealed: int = 0, unreadable: Sequence[str] = ()) -> Keys:
+    newest, known, fault = box.newest.decode(), box.key_ids, None
     total: Counter[str] = Counter(dict.fromkeys(known, 0))
     for column in SEALED:
         total.update(await values_by_key(column))
+    try:
+        total.update(await backups.key_ids())
+    except BackupStoreError as error:
+        fault = str(error)
     return Keys(
         resealed=resealed,
         newest=newest,
         values=dict(total),
-        retirable=tuple(key for key in known if not total[key] and key != newest),
-        unreadable=tuple((unreadable or [])[:100]),
+        retirable=() if fault else tuple(key for key in known if not total[key] and key != newest),
+        unreadable=tuple(unreadable[:100]),
+        backup_store_error=fault,
     )

@@ -1,6 +1,6 @@
 """An S3 server for the tests of the store, and a bucket for each."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
@@ -10,8 +10,9 @@ import pytest
 import pytest_asyncio
 
 from app.backup_store.store import BackupStore
+from app.core.secrets import SecretBox
 from app.core.settings import Settings
-from tests.support.backups import BOX
+from tests.support.backups import BOX, folder_store
 from tests.support.object_stores import MotoService, S3Server, s3_server
 from tests.support.store_faults import StoreFaults, store_faults
 
@@ -30,9 +31,9 @@ class BucketOfTest:
     name: str
     way: StoreFaults
 
-    def store(self, prefix: str = "some/prefix", timeout_seconds: float = 20) -> BackupStore:
-        url = f"s3://{self.name}/{prefix}"
-        return BackupStore.from_settings(Settings(backup_store=url, backup_store_timeout_seconds=timeout_seconds), BOX)
+    def store(self, *, timeout_seconds: float = 20, box: SecretBox = BOX) -> BackupStore:
+        settings = Settings(backup_store=f"s3://{self.name}/some/prefix", backup_store_timeout_seconds=timeout_seconds)
+        return BackupStore.from_settings(settings, box)
 
 
 @pytest_asyncio.fixture
@@ -45,9 +46,19 @@ async def bucket(moto_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> Asyn
         yield made
 
 
+StoreOfBox = Callable[[SecretBox], BackupStore]
+
+
 @pytest.fixture(params=["folder", "s3"])
-def any_store(request: pytest.FixtureRequest, tmp_path: Path) -> BackupStore:
-    """A store of each kind."""
+def any_store_of(request: pytest.FixtureRequest, tmp_path: Path) -> StoreOfBox:
+    """A store of each kind, opened with some secret keys."""
     if request.param == "folder":
-        return BackupStore.from_settings(Settings(backup_store=tmp_path.as_uri()), BOX)
-    return request.getfixturevalue("bucket").store()  # type: ignore[no-any-return]
+        return lambda box: folder_store(tmp_path, box)
+    made: BucketOfTest = request.getfixturevalue("bucket")
+    return lambda box: made.store(box=box)
+
+
+@pytest.fixture
+def any_store(any_store_of: StoreOfBox) -> BackupStore:
+    """A store of each kind."""
+    return any_store_of(BOX)

@@ -13,7 +13,8 @@ from app.backup_store.errors import BackupDamaged, BackupMissing, IdentityNeeded
 from app.backup_store.parts import PART_BYTES
 from app.backup_store.store import StoredBackup, StrayObject
 from app.core.secrets import SecretBox
-from tests.support.backups import backed_up, chunks_of, files_of, folder_store, manifest_of, random_dump, restored
+from tests.backup_store.conftest import StoreOfBox
+from tests.support.backups import BOX, backed_up, chunks_of, files_of, folder_store, manifest_of, random_dump, restored
 
 
 @pytest.mark.parametrize(
@@ -132,3 +133,33 @@ async def test_what_only_a_recipient_reads(tmp_path: Path) -> None:
     identities.write_text(str(Identity.generate()))
     with pytest.raises(IdentityNeeded):
         await restored(folder_store(tmp_path / "store", backup_age_identity_file=identities), backup)
+
+
+async def test_resealing_lets_an_older_key_go(any_store_of: StoreOfBox) -> None:
+    manifest = await backed_up(any_store_of(BOX), b"a dump")
+    both = SecretBox({"k2": bytes([2] * 32), "k1": bytes(32)})
+    newer = any_store_of(both)
+    assert await newer.key_ids() == {"k1": 1}
+    assert [(one.key_id, one.changed) async for one in newer.reseal()] == [("k2", True)]
+    assert [(one.key_id, one.changed) async for one in newer.reseal()] == [("k2", False)]
+    assert await newer.key_ids() == {"k2": 1}
+    alone = any_store_of(SecretBox({"k2": bytes([2] * 32)}))
+    assert await restored(alone, manifest.backup) == b"a dump"
+
+
+async def test_a_backup_that_was_under_way_is_sealed_with_the_newest_key(tmp_path: Path) -> None:
+    backup = uuid4()
+    key = folder_store(tmp_path).new_key(backup)
+    both = folder_store(tmp_path, SecretBox({"k2": bytes([2] * 32), "k1": bytes(32)}))
+    stored = await both.write(backup, key, chunks_of(b"a dump"))
+    await both.put_manifest(manifest_of(backup, stored, key), key)
+    assert await both.key_ids() == {"k2": 1}
+
+
+async def test_a_key_that_nothing_opens_is_named(tmp_path: Path) -> None:
+    manifest = await backed_up(folder_store(tmp_path), b"a dump")
+    other = folder_store(tmp_path, SecretBox({"k2": bytes(32)}))
+    [named] = [one async for one in other.reseal()]
+    assert (named.backup, named.key_id) == (manifest.backup, None)
+    assert "k2" not in (named.error or "")
+    assert await restored(folder_store(tmp_path), manifest.backup) == b"a dump"

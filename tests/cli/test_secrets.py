@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import os
+from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -11,11 +12,13 @@ import pytest
 
 from app.cli.secrets import SEALED
 from app.core.secrets import InvalidSecret, SecretBox, SecretLocation
+from app.local.ports import free_port
 from app.store.sealed import SealedColumn, reseal
 from app.store.session import fetch
 from app.web.idempotency_rows import SEALED_RESPONSE
 from app.webhooks.records import SEALED_SECRET, secret_place
 from tests.cli.command import Headwater
+from tests.support.backups import backed_up, folder_store, restored
 from tests.support.lone_pool import lone_pool
 from tests.support.store import store
 from tests.support.waiting import until
@@ -38,8 +41,8 @@ async def test_the_list_of_sealed_columns_is_whole(own_store: None) -> None:
     assert len(SEALED) == len({one.name for one in SEALED})
 
 
-async def test_everything_is_sealed_anew_where_it_lies(headwater: Headwater, control_dsn: str) -> None:
-    """A value in every sealed column, at the place that its owner opens it at."""
+async def test_everything_is_sealed_anew_where_it_lies(headwater: Headwater, control_dsn: str, tmp_path: Path) -> None:
+    """A value in every sealed column, at the place that its owner opens it at, and a backup in the store."""
     first, second = key("first"), key("second")
     old = SecretBox.from_setting(first)
     async with lone_pool(control_dsn) as pool:
@@ -56,21 +59,40 @@ async def test_everything_is_sealed_anew_where_it_lies(headwater: Headwater, con
             sealed = old.seal(column.name, places[column.name])
             await fetch(f"UPDATE {column.table} SET {column.column} = $1", sealed)
         assert places[SEALED_SECRET.name] == secret_place(secret)
-    command = headwater.with_settings(SECRET_KEYS=f"{second},{first}")
+    kept = await backed_up(folder_store(tmp_path, old), b"a dump")
+    command = headwater.with_settings(SECRET_KEYS=f"{second},{first}", BACKUP_STORE=tmp_path.as_uri())
+    everything = len(SEALED) + 1
     before = await command.json("secrets", "keys")
-    assert before["values"] == {"second": 0, "first": len(SEALED)}
+    assert before["values"] == {"second": 0, "first": everything}
     assert before["retirable"] == []
     after = await command.json("secrets", "reseal")
-    assert (after["resealed"], after["newest"], after["retirable"]) == (len(SEALED), "second", ["first"])
-    assert after["values"] == {"second": len(SEALED), "first": 0}
+    assert (after["resealed"], after["newest"], after["retirable"]) == (everything, "second", ["first"])
+    assert after["values"] == {"second": everything, "first": 0}
     assert (await command.json("secrets", "reseal"))["resealed"] == 0
+    only = SecretBox.from_setting(second)
+    assert await restored(folder_store(tmp_path, only), kept.backup) == b"a dump"
     async with store(control_dsn):
-        only = SecretBox.from_setting(second)
         for column in SEALED:
             [row] = await fetch(f"SELECT {column.column} AS sealed FROM {column.table}")
             assert only.open(row["sealed"], places[column.name]) == column.name
             with pytest.raises(InvalidSecret):
                 old.open(row["sealed"], places[column.name])
+
+
+async def test_without_the_backup_store_no_key_may_go(
+    headwater: Headwater, own_store: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{free_port()}")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a-test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "a-secret-of-tests")
+    command = headwater.with_settings(
+        SECRET_KEYS=f"{key('second')},{key('first')}",
+        BACKUP_STORE="s3://no-such-bucket",
+        BACKUP_STORE_TIMEOUT_SECONDS="1",
+    )
+    shown = await command.json("secrets", "reseal")
+    assert shown["retirable"] == []
+    assert "no-such-bucket" in shown["backup_store_error"]
 
 
 async def _fill() -> UUID:
@@ -100,6 +122,11 @@ async def _fill() -> UUID:
     await fetch(
         "INSERT INTO blueprint_applications (blueprint_id, blueprint_version, database_id)"
         " SELECT b.id, 1, d.id FROM blueprints b, databases d"
+    )
+    await fetch(
+        "INSERT INTO backups (uuid, team_id, database_id, database_uuid, database_name, engine, region, plan, quotas,"
+        " kind, priority) SELECT $1, t.id, d.id, d.uuid, '', '', '', '', '{}', 'manual', 0 FROM databases d, teams t",
+        uuid4(),
     )
     return secret
 
