@@ -34,7 +34,7 @@ async def on_postgres(server: PostgresService, password: str, extensions: Sequen
                 await connection.execute(f"CREATE ROLE {NAME}")
             await connection.execute(
                 f"""
-                ALTER ROLE {NAME} LOGIN CREATEDB CREATEROLE NOSUPERUSER NOREPLICATION NOBYPASSRLS PASSWORD '{password}';
+                ALTER ROLE {NAME} LOGIN CREATEDB CREATEROLE NOSUPERUSER NOREPLICATION BYPASSRLS PASSWORD '{password}';
                 ALTER ROLE {NAME} SET createrole_self_grant = 'set, inherit';
                 GRANT SET ON PARAMETER temp_file_limit TO {NAME};
                 REVOKE CONNECT, TEMPORARY ON DATABASE postgres, template1 FROM PUBLIC;

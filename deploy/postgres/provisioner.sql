@@ -6,8 +6,9 @@
 SELECT 'CREATE ROLE headwater_provisioner'
 WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'headwater_provisioner') \gexec
 
+-- BYPASSRLS: for the accounts that dump one tenant's database each, whose policies may hold for its owner too.
 ALTER ROLE headwater_provisioner
-    LOGIN CREATEDB CREATEROLE NOSUPERUSER NOREPLICATION NOBYPASSRLS PASSWORD :'password';
+    LOGIN CREATEDB CREATEROLE NOSUPERUSER NOREPLICATION BYPASSRLS PASSWORD :'password';
 ALTER ROLE headwater_provisioner SET createrole_self_grant = 'set, inherit';
 GRANT SET ON PARAMETER temp_file_limit TO headwater_provisioner;
 -- With all of the tenants' connections in use it still gets in, to end some (reserved_connections).

@@ -82,7 +82,7 @@ class PostgresHost(EngineHost):
         if not exists:
             await as_root(
                 self,
-                f"CREATE ROLE {PROVISIONER} LOGIN CREATEDB CREATEROLE PASSWORD '{PASSWORD}'",
+                f"CREATE ROLE {PROVISIONER} LOGIN CREATEDB CREATEROLE BYPASSRLS PASSWORD '{PASSWORD}'",
                 f"GRANT SET ON PARAMETER temp_file_limit TO {PROVISIONER}",
                 f"GRANT CONNECT ON DATABASE postgres TO {PROVISIONER}",
                 "REVOKE CONNECT, TEMPORARY ON DATABASE postgres FROM PUBLIC",

@@ -16,6 +16,7 @@ SELECT current_setting('server_version') AS version,
            - coalesce(current_setting('reserved_connections', true), '0')::int AS room,
        pg_is_in_recovery() AS replica,
        r.rolsuper, r.rolsuper OR r.rolcreatedb AS createdb, r.rolsuper OR r.rolcreaterole AS createrole,
+       r.rolsuper OR r.rolbypassrls AS bypasses_policies,
        has_parameter_privilege('temp_file_limit', 'SET') AS temp_limit,
        current_setting('max_prepared_transactions')::int AS prepared,
        current_setting('ssl')::bool AS ssl,
@@ -78,6 +79,11 @@ def _shortcomings(facts: Any) -> list[str]:
             not facts["temp_limit"],
             "The administrator may not set temp_file_limit, so one tenant's query can fill the disk with temporary "
             "files. GRANT SET ON PARAMETER temp_file_limit lets it.",
+        ),
+        (
+            not facts["bypasses_policies"],
+            "The administrator lacks BYPASSRLS, so databases with FORCE ROW LEVEL SECURITY can't be backed up. As a "
+            "superuser, ALTER ROLE … BYPASSRLS.",
         ),
         (
             facts["prepared"] > 0,

@@ -52,7 +52,8 @@ class Archive:
         self._buffer = bytearray()
         self._reading = self._read()
         self._wanted = next(self._reading)
-        self._out = bytearray()
+        self._entry = bytearray()
+        self._complete = bytearray()
         self._block: int | None = None
         self._large_objects = False
         self._in_object = False
@@ -74,7 +75,7 @@ class Archive:
                 self._wanted = self._reading.send(taken)
         except StopIteration:
             self.contents_read = True
-        out, self._out = bytes(self._out), bytearray()
+        out, self._complete = bytes(self._complete), bytearray()
         if self.contents_read:
             rest, self._buffer = bytes(self._buffer), bytearray()
             self._count(rest)
@@ -91,8 +92,11 @@ class Archive:
     def _read(self) -> Generator[int, bytes, None]:
         yield from self._read_head()
         entries = yield from self._integer()
+        self._complete, self._entry = self._entry, bytearray()
         for _ in range(entries):
             yield from self._read_entry()
+            self._complete += self._entry
+            self._entry.clear()
 
     def _read_head(self) -> Generator[int, bytes, None]:
         head = yield from self._take(11)
@@ -119,9 +123,9 @@ class Archive:
         tag = yield from self._text()
         kind = yield from self._text()
         yield from self._integer()  # the section
-        before, self._out = self._out, bytearray()
+        begins = len(self._entry)
         definition = yield from self._text()
-        written, self._out = self._out, bytearray()
+        ends = len(self._entry)
         yield from self._text()  # how it is dropped
         yield from self._text()  # the statement for its data
         namespace = yield from self._text()
@@ -139,12 +143,11 @@ class Archive:
         )
         self.see(entry)
         if entry.definition != definition:
-            written = bytearray(self._written(entry.definition or ""))
-        self._out = before + written + self._out
+            self._entry[begins:ends] = self._written(entry.definition or "")
 
     def _take(self, size: int) -> Generator[int, bytes, bytes]:
         taken = (yield size) if size else b""
-        self._out += taken
+        self._entry += taken
         return taken
 
     def _integer(self) -> Generator[int, bytes, int]:

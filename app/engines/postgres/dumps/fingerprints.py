@@ -86,7 +86,7 @@ WITH schemas AS (
 ), members AS (
     SELECT classid, objid FROM pg_depend WHERE deptype = 'e'
 ), objects AS (
-    SELECT 'schemas' AS kind, schema AS name FROM schemas
+    SELECT 'schemas' AS kind, schema AS name FROM schemas WHERE schema <> 'public'
     UNION ALL
     SELECT CASE c.relkind WHEN 'v' THEN 'views' WHEN 'm' THEN 'materialized views' WHEN 'c' THEN 'types'
                           WHEN 'p' THEN 'partitioned tables' WHEN 'i' THEN 'indexes' WHEN 'I' THEN 'indexes' END,

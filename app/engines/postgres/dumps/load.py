@@ -1,15 +1,19 @@
 """Loading a dump as the tenant: what it defines runs with the tenant's rights, whatever it is."""
 
-from collections.abc import AsyncIterator
+import re
+from collections.abc import AsyncIterator, Collection
 
 from app.engines.base import Tenant
 from app.engines.dumping import DumpFormat, LoadRefused
+from app.engines.postgres import catalog
 from app.engines.postgres.connections import PostgresConnections
 from app.engines.postgres.dumps import helpers
 from app.engines.postgres.dumps.archive import Archive, ArchiveInvalid, Entry
 from app.engines.postgres.dumps.dump import LAYOUT, server_version
+from app.engines.postgres.dumps.fingerprints import quoted
 from app.engines.postgres.dumps.processes import RunningTool, ToolProcess, environment
 from app.engines.postgres.dumps.refusals import answering, said
+from app.engines.postgres.dumps.roles import RoleNames
 from app.engines.postgres.dumps.tools import DumpTools
 
 _SESSION = {
@@ -19,25 +23,44 @@ _SESSION = {
     "lock_timeout": "10s",
     "idle_in_transaction_session_timeout": "0",
     "tcp_keepalives_idle": "60",
-    "row_security": "off",
 }
+_OF_TEMPLATE = re.compile(r"\bWITH SCHEMA pg_catalog;")
 _ARGUMENTS = [
     "--no-owner",
-    "--no-acl",
     "--no-tablespaces",
     "--no-security-labels",
     "--exit-on-error",
     "--no-password",
+    # What is read here is read for materialized views alone, as the tenant that made them reads: with off, they fail.
+    # Rows are written before there are policies.
+    "--enable-row-security",
     # Not one for each row of the catalogs, and not one for all, whose locks the server would hold together.
     "--transaction-size=100",
 ]
 
 
 class _Loadable(Archive):
-    """The dump without what the database has from its template."""
+    """The dump as this tenant can load it: with its own roles' names, and without what its database has from its
+    template."""
+
+    def __init__(self, target: str, present: Collection[str]) -> None:
+        super().__init__()
+        self._target = target
+        self._present = present
+        self._of_template: set[str] = set()
 
     def see(self, entry: Entry) -> None:
-        pass
+        roles = RoleNames(self.database, self._target, self._present)
+        definition = entry.definition or ""
+        if entry.kind in ("ACL", "DEFAULT ACL"):
+            entry.definition = roles.granted(definition)
+        elif entry.kind == "POLICY":
+            entry.definition = roles.policy(definition)
+        elif entry.kind == "EXTENSION" and _OF_TEMPLATE.search(definition):
+            self._of_template.add(f"EXTENSION {quoted(entry.tag)}")
+            self._of_template.add(f"EXTENSION {entry.tag}")
+        elif entry.kind == "COMMENT" and entry.tag in self._of_template:
+            entry.definition = ""
 
 
 async def load(
@@ -47,6 +70,9 @@ async def load(
         raise LoadRefused(f"a dump of {form.flavour} in the layout {form.layout} can't be loaded here")
     _, major = await server_version(connections)
     folder, _ = await tools.folder(max(major, _major(form.tool)))
+    async with connections.admin() as connection:
+        found = (await catalog.find(connection, tenant.name)).require(tenant)
+    present = found.roles(tenant)
     async with (
         helpers.helping(connections, tenant, helpers.LOAD) as helper,
         environment(
@@ -54,15 +80,14 @@ async def load(
         ) as environ,
         RunningTool(folder / "pg_restore", [*_ARGUMENTS, f"--dbname={tenant.name}"], environ, reads=True) as running,
     ):
-        await _feed(running, chunks)
+        await _feed(running, _Loadable(tenant.name, present), chunks)
         if await running.end() != 0:
             await answering(connections)
             raise LoadRefused(said(running.errors, "pg_restore was ended, or took too much memory"))
 
 
-async def _feed(running: ToolProcess, chunks: AsyncIterator[bytes]) -> None:
+async def _feed(running: ToolProcess, archive: Archive, chunks: AsyncIterator[bytes]) -> None:
     """Until the tool takes no more, or there is nothing more. Raises what `chunks` raises."""
-    archive = _Loadable()
     try:
         async for chunk in chunks:
             if piece := archive.feed(chunk):

@@ -11,9 +11,7 @@ from app.engines.postgres.connections import PostgresConnections
 from app.engines.postgres.errors import translated
 
 _ERROR = re.compile(r"^pg_(?:dump|restore): (?:error|fatal): (.*)$")
-_PLACE = re.compile(r"^pg_restore: from TOC entry \d+; \d+ \d+ (.*)$")
-# These quote values, or are the statement itself.
-_QUOTING = ("DETAIL:", "CONTEXT:", "HINT:", "Command was:", "pg_dump: detail: Command was:", "QUERY:")
+_STATEMENT = re.compile(r"^Command was: ((?:CREATE|ALTER|COMMENT|GRANT|REVOKE|REFRESH)\b.{0,200})")
 
 
 @contextmanager
@@ -35,13 +33,12 @@ async def answering(connections: PostgresConnections) -> None:
 
 
 def said(errors: str, otherwise: str) -> str:
-    """The first error among a tool's messages, after the object that it is about, without the values that it quotes."""
-    place = message = ""
+    """The first error among a tool's messages, with the beginning of the definition that it is about. Not the lines
+    that quote rows."""
+    message = ""
     for line in errors.splitlines():
-        if found := _PLACE.match(line):
-            place = place or f"{found[1]}: "
-        elif (found := _ERROR.match(line)) and not message:
+        if not message and (found := _ERROR.match(line)):
             message = found[1]
-        elif message and line.startswith(_QUOTING):
-            break
-    return shortened(place + (message or otherwise))
+        elif message and (found := _STATEMENT.match(line)):
+            return shortened(f"{message} ({found[1]})")
+    return shortened(message or otherwise)

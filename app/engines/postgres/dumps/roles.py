@@ -1,0 +1,110 @@
+"""The roles that a dump names, in the terms of the database that it is loaded into.
+
+A dump names roles in grants and in policies: its tenant's own, logins of rotations, users, and whoever else the tenant
+has granted something. In another database the tenant has another name, and a role of the old name may be somebody
+else's, who then couldn't be dropped any more.
+"""
+
+import re
+from collections.abc import Collection, Iterator
+
+from app.engines.naming import HELPER_SEPARATOR, USER_PURPOSE
+
+_TOKEN = re.compile(r"""\s+|"(?:[^"]|"")*"|'(?:[^']|'')*'|[A-Za-z_][A-Za-z0-9_$]*|.""", re.DOTALL)
+_PREDEFINED = "pg_"
+_EVERYBODY = "PUBLIC"
+
+
+class RoleNames:
+    def __init__(self, source: str, target: str, present: Collection[str]) -> None:
+        """`source` and `target` are the tenants' names, `present` are the target's own roles."""
+        self._source = source
+        self._target = target
+        self._present = present
+
+    def named(self, role: str) -> str | None:
+        """The role in the target's terms; None if it has none."""
+        if role == _EVERYBODY or role.startswith(_PREDEFINED):
+            return role
+        if role == self._source:
+            return self._target
+        user = role.removeprefix(f"{self._source}{HELPER_SEPARATOR}")
+        if user != role and user.startswith(USER_PURPOSE):
+            mine = f"{self._target}{HELPER_SEPARATOR}{user}"
+            return mine if mine in self._present else None
+        return None
+
+    def granted(self, text: str) -> str:
+        """The statements of an entry with rights, without those for or by roles that there aren't."""
+        kept, as_another = [], False
+        for statement in _statements(text):
+            words = [token.upper() for token in statement if not token.isspace()]
+            if words[:3] in (["SET", "SESSION", "AUTHORIZATION"], ["RESET", "SESSION", "AUTHORIZATION"]):
+                # What another role granted, who isn't there.
+                as_another = words[0] == "SET"
+            elif not as_another and (written := self._in_statement(statement)) is not None:
+                kept.append(written)
+        return "".join(f"{statement};\n" for statement in kept)
+
+    def policy(self, text: str) -> str:
+        """A statement that makes a policy, empty if it would be for nobody."""
+        tokens = _tokens(text)
+        at = _after(tokens, "TO")
+        if at is None:
+            return text
+        # Names and commas, until a word that isn't followed by a comma.
+        roles, expecting = [], True
+        for end in range(at, len(tokens)):
+            if tokens[end] == ",":
+                expecting = True
+            elif not tokens[end].isspace():
+                if not expecting:
+                    break
+                roles.append(tokens[end])
+                expecting = False
+        else:
+            end = len(tokens)
+        present = [named for role in roles if role != ";" and (named := self.named(_plain(role))) is not None]
+        if not present:
+            return ""
+        rest = "".join(tokens[end:])
+        return "".join(tokens[:at]) + " " + ", ".join(present) + (f" {rest}" if rest != ";" else rest)
+
+    def _in_statement(self, tokens: list[str]) -> str | None:
+        """None for one about a role that there isn't."""
+        before = [""] * 2
+        written = []
+        for token in tokens:
+            word = token.upper()
+            if not token.isspace():
+                if before[1] in ("TO", "FROM") or before == ["FOR", "ROLE"]:
+                    named = self.named(_plain(token))
+                    if named is None:
+                        return None
+                    token = named
+                before = [before[1], word]
+            written.append(token)
+        return "".join(written).strip()
+
+
+def _tokens(text: str) -> list[str]:
+    return _TOKEN.findall(text)
+
+
+def _statements(text: str) -> Iterator[list[str]]:
+    statement: list[str] = []
+    for one in _tokens(text):
+        if one != ";":
+            statement.append(one)
+        elif statement:
+            yield statement
+            statement = []
+
+
+def _after(tokens: list[str], word: str) -> int | None:
+    """The place after this word, which isn't quoted."""
+    return next((at + 1 for at, token in enumerate(tokens) if token.upper() == word), None)
+
+
+def _plain(token: str) -> str:
+    return token[1:-1].replace('""', '"') if token.startswith('"') else token
