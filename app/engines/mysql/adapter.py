@@ -48,7 +48,7 @@ from app.engines.mysql.connections import MySQLConnection, MySQLConnections
 from app.engines.mysql.errors import translated
 from app.engines.mysql.grants import grant, grant_all
 from app.engines.mysql.sessions import end_overdue, end_present_sessions
-from app.engines.naming import check_login, check_name, check_tenant
+from app.engines.naming import check_login, check_name, check_tenant, literal
 from app.engines.querying import QueryLimits, ReadSession, WriteSession
 from app.engines.scripts import ScriptEnd, ScriptSession
 
@@ -83,9 +83,9 @@ class MySQLAdapter(EngineAdapter):
     async def create(self, tenant: Tenant, limits: EngineLimits) -> None:
         check_tenant(tenant)
         async with self._admin() as connection:
-            row = await bookkeeping.register(connection, tenant, self.installation, limits.connections)
-            async with self._exclusive(connection, tenant, row) as row_now:
-                if row_now is None:
+            await bookkeeping.register(connection, tenant, self.installation, limits.connections)
+            async with self._exclusive(connection, tenant) as row:
+                if row is None:
                     raise EngineError(f"{tenant.name} was removed while it was being made")
                 found = await bookkeeping.find_objects(connection, tenant.name)
                 await _make_database(connection, tenant.name, found)
@@ -95,9 +95,9 @@ class MySQLAdapter(EngineAdapter):
                     await connection.run(f"ALTER USER {account} {identified}")
                 else:
                     await connection.run(f"CREATE USER {account} {identified} {shares.limit(limits.connections)}")
-                if exists or row_now.connections != limits.connections:
+                if exists or row.connections != limits.connections:
                     await shares.set_total(connection, tenant.name, limits.connections)
-                if not row_now.revoked:
+                if not row.revoked:
                     freeze_state = await bookkeeping.freeze_state(connection, tenant.name)
                     await grant(connection, tenant.name, tenant.name, frozen=freeze_state is not FreezeState.NONE)
 
@@ -359,14 +359,10 @@ class MySQLAdapter(EngineAdapter):
     @asynccontextmanager
     async def _owned(self, tenant: Tenant) -> AsyncIterator[MySQLConnection | None]:
         """Yields None when nothing has that name. Raises `NameTaken`."""
-        async with self._admin() as connection:
-            row = await bookkeeping.find_row(connection, tenant)
+        async with self._admin() as connection, self._exclusive(connection, tenant) as row:
             if row is None:
                 await bookkeeping.refuse_strangers(connection, tenant.name)
-                yield None
-            else:
-                async with self._exclusive(connection, tenant, row) as row_now:
-                    yield connection if row_now else None
+            yield connection if row else None
 
     @asynccontextmanager
     async def _present(self, tenant: Tenant) -> AsyncIterator[MySQLConnection]:
@@ -387,17 +383,20 @@ class MySQLAdapter(EngineAdapter):
 
     @asynccontextmanager
     async def _exclusive(
-        self, connection: MySQLConnection, tenant: Tenant, row: bookkeeping.TenantRow
+        self, connection: MySQLConnection, tenant: Tenant
     ) -> AsyncIterator[bookkeeping.TenantRow | None]:
         """Excludes other calls for this tenant during the block. The lock outlives a killed worker as long as the
-        server still runs its last statement. Yields the current row, or None when another call removed it."""
-        if await connection.run("SELECT GET_LOCK(%s, %s)", (row.lock_name, BUSY_SECONDS)) != [(1,)]:
-            raise EngineError(f"another call is working on {tenant.name}")
-        current = await bookkeeping.find_row(connection, tenant)
-        if current and current.lock_name != row.lock_name:
+        server still runs its last statement. Yields the tenant's row, or None when there is none. Raises
+        `NameTaken`."""
+        lock = await bookkeeping.take_lock(connection, tenant.name, BUSY_SECONDS)
+        if lock is None:
+            yield None
+            return
+        row = await bookkeeping.find_row(connection, tenant)
+        if row and row.lock_name != lock:
             raise EngineError(f"{tenant.name} was removed and made again meanwhile")
-        yield current
-        await connection.run("DO RELEASE_LOCK(%s)", (row.lock_name,))
+        yield row
+        await connection.send(f"DO RELEASE_LOCK({literal(lock)})")
 
 
 def _check_own(tenant: Tenant, login: Login) -> None:

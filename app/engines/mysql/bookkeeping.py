@@ -84,21 +84,30 @@ async def find_row(connection: MySQLConnection, tenant: Tenant) -> TenantRow | N
     return TenantRow(marker=marker, lock_name=lock_name, revoked=bool(revoked), connections=connections)
 
 
-async def register(connection: MySQLConnection, tenant: Tenant, installation: str, connections: int) -> TenantRow:
-    """The tenant's row, created if nothing has its name yet. Raises `NameTaken`."""
-    row = await find_row(connection, tenant)
-    if row is not None:
-        return row
+async def take_lock(connection: MySQLConnection, name: str, seconds: int) -> str | None:
+    """The name of the lock, which this session has afterwards; None when the tenant has no row. Raises `EngineError`
+    when another session has it for longer than that."""
+    rows = await connection.run(
+        "SELECT lock_name, GET_LOCK(lock_name, %s) FROM headwater.tenants WHERE name = %s", (seconds, name)
+    )
+    if not rows:
+        return None
+    lock, taken = rows[0]
+    if taken != 1:
+        raise EngineError(f"another call is working on {name}")
+    return str(lock)
+
+
+async def register(connection: MySQLConnection, tenant: Tenant, installation: str, connections: int) -> None:
+    """Writes the tenant's row if nothing has its name yet. Raises `NameTaken`."""
+    if await find_row(connection, tenant) is not None:
+        return
     await refuse_strangers(connection, tenant.name)
     with ignored(DUPLICATE_ROW):  # another call was quicker
         await connection.run(
             "INSERT INTO headwater.tenants (name, marker, lock_name, connections) VALUES (%s, %s, %s, %s)",
             (tenant.name, written_marker(tenant, installation), secrets.token_hex(16), connections),
         )
-    row = await find_row(connection, tenant)
-    if row is None:
-        raise EngineError(f"{tenant.name} was removed while it was being made")
-    return row
 
 
 async def refuse_strangers(connection: MySQLConnection, name: str) -> None:

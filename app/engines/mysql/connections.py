@@ -9,7 +9,8 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import aiomysql
-from pymysql.constants import CLIENT
+import pymysql
+from pymysql.constants import CLIENT, COMMAND
 
 from app.engines.base import AdminAddress
 from app.engines.errors import MAX_RESPONSE_BYTES, MAX_TENANT_RESPONSE_BYTES, ResponseTooLarge
@@ -47,6 +48,7 @@ class MySQLConnection(GuardedLogin):
 
     _received = 0
     _discarding = False
+    _unread = False
 
     def __init__(self, policy: TlsPolicy, *, max_response_bytes: int = MAX_RESPONSE_BYTES, **options: Any) -> None:
         """A statement's response may have `max_response_bytes` bytes."""
@@ -125,6 +127,24 @@ class MySQLConnection(GuardedLogin):
             await cursor.execute(statement, values or None)
             return list(await cursor.fetchall())
 
+    async def send(self, statement: str) -> None:
+        """Sends a statement without rows, and doesn't wait for the server: the last one before the connection goes back
+        to the pool, which reads the response before the next use."""
+        await self._execute_command(COMMAND.COM_QUERY, statement)
+        self._unread = True
+
+    async def settle(self) -> bool:
+        """Reads the response to what was sent. False if the connection can't be used any more."""
+        if not (self.usable and self._unread):
+            return self.usable
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                await self._read_query_result()
+        except (OSError, pymysql.MySQLError):
+            return False
+        self._unread = False
+        return self.usable
+
     async def stream(self, statement: str) -> Any:
         """A cursor over the rows, one by one. Rows that aren't read are lost with the connection."""
         cursor = _StreamCursor(self)
@@ -180,7 +200,7 @@ class MySQLConnections:
         self._closed = False
         with translated(self.host):
             async with self._room:
-                connection = self._reusable() or await self._connect_admin()
+                connection = await self._reusable() or await self._connect_admin()
                 try:
                     yield connection
                 except BaseException:
@@ -236,12 +256,17 @@ class MySQLConnections:
         address = self._address
         return await MySQLConnection.open(address.tls, host=address.host, port=address.port, **options)
 
-    def _reusable(self) -> MySQLConnection | None:
+    async def _reusable(self) -> MySQLConnection | None:
         while self._idle:
             _, connection = self._idle.pop()
-            if connection.usable:
+            settled = False
+            try:
+                settled = await connection.settle()
+            finally:
+                if not settled:
+                    connection.close()
+            if settled:
                 return connection
-            connection.close()
         return None
 
     def _keep(self, connection: MySQLConnection) -> None:

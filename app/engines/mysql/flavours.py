@@ -34,8 +34,8 @@ class Flavour(msgspec.Struct, frozen=True, kw_only=True):
     identified: Callable[[str], str]
     """The clause that sets a password."""
     overlapping: Callable[[str, str], tuple[str, ...]]
-    """The clauses, each for an ALTER USER of its own, after which an old and a new password work, whatever the first
-    run of them left. Neither stops working in between if it works before."""
+    """The clauses of one ALTER USER, one after the other, after which an old and a new password work, whatever worked
+    before, an earlier run included."""
     dropping_second: tuple[str, ...]
     """The clauses that drop the second password, after `identified` has set the one that stays."""
     sizes: str

@@ -28,5 +28,7 @@ async def let_one_in(connection: MySQLConnection, user: str, password: str) -> N
 
 
 async def _alter(connection: MySQLConnection, user: str, clauses: Sequence[str]) -> None:
-    for clause in clauses:
-        await connection.run(f"ALTER USER {account_name(user)} {clause}")
+    # A server takes them one after the other, each from the account's row as the one before has left it, and keeps all
+    # or none.
+    account = account_name(user)
+    await connection.run(f"ALTER USER {', '.join(f'{account} {clause}' for clause in clauses)}")
