@@ -1,0 +1,59 @@
+"""How a table's columns are selected so that what is printed is exactly what is stored.
+
+The dump tools write what the server sends them. For some types that is less than what is stored: a FLOAT is sent with
+six digits, an ENUM without its number, and text is converted to UTF-8, which not every character set survives.
+"""
+
+from app.engines.mysql.connections import MySQLConnection
+from app.engines.mysql.flavours import MARIADB
+
+_COLUMNS = """
+SELECT column_name, data_type, character_set_name, extra, numeric_scale FROM information_schema.columns
+WHERE table_schema = %s AND table_name = %s ORDER BY ordinal_position
+"""
+_BOTH_WAYS = frozenset({"utf8mb4", "utf8mb3", "utf8", "latin1"})
+"""Character sets of which every stored byte survives UTF-8 and back. Text in others is selected as bytes."""
+
+
+async def selection(connection: MySQLConnection, database: str, table: str) -> dict[str, str]:
+    """The columns that a dump holds, in their order, each with the expression that selects it. MySQL's tool leaves out
+    generated columns; MariaDB's has them all."""
+    rows = await connection.run(_COLUMNS, (database, table))
+    mariadb = connection.flavour is MARIADB
+    return {
+        str(name): _expression(quoted(str(name)), str(kind).lower(), charset, scale, mariadb=mariadb)
+        for name, kind, charset, extra, scale in rows
+        if mariadb or not _is_generated(str(extra))
+    }
+
+
+def select_rows(columns: dict[str, str], table: str) -> str:
+    """Without an index, the rows come in the order of the clustered one."""
+    return f"SELECT /*!40001 SQL_NO_CACHE */ {', '.join(columns.values())} FROM {quoted(table)} USE INDEX ()"
+
+
+def seed(columns: dict[str, str]) -> bytes:
+    """What a fingerprint says of the columns."""
+    return "\0".join([*columns, *columns.values(), ""]).encode("utf-8", "surrogateescape")
+
+
+def _is_generated(extra: str) -> bool:
+    return "VIRTUAL GENERATED" in extra.upper() or "STORED GENERATED" in extra.upper()
+
+
+def _expression(name: str, kind: str, charset: str | None, scale: int | None, *, mariadb: bool) -> str:
+    if kind in ("float", "double") and not mariadb:
+        # As a number -0 would be read as an integer's; a plain cast to text has two digits too few.
+        return f"CAST(CAST({name} AS JSON) AS CHAR)"
+    if kind == "float" or (kind == "double" and scale is not None):
+        return f"CAST({name} * 1e0 AS CHAR)"
+    if kind in ("enum", "set"):
+        # By its number: the empty string may be a member, or what stands for a value that is none.
+        return f"CAST({name} AS UNSIGNED)"
+    if charset is not None and charset not in _BOTH_WAYS:
+        return f"CAST({name} AS BINARY)"
+    return name
+
+
+def quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

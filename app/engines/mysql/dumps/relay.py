@@ -1,0 +1,212 @@
+"""Between a dump tool and the server: the tool's connection ends here, and ours goes on to the server.
+
+So the tool needs no password and no TLS of its own; what it asks for is bounded; the rows that it gets are told by
+their fingerprints, read in its own snapshot; and tables are selected exactly.
+"""
+
+import asyncio
+import re
+from datetime import UTC, datetime
+
+import msgspec
+import pymysql
+
+from app.engines.base import Tenant
+from app.engines.dumping import Content, ContentKind, DumpRefused
+from app.engines.errors import EngineError, HostUnavailable, shortened
+from app.engines.mysql.connections import MySQLConnection
+from app.engines.mysql.dumps import wire
+from app.engines.mysql.dumps.columns import quoted, seed, select_rows, selection
+from app.engines.mysql.dumps.rows import RowsDigest
+from app.engines.mysql.dumps.tables import BASE, TableList, check_names_kept, named, table_ids
+from app.engines.mysql.errors import LOCK_WAIT_TIMEOUT
+
+READ_BYTES = 262_144
+_NAME = r"`((?:[^`]|``)+)`"
+_ROWS = re.compile(rf"SELECT /\*!40001 SQL_NO_CACHE \*/ (\*|{_NAME}(?:, {_NAME})*) FROM {_NAME}\Z", re.DOTALL)
+_COLUMN = re.compile(_NAME, re.DOTALL)
+_SEQUENCE = re.compile(rf"SELECT next_not_cached_value FROM {_NAME}\Z", re.DOTALL)
+_SHOWN = re.compile(rf"show create table {_NAME}\Z", re.DOTALL | re.IGNORECASE)
+_BODIES = re.compile(r"SHOW CREATE (?:PROCEDURE|FUNCTION|PACKAGE|PACKAGE BODY|LIBRARY) `")
+"""Their text is shown to who made them, and to the administrator, but to no other account."""
+_BEGINS = re.compile(r"START TRANSACTION\b")
+_STOPS_OTHERS = re.compile(r"\s*(?:FLUSH|LOCK)\b", re.IGNORECASE)
+_ANSWER_EOFS = 2
+MAX_NAME = 64
+
+
+class Relay:
+    """One tool's connection. `upstream` is the session of the dump, `administrator` shows routines."""
+
+    def __init__(self, upstream: MySQLConnection, administrator: MySQLConnection, tenant: Tenant) -> None:
+        self._upstream = upstream
+        self._administrator = administrator
+        self._database = tenant.name
+        self._tables = TableList({})
+        self._ids: dict[int, str] = {}
+        self._told: set[str] = set()
+        self._watched: Watched | None = None
+        self._beginning = False
+        self.contents: list[Content] = []
+        self.consistent_at = datetime.now(UTC)
+        self.begun = asyncio.Event()
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Returns when the tool has said good-bye, and had everything that it had to have."""
+        await wire.greet(
+            reader,
+            writer,
+            server_version=self._upstream.get_server_info(),
+            plugin=self._upstream.flavour.login_plugin,
+        )
+        while True:
+            command = await self._next_command(reader, writer)
+            await self._finish_watching()
+            if command[0] == wire.COM_QUIT:
+                break
+            await self._handle(command, writer)
+        await self._check_complete()
+
+    async def _next_command(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
+        """Passes the answer to the last command on until the next one comes: then nothing is on its way any more."""
+        passing = asyncio.create_task(self._pass_answer(writer))
+        asking = asyncio.create_task(wire.read_packet(reader))
+        try:
+            await asyncio.wait({passing, asking}, return_when=asyncio.FIRST_COMPLETED)
+            if not asking.done():
+                passing.result()
+            return asking.result()[1]
+        except asyncio.IncompleteReadError as error:
+            raise ToolEnded from error
+        finally:
+            for task in (passing, asking):
+                task.cancel()
+            await asyncio.gather(passing, asking, return_exceptions=True)
+
+    async def _pass_answer(self, writer: asyncio.StreamWriter) -> None:
+        reader: asyncio.StreamReader = self._upstream._reader
+        while data := await reader.read(READ_BYTES):
+            if self._watched is not None:
+                self._watched.digest.feed(data)
+            writer.write(data)
+            await writer.drain()
+        raise HostUnavailable("the server ended the session of the dump")
+
+    async def _handle(self, command: bytes, writer: asyncio.StreamWriter) -> None:
+        if command[0] in (wire.COM_INIT_DB, wire.COM_PING):
+            self._send(command)
+            return
+        if command[0] != wire.COM_QUERY:
+            raise EngineError(f"the dump tool sent a command that isn't known here: {command[0]}")
+        statement = command[1:].decode("utf-8", "surrogateescape")
+        if _STOPS_OTHERS.match(statement):
+            raise EngineError(f"the dump tool asked for what would stop others: {shortened(statement)}")
+        if _BODIES.match(statement):
+            await self._show_body(command, writer)
+        elif found := _ROWS.match(statement):
+            await self._select_rows(found[1], _unquoted(found[4]))
+        elif found := _SEQUENCE.match(statement):
+            self._watch(_unquoted(found[1]), ContentKind.SEQUENCE, RowsDigest(b""))
+            self._send(command)
+        else:
+            if _BEGINS.match(statement):
+                await self._begin()
+            elif found := _SHOWN.match(statement):
+                await self._hold(_unquoted(found[1]))
+            self._send(command)
+
+    def _send(self, command: bytes) -> None:
+        self._upstream._write_bytes(wire.packet(0, command))
+
+    async def _begin(self) -> None:
+        """Before the snapshot: what comes after it isn't looked for, and what is gone at once is missed."""
+        self._tables = await TableList.read(self._upstream, self._database)
+        self._ids = await table_ids(self._administrator, self._database)
+        [(now,)] = await self._upstream.run("SELECT UTC_TIMESTAMP(6)")
+        self.consistent_at = now.replace(tzinfo=UTC)
+        self._beginning = True
+
+    async def _hold(self, table: str) -> None:
+        """Keeps the table's definition as it is from now until its rows are there."""
+        if self._tables.kinds.get(table) != BASE or table in self._told:
+            return
+        try:
+            await self._upstream.run(f"SELECT 1 FROM {quoted(table)} LIMIT 0")
+        except pymysql.MySQLError as error:
+            if error.args[:1] == (LOCK_WAIT_TIMEOUT,):
+                raise DumpRefused(f"the table {named(table)} is locked") from error
+            raise DumpRefused(f"the table {named(table)}: {shortened(str(error.args[-1]))}") from error
+
+    async def _select_rows(self, asked: str, table: str) -> None:
+        columns = await selection(self._upstream, self._database, table)
+        names = [_unquoted(name) for name in _COLUMN.findall(asked)]
+        if names and names != [*columns]:
+            raise DumpRefused(f"the table {named(table)} has other columns than the dump tool asked for")
+        self._watch(table, ContentKind.TABLE, RowsDigest(seed(columns)))
+        self._send(bytes([wire.COM_QUERY]) + select_rows(columns, table).encode("utf-8", "surrogateescape"))
+
+    def _watch(self, name: str, kind: ContentKind, digest: RowsDigest) -> None:
+        if name in self._told:
+            raise EngineError("the dump tool asked for a table twice")
+        self._told.add(name)
+        self._watched = Watched(name=name, kind=kind, digest=digest)
+
+    async def _finish_watching(self) -> None:
+        if self._beginning:
+            self._beginning = False
+            self.begun.set()
+        if self._watched is None:
+            return
+        watched, self._watched = self._watched, None
+        # Otherwise the tool got an error, and says what it is.
+        if watched.digest.complete():
+            [(rows,)] = await self._upstream.run("SELECT FOUND_ROWS()")
+            self.contents.append(
+                Content(
+                    name=bounded(watched.name),
+                    kind=watched.kind,
+                    rows=int(rows),
+                    fingerprint=watched.digest.hexdigest(),
+                )
+            )
+
+    async def _show_body(self, command: bytes, writer: asyncio.StreamWriter) -> None:
+        self._administrator._write_bytes(wire.packet(0, command))
+        ends, first = 0, True
+        while ends < _ANSWER_EOFS:
+            head = await self._administrator._read_bytes(4)
+            payload = await self._administrator._read_bytes(int.from_bytes(head[:3], "little"))
+            writer.write(head + payload)
+            if first and payload[0] in (0x00, 0xFF):
+                break
+            ends += payload[0] == 0xFE and len(payload) < 9
+            first = False
+        await writer.drain()
+
+    async def _check_complete(self) -> None:
+        for name in self._tables.kinds:
+            if name not in self._told:
+                raise DumpRefused(f"the table {named(name)} was dropped or renamed while it was dumped")
+        check_names_kept(self._ids, await table_ids(self._administrator, self._database))
+        self.contents.sort()
+
+
+class Watched(msgspec.Struct, frozen=True, kw_only=True):
+    """A table whose rows are on their way to the tool."""
+
+    name: str
+    kind: ContentKind
+    digest: RowsDigest
+
+
+class ToolEnded(Exception):
+    """The tool closed its connection without a good-bye: it says why."""
+
+
+def bounded(name: str) -> str:
+    """A table's name is at most 64 characters."""
+    return name[:MAX_NAME]
+
+
+def _unquoted(name: str) -> str:
+    return name.replace("``", "`")

@@ -1,0 +1,59 @@
+"""Which tables a dump has to hold, and whether they stayed the same ones until it had them."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from app.engines.dumping import DumpRefused
+from app.engines.errors import shortened
+from app.engines.mysql.connections import MySQLConnection
+from app.engines.mysql.flavours import MARIADB
+
+BASE, SEQUENCE = "BASE TABLE", "SEQUENCE"
+_VIEWS = ("VIEW", "SYSTEM VIEW")
+_TABLES = "SELECT table_name, table_type, engine FROM information_schema.tables WHERE table_schema = %s"
+# A renamed table keeps its id, and a snapshot doesn't keep its name. One that was made anew has another id, and the
+# server refuses to read it in an older snapshot.
+_IDS = "SELECT name, table_id FROM information_schema.{} WHERE name LIKE %s"
+
+
+class TableList(msgspec.Struct, frozen=True):
+    """The tables and sequences of a database by name, with their kinds."""
+
+    kinds: Mapping[str, str]
+
+    @classmethod
+    async def read(cls, connection: MySQLConnection, database: str) -> "TableList":
+        """Raises `DumpRefused` for a table that can't be dumped with the others at one moment."""
+        rows = await connection.run(_TABLES, (database,))
+        for name, kind, engine in rows:
+            if kind in _VIEWS:
+                continue
+            if kind not in (BASE, SEQUENCE):
+                raise DumpRefused(f"the table {named(name)} is a {shortened(kind.lower())} table, which a dump loses")
+            if engine is not None and engine.lower() != "innodb":
+                raise DumpRefused(
+                    f"the table {named(name)} is kept by {shortened(str(engine))}, which has no snapshots: "
+                    "ALTER TABLE ... ENGINE = InnoDB"
+                )
+        return cls({name: kind for name, kind, _ in rows if kind not in _VIEWS})
+
+
+async def table_ids(connection: MySQLConnection, database: str) -> dict[int, str]:
+    """InnoDB's ids of the tables, with the names that its files have."""
+    source = "innodb_sys_tables" if connection.flavour is MARIADB else "innodb_tables"
+    rows = await connection.run(_IDS.format(source), (f"{database}/%",))
+    return {int(number): str(name) for name, number in rows}
+
+
+def check_names_kept(before: Mapping[int, str], after: Mapping[int, str]) -> None:
+    """Raises `DumpRefused` if a table has another name now, or may have had one."""
+    for number, name in before.items():
+        if after.get(number) != name:
+            change = "was renamed" if number in after else "was dropped, emptied or altered"
+            raise DumpRefused(f"the table {named(name.partition('/')[2])} {change} while it was dumped")
+
+
+def named(name: str) -> str:
+    """A tenant's name of something, for a message."""
+    return repr(shortened(name))
