@@ -1,15 +1,26 @@
 """The names of a tenant's accounts as SQL has them."""
 
 from app.engines.base import Tenant
-from app.engines.naming import check_account
+from app.engines.naming import HELPER_SEPARATOR, check_account
 
 MAX_USER_NAME = 32
 """MySQL's limit in characters; MariaDB's is 80."""
+
+DUMP_PURPOSE, LOAD_PURPOSE = "dump", "load"
 
 
 def account_name(user: str) -> str:
     """The only account of this user: a second host pattern could take precedence, with other rights."""
     return f"'{user}'@'%'"
+
+
+def dump_helpers(name: str) -> frozenset[str]:
+    """The accounts that read the tenant's database for dumps. They are ours, and outlive its revocation."""
+    return frozenset(helper_name(name, purpose) for purpose in (DUMP_PURPOSE, LOAD_PURPOSE))
+
+
+def helper_name(name: str, purpose: str) -> str:
+    return f"{name}{HELPER_SEPARATOR}{purpose}"
 
 
 def check_user(tenant: Tenant, user: str) -> None:

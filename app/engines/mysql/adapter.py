@@ -4,7 +4,7 @@ The administrator's own privileges are in `app.engines.mysql.administrator_grant
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 
 from app.contracts.base import Engine
@@ -25,6 +25,7 @@ from app.engines.base import (
     Tenant,
     TenantFull,
 )
+from app.engines.dumping import Content, Dump, DumpFormat
 from app.engines.mysql import (
     bookkeeping,
     branches,
@@ -41,10 +42,15 @@ from app.engines.mysql import (
     usage,
     users,
 )
-from app.engines.mysql.accounts import account_name, check_user
+from app.engines.mysql.accounts import DUMP_PURPOSE, LOAD_PURPOSE, account_name, check_user
 from app.engines.mysql.blockers import ending_blockers
 from app.engines.mysql.bookkeeping import FreezeState
 from app.engines.mysql.connections import MySQLConnection, MySQLConnections
+from app.engines.mysql.dumps import comparing, loading
+from app.engines.mysql.dumps.accounts import reading_session
+from app.engines.mysql.dumps.dump import run_tool
+from app.engines.mysql.dumps.owning import close_owner, owner_session
+from app.engines.mysql.dumps.tools import find_tool
 from app.engines.mysql.errors import translated
 from app.engines.mysql.grants import grant, grant_all
 from app.engines.mysql.sessions import end_overdue, end_present_sessions
@@ -258,6 +264,52 @@ class MySQLAdapter(EngineAdapter):
         check_tenant(target)
         async with self._tenant(source) as reading, self._tenant(target) as writing:
             return await copying.copy_schema(reading, writing, source.name, target.name)
+
+    @asynccontextmanager
+    async def dumping(self, tenant: Tenant) -> AsyncIterator[Dump]:
+        check_tenant(tenant)
+        async with AsyncExitStack() as stack:
+            with translated(self._connections.host):
+                administrator = await stack.enter_async_context(self._connections.extra())
+                tool = await find_tool(administrator.flavour, administrator.get_server_info())
+                session = await stack.enter_async_context(
+                    reading_session(self._connections, administrator, tenant, DUMP_PURPOSE)
+                )
+                dump = await stack.enter_async_context(run_tool(tool, session, administrator, tenant))
+            yield dump
+
+    async def load(self, tenant: Tenant, form: DumpFormat, chunks: AsyncIterator[bytes]) -> None:
+        check_tenant(tenant)
+        async with AsyncExitStack() as stack:
+            with translated(self._connections.host):
+                administrator = await stack.enter_async_context(self._connections.extra())
+                session = await stack.enter_async_context(owner_session(self._connections, administrator, tenant))
+            await loading.load(session, form, chunks, tenant.name, self._connections.host)
+
+    async def contents(self, tenant: Tenant) -> list[Content]:
+        check_tenant(tenant)
+        with translated(self._connections.host):
+            async with (
+                self._connections.extra() as administrator,
+                reading_session(self._connections, administrator, tenant, LOAD_PURPOSE) as session,
+            ):
+                return await comparing.contents(session, tenant.name)
+
+    async def clear(self, tenant: Tenant) -> None:
+        check_tenant(tenant)
+        async with self._existing(tenant) as (connection, _):
+            await removal.drop_database(connection, self._connections, tenant.name)
+            await _make_database(connection, tenant.name, await bookkeeping.find_objects(connection, tenant.name))
+
+    async def end_dumps(self, names: Sequence[str]) -> int:
+        for name in names:
+            check_name(name)
+        ended = 0
+        async with self._connections.admin() as connection:
+            for name in names:
+                ended += await removal.end_dumps(connection, name)
+                ended += await close_owner(self._connections, name)
+        return ended
 
     @asynccontextmanager
     async def measuring(self, names: Sequence[str]) -> AsyncIterator[Measuring]:

@@ -130,6 +130,11 @@ async def mark_revoked(connection: MySQLConnection, name: str, revoked: bool) ->
     await connection.run("UPDATE headwater.tenants SET revoked = %s WHERE name = %s", (revoked, name))
 
 
+async def is_revoked(connection: MySQLConnection, name: str) -> bool:
+    rows = await connection.run("SELECT revoked FROM headwater.tenants WHERE name = %s", (name,))
+    return bool(rows and rows[0][0])
+
+
 async def find_connections(connection: MySQLConnection, name: str) -> int | None:
     rows = await connection.run("SELECT connections FROM headwater.tenants WHERE name = %s", (name,))
     return rows[0][0] if rows else None

@@ -219,6 +219,11 @@ class MySQLConnections:
         finally:
             await connection.finish()
 
+    async def helper(self, user: str, password: str, database: str | None) -> MySQLConnection:
+        """An open session of an account that nobody else can log in to; the caller ends it. Raises `LoginRefused`."""
+        with translated_login(self.host):
+            return await self._open(user=user, password=password, db=database)
+
     @asynccontextmanager
     async def tenant(self, user: str, password: str, database: str) -> AsyncIterator[MySQLConnection]:
         """A connection of the tenant in its own database. Raises `LoginRefused`."""

@@ -24,6 +24,8 @@ EMPTY_PASSWORD = 3878
 STILL_DEFINER = 4006
 TIMED_OUT = 3024
 MARIADB_TIMED_OUT = 1969
+SESSION_LOST = frozenset({0, 1053, 1927, 2006, 2013, 4031})
+"""Shutting down, killed, gone, lost during a statement, disconnected; 0 if the driver found it closed."""
 
 _UNAVAILABLE = {
     "1021",  # disk full

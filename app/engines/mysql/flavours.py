@@ -62,6 +62,10 @@ class Flavour(msgspec.Struct, frozen=True, kw_only=True):
     """Sizes in `information_schema.tables` are up to a day old unless the session asks for current ones."""
     recover: str
     """Lists the prepared XA branches."""
+    dump_flags: tuple[str, ...]
+    """Of its dump tool, beside those that both have."""
+    login_plugin: str
+    """How its clients offer to log in, without a password where nothing asks for one."""
     lift_read_only: str | None
     """Makes a read-only database `{name}` writable again; None if databases can't be read-only."""
 
@@ -162,6 +166,13 @@ MYSQL = Flavour(
     shortest_wait=1,
     cached_statistics=True,
     recover="XA RECOVER CONVERT XID",
+    dump_flags=(
+        "--ssl-mode=DISABLED",
+        "--set-gtid-purged=OFF",
+        "--loose-skip-column-statistics",
+        "--loose-skip-masking-policies",
+    ),
+    login_plugin="caching_sha2_password",
     lift_read_only="ALTER DATABASE `{name}` READ ONLY = 0",
 )
 MARIADB = Flavour(
@@ -182,6 +193,8 @@ MARIADB = Flavour(
     shortest_wait=0,
     cached_statistics=False,
     recover="XA RECOVER FORMAT='SQL'",
+    dump_flags=("--skip-ssl",),
+    login_plugin="mysql_native_password",
     lift_read_only=None,
 )
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from app.engines.base import Access
-from app.engines.mysql.accounts import account_name
+from app.engines.mysql.accounts import account_name, dump_helpers
 from app.engines.mysql.connections import MySQLConnection
 from app.engines.mysql.errors import NO_SUCH_GRANT, ignored
 from app.engines.mysql.flavours import FROZEN_PRIVILEGES, READ_ONLY_PRIVILEGES, TENANT_PRIVILEGES
@@ -42,7 +42,7 @@ async def grant_all(
     for user in users:
         if user == database or access.get(user) is Access.READ_WRITE:
             await grant(connection, database, user, frozen=frozen)
-        elif frozen and user != reader_name(database):
+        elif frozen and user not in {reader_name(database), *dump_helpers(database)}:
             await grant(connection, database, user, Access.READ_ONLY)
 
 

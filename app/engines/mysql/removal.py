@@ -7,10 +7,10 @@ import pymysql
 
 from app.engines.base import EngineError
 from app.engines.mysql import bookkeeping, branches
-from app.engines.mysql.accounts import account_name
+from app.engines.mysql.accounts import account_name, dump_helpers, helper_name
 from app.engines.mysql.connections import MySQLConnection, MySQLConnections
 from app.engines.mysql.errors import DATABASE_GONE, LOCK_WAIT_TIMEOUT, NO_SUCH_DATABASE, SYNTAX_ERROR, ignored
-from app.engines.mysql.sessions import end_sessions
+from app.engines.mysql.sessions import end_present_sessions, end_sessions
 
 OBSERVE_SECONDS = 0.15
 _BATCH = 1000
@@ -27,7 +27,8 @@ async def end_access(connection: MySQLConnection, connections: MySQLConnections,
     `EngineError` when a session doesn't end."""
     found = await bookkeeping.find_objects(connection, name)
     for account in found.accounts:
-        await connection.run(f"ALTER USER {account_name(account)} ACCOUNT LOCK")
+        if account not in dump_helpers(name):
+            await connection.run(f"ALTER USER {account_name(account)} ACCOUNT LOCK")
     if name in found.accounts:
         await connection.run(f"REVOKE ALL PRIVILEGES, GRANT OPTION FROM {account_name(name)}")
     # Only now: an open session keeps its rights, and a client that may still log in comes back.
@@ -36,10 +37,22 @@ async def end_access(connection: MySQLConnection, connections: MySQLConnections,
     await branches.roll_back_all_of(connection, connections, transactions)
 
 
+async def end_dumps(connection: MySQLConnection, name: str, *purposes: str) -> int:
+    """Removes the accounts of dumps, by default of all purposes, and ends their sessions. Returns how many there
+    were."""
+    wanted = {helper_name(name, purpose) for purpose in purposes} or dump_helpers(name)
+    found = wanted.intersection((await bookkeeping.find_objects(connection, name)).accounts)
+    for account in sorted(found):
+        await connection.run(f"DROP USER IF EXISTS {account_name(account)}")
+        await end_present_sessions(connection, account, helpers=False)
+    return len(found)
+
+
 async def remove(connection: MySQLConnection, connections: MySQLConnections, name: str) -> None:
     """The database first: without the accounts, its views and routines would have no definer."""
     await end_access(connection, connections, name)
-    await _drop_database(connection, connections, name)
+    await end_dumps(connection, name)
+    await drop_database(connection, connections, name)
     for account in (await bookkeeping.find_objects(connection, name)).accounts:
         await connection.run(f"DROP USER IF EXISTS {account_name(account)}")
 
@@ -53,7 +66,8 @@ async def lift_read_only(connection: MySQLConnection, name: str) -> None:
             await connection.run(statement.format(name=name))
 
 
-async def _drop_database(connection: MySQLConnection, connections: MySQLConnections, name: str) -> None:
+async def drop_database(connection: MySQLConnection, connections: MySQLConnections, name: str) -> None:
+    """Whoever holds its tables. Raises `EngineError` for a holder that can't be found."""
     if await _dropped(connection, name):
         return
     async with connections.extra() as dropper, connections.extra() as observer:

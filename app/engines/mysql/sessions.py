@@ -5,6 +5,7 @@ import time
 
 from app.engines.base import EngineError
 from app.engines.mysql import branches
+from app.engines.mysql.accounts import dump_helpers
 from app.engines.mysql.connections import MySQLConnection, MySQLConnections
 from app.engines.mysql.errors import NO_SUCH_THREAD, ignored
 from app.engines.naming import HELPER_SEPARATOR
@@ -27,14 +28,14 @@ WHERE command <> 'Sleep' AND time > %s AND (RIGHT(user, %s) = %s OR LEFT(info, %
 async def end_sessions(
     connection: MySQLConnection, connections: MySQLConnections, name: str, *, helpers: bool = True
 ) -> set[int]:
-    """Ends all sessions of the account and, with `helpers`, of a tenant's other accounts, and the branches known to be
-    theirs. Returns InnoDB's ids of their open transactions. Raises `EngineError` after `END_SECONDS`."""
+    """Ends all sessions of the account and, with `helpers`, of a tenant's other accounts but those of dumps, and the
+    branches known to be theirs. Returns InnoDB's ids of their open transactions. Raises `EngineError` after `END_SECONDS`."""
     deadline = time.monotonic() + END_SECONDS
     transactions: set[int] = set()
     prepared: list[str] = []
     empty_polls = 0
     while empty_polls < 2:
-        sessions = await _sessions(connection, name, helpers)
+        sessions = await _sessions(connection, name, helpers, dumps=False)
         transactions |= await branches.transactions_of_sessions(connections, sessions)
         prepared += await branches.branches_of_sessions(connection, sessions)
         await _kill(connection, sessions)
@@ -46,14 +47,20 @@ async def end_sessions(
     return transactions
 
 
-async def end_present_sessions(connection: MySQLConnection, name: str, *, helpers: bool = True) -> None:
+async def end_present_sessions(
+    connection: MySQLConnection, name: str, *, helpers: bool = True, keep: int | None = None
+) -> None:
     """Ends the sessions that the account and, with `helpers`, a tenant's other accounts have open now or are just
-    opening; new ones may follow. Raises `EngineError` after `END_SECONDS`."""
-    present = set(await _kill(connection, await _sessions(connection, name, helpers)))
+    opening, all but `keep`; new ones may follow. Raises `EngineError` after `END_SECONDS`."""
+
+    async def others() -> list[int]:
+        return [number for number in await _sessions(connection, name, helpers) if number != keep]
+
+    present = set(await _kill(connection, await others()))
     await asyncio.sleep(SETTLE_SECONDS)
-    present |= set(await _kill(connection, await _sessions(connection, name, helpers)))
+    present |= set(await _kill(connection, await others()))
     deadline = time.monotonic() + END_SECONDS
-    while present & set(await _sessions(connection, name, helpers)):
+    while present & set(await others()):
         if time.monotonic() > deadline:
             raise EngineError(f"sessions of {name} don't end")
         await asyncio.sleep(0.01)
@@ -83,9 +90,10 @@ async def count_sessions(connection: MySQLConnection, name: str) -> dict[str, in
     return {str(user): int(count) for user, count in rows}
 
 
-async def _sessions(connection: MySQLConnection, name: str, helpers: bool) -> list[int]:
+async def _sessions(connection: MySQLConnection, name: str, helpers: bool, *, dumps: bool = True) -> list[int]:
     rows = await connection.run(
-        "SELECT id FROM information_schema.processlist WHERE user = %s OR %s AND LEFT(user, %s) = %s",
+        "SELECT id, user FROM information_schema.processlist WHERE user = %s OR %s AND LEFT(user, %s) = %s",
         (name, helpers, len(name) + 1, name + HELPER_SEPARATOR),
     )
-    return [int(number) for (number,) in rows]
+    kept = set() if dumps else dump_helpers(name)
+    return [int(number) for number, user in rows if user not in kept]

@@ -13,7 +13,7 @@ import pymysql
 
 from app.engines.base import Access, EngineError, Login
 from app.engines.mysql import bookkeeping, branches, shares
-from app.engines.mysql.accounts import account_name
+from app.engines.mysql.accounts import account_name, dump_helpers
 from app.engines.mysql.blockers import ending_blockers
 from app.engines.mysql.bookkeeping import FreezeState, UserRow
 from app.engines.mysql.connections import MySQLConnection, MySQLConnections
@@ -87,7 +87,7 @@ async def open_sessions(connection: MySQLConnection, name: str) -> dict[str, int
     accounts = (await bookkeeping.find_objects(connection, name)).accounts
     users = await bookkeeping.find_users(connection, name)
     sessions = await count_sessions(connection, name)
-    hidden = {reader_name(name), *(user for user, row in users.items() if row.removed)}
+    hidden = {reader_name(name), *dump_helpers(name), *(user for user, row in users.items() if row.removed)}
     return {account: sessions.get(account, 0) for account in accounts if account not in hidden}
 
 

@@ -8,7 +8,7 @@ from app.engines.mysql.connections import MySQLConnection
 from app.engines.mysql.flavours import MARIADB
 
 _COLUMNS = """
-SELECT column_name, data_type, character_set_name, extra, numeric_scale FROM information_schema.columns
+SELECT column_name, data_type, character_set_name, numeric_scale FROM information_schema.columns
 WHERE table_schema = %s AND table_name = %s ORDER BY ordinal_position
 """
 _BOTH_WAYS = frozenset({"utf8mb4", "utf8mb3", "utf8", "latin1"})
@@ -16,14 +16,12 @@ _BOTH_WAYS = frozenset({"utf8mb4", "utf8mb3", "utf8", "latin1"})
 
 
 async def selection(connection: MySQLConnection, database: str, table: str) -> dict[str, str]:
-    """The columns that a dump holds, in their order, each with the expression that selects it. MySQL's tool leaves out
-    generated columns; MariaDB's has them all."""
+    """The table's columns in their order, each with the expression that selects it."""
     rows = await connection.run(_COLUMNS, (database, table))
     mariadb = connection.flavour is MARIADB
     return {
         str(name): _expression(quoted(str(name)), str(kind).lower(), charset, scale, mariadb=mariadb)
-        for name, kind, charset, extra, scale in rows
-        if mariadb or not _is_generated(str(extra))
+        for name, kind, charset, scale in rows
     }
 
 
@@ -35,10 +33,6 @@ def select_rows(columns: dict[str, str], table: str) -> str:
 def seed(columns: dict[str, str]) -> bytes:
     """What a fingerprint says of the columns."""
     return "\0".join([*columns, *columns.values(), ""]).encode("utf-8", "surrogateescape")
-
-
-def _is_generated(extra: str) -> bool:
-    return "VIRTUAL GENERATED" in extra.upper() or "STORED GENERATED" in extra.upper()
 
 
 def _expression(name: str, kind: str, charset: str | None, scale: int | None, *, mariadb: bool) -> str:

@@ -32,7 +32,6 @@ _BODIES = re.compile(r"SHOW CREATE (?:PROCEDURE|FUNCTION|PACKAGE|PACKAGE BODY|LI
 _BEGINS = re.compile(r"START TRANSACTION\b")
 _STOPS_OTHERS = re.compile(r"\s*(?:FLUSH|LOCK)\b", re.IGNORECASE)
 _ANSWER_EOFS = 2
-MAX_NAME = 64
 
 
 class Relay:
@@ -52,7 +51,7 @@ class Relay:
         self.begun = asyncio.Event()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Returns when the tool has said good-bye, and had everything that it had to have."""
+        """Returns when the tool has said good-bye."""
         await wire.greet(
             reader,
             writer,
@@ -63,9 +62,8 @@ class Relay:
             command = await self._next_command(reader, writer)
             await self._finish_watching()
             if command[0] == wire.COM_QUIT:
-                break
+                return
             await self._handle(command, writer)
-        await self._check_complete()
 
     async def _next_command(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
         """Passes the answer to the last command on until the next one comes: then nothing is on its way any more."""
@@ -106,8 +104,9 @@ class Relay:
         elif found := _ROWS.match(statement):
             await self._select_rows(found[1], _unquoted(found[4]))
         elif found := _SEQUENCE.match(statement):
-            self._watch(_unquoted(found[1]), ContentKind.SEQUENCE, RowsDigest(b""))
-            self._send(command)
+            sequence = _unquoted(found[1])
+            self._watch(sequence, ContentKind.SEQUENCE, RowsDigest(b""))
+            self._send(bytes([wire.COM_QUERY]) + next_value(sequence).encode("utf-8", "surrogateescape"))
         else:
             if _BEGINS.match(statement):
                 await self._begin()
@@ -163,7 +162,7 @@ class Relay:
             [(rows,)] = await self._upstream.run("SELECT FOUND_ROWS()")
             self.contents.append(
                 Content(
-                    name=bounded(watched.name),
+                    name=watched.name,
                     kind=watched.kind,
                     rows=int(rows),
                     fingerprint=watched.digest.hexdigest(),
@@ -183,7 +182,8 @@ class Relay:
             first = False
         await writer.drain()
 
-    async def _check_complete(self) -> None:
+    async def check_complete(self) -> None:
+        """Raises `DumpRefused` unless the tool has asked for everything that was there at the dump's moment."""
         for name in self._tables.kinds:
             if name not in self._told:
                 raise DumpRefused(f"the table {named(name)} was dropped or renamed while it was dumped")
@@ -203,9 +203,8 @@ class ToolEnded(Exception):
     """The tool closed its connection without a good-bye: it says why."""
 
 
-def bounded(name: str) -> str:
-    """A table's name is at most 64 characters."""
-    return name[:MAX_NAME]
+def next_value(sequence: str) -> str:
+    return f"SELECT next_not_cached_value FROM {quoted(sequence)}"
 
 
 def _unquoted(name: str) -> str:

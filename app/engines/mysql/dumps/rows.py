@@ -45,6 +45,11 @@ class RowsDigest:
             self._tail = joined[cut:]
 
     @property
+    def refused(self) -> bytes | None:
+        """What came instead of rows, or before them."""
+        return None if self._head is None else bytes(self._head)
+
+    @property
     def tail(self) -> bytes:
         return self._tail
 

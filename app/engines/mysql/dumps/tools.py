@@ -26,9 +26,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _MYSQL = Wanted(setting="HEADWATER_MYSQLDUMP", programs=("mysqldump",), package="mysql-client-core")
-_MARIADB = Wanted(
-    setting="HEADWATER_MARIADB_DUMP", programs=("mariadb-dump", "mysqldump"), package="mariadb-client"
-)
+_MARIADB = Wanted(setting="HEADWATER_MARIADB_DUMP", programs=("mariadb-dump", "mysqldump"), package="mariadb-client")
 
 
 class DumpTool(msgspec.Struct, frozen=True, kw_only=True):

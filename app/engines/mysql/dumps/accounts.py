@@ -1,0 +1,57 @@
+"""The short-lived accounts that read a tenant's database for a dump, or to compare a loaded one.
+
+They are no tenant's: a revocation leaves them, because a paused or deleted database is dumped too. Each is used under a
+named lock that lives as long as the session that took it, so a process that died holds up nobody.
+"""
+
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+from app.engines.base import Tenant
+from app.engines.errors import EngineError
+from app.engines.mysql import bookkeeping, removal
+from app.engines.mysql.accounts import account_name, helper_name
+from app.engines.mysql.connections import MySQLConnection, MySQLConnections
+
+_RIGHTS = "SELECT, SHOW VIEW, TRIGGER, EXECUTE"
+"""What is read of routines is shown to who may execute them; nothing is executed."""
+LOCK_SECONDS = 20
+"""How long a dump waits for a table that a tenant has locked."""
+_SESSION = (
+    "SET SESSION lock_wait_timeout = {seconds:d}, sql_mode = '', time_zone = '+00:00', "
+    "net_read_timeout = 3600, net_write_timeout = 3600"
+)
+
+
+@asynccontextmanager
+async def reading_session(
+    connections: MySQLConnections, administrator: MySQLConnection, tenant: Tenant, purpose: str
+) -> AsyncIterator[MySQLConnection]:
+    """A session that reads everything in the tenant's database and nothing else. Its account goes with it, and what a
+    process that died has left of it goes first. `administrator` is held for as long. Raises `EngineError` when
+    another such session is open."""
+    row = await bookkeeping.find_row(administrator, tenant)
+    if row is None:
+        raise EngineError(f"{tenant.name} is not on this host")
+    lock = f"{row.lock_name}-{purpose}"
+    if await administrator.run("SELECT GET_LOCK(%s, 0)", (lock,)) != [(1,)]:
+        raise EngineError(f"{tenant.name} is being read by another {purpose} already")
+    account = helper_name(tenant.name, purpose)
+    password = secrets.token_urlsafe(24)
+    await removal.end_dumps(administrator, tenant.name, purpose)
+    identified = administrator.flavour.identified(password)
+    try:
+        await administrator.run(f"CREATE USER {account_name(account)} {identified}")
+        await administrator.run(f"GRANT {_RIGHTS} ON `{tenant.name}`.* TO {account_name(account)}")
+        session = await connections.helper(account, password, tenant.name)
+        try:
+            await session.run(_SESSION.format(seconds=LOCK_SECONDS))
+            yield session
+        finally:
+            session.close()
+    finally:
+        # Else the next one does it, or `end_dumps`.
+        with suppress(EngineError):
+            async with connections.admin() as connection:
+                await connection.run(f"DROP USER IF EXISTS {account_name(account)}")

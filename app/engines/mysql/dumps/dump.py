@@ -1,0 +1,193 @@
+"""One dump: the tool as a child process, and the relay between it and the server."""
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+from app.engines.base import Tenant
+from app.engines.dumping import CHUNK_BYTES, Content, Dump, DumpFormat, DumpRefused
+from app.engines.errors import EngineError, shortened
+from app.engines.mysql.connections import MySQLConnection
+from app.engines.mysql.dumps.relay import Relay, ToolEnded
+from app.engines.mysql.dumps.tools import DumpTool
+from app.engines.mysql.flavours import Flavour
+
+LAYOUT = "sql"
+_MAX_STDERR = 64 * 1024
+_FLAGS = (
+    "--single-transaction",
+    "--quick",
+    "--no-tablespaces",
+    "--routines",
+    "--triggers",
+    "--hex-blob",
+    "--tz-utc",
+    "--default-character-set=utf8mb4",
+    "--max-allowed-packet=1G",
+    "--skip-add-drop-table",
+    "--skip-add-locks",
+    "--skip-disable-keys",
+    "--skip-comments",
+)
+_MODE = b"SQL_MODE='NO_AUTO_VALUE_ON_ZERO'"
+# Dates that are none may be stored, and would be loaded as zero.
+_LENIENT_MODE = b"SQL_MODE='NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES'"
+_PREAMBLE_BYTES = 4096
+_DEFAULTS = (
+    "SELECT default_character_set_name, default_collation_name FROM information_schema.schemata WHERE schema_name = %s"
+)
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+class MySQLDump(Dump):
+    def __init__(self, form: DumpFormat, relay: Relay, process: asyncio.subprocess.Process, head: bytes) -> None:
+        self.format = form
+        self.position = None
+        self._relay = relay
+        self._process = process
+        self._head = head
+        self._complaints = asyncio.create_task(_bounded_text(process.stderr))
+        self._relaying: asyncio.Task[None] | None = None
+        self._ended = asyncio.Event()
+
+    async def begin(self, connected: "asyncio.Future[Streams]") -> None:
+        """Returns when the snapshot is taken."""
+        exited = asyncio.create_task(self._process.wait())
+        begun = asyncio.create_task(self._relay.begun.wait())
+        try:
+            await asyncio.wait({exited, connected}, return_when=asyncio.FIRST_COMPLETED)
+            if not connected.done():
+                raise self._refusal(exited.result(), await self._complaints)
+            self._relaying = asyncio.create_task(self._relay.serve(*connected.result()))
+            await asyncio.wait({self._relaying, begun}, return_when=asyncio.FIRST_COMPLETED)
+            if not begun.done():
+                await self._check_end()
+        finally:
+            for task in (exited, begun):
+                task.cancel()
+            await asyncio.gather(exited, begun, return_exceptions=True)
+        self.consistent_at = self._relay.consistent_at
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        assert self._process.stdout is not None
+        yield self._head
+        preamble = bytearray()
+        while len(preamble) < _PREAMBLE_BYTES and (data := await self._process.stdout.read(_PREAMBLE_BYTES)):
+            preamble += data
+        yield bytes(preamble).replace(_MODE, _LENIENT_MODE, 1)
+        while data := await self._process.stdout.read(CHUNK_BYTES):
+            yield data
+        await self._check_end()
+        self._ended.set()
+
+    async def _check_end(self) -> None:
+        """Raises what has gone wrong, if the tool hasn't ended well."""
+        assert self._relaying is not None
+        try:
+            await self._relaying
+        except ToolEnded as error:
+            raise self._refusal(await self._process.wait(), await self._complaints) from error
+        if code := await self._process.wait():
+            raise self._refusal(code, await self._complaints)
+        await self._relay.check_complete()
+
+    def _refusal(self, code: int, complaints: str) -> EngineError:
+        lines = [line for line in complaints.splitlines() if line.strip() and "[Warning]" not in line]
+        return DumpRefused(f"{self.format.tool}: {shortened(lines[-1]) if lines else f'it ended with {code}'}")
+
+    async def contents(self) -> list[Content]:
+        await self._ended.wait()
+        return self._relay.contents
+
+    async def end(self) -> None:
+        """Whatever is under way; repeatable."""
+        tasks = [task for task in (self._relaying, self._complaints) if task is not None]
+        for task in tasks:
+            task.cancel()
+        if self._process.returncode is None:
+            with suppress(ProcessLookupError):
+                self._process.kill()
+        await self._process.wait()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def header(database: str, defaults: tuple[str, str]) -> bytes:
+    """Of the dump: the name of the database, which is ours, and what the tools leave out, its defaults."""
+    charset, collation = defaults
+    return f"-- headwater {database}\nALTER DATABASE CHARACTER SET {charset} COLLATE {collation};\n".encode()
+
+
+async def database_defaults(session: MySQLConnection, database: str) -> tuple[str, str]:
+    [(charset, collation)] = await session.run(_DEFAULTS, (database,))
+    return str(charset), str(collation)
+
+
+@asynccontextmanager
+async def run_tool(
+    tool: DumpTool, session: MySQLConnection, administrator: MySQLConnection, tenant: Tenant
+) -> AsyncIterator[MySQLDump]:
+    """Yields when the snapshot is taken."""
+    defaults = await database_defaults(session, tenant.name)
+    await administrator.run(f"USE `{tenant.name}`")
+    await administrator.run("SET SESSION sql_mode = '', sql_quote_show_create = 1")
+    relay = Relay(session, administrator, tenant)
+    with tempfile.TemporaryDirectory(prefix="headwater-dump-") as folder:
+        socket = Path(folder) / "socket"
+        connected: asyncio.Future[Streams] = asyncio.get_running_loop().create_future()
+        server = await asyncio.start_unix_server(_only_first(connected), path=socket)
+        process = await _start(tool, session.flavour, socket, tenant.name)
+        form = DumpFormat(
+            flavour=session.flavour.name, server_version=session.get_server_info(), tool=tool.name, layout=LAYOUT
+        )
+        dump = MySQLDump(form, relay, process, header(tenant.name, defaults))
+        try:
+            await dump.begin(connected)
+            yield dump
+        finally:
+            await dump.end()
+            server.close()
+            if connected.done() and not connected.cancelled():
+                connected.result()[1].close()
+
+
+async def _start(tool: DumpTool, flavour: Flavour, socket: Path, database: str) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        tool.path,
+        "--no-defaults",
+        f"--socket={socket}",
+        "--protocol=SOCKET",
+        "--user=headwater",
+        *_FLAGS,
+        *flavour.dump_flags,
+        database,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        limit=CHUNK_BYTES,
+        cwd="/",
+        env={"HOME": "/nonexistent", "LC_ALL": "C"},
+        start_new_session=True,
+    )
+
+
+def _only_first(connected: "asyncio.Future[Streams]") -> Callable[..., None]:
+    """The socket is in a folder of ours, and the tool connects once."""
+
+    def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if connected.done():
+            writer.close()
+        else:
+            connected.set_result((reader, writer))
+
+    return accept
+
+
+async def _bounded_text(reader: asyncio.StreamReader | None) -> str:
+    assert reader is not None
+    kept = bytearray()
+    while data := await reader.read(4096):
+        kept += data
+        del kept[:-_MAX_STDERR]
+    return kept.decode("utf-8", "replace")
