@@ -36,6 +36,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     regions: tuple[str, ...] = ("us-east-1",)
     mysqld: Path | None = None
     """The MySQL or MariaDB server program, in place of the one on the PATH."""
+    mysqldump: Path | None = None
+    """MySQL's dump tool, of the hosts' version or newer, in place of the one on the PATH or beside the server."""
+    mariadb_dump: Path | None = None
+    """The same of MariaDB's, `mariadb-dump`."""
     postgres_bin: Path | None = None
     """The folder of `postgres` and `initdb`, in place of the embedded package's."""
     log_file_bytes: int = 67_108_864

@@ -15,6 +15,8 @@ EXAMPLES: dict[str, tuple[str, Any]] = {
     "temporal_ui_port": ("65535", 65535),
     "regions": ("us-east-1, eu-west-1", ("us-east-1", "eu-west-1")),
     "mysqld": ("/usr/sbin/mysqld", Path("/usr/sbin/mysqld")),
+    "mysqldump": ("/opt/mysql/bin/mysqldump", Path("/opt/mysql/bin/mysqldump")),
+    "mariadb_dump": ("/opt/mariadb/bin/mariadb-dump", Path("/opt/mariadb/bin/mariadb-dump")),
     "postgres_bin": ("/opt/postgres/bin", Path("/opt/postgres/bin")),
     "log_file_bytes": ("1000000", 1_000_000),
     "control_dsn": ("postgresql://u:p@h/d", "postgresql://u:p@h/d"),

@@ -29,7 +29,8 @@ async def end_sessions(
     connection: MySQLConnection, connections: MySQLConnections, name: str, *, helpers: bool = True
 ) -> set[int]:
     """Ends all sessions of the account and, with `helpers`, of a tenant's other accounts but those of dumps, and the
-    branches known to be theirs. Returns InnoDB's ids of their open transactions. Raises `EngineError` after `END_SECONDS`."""
+    branches known to be theirs. Returns InnoDB's ids of their open transactions. Raises `EngineError` after
+    `END_SECONDS`."""
     deadline = time.monotonic() + END_SECONDS
     transactions: set[int] = set()
     prepared: list[str] = []

@@ -16,6 +16,7 @@ from app.engines.mysql.connections import MySQLConnection, MySQLConnections
 
 _RIGHTS = "SELECT, SHOW VIEW, TRIGGER, EXECUTE"
 """What is read of routines is shown to who may execute them; nothing is executed."""
+BUSY_SECONDS = 5
 LOCK_SECONDS = 20
 """How long a dump waits for a table that a tenant has locked."""
 _SESSION = (
@@ -35,7 +36,7 @@ async def reading_session(
     if row is None:
         raise EngineError(f"{tenant.name} is not on this host")
     lock = f"{row.lock_name}-{purpose}"
-    if await administrator.run("SELECT GET_LOCK(%s, 0)", (lock,)) != [(1,)]:
+    if await administrator.run("SELECT GET_LOCK(%s, %s)", (lock, BUSY_SECONDS)) != [(1,)]:
         raise EngineError(f"{tenant.name} is being read by another {purpose} already")
     account = helper_name(tenant.name, purpose)
     password = secrets.token_urlsafe(24)

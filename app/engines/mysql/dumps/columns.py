@@ -27,7 +27,7 @@ async def selection(connection: MySQLConnection, database: str, table: str) -> d
 
 def select_rows(columns: dict[str, str], table: str) -> str:
     """Without an index, the rows come in the order of the clustered one."""
-    return f"SELECT /*!40001 SQL_NO_CACHE */ {', '.join(columns.values())} FROM {quoted(table)} USE INDEX ()"
+    return f"SELECT {', '.join(columns.values())} FROM {quoted(table)} USE INDEX ()"  # noqa: S608 - quoted names
 
 
 def seed(columns: dict[str, str]) -> bytes:

@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from app.engines.base import Tenant
 from app.engines.dumping import CHUNK_BYTES, Content, Dump, DumpFormat, DumpRefused
@@ -57,11 +58,13 @@ class MySQLDump(Dump):
         exited = asyncio.create_task(self._process.wait())
         begun = asyncio.create_task(self._relay.begun.wait())
         try:
-            await asyncio.wait({exited, connected}, return_when=asyncio.FIRST_COMPLETED)
+            waited: set[asyncio.Future[Any]] = {exited, connected}
+            await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
             if not connected.done():
                 raise self._refusal(exited.result(), await self._complaints)
             self._relaying = asyncio.create_task(self._relay.serve(*connected.result()))
-            await asyncio.wait({self._relaying, begun}, return_when=asyncio.FIRST_COMPLETED)
+            waited = {self._relaying, begun}
+            await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
             if not begun.done():
                 await self._check_end()
         finally:

@@ -25,6 +25,7 @@ _DEFINED = re.compile(
 )
 _NAMES_THE_DATABASE = re.compile(rb"\A(?:/\*!5000[13] )?(?:CREATE|ALTER DATABASE)\b")
 _SHOWN = 120
+_VALUES = re.compile(rb" VALUES\s")
 
 
 async def load(
@@ -68,6 +69,8 @@ def _as_ours(statement: bytes, old: bytes, new: bytes) -> bytes:
 
 
 def _shown(statement: bytes) -> str:
+    """Its beginning, and nothing of rows."""
+    statement = _VALUES.split(statement[: 8 * _SHOWN], maxsplit=1)[0] if statement.startswith(b"INSERT") else statement
     text = " ".join(statement[: 4 * _SHOWN].decode("utf-8", "replace").split())
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
 

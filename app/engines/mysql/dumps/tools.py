@@ -103,7 +103,8 @@ async def _examined(path: str, flavour: Flavour) -> DumpTool | None:
 
 def _numbers(version: str) -> str:
     """The last three numbers: an old client is greeted with `5.5.5-` before them."""
-    return re.findall(r"[0-9]+\.[0-9]+\.[0-9]+", version)[-1]
+    found: list[str] = re.findall(r"[0-9]+\.[0-9]+\.[0-9]+", version)
+    return found[-1] if found else version
 
 
 def _series(version: str) -> tuple[int, ...]:
