@@ -76,6 +76,9 @@ class Compressor:
         self._plain = self._stored = 0
 
 
+OTHER_HASH = "its SHA-256 is not the manifest's"
+
+
 class DamagedPart(Exception):
     """Says what is wrong."""
 
@@ -83,7 +86,7 @@ class DamagedPart(Exception):
 def open_part(data: memoryview, sha256: bytes, identity: Identity) -> list[bytes]:
     """The compressed pieces of a part. Raises `DamagedPart`."""
     if hashlib.sha256(data).digest() != sha256:
-        raise DamagedPart("its SHA-256 is not the manifest's")
+        raise DamagedPart(OTHER_HASH)
     sink = _Pieces()
     try:
         pyrage.decrypt_io(_Source([data]), sink, [identity])

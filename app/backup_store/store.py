@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import hashlib
 import secrets
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
@@ -22,6 +23,7 @@ from app.backup_store.manifest import MAX_MANIFEST_BYTES, BackupManifest, Part, 
 from app.backup_store.objects import ObjectExists, ObjectInfo, Objects
 from app.backup_store.parts import (
     MAX_PART_BYTES,
+    OTHER_HASH,
     STEP_BYTES,
     CompressedPart,
     Compressor,
@@ -133,14 +135,19 @@ class BackupStore:
                 " HEADWATER_BACKUP_AGE_IDENTITY_FILE, or --identity FILE."
             )
         for part in manifest.parts:
-            name = f"{manifest.backup}/{part.name}"
-            try:
-                pieces = await self._read_part(name, part, key.identity)
-                steps = decompress(pieces, part.plain_length)
-                while step := await asyncio.to_thread(next, steps, None):
-                    yield step
-            except DamagedPart as fault:
-                raise BackupDamaged(name, str(fault)) from None
+            async for step in self._open_part(manifest, part, key.identity):
+                yield step
+
+    async def check_part(self, manifest: BackupManifest, part: Part, key: BackupKey) -> None:
+        """Reads it as a restore does, or as far as its hash without the identity that it needs. Raises
+        `BackupDamaged`."""
+        if key.identity is None:
+            data = await self._get_part(manifest, part)
+            if await asyncio.to_thread(lambda: hashlib.sha256(data).digest()) != part.sha256:
+                raise BackupDamaged(_part_name(manifest, part), OTHER_HASH)
+            return
+        async for _ in self._open_part(manifest, part, key.identity):
+            pass
 
     async def put_manifest(self, manifest: BackupManifest, key: BackupKey) -> BackupManifest:
         """Makes a backup of what has been written, and returns the manifest that counts: this one, or one that was
@@ -178,6 +185,12 @@ class BackupStore:
                 continue
             for item in found:
                 yield _stray(item, backup)
+
+    async def find(self, backup: UUID) -> StoredBackup | None:
+        """None for what has no manifest."""
+        found = [item async for item in self._objects.list(str(backup))]
+        whole = any(item.name == _manifest_name(backup) for item in found)
+        return StoredBackup(backup=backup, objects=tuple(found)) if whole else None
 
     async def remove_strays(
         self, before: datetime, wanted: Callable[[UUID], Awaitable[bool]]
@@ -233,12 +246,23 @@ class BackupStore:
         kept = {f"{backup}/{part.name}" for part in manifest.parts} | {_manifest_name(backup), _key_name(backup)}
         return [item for item in found if item.name not in kept]
 
-    async def _read_part(self, name: str, part: Part, identity: Identity) -> list[bytes]:
+    async def _open_part(self, manifest: BackupManifest, part: Part, identity: Identity) -> AsyncIterator[bytes]:
+        data = await self._get_part(manifest, part)
         try:
-            data = await self._objects.get(name, most=MAX_PART_BYTES, length=part.length)
+            pieces = await asyncio.to_thread(open_part, data, part.sha256, identity)
+            del data
+            steps = decompress(pieces, part.plain_length)
+            while step := await asyncio.to_thread(next, steps, None):
+                yield step
+        except DamagedPart as fault:
+            raise BackupDamaged(_part_name(manifest, part), str(fault)) from None
+
+    async def _get_part(self, manifest: BackupManifest, part: Part) -> memoryview:
+        name = _part_name(manifest, part)
+        try:
+            return await self._objects.get(name, most=MAX_PART_BYTES, length=part.length)
         except BackupMissing:
             raise BackupDamaged(name, "it is gone") from None
-        return await asyncio.to_thread(open_part, data, part.sha256, identity)
 
 
 class _WriteAttempt:
@@ -325,6 +349,10 @@ def _stray(item: ObjectInfo, backup: UUID | None) -> StrayObject:
 
 def _manifest_name(backup: UUID) -> str:
     return f"{backup}/manifest"
+
+
+def _part_name(manifest: BackupManifest, part: Part) -> str:
+    return f"{manifest.backup}/{part.name}"
 
 
 def _key_name(backup: UUID) -> str:

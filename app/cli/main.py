@@ -5,6 +5,7 @@ import sys
 import rich_click as click
 
 from app.cli.accounts import keys, teams, users
+from app.cli.backups import backups
 from app.cli.blueprints import blueprints
 from app.cli.check import check
 from app.cli.databases import databases
@@ -37,6 +38,7 @@ for command in (
     keys,
     teams,
     databases,
+    backups,
     hosts,
     pool,
     secrets,

@@ -67,6 +67,11 @@ class Home:
             write_private(path, new_key_setting().encode())
         return path.read_text().strip()
 
+    def kept_secret_keys(self) -> str | None:
+        """Those keys if they were created; this creates none."""
+        path = self.folder / "secret-keys"
+        return path.read_text().strip() if path.exists() else None
+
     def _taken(self) -> str:
         running = stack_file.read(self.folder)
         where = f"at {running.api_url}" if running else "and is just starting or stopping"

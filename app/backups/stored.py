@@ -1,0 +1,86 @@
+"""Our records of backups beside what the store holds of them, for the comparison of both, and for bringing back what
+only the store knows."""
+
+from collections.abc import AsyncIterator
+from uuid import UUID
+
+import msgspec
+
+from app.backup_store.manifest import BackupManifest
+from app.contracts.backups import BackupStatus
+from app.engines.dumping import ContentKind
+from app.store.session import execute, fetch_all, fetch_one
+
+_PAGE = 1000
+
+
+class StoredRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """What our record of a backup says of the store."""
+
+    id: int
+    uuid: UUID
+    status: BackupStatus
+    stored_bytes: int | None
+    removed: bool
+    """The store had nothing of it any more."""
+
+    @property
+    def kept(self) -> bool:
+        """Whether it has to be in the store."""
+        return self.status is BackupStatus.COMPLETED and not self.removed
+
+
+_SELECT = "SELECT id, uuid, status, stored_bytes, removed_at IS NOT NULL AS removed FROM backups"
+
+
+async def stored_records() -> AsyncIterator[StoredRecord]:
+    """All of them, in pages."""
+    last = 0
+    while page := await fetch_all(StoredRecord, f"{_SELECT} WHERE id > $1 ORDER BY id LIMIT {_PAGE}", last):
+        for record in page:
+            yield record
+        last = page[-1].id
+
+
+async def stored_record(backup: UUID) -> StoredRecord | None:
+    return await fetch_one(StoredRecord, f"{_SELECT} WHERE uuid = $1", backup)
+
+
+async def adopt(manifest: BackupManifest, sealed_key: bytes, team_id: int) -> bool:
+    """Makes a record of a backup that only the store knows, as this team's. It is kept for a day at least. False if
+    there is a record already, which stays as it is."""
+    tables = [one for one in manifest.contents if one.kind is ContentKind.TABLE]
+    return bool(
+        await execute(
+            """
+            INSERT INTO backups (uuid, team_id, database_uuid, database_name, engine, region, plan, quotas, kind,
+                                 description, wrapped_key, format, consistent_at, position, size_bytes, stored_bytes,
+                                 tables, rows, created_at, expires_at,
+                                 status, priority, admitted_at, started_at, completed_at)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8::jsonb, $9, $10, $11, $12::jsonb, $13, $14, $15, $16, $17, $18, $19,
+                    CASE WHEN $20::timestamptz IS NOT NULL THEN greatest($20, now() + interval '1 day') END,
+                    'completed', 0, now(), now(), now())
+            ON CONFLICT (uuid) DO NOTHING
+            """,
+            manifest.backup,
+            team_id,
+            manifest.database,
+            manifest.database_name,
+            manifest.db_type,
+            manifest.region,
+            manifest.plan,
+            msgspec.json.encode(manifest.limits).decode(),
+            manifest.kind,
+            manifest.description,
+            sealed_key,
+            msgspec.json.encode(manifest.format).decode(),
+            manifest.consistent_at,
+            manifest.position,
+            manifest.plain_bytes,
+            manifest.stored_bytes,
+            len(tables),
+            sum(one.rows for one in tables),
+            manifest.created_at,
+            manifest.expires_at,
+        )
+    )

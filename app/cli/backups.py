@@ -1,0 +1,14 @@
+"""`headwater backups`: the backups of all databases."""
+
+import rich_click as click
+
+from app.cli import stored_backups
+
+
+@click.group()
+def backups() -> None:
+    """Backups of all databases, in our records and in the store."""
+
+
+for command in stored_backups.COMMANDS:
+    backups.add_command(command)

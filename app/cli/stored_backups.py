@@ -1,0 +1,116 @@
+"""`headwater backups verify-store|recover|restore`: backups as the store has them."""
+
+import os
+from pathlib import Path
+from uuid import UUID
+
+import msgspec
+import rich_click as click
+
+from app.backup_store.checking import check_backup
+from app.backup_store.errors import BackupStoreError
+from app.backup_store.manifest import BackupManifest
+from app.backup_store.store import BackupStore, StoredBackup
+from app.cli.installation import backup_store, store
+from app.cli.output import shown
+from app.cli.tables import Rows
+from app.core.clock import Moment
+from app.core.secrets import SecretBox
+from app.core.settings import InvalidSettings, Settings
+from app.engines.dumping import ContentKind
+from app.local.home import Home
+from app.upkeep.reconcile.findings import Report
+from app.upkeep.stored_backups import verify_store as verify
+
+IDENTITY = click.option(
+    "--identity",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A file with age identities, in place of HEADWATER_BACKUP_AGE_IDENTITY_FILE.",
+)
+
+
+class RecoverableBackup(msgspec.Struct, frozen=True, kw_only=True):
+    """A backup as the store alone tells of it. `state` is `whole`, `identity needed`, or what is wrong with it."""
+
+    uuid: UUID
+    database: str | None = None
+    database_uuid: UUID | None = None
+    team_id: int | None = None
+    team: str | None = None
+    db_type: str | None = None
+    kind: str | None = None
+    consistent_at: Moment | None = None
+    size_bytes: int | None = None
+    stored_bytes: int | None = None
+    tables: int | None = None
+    rows: int | None = None
+    state: str
+
+
+@click.command("verify-store")
+@click.option("--deep", is_flag=True, help="Read every object, and compare its contents with its manifest.")
+@IDENTITY
+@shown
+async def verify_store(deep: bool, identity: Path | None) -> Report:
+    """Compare our records of backups with the whole store. Changes nothing; exits with 1 on a violation."""
+    async with store():
+        try:
+            return await verify(backup_store(identity), deep=deep)
+        except BackupStoreError as error:
+            raise click.ClickException(str(error)) from None
+
+
+@click.command("recover")
+@IDENTITY
+@shown
+async def recover(identity: Path | None) -> Rows:
+    """List the backups that the store has, newest first. Needs nothing but the store and HEADWATER_SECRET_KEYS."""
+    backups = lone_backup_store(identity)
+    try:
+        found = [await _recoverable(backups, item) async for item in backups.walk() if isinstance(item, StoredBackup)]
+    except BackupStoreError as error:
+        raise click.ClickException(str(error)) from None
+    found.sort(key=lambda one: (one.consistent_at is not None, one.consistent_at), reverse=True)
+    return Rows(rows=found, total=len(found), noun="backups", max_rows=len(found))
+
+
+def lone_backup_store(identity: Path | None) -> BackupStore:
+    """Without our own database, and without a stack that runs."""
+    try:
+        given = Settings.load(os.environ)
+        if identity is not None:
+            given = msgspec.structs.replace(given, backup_age_identity_file=identity)
+        keys = given.secret_keys or Home(given.home).kept_secret_keys()
+        return BackupStore.from_settings(given, SecretBox.from_setting(keys))
+    except (InvalidSettings, ValueError) as error:
+        raise click.ClickException(str(error)) from None
+
+
+async def _recoverable(backups: BackupStore, item: StoredBackup) -> RecoverableBackup:
+    checked = await check_backup(backups, item, deep=False)
+    state = "; ".join(map(str, checked.faults)) or ("whole" if checked.readable else "identity needed")
+    if checked.manifest is None:
+        return RecoverableBackup(uuid=item.backup, stored_bytes=item.stored_bytes, state=state)
+    return _described(checked.manifest, state)
+
+
+def _described(manifest: BackupManifest, state: str) -> RecoverableBackup:
+    tables = [one for one in manifest.contents if one.kind is ContentKind.TABLE]
+    return RecoverableBackup(
+        uuid=manifest.backup,
+        database=manifest.database_name,
+        database_uuid=manifest.database,
+        team_id=manifest.team_id,
+        team=manifest.team_name,
+        db_type=manifest.db_type,
+        kind=manifest.kind,
+        consistent_at=manifest.consistent_at,
+        size_bytes=manifest.plain_bytes,
+        stored_bytes=manifest.stored_bytes,
+        tables=len(tables),
+        rows=sum(one.rows for one in tables),
+        state=state,
+    )
+
+
+COMMANDS = (verify_store, recover)
