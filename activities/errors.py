@@ -8,6 +8,8 @@ import structlog
 from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
+from app.backup_store.errors import BackupStoreError, StoreRefused
+from app.contracts.backups import BACKUP_STORE_REFUSED, BACKUP_STORE_UNAVAILABLE
 from app.contracts.engine import ENGINE_REFUSED, HOST_UNAVAILABLE, NAME_TAKEN, NOT_WANTED, STORE_UNAVAILABLE
 from app.databases.records import NotWanted
 from app.engines.base import EngineError, HostUnavailable, NameTaken
@@ -29,6 +31,10 @@ def as_failures() -> Iterator[None]:
         raise _failure(HOST_UNAVAILABLE, str(error)) from None
     except (LockBusy, LockLost) as error:
         raise _failure(STORE_UNAVAILABLE, str(error)) from None
+    except StoreRefused as error:
+        raise _failure(BACKUP_STORE_REFUSED, str(error)) from None
+    except BackupStoreError as error:
+        raise _failure(BACKUP_STORE_UNAVAILABLE, str(error)) from None
     except EngineError as error:
         raise _failure(ENGINE_REFUSED, str(error)) from None
     except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError) as error:

@@ -12,6 +12,7 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
+from app.contracts.backups import BACKUP_STORE_REFUSED, BACKUP_STORE_UNAVAILABLE
 from app.contracts.engine import ENGINE_REFUSED, HOST_UNAVAILABLE, NAME_TAKEN, NOT_WANTED, STORE_UNAVAILABLE
 from app.contracts.retries import ATTEMPTS_AT_ONCE
 from app.core.clock import utc_now
@@ -28,6 +29,8 @@ _REASONS = {
     ENGINE_REFUSED: ReasonCode.ENGINE_REFUSED,
     NAME_TAKEN: ReasonCode.NAME_TAKEN,
     STORE_UNAVAILABLE: ReasonCode.STORE_UNAVAILABLE,
+    BACKUP_STORE_UNAVAILABLE: ReasonCode.BACKUP_STORE_UNAVAILABLE,
+    BACKUP_STORE_REFUSED: ReasonCode.BACKUP_STORE_REFUSED,
 }
 """By the type of the failure. Its message is not reported: it may quote anything."""
 

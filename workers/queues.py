@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from activities.applications import ApplicationActivitiesOnHosts
+from activities.backups import BackupActivitiesOnHosts, BackupActivitiesOnStore
 from activities.control import ControlActivitiesOnStore
 from activities.credentials import CredentialActivitiesOnHosts
 from activities.engine import EngineActivitiesOnHosts
@@ -15,7 +16,10 @@ from activities.quotas import QuotaActivitiesOnHosts, QuotaActivitiesOnStore
 from activities.reconcile import HostReconcileActivitiesOnHosts, ReconcileActivitiesOnStore
 from activities.sweep import SweepActivitiesOnStore
 from activities.webhooks import WebhookActivitiesOverHTTP
-from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE
+from app.backup_store.store import BackupStore
+from app.backups.policies import BackupTerms
+from app.backups.taking import BackupTaking
+from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, backup_region
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
 from app.hosts.adapters import Adapters
@@ -26,6 +30,8 @@ from app.upkeep.sweep import Retention
 from app.webhooks.attempts import Attempts
 from workflows.registry import CONTROL_WORKFLOWS, ENGINE_WORKFLOWS, WEBHOOK_WORKFLOWS
 
+BACKUP_SLOTS = 8
+
 
 class WorkerDependencies(msgspec.Struct, frozen=True, kw_only=True):
     """What activities need, created once for the process."""
@@ -35,8 +41,13 @@ class WorkerDependencies(msgspec.Struct, frozen=True, kw_only=True):
     box: SecretBox
     adapters: Adapters
     attempts: Attempts
+    backup_store: BackupStore
     host_slots: HostSlots = msgspec.field(default_factory=HostSlots)
     running: RunningProvisionings = msgspec.field(default_factory=RunningProvisionings)
+
+    @property
+    def backup_terms(self) -> BackupTerms:
+        return BackupTerms.of(self.plans, self.settings)
 
 
 class QueueConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,6 +77,7 @@ _CONTROL = QueueConfig(
         ),
         lambda _: ReconcileActivitiesOnStore(),
         lambda tools: QuotaActivitiesOnStore(tools.plans),
+        lambda _: BackupActivitiesOnStore(),
     ),
     workflows=CONTROL_WORKFLOWS,
     max_activities=20,
@@ -90,6 +102,18 @@ _ENGINE = QueueConfig(
     # Each uses one connection for its lock and one for its work.
     max_connections=2 * (2 * HOST_SLOTS + 2 * HOST_SLOTS),
 )
+_BACKUPS = QueueConfig(
+    implementations=(
+        lambda tools: BackupActivitiesOnHosts(
+            tools.backup_terms,
+            BackupTaking(tools.backup_terms, tools.box, tools.backup_store, tools.adapters),
+        ),
+    ),
+    # Dumps, loads and restore tests together. A store that hangs takes these places and nobody else's.
+    max_activities=BACKUP_SLOTS,
+    # Each has one for a moment, and one more for its signs of life.
+    max_connections=2 * BACKUP_SLOTS,
+)
 _WEBHOOKS = QueueConfig(
     implementations=(lambda tools: WebhookActivitiesOverHTTP(tools.attempts),),
     workflows=WEBHOOK_WORKFLOWS,
@@ -103,6 +127,8 @@ _WEBHOOKS = QueueConfig(
 
 
 def queue_config(queue: str) -> QueueConfig:
-    """The webhook queue has deliveries; a region's queue has provisionings and work on engines; the control queue
-    has all other workflows, and the activities on our own database."""
+    """The webhook queue has deliveries; a region's backup queue has dumps and loads, its engine queue has provisionings
+    and work on engines; the control queue has all other workflows, and the activities on our own database."""
+    if backup_region(queue) is not None:
+        return _BACKUPS
     return {CONTROL_QUEUE: _CONTROL, WEBHOOK_QUEUE: _WEBHOOKS}.get(queue, _ENGINE)

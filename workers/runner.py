@@ -13,7 +13,8 @@ from temporalio.service import RPCError
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
-from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, engine_region
+from app.backup_store.store import BackupStore
+from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, engine_region, with_backup_queues
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
 from app.core.temporal import connect_from_settings
@@ -23,6 +24,7 @@ from app.quotas.file import load_plans
 from app.store.migrate import migrate
 from app.store.session import connected
 from app.webhooks.attempts import Attempts
+from workers.backups import remove_ended_backups, serve_backups
 from workers.credential_ends import end_due_credentials
 from workers.deliveries import WaitingDeliveries
 from workers.event_dispatcher import dispatch_events
@@ -57,6 +59,8 @@ async def run(settings: Settings, queues: Sequence[str], stop: asyncio.Event) ->
     box = SecretBox.from_setting(settings.secret_keys)
     if not settings.control_dsn:
         raise ValueError("HEADWATER_CONTROL_DSN is not set")
+    backup_store = BackupStore.from_settings(settings, box)
+    queues = with_backup_queues(queues)
     metrics = WorkerMetrics(settings, queues)
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(connected(settings.control_dsn, max_size=max_connections(queues)))
@@ -71,6 +75,7 @@ async def run(settings: Settings, queues: Sequence[str], stop: asyncio.Event) ->
             box=box,
             adapters=Adapters(box),
             attempts=Attempts(box, sender, settings),
+            backup_store=backup_store,
         )
         stack.push_async_callback(tools.adapters.close)
         stack.push_async_callback(tools.attempts.close)
@@ -80,12 +85,14 @@ async def run(settings: Settings, queues: Sequence[str], stop: asyncio.Event) ->
         if CONTROL_QUEUE in queues:
             background += [relay(client), maintain_schedules(client, settings)]
             background += [end_due_credentials(), serve_expiries(plans, settings)]
+            background += [serve_backups(tools.backup_terms)]
         if WEBHOOK_QUEUE in queues:
             background += [dispatch_events(client, settings), WaitingDeliveries(tools.attempts, settings).serve()]
         for queue in queues:
             region = engine_region(queue)
             if region is not None:
                 background.append(start_provisionings(client, settings, region, tools.running))
+                background.append(remove_ended_backups(backup_store, region))
         log.info("worker_ready", queues=list(queues))
         await _until(stop, [asyncio.create_task(task) for task in background])
 

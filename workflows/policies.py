@@ -9,10 +9,12 @@ from datetime import timedelta
 from temporalio.common import Priority, RetryPolicy
 from temporalio.workflow import ActivityConfig, LocalActivityConfig
 
-from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, engine_queue
+from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, backup_queue, engine_queue
 from app.contracts.retries import ATTEMPTS_AT_ONCE
 
 _HEARTBEAT = timedelta(seconds=3)
+_BACKUP_HEARTBEAT = timedelta(seconds=10)
+"""Longer than of short steps: compression and the tools may take all of a small machine for seconds."""
 ENGINE_STEP = timedelta(seconds=60)
 _MAX_ATTEMPTS = 60
 _UPKEEP_ATTEMPTS = 5
@@ -118,6 +120,18 @@ def attempt(region: str, summary: str) -> ActivityConfig:
         schedule_to_start_timeout=timedelta(seconds=30),
         start_to_close_timeout=timedelta(seconds=60),
         heartbeat_timeout=_HEARTBEAT,
+        retry_policy=RetryPolicy(maximum_attempts=1),
+    )
+
+
+def backup(region: str, summary: str) -> ActivityConfig:
+    """A dump, a load, or both. It may take as long as the data needs, and is tried once: the workflow waits between the
+    attempts. Its priority and its fairness are the workflow's."""
+    return ActivityConfig(
+        task_queue=backup_queue(region),
+        summary=summary,
+        start_to_close_timeout=timedelta(hours=24),
+        heartbeat_timeout=_BACKUP_HEARTBEAT,
         retry_policy=RetryPolicy(maximum_attempts=1),
     )
 

@@ -7,6 +7,7 @@ from workflows.apply_access import ApplyAccessWorkflow
 from workflows.apply_blueprint import ApplyBlueprintWorkflow
 from workflows.apply_credentials import ApplyCredentialsWorkflow
 from workflows.apply_limits import ApplyLimitsWorkflow
+from workflows.backup_database import BackupDatabaseWorkflow
 from workflows.delete_database import DeleteDatabaseWorkflow
 from workflows.deliver_webhook import DeliverWebhookWorkflow
 from workflows.enforce_quotas import EnforceQuotasWorkflow
@@ -29,6 +30,7 @@ CONTROL_WORKFLOWS = (
     ApplyBlueprintWorkflow,
     EnforceQuotasWorkflow,
     ReclaimSpaceWorkflow,
+    BackupDatabaseWorkflow,
 )
 """On the control queue."""
 ENGINE_WORKFLOWS = (ProvisionDatabaseWorkflow,)

@@ -12,6 +12,8 @@ class Scope(StrEnum):
     WEBHOOKS_WRITE = "webhooks:write"
     BLUEPRINTS_READ = "blueprints:read"
     BLUEPRINTS_WRITE = "blueprints:write"
+    BACKUPS_READ = "backups:read"
+    BACKUPS_WRITE = "backups:write"
     QUERIES_WRITE = "queries:write"
 
 

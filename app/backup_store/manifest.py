@@ -65,7 +65,7 @@ class BackupManifest(msgspec.Struct, frozen=True, kw_only=True):
     team_name: str
     db_type: str
     plan: str
-    limits: dict[str, int] = {}
+    limits: dict[str, float] = {}
     region: str
 
     db_name: str

@@ -76,6 +76,11 @@ class BackupRecord(msgspec.Struct, frozen=True, kw_only=True):
         return [] if self.proof_differences_json is None else msgspec.json.decode(self.proof_differences_json)
 
     @property
+    def over(self) -> bool:
+        """It has ended, and nothing can be restored from it."""
+        return not self.under_way and self.status is not BackupStatus.COMPLETED
+
+    @property
     def under_way(self) -> bool:
         return self.status in (BackupStatus.PENDING, BackupStatus.RUNNING)
 

@@ -1,6 +1,12 @@
 """Taking and proving backups: the workflows, and their activities on the backup queue of the database's region."""
 
+from abc import ABC, abstractmethod
 from enum import StrEnum
+from uuid import UUID
+
+from temporalio import activity, workflow
+
+from app.contracts.databases import DatabaseWorkflowInput
 
 BACKUP_STORE_UNAVAILABLE = "BackupStoreUnavailable"
 """Failure type: the store of backups doesn't answer."""
@@ -38,3 +44,41 @@ class ProofStatus(StrEnum):
     PROVEN = "proven"
     MISMATCH = "mismatch"
     FAILED = "failed"
+
+
+class BackupDatabaseInput(DatabaseWorkflowInput, frozen=True, kw_only=True):
+    """The activity reads what is to be backed up from our own database."""
+
+    backup: UUID
+    round: int = 0
+    """Attempts that have failed, for a run that continues one with a long history."""
+
+
+class BackupActivities(ABC):
+    """Each reads the row, works without a lock of ours while it streams, and lets the row decide at its end. All are
+    safe to repeat."""
+
+    @activity.defn(name="take_backup")
+    @abstractmethod
+    async def take_backup(self, backup: UUID) -> BackupStatus:
+        """Streams a dump into the store, with its manifest last, and records it as completed. One whose manifest is
+        there already is only recorded. A database that can't be dumped exactly ends the backup as failed. Fails with
+        `NOT_WANTED` when it was cancelled or deleted meanwhile."""
+
+
+class BackupRecordActivities(ABC):
+    """On our own database."""
+
+    @activity.defn(name="give_up_backup")
+    @abstractmethod
+    async def give_up_backup(self, backup: UUID) -> None:
+        """Records it as failed, for the reason that its last attempt met."""
+
+
+@workflow.defn(name="BackupDatabase")
+class BackupDatabase(ABC):
+    """Takes one backup. It waits for hosts and for the store, a bounded number of times."""
+
+    @workflow.run
+    @abstractmethod
+    async def run(self, request: BackupDatabaseInput) -> None: ...

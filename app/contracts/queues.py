@@ -1,6 +1,7 @@
 """Task queues, workflow ids and search attributes."""
 
 import re
+from collections.abc import Iterable
 from uuid import UUID
 
 from temporalio.common import SearchAttributeKey
@@ -32,6 +33,21 @@ def engine_region(queue: str) -> str | None:
     """The region of an engine queue; None for another queue."""
     prefix, separator, region = queue.partition(":")
     return region if separator and prefix == "engine" else None
+
+
+def backup_region(queue: str) -> str | None:
+    """The region of a backup queue; None for another queue."""
+    prefix, separator, region = queue.partition(":")
+    return region if separator and prefix == "backups" else None
+
+
+def with_backup_queues(queues: Iterable[str]) -> list[str]:
+    """These queues and, after each region's engine queue, its backup queue: who serves the one serves the other."""
+    served: list[str] = []
+    for queue in queues:
+        region = engine_region(queue)
+        served += [queue] if region is None else [queue, backup_queue(region)]
+    return served
 
 
 def workflow_queue(workflow: str, region: str | None) -> str:

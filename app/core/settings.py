@@ -161,6 +161,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Whether orphans are removed at all."""
 
     # Backups
+    backup_hour_seconds: float = 3600
+    """What policies of backups count in; a day is 24 of them. Shorter in tests alone."""
+    backups_per_host: int = 2
+    """Backups under way at once on one engine host."""
+    backups_per_team: int = 2
     backup_store: str | None = None
     """`file:///folder` or `s3://bucket/prefix`; by default the folder `backups` in `home`. For S3 the usual AWS
     variables apply. All processes need the same."""
@@ -283,6 +288,9 @@ _POSITIVE = {
     "retention_seconds",
     "query_retention_seconds",
     "operation_retention_seconds",
+    "backup_hour_seconds",
+    "backups_per_host",
+    "backups_per_team",
     "backup_store_timeout_seconds",
     "nl_max_rows",
     "nl_timeout_seconds",

@@ -15,6 +15,17 @@ from app.accounts.routes import get_me
 from app.applications.routes import ApplicationServices, apply_blueprint, get_application
 from app.auth.admission import admission
 from app.auth.client_address import parse_networks
+from app.backups.policies import BackupTerms
+from app.backups.routes import (
+    BackupServices,
+    change_backup_policy,
+    delete_backup,
+    get_backup,
+    get_backup_policy,
+    list_backups,
+    list_database_backups,
+    take_backup,
+)
 from app.blueprints.large_scripts import LargeScripts
 from app.blueprints.routes import BlueprintController, BlueprintServices, validate_blueprint
 from app.core.metrics.page import MetricsPage
@@ -135,6 +146,16 @@ def _api(state: AppState) -> Router:
                 list_database_users,
                 delete_database_user,
             ),
+            _resource(
+                lambda: state.backups,
+                take_backup,
+                list_database_backups,
+                list_backups,
+                get_backup,
+                delete_backup,
+                get_backup_policy,
+                change_backup_policy,
+            ),
             _resource(lambda: state.webhooks, WebhookController),
             _resource(lambda: state.questions, execute_query),
         ],
@@ -211,6 +232,9 @@ async def _open(
     )
     state.credentials = CredentialServices(
         settings=settings, plans=plans, box=box, watch=watch, idempotency=idempotency, adapters=adapters
+    )
+    state.backups = BackupServices(
+        settings=settings, terms=BackupTerms.of(plans, settings), watch=watch, idempotency=idempotency
     )
     state.webhooks = WebhookServices(
         settings=settings,

@@ -5,6 +5,7 @@ import msgspec
 from app.applications.routes import ApplicationServices
 from app.auth.admission import Admission
 from app.auth.client_address import Network
+from app.backups.routes import BackupServices
 from app.blueprints.routes import BlueprintServices
 from app.credentials.routes import CredentialServices
 from app.http.in_flight import InFlight
@@ -30,5 +31,6 @@ class AppState:
     blueprints: BlueprintServices
     applications: ApplicationServices
     credentials: CredentialServices
+    backups: BackupServices
     webhooks: WebhookServices
     questions: Questions

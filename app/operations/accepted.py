@@ -32,3 +32,15 @@ async def accepted_on(
     named = None if rotation is None else str(rotation)
     found = await fetch_one(OperationRecord, _LATEST, database, type.value, revision, application, named)
     return UNSET if found is None else reference(found)
+
+
+_OF_WORKFLOW = f"""
+SELECT {COLUMNS} FROM operations o JOIN databases d ON d.id = o.database_id
+WHERE d.uuid = $1 AND starts_with(o.workflow_id, $2) ORDER BY o.id DESC LIMIT 1
+"""  # noqa: S608 - our own words
+
+
+async def accepted_by(database: UUID, workflow_id: str) -> OperationReference | UnsetType:
+    """The newest operation on the database that this workflow, or a restart of it, works on."""
+    found = await fetch_one(OperationRecord, _OF_WORKFLOW, database, workflow_id)
+    return UNSET if found is None else reference(found)

@@ -119,6 +119,14 @@ KINDS: Mapping[OperationType, OperationKind] = MappingProxyType(
             steps=(StepKind(name="prove", activities=("apply_credentials",)),),
             deadline=_SOON,
         ),
+        OperationType.BACKUP: OperationKind(
+            workflow="BackupDatabase",
+            steps=(
+                StepKind(name="queue"),
+                StepKind(name="dump", activities=("take_backup",), time_limit=timedelta(minutes=10)),
+            ),
+            deadline=timedelta(hours=6),
+        ),
         OperationType.APPLY_BLUEPRINT: OperationKind(
             workflow="ApplyBlueprint",
             steps=(

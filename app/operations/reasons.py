@@ -28,6 +28,8 @@ class ReasonCode(StrEnum):
     NAME_TAKEN = "name_taken", "The name was taken on the host; another one is chosen."
     STORE_UNAVAILABLE = "store_unavailable", "The service's own database didn't answer, or another step holds the lock."
     STEP_FAILED = "step_failed", "The step failed for a reason that the service's log has."
+    BACKUP_STORE_UNAVAILABLE = "backup_store_unavailable", "The store of backups can't be reached, or has no room."
+    BACKUP_STORE_REFUSED = "backup_store_refused", "The store of backups refuses the service; operators have to act."
     WORKFLOWS_UNAVAILABLE = "workflows_unavailable", "The service that runs workflows can't be reached."
     NO_WORKER = "no_worker", "No worker has taken the next step yet, or the one that had it stopped."
     QUEUED = "queued", "Something else has to end first."
@@ -38,6 +40,7 @@ class ReasonCode(StrEnum):
     DATABASE_DELETED = "database_deleted", "The database was deleted before it had ended."
     DATABASE_PAUSED = "database_paused", "The database was paused before it had ended."
     UNDELETED = "undeleted", "The database was undeleted."
+    BACKUP_FAILED = "backup_failed", "The backup could not be taken; its record says why."
     APPLICATION_FAILED = "application_failed", "The script was not applied; the application's record says why."
 
 

@@ -37,5 +37,10 @@ class EventType(StrEnum):
         "A database deletes itself at its `expires_at`, which is an hour ahead or less.",
     )
     DATABASE_DESTROYED = "database.destroyed", "The data of a deleted database is gone, and can't be brought back."
+    BACKUP_COMPLETED = "backup.completed", "A backup is whole, and can be restored."
+    BACKUP_FAILED = "backup.failed", "A backup could not be taken; its `error` says why."
+    BACKUP_PROVEN = "backup.proven", "A restore test brought back all that a backup holds, equal to its database then."
+    BACKUP_MISMATCH = "backup.mismatch", "A restore test brought back something else than a backup's database held."
+    BACKUP_TEST_FAILED = "backup.test_failed", "A restore test of a backup could not be run to its end."
     OPERATION_OVERDUE = "operation.overdue", "An operation is still open after its deadline. It goes on."
     PING = "ping", "The test-delivery operation is used."

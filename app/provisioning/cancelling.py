@@ -10,6 +10,7 @@ from datetime import timedelta
 import msgspec
 
 from app.applications import queue
+from app.backups.operation import cancel_backup
 from app.contracts.base import PauseReason
 from app.core.errors import DatabaseDestroyed, OperationNotCancellable
 from app.credentials.operation import cancel_rotation
@@ -100,6 +101,10 @@ async def _rotate(_: Plans, operation: OperationRecord, record: DatabaseRecord) 
     return await cancel_rotation(operation, record)
 
 
+async def _backup(_: Plans, operation: OperationRecord, __: DatabaseRecord) -> None:
+    await cancel_backup(operation)
+
+
 async def _cancelled(operation: OperationRecord) -> None:
     await ends.end(operation, OperationStatus.CANCELLED, because=ReasonCode.CANCELLED)
 
@@ -113,5 +118,6 @@ CANCELLATIONS: Mapping[OperationType, Cancel] = {
     OperationType.RESUME: _resume,
     OperationType.APPLY_BLUEPRINT: _apply_blueprint,
     OperationType.ROTATE: _rotate,
+    OperationType.BACKUP: _backup,
 }
 """Those of the kinds that this folder and those beneath it begin."""

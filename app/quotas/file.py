@@ -6,6 +6,11 @@ connections = 10
 runtime_hours = 200     # left out: no limit
 users = 5               # of one database, besides its own; left out: 20
 warning_pct = 80
+backups = true          # taken without being asked for; what is left out here and below stays as it is
+backup_every_hours = 24
+backup_keep_days = 3
+backup_keep_last = 1    # completed ones that stay, whatever their age
+backup_test_every_days = 30
 
 [tiers.free]            # what is left out stays as it is
 deleted_databases = 5
@@ -34,6 +39,11 @@ class _Entry(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     warning_pct: Annotated[int, msgspec.Meta(ge=1, le=100)]
     runtime_hours: Annotated[float, msgspec.Meta(gt=0, le=100_000)] | None = None
     users: Annotated[int, msgspec.Meta(ge=0, le=50)] = DEFAULT_USERS
+    backups: bool | msgspec.UnsetType = msgspec.UNSET
+    backup_every_hours: Annotated[int, msgspec.Meta(ge=1, le=720)] | msgspec.UnsetType = msgspec.UNSET
+    backup_keep_days: Annotated[int, msgspec.Meta(ge=1, le=3650)] | msgspec.UnsetType = msgspec.UNSET
+    backup_keep_last: Annotated[int, msgspec.Meta(ge=1, le=1000)] | msgspec.UnsetType = msgspec.UNSET
+    backup_test_every_days: Annotated[int, msgspec.Meta(ge=1, le=365)] | msgspec.UnsetType = msgspec.UNSET
 
 
 class _TierEntry(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -44,6 +54,9 @@ class _TierEntry(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     blueprint_versions: _Count | msgspec.UnsetType = msgspec.UNSET
     blueprint_applications: _Count | msgspec.UnsetType = msgspec.UNSET
     query_executions: _Count | msgspec.UnsetType = msgspec.UNSET
+    backups: _Count | msgspec.UnsetType = msgspec.UNSET
+    backups_under_way: _Count | msgspec.UnsetType = msgspec.UNSET
+    backup_storage_gb: Annotated[float, msgspec.Meta(ge=0, le=1_000_000)] | msgspec.UnsetType = msgspec.UNSET
     deleted_storage_gb: Annotated[float, msgspec.Meta(ge=0, le=1_000_000)] | msgspec.UnsetType = msgspec.UNSET
 
 
@@ -64,7 +77,7 @@ def load_plans(path: Path | None) -> Plans:
         tiers = {}
     plans, by_tier = DEFAULT_PLANS.by_name, DEFAULT_PLANS.tiers
     loaded = Plans(
-        by_name=_merged(tables, "", plans, lambda _, table: _plan(msgspec.convert(table, _Entry)), faults),
+        by_name=_merged(tables, "", plans, lambda name, table: _plan(name, msgspec.convert(table, _Entry)), faults),
         tiers=_merged(tiers, f"{_TIERS}.", by_tier, _tier, faults),
     )
     if faults:
@@ -99,10 +112,19 @@ def _tier(name: str, table: Any) -> TierLimits:
     return msgspec.structs.replace(DEFAULT_PLANS.tiers[name], **given)
 
 
-def _plan(entry: _Entry) -> Plan:
+def _plan(name: str, entry: _Entry) -> Plan:
     limits = Limits(
         storage_hard_limit_gb=entry.storage_gb,
         connection_hard_limit=entry.connections,
         warning_threshold_pct=entry.warning_pct,
     )
-    return Plan(limits=limits, runtime_hours=entry.runtime_hours, users=entry.users)
+    given = {
+        "enabled": entry.backups,
+        "every_hours": entry.backup_every_hours,
+        "keep_days": entry.backup_keep_days,
+        "keep_last": entry.backup_keep_last,
+        "test_every_days": entry.backup_test_every_days,
+    }
+    own = {field: value for field, value in given.items() if value is not msgspec.UNSET}
+    backups = msgspec.structs.replace(DEFAULT_PLANS.by_name[name].backups, **own)
+    return Plan(limits=limits, runtime_hours=entry.runtime_hours, users=entry.users, backups=backups)

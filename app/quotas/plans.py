@@ -28,12 +28,25 @@ class Quotas(msgspec.Struct, frozen=True, kw_only=True):
     warning_threshold_pct: int | None = None
 
 
+class BackupRules(msgspec.Struct, frozen=True, kw_only=True):
+    """When a database is backed up and its backups are tested, and how long they are kept."""
+
+    enabled: bool = True
+    every_hours: int = 24
+    keep_days: int = 7
+    keep_last: int = 3
+    """The least number of completed ones that stay, whatever their age."""
+    test_every_days: int = 14
+
+
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     limits: Limits
     runtime_hours: float | None = None
     """Hours a month with a connection open; None means no limit."""
     users: int = DEFAULT_USERS
     """The most users that one database may have besides its own."""
+    backups: BackupRules = BackupRules()
+    """In force where a database has nothing else."""
 
 
 class Plans(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,18 +57,20 @@ class Plans(msgspec.Struct, frozen=True, kw_only=True):
     """By the tier's name."""
 
 
-def _plan(storage_gb: float, connections: int, users: int, runtime_hours: float | None = None) -> Plan:
+def _plan(
+    storage_gb: float, connections: int, users: int, backups: BackupRules, runtime_hours: float | None = None
+) -> Plan:
     limits = Limits(storage_hard_limit_gb=storage_gb, connection_hard_limit=connections, warning_threshold_pct=80)
-    return Plan(limits=limits, runtime_hours=runtime_hours, users=users)
+    return Plan(limits=limits, runtime_hours=runtime_hours, users=users, backups=backups)
 
 
 DEFAULT_PLANS = Plans(
     by_name=MappingProxyType(
         {
-            "free": _plan(0.5, 10, 5, runtime_hours=100),
-            "launch": _plan(10, 50, 20),
-            "grow": _plan(50, 200, 30),
-            "pro": _plan(100, 400, 50),
+            "free": _plan(0.5, 10, 5, BackupRules(keep_days=3, keep_last=1, test_every_days=30), runtime_hours=100),
+            "launch": _plan(10, 50, 20, BackupRules()),
+            "grow": _plan(50, 200, 30, BackupRules(every_hours=12, keep_days=14, keep_last=7, test_every_days=7)),
+            "pro": _plan(100, 400, 50, BackupRules(every_hours=6, keep_days=30, keep_last=14, test_every_days=7)),
         }
     ),
     tiers=DEFAULT_TIERS,

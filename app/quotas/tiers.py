@@ -20,6 +20,13 @@ class TierLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Pending or running, on all databases of the team."""
     query_executions: int
     """Questions under way."""
+    backups: int
+    """Those that are kept, and those under way; the policies' too."""
+    backups_under_way: int
+    """Those that somebody asked for."""
+    backup_storage_gb: float
+    """What all of them take in the store: beyond it scheduled ones go before their time, and none is taken that
+    somebody asks for."""
 
 
 DEFAULT_TIERS: Mapping[str, TierLimits] = MappingProxyType(
@@ -31,6 +38,9 @@ DEFAULT_TIERS: Mapping[str, TierLimits] = MappingProxyType(
             blueprint_versions=50,
             blueprint_applications=10,
             query_executions=10,
+            backups=100,
+            backups_under_way=5,
+            backup_storage_gb=5,
         ),
         "pro": TierLimits(
             deleted_databases=50,
@@ -39,6 +49,9 @@ DEFAULT_TIERS: Mapping[str, TierLimits] = MappingProxyType(
             blueprint_versions=200,
             blueprint_applications=200,
             query_executions=50,
+            backups=5_000,
+            backups_under_way=50,
+            backup_storage_gb=1_000,
         ),
         "enterprise": TierLimits(
             deleted_databases=500,
@@ -47,6 +60,9 @@ DEFAULT_TIERS: Mapping[str, TierLimits] = MappingProxyType(
             blueprint_versions=1000,
             blueprint_applications=2000,
             query_executions=200,
+            backups=50_000,
+            backups_under_way=200,
+            backup_storage_gb=10_000,
         ),
     }
 )

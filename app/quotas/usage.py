@@ -8,7 +8,7 @@ import msgspec
 from app.contracts.base import DatabaseStatus, PauseReason
 from app.quotas.decision import GIB, QuotaActions, QuotaState
 from app.quotas.plans import Plans, Quotas, limits_in_force
-from app.store.session import execute, fetch_all
+from app.store.session import execute, fetch_all, fetch_value
 
 
 class Sample(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,6 +77,12 @@ async def record_storage(octets: Mapping[int, int], at: datetime, *, alone_at: d
     """Keeps what databases, by their ids, hold in bytes. Those whose measuring takes long are measured apart from the
     others, not before `alone_at`. One that is not newer than the last changes nothing."""
     await execute(_RECORD_STORAGE, list(octets), list(octets.values()), at, alone_at)
+
+
+async def storage_of(database_id: int) -> int:
+    """In bytes, as it was last measured; 0 where it never was."""
+    sql = "SELECT storage_bytes FROM database_usage WHERE database_id = $1"
+    return await fetch_value(int, sql, database_id) or 0
 
 
 async def measure_alone(database_ids: Sequence[int], at: datetime) -> None:

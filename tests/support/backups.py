@@ -4,10 +4,14 @@ import os
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import cast
 from uuid import UUID, uuid4
+
+from obstore.store import LocalStore, MemoryStore
 
 from app.backup_store.keys import BackupKey
 from app.backup_store.manifest import BackupManifest, StoredParts
+from app.backup_store.objects import Objects
 from app.backup_store.store import BackupStore
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
@@ -21,6 +25,11 @@ def folder_store(folder: Path, box: SecretBox = BOX, **settings: object) -> Back
     """A store in a folder."""
     given = {"backup_store": folder.as_uri(), "backup_store_timeout_seconds": 20, **settings}
     return BackupStore.from_settings(Settings(**given), box)  # type: ignore[arg-type]
+
+
+def memory_store(box: SecretBox = BOX) -> BackupStore:
+    """A store in this process's memory, where a test needs one and no file of it."""
+    return BackupStore(Objects(cast(LocalStore, MemoryStore()), "memory", 20), box)
 
 
 async def chunks_of(dump: bytes, size: int = CHUNK) -> AsyncIterator[bytes]:

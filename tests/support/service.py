@@ -67,6 +67,8 @@ class RunningService:
             "SECRET_KEYS": self.secret_keys,
             "HOME": str(self.folder),
             "POOL_SIZE": "0",
+            # No scheduled backup falls into a test by chance.
+            "BACKUP_HOUR_SECONDS": "1000000",
             **self.settings,
             "NL_MODEL": MODEL,
             **settings,

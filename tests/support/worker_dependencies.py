@@ -6,6 +6,7 @@ from app.egress.sender import Sender
 from app.hosts.adapters import Adapters
 from app.quotas.plans import DEFAULT_PLANS
 from app.webhooks.attempts import Attempts
+from tests.support.backups import memory_store
 from workers.queues import WorkerDependencies
 
 
@@ -14,5 +15,10 @@ def tools(settings: Settings | None = None) -> WorkerDependencies:
     settings = settings or Settings()
     attempts = Attempts(box, Sender(settings), settings)
     return WorkerDependencies(
-        settings=settings, plans=DEFAULT_PLANS, box=box, adapters=Adapters(box), attempts=attempts
+        settings=settings,
+        plans=DEFAULT_PLANS,
+        box=box,
+        adapters=Adapters(box),
+        attempts=attempts,
+        backup_store=memory_store(box),
     )

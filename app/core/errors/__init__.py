@@ -22,12 +22,17 @@
     ├── RotationNotOverlapping   409 rotation_not_overlapping
     ├── RotationCancelled        409 rotation_cancelled
     ├── UserExists               409 user_exists
+    ├── BackupInUse              409 backup_in_use
+    ├── BackupProtected          409 backup_locked
+    ├── TestUnderWay             409 restore_test_under_way
     ├── PayloadTooLarge          413 payload_too_large
     ├── MissingRequiredField     422 missing_required_field
     ├── InvalidField             422 invalid_field
     ├── PlanLimitExceeded        422 plan_limit_exceeded
     ├── CapacityExhausted        422 capacity_exhausted
     ├── DatabaseNotActive        422 database_not_active
+    ├── BackupNotCompleted       422 backup_not_completed
+    ├── BackupIncompatible       422 backup_incompatible
     ├── BlueprintInvalid         422 blueprint_invalid
     ├── SystemBlueprint          422 system_blueprint
     ├── EndpointLimitReached     422 endpoint_limit_reached
@@ -64,6 +69,13 @@ from app.core.errors.access import (
     TooManyStreams,
     Unauthorized,
     rate_limit_headers,
+)
+from app.core.errors.backups import (
+    BackupIncompatible,
+    BackupInUse,
+    BackupNotCompleted,
+    BackupProtected,
+    TestUnderWay,
 )
 from app.core.errors.base import AppError
 from app.core.errors.blueprints import BlueprintInvalid, SystemBlueprint
@@ -113,6 +125,10 @@ from app.core.errors.webhooks import EndpointLimitReached, PingsUnderWay
 __all__ = [
     "ApiKeyExpired",
     "AppError",
+    "BackupInUse",
+    "BackupIncompatible",
+    "BackupNotCompleted",
+    "BackupProtected",
     "BlueprintInvalid",
     "CapacityExhausted",
     "CredentialsPending",
@@ -154,6 +170,7 @@ __all__ = [
     "ServiceUnavailable",
     "SystemBlueprint",
     "TeamLimitReached",
+    "TestUnderWay",
     "TooManyInFlight",
     "TooManyStreams",
     "TooManyUnderWay",

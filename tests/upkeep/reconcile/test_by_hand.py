@@ -31,6 +31,7 @@ from app.upkeep.reconcile.service import list_hosts, reconcile_records
 from app.webhooks.attempts import Attempts
 from tests import servers
 from tests.servers import RunningServer
+from tests.support.backups import memory_store
 from tests.support.gates import Gates
 from tests.support.service import REGION, running_service
 from tests.support.store import store
@@ -83,7 +84,12 @@ async def place(
         stack.push_async_callback(sender.close)
         attempts = Attempts(service.box, sender, settings)
         tools = WorkerDependencies(
-            settings=settings, plans=DEFAULT_PLANS, box=service.box, adapters=Adapters(service.box), attempts=attempts
+            settings=settings,
+            plans=DEFAULT_PLANS,
+            box=service.box,
+            adapters=Adapters(service.box),
+            attempts=attempts,
+            backup_store=memory_store(service.box),
         )
         stack.push_async_callback(tools.adapters.close)
         stack.push_async_callback(attempts.close)

@@ -1,0 +1,152 @@
+"""Whose turn it is: how many backups are taken at once on a host, and of a team.
+
+The rows are the queue. One that is admitted has its workflow promised; the others wait with the reason `queued`.
+Whoever admits holds a lock, and who doesn't get it leaves it to the next look, so that the numbers are exact and nobody
+waits for it.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from uuid import UUID
+
+import msgspec
+
+from app.backups.records import BackupRecord
+from app.contracts.backups import BackupDatabase, BackupDatabaseInput, BackupKind
+from app.contracts.base import Engine
+from app.contracts.queues import backup_workflow_id
+from app.operations import progress
+from app.operations.records import open_of_workflow
+from app.outbox.workflow_starts import PendingStart, request_start
+from app.store.session import execute, fetch_all, fetch_scalar, transaction
+
+QUEUE = "queue"
+"""The operation's step that ends with the admission."""
+PER_HOST = 2
+PER_TEAM = 2
+_MOST = 100
+"""What one look admits at most."""
+_LOCK = 0x6861_6261_636B_7570
+"""Of those who admit."""
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """The most backups under way at once."""
+
+    per_host: int = PER_HOST
+    per_team: int = PER_TEAM
+
+
+class Waiting(msgspec.Struct, frozen=True, kw_only=True):
+    """A backup that waits for its turn."""
+
+    uuid: UUID
+    database: UUID
+    engine: Engine
+    region: str
+    team_id: int
+    host_id: int
+    kind: BackupKind
+    priority: int
+
+
+class _UnderWay(msgspec.Struct, frozen=True, kw_only=True):
+    team_id: int
+    host_id: int
+    number: int
+
+
+# One at a time of each database; none while its data is being replaced, but for the one that is taken before that. Of
+# each team the first few are looked at, so that a team with a thousand waiting ones doesn't hide the others'.
+_WAITING = """
+SELECT uuid, database, engine, region, team_id, host_id, kind, priority FROM (
+    SELECT b.uuid, b.database_uuid AS database, b.engine, b.region, b.team_id, d.host_id, b.kind, b.priority, b.id,
+           row_number() OVER (PARTITION BY b.team_id ORDER BY b.priority, b.id) AS place
+    FROM backups b JOIN databases d ON d.id = b.database_id
+    WHERE b.status = 'pending' AND b.admitted_at IS NULL
+      AND NOT EXISTS (SELECT FROM backups o WHERE o.database_id = b.database_id AND o.admitted_at IS NOT NULL
+                                              AND o.status IN ('pending', 'running'))
+      AND (b.kind = 'before_restore' OR NOT EXISTS (
+          SELECT FROM operations o
+          WHERE o.database_id = b.database_id AND o.type = 'restore' AND o.finished_at IS NULL))
+) w WHERE place <= $1 ORDER BY priority, place, id LIMIT 1000
+"""
+_UNDER_WAY = """
+SELECT b.team_id, d.host_id, count(*) AS number FROM backups b JOIN databases d ON d.id = b.database_id
+WHERE b.status IN ('pending', 'running') AND b.admitted_at IS NOT NULL GROUP BY b.team_id, d.host_id
+"""
+
+
+def choose(waiting: Iterable[Waiting], under_way: Iterable[tuple[int, int, int]], limits: Limits) -> list[Waiting]:
+    """Those that may begin, in the order given. `under_way` has teams, hosts and how many are under way there."""
+    of_team: Counter[int] = Counter()
+    of_host: Counter[int] = Counter()
+    for team, host, number in under_way:
+        of_team[team] += number
+        of_host[host] += number
+    chosen: list[Waiting] = []
+    databases: set[UUID] = set()
+    for one in waiting:
+        room = of_team[one.team_id] < limits.per_team and of_host[one.host_id] < limits.per_host
+        if room and one.database not in databases and len(chosen) < _MOST:
+            chosen.append(one)
+            databases.add(one.database)
+            of_team[one.team_id] += 1
+            of_host[one.host_id] += 1
+    return chosen
+
+
+async def admit_waiting(limits: Limits) -> int:
+    """Begins what may begin; returns how many there were. The relay starts their workflows."""
+    async with transaction():
+        if not await _lock():
+            return 0
+        waiting = await fetch_all(Waiting, _WAITING, limits.per_team)
+        chosen = choose(waiting, await _counted(), limits) if waiting else []
+        for one in chosen:
+            await _admit(one, relayed=True)
+        return len(chosen)
+
+
+async def try_admit(record: BackupRecord, limits: Limits) -> PendingStart | None:
+    """Begins one that was just asked for, if nobody comes first; the workflow is to be started after the commit. In the
+    transaction that wrote it."""
+    if not await _lock():
+        return None
+    waiting = await fetch_all(Waiting, _WAITING, limits.per_team)
+    if [one.uuid for one in waiting] != [record.uuid]:
+        return None
+    chosen = choose(waiting, await _counted(), limits)
+    return await _admit(chosen[0], relayed=False) if chosen else None
+
+
+async def _counted() -> list[tuple[int, int, int]]:
+    return [(one.team_id, one.host_id, one.number) for one in await fetch_all(_UnderWay, _UNDER_WAY)]
+
+
+async def _lock() -> bool:
+    return await fetch_scalar(bool, "SELECT pg_try_advisory_xact_lock($1)", _LOCK)
+
+
+async def _admit(one: Waiting, *, relayed: bool) -> PendingStart | None:
+    # The operation before the backup, as everything does that locks both.
+    operation = await open_of_workflow(backup_workflow_id(one.uuid))
+    admitted = await execute(
+        "UPDATE backups SET admitted_at = now(), changed_at = now()"
+        " WHERE uuid = $1 AND status = 'pending' AND admitted_at IS NULL",
+        one.uuid,
+    )
+    if not admitted:  # cancelled meanwhile
+        return None
+    if operation is not None:
+        await progress.end_step(operation, QUEUE)
+    return await request_start(
+        BackupDatabase,
+        backup_workflow_id(one.uuid),
+        BackupDatabaseInput(
+            database=one.database, engine=one.engine, region=one.region, team_id=one.team_id, backup=one.uuid
+        ),
+        priority=one.priority,
+        purpose=f"{one.kind.value.capitalize().replace('_', ' ')} backup: ",
+        relayed=relayed,
+    )

@@ -1,0 +1,185 @@
+"""How a backup goes on and ends: its row, its operation and its event change together, and the row decides.
+
+Locked in this order: the database, the operation, the backup.
+"""
+
+from uuid import UUID
+
+import msgspec
+
+from app.backup_store.manifest import BackupManifest
+from app.backups import records
+from app.backups.events import append_event
+from app.backups.operation import find_operation
+from app.backups.policies import BackupTerms, find_rules, schedule_tested
+from app.backups.records import BackupRecord
+from app.contracts.backups import BackupKind, BackupStatus
+from app.contracts.base import DatabaseStatus
+from app.databases import records as databases
+from app.databases.records import DatabaseRecord, NotWanted
+from app.engines.dumping import Content, ContentKind
+from app.operations import ends
+from app.operations.kinds import OperationStatus
+from app.operations.reasons import ReasonCode
+from app.operations.records import OperationRecord
+from app.outbox.event_types import EventType
+from app.store.notify import announce
+from app.store.session import execute, transaction
+
+_MAX_ERROR = 1000
+
+
+class LockedBackup(msgspec.Struct, frozen=True, kw_only=True):
+    """A backup, its database and its open operation, locked until the end of the transaction."""
+
+    record: BackupRecord
+    database: DatabaseRecord | None
+    operation: OperationRecord | None
+
+
+async def lock(backup: UUID) -> LockedBackup:
+    """Raises `NotWanted` when there is no such backup."""
+    found = await records.find(backup)
+    if found is None:
+        raise NotWanted(f"there is no backup {backup}")
+    database = await databases.find_for_update(found.database)
+    operation = await find_operation(found)
+    record = await records.find_for_update(backup)
+    assert record is not None, "rows of backups are kept"
+    return LockedBackup(record=record, database=database, operation=operation)
+
+
+async def begin_attempt(backup: UUID) -> LockedBackup:
+    """The backup with one more attempt; or as it is, when it is completed. Raises `NotWanted` when it has ended
+    otherwise, or ends now because nothing is left of its database, or soon won't be."""
+    async with transaction():
+        locked = await lock(backup)
+        if locked.record.status is BackupStatus.COMPLETED:
+            return locked
+        if not locked.record.under_way:
+            raise NotWanted(f"the backup is {locked.record.status.value}")
+        if not is_wanted(locked.record, locked.database):
+            await end_unwanted(locked)
+        else:
+            await execute(
+                "UPDATE backups SET status = 'running', attempts = attempts + 1, beat_at = now(), changed_at = now(),"
+                " started_at = coalesce(started_at, now()) WHERE uuid = $1",
+                backup,
+            )
+            return msgspec.structs.replace(locked, record=await _again(backup))
+    raise NotWanted("the backup's database was deleted")
+
+
+async def end_unwanted(locked: LockedBackup) -> None:
+    """Its database was deleted."""
+    await _end(locked, BackupStatus.CANCELLED, ReasonCode.DATABASE_DELETED)
+
+
+def is_wanted(record: BackupRecord, database: DatabaseRecord | None) -> bool:
+    """Whether the database still has to be dumped: a deleted one only before its destruction."""
+    if database is None or database.destroyed_at is not None:
+        return False
+    return database.status is not DatabaseStatus.DELETED or record.kind is BackupKind.FINAL
+
+
+async def keep_key(backup: UUID, sealed: bytes) -> None:
+    """Before anything is written with it."""
+    await execute("UPDATE backups SET wrapped_key = $2 WHERE uuid = $1 AND wrapped_key IS NULL", backup, sealed)
+
+
+async def complete(terms: BackupTerms, manifest: BackupManifest) -> None:
+    """The manifest is in the store: the backup is whole. Raises `NotWanted` when its row says by now that it is not to
+    be; its objects are removed then."""
+    async with transaction():
+        locked = await lock(manifest.backup)
+        if locked.record.status is BackupStatus.COMPLETED:
+            return
+        if not locked.record.under_way:
+            raise NotWanted(f"the backup is {locked.record.status.value}")
+        await execute(
+            """
+            UPDATE backups SET status = 'completed', format = $2::jsonb, consistent_at = $3, position = $4,
+                   size_bytes = $5, stored_bytes = $6, tables = $7, rows = $8, expires_at = $9, completed_at = now(),
+                   changed_at = now(), beat_at = NULL, error = NULL
+            WHERE uuid = $1
+            """,
+            manifest.backup,
+            msgspec.json.encode(manifest.format).decode(),
+            manifest.consistent_at,
+            manifest.position,
+            manifest.plain_bytes,
+            manifest.stored_bytes,
+            count_tables(manifest.contents),
+            count_rows(manifest.contents),
+            manifest.expires_at,
+        )
+        if locked.database is not None:
+            rules = await find_rules(terms.plans, locked.database.id, locked.database.plan)
+            if rules.enabled:
+                await schedule_tested(terms, locked.database.id, rules)
+        await _announce(locked, EventType.BACKUP_COMPLETED)
+        if locked.operation is not None:
+            await ends.end(locked.operation, OperationStatus.SUCCEEDED)
+
+
+async def fail(backup: UUID, error: str, because: ReasonCode = ReasonCode.BACKUP_FAILED) -> None:
+    """It can't be taken. Does nothing to one that has ended. `error` is for its team."""
+    async with transaction():
+        locked = await lock(backup)
+        if locked.record.under_way:
+            await _end(locked, BackupStatus.FAILED, because, error=error)
+
+
+async def note_error(backup: UUID, error: str) -> None:
+    """What its last attempt met, for whoever gives it up, and that none is under way."""
+    await execute(
+        "UPDATE backups SET error = $2, beat_at = NULL WHERE uuid = $1 AND status IN ('pending', 'running')",
+        backup,
+        error[:_MAX_ERROR],
+    )
+
+
+async def give_up(backup: UUID) -> None:
+    """As many attempts have failed as are made."""
+    record = await records.find(backup)
+    await fail(backup, (record.error if record is not None else None) or "The worker that was at it stopped.")
+
+
+async def end_attempt(backup: UUID) -> None:
+    """None is under way any more; what it left in the store can go, if the backup has ended."""
+    await execute("UPDATE backups SET beat_at = NULL WHERE uuid = $1", backup)
+
+
+def count_tables(contents: tuple[Content, ...] | list[Content]) -> int:
+    return sum(1 for one in contents if one.kind is ContentKind.TABLE)
+
+
+def count_rows(contents: tuple[Content, ...] | list[Content]) -> int:
+    return sum(one.rows for one in contents if one.kind is ContentKind.TABLE)
+
+
+async def _end(locked: LockedBackup, status: BackupStatus, because: ReasonCode, *, error: str | None = None) -> None:
+    await execute(
+        "UPDATE backups SET status = $2, error = $3, changed_at = now(), completed_at = NULL WHERE uuid = $1",
+        locked.record.uuid,
+        status.value,
+        (error or because.message)[:_MAX_ERROR],
+    )
+    failed = status is BackupStatus.FAILED
+    await _announce(locked, EventType.BACKUP_FAILED if failed else None)
+    if locked.operation is not None:
+        await ends.end(
+            locked.operation, OperationStatus.FAILED if failed else OperationStatus.CANCELLED, because=because
+        )
+
+
+async def _announce(locked: LockedBackup, kind: EventType | None) -> None:
+    if kind is not None:
+        await append_event(kind, locked.record.uuid)
+    await announce(locked.record.database)
+
+
+async def _again(backup: UUID) -> BackupRecord:
+    record = await records.find(backup)
+    assert record is not None, "it is locked"
+    return record

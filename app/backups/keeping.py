@@ -1,0 +1,104 @@
+"""How long backups are kept, and how what is not kept goes from the store.
+
+A backup first ends in its row. What has ended is removed from the store afterwards, again and again until nothing is
+left: that touches only what lies under the backup's own name.
+"""
+
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+
+from app.backup_store.errors import BackupLocked
+from app.backup_store.store import BackupStore
+from app.backups import records
+from app.backups.policies import BackupTerms, find_rules
+from app.backups.records import BackupRecord
+from app.contracts.backups import BackupKind
+from app.store.session import execute, fetch_all, fetch_values, transaction
+
+_SILENT_SECONDS = 60
+"""So long after its last sign of life an attempt is over."""
+
+_REMOVABLE = """
+status IN ('failed', 'cancelled', 'expired', 'deleted') AND removed_at IS NULL
+AND coalesce(beat_at < now() - make_interval(secs => $3), true)
+"""
+
+
+async def keep_until(terms: BackupTerms, record: BackupRecord, at: datetime) -> datetime | None:
+    """When a backup of that moment expires; None: never. What a client asked for without saying how long is kept."""
+    if record.keep_days is not None:
+        return at + terms.days(record.keep_days)
+    if record.kind is BackupKind.MANUAL:
+        return None
+    rules = await find_rules(terms.plans, record.database_id, record.plan)
+    return at + terms.days(rules.keep_days)
+
+
+async def find_expiring(most: int, *, without: list[UUID]) -> list[UUID]:
+    """Databases, there or gone, with a completed backup whose time is over, but for those."""
+    return await fetch_values(
+        UUID,
+        "SELECT DISTINCT database_uuid FROM backups WHERE status = 'completed' AND expires_at <= now()"
+        " AND database_uuid <> ALL ($2::uuid[]) LIMIT $1",
+        most,
+        without,
+    )
+
+
+class _Kept(msgspec.Struct, frozen=True):
+    id: int
+    database_id: int | None
+    plan: str
+    over: bool
+
+
+async def expire(terms: BackupTerms, database: UUID) -> int:
+    """Ends the database's backups whose time is over, but for the newest that its rules keep whatever their age.
+    Returns how many."""
+    async with transaction():
+        kept = await fetch_all(
+            _Kept,
+            """
+            SELECT id, database_id, plan, coalesce(expires_at <= now(), false) AS over FROM backups
+            WHERE database_uuid = $1 AND status = 'completed' ORDER BY consistent_at DESC, id DESC FOR NO KEY UPDATE
+            """,
+            database,
+        )
+        if not kept:
+            return 0
+        rules = await find_rules(terms.plans, kept[0].database_id, kept[0].plan)
+        over = [one.id for one in kept[rules.keep_last :] if one.over]
+        return await execute(
+            "UPDATE backups SET status = 'expired', changed_at = now() WHERE id = any($1::bigint[])", over
+        )
+
+
+async def find_removable(region: str, most: int, *, without: list[UUID]) -> list[UUID]:
+    """Backups of this region that have ended, of which the store may still have something, but for those. One whose
+    last attempt may still write waits until that one has ended, or is silent for long."""
+    return await fetch_values(
+        UUID,
+        f"SELECT uuid FROM backups WHERE {_REMOVABLE} AND region = $4 AND uuid <> ALL ($2::uuid[])"  # noqa: S608
+        " ORDER BY changed_at LIMIT $1",
+        most,
+        without,
+        _SILENT_SECONDS,
+        region,
+    )
+
+
+async def remove(store: BackupStore, backup: UUID) -> None:
+    """Removes what the store has of a backup that has ended. One that Object Lock keeps is left to a later look. Raises
+    `BackupStoreError`."""
+    record = await records.find(backup)
+    if record is None or not record.over:
+        return
+    try:
+        await store.delete(backup)
+    except BackupLocked:
+        return
+    await execute(
+        "UPDATE backups SET removed_at = now(), stored_bytes = NULL, wrapped_key = NULL WHERE uuid = $1", backup
+    )

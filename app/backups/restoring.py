@@ -1,0 +1,88 @@
+"""Loading a backup into an empty database and comparing what is there then with what it holds: the one way back, for
+restore tests and for every restore."""
+
+import time
+from collections.abc import Mapping
+from uuid import UUID
+
+import msgspec
+
+from app.backup_store.keys import BackupKey
+from app.backup_store.manifest import BackupManifest
+from app.backup_store.store import BackupStore
+from app.backups.records import BackupRecord
+from app.backups.schemas import Difference
+from app.engines.base import EngineAdapter, Tenant
+from app.engines.dumping import Content, ContentKind
+
+MOST_DIFFERENCES = 100
+
+
+class ContentsDiffer(Exception):
+    """What was restored is not what was backed up."""
+
+    def __init__(self, differences: list[Difference]) -> None:
+        """The first hundred, by name."""
+        super().__init__(f"{len(differences)} objects were restored otherwise than they were backed up")
+        self.differences = differences
+
+
+class LoadReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What was loaded, and compared."""
+
+    tables: int
+    rows: int
+    seconds: float
+    """What the load and the comparison took."""
+
+
+async def open_backup(store: BackupStore, backup: BackupRecord | UUID) -> tuple[BackupManifest, BackupKey]:
+    """Its manifest and key; by its uuid alone where our own record is lost. Raises `BackupDamaged`, `BackupMissing`,
+    `StoreUnavailable`, `StoreRefused`."""
+    if isinstance(backup, BackupRecord) and backup.wrapped_key is not None:
+        uuid, key = backup.uuid, store.open_key(backup.uuid, backup.wrapped_key)
+    else:
+        uuid = backup.uuid if isinstance(backup, BackupRecord) else backup
+        key = await store.stored_key(uuid)
+    return await store.get_manifest(uuid, key), key
+
+
+async def load_backup(
+    store: BackupStore, backup: BackupRecord | UUID, adapter: EngineAdapter, tenant: Tenant
+) -> LoadReport:
+    """Loads it into the tenant's empty database with the tenant's own rights, and compares all it holds. Whatever it
+    raises, `EngineAdapter.clear` has to come before another attempt.
+
+    Raises `ContentsDiffer`; `LoadRefused` and `HostUnavailable` of the engine; `BackupDamaged`, `BackupMissing`,
+    `IdentityNeeded`, `StoreUnavailable` and `StoreRefused` of the store.
+    """
+    began = time.monotonic()
+    manifest, key = await open_backup(store, backup)
+    await adapter.load(tenant, manifest.format, store.read(manifest, key))
+    found = await adapter.contents(tenant)
+    if differing := differences(manifest.contents, found):
+        raise ContentsDiffer(differing)
+    tables = [one for one in found if one.kind is ContentKind.TABLE]
+    return LoadReport(tables=len(tables), rows=sum(one.rows for one in tables), seconds=time.monotonic() - began)
+
+
+def differences(
+    expected: tuple[Content, ...] | list[Content], found: tuple[Content, ...] | list[Content]
+) -> list[Difference]:
+    """The first hundred objects that are not the same on both sides, by name."""
+    before, after = _by_name(expected), _by_name(found)
+    names = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
+    return [_difference(*name, before.get(name), after.get(name)) for name in names[:MOST_DIFFERENCES]]
+
+
+def _difference(kind: str, name: str, before: Content | None, after: Content | None) -> Difference:
+    return Difference(
+        name=name,
+        kind=kind,
+        expected_rows=None if before is None else before.rows,
+        restored_rows=None if after is None else after.rows,
+    )
+
+
+def _by_name(contents: tuple[Content, ...] | list[Content]) -> Mapping[tuple[str, str], Content]:
+    return {(one.kind.value, one.name): one for one in contents}

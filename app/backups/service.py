@@ -1,0 +1,158 @@
+"""What clients do to backups. Every function that changes something belongs in the request's transaction, and returns
+the workflow that the change asks for, to be started after the commit."""
+
+from uuid import UUID
+
+import msgspec
+from msgspec import UNSET
+
+from app.auth.principal import Principal
+from app.auth.teams import get_team
+from app.backups import policies, records
+from app.backups.ends import lock
+from app.backups.policies import BackupTerms
+from app.backups.records import BackupRecord
+from app.backups.requests import request_backup
+from app.backups.schemas import ChangeBackupPolicy, TakeBackup
+from app.backups.sources import BACKUP
+from app.contracts.backups import BackupKind, BackupStatus
+from app.contracts.base import DatabaseStatus
+from app.contracts.retries import CANCEL
+from app.core.errors import (
+    BackupInUse,
+    BackupProtected,
+    DatabaseNotActive,
+    InvalidField,
+    MissingRequiredField,
+    NotFound,
+    TeamLimitReached,
+    TooManyUnderWay,
+    require_found,
+)
+from app.databases import records as databases
+from app.databases.records import DatabaseRecord
+from app.operations import ends
+from app.operations.kinds import KINDS, OperationStatus
+from app.operations.reasons import ReasonCode
+from app.outbox.workflow_starts import Accepted, request_signal
+from app.quotas.bounds import Bound, check_bound
+from app.store.notify import announce
+from app.store.session import execute
+
+UNDER_WAY = Bound(
+    resource="backups_under_way",
+    counted="SELECT count(*) FROM backups WHERE team_id = $1 AND status IN ('pending', 'running') AND kind = 'manual'",
+    refusal=TooManyUnderWay,
+)
+KEPT = Bound(
+    resource="backups",
+    counted="SELECT count(*) FROM backups WHERE team_id = $1 AND status IN ('pending', 'running', 'completed')",
+    refusal=TeamLimitReached,
+)
+STORED = Bound(
+    resource="backup_storage_gb",
+    counted="SELECT (coalesce(sum(stored_bytes), 0) / 1073741824)::bigint FROM backups"
+    " WHERE team_id = $1 AND status = 'completed'",
+    refusal=TeamLimitReached,
+)
+
+
+async def take(terms: BackupTerms, principal: Principal, database: UUID, request: TakeBackup) -> Accepted:
+    """The subject is the backup. Raises `NotFound`, `DatabaseNotActive`, `TooManyUnderWay` or `TeamLimitReached`."""
+    found = await databases.find_owned(database, principal.team_ids)
+    if found is None or found.team_id is None:
+        raise NotFound("database")
+    # Before the database, as everything does that counts what a team has.
+    await get_team(found.team_id, lock=True)
+    target = require_found(await databases.find_owned(database, principal.team_ids, lock=True), "database")
+    return await _take(terms, target, request)
+
+
+async def take_any(terms: BackupTerms, database: UUID, request: TakeBackup) -> Accepted:
+    """The same for an operator, whosever it is."""
+    found = await databases.find(database)
+    if found is None or found.team_id is None or found.status is DatabaseStatus.DELETED:
+        raise NotFound("database")
+    await get_team(found.team_id, lock=True)
+    return await _take(terms, require_found(await databases.find_for_update(database), "database"), request)
+
+
+async def _take(terms: BackupTerms, target: DatabaseRecord, request: TakeBackup) -> Accepted:
+    """With the team and the database locked. A paused one is backed up too: its data is there."""
+    if target.status is DatabaseStatus.PROVISIONING:
+        raise DatabaseNotActive(target.status.value)
+    assert target.team_id is not None, "it is a team's"
+    for bound in (UNDER_WAY, KEPT, STORED):
+        await check_bound(terms.plans, bound, target.team_id)
+    requested = await request_backup(
+        target,
+        BackupKind.MANUAL,
+        description=request.description,
+        keep_days=request.keep_days,
+        limits=terms.limits,
+    )
+    return Accepted(subject=str(requested.record.uuid), start=requested.start)
+
+
+async def get(principal: Principal, backup: UUID) -> BackupRecord:
+    """Raises `NotFound`."""
+    return require_found(await records.find_owned(backup, principal.team_ids), BACKUP)
+
+
+async def get_any(backup: UUID) -> BackupRecord:
+    """Whosever it is, in whatever state. Raises `NotFound`."""
+    return require_found(await records.find(backup), BACKUP)
+
+
+async def list_page(
+    principal: Principal, *, starting_after: UUID | None, limit: int
+) -> tuple[list[BackupRecord], bool]:
+    """A page, newest first, and whether more follows. Raises `InvalidField` for a cursor that is unknown or not the
+    caller's; that of a backup deleted since still works."""
+    page = await records.list_owned(principal.team_ids, after=starting_after, limit=limit + 1)
+    if not page and starting_after is not None and not await records.was_owned(starting_after, principal.team_ids):
+        raise InvalidField("starting_after", "This is not the uuid of a backup of yours.")
+    return page[:limit], len(page) > limit
+
+
+async def list_of_database(
+    database: DatabaseRecord, *, starting_after: UUID | None, limit: int
+) -> tuple[list[BackupRecord], bool]:
+    """The same of one database."""
+    page = await records.list_of_database(database.id, after=starting_after, limit=limit + 1)
+    if not page and starting_after is not None and not await records.was_of_database(starting_after, database.id):
+        raise InvalidField("starting_after", "This is not the uuid of a backup of this database.")
+    return page[:limit], len(page) > limit
+
+
+async def delete(principal: Principal, backup: UUID, *, locked_in_store: bool = False) -> Accepted:
+    """Nothing can be restored from it any more; its objects go from the store afterwards. One that is being taken for a
+    client or by schedule is stopped. `locked_in_store`: Object Lock keeps backups until they expire. Raises
+    `NotFound`, `BackupInUse` or `BackupProtected`."""
+    await get(principal, backup)
+    locked = await lock(backup)
+    record, operation = locked.record, locked.operation
+    if record.status is BackupStatus.DELETED:
+        raise NotFound(BACKUP)
+    if record.under_way and record.kind in (BackupKind.FINAL, BackupKind.BEFORE_RESTORE):
+        raise BackupInUse(record.kind.value)
+    if locked_in_store and record.expires_at is not None and record.expires_at > record.read_at:
+        raise BackupProtected(record.expires_at)
+    await execute("UPDATE backups SET status = 'deleted', changed_at = now() WHERE uuid = $1", backup)
+    if operation is not None:
+        await ends.end(operation, OperationStatus.CANCELLED, because=ReasonCode.CANCELLED)
+        if operation.workflow_id is not None and record.admitted_at is not None:
+            await request_signal(KINDS[operation.type].workflow, operation.workflow_id, CANCEL)
+    await announce(record.database)
+    return Accepted(subject=str(backup), settled=True)
+
+
+async def change_policy(
+    terms: BackupTerms, principal: Principal, database: UUID, wanted: ChangeBackupPolicy
+) -> Accepted:
+    """Raises `NotFound`, or `MissingRequiredField` when nothing is asked for."""
+    if all(value is UNSET for value in msgspec.structs.astuple(wanted)):
+        raise MissingRequiredField("enabled")
+    record = require_found(await databases.find_owned(database, principal.team_ids, lock=True), "database")
+    await policies.change(terms, record, wanted)
+    return Accepted(subject=str(database), settled=True)

@@ -1,0 +1,59 @@
+"""A backup as the source of a restore."""
+
+from uuid import UUID
+
+from app.auth.principal import Principal
+from app.backups import records
+from app.backups.records import BackupRecord
+from app.contracts.backups import BackupStatus
+from app.contracts.base import Engine
+from app.core.errors import BackupIncompatible, BackupNotCompleted, require_found
+from app.engines.dumping import DumpFormat
+
+BACKUP = "backup"
+
+
+async def find_source(principal: Principal, backup: UUID) -> BackupRecord:
+    """One of the caller's teams' that can be restored. Raises `NotFound`; `BackupNotCompleted`."""
+    record = require_found(await records.find_owned(backup, principal.team_ids), BACKUP)
+    if record.status is not BackupStatus.COMPLETED:
+        raise BackupNotCompleted(record.status.value)
+    return record
+
+
+def check_engine(record: BackupRecord, engine: Engine) -> None:
+    """Raises `BackupIncompatible` for another engine."""
+    form = record.format
+    if record.engine is not engine:
+        version = "" if form is None else form.server_version
+        raise BackupIncompatible(
+            f"The backup is of {record.engine.value}, the database is to be {engine.value}.",
+            engine=record.engine.value,
+            engine_version=version,
+        )
+
+
+def is_loadable(form: DumpFormat, *, flavour: str, version: str) -> bool:
+    """Whether a host of this flavour and version can load it: the same flavour, and no older major version. A MariaDB
+    of another series with the same first number counts as another version."""
+    return form.flavour == flavour and _major(flavour, version) >= _major(flavour, form.server_version)
+
+
+def check_host(record: BackupRecord, *, flavour: str, version: str) -> None:
+    """Raises `BackupIncompatible` where a host of this flavour and version can't load it."""
+    form = record.format
+    if form is not None and not is_loadable(form, flavour=flavour, version=version):
+        raise BackupIncompatible(
+            f"The backup is of {form.flavour} {form.server_version}; the host is {flavour} {version}.",
+            engine=record.engine.value,
+            engine_version=form.server_version,
+        )
+
+
+def _major(flavour: str, version: str) -> tuple[int, ...]:
+    """What dumps are compatible by: PostgreSQL's first number, the first two of the others."""
+    numbers = []
+    for part in version.split("-")[0].split("."):
+        digits = "".join(character for character in part if character.isdigit())
+        numbers.append(int(digits) if digits else 0)
+    return tuple(numbers[: 1 if flavour == "postgres" else 2])

@@ -1,0 +1,207 @@
+"""Taking a backup: a dump streamed into the store, with its manifest last.
+
+Nothing of ours is locked meanwhile. The row is looked at every few seconds, so that a cancellation or a deletion of the
+database ends the dump.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from uuid import UUID
+
+import msgspec
+import structlog
+
+from app.backup_store.errors import BackupMissing, BackupStoreError, StoreRefused
+from app.backup_store.keys import BackupKey
+from app.backup_store.manifest import BackupManifest, StoredParts
+from app.backup_store.store import BackupStore
+from app.backups import ends, records
+from app.backups.keeping import keep_until
+from app.backups.manifests import describe
+from app.backups.operation import note_bytes
+from app.backups.policies import BackupTerms
+from app.backups.records import BackupRecord
+from app.contracts.backups import BackupStatus
+from app.core.secrets import SecretBox
+from app.databases import records as databases
+from app.databases.passwords import tenant_of
+from app.databases.records import DatabaseRecord, NotWanted
+from app.engines.base import EngineError, HostUnavailable
+from app.engines.dumping import Content, Dump, DumpRefused
+from app.hosts.adapters import Adapters
+from app.operations.reasons import ReasonCode
+from app.quotas.usage import storage_of
+from app.store.session import execute, transaction
+
+_BEAT_SECONDS = 5.0
+log = structlog.get_logger(__name__)
+
+
+class BackupTaking:
+    """Takes backups; one for each process."""
+
+    def __init__(self, terms: BackupTerms, box: SecretBox, store: BackupStore, adapters: Adapters) -> None:
+        self._terms = terms
+        self._box = box
+        self._store = store
+        self._adapters = adapters
+
+    async def take(self, backup: UUID) -> BackupStatus:
+        """Until it has ended. Raises `NotWanted` when its row says that it is over; `EngineError` and
+        `BackupStoreError` when another attempt may succeed."""
+        locked = await ends.begin_attempt(backup)
+        record = locked.record
+        if record.status is BackupStatus.COMPLETED:
+            return record.status
+        assert locked.database is not None, "its database is still wanted"
+        try:
+            manifest = await self._find_manifest(record)
+            if manifest is None:
+                manifest = await self._dump(record, locked.database)
+            await ends.complete(self._terms, manifest)
+        except DumpRefused as refusal:
+            await ends.fail(backup, str(refusal))
+        except NotWanted:
+            raise
+        except Exception as fault:
+            await _note_quietly(backup, _for_team(fault))
+            raise
+        finally:
+            await asyncio.shield(_end_quietly(backup))
+        ended = await records.find(backup)
+        assert ended is not None, "rows of backups are kept"
+        return ended.status
+
+    async def _find_manifest(self, record: BackupRecord) -> BackupManifest | None:
+        """That of an earlier attempt, whose answer was lost."""
+        if record.wrapped_key is None:
+            return None
+        try:
+            return await self._store.get_manifest(record.uuid, self._key(record.uuid, record.wrapped_key))
+        except BackupMissing:
+            return None
+
+    async def _dump(self, record: BackupRecord, database: DatabaseRecord) -> BackupManifest:
+        key = await self._new_key(record)
+        adapter = await self._adapters.of_host(database.host_id)
+        expected = await storage_of(database.id)
+        done = 0
+
+        def progress(number: int) -> None:
+            nonlocal done
+            done = number
+
+        async with _watched(record.uuid, lambda: done, expected):
+            async with adapter.dumping(tenant_of(database, self._box)) as dump:
+                until = await keep_until(self._terms, record, dump.consistent_at)
+                ending = msgspec.structs.replace(record, expires_at=until)
+                stored, contents = await self._stream(ending, key, dump, progress)
+            # Read again: its logins may have been rotated since.
+            now = await databases.find(database.uuid) or database
+            manifest = await describe(ending, now, key, self._box, dump=dump, stored=stored, contents=contents)
+            if not await _touch(record.uuid):
+                raise NotWanted("the backup ended meanwhile")
+            return await self._store.put_manifest(manifest, key)
+
+    async def _stream(
+        self, record: BackupRecord, key: BackupKey, dump: Dump, progress: Callable[[int], None]
+    ) -> tuple[StoredParts, list[Content]]:
+        """The dump into the store, and beside it what it holds."""
+        telling = asyncio.create_task(dump.contents())
+        try:
+            stored = await self._store.write(
+                record.uuid, key, dump.chunks(), lock_until=record.expires_at, progress=progress
+            )
+            return stored, await telling
+        finally:
+            telling.cancel()
+            await asyncio.gather(telling, return_exceptions=True)
+
+    async def _new_key(self, record: BackupRecord) -> BackupKey:
+        """The backup's own, which its row keeps before anything is written with it."""
+        if record.wrapped_key is None:
+            await ends.keep_key(record.uuid, self._store.new_key(record.uuid).sealed)
+            record = await records.find(record.uuid) or record
+        assert record.wrapped_key is not None, "it was written a moment ago"
+        return self._key(record.uuid, record.wrapped_key)
+
+    def _key(self, backup: UUID, sealed: bytes) -> BackupKey:
+        return self._store.open_key(backup, sealed)
+
+
+@contextlib.asynccontextmanager
+async def _watched(backup: UUID, done: Callable[[], int], expected: int) -> AsyncIterator[None]:
+    """Tells how far it has come, and ends the block with `NotWanted` when the row says that it is over."""
+    block = asyncio.current_task()
+    assert block is not None
+    over: list[str] = []
+
+    async def watch() -> None:
+        while True:
+            await asyncio.sleep(_BEAT_SECONDS)
+            try:
+                why = await _beat(backup, done(), expected)
+            except Exception as fault:
+                # Our own database is away. The dump goes on: at its end the row decides.
+                log.info("backup_beat_missed", backup=str(backup), reason=str(fault) or type(fault).__name__)
+                continue
+            if why is not None:
+                over.append(why)
+                block.cancel()
+                return
+
+    watching = asyncio.create_task(watch())
+    try:
+        yield
+    except asyncio.CancelledError:
+        if over and block.uncancel() == 0:
+            raise NotWanted(over[0]) from None
+        raise
+    finally:
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
+
+
+async def _beat(backup: UUID, done: int, expected: int) -> str | None:
+    """Why it is over, if it is."""
+    async with transaction():
+        locked = await ends.lock(backup)
+        if not locked.record.under_way:
+            return f"the backup is {locked.record.status.value}"
+        if not ends.is_wanted(locked.record, locked.database):
+            await ends.end_unwanted(locked)
+            return "the backup's database was deleted"
+        await execute("UPDATE backups SET beat_at = now() WHERE uuid = $1", backup)
+        if locked.operation is not None:
+            await note_bytes(locked.operation, done, expected)
+        return None
+
+
+async def _touch(backup: UUID) -> bool:
+    """A sign of life before the manifest; False for one that has ended."""
+    return bool(await execute("UPDATE backups SET beat_at = now() WHERE uuid = $1 AND status = 'running'", backup))
+
+
+async def _end_quietly(backup: UUID) -> None:
+    """Our own database may be away; the sign of life gets old then."""
+    with contextlib.suppress(Exception):
+        async with asyncio.timeout(5):
+            await ends.end_attempt(backup)
+
+
+async def _note_quietly(backup: UUID, error: str) -> None:
+    with contextlib.suppress(Exception):
+        async with asyncio.timeout(5):
+            await ends.note_error(backup, error)
+
+
+def _for_team(fault: Exception) -> str:
+    """What its team may read of it: where the store is, and what failed in the service, is the operator's."""
+    if isinstance(fault, StoreRefused):
+        return ReasonCode.BACKUP_STORE_REFUSED.message
+    if isinstance(fault, BackupStoreError):
+        return ReasonCode.BACKUP_STORE_UNAVAILABLE.message
+    if isinstance(fault, HostUnavailable):
+        return ReasonCode.HOST_UNAVAILABLE.message
+    return str(fault) if isinstance(fault, EngineError) else ReasonCode.STEP_FAILED.message

@@ -1,0 +1,63 @@
+"""Errors of backups."""
+
+from datetime import datetime
+from types import MappingProxyType
+
+from app.core.errors.base import AppError
+
+
+class BackupNotCompleted(AppError):
+    """The backup is not, or no longer, one that can be restored or tested."""
+
+    code, status, transient = "backup_not_completed", 422, True
+    example_details = MappingProxyType({"status": "running"})
+
+    def __init__(self, status: str) -> None:
+        """`status` is the status of the backup."""
+        super().__init__(f"The backup is {status}, not completed.", details={"status": status})
+
+
+class BackupIncompatible(AppError):
+    """The backup is of another engine than the database that it is to become, or of a newer version than its host."""
+
+    code, status = "backup_incompatible", 422
+    example_details = MappingProxyType({"engine": "postgres", "engine_version": "18.6"})
+
+    def __init__(self, message: str, *, engine: str, engine_version: str) -> None:
+        """Engine and version of the server that the backup was taken of."""
+        super().__init__(message, details={"engine": engine, "engine_version": engine_version})
+
+
+class BackupInUse(AppError):
+    """Something else waits for this backup: a restore that comes after it, or the destruction of its database."""
+
+    code, status, transient = "backup_in_use", 409, True
+    example_details = MappingProxyType({"kind": "before_restore"})
+
+    def __init__(self, kind: str) -> None:
+        """`kind` is the kind of the backup."""
+        super().__init__(
+            "Something else waits for this backup. It can be deleted when it has ended.", details={"kind": kind}
+        )
+
+
+class BackupProtected(AppError):
+    """The store keeps this backup until its `expires_at`, by Object Lock: nobody can delete it before."""
+
+    code, status = "backup_locked", 409
+    example_details = MappingProxyType({"until": "2026-12-20T08:00:00+00:00"})
+
+    def __init__(self, until: datetime) -> None:
+        super().__init__(
+            "The store of backups keeps this backup until it expires.", details={"until": until.isoformat()}
+        )
+
+
+class TestUnderWay(AppError):
+    """A restore test of this backup is under way, and its end is the answer to this request as well."""
+
+    __test__ = False
+    code, status, transient = "restore_test_under_way", 409, True
+
+    def __init__(self) -> None:
+        super().__init__("A restore test of this backup is under way.")

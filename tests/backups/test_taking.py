@@ -1,0 +1,44 @@
+"""Backups as a client takes, reads and deletes them."""
+
+from typing import Any
+
+import asyncpg
+
+from tests.support.answers import data_of, error_of
+from tests.support.client import Caller
+from tests.support.waiting import until
+
+
+async def filled(caller: Caller, name: str = "db") -> dict[str, Any]:
+    """A database with a little data."""
+    database = await caller.created(name, db_type="postgres")
+    connection = await asyncpg.connect(database["connection_string"])
+    try:
+        await connection.execute(
+            "CREATE TABLE notes (id serial PRIMARY KEY, text text);"
+            "INSERT INTO notes (text) SELECT 'note ' || n FROM generate_series(1, 100) n"
+        )
+    finally:
+        await connection.close()
+    return database
+
+
+async def taken(caller: Caller, database: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    answer = await caller.post(f"/databases/{database['uuid']}/backups?wait=true&timeout=60", fields)
+    return data_of(answer, 201)
+
+
+async def test_a_backup_is_taken(caller: Caller) -> None:
+    database = await filled(caller)
+    answer = await caller.post(
+        f"/databases/{database['uuid']}/backups?wait=true&timeout=60", {"description": "first", "keep_days": 3}
+    )
+    backup = data_of(answer, 201)
+    assert answer.json()["operation"]["status"] == "succeeded"
+    assert (backup["status"], backup["kind"], backup["tables"], backup["rows"]) == ("completed", "manual", 1, 100)
+    assert (backup["database_uuid"], backup["description"]) == (database["uuid"], "first")
+    assert backup["stored_bytes"] > 0 and backup["size_bytes"] > 0 and backup["expires_at"] > backup["consistent_at"]
+    assert backup["proof"]["status"] == "pending"
+    assert data_of(await caller.get(f"/backups/{backup['uuid']}")) == backup
+    for path in ("/backups", f"/databases/{database['uuid']}/backups"):
+        assert [one["uuid"] for one in (await caller.get(path)).json()["data"]] == [backup["uuid"]]
