@@ -30,14 +30,14 @@ _LOCK = 0x6861_6261_636B_7570
 """Of those who admit."""
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
+class BackupLimits(msgspec.Struct, frozen=True, kw_only=True):
     """The most backups under way at once."""
 
     per_host: int = PER_HOST
     per_team: int = PER_TEAM
 
 
-class Waiting(msgspec.Struct, frozen=True, kw_only=True):
+class WaitingBackup(msgspec.Struct, frozen=True, kw_only=True):
     """A backup that waits for its turn."""
 
     uuid: UUID
@@ -77,14 +77,16 @@ WHERE b.status IN ('pending', 'running') AND b.admitted_at IS NOT NULL GROUP BY 
 """
 
 
-def choose(waiting: Iterable[Waiting], under_way: Iterable[tuple[int, int, int]], limits: Limits) -> list[Waiting]:
+def choose(
+    waiting: Iterable[WaitingBackup], under_way: Iterable[tuple[int, int, int]], limits: BackupLimits
+) -> list[WaitingBackup]:
     """Those that may begin, in the order given. `under_way` has teams, hosts and how many are under way there."""
     of_team: Counter[int] = Counter()
     of_host: Counter[int] = Counter()
     for team, host, number in under_way:
         of_team[team] += number
         of_host[host] += number
-    chosen: list[Waiting] = []
+    chosen: list[WaitingBackup] = []
     databases: set[UUID] = set()
     for one in waiting:
         room = of_team[one.team_id] < limits.per_team and of_host[one.host_id] < limits.per_host
@@ -96,24 +98,24 @@ def choose(waiting: Iterable[Waiting], under_way: Iterable[tuple[int, int, int]]
     return chosen
 
 
-async def admit_waiting(limits: Limits) -> int:
+async def admit_waiting(limits: BackupLimits) -> int:
     """Begins what may begin; returns how many there were. The relay starts their workflows."""
     async with transaction():
         if not await _lock():
             return 0
-        waiting = await fetch_all(Waiting, _WAITING, limits.per_team)
+        waiting = await fetch_all(WaitingBackup, _WAITING, limits.per_team)
         chosen = choose(waiting, await _counted(), limits) if waiting else []
         for one in chosen:
             await _admit(one, relayed=True)
         return len(chosen)
 
 
-async def try_admit(record: BackupRecord, limits: Limits) -> PendingStart | None:
+async def try_admit(record: BackupRecord, limits: BackupLimits) -> PendingStart | None:
     """Begins one that was just asked for, if nobody comes first; the workflow is to be started after the commit. In the
     transaction that wrote it."""
     if not await _lock():
         return None
-    waiting = await fetch_all(Waiting, _WAITING, limits.per_team)
+    waiting = await fetch_all(WaitingBackup, _WAITING, limits.per_team)
     if [one.uuid for one in waiting] != [record.uuid]:
         return None
     chosen = choose(waiting, await _counted(), limits)
@@ -128,7 +130,7 @@ async def _lock() -> bool:
     return await fetch_scalar(bool, "SELECT pg_try_advisory_xact_lock($1)", _LOCK)
 
 
-async def _admit(one: Waiting, *, relayed: bool) -> PendingStart | None:
+async def _admit(one: WaitingBackup, *, relayed: bool) -> PendingStart | None:
     # The operation before the backup, as everything does that locks both.
     operation = await open_of_workflow(backup_workflow_id(one.uuid))
     admitted = await execute(

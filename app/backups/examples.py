@@ -5,7 +5,7 @@ from uuid import UUID
 
 import msgspec
 
-from app.backups.schemas import BackupPolicyView, BackupView, DeletedBackup, ProofView
+from app.backups.schemas import BackupPolicyView, BackupView, DeletedBackup, Difference, ProofView
 from app.contracts.backups import BackupKind, BackupStatus, ProofStatus
 from app.contracts.base import Engine
 from app.databases.examples import EXAMPLE_DATABASE
@@ -58,6 +58,24 @@ EXAMPLE_PROVEN = msgspec.structs.replace(
         rows=104_220,
         differences=[],
     ),
+)
+EXAMPLE_FAILED = msgspec.structs.replace(
+    EXAMPLE_UNDER_WAY, status=BackupStatus.FAILED, error="The database's host can't be reached."
+)
+EXAMPLE_MISMATCH = msgspec.structs.replace(
+    EXAMPLE_BACKUP,
+    proof=ProofView(
+        status=ProofStatus.MISMATCH,
+        proven_at=None,
+        restore_seconds=None,
+        tables=12,
+        rows=104_219,
+        differences=[Difference(name="public.orders", kind="table", expected_rows=1200, restored_rows=1199)],
+    ),
+)
+EXAMPLE_UNTESTED = msgspec.structs.replace(
+    EXAMPLE_BACKUP,
+    proof=msgspec.structs.replace(_UNPROVEN, status=ProofStatus.FAILED, error="No host has room for a restore test."),
 )
 EXAMPLE_DELETED_BACKUP = DeletedBackup(uuid=EXAMPLE_BACKUP_UUID)
 EXAMPLE_POLICY = BackupPolicyView(

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import msgspec
 
-from app.backups.admission import Limits
+from app.backups.admission import BackupLimits
 from app.backups.schemas import BackupPolicyView, ChangeBackupPolicy
 from app.core.settings import Settings
 from app.databases.records import DatabaseRecord
@@ -21,11 +21,11 @@ class BackupTerms(msgspec.Struct, frozen=True, kw_only=True):
     plans: Plans
     hour: timedelta
     """What policies count in; a day is 24 of them."""
-    limits: Limits
+    limits: BackupLimits
 
     @classmethod
     def of(cls, plans: Plans, settings: Settings) -> "BackupTerms":
-        limits = Limits(per_host=settings.backups_per_host, per_team=settings.backups_per_team)
+        limits = BackupLimits(per_host=settings.backups_per_host, per_team=settings.backups_per_team)
         return cls(plans=plans, hour=timedelta(seconds=settings.backup_hour_seconds), limits=limits)
 
     def days(self, number: float) -> timedelta:

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from app.backups import records
-from app.backups.admission import Limits, try_admit
+from app.backups.admission import BackupLimits, try_admit
 from app.backups.records import BackupRecord
 from app.contracts.backups import BackupKind
 from app.contracts.queues import backup_workflow_id
@@ -41,7 +41,7 @@ async def request_backup(
     description: str | None = None,
     keep_days: int | None = None,
     priority: int | None = None,
-    limits: Limits | None = None,
+    limits: BackupLimits | None = None,
 ) -> RequestedBackup:
     """Writes a pending backup of a database that has a team and whose row is locked. Those that a client or the
     schedule asks for can be cancelled by their operations; what else waits for one cancels it with itself. With

@@ -11,6 +11,8 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.params import QueryParameter
 from litestar.typing import FieldDefinition
 
+from app.backups.examples import EXAMPLE_BACKUP, EXAMPLE_FAILED, EXAMPLE_MISMATCH, EXAMPLE_PROVEN, EXAMPLE_UNTESTED
+from app.backups.schemas import BackupView
 from app.core import errors
 from app.core.errors import AppError
 from app.credentials.examples import EXAMPLE_USER
@@ -89,6 +91,7 @@ _TAGS = {
     "deleted_databases": "Deleted databases whose data is kept for a while, in which they can be undeleted.",
     "operations": "Changes that take time: how far each is, why it waits, what became of it.",
     "credential_rotations": "How far the replacement of a database's password is.",
+    "backups": "Backups of databases, those of deleted ones too, and what is known of each by restoring it.",
     "database_types": "What can be asked for: engines and their regions.",
     "blueprints": "SQL that is saved under a name.",
     "blueprint_validations": "What a script holds, and for which engines it is.",
@@ -100,6 +103,11 @@ _TAGS = {
 """By the resource in the path, in reading order."""
 _SUBJECTS: dict[EventType, tuple[type[msgspec.Struct], msgspec.Struct]] = {
     EventType.PING: (EndpointView, EXAMPLE_ENDPOINT),
+    EventType.BACKUP_COMPLETED: (BackupView, EXAMPLE_BACKUP),
+    EventType.BACKUP_FAILED: (BackupView, EXAMPLE_FAILED),
+    EventType.BACKUP_PROVEN: (BackupView, EXAMPLE_PROVEN),
+    EventType.BACKUP_MISMATCH: (BackupView, EXAMPLE_MISMATCH),
+    EventType.BACKUP_TEST_FAILED: (BackupView, EXAMPLE_UNTESTED),
     EventType.OPERATION_OVERDUE: (OperationView, EXAMPLE_OPERATION),
 }
 """What an event is about, with an example, where it isn't a database."""

@@ -127,6 +127,10 @@ class DatabaseController(Controller):
                 "listCredentials",
                 "createDatabaseUser",
                 "listDatabaseUsers",
+                "takeBackup",
+                "listDatabaseBackups",
+                "getBackupPolicy",
+                "changeBackupPolicy",
             ),
         ),
     )

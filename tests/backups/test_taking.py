@@ -4,9 +4,8 @@ from typing import Any
 
 import asyncpg
 
-from tests.support.answers import data_of, error_of
+from tests.support.answers import data_of
 from tests.support.client import Caller
-from tests.support.waiting import until
 
 
 async def filled(caller: Caller, name: str = "db") -> dict[str, Any]:
@@ -25,7 +24,8 @@ async def filled(caller: Caller, name: str = "db") -> dict[str, Any]:
 
 async def taken(caller: Caller, database: dict[str, Any], **fields: Any) -> dict[str, Any]:
     answer = await caller.post(f"/databases/{database['uuid']}/backups?wait=true&timeout=60", fields)
-    return data_of(answer, 201)
+    backup: dict[str, Any] = data_of(answer, 201)
+    return backup
 
 
 async def test_a_backup_is_taken(caller: Caller) -> None:
@@ -37,7 +37,8 @@ async def test_a_backup_is_taken(caller: Caller) -> None:
     assert answer.json()["operation"]["status"] == "succeeded"
     assert (backup["status"], backup["kind"], backup["tables"], backup["rows"]) == ("completed", "manual", 1, 100)
     assert (backup["database_uuid"], backup["description"]) == (database["uuid"], "first")
-    assert backup["stored_bytes"] > 0 and backup["size_bytes"] > 0 and backup["expires_at"] > backup["consistent_at"]
+    assert min(backup["stored_bytes"], backup["size_bytes"]) > 0
+    assert backup["expires_at"] > backup["consistent_at"]
     assert backup["proof"]["status"] == "pending"
     assert data_of(await caller.get(f"/backups/{backup['uuid']}")) == backup
     for path in ("/backups", f"/databases/{database['uuid']}/backups"):

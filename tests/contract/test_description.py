@@ -66,6 +66,13 @@ SPECIFIED = {
     ("GET", "/api/v1/databases/{uuid}/users"): {"databases:read"},
     ("POST", "/api/v1/databases/{uuid}/users"): {"databases:write"},
     ("DELETE", "/api/v1/databases/{uuid}/users/{name}"): {"databases:write"},
+    ("POST", "/api/v1/databases/{uuid}/backups"): {"backups:write"},
+    ("GET", "/api/v1/databases/{uuid}/backups"): {"backups:read"},
+    ("GET", "/api/v1/backups"): {"backups:read"},
+    ("GET", "/api/v1/backups/{uuid}"): {"backups:read"},
+    ("DELETE", "/api/v1/backups/{uuid}"): {"backups:write"},
+    ("GET", "/api/v1/databases/{uuid}/backup_policy"): {"backups:read"},
+    ("PATCH", "/api/v1/databases/{uuid}/backup_policy"): {"backups:write"},
     ("POST", "/api/v1/query_executions"): {"queries:write"},
 }
 """Interface specification, section 4."""
@@ -214,7 +221,12 @@ def test_every_error_is_described_once() -> None:
     reachable = {code for status, answer in answers if int(status) >= 400 for code in codes_of(answer)}
     # No operation answers 405: it is for methods that a path doesn't have. The operator's command alone tells what is
     # destroyed from what never was.
-    assert codes.keys() - reachable == {"method_not_allowed", "database_destroyed"}
+    assert codes.keys() - reachable == {
+        "method_not_allowed",
+        "database_destroyed",
+        "backup_not_completed",
+        "backup_incompatible",
+    }
     assert codes_of(DOCUMENT["components"]["responses"]["MethodNotAllowed"]) == ["method_not_allowed"]
 
 

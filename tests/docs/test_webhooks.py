@@ -30,7 +30,9 @@ def snippet(language: str) -> str:
 
 def test_the_catalogue_is_the_codes() -> None:
     rows = [
-        row for row in tables(DOCUMENT) if row[-1].startswith(("a Database", "the Operation", "the WebhookEndpoint"))
+        row
+        for row in tables(DOCUMENT)
+        if row[-1].startswith(("a Database", "a Backup", "the Operation", "the WebhookEndpoint"))
     ]
     assert [(row[0].strip("`"), row[1]) for row in rows] == [(event.value, event.description) for event in EventType]
 

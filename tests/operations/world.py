@@ -33,7 +33,7 @@ from app.quotas.plans import DEFAULT_PLANS
 from app.webhooks.attempts import Attempts
 from tests.operations.agreement import ROWS, disagreements
 from tests.servers import RunningServer
-from tests.support.backups import memory_store
+from tests.support.backups import any_store
 from tests.support.client import Caller
 from tests.support.in_process import LoneApi, lone_api
 from tests.support.provisioners import postgres_provisioner
@@ -198,7 +198,7 @@ async def world(control_dsn: str, temporal_address: str, engine: RunningServer) 
             box=box,
             adapters=Adapters(box),
             attempts=Attempts(box, Sender(settings), settings),
-            backup_store=memory_store(box),
+            backup_store=any_store(box),
         )
         stack.push_async_callback(tools.adapters.close)
         for queue in (CONTROL_QUEUE, engine_queue(region)):

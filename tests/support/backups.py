@@ -1,17 +1,14 @@
 """Backups for tests of the store: a store, a dump's bytes, a manifest."""
 
 import os
+import tempfile
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import cast
 from uuid import UUID, uuid4
-
-from obstore.store import LocalStore, MemoryStore
 
 from app.backup_store.keys import BackupKey
 from app.backup_store.manifest import BackupManifest, StoredParts
-from app.backup_store.objects import Objects
 from app.backup_store.store import BackupStore
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
@@ -27,9 +24,9 @@ def folder_store(folder: Path, box: SecretBox = BOX, **settings: object) -> Back
     return BackupStore.from_settings(Settings(**given), box)  # type: ignore[arg-type]
 
 
-def memory_store(box: SecretBox = BOX) -> BackupStore:
-    """A store in this process's memory, where a test needs one and no file of it."""
-    return BackupStore(Objects(cast(LocalStore, MemoryStore()), "memory", 20), box)
+def any_store(box: SecretBox = BOX) -> BackupStore:
+    """Where a test needs one and looks at no file of it."""
+    return folder_store(Path(tempfile.gettempdir()) / "headwater-backups", box)
 
 
 async def chunks_of(dump: bytes, size: int = CHUNK) -> AsyncIterator[bytes]:

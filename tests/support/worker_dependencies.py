@@ -6,7 +6,7 @@ from app.egress.sender import Sender
 from app.hosts.adapters import Adapters
 from app.quotas.plans import DEFAULT_PLANS
 from app.webhooks.attempts import Attempts
-from tests.support.backups import memory_store
+from tests.support.backups import any_store
 from workers.queues import WorkerDependencies
 
 
@@ -20,5 +20,5 @@ def tools(settings: Settings | None = None) -> WorkerDependencies:
         box=box,
         adapters=Adapters(box),
         attempts=attempts,
-        backup_store=memory_store(box),
+        backup_store=any_store(box),
     )

@@ -11,6 +11,7 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from app.contracts.applications import ApplicationActivities, ApplicationResult, ApplicationStatus
+from app.contracts.backups import BackupActivities, BackupRecordActivities, BackupStatus
 from app.contracts.control import ControlActivities, GracePeriod, HostFailure, LimitsApplied
 from app.contracts.credentials import CredentialActivities
 from app.contracts.databases import Placement
@@ -227,9 +228,28 @@ class FakeQuotaHosts(QuotaHostActivities):
         await self._script.perform(database)
 
 
+class FakeBackups(BackupActivities):
+    def __init__(self, script: Script) -> None:
+        self._script = script
+
+    @activity.defn(name="take_backup")
+    async def take_backup(self, backup: UUID) -> BackupStatus:
+        status: BackupStatus = await self._script.perform(backup, BackupStatus.COMPLETED)
+        return status
+
+
+class FakeBackupRecords(BackupRecordActivities):
+    def __init__(self, script: Script) -> None:
+        self._script = script
+
+    @activity.defn(name="give_up_backup")
+    async def give_up_backup(self, backup: UUID) -> None:
+        await self._script.perform(backup)
+
+
 def control_fakes(script: Script) -> list[object]:
     """Everything that runs on the control queue."""
-    return [fake(script) for fake in (FakeControl, FakePool, FakeSweep, FakeReconcile, FakeQuotas)]
+    return [fake(script) for fake in (FakeControl, FakePool, FakeSweep, FakeReconcile, FakeQuotas, FakeBackupRecords)]
 
 
 def engine_fakes(script: Script) -> list[object]:

@@ -8,9 +8,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid5
 
+import msgspec
 from temporalio.client import WorkflowExecutionStatus
 
 from app.contracts.applications import ApplicationResult, ApplicationStatus, ApplyBlueprint, ApplyBlueprintInput
+from app.contracts.backups import BACKUP_STORE_UNAVAILABLE, BackupDatabase, BackupDatabaseInput, BackupStatus
 from app.contracts.base import Engine
 from app.contracts.credentials import ApplyCredentials, ApplyCredentialsInput
 from app.contracts.databases import (
@@ -35,6 +37,7 @@ from app.contracts.upkeep import Sweep, SweepResult
 from tests.workflows.fakes import Script, fails
 from tests.workflows.scenario import Scenario
 from tests.workflows.webhook_scenarios import WEBHOOK_SCENARIOS
+from workflows.backup_database import MOST_ROUNDS
 
 DATABASE = UUID("6f1f3a52-5f0c-4a55-9f0e-0d6b8f6f2a11")
 REGION = "test-1"
@@ -56,6 +59,7 @@ FROZEN = [FrozenDatabase(region=REGION, database=database) for database in (DATA
 UNVERIFIED = VerifyMembers(region=REGION, before=PAST)
 CREDENTIALS = ApplyCredentialsInput(**SUBJECT, revision=1)
 REMNANT = RemoveRemnantInput(**SUBJECT, host_id=1, name="tfirst")
+BACKUP = BackupDatabaseInput(**SUBJECT, backup=uuid5(DATABASE, "backup"))
 APPLICATION = ApplyBlueprintInput(**SUBJECT, application=12)
 
 AT_HAND = 1
@@ -226,6 +230,43 @@ SCENARIOS = {
         _once("apply_credentials", NOT_WANTED, final=True),
         ["apply_credentials"],
         details="Nothing is left of the database",
+    ),
+    "backup-taken": Scenario(BackupDatabase, BACKUP, Script, ["take_backup"], details="The backup is completed."),
+    "backup-refused": Scenario(
+        BackupDatabase,
+        BACKUP,
+        lambda: Script({"take_backup": [lambda: BackupStatus.FAILED]}),
+        ["take_backup"],
+        details="The backup is failed.",
+    ),
+    "backup-store-away": Scenario(
+        BackupDatabase,
+        BACKUP,
+        _once("take_backup", BACKUP_STORE_UNAVAILABLE),
+        ["take_backup"] * 2,
+        details="The backup is completed.",
+    ),
+    "backup-given-up": Scenario(
+        BackupDatabase,
+        msgspec.structs.replace(BACKUP, round=MOST_ROUNDS - 1),
+        _once("take_backup", HOST_UNAVAILABLE),
+        ["take_backup", "give_up_backup"],
+        details="The backup is failed.",
+    ),
+    "backup-of-a-deleted-one": Scenario(
+        BackupDatabase,
+        BACKUP,
+        _once("take_backup", NOT_WANTED, final=True),
+        ["take_backup"],
+        details="It is over",
+    ),
+    "backup-cancelled": Scenario(
+        BackupDatabase,
+        BACKUP,
+        lambda: Script(hangs=frozenset({"take_backup"})),
+        ["take_backup"],
+        signal=CANCEL,
+        details="It is over",
     ),
     "quotas-kept": Scenario(
         EnforceQuotas, None, Script, [*LISTED, "measure_region"], details="test-1: 3 databases measured"

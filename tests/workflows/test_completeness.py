@@ -11,7 +11,7 @@ from typing import Any
 from temporalio.client import Client
 
 from app import contracts
-from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, engine_queue
+from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, backup_queue, engine_queue
 from app.core.temporal import connect
 from tests.support.worker_dependencies import tools
 from tests.workflows.record import FOLDER
@@ -19,7 +19,7 @@ from workers.queues import queue_config
 from workers.runner import build_worker
 from workflows.registry import CONTROL_WORKFLOWS, ENGINE_WORKFLOWS, WEBHOOK_WORKFLOWS
 
-_QUEUES = (CONTROL_QUEUE, WEBHOOK_QUEUE, engine_queue("test-1"))
+_QUEUES = (CONTROL_QUEUE, WEBHOOK_QUEUE, engine_queue("test-1"), backup_queue("test-1"))
 _ALL = (*CONTROL_WORKFLOWS, *ENGINE_WORKFLOWS, *WEBHOOK_WORKFLOWS)
 _ACTIVITY, _WORKFLOW = "__temporal_activity_definition", "__temporal_workflow_definition"
 

@@ -24,7 +24,6 @@
     ├── UserExists               409 user_exists
     ├── BackupInUse              409 backup_in_use
     ├── BackupProtected          409 backup_locked
-    ├── TestUnderWay             409 restore_test_under_way
     ├── PayloadTooLarge          413 payload_too_large
     ├── MissingRequiredField     422 missing_required_field
     ├── InvalidField             422 invalid_field
@@ -75,7 +74,6 @@ from app.core.errors.backups import (
     BackupInUse,
     BackupNotCompleted,
     BackupProtected,
-    TestUnderWay,
 )
 from app.core.errors.base import AppError
 from app.core.errors.blueprints import BlueprintInvalid, SystemBlueprint
@@ -170,7 +168,6 @@ __all__ = [
     "ServiceUnavailable",
     "SystemBlueprint",
     "TeamLimitReached",
-    "TestUnderWay",
     "TooManyInFlight",
     "TooManyStreams",
     "TooManyUnderWay",

@@ -51,13 +51,3 @@ class BackupProtected(AppError):
         super().__init__(
             "The store of backups keeps this backup until it expires.", details={"until": until.isoformat()}
         )
-
-
-class TestUnderWay(AppError):
-    """A restore test of this backup is under way, and its end is the answer to this request as well."""
-
-    __test__ = False
-    code, status, transient = "restore_test_under_way", 409, True
-
-    def __init__(self) -> None:
-        super().__init__("A restore test of this backup is under way.")

@@ -80,6 +80,14 @@ _RULES = (
     WHERE a.completed_at IS NULL AND d.status <> 'provisioning'
       AND coalesce(a.started_at, a.created_at) < now() - greatest($1::interval, interval '1 hour')
     """,
+    # While its workflow waits for a host or for the store, it changes with each attempt.
+    """
+    SELECT 'backup_stuck' AS rule, uuid::text AS subject,
+           status || ' since ' || coalesce(started_at, created_at) || ', of database ' || database_uuid
+           || ', and nothing was heard of it since ' || greatest(changed_at, beat_at) AS detail
+    FROM backups WHERE status IN ('pending', 'running') AND admitted_at IS NOT NULL
+      AND greatest(changed_at, beat_at) < now() - greatest($1::interval, interval '15 minutes')
+    """,
     """
     SELECT 'workflow_start_stuck' AS rule, workflow_id AS subject,
            'asked for at ' || created_at || coalesce(': ' || last_error, '') AS detail

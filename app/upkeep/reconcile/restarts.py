@@ -11,6 +11,7 @@ import msgspec
 from temporalio.client import Client
 
 from app.contracts.applications import ApplyBlueprint, ApplyBlueprintInput
+from app.contracts.backups import BackupDatabase, BackupDatabaseInput
 from app.contracts.base import Engine
 from app.contracts.credentials import ApplyCredentials, ApplyCredentialsInput
 from app.contracts.databases import (
@@ -27,6 +28,7 @@ from app.contracts.queues import (
     DATABASE_ATTRIBUTE,
     access_workflow_id,
     apply_workflow_id,
+    backup_workflow_id,
     credentials_workflow_id,
     limits_workflow_id,
     provision_workflow_id,
@@ -61,6 +63,8 @@ class _StuckDatabase(msgspec.Struct, frozen=True, kw_only=True):
     limits_revision: int
     access_revision: int
     credentials_revision: int
+    backup: UUID | None
+    """The backup that is to be taken, for its workflow."""
     application: int | None
     """The application whose turn it is, for the workflow that applies it."""
     is_dry_run: bool
@@ -68,36 +72,42 @@ class _StuckDatabase(msgspec.Struct, frozen=True, kw_only=True):
 
 _STUCK = """
 WITH stuck AS (
-    SELECT 'ProvisionDatabase' AS workflow, id, NULL::bigint AS application, false AS is_dry_run FROM databases
+    SELECT 'ProvisionDatabase' AS workflow, id, NULL::bigint AS application, false AS is_dry_run,
+           NULL::uuid AS backup FROM databases
     WHERE status = 'provisioning' AND created_at < now() - $1::interval
     UNION ALL
-    SELECT 'DeleteDatabase', id, NULL, false FROM databases
+    SELECT 'DeleteDatabase', id, NULL, false, NULL FROM databases
     WHERE status = 'deleted' AND destroyed_at IS NULL AND deleted_at < now() - $1::interval
       AND (remote_since IS NOT NULL AND revoked_at IS NULL OR destroy_at < now() - $1::interval)
     UNION ALL
-    SELECT 'ApplyLimits', id, NULL, false FROM databases
+    SELECT 'ApplyLimits', id, NULL, false, NULL FROM databases
     WHERE status IN ('active', 'paused') AND limits_applied < limits_revision AND updated_at < now() - $1::interval
     UNION ALL
-    SELECT 'ApplyAccess', id, NULL, false FROM databases
+    SELECT 'ApplyAccess', id, NULL, false, NULL FROM databases
     WHERE status IN ('active', 'paused') AND access_applied < access_revision
       AND access_changed_at < now() - $1::interval
     UNION ALL
-    SELECT 'ApplyCredentials', c.database_id, NULL, false FROM (
+    SELECT 'ApplyCredentials', c.database_id, NULL, false, NULL FROM (
         SELECT database_id FROM credential_rotations
         WHERE status IN ('pending', 'retiring', 'cancelling') AND changed_at < now() - $1::interval
         UNION
         SELECT database_id FROM database_users WHERE status <> 'active' AND changed_at < now() - $1::interval
     ) c
     UNION ALL
-    SELECT 'ApplyBlueprint', a.database_id, a.id, a.is_dry_run
+    SELECT 'ApplyBlueprint', a.database_id, a.id, a.is_dry_run, NULL
     FROM blueprint_applications a JOIN databases d ON d.id = a.database_id
     WHERE a.completed_at IS NULL AND d.status <> 'provisioning'
       AND greatest(a.created_at, a.started_at, d.provisioned_at) < now() - $1::interval
       AND NOT EXISTS (SELECT FROM blueprint_applications first
                       WHERE first.database_id = a.database_id AND first.completed_at IS NULL AND first.id < a.id)
+    UNION ALL
+    SELECT 'BackupDatabase', b.database_id, NULL, false, b.uuid FROM backups b
+    WHERE b.status IN ('pending', 'running') AND b.admitted_at IS NOT NULL
+      AND greatest(b.changed_at, b.beat_at) < now() - $1::interval
 )
 SELECT s.workflow, d.id, d.uuid, d.engine, d.region, d.team_id, d.host_id, h.host || ':' || h.port AS address,
-       d.engine_name, d.limits_revision, d.access_revision, d.credentials_revision, s.application, s.is_dry_run
+       d.engine_name, d.limits_revision, d.access_revision, d.credentials_revision, s.application, s.is_dry_run,
+       s.backup
 FROM stuck s JOIN databases d ON d.id = s.id JOIN engine_hosts h ON h.id = d.host_id
 WHERE (d.id, s.workflow) > ($3, $4) AND NOT EXISTS (
     SELECT FROM workflow_starts p WHERE p.workflow = s.workflow AND p.input ->> 'database' = d.uuid::text
@@ -171,6 +181,10 @@ def _workflow_for(stuck: _StuckDatabase) -> tuple[Any, str, DatabaseWorkflowInpu
             assert stuck.application is not None, "it applies one"
             applying = ApplyBlueprintInput(**about, application=stuck.application)
             return ApplyBlueprint, apply_workflow_id(stuck.application, dry_run=stuck.is_dry_run), applying
+        case "BackupDatabase":
+            assert stuck.backup is not None, "it takes one"
+            taking = BackupDatabaseInput(**about, backup=stuck.backup)
+            return BackupDatabase, backup_workflow_id(stuck.backup), taking
         case "ApplyLimits":
             revision = stuck.limits_revision
             return ApplyLimits, limits_workflow_id(uuid, revision), ApplyLimitsInput(**about, revision=revision)

@@ -296,6 +296,25 @@ async def _deliver(place: ServiceUnderTest) -> Begun:
     return Begun(settled, hurry)
 
 
+async def _backup(place: ServiceUnderTest) -> Begun:
+    database = (await place.caller.created())["uuid"]
+    place.later(place.caller.post(f"/databases/{database}/backups", {}))
+
+    async def backups() -> list[Any]:
+        return await fetch("SELECT status FROM backups WHERE database_uuid = $1", UUID(database))
+
+    async def settled() -> bool:
+        return all(row["status"] not in ("pending", "running") for row in await backups())
+
+    async def hurry() -> None:
+        await fetch(
+            f"UPDATE backups SET changed_at = {_LONG_AGO}, beat_at = NULL WHERE database_uuid = $1", UUID(database)
+        )
+
+    await until(backups)
+    return Begun(settled, hurry)
+
+
 async def _nothing() -> None:
     pass
 
@@ -310,6 +329,7 @@ CASES = {
     "RemoveRemnant": Case("RemoveRemnant", _remnant),
     "ApplyBlueprint": Case("ApplyBlueprint", _apply),
     "ApplyBlueprint, cancelled": Case("ApplyBlueprint", _apply_cancelled, frozenset({"apply_blueprint"})),
+    "BackupDatabase": Case("BackupDatabase", _backup),
     "RefillPool": Case("RefillPool", _scheduled(ScheduleId.REFILL_POOL)),
     "Sweep": Case("Sweep", _scheduled(ScheduleId.SWEEP)),
     "Reconcile": Case("Reconcile", _scheduled(ScheduleId.RECONCILE)),

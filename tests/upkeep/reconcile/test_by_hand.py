@@ -17,7 +17,7 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
 from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus, WorkflowHandle
 
-from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, engine_queue
+from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, backup_queue, engine_queue
 from app.contracts.upkeep import ScheduleId
 from app.core.settings import Settings
 from app.core.temporal import connect
@@ -31,7 +31,7 @@ from app.upkeep.reconcile.service import list_hosts, reconcile_records
 from app.webhooks.attempts import Attempts
 from tests import servers
 from tests.servers import RunningServer
-from tests.support.backups import memory_store
+from tests.support.backups import any_store
 from tests.support.gates import Gates
 from tests.support.service import REGION, running_service
 from tests.support.store import store
@@ -46,7 +46,7 @@ from workers.runner import build_worker
 from workers.schedules import UPKEEP_SCHEDULES, put_schedule
 from workers.search_attributes import register_search_attributes
 
-QUEUES = (CONTROL_QUEUE, WEBHOOK_QUEUE, engine_queue(REGION))
+QUEUES = (CONTROL_QUEUE, WEBHOOK_QUEUE, engine_queue(REGION), backup_queue(REGION))
 OPERATIONS = ("cancel", "terminate", "reset")
 GRACE = "grace period"
 
@@ -89,7 +89,7 @@ async def place(
             box=service.box,
             adapters=Adapters(service.box),
             attempts=attempts,
-            backup_store=memory_store(service.box),
+            backup_store=any_store(service.box),
         )
         stack.push_async_callback(tools.adapters.close)
         stack.push_async_callback(attempts.close)
