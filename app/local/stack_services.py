@@ -36,8 +36,8 @@ costs a PostgreSQL server some 150 MB of shared memory."""
 
 def control_connections(regions: int) -> int:
     """The connections of our own PostgreSQL: for an API, and a worker at its maximum, whose activities on each
-    region's hosts use up to 65; the rest is for the command line and an operator."""
-    return 120 + 80 * regions
+    region's hosts use up to 65, and its backups up to 16; the rest is for the command line and an operator."""
+    return 120 + 100 * regions
 
 
 @dataclass(frozen=True)
