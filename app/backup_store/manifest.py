@@ -56,8 +56,7 @@ class BackupManifest(msgspec.Struct, frozen=True, kw_only=True):
     description: str | None = None
     created_at: datetime
     expires_at: datetime | None = None
-    locked_until: datetime | None = None
-    """Object Lock keeps the objects until then."""
+    """Where the bucket has Object Lock and the setting says so, the store keeps its objects until then."""
 
     database: UUID
     database_name: str

@@ -19,6 +19,8 @@ from obstore.exceptions import (
 from app.backup_store import folder as folders
 from app.backup_store.errors import MAX_MESSAGE, BackupDamaged, BackupMissing, StoreRefused, StoreUnavailable
 from app.backup_store.location import Bucket, Folder, client
+from app.backup_store.object_lock import ObjectLock
+from app.core.settings import InvalidSettings
 
 _PAGE = 1000
 
@@ -39,9 +41,14 @@ class ObjectExists(Exception):
 class Objects:
     """Each method raises `StoreUnavailable` and `StoreRefused`."""
 
-    def __init__(self, place: Folder | Bucket, timeout_seconds: float) -> None:
+    def __init__(self, place: Folder | Bucket, timeout_seconds: float, lock_mode: str = "off") -> None:
         """`timeout_seconds` bounds a request with its repetitions. Raises `InvalidSettings`."""
+        if lock_mode != "off" and isinstance(place, Folder):
+            raise InvalidSettings(f"HEADWATER_BACKUP_OBJECT_LOCK: {place} is a folder; only S3 has Object Lock")
         self._client = client(place, timeout_seconds)
+        self._lock = (
+            ObjectLock(place, lock_mode, timeout_seconds) if lock_mode != "off" and isinstance(place, Bucket) else None
+        )
         self._place = place
         self._timeout = timeout_seconds
 
@@ -104,8 +111,16 @@ class Objects:
         for item in await self._unfinished(folder):
             yield item
 
-    async def delete(self, names: Sequence[str]) -> None:
-        """One that is gone already is fine."""
+    async def keep(self, names: Sequence[str], until: datetime | None) -> None:
+        """Nobody deletes these before, if Object Lock is set."""
+        if self._lock is not None and until is not None:
+            await self._lock.keep(names, until)
+
+    async def delete(self, folder: str, names: Sequence[str]) -> None:
+        """Objects of one folder. One that is gone already is fine. Raises `BackupLocked`."""
+        if self._lock is not None:
+            await self._lock.delete(folder, names)
+            return
         for start in range(0, len(names), _PAGE):
             async with self._asked(names[start]):
                 page = names[start : start + _PAGE]
@@ -113,6 +128,13 @@ class Objects:
                     await asyncio.to_thread(folders.remove, self._place.path, page)
                 else:
                     await obstore.delete_async(self._client, list(page))
+
+    async def delete_all(self, folder: str) -> None:
+        """Whatever it holds, older versions included. Raises `BackupLocked`."""
+        if self._lock is not None:
+            await self._lock.delete(folder)
+        else:
+            await self.delete(folder, [item.name async for item in self.list(folder)])
 
     async def _make_durable(self, name: str) -> None:
         if isinstance(self._place, Folder):

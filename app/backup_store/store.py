@@ -89,7 +89,7 @@ class BackupStore:
     def from_settings(cls, settings: Settings, box: SecretBox) -> "BackupStore":
         """Raises `InvalidSettings`."""
         return cls(
-            Objects(location(settings), settings.backup_store_timeout_seconds),
+            Objects(location(settings), settings.backup_store_timeout_seconds, settings.backup_object_lock),
             box,
             recipient=_recipient(settings),
             identities=_identities(settings),
@@ -114,12 +114,11 @@ class BackupStore:
         key: BackupKey,
         chunks: AsyncIterator[bytes],
         *,
-        lock_until: datetime | None = None,
         progress: Callable[[int], None] | None = None,
     ) -> StoredParts:
         """Writes a dump. `progress` gets the number of the dump's bytes that have been read. Each attempt writes
         objects of its own; an attempt that fails, or is cancelled, removes them as far as it can."""
-        attempt = _WriteAttempt(self._objects, f"{backup}/parts/{secrets.token_hex(8)}", key.recipient)
+        attempt = _WriteAttempt(self._objects, str(backup), key.recipient)
         try:
             return await attempt.write(chunks, progress or (lambda _: None))
         except BaseException:
@@ -158,7 +157,11 @@ class BackupStore:
         try:
             await self._objects.create(_manifest_name(manifest.backup), sealed)
         except ObjectExists:
-            return await self.get_manifest(manifest.backup, key)
+            manifest = await self.get_manifest(manifest.backup, key)
+        # Not before there is a backup: what an attempt leaves that breaks off could not be removed.
+        names = [_part_name(manifest, part) for part in manifest.parts]
+        kept = (*names, _key_name(manifest.backup), _manifest_name(manifest.backup))
+        await self._objects.keep(kept, manifest.expires_at)
         return manifest
 
     async def get_manifest(self, backup: UUID, key: BackupKey | None = None) -> BackupManifest:
@@ -168,9 +171,10 @@ class BackupStore:
         return await asyncio.to_thread(_decode, name, bytes(sealed), key or await self.stored_key(backup))
 
     async def delete(self, backup: UUID) -> None:
-        """The manifest first: what is left of an interrupted deletion is no backup."""
-        await self._objects.delete([_manifest_name(backup)])
-        await self._objects.delete([item.name async for item in self._objects.list(str(backup))])
+        """The manifest first: what is left of an interrupted deletion is no backup. Raises `BackupLocked`, and then
+        the backup is whole."""
+        await self._objects.delete(str(backup), [_manifest_name(backup)])
+        await self._objects.delete_all(str(backup))
 
     async def walk(self) -> AsyncIterator[StoredBackup | StrayObject]:
         """Everything in the store."""
@@ -203,7 +207,7 @@ class BackupStore:
             strays = await self._strays(backup, found)
             if not strays or max(item.modified for item in strays) >= before or await wanted(backup):
                 continue
-            await self._objects.delete([item.name for item in strays])
+            await self._objects.delete(str(backup), [item.name for item in strays])
             for item in strays:
                 yield _stray(item, backup)
 
@@ -268,9 +272,10 @@ class BackupStore:
 class _WriteAttempt:
     """One attempt to write a dump."""
 
-    def __init__(self, objects: Objects, folder: str, recipient: Recipient) -> None:
+    def __init__(self, objects: Objects, backup: str, recipient: Recipient) -> None:
         self._objects = objects
-        self._folder = folder
+        self._backup = backup
+        self._folder = f"{backup}/parts/{secrets.token_hex(8)}"
         self._recipient = recipient
         self._parts: dict[int, Part] = {}
         self._uploads: set[asyncio.Task[None]] = set()
@@ -299,7 +304,7 @@ class _WriteAttempt:
         await asyncio.gather(*self._uploads, return_exceptions=True)
         with contextlib.suppress(BackupStoreError, TimeoutError):
             async with asyncio.timeout(_CLEANING_SECONDS / 2):
-                await self._objects.delete([self._name(index) for index in range(self._begun)])
+                await self._objects.delete(self._backup, [self._name(index) for index in range(self._begun)])
 
     async def _begin(self, part: CompressedPart) -> None:
         while len(self._uploads) >= _UPLOADS:

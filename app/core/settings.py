@@ -171,6 +171,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     variables apply. All processes need the same."""
     backup_store_timeout_seconds: float = 120
     """How long one object of the store may take to be written or read, repetitions included."""
+    backup_object_lock: str = "off"
+    """`governance` or `compliance`: S3 keeps each backup until it expires, and nobody deletes it before. The bucket
+    needs Object Lock."""
     backup_age_recipient: str | None = None
     """An age recipient, `age1…`: backups are encrypted so that only its identity reads them."""
     backup_age_identity_file: Path | None = None
@@ -313,5 +316,10 @@ _RULES: tuple[tuple[set[str], Callable[[Any], bool], str], ...] = (
         f"expected seconds from 0 to {_LARGEST}, comma-separated",
     ),
     ({"log_format"}, lambda form: form not in ("json", "console"), "expected json or console"),
+    (
+        {"backup_object_lock"},
+        lambda mode: mode not in ("off", "governance", "compliance"),
+        "expected off, governance or compliance",
+    ),
     ({"log_level"}, lambda level: level not in LEVELS, f"expected one of {', '.join(LEVELS)}"),
 )

@@ -66,8 +66,9 @@ class SeaweedService(Service):
             "server",
             f"-dir={self._folder / 'data'}",
             f"-ip={LOOPBACK}",
-            "-volume.max=20",
-            "-master.volumeSizeLimitMB=2000",
+            # Each bucket takes several.
+            "-volume.max=500",
+            "-master.volumeSizeLimitMB=1000",
             "-s3",
             f"-s3.port={self.port}",
             f"-s3.config={self._folder / 's3.json'}",

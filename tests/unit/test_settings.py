@@ -84,6 +84,7 @@ EXAMPLES: dict[str, tuple[str, Any]] = {
     "sweep_interval_seconds": ("1", 1.0),
     "backup_store": ("s3://bucket/prefix", "s3://bucket/prefix"),
     "backup_store_timeout_seconds": ("30", 30.0),
+    "backup_object_lock": ("compliance", "compliance"),
     "backup_age_recipient": ("age1", "age1"),
     "backup_age_identity_file": (__file__, Path(__file__)),
     "nl_model": ("gpt-4.1", "gpt-4.1"),

@@ -1,0 +1,143 @@
+"""Object Lock: nobody deletes a backup before it expires, and afterwards nothing of it is left, older versions
+included."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import botocore.session
+import pytest
+import pytest_asyncio
+from botocore.exceptions import ClientError
+
+from app.backup_store.errors import BackupLocked, StoreRefused
+from app.backup_store.store import BackupStore
+from app.core.settings import InvalidSettings, Settings
+from tests.support.backups import BOX, chunks_of, folder_store, manifest_of, restored
+from tests.support.object_stores import S3Server, SeaweedService, s3_server
+from tests.support.waiting import until
+
+
+@pytest_asyncio.fixture(scope="session")
+async def seaweed_server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[S3Server]:
+    async with s3_server(SeaweedService(tmp_path_factory.mktemp("seaweed"))) as server:
+        yield server
+
+
+class LockingBucket:
+    """A bucket that can keep objects, and a client of it beside ours."""
+
+    def __init__(self, name: str, client: Any) -> None:
+        self.name = name
+        self.client = client
+
+    def store(self, mode: str = "compliance") -> BackupStore:
+        settings = Settings(backup_store=f"s3://{self.name}/some/prefix", backup_object_lock=mode)
+        return BackupStore.from_settings(settings, BOX)
+
+    def versions(self) -> list[tuple[str, str]]:
+        listed = self.client.list_object_versions(Bucket=self.name)
+        return [
+            (one["Key"], one["VersionId"]) for kind in ("Versions", "DeleteMarkers") for one in listed.get(kind, ())
+        ]
+
+
+@pytest.fixture(params=["moto", pytest.param("seaweed", marks=pytest.mark.soak)])
+def lock_server(request: pytest.FixtureRequest) -> S3Server:
+    """Each S3 server that has Object Lock."""
+    server: S3Server = request.getfixturevalue(f"{request.param}_server")
+    return server
+
+
+@pytest_asyncio.fixture
+async def locking(lock_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> LockingBucket:
+    for name, value in lock_server.environ.items():
+        monkeypatch.setenv(name, value)
+    client = botocore.session.get_session().create_client("s3", endpoint_url=lock_server.url)
+    made = LockingBucket(f"b-{uuid4()}", client)
+    client.create_bucket(Bucket=made.name, ObjectLockEnabledForBucket=True)
+
+    async def writes() -> bool:
+        # It answers for seconds before it can write.
+        with contextlib.suppress(ClientError):
+            written = await asyncio.to_thread(client.put_object, Bucket=made.name, Key="first", Body=b"")
+            client.delete_object(Bucket=made.name, Key="first", VersionId=written["VersionId"])
+            return True
+        return False
+
+    await until(writes)
+    return made
+
+
+async def backed_up_until(store: BackupStore, moment: datetime) -> Any:
+    backup = uuid4()
+    key = store.new_key(backup)
+    stored = await store.write(backup, key, chunks_of(b"a dump"))
+    return await store.put_manifest(manifest_of(backup, stored, key, expires_at=moment), key)
+
+
+async def test_nobody_deletes_it_before_it_expires(locking: LockingBucket) -> None:
+    store, moment = locking.store(), (datetime.now(UTC) + timedelta(days=1)).replace(microsecond=0)
+    manifest = await backed_up_until(store, moment)
+    with pytest.raises(BackupLocked) as locked:
+        await store.delete(manifest.backup)
+    assert locked.value.until == moment
+    assert await restored(store, manifest.backup) == b"a dump"
+    kept = locking.versions()
+    assert len(kept) == 3
+    for key, version in kept:
+        with pytest.raises(ClientError, match="AccessDenied"):
+            locking.client.delete_object(Bucket=locking.name, Key=key, VersionId=version)
+
+
+async def test_afterwards_nothing_is_left(locking: LockingBucket) -> None:
+    store = locking.store()
+    manifest = await backed_up_until(store, datetime.now(UTC) + timedelta(seconds=2))
+
+    async def deleted() -> bool:
+        try:
+            await store.delete(manifest.backup)
+        except BackupLocked:
+            return False
+        return True
+
+    await until(deleted)
+    assert locking.versions() == []
+    await store.delete(manifest.backup)
+
+
+async def test_what_never_became_a_backup_is_not_kept(locking: LockingBucket) -> None:
+    store, backup = locking.store(), uuid4()
+    await store.write(backup, store.new_key(backup), chunks_of(b"a dump"))
+
+    async def unwanted(_: Any) -> bool:
+        return False
+
+    removed = [item async for item in store.remove_strays(datetime.now(UTC) + timedelta(days=1), unwanted)]
+    assert len(removed) == 1
+    assert locking.versions() == []
+
+
+async def test_a_repeated_manifest_keeps_what_the_first_attempt_did_not(locking: LockingBucket) -> None:
+    unlocked, store = locking.store("off"), locking.store()
+    moment = (datetime.now(UTC) + timedelta(days=1)).replace(microsecond=0)
+    manifest = await backed_up_until(unlocked, moment)
+    await store.put_manifest(manifest, await store.stored_key(manifest.backup))
+    with pytest.raises(BackupLocked):
+        await store.delete(manifest.backup)
+
+
+async def test_a_bucket_without_it_is_refused(locking: LockingBucket) -> None:
+    plain = LockingBucket(f"b-{uuid4()}", locking.client)
+    locking.client.create_bucket(Bucket=plain.name)
+    with pytest.raises(StoreRefused, match="PutObjectRetention"):
+        await backed_up_until(plain.store(), datetime.now(UTC) + timedelta(days=1))
+
+
+def test_a_folder_has_none(tmp_path: Path) -> None:
+    with pytest.raises(InvalidSettings, match="HEADWATER_BACKUP_OBJECT_LOCK"):
+        folder_store(tmp_path, backup_object_lock="compliance")
