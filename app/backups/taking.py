@@ -110,9 +110,7 @@ class BackupTaking:
         """The dump into the store, and beside it what it holds."""
         telling = asyncio.create_task(dump.contents())
         try:
-            stored = await self._store.write(
-                record.uuid, key, dump.chunks(), lock_until=record.expires_at, progress=progress
-            )
+            stored = await self._store.write(record.uuid, key, dump.chunks(), progress=progress)
             return stored, await telling
         finally:
             telling.cancel()
