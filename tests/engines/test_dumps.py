@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
-from app.engines.base import EngineAdapter, LoginRefused, Tenant
+from app.engines.base import EngineAdapter, EngineError, LoginRefused, Tenant
 from app.engines.dumping import Content, ContentKind, DumpFormat
 from tests.engines.harness import EngineHost, session_of, tenants
 
@@ -72,5 +72,34 @@ async def test_a_revoked_tenants_database_is_dumped_and_stays_closed(host: Engin
         with pytest.raises(LoginRefused):
             await host.adapter.log_in(tenant)
         await host.adapter.restore(tenant)
+        await host.adapter.verify_login(tenant)
+    assert await host.catalog() == before
+
+
+async def test_a_database_is_replaced_by_another(host: EngineHost) -> None:
+    if not host.adapter.replaces_whole:
+        pytest.skip("this engine replaces data by clearing and loading")
+    before = await host.catalog()
+    async with tenants(host, 2) as [tenant, scratch]:
+        async with session_of(host, tenant) as session:
+            await session.run("CREATE TABLE pets (name varchar(20) PRIMARY KEY)")
+            await session.run("INSERT INTO pets VALUES ('Rex')")
+        chunks, form, told = await dumped(host, tenant)
+        async with session_of(host, tenant) as session:
+            await session.run("DELETE FROM pets")
+            await session.run("CREATE TABLE later (n int)")
+        await host.adapter.load(scratch, form, streamed(chunks))
+        with pytest.raises(EngineError):
+            await host.adapter.replace(tenant, scratch)
+        await host.adapter.revoke(tenant)
+        for _ in range(2):
+            await host.adapter.replace(tenant, scratch)
+        assert await host.adapter.contents(tenant) == told
+        assert len(tables(await host.adapter.contents(scratch))) == 2
+        await host.adapter.destroy(scratch)
+        await host.adapter.restore(tenant)
+        async with session_of(host, tenant) as session:
+            assert await session.run("SELECT name FROM pets") == [("Rex",)]
+            await session.run("DROP TABLE pets")
         await host.adapter.verify_login(tenant)
     assert await host.catalog() == before

@@ -55,7 +55,7 @@ from app.engines.postgres import (
 from app.engines.postgres.accounts import TenantAccounts
 from app.engines.postgres.blockers import ending_blockers
 from app.engines.postgres.connections import PostgresConnections
-from app.engines.postgres.dumps import dump, exchange, helpers, load
+from app.engines.postgres.dumps import copying, dump, exchange, helpers, load
 from app.engines.postgres.dumps.tools import DumpTools
 from app.engines.postgres.errors import UNRECOGNIZED_PARAMETER
 from app.engines.postgres.extensions import check_names
@@ -80,6 +80,7 @@ class PostgresAdapter(EngineAdapter):
     transactional_scripts = True
     rotation_renames = True
     tells_sessions_apart = True
+    replaces_whole = True
 
     def __init__(
         self, address: AdminAddress, installation: str = "", *, session_settings: Mapping[str, str] | None = None
@@ -121,6 +122,7 @@ class PostgresAdapter(EngineAdapter):
                 target, connect = self._connections.target(), self._connections.connect
                 await make_template(connection, target, connect, extensions=extensions)
             missing = self.missing_extensions(extensions, await host.extensions(connection))
+            await copying.measure(self._connections, connection)
             return (*await host.harden(connection), *map(host.lacks_extension, missing))
 
     async def create(self, tenant: Tenant, limits: EngineLimits) -> None:
@@ -224,6 +226,7 @@ class PostgresAdapter(EngineAdapter):
                 await self._accounts.remove_retired(connection, tenant, found)
                 found = (await catalog.find(connection, tenant.name)).require(tenant)
             await connection.execute(statements.allow_logins(tenant, found))
+            await self._share_limit(tenant, found)
 
     async def repair(self, tenant: Tenant) -> None:
         check_tenant(tenant)
@@ -288,6 +291,30 @@ class PostgresAdapter(EngineAdapter):
         check_tenant(tenant)
         async with self._changing(tenant) as (connection, found):
             await exchange.clear(self._connections, connection, tenant, self._marker(tenant), found)
+            if not found.revoked:
+                await self._accounts.complete_readers(tenant, found)
+                await self._share_limit(tenant, found)
+
+    async def replace(self, tenant: Tenant, scratch: Tenant) -> None:
+        check_tenant(tenant)
+        check_tenant(scratch)
+        async with (
+            self._working(tenant) as connection,
+            ending_blockers(self._connections, scratch.name, patience=_HINDERED_SECONDS),
+        ):
+            await self._connections.lock(connection, scratch.name)
+            await exchange.replace(self._connections, connection, tenant, scratch, self.installation)
+
+    async def copy_database(self, source: Tenant, target: Tenant, *, pause_source: bool) -> bool:
+        check_tenant(source)
+        check_tenant(target)
+        if not pause_source:
+            return False
+        async with self._working(target) as connection:
+            if not await copying.shares_blocks(connection):
+                return False
+            await self._connections.lock(connection, source.name)
+            return await copying.copy(self._connections, connection, source, target, self._marker(target))
 
     async def end_dumps(self, names: Sequence[str]) -> int:
         return sum([await helpers.end_helpers(self._connections, name) for name in names])
@@ -421,6 +448,12 @@ class PostgresAdapter(EngineAdapter):
         """The same for an existing tenant, with its catalog entries. Raises `EngineError`."""
         async with self._working(tenant) as connection:
             yield connection, (await catalog.find(connection, tenant.name)).require(tenant)
+
+    async def _share_limit(self, tenant: Tenant, found: catalog.TenantObjects) -> None:
+        """In a database that it has got since: the logins of an overlap share the limit by what is in the database."""
+        if len([role for role in (tenant.name, *found.logins) if role not in found.retired]) > 1:
+            async with self._connections.admin_in(tenant.name) as inside:
+                await self._accounts.share_limit(inside)
 
     async def _make(self, connection: Any, tenant: Tenant, limits: EngineLimits) -> bool:
         """Creates everything except the schema. Returns whether the tenant may log in; after a revocation it may

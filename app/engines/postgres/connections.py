@@ -119,8 +119,13 @@ class PostgresConnections:
         """
         check_name(name)
         async with self.admin() as connection:
-            await connection.execute(f"SELECT pg_advisory_lock(hashtextextended('headwater {name}', 0))")
+            await self.lock(connection, name)
             yield connection
+
+    async def lock(self, connection: Any, name: str) -> None:
+        """Exclusive access to this tenant too, for as long as the connection is held."""
+        check_name(name)
+        await connection.execute(f"SELECT pg_advisory_lock(hashtextextended('headwater {name}', 0))")
 
     @asynccontextmanager
     async def admin_in(self, database: str) -> AsyncIterator[Any]:

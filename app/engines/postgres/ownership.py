@@ -75,12 +75,17 @@ ORDER BY s.objid
 """  # noqa: S608  the same
 
 
-async def take_out(inside: Any, name: str, role: str, others: Sequence[str] | None = None) -> None:
+async def take_out(
+    inside: Any, name: str, role: str, others: Sequence[str] | None = None, *, keeping: Sequence[str] = ()
+) -> None:
     """Afterwards nothing in the database refers to the role. `inside` is the administrator's session there. After a
     crash the next call continues.
 
     `others` are the tenant's other roles if this one has less rights than the tenant: what it made, a function or a
     rule, comes to run with the tenant's, and so nobody else may use it until the tenant says so.
+
+    `keeping` are the statements that give back, in the same transaction, rights outside of this database: DROP OWNED
+    takes a role's rights on every database.
     """
     withheld = None if others is None else ", ".join(["PUBLIC", *(f'"{other}"' for other in others)])
     while await retrying_drops(partial(_reassign_batch, inside, name, role, withheld)):
@@ -91,7 +96,7 @@ async def take_out(inside: Any, name: str, role: str, others: Sequence[str] | No
     before: list[str] | None = None
     while (revoked := await retrying_drops(partial(_revoke_batch, inside, name, role, oid))) and revoked != before:
         before = revoked
-    await inside.execute(f'DROP OWNED BY "{role}"')
+    await inside.execute("; ".join([f'DROP OWNED BY "{role}"', *keeping]))
 
 
 async def _reassign_batch(inside: Any, name: str, role: str, withheld: str | None) -> bool:

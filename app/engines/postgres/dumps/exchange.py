@@ -7,11 +7,12 @@ that name, which the next call removes.
 
 from typing import Any
 
-from app.engines.base import EngineLimits, Tenant
-from app.engines.naming import HELPER_SEPARATOR, literal
+from app.engines.base import EngineError, EngineLimits, Tenant
+from app.engines.naming import HELPER_SEPARATOR, INSTALLATION_SEPARATOR, literal, written_marker
 from app.engines.postgres import logins, prepared, statements
-from app.engines.postgres.catalog import TenantObjects
+from app.engines.postgres.catalog import TenantObjects, find
 from app.engines.postgres.connections import PostgresConnections
+from app.engines.postgres.dumps import giving
 from app.engines.postgres.sessions import end_sessions
 from app.engines.postgres.tenant_database import TenantDatabase
 
@@ -27,6 +28,14 @@ WHERE d.datname = $1 AND a.privilege_type = 'CONNECT' AND starts_with(r.rolname,
 
 def aside_name(name: str) -> str:
     return f"{name}{HELPER_SEPARATOR}{_ASIDE}"
+
+
+# Whether `scratch` has given the tenant the database that is the tenant's now. Only a database's owner, our
+# administrator, writes comments on it.
+_IS_DONE = """
+SELECT split_part(shobj_description(s.oid, 'pg_database'), $3, 3) = t.oid::text
+FROM pg_database t, pg_database s WHERE t.datname = $1 AND s.datname = $2
+"""
 
 
 async def clear(
@@ -55,6 +64,60 @@ async def clear(
         )
     await connection.execute(granted)
     await drop_aside(connection, name)
+
+
+async def replace(
+    connections: PostgresConnections, connection: Any, tenant: Tenant, scratch: Tenant, installation: str
+) -> None:
+    """The caller holds both tenants' locks. Before the exchange the tenant's database isn't touched; after it the
+    repetition of a call that died goes on with the database that it got."""
+    mine = (await find(connection, tenant.name)).require(tenant)
+    theirs = (await find(connection, scratch.name)).require(scratch)
+    if not mine.revoked:
+        raise EngineError(f"{tenant.name} is in use: its access has to be ended before its database is replaced")
+    if not await connection.fetchval(_IS_DONE, tenant.name, scratch.name, INSTALLATION_SEPARATOR):
+        await connection.execute(statements.close(scratch, theirs))
+        await _give(connections, connection, scratch.name, scratch.name, tenant.name)
+        await empty_of_sessions(connections, connection, tenant.name)
+        await take_along(connection, tenant.name, scratch.name)
+        await _exchange(connection, tenant, scratch, installation, (mine, theirs))
+    await _give(connections, connection, scratch.name, tenant.name, scratch.name)
+
+
+async def _give(connections: PostgresConnections, connection: Any, database: str, old: str, new: str) -> None:
+    """In a database that is closed before and after, and whose owners may not log in."""
+    await connection.execute(f'ALTER DATABASE "{database}" ALLOW_CONNECTIONS true')
+    async with connections.admin_in(database) as inside:
+        await giving.give_all(inside, database, old, new)
+    await empty_of_sessions(connections, connection, database)
+
+
+async def _exchange(
+    connection: Any, tenant: Tenant, scratch: Tenant, installation: str, found: tuple[TenantObjects, TenantObjects]
+) -> None:
+    """Names, limits, rights and markers, in one transaction. That of `scratch` then tells which database it gave."""
+    mine, theirs = found
+    given = await connection.fetchval("SELECT oid FROM pg_database WHERE datname = $1", scratch.name)
+    marker = f"{scratch.marker}{INSTALLATION_SEPARATOR}{installation}{INSTALLATION_SEPARATOR}{given}"
+    written = [
+        "BEGIN",
+        renamed(tenant.name, scratch.name),
+        f'COMMENT ON DATABASE "{tenant.name}" IS {literal(written_marker(tenant, installation))}',
+        f'COMMENT ON DATABASE "{scratch.name}" IS {literal(marker)}',
+        f'ALTER DATABASE "{tenant.name}" CONNECTION LIMIT {mine.connections:d}',
+        f'ALTER DATABASE "{scratch.name}" CONNECTION LIMIT {theirs.connections:d}',
+        f'REVOKE ALL ON DATABASE "{tenant.name}" FROM "{scratch.name}"',
+        f'REVOKE ALL ON DATABASE "{scratch.name}" FROM {", ".join(map(_role, mine.roles(tenant)))}',
+        # Without CONNECT, as revoked tenants.
+        f'GRANT CREATE, TEMPORARY ON DATABASE "{tenant.name}" TO "{tenant.name}"',
+        f'GRANT CREATE, TEMPORARY ON DATABASE "{scratch.name}" TO "{scratch.name}"',
+        "COMMIT",
+    ]
+    await connection.execute("; ".join(written))
+
+
+def _role(name: str) -> str:
+    return f'"{name}"'
 
 
 async def drop_aside(connection: Any, name: str) -> None:
