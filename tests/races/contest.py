@@ -1,4 +1,5 @@
-"""Databases that are deleted, undeleted, destroyed, protected, paused and left to expire at the same moment.
+"""Databases that are deleted, undeleted, destroyed, protected, paused and left to expire at the same moment, while
+steps of workers come late.
 
 A race is a few such moves at once on one database, whose row then comes to rest. After each race the database is either
 whole, and open or closed as its row says, or gone, and not before its time.
@@ -135,6 +136,9 @@ class Contestant:
         self.apart = self.contest.chance.choice(_APART_SECONDS)
         self.contest.moves.update(move.__name__.strip("_") for move in moves)
         await asyncio.gather(*(self._begin(move) for move in moves))
+        await self._rest()
+        # A worker that hangs may go on at any time.
+        await self._late_step()()
         row = await self._rest()
         end = "destroyed" if row.destroyed else row.status
         said = f"{self.made['uuid']} after {[move.__name__ for move in moves]}"
@@ -180,9 +184,14 @@ class Contestant:
         others = chance.sample(kinds, chance.choice((1, 1, 2, 3)))
         if self.status == "deleted":
             # What brings a database back and what destroys it meet only here.
-            return [self._undelete, chance.choice((self._end_grace, self._delete)), *others]
+            return [self._undelete, chance.choice((self._end_grace, self._delete)), self._late_step(), *others]
         first = (self._delete, self._resume) if self.status == "paused" else (self._delete, self._delete, self._expire)
-        return [chance.choice(first), *others]
+        return [chance.choice(first), self._late_step(), *others]
+
+    def _late_step(self) -> Callable[[], Awaitable[None]]:
+        """A step that another worker has done meanwhile, and perhaps others after it: the row as it is now decides what
+        comes of it."""
+        return self.contest.chance.choice((self._end_access, self._open_access))
 
     async def _begin(self, move: Callable[[], Awaitable[None]]) -> None:
         await asyncio.sleep(self.contest.chance.uniform(0, self.apart))
@@ -211,6 +220,14 @@ class Contestant:
         await asyncio.sleep(self.contest.chance.uniform(0, self.apart))
         with contextlib.suppress(ApplicationError):
             await self.contest.steps.destroy_database(self.uuid)
+
+    async def _end_access(self) -> None:
+        with contextlib.suppress(ApplicationError):
+            await self.contest.steps.revoke_access(self.uuid)
+
+    async def _open_access(self) -> None:
+        with contextlib.suppress(ApplicationError):
+            await self.contest.steps.apply_access(self.uuid)
 
     async def _protect(self) -> None:
         await self._change({"deletion_protection": True, "expires_at": None})
