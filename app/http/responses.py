@@ -33,6 +33,7 @@ _NAMES = {
     "503": "Unavailable",
 }
 _ALLOWANCE = ("RateLimit-Policy", "RateLimit")
+_GET_OPERATION = "getOperation"
 _EXAMPLE_REQUEST_ID = "req_3f1c0d9be2a4475d8c6b7a10"
 
 HEADERS: dict[str, dict[str, Any]] = {
@@ -74,15 +75,19 @@ def _answer(declared: Operation, status: int) -> dict[str, Any]:
         example = msgspec.to_builtins(declared.examples[status])
         media["example"] = {**example, "request_id": _EXAMPLE_REQUEST_ID}
     described["content"] = {"application/json": media}
-    if declared.links:
-        described["links"] = {
-            operation_id: {
-                "operationId": operation_id,
-                "parameters": {declared.link_by: f"$response.body#/data/{declared.link_by}"},
-            }
-            for operation_id in declared.links
-        }
-    return described
+    links = {name: _link(name, declared.link_by, f"/data/{declared.link_by}") for name in declared.links}
+    if _names_operation(declared.answers[status]):
+        links[_GET_OPERATION] = _link(_GET_OPERATION, "uuid", "/operation/uuid")
+    return described | ({"links": links} if links else {})
+
+
+def _names_operation(answer: Any) -> bool:
+    """Whether the answer names the operation that follows it."""
+    return any(field.name == "operation" for field in msgspec.structs.fields(answer))
+
+
+def _link(operation_id: str, parameter: str, pointer: str) -> dict[str, Any]:
+    return {"operationId": operation_id, "parameters": {parameter: f"$response.body#{pointer}"}}
 
 
 def _stream(event: str, data: type[msgspec.Struct], example: msgspec.Struct) -> dict[str, Any]:

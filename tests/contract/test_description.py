@@ -251,7 +251,8 @@ def test_links_lead_to_operations() -> None:
         links = [
             link
             for answer in OPERATIONS[creating].operation["responses"].values()
-            for link in DESCRIPTION.resolve(answer).get("links", {}).values()
+            for name, link in DESCRIPTION.resolve(answer).get("links", {}).items()
+            if name != "getOperation"
         ]
         beneath = f"{OPERATIONS[creating].path}/{{uuid}}"
         assert {link["operationId"] for link in links} == {
@@ -260,6 +261,24 @@ def test_links_lead_to_operations() -> None:
             # A link hands on one parameter.
             if found.path.startswith(beneath) and found.path.count("{") == 1
         }
+
+
+def test_what_accepts_a_change_links_to_its_operation() -> None:
+    link = {"operationId": "getOperation", "parameters": {"uuid": "$response.body#/operation/uuid"}}
+    linked = {
+        name
+        for name, found in OPERATIONS.items()
+        for answer in found.operation["responses"].values()
+        if DESCRIPTION.resolve(answer).get("links", {}).get("getOperation") == link
+    }
+    assert linked == {
+        "createDatabase",
+        "deleteDatabase",
+        "undeleteDatabase",
+        "changeQuotas",
+        "applyBlueprint",
+        "rotateCredentials",
+    }
 
 
 def test_a_client_meets_no_surprise_unnoticed() -> None:
