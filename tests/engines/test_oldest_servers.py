@@ -7,6 +7,7 @@ import pytest
 
 from app.engines.base import AdminAddress, EngineError
 from app.engines.mysql import MySQLAdapter
+from app.local.mysql_install import detect_flavour
 from tests import servers
 from tests.servers import machine_mysqld
 
@@ -18,7 +19,7 @@ from tests.servers import machine_mysqld
 async def test_what_a_server_of_an_older_version_is_told(tmp_path: Path, version: str, needed: str) -> None:
     """A MariaDB server that calls itself so."""
     program = machine_mysqld()
-    if "mariadb" not in (await servers.detect_flavour(program)):
+    if "mariadb" not in (await detect_flavour(program)):
         pytest.skip("MySQL's servers say which version they are of")
     async with servers.mysql(tmp_path, program, f"--version={version}") as server:
         parts = urlsplit(server.admin_dsn)
