@@ -5,19 +5,21 @@ from uuid import UUID
 from temporalio import activity
 
 from activities.errors import as_failures
-from app.backups import ends
+from app.backups import ends, testing
 from app.backups.admission import admit_waiting
 from app.backups.policies import BackupTerms
+from app.backups.proving import BackupProving
 from app.backups.taking import BackupTaking
-from app.contracts.backups import BackupActivities, BackupRecordActivities, BackupStatus
+from app.contracts.backups import BackupActivities, BackupRecordActivities, BackupStatus, ProofStatus, ProveBackupInput
 
 
 class BackupActivitiesOnHosts(BackupActivities):
     """Between the registered hosts and the store of backups."""
 
-    def __init__(self, terms: BackupTerms, taking: BackupTaking) -> None:
+    def __init__(self, terms: BackupTerms, taking: BackupTaking, proving: BackupProving) -> None:
         self._terms = terms
         self._taking = taking
+        self._proving = proving
 
     @activity.defn(name="take_backup")
     async def take_backup(self, backup: UUID) -> BackupStatus:
@@ -27,11 +29,24 @@ class BackupActivitiesOnHosts(BackupActivities):
             await admit_waiting(self._terms.limits)
             return status
 
+    @activity.defn(name="prove_backup")
+    async def prove_backup(self, test: ProveBackupInput) -> ProofStatus:
+        with as_failures():
+            return await self._proving.test(test)
+
 
 class BackupActivitiesOnStore(BackupRecordActivities):
     """Through `app.backups`."""
+
+    def __init__(self, terms: BackupTerms) -> None:
+        self._terms = terms
 
     @activity.defn(name="give_up_backup")
     async def give_up_backup(self, backup: UUID) -> None:
         with as_failures():
             await ends.give_up(backup)
+
+    @activity.defn(name="give_up_proof")
+    async def give_up_proof(self, test: ProveBackupInput) -> None:
+        with as_failures():
+            await testing.give_up_proof(self._terms, test)

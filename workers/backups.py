@@ -13,6 +13,7 @@ from app.backups.admission import admit_waiting
 from app.backups.keeping import expire, find_expiring, find_removable, remove
 from app.backups.policies import BackupTerms
 from app.backups.scheduling import enrol, find_due, request_due
+from app.backups.testing import find_due_tests, request_due_test
 from workers.due import work_off
 
 _INTERVAL_SECONDS = 1.0
@@ -35,6 +36,7 @@ async def serve_backups(terms: BackupTerms) -> None:
                 await end_expired_backups(terms)
             await take_due_backups(terms)
             await admit_waiting(terms.limits)
+            await test_due_backups(terms)
         except Exception as fault:
             # Our own database is unavailable. What is due stays due.
             log.warning("backups_waiting", reason=str(fault) or type(fault).__name__)
@@ -49,6 +51,15 @@ async def take_due_backups(terms: BackupTerms) -> None:
         await request_due(terms, database)
 
     await work_off(find_due, ask, failure="backup_not_scheduled")
+
+
+async def test_due_backups(terms: BackupTerms) -> None:
+    """Has backups tested whose time it is, the longest due first, as many as there is room for."""
+
+    async def find(most: int, /, *, without: list[UUID]) -> list[UUID]:
+        return await find_due_tests(most, terms.tests_at_once, without=without)
+
+    await work_off(find, request_due_test, failure="restore_test_not_begun")
 
 
 async def end_expired_backups(terms: BackupTerms) -> None:

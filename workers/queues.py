@@ -18,6 +18,7 @@ from activities.sweep import SweepActivitiesOnStore
 from activities.webhooks import WebhookActivitiesOverHTTP
 from app.backup_store.store import BackupStore
 from app.backups.policies import BackupTerms
+from app.backups.proving import BackupProving
 from app.backups.taking import BackupTaking
 from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, backup_region
 from app.core.secrets import SecretBox
@@ -77,7 +78,7 @@ _CONTROL = QueueConfig(
         ),
         lambda _: ReconcileActivitiesOnStore(),
         lambda tools: QuotaActivitiesOnStore(tools.plans),
-        lambda _: BackupActivitiesOnStore(),
+        lambda tools: BackupActivitiesOnStore(tools.backup_terms),
     ),
     workflows=CONTROL_WORKFLOWS,
     max_activities=20,
@@ -107,6 +108,7 @@ _BACKUPS = QueueConfig(
         lambda tools: BackupActivitiesOnHosts(
             tools.backup_terms,
             BackupTaking(tools.backup_terms, tools.box, tools.backup_store, tools.adapters),
+            BackupProving(tools.backup_terms, tools.box, tools.backup_store, tools.adapters),
         ),
     ),
     # Dumps, loads and restore tests together. A store that hangs takes these places and nobody else's.

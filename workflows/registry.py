@@ -11,6 +11,7 @@ from workflows.backup_database import BackupDatabaseWorkflow
 from workflows.delete_database import DeleteDatabaseWorkflow
 from workflows.deliver_webhook import DeliverWebhookWorkflow
 from workflows.enforce_quotas import EnforceQuotasWorkflow
+from workflows.prove_backup import ProveBackupWorkflow
 from workflows.provision_database import ProvisionDatabaseWorkflow
 from workflows.reclaim_space import ReclaimSpaceWorkflow
 from workflows.reconcile import ReconcileWorkflow
@@ -31,6 +32,7 @@ CONTROL_WORKFLOWS = (
     EnforceQuotasWorkflow,
     ReclaimSpaceWorkflow,
     BackupDatabaseWorkflow,
+    ProveBackupWorkflow,
 )
 """On the control queue."""
 ENGINE_WORKFLOWS = (ProvisionDatabaseWorkflow,)

@@ -59,6 +59,9 @@ EXAMPLE_PROVEN = msgspec.structs.replace(
         differences=[],
     ),
 )
+EXAMPLE_BEING_TESTED = msgspec.structs.replace(
+    EXAMPLE_BACKUP, proof=msgspec.structs.replace(_UNPROVEN, status=ProofStatus.RUNNING)
+)
 EXAMPLE_FAILED = msgspec.structs.replace(
     EXAMPLE_UNDER_WAY, status=BackupStatus.FAILED, error="The database's host can't be reached."
 )

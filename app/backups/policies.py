@@ -22,11 +22,18 @@ class BackupTerms(msgspec.Struct, frozen=True, kw_only=True):
     hour: timedelta
     """What policies count in; a day is 24 of them."""
     limits: BackupLimits
+    tests_at_once: int = 1
+    """Restore tests by schedule under way at once in a region."""
 
     @classmethod
     def of(cls, plans: Plans, settings: Settings) -> "BackupTerms":
         limits = BackupLimits(per_host=settings.backups_per_host, per_team=settings.backups_per_team)
-        return cls(plans=plans, hour=timedelta(seconds=settings.backup_hour_seconds), limits=limits)
+        return cls(
+            plans=plans,
+            hour=timedelta(seconds=settings.backup_hour_seconds),
+            limits=limits,
+            tests_at_once=settings.backup_tests_per_region,
+        )
 
     def days(self, number: float) -> timedelta:
         return 24 * number * self.hour

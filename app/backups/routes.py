@@ -13,6 +13,7 @@ from app.auth.scopes import Scope
 from app.backups import policies, service
 from app.backups.examples import (
     EXAMPLE_BACKUP,
+    EXAMPLE_BEING_TESTED,
     EXAMPLE_DELETED_BACKUP,
     EXAMPLE_POLICY,
     EXAMPLE_PROVEN,
@@ -22,10 +23,11 @@ from app.backups.policies import BackupTerms, policy_view
 from app.backups.schemas import BackupPolicyView, BackupView, ChangeBackupPolicy, DeletedBackup, TakeBackup
 from app.backups.sources import BACKUP
 from app.backups.views import view
-from app.backups.waiting import await_end
+from app.backups.waiting import await_end, await_proof, is_tested
 from app.contracts.queues import backup_workflow_id
 from app.core.errors import (
     BackupInUse,
+    BackupNotCompleted,
     BackupProtected,
     DatabaseNotActive,
     InvalidField,
@@ -48,6 +50,7 @@ from app.web.parameters import Limit, StartingAfter, Timeout, Wait, cursor_uuid,
 
 Call = Request[Principal, Any, Any]
 _DELETED = "Backup deleted."
+_TESTED, _TESTING = "Backup tested.", "The restore test is under way."
 _TAKEN, _UNDER_WAY = "Backup taken.", "The backup is under way."
 
 
@@ -79,7 +82,7 @@ Injected = NamedDependency[SkipValidation[BackupServices]]
         body=TakeBackup,
         example={"description": "before the migration", "keep_days": 30},
         idempotent=True,
-        links=("getBackup", "deleteBackup"),
+        links=("getBackup", "deleteBackup", "testBackup"),
     ),
 )
 async def take_backup(
@@ -173,6 +176,37 @@ async def delete_backup(request: Call, services: Injected, uuid: FromPath[str]) 
 
     async def finish(subject: str) -> Answer:
         return Answer(200, Change(message=_DELETED, data=DeletedBackup(uuid=UUID(subject))))
+
+    return await services.idempotency.run(request, begin=begin, finish=finish)
+
+
+@post(
+    "/backups/{uuid:str}/restore_tests",
+    **operation(
+        "testBackup",
+        "Prove a backup by restoring it into a database of nobody's",
+        scopes=(Scope.BACKUPS_WRITE,),
+        answers=dict.fromkeys((201, 202), Change[BackupView]),
+        examples={
+            201: Change(message=_TESTED, data=EXAMPLE_PROVEN),
+            202: Change(message=_TESTING, data=EXAMPLE_BEING_TESTED),
+        },
+        errors=(BackupNotCompleted, TooManyUnderWay),
+        idempotent=True,
+    ),
+)
+async def prove_backup(
+    request: Call, services: Injected, uuid: FromPath[str], wait: Wait = False, timeout: Timeout = 30
+) -> Response[bytes]:
+    async def begin() -> Accepted:
+        return await service.test(services.terms, request.user, path_uuid(uuid, BACKUP))
+
+    async def finish(subject: str) -> Answer:
+        backup, number = service.read_test_subject(subject)
+        record = await service.get_any(backup)
+        record = await await_proof(services.watch, record, number, timeout if wait else 0)
+        ended = is_tested(record, number)
+        return Answer(201 if ended else 202, Change(message=_TESTED if ended else _TESTING, data=view(record)))
 
     return await services.idempotency.run(request, begin=begin, finish=finish)
 

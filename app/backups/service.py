@@ -15,7 +15,8 @@ from app.backups.records import BackupRecord
 from app.backups.requests import request_backup
 from app.backups.schemas import ChangeBackupPolicy, TakeBackup
 from app.backups.sources import BACKUP
-from app.contracts.backups import BackupKind, BackupStatus
+from app.backups.testing import request_test
+from app.contracts.backups import BackupKind, BackupStatus, ProofStatus
 from app.contracts.base import DatabaseStatus
 from app.contracts.retries import CANCEL
 from app.core.errors import (
@@ -48,6 +49,11 @@ KEPT = Bound(
     resource="backups",
     counted="SELECT count(*) FROM backups WHERE team_id = $1 AND status IN ('pending', 'running', 'completed')",
     refusal=TeamLimitReached,
+)
+TESTS = Bound(
+    resource="backups_under_way",
+    counted="SELECT count(*) FROM backups WHERE team_id = $1 AND proof_status = 'running'",
+    refusal=TooManyUnderWay,
 )
 STORED = Bound(
     resource="backup_storage_gb",
@@ -156,3 +162,33 @@ async def change_policy(
     record = require_found(await databases.find_owned(database, principal.team_ids, lock=True), "database")
     await policies.change(terms, record, wanted)
     return Accepted(subject=str(database), settled=True)
+
+
+async def test(terms: BackupTerms, principal: Principal, backup: UUID) -> Accepted:
+    """Has it proven now; one whose test is under way is not tested twice. The subject is the backup with the number of
+    the test: `read_test_subject` reads it. Raises `NotFound`, `BackupNotCompleted` or `TooManyUnderWay`."""
+    found = await get(principal, backup)
+    await get_team(found.team_id, lock=True)
+    await databases.find_for_update(found.database)
+    record = require_found(await records.find_for_update(backup), BACKUP)
+    if record.proof_status is not ProofStatus.RUNNING:
+        await check_bound(terms.plans, TESTS, record.team_id)
+    return await _test(record)
+
+
+async def test_any(backup: UUID) -> Accepted:
+    """The same for an operator, whosever it is."""
+    found = await get_any(backup)
+    await databases.find_for_update(found.database)
+    return await _test(require_found(await records.find_for_update(backup), BACKUP))
+
+
+async def _test(record: BackupRecord) -> Accepted:
+    requested = await request_test(record)
+    return Accepted(subject=f"{record.uuid}/{requested.number}", start=requested.start)
+
+
+def read_test_subject(subject: str) -> tuple[UUID, int]:
+    """The backup, and the number of its test."""
+    backup, _, number = subject.partition("/")
+    return UUID(backup), int(number)

@@ -54,6 +54,13 @@ class BackupDatabaseInput(DatabaseWorkflowInput, frozen=True, kw_only=True):
     """Attempts that have failed, for a run that continues one with a long history."""
 
 
+class ProveBackupInput(DatabaseWorkflowInput, frozen=True, kw_only=True):
+    backup: UUID
+    number: int
+    """Counts the restore tests of the backup."""
+    round: int = 0
+
+
 class BackupActivities(ABC):
     """Each reads the row, works without a lock of ours while it streams, and lets the row decide at its end. All are
     safe to repeat."""
@@ -65,6 +72,12 @@ class BackupActivities(ABC):
         there already is only recorded. A database that can't be dumped exactly ends the backup as failed. Fails with
         `NOT_WANTED` when it was cancelled or deleted meanwhile."""
 
+    @activity.defn(name="prove_backup")
+    @abstractmethod
+    async def prove_backup(self, test: ProveBackupInput) -> ProofStatus:
+        """Restores the backup into a scratch database on a host that has room, compares all it holds, has the scratch
+        destroyed, and records the result. Fails with `NOT_WANTED` when the backup is gone."""
+
 
 class BackupRecordActivities(ABC):
     """On our own database."""
@@ -74,6 +87,11 @@ class BackupRecordActivities(ABC):
     async def give_up_backup(self, backup: UUID) -> None:
         """Records it as failed, for the reason that its last attempt met."""
 
+    @activity.defn(name="give_up_proof")
+    @abstractmethod
+    async def give_up_proof(self, test: ProveBackupInput) -> None:
+        """Records that the restore test could not be run."""
+
 
 @workflow.defn(name="BackupDatabase")
 class BackupDatabase(ABC):
@@ -82,3 +100,12 @@ class BackupDatabase(ABC):
     @workflow.run
     @abstractmethod
     async def run(self, request: BackupDatabaseInput) -> None: ...
+
+
+@workflow.defn(name="ProveBackup")
+class ProveBackup(ABC):
+    """Proves one backup by restoring it."""
+
+    @workflow.run
+    @abstractmethod
+    async def run(self, request: ProveBackupInput) -> None: ...

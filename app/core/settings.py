@@ -166,6 +166,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     backups_per_host: int = 2
     """Backups under way at once on one engine host."""
     backups_per_team: int = 2
+    backup_tests_per_region: int = 1
+    """Restore tests by schedule under way at once."""
     backup_store: str | None = None
     """`file:///folder` or `s3://bucket/prefix`; by default the folder `backups` in `home`. For S3 the usual AWS
     variables apply. All processes need the same."""
@@ -294,6 +296,7 @@ _POSITIVE = {
     "backup_hour_seconds",
     "backups_per_host",
     "backups_per_team",
+    "backup_tests_per_region",
     "backup_store_timeout_seconds",
     "nl_max_rows",
     "nl_timeout_seconds",

@@ -12,9 +12,11 @@ _SICK_SECONDS = 60.0
 _LOADS = """
 SELECT h.id, h.region, h.host, h.port, h.capacity, h.connection_capacity,
        coalesce(h.sick_until > now(), false) AS sick,
-       -- What the pool threw away has nobody's data, and makes room immediately.
-       count(d.id) FILTER (WHERE d.team_id IS NOT NULL OR d.status <> 'deleted') AS databases,
-       coalesce(sum(d.connections) FILTER (WHERE d.status <> 'deleted'), 0)::bigint AS connections
+       -- What the pool threw away has nobody's data, and makes room immediately. What backups are restored into for a
+       -- while is nobody's too, and takes its place.
+       count(d.id) FILTER (WHERE d.team_id IS NOT NULL OR d.status <> 'deleted' OR d.purpose IS NOT NULL) AS databases,
+       coalesce(sum(d.connections) FILTER (WHERE d.status <> 'deleted' OR d.purpose IS NOT NULL), 0)::bigint
+           AS connections
 FROM engine_hosts h LEFT JOIN databases d ON d.host_id = h.id AND d.destroyed_at IS NULL
 WHERE h.id = any($1::bigint[])
 GROUP BY h.id

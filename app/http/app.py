@@ -24,6 +24,7 @@ from app.backups.routes import (
     get_backup_policy,
     list_backups,
     list_database_backups,
+    prove_backup,
     take_backup,
 )
 from app.blueprints.large_scripts import LargeScripts
@@ -153,6 +154,7 @@ def _api(state: AppState) -> Router:
                 list_backups,
                 get_backup,
                 delete_backup,
+                prove_backup,
                 get_backup_policy,
                 change_backup_policy,
             ),

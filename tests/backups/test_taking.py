@@ -43,3 +43,11 @@ async def test_a_backup_is_taken(caller: Caller) -> None:
     assert data_of(await caller.get(f"/backups/{backup['uuid']}")) == backup
     for path in ("/backups", f"/databases/{database['uuid']}/backups"):
         assert [one["uuid"] for one in (await caller.get(path)).json()["data"]] == [backup["uuid"]]
+
+
+async def test_a_backup_is_proven(caller: Caller) -> None:
+    backup = await taken(caller, await filled(caller))
+    answer = await caller.post(f"/backups/{backup['uuid']}/restore_tests?wait=true&timeout=60", None)
+    proof = data_of(answer, 201)["proof"]
+    assert (proof["status"], proof["tables"], proof["rows"], proof["differences"]) == ("proven", 1, 100, [])
+    assert proof["restore_seconds"] > 0

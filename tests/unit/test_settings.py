@@ -35,6 +35,7 @@ EXAMPLES: dict[str, tuple[str, Any]] = {
     "backup_hour_seconds": ("6", 6.0),
     "backups_per_host": ("1", 1),
     "backups_per_team": ("3", 3),
+    "backup_tests_per_region": ("2", 2),
     "plans_file": ("/etc/headwater/plans.toml", Path("/etc/headwater/plans.toml")),
     "metrics_host": ("0.0.0.0", "0.0.0.0"),
     "metrics_port": ("9464", 9464),

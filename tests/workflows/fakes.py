@@ -11,7 +11,13 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from app.contracts.applications import ApplicationActivities, ApplicationResult, ApplicationStatus
-from app.contracts.backups import BackupActivities, BackupRecordActivities, BackupStatus
+from app.contracts.backups import (
+    BackupActivities,
+    BackupRecordActivities,
+    BackupStatus,
+    ProofStatus,
+    ProveBackupInput,
+)
 from app.contracts.control import ControlActivities, GracePeriod, HostFailure, LimitsApplied
 from app.contracts.credentials import CredentialActivities
 from app.contracts.databases import Placement
@@ -237,6 +243,11 @@ class FakeBackups(BackupActivities):
         status: BackupStatus = await self._script.perform(backup, BackupStatus.COMPLETED)
         return status
 
+    @activity.defn(name="prove_backup")
+    async def prove_backup(self, test: ProveBackupInput) -> ProofStatus:
+        status: ProofStatus = await self._script.perform(test, ProofStatus.PROVEN)
+        return status
+
 
 class FakeBackupRecords(BackupRecordActivities):
     def __init__(self, script: Script) -> None:
@@ -245,6 +256,10 @@ class FakeBackupRecords(BackupRecordActivities):
     @activity.defn(name="give_up_backup")
     async def give_up_backup(self, backup: UUID) -> None:
         await self._script.perform(backup)
+
+    @activity.defn(name="give_up_proof")
+    async def give_up_proof(self, test: ProveBackupInput) -> None:
+        await self._script.perform(test)
 
 
 def control_fakes(script: Script) -> list[object]:

@@ -12,7 +12,14 @@ import msgspec
 from temporalio.client import WorkflowExecutionStatus
 
 from app.contracts.applications import ApplicationResult, ApplicationStatus, ApplyBlueprint, ApplyBlueprintInput
-from app.contracts.backups import BACKUP_STORE_UNAVAILABLE, BackupDatabase, BackupDatabaseInput, BackupStatus
+from app.contracts.backups import (
+    BACKUP_STORE_UNAVAILABLE,
+    BackupDatabase,
+    BackupDatabaseInput,
+    BackupStatus,
+    ProveBackup,
+    ProveBackupInput,
+)
 from app.contracts.base import Engine
 from app.contracts.credentials import ApplyCredentials, ApplyCredentialsInput
 from app.contracts.databases import (
@@ -38,6 +45,7 @@ from tests.workflows.fakes import Script, fails
 from tests.workflows.scenario import Scenario
 from tests.workflows.webhook_scenarios import WEBHOOK_SCENARIOS
 from workflows.backup_database import MOST_ROUNDS
+from workflows.prove_backup import MOST_ROUNDS as MOST_TESTS
 
 DATABASE = UUID("6f1f3a52-5f0c-4a55-9f0e-0d6b8f6f2a11")
 REGION = "test-1"
@@ -60,6 +68,7 @@ UNVERIFIED = VerifyMembers(region=REGION, before=PAST)
 CREDENTIALS = ApplyCredentialsInput(**SUBJECT, revision=1)
 REMNANT = RemoveRemnantInput(**SUBJECT, host_id=1, name="tfirst")
 BACKUP = BackupDatabaseInput(**SUBJECT, backup=uuid5(DATABASE, "backup"))
+TEST = ProveBackupInput(**SUBJECT, backup=BACKUP.backup, number=1)
 APPLICATION = ApplyBlueprintInput(**SUBJECT, application=12)
 
 AT_HAND = 1
@@ -267,6 +276,17 @@ SCENARIOS = {
         ["take_backup"],
         signal=CANCEL,
         details="It is over",
+    ),
+    "backup-proven": Scenario(ProveBackup, TEST, Script, ["prove_backup"], details="The proof is proven."),
+    "backup-test-without-room": Scenario(
+        ProveBackup,
+        msgspec.structs.replace(TEST, round=MOST_TESTS - 2),
+        _once("prove_backup", HOST_UNAVAILABLE, times=2),
+        ["prove_backup"] * 2 + ["give_up_proof"],
+        details="could not be run",
+    ),
+    "backup-test-of-a-deleted-one": Scenario(
+        ProveBackup, TEST, _once("prove_backup", NOT_WANTED, final=True), ["prove_backup"], details="It is over"
     ),
     "quotas-kept": Scenario(
         EnforceQuotas, None, Script, [*LISTED, "measure_region"], details="test-1: 3 databases measured"

@@ -89,6 +89,13 @@ _RULES = (
       AND greatest(changed_at, beat_at) < now() - greatest($1::interval, interval '15 minutes')
     """,
     """
+    SELECT 'restore_test_stuck' AS rule, uuid::text AS subject,
+           'being tested since ' || proof_changed_at || ', and nothing was heard of it since '
+           || greatest(proof_changed_at, proof_beat_at) AS detail
+    FROM backups WHERE proof_status = 'running' AND status = 'completed'
+      AND greatest(proof_changed_at, proof_beat_at) < now() - greatest($1::interval, interval '15 minutes')
+    """,
+    """
     SELECT 'workflow_start_stuck' AS rule, workflow_id AS subject,
            'asked for at ' || created_at || coalesce(': ' || last_error, '') AS detail
     FROM workflow_starts WHERE created_at < now() - $1::interval

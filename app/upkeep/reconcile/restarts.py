@@ -11,7 +11,7 @@ import msgspec
 from temporalio.client import Client
 
 from app.contracts.applications import ApplyBlueprint, ApplyBlueprintInput
-from app.contracts.backups import BackupDatabase, BackupDatabaseInput
+from app.contracts.backups import BackupDatabase, BackupDatabaseInput, ProveBackup, ProveBackupInput
 from app.contracts.base import Engine
 from app.contracts.credentials import ApplyCredentials, ApplyCredentialsInput
 from app.contracts.databases import (
@@ -33,6 +33,7 @@ from app.contracts.queues import (
     limits_workflow_id,
     provision_workflow_id,
     restarted_workflow_id,
+    restore_test_workflow_id,
 )
 from app.core.ids import new_uuid
 from app.databases import records
@@ -64,7 +65,9 @@ class _StuckDatabase(msgspec.Struct, frozen=True, kw_only=True):
     access_revision: int
     credentials_revision: int
     backup: UUID | None
-    """The backup that is to be taken, for its workflow."""
+    """The backup that is to be taken or tested, for its workflow."""
+    test: int | None
+    """Which test of it that is."""
     application: int | None
     """The application whose turn it is, for the workflow that applies it."""
     is_dry_run: bool
@@ -104,10 +107,14 @@ WITH stuck AS (
     SELECT 'BackupDatabase', b.database_id, NULL, false, b.uuid FROM backups b
     WHERE b.status IN ('pending', 'running') AND b.admitted_at IS NOT NULL
       AND greatest(b.changed_at, b.beat_at) < now() - $1::interval
+    UNION ALL
+    SELECT 'ProveBackup', b.database_id, NULL, false, b.uuid FROM backups b
+    WHERE b.proof_status = 'running' AND b.status = 'completed'
+      AND greatest(b.proof_changed_at, b.proof_beat_at) < now() - $1::interval
 )
 SELECT s.workflow, d.id, d.uuid, d.engine, d.region, d.team_id, d.host_id, h.host || ':' || h.port AS address,
        d.engine_name, d.limits_revision, d.access_revision, d.credentials_revision, s.application, s.is_dry_run,
-       s.backup
+       s.backup, (SELECT proof_number FROM backups WHERE uuid = s.backup) AS test
 FROM stuck s JOIN databases d ON d.id = s.id JOIN engine_hosts h ON h.id = d.host_id
 WHERE (d.id, s.workflow) > ($3, $4) AND NOT EXISTS (
     SELECT FROM workflow_starts p WHERE p.workflow = s.workflow AND p.input ->> 'database' = d.uuid::text
@@ -185,6 +192,11 @@ def _workflow_for(stuck: _StuckDatabase) -> tuple[Any, str, DatabaseWorkflowInpu
             assert stuck.backup is not None, "it takes one"
             taking = BackupDatabaseInput(**about, backup=stuck.backup)
             return BackupDatabase, backup_workflow_id(stuck.backup), taking
+        case "ProveBackup":
+            assert stuck.backup is not None, "it tests one"
+            assert stuck.test is not None, "it was begun"
+            testing = ProveBackupInput(**about, backup=stuck.backup, number=stuck.test)
+            return ProveBackup, restore_test_workflow_id(stuck.backup, stuck.test), testing
         case "ApplyLimits":
             revision = stuck.limits_revision
             return ApplyLimits, limits_workflow_id(uuid, revision), ApplyLimitsInput(**about, revision=revision)

@@ -315,6 +315,31 @@ async def _backup(place: ServiceUnderTest) -> Begun:
     return Begun(settled, hurry)
 
 
+async def _proof(place: ServiceUnderTest) -> Begun:
+    database = (await place.caller.created())["uuid"]
+    path = f"/databases/{database}/backups?wait=true&timeout=60"
+    backup = (await place.caller.post(path, {})).json()["data"]["uuid"]
+    place.later(place.caller.post(f"/backups/{backup}/restore_tests", None))
+
+    async def proof() -> Any:
+        [row] = await fetch("SELECT proof_status, proof_number FROM backups WHERE uuid = $1", UUID(backup))
+        return row
+
+    async def begun() -> bool:
+        return bool((await proof())["proof_number"] > 0)
+
+    async def settled() -> bool:
+        return bool((await proof())["proof_status"] != "running")
+
+    async def hurry() -> None:
+        await fetch(
+            f"UPDATE backups SET proof_changed_at = {_LONG_AGO}, proof_beat_at = NULL WHERE uuid = $1", UUID(backup)
+        )
+
+    await until(begun)
+    return Begun(settled, hurry)
+
+
 async def _nothing() -> None:
     pass
 
@@ -330,6 +355,7 @@ CASES = {
     "ApplyBlueprint": Case("ApplyBlueprint", _apply),
     "ApplyBlueprint, cancelled": Case("ApplyBlueprint", _apply_cancelled, frozenset({"apply_blueprint"})),
     "BackupDatabase": Case("BackupDatabase", _backup),
+    "ProveBackup": Case("ProveBackup", _proof),
     "RefillPool": Case("RefillPool", _scheduled(ScheduleId.REFILL_POOL)),
     "Sweep": Case("Sweep", _scheduled(ScheduleId.SWEEP)),
     "Reconcile": Case("Reconcile", _scheduled(ScheduleId.RECONCILE)),

@@ -1,0 +1,169 @@
+"""Proving a backup: it is restored by the path that every restore takes, into a database of nobody's, and compared."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from uuid import UUID
+
+import structlog
+
+from app.backup_store.errors import BackupDamaged, BackupMissing, BackupStoreError, IdentityNeeded
+from app.backup_store.store import BackupStore
+from app.backups import records, testing
+from app.backups.policies import BackupTerms
+from app.backups.restoring import ContentsDiffer, load_backup
+from app.contracts.backups import ProofStatus, ProveBackupInput
+from app.core.secrets import SecretBox
+from app.databases.passwords import tenant_of
+from app.databases.records import DatabaseRecord, NotWanted
+from app.databases.scratch import CONNECTIONS, ScratchPurpose, add_scratch, end_scratch, prolong_scratch
+from app.engines.base import EngineAdapter, EngineError, EngineLimits, HostUnavailable, NameTaken
+from app.engines.dumping import LoadRefused
+from app.hosts.adapters import Adapters
+from app.hosts.loads import place
+from app.operations.reasons import ReasonCode
+from app.store.locks import database_lock
+from app.store.session import transaction
+
+_LASTING = timedelta(minutes=10)
+"""How long a scratch database stays after the last sign of life."""
+_BEAT_SECONDS = 15.0
+_NO_ROOM = "No host has room for a restore test."
+log = structlog.get_logger(__name__)
+
+
+class BackupProving:
+    """Runs restore tests; one for each process."""
+
+    def __init__(self, terms: BackupTerms, box: SecretBox, store: BackupStore, adapters: Adapters) -> None:
+        self._terms = terms
+        self._box = box
+        self._store = store
+        self._adapters = adapters
+
+    async def test(self, test: ProveBackupInput) -> ProofStatus:
+        """Until its result is recorded. Raises `NotWanted` when it is over or the backup is gone; `EngineError` and
+        `BackupStoreError` when another attempt may succeed."""
+        scratch = await self._add_scratch(test)
+        try:
+            await self._restore(test, scratch)
+        except NotWanted:
+            raise
+        except Exception as fault:
+            with contextlib.suppress(Exception):
+                await testing.note_trouble(test, _for_team(fault))
+            raise
+        finally:
+            await asyncio.shield(_end_quietly(scratch.uuid))
+        ended = await records.find(test.backup)
+        assert ended is not None, "rows of backups are kept"
+        return ended.proof_status
+
+    async def _add_scratch(self, test: ProveBackupInput) -> DatabaseRecord:
+        """On a host with room, in the place of what an attempt that died has left."""
+        left = await testing.find_scratch(test.backup)
+        if left is not None:
+            await end_scratch(left)
+        async with transaction():
+            record = await testing.begin_test(test)
+            host = await place(record.engine, record.region, CONNECTIONS)
+            if host is None:
+                raise HostUnavailable(_NO_ROOM)
+            scratch = await add_scratch(
+                self._box,
+                ScratchPurpose.PROOF,
+                engine=record.engine,
+                region=host.region,
+                host_id=host.id,
+                lasting=_LASTING,
+            )
+            await testing.keep_scratch(test.backup, scratch)
+            return scratch
+
+    async def _restore(self, test: ProveBackupInput, scratch: DatabaseRecord) -> None:
+        record = await records.find(test.backup)
+        assert record is not None, "rows of backups are kept"
+        adapter, tenant = await self._adapters.of_host(scratch.host_id), tenant_of(scratch, self._box)
+        try:
+            async with _prolonged(test, scratch.uuid):
+                await _make(adapter, scratch, self._box)
+                report = await load_backup(self._store, record, adapter, tenant)
+        except ContentsDiffer as found:
+            await testing.note_mismatch(self._terms, test, found)
+        except (BackupDamaged, BackupMissing, IdentityNeeded, LoadRefused) as fault:
+            await self._note_final(test, fault)
+        else:
+            await testing.note_proven(self._terms, test, report)
+
+    async def _note_final(self, test: ProveBackupInput, fault: Exception) -> None:
+        """Another attempt would end the same way; unless the backup was deleted meanwhile, or the scratch was."""
+        if not await testing.note_sign_of_life(test):
+            raise NotWanted("the backup is gone, or its test has ended")
+        await testing.note_failed(self._terms, test, _for_team(fault))
+
+
+async def _make(adapter: EngineAdapter, scratch: DatabaseRecord, box: SecretBox) -> None:
+    """Nobody is ever let in."""
+    tenant = tenant_of(scratch, box)
+    async with database_lock(scratch.uuid):
+        if not await prolong_scratch(scratch.uuid, _LASTING):
+            raise EngineError("the scratch database was removed")
+        try:
+            await adapter.create(tenant, EngineLimits(connections=CONNECTIONS))
+        except NameTaken as fault:
+            raise EngineError(str(fault)) from None
+        await adapter.revoke(tenant)
+
+
+@contextlib.asynccontextmanager
+async def _prolonged(test: ProveBackupInput, scratch: UUID) -> AsyncIterator[None]:
+    """Keeps the scratch, and ends the block with `NotWanted` when the test is over."""
+    block = asyncio.current_task()
+    assert block is not None
+    over = False
+
+    async def watch() -> None:
+        nonlocal over
+        while True:
+            await asyncio.sleep(_BEAT_SECONDS)
+            try:
+                wanted = await testing.note_sign_of_life(test) and await prolong_scratch(scratch, _LASTING)
+            except Exception as fault:
+                # Our own database is away. The restore goes on: at its end the row decides.
+                log.info("proof_beat_missed", backup=str(test.backup), reason=str(fault) or type(fault).__name__)
+                continue
+            if not wanted:
+                over = True
+                block.cancel()
+                return
+
+    watching = asyncio.create_task(watch())
+    try:
+        yield
+    except asyncio.CancelledError:
+        if over and block.uncancel() == 0:
+            raise NotWanted("the restore test is over") from None
+        raise
+    finally:
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
+
+
+async def _end_quietly(scratch: UUID) -> None:
+    """Our own database may be away; it is destroyed at its time then."""
+    with contextlib.suppress(Exception):
+        async with asyncio.timeout(5):
+            await end_scratch(scratch)
+
+
+def _for_team(fault: Exception) -> str:
+    if isinstance(fault, BackupDamaged | IdentityNeeded | LoadRefused):
+        return str(fault)
+    if isinstance(fault, BackupMissing):
+        return "The store has nothing of this backup any more."
+    if isinstance(fault, BackupStoreError):
+        return ReasonCode.BACKUP_STORE_UNAVAILABLE.message
+    if isinstance(fault, HostUnavailable):
+        return _NO_ROOM if str(fault) == _NO_ROOM else ReasonCode.HOST_UNAVAILABLE.message
+    return ReasonCode.STEP_FAILED.message
