@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,16 +48,18 @@ class MysqlSource:
         found = self.find(given)
         if found is not None or not self.may_install:
             return found
-        runner = _installer()
+        runner = installer()
         if runner is None:
             screen.say("no MySQL server here, and none can be installed without apt-get and root (or sudo)")
             return None
         with screen.waiting("MySQL server program", f"apt-get to install {_PACKAGES[0]}; its log is {log}"):
-            await _install(runner, log, screen)
+            failure = await install_first(runner, _PACKAGES, log, screen)
+        if failure is not None:
+            screen.say(f"no MySQL server could be installed: {failure}")
         return self.find()
 
 
-def _installer() -> tuple[str, ...] | None:
+def installer() -> tuple[str, ...] | None:
     """The command prefix that gives apt-get the rights to install, without asking for a password."""
     apt_get = shutil.which("apt-get")
     if apt_get is None:
@@ -69,7 +72,10 @@ def _installer() -> tuple[str, ...] | None:
     return (sudo, "-n", apt_get)
 
 
-async def _install(apt_get: tuple[str, ...], log: Path, screen: Screen) -> None:
+async def install_first(
+    apt_get: tuple[str, ...], packages: Sequence[str], log: Path, screen: Screen
+) -> StackError | None:
+    """Installs the first of these packages that can be; returns the last one's failure if none can."""
     environ = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
 
     async def run(*arguments: str) -> None:
@@ -81,11 +87,12 @@ async def _install(apt_get: tuple[str, ...], log: Path, screen: Screen) -> None:
         await run("update")
     except StackError:
         screen.say("the package lists could not be brought up to date; trying with those that are here")
-    for package in _PACKAGES:
+    failure = None
+    for package in packages:
         try:
             await run("install", "-y", "--no-install-recommends", package)
         except StackError as error:
             failure = error
         else:
-            return
-    screen.say(f"no MySQL server could be installed: {failure}")
+            return None
+    return failure

@@ -10,6 +10,7 @@ from app.core.secrets import InvalidSecret
 from app.core.settings import Settings
 from app.local import provisioner, stack_file
 from app.local import stale_processes as leftovers
+from app.local.dump_tools import ensure_dump_tool
 from app.local.errors import StackError
 from app.local.files import load_or_create_secret
 from app.local.home import Home
@@ -111,6 +112,7 @@ class Stack:
         if mysqld is None:
             self._screen.say("no MySQL server: this stack runs with PostgreSQL alone")
         else:
+            await ensure_dump_tool(mysqld, self._screen, log)
             await parts.add_mysql(mysqld)
         return parts
 
