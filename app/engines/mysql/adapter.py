@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 
+import msgspec
+
 from app.contracts.base import Engine
 from app.engines.base import (
     Access,
@@ -80,7 +82,12 @@ class MySQLAdapter(EngineAdapter):
 
     async def inspect_host(self) -> HostFacts:
         async with self._connections.admin() as connection:
-            return await host.inspect(connection)
+            facts = await host.inspect(connection)
+            try:
+                await find_tool(connection.flavour, facts.version)
+            except EngineError as error:
+                return msgspec.structs.replace(facts, shortcomings=(*facts.shortcomings, f"No backups: {error}"))
+            return facts
 
     async def harden_host(self, extensions: Sequence[str] = ()) -> tuple[str, ...]:
         async with self._admin() as connection:

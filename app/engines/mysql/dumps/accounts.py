@@ -17,7 +17,7 @@ from app.engines.mysql.connections import MySQLConnection, MySQLConnections
 _RIGHTS = "SELECT, SHOW VIEW, TRIGGER, EXECUTE"
 """What is read of routines is shown to who may execute them; nothing is executed."""
 BUSY_SECONDS = 5
-LOCK_SECONDS = 20
+LOCK_SECONDS = 5
 """How long a dump waits for a table that a tenant has locked."""
 _SESSION = (
     "SET SESSION lock_wait_timeout = {seconds:d}, sql_mode = '', time_zone = '+00:00', "

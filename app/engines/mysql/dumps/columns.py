@@ -11,6 +11,10 @@ _COLUMNS = """
 SELECT column_name, data_type, character_set_name, numeric_scale FROM information_schema.columns
 WHERE table_schema = %s AND table_name = %s ORDER BY ordinal_position
 """
+_DOCUMENTS = """
+SELECT column_name FROM information_schema.columns
+WHERE table_schema = %s AND table_name = %s AND data_type = 'json' ORDER BY ordinal_position
+"""
 _BOTH_WAYS = frozenset({"utf8mb4", "utf8mb3", "utf8", "latin1"})
 """Character sets of which every stored byte survives UTF-8 and back. Text in others is selected as bytes."""
 
@@ -20,7 +24,7 @@ async def selection(connection: MySQLConnection, database: str, table: str) -> d
     rows = await connection.run(_COLUMNS, (database, table))
     mariadb = connection.flavour is MARIADB
     return {
-        str(name): _expression(quoted(str(name)), str(kind).lower(), charset, scale, mariadb=mariadb)
+        _text(name): _expression(quoted(_text(name)), _text(kind).lower(), charset, scale, mariadb=mariadb)
         for name, kind, charset, scale in rows
     }
 
@@ -47,6 +51,26 @@ def _expression(name: str, kind: str, charset: str | None, scale: int | None, *,
     if charset is not None and charset not in _BOTH_WAYS:
         return f"CAST({name} AS BINARY)"
     return name
+
+
+async def inexact_documents(connection: MySQLConnection, database: str, table: str) -> str | None:
+    """A query for a row whose JSON would be another one after it was printed and read; None without such columns."""
+    if connection.flavour is MARIADB:
+        return None  # it stores the text
+    rows = await connection.run(_DOCUMENTS, (database, table))
+    if not rows:
+        return None
+    names = [quoted(_text(name)) for (name,) in rows]
+    read = {name: f"CAST(CAST({name} AS CHAR) AS JSON)" for name in names}
+    inexact = " OR ".join(
+        f"NOT ({again} <=> {name}) OR CAST({again} AS CHAR) <> CAST({name} AS CHAR)" for name, again in read.items()
+    )
+    return f"SELECT 1 FROM {quoted(table)} WHERE {inexact} LIMIT 1"  # noqa: S608 - quoted names
+
+
+def _text(value: str | bytes) -> str:
+    """The tools ask for some answers in bytes."""
+    return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else value
 
 
 def quoted(name: str) -> str:

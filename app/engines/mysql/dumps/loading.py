@@ -5,7 +5,7 @@ tenant's rights. What was defined by an account of the dumped database is define
 """
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 
 import pymysql
 from pymysql.constants.SERVER_STATUS import SERVER_STATUS_NO_BACKSLASH_ESCAPES
@@ -14,6 +14,7 @@ from app.engines.dumping import DumpFormat, LoadRefused
 from app.engines.errors import shortened
 from app.engines.mysql.connections import MySQLConnection
 from app.engines.mysql.dumps.dump import LAYOUT
+from app.engines.mysql.dumps.long_rows import LongStatement
 from app.engines.mysql.dumps.statements import Statements
 from app.engines.mysql.errors import SESSION_LOST, translated
 
@@ -39,15 +40,22 @@ async def load(
     if header is None:
         raise LoadRefused("the dump has no header")
     statements = Statements(_after(first[header.end() :], chunks))
-    async for statement in statements:
-        with translated(host):
-            await _run(session, statement, _as_ours(statement, header[1], database.encode()))
-        statements.backslash_escapes = not session.server_status & SERVER_STATUS_NO_BACKSLASH_ESCAPES
-
-
-async def _run(session: MySQLConnection, statement: bytes, ours: bytes) -> None:
     try:
-        await session.query(ours)
+        async for statement in statements:
+            with translated(host):
+                if isinstance(statement, LongStatement):
+                    await _run(session, statement.beginning, statement.run(session))
+                else:
+                    ours = _as_ours(statement, header[1], database.encode())
+                    await _run(session, statement, session.query(ours))
+            statements.backslash_escapes = not session.server_status & SERVER_STATUS_NO_BACKSLASH_ESCAPES
+    finally:
+        statements.close()
+
+
+async def _run(session: MySQLConnection, statement: bytes, running: Awaitable[None]) -> None:
+    try:
+        await running
     except pymysql.MySQLError as error:
         if error.args[0] in SESSION_LOST or not session.usable:
             raise

@@ -16,7 +16,7 @@ from app.engines.dumping import Content, ContentKind, DumpRefused
 from app.engines.errors import EngineError, HostUnavailable, shortened
 from app.engines.mysql.connections import MySQLConnection
 from app.engines.mysql.dumps import wire
-from app.engines.mysql.dumps.columns import quoted, seed, select_rows, selection
+from app.engines.mysql.dumps.columns import inexact_documents, quoted, seed, select_rows, selection
 from app.engines.mysql.dumps.rows import RowsDigest
 from app.engines.mysql.dumps.tables import BASE, TableList, check_names_kept, named, table_ids
 from app.engines.mysql.errors import LOCK_WAIT_TIMEOUT
@@ -27,6 +27,7 @@ _COLUMNS = rf"(\*|{_NAME}(?:, {_NAME})*)"
 _ROWS = re.compile(rf"SELECT /\*!40001 SQL_NO_CACHE \*/ {_COLUMNS} FROM {_NAME}\Z", re.DOTALL)  # noqa: S608 - a pattern
 _COLUMN = re.compile(_NAME, re.DOTALL)
 _SEQUENCE = re.compile(rf"SELECT next_not_cached_value FROM {_NAME}\Z", re.DOTALL)  # noqa: S608 - a pattern
+_LISTED = re.compile(r"SHOW (?:FULL )?TABLES\Z", re.IGNORECASE)
 _SHOWN = re.compile(rf"show create table {_NAME}\Z", re.DOTALL | re.IGNORECASE)
 _BODIES = re.compile(r"SHOW CREATE (?:PROCEDURE|FUNCTION|PACKAGE|PACKAGE BODY|LIBRARY) `")
 """Their text is shown to who made them, and to the administrator, but to no other account."""
@@ -52,19 +53,22 @@ class Relay:
         self.begun = asyncio.Event()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Returns when the tool has said good-bye."""
-        await wire.greet(
-            reader,
-            writer,
-            server_version=self._upstream.get_server_info(),
-            plugin=self._upstream.flavour.login_plugin,
-        )
-        while True:
-            command = await self._next_command(reader, writer)
-            await self._finish_watching()
-            if command[0] == wire.COM_QUIT:
-                return
-            await self._handle(command, writer)
+        """Returns when the tool has said good-bye. Whatever happens, its connection is closed then."""
+        try:
+            await wire.greet(
+                reader,
+                writer,
+                server_version=self._upstream.get_server_info(),
+                plugin=self._upstream.flavour.login_plugin,
+            )
+            while True:
+                command = await self._next_command(reader, writer)
+                await self._finish_watching()
+                if command[0] == wire.COM_QUIT:
+                    return
+                await self._handle(command, writer)
+        finally:
+            writer.close()
 
     async def _next_command(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
         """Passes the answer to the last command on until the next one comes: then nothing is on its way any more."""
@@ -111,6 +115,10 @@ class Relay:
         else:
             if _BEGINS.match(statement):
                 await self._begin()
+            elif _LISTED.match(statement):
+                command = bytes([wire.COM_QUERY]) + self._tables.listing(self._database).encode(
+                    "utf-8", "surrogateescape"
+                )
             elif found := _SHOWN.match(statement):
                 await self._hold(_unquoted(found[1]))
             self._send(command)
@@ -132,10 +140,19 @@ class Relay:
             return
         try:
             await self._upstream.run(f"SELECT 1 FROM {quoted(table)} LIMIT 0")  # noqa: S608 - a quoted name
+            await self._check_documents(table)
         except pymysql.MySQLError as error:
             if error.args[:1] == (LOCK_WAIT_TIMEOUT,):
                 raise DumpRefused(f"the table {named(table)} is locked") from error
             raise DumpRefused(f"the table {named(table)}: {shortened(str(error.args[-1]))}") from error
+
+    async def _check_documents(self, table: str) -> None:
+        query = await inexact_documents(self._upstream, self._database, table)
+        if query is not None and await self._upstream.run(query):
+            raise DumpRefused(
+                f"the table {named(table)} has JSON with values that JSON's text can't tell (dates, binary strings or "
+                "exact numbers made by SQL functions)"
+            )
 
     async def _select_rows(self, asked: str, table: str) -> None:
         columns = await selection(self._upstream, self._database, table)

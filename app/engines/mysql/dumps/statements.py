@@ -8,9 +8,10 @@ import re
 from collections.abc import AsyncIterator
 
 from app.engines.dumping import LoadRefused
+from app.engines.mysql.dumps.long_rows import SPOOLED_BYTES, LongStatement
 
-MAX_STATEMENT_BYTES = 1_073_741_824
-"""The most that a server takes."""
+MAX_STATEMENT_BYTES = 4 * 1024**3
+"""Of one row: a server takes values of a gigabyte at most, and the tools write two digits for a byte."""
 _BLANK = re.compile(rb"\s*(?:--(?:[ \t][^\n]*)?\n\s*)*")
 _DELIMITER = re.compile(rb"DELIMITER (\S+)[ \t]*\n", re.IGNORECASE)
 _INSERT = re.compile(
@@ -36,21 +37,60 @@ class Statements:
         self._buffer = bytearray()
         self._delimiter = b";"
         self._inserted = 0
+        self._long: LongStatement | None = None
+        self._long_bytes = 0
         self.backslash_escapes = True
         """Whether the server reads a backslash in a string as an escape, which a statement may change."""
 
-    async def __aiter__(self) -> AsyncIterator[bytes]:
+    async def __aiter__(self) -> AsyncIterator[bytes | LongStatement]:
         async for chunk in self._chunks:
-            self._buffer += chunk
+            if self._long is not None:
+                if not self._continues(chunk):
+                    continue
+                yield self._long
+                self._long.close()
+                self._long = None
+            else:
+                self._buffer += chunk
             while (statement := self._next()) is not None:
                 yield statement
-            if len(self._buffer) > MAX_STATEMENT_BYTES:
-                raise LoadRefused("a statement of the dump is too long")
+            if len(self._buffer) > SPOOLED_BYTES:
+                self._begin_long()
+        if self._long is not None:
+            raise LoadRefused("the dump ends within a row")
         self._buffer += b"\n"
         while (statement := self._next()) is not None:
             yield statement
         if bytes(self._buffer).strip():
             raise LoadRefused("the dump ends within a statement")
+
+    def close(self) -> None:
+        """Removes what a statement that didn't end has left."""
+        if self._long is not None:
+            self._long.close()
+
+    def _begin_long(self) -> None:
+        if self._delimiter != b";" or not _INSERT.match(self._buffer):
+            raise LoadRefused("a statement of the dump is too long")
+        # What may be the beginning of its end stays here.
+        kept = len(_INSERT_END) - 1
+        self._long = LongStatement(bytes(memoryview(self._buffer)[:-kept]))
+        self._long_bytes = len(self._buffer) - kept
+        del self._buffer[:-kept]
+        self._inserted = 0
+
+    def _continues(self, chunk: bytes) -> bool:
+        """Whether the long statement ends in this chunk."""
+        assert self._long is not None
+        self._buffer += chunk
+        end = self._buffer.find(_INSERT_END)
+        cut = end + 1 if end >= 0 else len(self._buffer) - len(_INSERT_END) + 1
+        self._long.write(bytes(memoryview(self._buffer)[:cut]))
+        self._long_bytes += cut
+        if self._long_bytes > MAX_STATEMENT_BYTES:
+            raise LoadRefused("a statement of the dump is too long")
+        del self._buffer[: cut + len(self._delimiter) if end >= 0 else cut]
+        return end >= 0
 
     def _next(self) -> bytes | None:
         """The next complete statement; None if more has to come."""

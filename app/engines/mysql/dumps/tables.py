@@ -12,6 +12,10 @@ from app.engines.mysql.flavours import MARIADB
 BASE, SEQUENCE = "BASE TABLE", "SEQUENCE"
 _VIEWS = ("VIEW", "SYSTEM VIEW")
 _TABLES = "SELECT table_name, table_type, engine FROM information_schema.tables WHERE table_schema = %s"
+_LISTING = """
+SELECT table_name, table_type FROM information_schema.tables
+WHERE table_schema = '{database}' AND table_name IN ({names}) ORDER BY table_name
+"""
 # A renamed table keeps its id, and a snapshot doesn't keep its name. One that was made anew has another id, and the
 # server refuses to read it in an older snapshot.
 _IDS = "SELECT name, table_id FROM information_schema.{} WHERE name LIKE %s"
@@ -21,6 +25,13 @@ class TableList(msgspec.Struct, frozen=True):
     """The tables and sequences of a database by name, with their kinds."""
 
     kinds: Mapping[str, str]
+    views: tuple[str, ...] = ()
+
+    def listing(self, database: str) -> str:
+        """A query for those that are still there, in place of `SHOW FULL TABLES`: what was made after the moment of
+        a dump isn't part of it, and can't be read in its snapshot."""
+        names = ", ".join(text_literal(name) for name in (*self.kinds, *self.views)) or "''"
+        return _LISTING.format(database=database, names=names)
 
     @classmethod
     async def read(cls, connection: MySQLConnection, database: str) -> "TableList":
@@ -36,7 +47,10 @@ class TableList(msgspec.Struct, frozen=True):
                     f"the table {named(name)} is kept by {shortened(str(engine))}, which has no snapshots: "
                     "ALTER TABLE ... ENGINE = InnoDB"
                 )
-        return cls({name: kind for name, kind, _ in rows if kind not in _VIEWS})
+        return cls(
+            {name: kind for name, kind, _ in rows if kind not in _VIEWS},
+            tuple(name for name, kind, _ in rows if kind in _VIEWS),
+        )
 
 
 async def table_ids(connection: MySQLConnection, database: str) -> dict[int, str]:
@@ -52,6 +66,10 @@ def check_names_kept(before: Mapping[int, str], after: Mapping[int, str]) -> Non
         if after.get(number) != name:
             change = "was renamed" if number in after else "was dropped, emptied or altered"
             raise DumpRefused(f"the table {named(name.partition('/')[2])} {change} while it was dumped")
+
+
+def text_literal(name: str) -> str:
+    return "'" + name.replace("\\", "\\\\").replace("'", "''") + "'"
 
 
 def named(name: str) -> str:
