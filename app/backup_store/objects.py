@@ -52,7 +52,7 @@ class Objects:
         self._place = place
         self._timeout = timeout_seconds
 
-    async def put(self, name: str, data: bytes) -> None:
+    async def put(self, name: str, data: bytes | bytearray) -> None:
         """Written as a whole or not at all, in place of an older one."""
         async with self._asked(name):
             await obstore.put_async(self._client, name, data, use_multipart=False)

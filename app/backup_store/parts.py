@@ -7,14 +7,14 @@ dump back. Memory is bounded by a part's size, and nothing of a part is used bef
 import hashlib
 import io
 from collections.abc import Iterator
-from typing import IO, cast
+from typing import IO, Any, cast
 
 import msgspec
 import pyrage
 import zstandard
 from pyrage.x25519 import Identity, Recipient
 
-PART_BYTES = 16 * 1024 * 1024
+PART_BYTES = 8 * 1024 * 1024
 """A part is closed when its compressed size has reached this."""
 PART_PLAIN_BYTES = 1024 * 1024 * 1024
 """A part is closed at this size before compression too."""
@@ -30,21 +30,22 @@ _WINDOW_BYTES = 8 * 1024 * 1024
 class SealedPart(msgspec.Struct, frozen=True, kw_only=True):
     """A part as it is stored."""
 
-    data: bytes
+    data: bytearray
     sha256: bytes
     plain_length: int
 
 
 class CompressedPart(msgspec.Struct, frozen=True, kw_only=True):
+    """`pieces` are used up when it is sealed."""
+
     pieces: list[bytes]
     plain_length: int
 
     def seal(self, recipient: Recipient) -> SealedPart:
         # Through files written in Python: they let other threads run, which the call for bytes doesn't until its end.
-        sink = _Pieces()
+        sink = _HashedSink()
         pyrage.encrypt_io(_Source(self.pieces), sink, [recipient])
-        data = b"".join(sink.pieces)
-        return SealedPart(data=data, sha256=hashlib.sha256(data).digest(), plain_length=self.plain_length)
+        return SealedPart(data=sink.data, sha256=sink.hash.digest(), plain_length=self.plain_length)
 
 
 class Compressor:
@@ -114,25 +115,43 @@ def decompress(pieces: list[bytes], plain_length: int) -> Iterator[bytes]:
 
 
 class _Source(io.RawIOBase):
-    """Reads pieces one after another."""
+    """Reads pieces one after another, and lets each go when it has been read."""
 
     def __init__(self, pieces: list[bytes] | list[memoryview]) -> None:
-        self._pieces = pieces
-        self._index = self._offset = 0
+        self._pieces: list[Any] = pieces
+        self._pieces.reverse()
+        self._offset = 0
 
     def readable(self) -> bool:
         return True
 
     def read(self, size: int = -1) -> bytes:
-        while self._index < len(self._pieces):
-            piece = self._pieces[self._index]
+        while self._pieces:
+            piece = self._pieces[-1]
             if self._offset < len(piece):
                 end = len(piece) if size < 0 else self._offset + size
                 step = bytes(piece[self._offset : end])
                 self._offset += len(step)
                 return step
-            self._index, self._offset = self._index + 1, 0
+            self._pieces.pop()
+            self._offset = 0
         return b""
+
+
+class _HashedSink(io.RawIOBase):
+    """Keeps what is written in one piece, and its hash."""
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+        self.hash = hashlib.sha256()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: bytes) -> int:  # type: ignore[override]
+        self.data += data
+        self.hash.update(data)
+        return len(data)
 
 
 class _Pieces(io.RawIOBase):

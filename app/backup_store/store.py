@@ -34,7 +34,7 @@ from app.backup_store.parts import (
 from app.core.secrets import SecretBox
 from app.core.settings import InvalidSettings, Settings
 
-_UPLOADS = 3
+_UPLOADS = 4
 """Parts of one backup that are encrypted or written at once."""
 _CLEANING_SECONDS = 10
 """How long a write that failed spends on removing what it has written. The sweep finds the rest."""
@@ -280,6 +280,8 @@ class _WriteAttempt:
         self._parts: dict[int, Part] = {}
         self._uploads: set[asyncio.Task[None]] = set()
         self._begun = 0
+        self._sealing = asyncio.Lock()
+        """One at a time, for the memory that it takes; it hardly runs beside another anyway."""
 
     async def write(self, chunks: AsyncIterator[bytes], progress: Callable[[int], None]) -> StoredParts:
         compressor, done = Compressor(), 0
@@ -319,7 +321,8 @@ class _WriteAttempt:
             upload.result()
 
     async def _upload(self, index: int, part: CompressedPart) -> None:
-        sealed = await asyncio.to_thread(part.seal, self._recipient)
+        async with self._sealing:
+            sealed = await asyncio.to_thread(part.seal, self._recipient)
         await self._objects.put(self._name(index), sealed.data)
         self._parts[index] = Part(
             name=self._name(index).partition("/")[2],
