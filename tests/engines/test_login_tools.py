@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,8 @@ from tests.engines.accounts import login_of, rotated, session_as, user_of
 from tests.engines.harness import EngineHost, session_of, tenants
 from tests.servers import RunningServer
 
-pytestmark = pytest.mark.parametrize("engine_server", ["postgres"], indirect=True, scope="session")
+_postgres = pytest.mark.parametrize("engine_server", ["postgres"], indirect=True, scope="session")
+_mysql = pytest.mark.parametrize("engine_server", ["mysql", "oracle"], indirect=True, scope="session")
 
 SHOP = """
 CREATE SCHEMA shop;
@@ -50,6 +52,7 @@ async def _tool(server: RunningServer, tenant: Tenant, program: str, *arguments:
     return output
 
 
+@_postgres
 async def test_psql_and_dumps_work_as_before(host: EngineHost, engine_server: RunningServer, tmp_path: Path) -> None:
     async with tenants(host, 2) as [tenant, target]:
         await _tool(engine_server, tenant, "psql", "-qAtX", "-v", "ON_ERROR_STOP=1", stdin=SHOP.encode())
@@ -93,3 +96,60 @@ async def test_a_reader_dumps_what_it_reads(host: EngineHost, engine_server: Run
             await session.run("INSERT INTO kept DEFAULT VALUES")
         client = Tenant(name=tenant.name, login=reader.name, password=reader.password, marker=tenant.marker)
         assert b"COPY public.kept" in await _tool(engine_server, client, "pg_dump")
+
+
+_MYSQL_SHOP = """
+CREATE TABLE orders (id INT AUTO_INCREMENT PRIMARY KEY, note TEXT NOT NULL);
+INSERT INTO orders (note) VALUES ('first'), ('second');
+CREATE VIEW recent AS SELECT * FROM orders WHERE id > 1;
+CREATE FUNCTION one() RETURNS INT DETERMINISTIC RETURN 1;
+CREATE PROCEDURE adding() INSERT INTO orders (note) VALUES ('third');
+CREATE TRIGGER short BEFORE INSERT ON orders FOR EACH ROW SET NEW.note = LEFT(NEW.note, 10);
+"""
+
+
+@_mysql
+async def test_a_dump_with_routines_after_a_rotation(host: EngineHost, engine_server: RunningServer) -> None:
+    """What the account made before it was rotated is still its own: it reads the bodies, and makes them again."""
+    names = {"mariadb": ("mariadb", "mariadb-dump"), "mysql": ("mysql", "mysqldump")}[host.flavour]
+    client, dump = (shutil.which(name) or "" for name in names)
+    if not (client and dump) or ("MariaDB" in await _version(dump)) != (host.flavour == "mariadb"):
+        pytest.skip("no client tools of this server's own")
+    async with tenants(host) as [tenant]:
+        await _mysql_tool(engine_server, tenant, client, stdin=_MYSQL_SHOP)
+        moved = await rotated(host, tenant)
+        dumped = await _mysql_tool(
+            engine_server, moved, dump, "--single-transaction", "--no-tablespaces", "--routines", "--triggers"
+        )
+        await _mysql_tool(engine_server, moved, client, stdin="DROP TABLE orders; DROP VIEW recent; DROP FUNCTION one")
+        await _mysql_tool(engine_server, moved, client, stdin=dumped)
+        async with session_as(host, moved, login_of(moved)) as session:
+            await session.run("CALL adding()")
+            assert await session.run("SELECT note, one() FROM recent") == [("second", 1), ("third", 1)]
+
+
+async def _version(program: str) -> str:
+    process = await asyncio.create_subprocess_exec(program, "--version", stdout=asyncio.subprocess.PIPE)
+    return (await process.communicate())[0].decode()
+
+
+async def _mysql_tool(
+    server: RunningServer, tenant: Tenant, program: str, *arguments: str, stdin: str | bytes = b""
+) -> bytes:
+    process = await asyncio.create_subprocess_exec(
+        program,
+        "--no-defaults",
+        "--protocol=TCP",
+        f"--host={server.host}",
+        f"--port={server.port}",
+        f"--user={login_of(tenant).name}",
+        *arguments,
+        tenant.name,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env=os.environ | {"MYSQL_PWD": tenant.password},
+    )
+    output, errors = await process.communicate(stdin.encode() if isinstance(stdin, str) else stdin)
+    assert process.returncode == 0, errors.decode()
+    return output

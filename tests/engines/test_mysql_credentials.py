@@ -442,8 +442,10 @@ async def test_a_view_that_writes_by_its_owners_function_is_the_owners(host: Eng
             await session.run("CREATE TABLE kept (n INT)")
             await session.run("CREATE FUNCTION add_one() RETURNS INT BEGIN INSERT INTO kept VALUES (1); RETURN 1; END")
             await session.run("CREATE VIEW counted AS SELECT add_one()")
+            await session.run("CREATE SQL SECURITY INVOKER VIEW refused AS SELECT add_one()")
         async with session_as(host, tenant, reader) as session:
             await session.run("SELECT * FROM counted")
+            assert await refusal(session, "SELECT * FROM refused")
             assert await session.run("SELECT COUNT(*) FROM kept") == [(1,)]
         await host.adapter.freeze(tenant)
         async with session_as(host, tenant, reader) as session:
