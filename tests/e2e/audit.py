@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from app.contracts.base import Engine
 from tests.e2e.hosts import objects, objects_of, reader_of
+from tests.operations.agreement import ROWS, disagreements
 from tests.support.stack import LiveStack
 
 _ROWS = """
@@ -40,6 +41,7 @@ async def audit(stack: LiveStack) -> list[str]:
     rows = await stack.control(_ROWS)
     return [
         *[f"{row['uuid']}: {fault}" for row in rows for fault in _row_faults(row)],
+        *disagreements(await stack.control(ROWS)),
         *await _promises(stack),
         *await _workflows(stack),
         *await _hosts(stack, rows),
