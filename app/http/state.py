@@ -1,6 +1,10 @@
 """What the API opens at start-up and passes to routes and to the middleware."""
 
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+
 import msgspec
+from litestar import Litestar
 
 from app.applications.routes import ApplicationServices
 from app.auth.admission import Admission
@@ -24,8 +28,10 @@ class RequestControls(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AppState:
-    """What the routes of one application work with; empty until it has started."""
+    """What the routes of one application work with; empty until it has started, but for `opening`."""
 
+    opening: Callable[[Litestar, AsyncExitStack], Awaitable[None]]
+    """Fills the rest, and the state of Litestar's own. What it opens is closed with the stack."""
     databases: DatabaseServices
     operations: OperationServices
     blueprints: BlueprintServices

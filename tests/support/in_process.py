@@ -1,9 +1,10 @@
-"""The API inside the tests' own process: it starts fast, on its own database, without hosts or Temporal."""
+"""The API inside the tests' own process: it starts fast, on its own database, without hosts or Temporal. What it
+starts with is new each time, except the routes, which hold nothing between two starts."""
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
@@ -15,7 +16,7 @@ from app.auth.keys import KeyControls
 from app.contracts.base import Engine
 from app.core.secrets import new_key_setting
 from app.core.settings import Settings
-from app.http.app import create_app
+from app.http.app import Routes, assemble, create_app, serves_metrics
 from app.local.ports import LOOPBACK, free_port
 from app.store.engine import DB
 from app.store.session import fetch
@@ -72,12 +73,30 @@ async def lone_api(control_dsn: str, **settings: Any) -> AsyncIterator[LoneApi]:
     }
     outer = DB.config, DB.pool
     DB.pool = None
+    started = Settings(**known)
     try:
-        app = create_app(Settings(**known))
-        async with _lifespan(app), _client(app) as http:
-            yield LoneApi(http, control_dsn)
+        with _lent_routes(with_metrics=serves_metrics(started)) as routes:
+            app = create_app(started, routes=routes)
+            async with _lifespan(app), _client(app) as http:
+                yield LoneApi(http, control_dsn)
     finally:
         DB.config, DB.pool = outer
+
+
+_unused: list[Routes] = []
+"""Of applications that have ended in good order."""
+
+
+@contextmanager
+def _lent_routes(*, with_metrics: bool) -> Iterator[Routes]:
+    """To one application at a time."""
+    routes = next((one for one in _unused if one.with_metrics == with_metrics), None)
+    if routes is None:
+        routes = assemble(with_metrics=with_metrics)
+    else:
+        _unused.remove(routes)
+    yield routes
+    _unused.append(routes)
 
 
 def _client(app: ASGIApp) -> httpx.AsyncClient:
