@@ -23,7 +23,8 @@ test: $(STAMP) ## Run all tests, on real servers, in PROCESSES (4); ARGS="-k nam
 	@$(BIN)/python -m app.local.install_mysql
 	@# While pytest reads a source to show a failure, a traceback written by the collector would end the whole run: both
 	@# parse, and Python 3.11.7 loses count. Without columns a traceback parses nothing.
-	@PYTHONNODEBUGRANGES=1 exec $(BIN)/python -m pytest $(or $(ARGS),$(IN_PROCESSES))
+	@# What pytest makes of the tests is kept: to do it again takes each process seconds.
+	@PYTHONNODEBUGRANGES=1 PYTHONDONTWRITEBYTECODE= exec $(BIN)/python -m pytest $(or $(ARGS),$(IN_PROCESSES))
 
 check: $(STAMP) ## Formatting, lint, types and import direction, in under a minute
 	$(BIN)/ruff format --check .
