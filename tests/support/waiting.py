@@ -11,6 +11,9 @@ import psutil
 Seen = TypeVar("Seen")
 LIMIT_SECONDS = 60.0
 """Costs nothing where the condition comes to hold, and is long enough for a machine with other work."""
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.05, 0.25
+_PAUSE_SHARE = 0.1
+"""To look takes processor time, which what is awaited needs too: what took long already may take a tenth longer."""
 
 
 @overload
@@ -19,14 +22,15 @@ async def until(look: Callable[[], Awaitable[Seen]], *, timeout: float = LIMIT_S
 async def until(look: Callable[[], Seen], *, timeout: float = LIMIT_SECONDS) -> Seen: ...
 async def until(look: Callable[[], Seen | Awaitable[Seen]], *, timeout: float = LIMIT_SECONDS) -> Seen:
     """The first true answer of `look`; fails after `timeout` seconds, showing the last one."""
-    deadline = time.monotonic() + timeout
+    started = time.monotonic()
     while True:
         answer = look()
         seen = cast(Seen, await answer if inspect.isawaitable(answer) else answer)
         if seen:
             return seen
-        assert time.monotonic() < deadline, f"it never came to hold; the last look saw {seen!r}"
-        await asyncio.sleep(0.05)
+        waited = time.monotonic() - started
+        assert waited < timeout, f"it never came to hold; the last look saw {seen!r}"
+        await asyncio.sleep(min(max(_SHORTEST_PAUSE, waited * _PAUSE_SHARE), _LONGEST_PAUSE))
 
 
 def is_running(pid: int) -> bool:
