@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 
-from app.contracts.queues import delete_workflow_id
+from app.contracts.queues import CONTROL_QUEUE, delete_workflow_id
 from app.core.temporal import connect
 from app.databases import access, records
 from app.databases.deletion import wake_deletion
@@ -62,20 +62,9 @@ class Operator:
 
     async def enforce(self) -> None:
         """One run of what the Schedules start, from its beginning to its end."""
-        for schedule in ("enforce-quotas", "reclaim-space"):
-            await self._run(schedule)
-
-    async def _run(self, schedule: str) -> None:
-        handle = (await connect(self.service.temporal.address, "default")).get_schedule_handle(schedule)
-        runs = (await handle.describe()).info.num_actions
-
-        async def ran() -> bool:
-            info = (await handle.describe()).info
-            if info.num_actions == runs and not info.running_actions:
-                await handle.trigger()
-            return info.num_actions > runs and not info.running_actions
-
-        await until(ran)
+        client = await connect(self.service.temporal.address, "default")
+        for workflow in ("EnforceQuotas", "ReclaimSpace"):
+            await client.execute_workflow(workflow, id=f"{workflow}/{uuid4()}", task_queue=CONTROL_QUEUE)
 
     async def until_enforced(self, made: dict[str, Any], holds: Callable[[DatabaseRecord], Any]) -> DatabaseRecord:
         """Enforces quotas again and again, until the database's row is so and its engine has followed."""

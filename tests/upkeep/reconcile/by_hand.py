@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID, uuid4
 
-from temporalio.client import Client, ScheduleActionExecutionStartWorkflow, WorkflowExecutionStatus
+from temporalio.client import Client, ScheduleActionExecutionStartWorkflow, WorkflowFailureError
 
 from app.contracts.base import PauseReason
 from app.contracts.databases import RemoveRemnant, RemoveRemnantInput
@@ -241,18 +241,23 @@ def _scheduled(schedule: ScheduleId) -> Callable[[ServiceUnderTest], Awaitable[B
         await handle.trigger()
 
         async def settled() -> bool:
-            description = await handle.describe()
-            if description.info.running_actions:
+            info = (await handle.describe()).info
+            if info.running_actions:
                 return False
             await handle.trigger()
 
-            async def ended() -> WorkflowExecutionStatus | None:
-                run = (await handle.describe()).info.recent_actions[-1].action
+            async def latest() -> str:
+                now = (await handle.describe()).info
+                run = now.recent_actions[-1].action
                 assert isinstance(run, ScheduleActionExecutionStartWorkflow)
-                status = (await place.client.get_workflow_handle(run.workflow_id).describe()).status
-                return None if status is WorkflowExecutionStatus.RUNNING else status
+                return run.workflow_id if now.num_actions > info.num_actions else ""
 
-            return await until(ended) is WorkflowExecutionStatus.COMPLETED
+            started = place.client.get_workflow_handle(await until(latest))
+            try:
+                await started.result()
+            except WorkflowFailureError:
+                return False
+            return True
 
         return Begun(settled, _nothing)
 
