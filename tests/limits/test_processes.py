@@ -23,7 +23,7 @@ LIMIT = 37
 
 @dataclass(frozen=True)
 class Pair:
-    """Two API processes on one database. The second may be killed."""
+    """Two API processes on one database."""
 
     service: RunningService
     second: httpx.AsyncClient
@@ -35,10 +35,23 @@ class Pair:
         return first, Caller(self.second, first.api_key, first.user_id, first.team_id, first.key_id)
 
 
+@pytest_asyncio.fixture(scope="module")
+async def second(service: RunningService) -> AsyncIterator[tuple[httpx.AsyncClient, ChildProcess]]:
+    async with service.another_api() as started:
+        yield started
+
+
 @pytest_asyncio.fixture
-async def pair(service: RunningService) -> AsyncIterator[Pair]:
-    async with service.another_api() as (second, process), store(service.control_dsn):
-        yield Pair(service, second, process)
+async def pair(service: RunningService, second: tuple[httpx.AsyncClient, ChildProcess]) -> AsyncIterator[Pair]:
+    async with store(service.control_dsn):
+        yield Pair(service, *second)
+
+
+@pytest_asyncio.fixture
+async def mortal_pair(service: RunningService) -> AsyncIterator[Pair]:
+    """Of which the second is the test's own."""
+    async with service.another_api() as started, store(service.control_dsn):
+        yield Pair(service, *started)
 
 
 async def burst(callers: Sequence[Caller], count: int) -> list[int]:
@@ -70,18 +83,18 @@ async def test_a_month_is_counted_over_both(pair: Pair) -> None:
     assert (await burst(either, 100)).count(200) == LIMIT
 
 
-async def test_one_is_killed_between(pair: Pair) -> None:
-    either = await pair.caller(KeyControls(requests_per_minute=LIMIT))
+async def test_one_is_killed_between(mortal_pair: Pair) -> None:
+    either = await mortal_pair.caller(KeyControls(requests_per_minute=LIMIT))
     assert (await burst(either, 20)).count(200) == 20
-    await pair.process.kill()
+    await mortal_pair.process.kill()
     assert (await burst(either[:1], 60)).count(200) == LIMIT - 20
 
 
-async def test_one_is_killed_amid(pair: Pair) -> None:
-    either = await pair.caller(KeyControls(requests_per_minute=LIMIT))
+async def test_one_is_killed_amid(mortal_pair: Pair) -> None:
+    either = await mortal_pair.caller(KeyControls(requests_per_minute=LIMIT))
     running = asyncio.create_task(burst(either, 120))
     await until(lambda: _let_in(either[0]))
-    await pair.process.kill()
+    await mortal_pair.process.kill()
     statuses = await running
     statuses += await burst(either[:1], 60)
     # What the killed process let in and could no longer answer is counted.

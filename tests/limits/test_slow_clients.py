@@ -47,8 +47,9 @@ class Impatient:
             assert (await client.get("/api/v1/me", headers=headers)).status_code == 200
 
 
-@pytest_asyncio.fixture
-async def impatient(service: RunningService) -> AsyncIterator[Impatient]:
+@pytest_asyncio.fixture(scope="module")
+async def process(service: RunningService) -> AsyncIterator[httpx.AsyncClient]:
+    """Every test leaves it without a connection."""
     async with service.another_api(
         API_CONNECTIONS=str(CONNECTIONS),
         REQUEST_HEAD_TIMEOUT_SECONDS="1",
@@ -56,6 +57,12 @@ async def impatient(service: RunningService) -> AsyncIterator[Impatient]:
         REQUESTS_IN_FLIGHT_PER_KEY=str(PER_KEY),
         REQUESTS_IN_FLIGHT_PER_ADDRESS=str(PER_ADDRESS),
     ) as (http, _):
+        yield http
+
+
+@pytest_asyncio.fixture
+async def impatient(process: httpx.AsyncClient, service: RunningService) -> AsyncIterator[Impatient]:
+    async with httpx.AsyncClient(base_url=process.base_url, timeout=LONG) as http:
         yield Impatient(http, await service.caller(http=http))
 
 

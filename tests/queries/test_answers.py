@@ -1,9 +1,11 @@
 """`POST /query_executions` on real databases: results, refusals, failures and their records."""
 
+from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
 import pytest
+import pytest_asyncio
 
 from app.store.session import fetch
 from tests.queries.conftest import Asked
@@ -54,7 +56,7 @@ async def test_a_read(service: RunningService, asked: Asked) -> None:
         "DESC orders",
     ],
 )
-async def test_questions_about_the_schema(service: RunningService, on_mysql: Asked, text: str) -> None:
+async def test_questions_about_the_schema(on_mysql: Asked, text: str) -> None:
     for turn in (sql(text), says(f"```sql\n{text};\n```"), says(text)):
         body = body_of(await on_mysql.ask(turn))
         assert body["result"]["type"] == "select"
@@ -63,9 +65,6 @@ async def test_questions_about_the_schema(service: RunningService, on_mysql: Ask
         values = [value for row in body["result"]["rows"] for value in row.values()]
         assert len(body["result"]["rows"]) == len(shown)
         assert values[0] == shown[0][0]
-    async with service.another_api(NL_MAX_ROWS="1") as (http, _):
-        few = body_of(await ask_at(http, on_mysql, sql("DESC orders")))["result"]
-    assert (few["rowCount"], few["truncated"]) == (1, True)
 
 
 async def test_how_a_read_would_be_carried_out(asked: Asked) -> None:
@@ -297,18 +296,35 @@ async def ask_at(http: httpx.AsyncClient, asked: Asked, turn: Any) -> httpx.Resp
     )
 
 
-async def test_rows_are_cut_at_the_setting(service: RunningService, on_postgres: Asked) -> None:
-    async with service.another_api(NL_MAX_ROWS="5") as (http, _):
-        answer = await ask_at(http, on_postgres, sql("SELECT n FROM generate_series(1, 1000000) n"))
-        result = body_of(answer)["result"]
-        assert (result["rowCount"], result["truncated"], result["maxRows"]) == (5, True, 5)
+@pytest_asyncio.fixture(scope="module")
+async def of_one_row(service: RunningService) -> AsyncIterator[httpx.AsyncClient]:
+    """An API whose answers have one row at most."""
+    async with service.another_api(NL_MAX_ROWS="1") as (http, _):
+        yield http
 
 
-async def test_statements_are_timed_out(service: RunningService, asked: Asked) -> None:
-    slow = " CROSS JOIN ".join(f"information_schema.columns c{n}" for n in range(4))
+@pytest_asyncio.fixture(scope="module")
+async def hurried(service: RunningService) -> AsyncIterator[httpx.AsyncClient]:
+    """An API that gives statements half a second."""
     async with service.another_api(QUERY_TIMEOUT_SECONDS="0.5") as (http, _):
-        answer = await ask_at(http, asked, sql(f"SELECT count(*) FROM {slow}"))
-        error_of(answer, 500, "query_execution_failed")
+        yield http
+
+
+async def test_rows_are_cut_at_the_setting(of_one_row: httpx.AsyncClient, on_postgres: Asked) -> None:
+    answer = await ask_at(of_one_row, on_postgres, sql("SELECT n FROM generate_series(1, 1000000) n"))
+    result = body_of(answer)["result"]
+    assert (result["rowCount"], result["truncated"], result["maxRows"]) == (1, True, 1)
+
+
+async def test_rows_about_the_schema_are_cut_too(of_one_row: httpx.AsyncClient, on_mysql: Asked) -> None:
+    result = body_of(await ask_at(of_one_row, on_mysql, sql("DESC orders")))["result"]
+    assert (result["rowCount"], result["truncated"]) == (1, True)
+
+
+async def test_statements_are_timed_out(hurried: httpx.AsyncClient, asked: Asked) -> None:
+    slow = " CROSS JOIN ".join(f"information_schema.columns c{n}" for n in range(4))
+    answer = await ask_at(hurried, asked, sql(f"SELECT count(*) FROM {slow}"))
+    error_of(answer, 500, "query_execution_failed")
 
 
 @pytest.mark.parametrize(
