@@ -12,14 +12,15 @@ MAKE = """#!/bin/sh
 echo "$@" >> "$CALLS"
 case "$*" in test*) ;; *) exit 0 ;; esac
 if [ -s "$FAILURES" ]; then
-  code=$(head -n 1 "$FAILURES"); sed -i 1d "$FAILURES"
-  echo "FAILED tests/test_a.py::test_one - AssertionError"
+  read -r code what < "$FAILURES"; sed -i 1d "$FAILURES"
+  echo "$what"
   echo "===== 1 failed, 1 passed in 2.00s ====="
   echo "make: *** [Makefile:24: test] Error $code"
   exit 2
 fi
 echo "===== 2 passed in 1.00s ====="
 """
+ONE_TEST = "FAILED tests/test_a.py::test_one - AssertionError"
 CHECKED = "check"
 TESTED = "test"
 AGAIN = "test ARGS=--last-failed --last-failed-no-failures none"
@@ -36,9 +37,11 @@ class Ci:
         make.write_text(MAKE)
         make.chmod(0o755)
 
-    def run(self, *options: str, failures: tuple[int, ...] = ()) -> subprocess.CompletedProcess[str]:
-        """`failures` are pytest's exit codes, one a run, until its tests pass."""
-        (self._folder / "failures").write_text("".join(f"{code}\n" for code in failures))
+    def run(
+        self, *options: str, failures: tuple[int, ...] = (), what: str = ONE_TEST
+    ) -> subprocess.CompletedProcess[str]:
+        """`failures` are pytest's exit codes, one a run, until its tests pass. `what` is the line that names it."""
+        (self._folder / "failures").write_text("".join(f"{code} {what}\n" for code in failures))
         environ = {
             "PATH": f"{self._folder}:{os.environ['PATH']}",
             "CALLS": str(self._folder / "calls"),
@@ -89,6 +92,17 @@ def test_two_tries_that_fail(ci: Ci, options: tuple[str, ...]) -> None:
 def test_a_run_that_did_not_come_to_its_end_gets_no_second_try(ci: Ci) -> None:
     assert ci.run(failures=(3,)).returncode == 1
     assert ci.calls == [CHECKED, TESTED]
+
+
+@pytest.mark.parametrize("what", ["ERROR gw1 - Different tests were collected", "ERROR tests/test_a.py - SyntaxError"])
+def test_nor_does_one_whose_tests_could_not_be_collected(ci: Ci, what: str) -> None:
+    assert ci.run(failures=(1,), what=what).returncode == 1
+    assert ci.calls == [CHECKED, TESTED]
+
+
+def test_a_fixture_that_failed_is_tried_again(ci: Ci) -> None:
+    assert ci.run(failures=(1,), what="ERROR tests/test_a.py::test_one[a b] - OSError").returncode == 0
+    assert ci.calls == [CHECKED, TESTED, AGAIN]
 
 
 def test_a_second_try_fails_the_nightly_form(ci: Ci) -> None:
