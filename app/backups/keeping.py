@@ -9,6 +9,7 @@ from uuid import UUID
 
 import msgspec
 
+from app.auth.teams import get_team
 from app.backup_store.errors import BackupLocked
 from app.backup_store.store import BackupStore
 from app.backups import records
@@ -17,6 +18,7 @@ from app.backups.records import BackupRecord
 from app.contracts.backups import BackupKind
 from app.store.session import execute, fetch_all, fetch_values, transaction
 
+FULL = "The team's backups take as much in the store as its tier allows."
 _SILENT_SECONDS = 60
 """So long after its last sign of life an attempt is over."""
 
@@ -45,6 +47,36 @@ async def find_expiring(most: int, *, without: list[UUID]) -> list[UUID]:
         most,
         without,
     )
+
+
+class _Held(msgspec.Struct, frozen=True):
+    id: int
+    stored_bytes: int
+    newest: bool
+    scheduled: bool
+
+
+_HELD = """
+SELECT id, coalesce(stored_bytes, 0) AS stored_bytes, kind = 'scheduled' AS scheduled,
+       row_number() OVER (PARTITION BY database_uuid ORDER BY consistent_at DESC, id DESC) = 1 AS newest
+FROM backups WHERE team_id = $1 AND status = 'completed' ORDER BY consistent_at, id
+"""
+
+
+async def make_room(terms: BackupTerms, team_id: int) -> bool:
+    """Whether the team's backups take less than its tier has them take. Until they do, its oldest scheduled ones go
+    before their time, but never the newest of a database. In a transaction."""
+    team = await get_team(team_id)
+    limit = terms.plans.tiers[team.tier].backup_storage_gb * 2**30
+    held = await fetch_all(_Held, _HELD, team_id)
+    total, early = sum(one.stored_bytes for one in held), []
+    for one in held:
+        if total >= limit and one.scheduled and not one.newest:
+            early.append(one.id)
+            total -= one.stored_bytes
+    if early:
+        await execute("UPDATE backups SET status = 'expired', changed_at = now() WHERE id = any($1::bigint[])", early)
+    return total < limit
 
 
 class _Kept(msgspec.Struct, frozen=True):

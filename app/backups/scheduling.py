@@ -9,11 +9,14 @@ from uuid import UUID
 
 import msgspec
 
+from app.backups import ends
+from app.backups.keeping import FULL, make_room
 from app.backups.policies import BackupTerms, find, next_backup, schedule
 from app.backups.requests import request_backup
 from app.contracts.backups import BackupKind
 from app.contracts.base import DatabaseStatus
 from app.databases import records as databases
+from app.databases.records import DatabaseRecord
 from app.store.session import execute, fetch_all, fetch_exists, fetch_scalar, fetch_values, transaction
 
 _AT_ONCE = 4
@@ -53,8 +56,17 @@ async def request_due(terms: BackupTerms, database: UUID) -> bool:
         await schedule(record.id, next_backup(terms, database, rules, now))
         if record.status is DatabaseStatus.PROVISIONING or await _is_under_way(record.id):
             return False
+        if not await make_room(terms, record.team_id):
+            await _refuse(record)
+            return False
         await request_backup(record, BackupKind.SCHEDULED)
         return True
+
+
+async def _refuse(record: DatabaseRecord) -> None:
+    """The team learns that it has no backup of this time."""
+    requested = await request_backup(record, BackupKind.SCHEDULED)
+    await ends.fail(requested.record.uuid, FULL)
 
 
 class _Unscheduled(msgspec.Struct, frozen=True):

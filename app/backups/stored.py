@@ -7,6 +7,7 @@ from uuid import UUID
 import msgspec
 
 from app.backup_store.manifest import BackupManifest
+from app.backups.manifests import quotas_of
 from app.contracts.backups import BackupStatus
 from app.engines.dumping import ContentKind
 from app.store.session import execute, fetch_all, fetch_one
@@ -69,7 +70,7 @@ async def adopt(manifest: BackupManifest, sealed_key: bytes, team_id: int) -> bo
             manifest.db_type,
             manifest.region,
             manifest.plan,
-            msgspec.json.encode(manifest.limits).decode(),
+            msgspec.json.encode(quotas_of(manifest)).decode(),
             manifest.kind,
             manifest.description,
             sealed_key,

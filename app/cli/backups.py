@@ -2,7 +2,7 @@
 
 import rich_click as click
 
-from app.cli import stored_backups
+from app.cli import stored_backups, taken_backups
 
 
 @click.group()
@@ -10,5 +10,5 @@ def backups() -> None:
     """Backups of all databases, in our records and in the store."""
 
 
-for command in stored_backups.COMMANDS:
+for command in (*taken_backups.COMMANDS, *stored_backups.COMMANDS):
     backups.add_command(command)

@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from app.backups.retention import delete_gone_backups
 from app.contracts.upkeep import SweepResult
 from app.credentials.rotations import delete_old, delete_secrets
 from app.operations.retention import delete_old_operations
@@ -46,6 +47,7 @@ SWEEPS = (
     SweepRule(what="old events", delete=delete_old_events, retention="history"),
     SweepRule(what="passwords of rotations that ended", delete=delete_secrets),
     SweepRule(what="old rotations", delete=delete_old, retention="history"),
+    SweepRule(what="backups that are gone", delete=delete_gone_backups, retention="operations"),
     SweepRule(what="old operations", delete=delete_old_operations, retention="operations"),
     SweepRule(what="old questions", delete=delete_old_executions, retention="questions"),
 )

@@ -32,7 +32,7 @@ WITH hosts AS (
     SELECT h.engine, h.region, h.host || ':' || h.port AS host, h.capacity, h.connection_capacity,
            h.draining::int AS draining, coalesce(h.sick_until > now(), false)::int AS sick,
            count(d.id) AS databases,
-           coalesce(sum(d.connections) FILTER (WHERE d.status <> 'deleted'), 0) AS connections
+           coalesce(sum(d.connections) FILTER (WHERE d.status <> 'deleted' OR d.purpose IS NOT NULL), 0) AS connections
     FROM engine_hosts h LEFT JOIN databases d ON d.host_id = h.id AND d.destroyed_at IS NULL
     WHERE h.removed_at IS NULL GROUP BY h.id
 )
@@ -70,6 +70,46 @@ _GAUGES = (
         sql="SELECT d.engine, d.region, extract(epoch FROM now() - min(u.storage_measured_at)) AS value"
         " FROM databases d JOIN database_usage u ON u.database_id = d.id"
         " WHERE d.status IN ('active', 'paused') AND u.storage_measured_at IS NOT NULL GROUP BY d.engine, d.region",
+    ),
+    _Gauge(
+        name="headwater_backups",
+        help="Backups that are kept or under way.",
+        sql="SELECT engine, region, status, count(*) AS value FROM backups"
+        " WHERE status IN ('pending', 'running', 'completed') GROUP BY engine, region, status",
+    ),
+    _Gauge(
+        name="headwater_backups_stored_bytes",
+        help="What backups take in the store.",
+        sql="SELECT engine, region, coalesce(sum(stored_bytes), 0) AS value FROM backups WHERE status = 'completed'"
+        " GROUP BY engine, region",
+    ),
+    _Gauge(
+        name="headwater_backups_waiting_oldest_age_seconds",
+        help="How long the backup has waited for its turn that has waited longest; 0 when none does.",
+        sql="SELECT coalesce(extract(epoch FROM now() - min(created_at)), 0) AS value FROM backups"
+        " WHERE status = 'pending' AND admitted_at IS NULL",
+    ),
+    _Gauge(
+        name="headwater_backups_overdue",
+        help="Databases whose scheduled backup was due over an hour ago, and was not asked for.",
+        sql="SELECT count(*) AS value FROM backup_policies WHERE backup_at < now() - interval '1 hour'",
+    ),
+    _Gauge(
+        name="headwater_backup_proof_oldest_age_seconds",
+        help="How long ago the newest proof was made of the database with a policy whose proof is oldest, or its oldest"
+        " backup where none was ever proven.",
+        sql="SELECT engine, region, max(age) AS value FROM ("
+        " SELECT b.engine, b.region, extract(epoch FROM now() - coalesce(max(b.proven_at), min(b.completed_at))) AS age"
+        " FROM backups b JOIN backup_policies p ON p.database_id = b.database_id"
+        " JOIN databases d ON d.id = b.database_id"
+        " WHERE b.status = 'completed' AND d.status <> 'deleted' AND p.backup_at IS NOT NULL"
+        " GROUP BY b.engine, b.region, b.database_id) proofs GROUP BY engine, region",
+    ),
+    _Gauge(
+        name="headwater_backup_proofs_bad",
+        help="Backups that are kept and did not come back as they were, or not at all, by what is known.",
+        sql="SELECT r.proof, (SELECT count(*) FROM backups WHERE status = 'completed' AND proof_status = r.proof)"
+        " AS value FROM (VALUES ('mismatch'), ('failed')) r (proof)",
     ),
     _Gauge(
         name="headwater_host_databases",

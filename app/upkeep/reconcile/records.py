@@ -89,6 +89,30 @@ _RULES = (
       AND greatest(changed_at, beat_at) < now() - greatest($1::interval, interval '15 minutes')
     """,
     """
+    SELECT 'backup_overdue' AS rule, d.uuid::text AS subject,
+           'its backup was due at ' || p.backup_at || ', and was not asked for' AS detail
+    FROM backup_policies p JOIN databases d ON d.id = p.database_id
+    WHERE d.status IN ('active', 'paused') AND p.backup_at < now() - greatest($1::interval, interval '1 hour')
+    """,
+    """
+    SELECT 'restore_test_overdue' AS rule, d.uuid::text AS subject,
+           'a restore test of its newest backup was due at ' || p.test_at AS detail
+    FROM backup_policies p JOIN databases d ON d.id = p.database_id
+    WHERE p.test_at < now() - greatest($1::interval, interval '1 day')
+    """,
+    """
+    SELECT 'backup_not_as_it_was' AS rule, uuid::text AS subject,
+           'a restore test at ' || proof_changed_at || ' ended as ' || proof_status
+           || coalesce(': ' || proof_error, '') AS detail
+    FROM backups WHERE status = 'completed' AND proof_status IN ('mismatch', 'failed') AND $1::interval IS NOT NULL
+    """,
+    """
+    SELECT 'backup_not_removed' AS rule, uuid::text AS subject,
+           status || ' since ' || changed_at || ', and still in the store' AS detail
+    FROM backups WHERE status IN ('failed', 'cancelled', 'expired', 'deleted') AND removed_at IS NULL
+      AND changed_at < now() - greatest($1::interval, interval '1 hour')
+    """,
+    """
     SELECT 'restore_test_stuck' AS rule, uuid::text AS subject,
            'being tested since ' || proof_changed_at || ', and nothing was heard of it since '
            || greatest(proof_changed_at, proof_beat_at) AS detail

@@ -1,0 +1,250 @@
+"""When backups are due, how many at once, what is kept, and what goes: by rows alone."""
+
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from uuid import uuid4
+
+import msgspec
+import pytest
+
+from app.backups import policies, records
+from app.backups.admission import BackupLimits, WaitingBackup, admit_waiting, choose
+from app.backups.keeping import expire, find_expiring, find_removable, remove
+from app.backups.policies import next_backup
+from app.backups.scheduling import enrol, find_due, request_due
+from app.backups.testing import find_due_tests, request_due_test
+from app.contracts.backups import BackupKind, BackupStatus
+from app.contracts.base import Engine
+from app.quotas.plans import DEFAULT_PLANS, BackupRules
+from app.store.session import fetch
+from tests.backups.support import TERMS, add_backup, database_row, status_of
+from tests.operations.support import active
+from tests.support.answers import data_of, error_of
+from tests.support.backups import backed_up, files_of, folder_store
+from tests.support.in_process import LoneApi
+from workers.backups import take_due_backups
+
+
+def test_moments_are_spread_over_the_interval() -> None:
+    now = datetime(2026, 11, 22, 12, tzinfo=UTC)
+    rules = BackupRules(every_hours=24)
+    moments = [next_backup(TERMS, uuid4(), rules, now) - now for _ in range(2400)]
+    assert all(timedelta(0) < one <= timedelta(hours=24) for one in moments)
+    hours = Counter(int(one.total_seconds() // 3600) for one in moments)
+    assert len(hours) == 24
+    assert max(hours.values()) < 200
+
+
+def test_a_moment_comes_once_in_each_interval() -> None:
+    database, rules = uuid4(), BackupRules(every_hours=6)
+    at = datetime(2026, 11, 22, 12, tzinfo=UTC)
+    for _ in range(4):
+        after = next_backup(TERMS, database, rules, at)
+        assert after - at <= timedelta(hours=6)
+        assert abs(next_backup(TERMS, database, rules, after + timedelta(seconds=1)) - after - timedelta(hours=6)) < (
+            timedelta(seconds=1)
+        )
+        at = after + timedelta(minutes=1)
+
+
+def waiting(team: int, host: int, priority: int = 5) -> WaitingBackup:
+    return WaitingBackup(
+        uuid=uuid4(),
+        database=uuid4(),
+        engine=Engine.POSTGRES,
+        region="test-1",
+        team_id=team,
+        host_id=host,
+        kind=BackupKind.SCHEDULED,
+        priority=priority,
+    )
+
+
+def test_few_at_once_on_a_host_and_of_a_team() -> None:
+    queue = [waiting(1, 1), waiting(1, 2), waiting(1, 3), waiting(2, 1), waiting(3, 1), waiting(3, 2)]
+    chosen = choose(queue, [(4, 2, 1)], BackupLimits(per_host=2, per_team=2))
+    assert chosen == [queue[0], queue[1], queue[3]]
+
+
+def test_one_of_a_database_at_a_time() -> None:
+    one = waiting(1, 1)
+    twice = msgspec.structs.replace(one, uuid=uuid4())
+    assert choose([one, twice], [], BackupLimits()) == [one]
+
+
+async def test_what_is_due_is_asked_for_once(lone: LoneApi) -> None:
+    caller, database = await active(lone)
+    assert await enrol(TERMS) == 1
+    assert await enrol(TERMS) == 0
+    policy = data_of(await caller.get(f"/databases/{database}/backup_policy"))
+    assert policy["next_backup_at"]
+    assert await find_due(10, without=[]) == []
+    await fetch("UPDATE backup_policies SET backup_at = now() - interval '3 days'")
+    assert await find_due(10, without=[]) == [database]
+    await take_due_backups(TERMS)
+    [backup] = await records.list_owned([caller.team_id], after=None, limit=9)
+    assert (backup.kind, backup.status) == (BackupKind.SCHEDULED, BackupStatus.PENDING)
+    assert await request_due(TERMS, database) is False
+    # What was missed is not made up for more than once.
+    await take_due_backups(TERMS)
+    assert len(await records.list_owned([caller.team_id], after=None, limit=9)) == 1
+
+
+async def test_after_an_outage_each_team_has_a_few_at_a_time(lone: LoneApi) -> None:
+    caller, _ = await active(lone, name="db-0")
+    for number in range(1, 7):
+        await caller.create(f"db-{number}")
+    await fetch("UPDATE databases SET status = 'active'")
+    _, other = await active(lone, name="other")
+    await enrol(TERMS)
+    await fetch("UPDATE backup_policies SET backup_at = now() - interval '1 day'")
+    due = await find_due(50, without=[])
+    assert len(due) == 5
+    assert other in due
+    await take_due_backups(TERMS)
+    assert len(await records.list_owned([caller.team_id], after=None, limit=50)) == 4
+    assert await find_due(50, without=[]) == []
+    # Two of a team, two of a host: here that is one host.
+    assert await admit_waiting(BackupLimits()) == 2
+    assert await admit_waiting(BackupLimits()) == 0
+    [row] = await fetch(
+        "SELECT count(*) AS n, count(DISTINCT team_id) AS teams FROM backups WHERE admitted_at > '1970-01-01'"
+    )
+    assert (row["n"], row["teams"]) == (2, 2)
+
+
+async def test_a_policy_is_changed_and_goes_back_to_the_plans(lone: LoneApi) -> None:
+    caller, database = await active(lone)
+    path = f"/databases/{database}/backup_policy"
+    shipped = data_of(await caller.get(path))
+    plan = DEFAULT_PLANS.by_name["free"].backups
+    assert (shipped["every_hours"], shipped["keep_last"]) == (plan.every_hours, plan.keep_last)
+    changed = data_of(await caller.patch(path, {"every_hours": 2, "keep_days": 30, "keep_last": 5}))
+    assert (changed["every_hours"], changed["keep_days"], changed["keep_last"]) == (2, 30, 5)
+    assert changed["next_backup_at"]
+    off = data_of(await caller.patch(path, {"enabled": False}))
+    assert (off["enabled"], off["next_backup_at"], off["every_hours"]) == (False, None, 2)
+    assert await enrol(TERMS) == 0
+    back = data_of(await caller.patch(path, {"enabled": None, "every_hours": None}))
+    assert (back["enabled"], back["every_hours"], back["keep_days"]) == (True, plan.every_hours, 30)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("every_hours", 0), ("every_hours", 721), ("keep_days", 0), ("keep_last", 0), ("test_every_days", 366)],
+)
+async def test_rules_out_of_range_name_their_field(lone: LoneApi, field: str, value: int) -> None:
+    caller, database = await active(lone)
+    answer = await caller.patch(f"/databases/{database}/backup_policy", {field: value})
+    assert error_of(answer, 422, "invalid_field")["details"]["field"] == field
+
+
+async def test_the_newest_stay_whatever_their_age(lone: LoneApi) -> None:
+    caller, uuid = await active(lone)
+    database = await database_row(str(uuid))
+    data_of(await caller.patch(f"/databases/{uuid}/backup_policy", {"keep_last": 2}))
+    old, older, oldest = [await add_backup(database, days_ago=n, expires_in_days=-1) for n in (1, 2, 3)]
+    forever = await add_backup(database, days_ago=9, kind=BackupKind.MANUAL)
+    assert await find_expiring(10, without=[]) == [uuid]
+    assert await expire(TERMS, uuid) == 1
+    states = [await status_of(one) for one in (old, older, oldest, forever)]
+    assert states == ["completed", "completed", "expired", "completed"]
+    fresh = await add_backup(database, expires_in_days=7)
+    assert await expire(TERMS, uuid) == 1
+    assert [await status_of(one) for one in (fresh, old, older)] == ["completed", "completed", "expired"]
+
+
+async def test_what_has_ended_goes_from_the_store_and_nothing_else(lone: LoneApi, tmp_path: Path) -> None:
+    _, uuid = await active(lone)
+    database = await database_row(str(uuid))
+    store = folder_store(tmp_path)
+    kept, gone = (await backed_up(store, b"a dump")).backup, (await backed_up(store, b"another")).backup
+    for backup, status in ((kept, BackupStatus.COMPLETED), (gone, BackupStatus.EXPIRED)):
+        await fetch("UPDATE backups SET uuid = $2 WHERE uuid = $1", await add_backup(database, status=status), backup)
+    before = {name for name in files_of(tmp_path) if str(kept) in name}
+    # Somebody may still write.
+    await fetch("UPDATE backups SET beat_at = now() WHERE uuid = $1", gone)
+    assert await find_removable(database.region, 10, without=[]) == []
+    await fetch("UPDATE backups SET beat_at = now() - interval '2 minutes' WHERE uuid = $1", gone)
+    assert await find_removable("elsewhere", 10, without=[]) == []
+    assert await find_removable(database.region, 10, without=[]) == [gone]
+    await remove(store, kept)
+    await remove(store, gone)
+    assert set(files_of(tmp_path)) == before
+    assert await find_removable(database.region, 10, without=[]) == []
+
+
+async def test_scheduled_ones_go_early_where_a_team_has_no_room(lone: LoneApi) -> None:
+    caller, uuid = await active(lone)
+    database = await database_row(str(uuid))
+    limit = int(DEFAULT_PLANS.tiers["pro"].backup_storage_gb * 2**30)
+    await enrol(TERMS)
+    await fetch("UPDATE backup_policies SET backup_at = now()")
+    old = await add_backup(database, days_ago=2, stored_bytes=limit // 2)
+    new = await add_backup(database, days_ago=1, stored_bytes=limit // 2)
+    error_of(await caller.post(f"/databases/{uuid}/backups", {}), 422, "team_limit_reached")
+    assert await request_due(TERMS, uuid)
+    assert [await status_of(one) for one in (old, new)] == ["expired", "completed"]
+    await fetch("UPDATE backups SET status = 'cancelled' WHERE status = 'pending'")
+    await fetch("UPDATE backups SET stored_bytes = $2 WHERE uuid = $1", new, limit)
+    await fetch("UPDATE backup_policies SET backup_at = now()")
+    # The newest one stays; that there is none of now is said.
+    assert await request_due(TERMS, uuid) is False
+    [refused] = [
+        one for one in await records.list_owned([caller.team_id], after=None, limit=9) if one.status == "failed"
+    ]
+    assert "as its tier allows" in (refused.error or "")
+    [event] = await fetch("SELECT payload ->> 'event' AS event FROM events WHERE type = 'backup.failed'")
+    assert event["event"] == "backup.failed"
+
+
+async def test_the_oldest_proof_comes_first(lone: LoneApi) -> None:
+    _, first = await active(lone)
+    _, second = await active(lone)
+    await enrol(TERMS)
+    for uuid, ago in ((first, 1), (second, 2)):
+        await add_backup(await database_row(str(uuid)), expires_in_days=3)
+        await fetch(
+            "UPDATE backup_policies p SET test_at = now() - make_interval(days => $2) FROM databases d"
+            " WHERE d.id = p.database_id AND d.uuid = $1",
+            uuid,
+            ago,
+        )
+    assert await find_due_tests(10, 1, without=[]) == [second]
+    assert await request_due_test(second)
+    assert await find_due_tests(10, 1, without=[]) == []
+    await fetch("UPDATE backups SET proof_status = 'proven'")
+    assert await find_due_tests(10, 1, without=[]) == [first]
+
+
+async def test_refusals(lone: LoneApi) -> None:
+    caller, uuid = await active(lone)
+    stranger = await lone.caller()
+    database = await database_row(str(uuid))
+    backup = await add_backup(database, status=BackupStatus.RUNNING)
+    for path in (f"/backups/{backup}", f"/databases/{uuid}/backups", f"/databases/{uuid}/backup_policy"):
+        error_of(await stranger.get(path), 404, "not_found")
+    error_of(await stranger.delete(f"/backups/{backup}"), 404, "not_found")
+    error_of(await stranger.post(f"/backups/{backup}/restore_tests", None), 404, "not_found")
+    error = error_of(await caller.post(f"/backups/{backup}/restore_tests", None), 422, "backup_not_completed")
+    assert error["details"] == {"status": "running"}
+    final = await add_backup(database, kind=BackupKind.FINAL, status=BackupStatus.RUNNING)
+    error_of(await caller.delete(f"/backups/{final}"), 409, "backup_in_use")
+    data_of(await caller.delete(f"/backups/{backup}"))
+    error_of(await caller.get(f"/backups/{backup}"), 404, "not_found")
+    error_of(await caller.delete(f"/backups/{backup}"), 404, "not_found")
+    answer = await caller.post(f"/databases/{uuid}/backups", {"keep_days": 0})
+    assert error_of(answer, 422, "invalid_field")["details"]["field"] == "keep_days"
+    _, unmade = await active(lone)
+    await fetch("UPDATE databases SET status = 'provisioning', team_id = $2 WHERE uuid = $1", unmade, caller.team_id)
+    error_of(await caller.post(f"/databases/{unmade}/backups", {}), 422, "database_not_active")
+
+
+async def test_a_backup_outlives_its_database(lone: LoneApi) -> None:
+    caller, uuid = await active(lone)
+    backup = await add_backup(await database_row(str(uuid)))
+    await fetch("UPDATE databases SET status = 'deleted', deleted_at = now(), destroyed_at = now()")
+    assert [one["uuid"] for one in (await caller.get("/backups")).json()["data"]] == [str(backup)]
+    assert data_of(await caller.get(f"/backups/{backup}"))["status"] == "completed"
+    assert (await policies.find((await database_row(str(uuid))).id)).backup_at is None
