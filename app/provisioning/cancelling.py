@@ -121,3 +121,11 @@ CANCELLATIONS: Mapping[OperationType, Cancel] = {
     OperationType.BACKUP: _backup,
 }
 """Those of the kinds that this folder and those beneath it begin."""
+
+UNDONE_BY: Mapping[OperationType, OperationType] = {
+    OperationType.CREATE: OperationType.DELETE,
+    OperationType.DELETE: OperationType.UNDELETE,
+    OperationType.UNDELETE: OperationType.DELETE,
+}
+"""The operation that undoes a cancelled one, begun in the same transaction. The other kinds have none: the engine
+follows the row in the run that was under way, or in the next one."""

@@ -8,6 +8,7 @@ import msgspec
 from litestar import Controller, Request, Response, get, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath, QueryParameter, SkipValidation
+from msgspec import UNSET
 
 from app.auth.principal import Principal
 from app.auth.scopes import Scope
@@ -21,18 +22,25 @@ from app.core.errors import (
     require_found,
 )
 from app.operations import listing, records
-from app.operations.examples import EXAMPLE_CANCELLED, EXAMPLE_CANCELLING, EXAMPLE_OPERATION
+from app.operations.accepted import accepted_on
+from app.operations.examples import (
+    EXAMPLE_CANCELLED,
+    EXAMPLE_CANCELLING,
+    EXAMPLE_OPERATION,
+    EXAMPLE_PENDING_REFERENCE,
+)
 from app.operations.kinds import OperationStatus, OperationType
 from app.operations.listing import OperationFilters
 from app.operations.records import OperationRecord
-from app.operations.schemas import OperationView
+from app.operations.schemas import OperationReference, OperationView
 from app.operations.views import view
 from app.outbox.workflow_starts import Accepted
 from app.provisioning import operation_service
+from app.provisioning.cancelling import UNDONE_BY
 from app.provisioning.operation_service import Cancellations
 from app.quotas.plans import Plans
 from app.store.notify import RowWatch
-from app.web.envelope import Change, Item, Page
+from app.web.envelope import AcceptedChange, Change, Item, Page
 from app.web.event_streams import EventStreams, Frame
 from app.web.idempotency import Answer, Idempotency
 from app.web.operation import operation
@@ -179,10 +187,10 @@ class OperationController(Controller):
             "cancelOperation",
             "Cancel an operation: what it has changed so far is undone",
             scopes=(Scope.DATABASES_WRITE,),
-            answers={200: Change[OperationView], 202: Change[OperationView]},
+            answers=dict.fromkeys((200, 202), AcceptedChange[OperationView, OperationReference]),
             examples={
-                200: Change(message=_CANCELLED, data=EXAMPLE_CANCELLED),
-                202: Change(message=_CANCELLING, data=EXAMPLE_CANCELLING),
+                200: AcceptedChange(message=_CANCELLED, data=EXAMPLE_CANCELLED, operation=EXAMPLE_PENDING_REFERENCE),
+                202: AcceptedChange(message=_CANCELLING, data=EXAMPLE_CANCELLING),
             },
             errors=(OperationNotCancellable, PlanLimitExceeded, CapacityExhausted),
             idempotent=True,
@@ -195,9 +203,11 @@ class OperationController(Controller):
 
         async def finish(subject: str) -> Answer:
             record = await _any(subject)
-            if record.ended:
-                return Answer(200, Change(message=_CANCELLED, data=view(record)))
-            return Answer(202, Change(message=_CANCELLING, data=view(record)))
+            if not record.ended:
+                return Answer(202, AcceptedChange(message=_CANCELLING, data=view(record)))
+            follows = UNDONE_BY.get(record.type)
+            undoing = UNSET if follows is None else await accepted_on(record.database, follows)
+            return Answer(200, AcceptedChange(message=_CANCELLED, data=view(record), operation=undoing))
 
         return await services.idempotency.run(request, begin=begin, finish=finish)
 

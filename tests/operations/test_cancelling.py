@@ -19,7 +19,7 @@ from app.provisioning.undeletion import undelete
 from app.quotas.plans import DEFAULT_PLANS
 from app.store.session import execute, fetch, transaction
 from tests.operations.support import active, code_of, fail_attempt, latest, provisioning, row
-from tests.support.answers import data_of
+from tests.support.answers import body_of, data_of
 from tests.support.client import Caller
 from tests.support.in_process import LoneApi
 from tests.support.principals import principal_of
@@ -68,6 +68,31 @@ async def test_a_deletion_is_cancelled_as_by_an_undeletion(lone: LoneApi) -> Non
     assert (await latest(database, OperationType.DELETE)).status is OperationStatus.CANCELLED
     assert (await row(database)).status.value == "paused"
     assert (await latest(database)).type is OperationType.UNDELETE
+
+
+async def test_the_answer_names_the_operation_by_which_access_comes_back(lone: LoneApi) -> None:
+    """It comes before access does: what brings that back is under way then, and tells of itself."""
+    caller, database = await active(lone)
+    data_of(await caller.delete(f"/databases/{database}"))
+    deletion = await latest(database, OperationType.DELETE)
+    body = body_of(await caller.post(f"/operations/{deletion.uuid}/cancellations", None))
+    assert (body["data"]["uuid"], body["data"]["status"]) == (str(deletion.uuid), "cancelled")
+    undeletion = await latest(database)
+    assert (undeletion.type, undeletion.status) == (OperationType.UNDELETE, OperationStatus.PENDING)
+    assert body["operation"] == {"uuid": str(undeletion.uuid), "status": "pending"}
+    assert data_of(await caller.get(f"/databases/{database}"))["status"] == "paused"
+    await access.record_applied(DEFAULT_PLANS, database, (await row(database)).access_revision)
+    path = f"/operations/{undeletion.uuid}"
+    assert data_of(await caller.get(path, params={"wait": "true"}))["status"] == "succeeded"
+    assert data_of(await caller.get(f"/databases/{database}"))["status"] == "active"
+
+
+async def test_the_answer_names_the_deletion_that_clears_up_after_a_create(lone: LoneApi) -> None:
+    caller, database = await provisioning(lone)
+    body = body_of(await caller.post(f"/operations/{(await latest(database)).uuid}/cancellations", None))
+    deletion = await latest(database, OperationType.DELETE)
+    assert body["operation"]["uuid"] == str(deletion.uuid)
+    assert data_of(await caller.get(f"/operations/{deletion.uuid}"))["database_uuid"] == str(database)
 
 
 async def test_a_deletion_whose_destruction_has_begun_stays(lone: LoneApi) -> None:
