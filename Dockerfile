@@ -35,7 +35,10 @@ FROM ${PYTHON_IMAGE}
 # Nothing here installs anything any more; nobody who gets in should be able to.
 RUN python -m pip uninstall --yes --root-user-action=ignore pip setuptools wheel \
     && groupadd --system --gid 10001 headwater \
-    && useradd --system --uid 10001 --gid headwater --home-dir /nonexistent --shell /usr/sbin/nologin headwater
+    && useradd --system --uid 10001 --gid headwater --home-dir /nonexistent --shell /usr/sbin/nologin headwater \
+    # A new volume takes its owner from here.
+    && mkdir -m 0700 /backups \
+    && chown 10001:10001 /backups
 
 COPY --from=build /opt/headwater /opt/headwater
 

@@ -50,6 +50,7 @@ def client(place: Folder | Bucket, timeout_seconds: float) -> LocalStore | S3Sto
         if isinstance(place, Folder):
             place.path.mkdir(parents=True, exist_ok=True, mode=0o700)
             return LocalStore(place.path)
+        _forget_empty_variables()
         # obstore reads the AWS variables itself. It takes an address without TLS only when told to.
         plain = os.environ.get("AWS_ENDPOINT_URL", os.environ.get("AWS_ENDPOINT", "")).startswith("http://")
         return S3Store(
@@ -61,3 +62,9 @@ def client(place: Folder | Bucket, timeout_seconds: float) -> LocalStore | S3Sto
         )
     except (OSError, ValueError, BaseError) as fault:
         raise InvalidSettings(f"{_VARIABLE}: {place} can't be used: {fault}") from None
+
+
+def _forget_empty_variables() -> None:
+    """An empty one counts as not given, as with our own settings: a compose file can't leave one out."""
+    for name in [name for name, value in os.environ.items() if name.startswith("AWS_") and not value.strip()]:
+        del os.environ[name]

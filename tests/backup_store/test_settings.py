@@ -1,10 +1,11 @@
 """A wrong setting is refused by its name, before anything is written."""
 
+import os
 from pathlib import Path
 
 import pytest
 
-from app.backup_store.location import Bucket, Folder, location
+from app.backup_store.location import Bucket, Folder, client, location
 from app.core.settings import InvalidSettings, Settings
 from tests.support.backups import folder_store
 
@@ -68,3 +69,10 @@ def test_wrong_identities_are_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(InvalidSettings, match="HEADWATER_BACKUP_AGE_IDENTITY_FILE") as refused:
         folder_store(tmp_path / "store", backup_age_identity_file=tmp_path / "identities")
     assert "SECRET-KEY-1\n" not in str(refused.value)
+
+
+def test_an_empty_aws_variable_counts_as_not_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID", "AWS_REGION"):
+        monkeypatch.setenv(name, "")
+    client(Bucket("bucket", ""), 1)
+    assert "AWS_ENDPOINT_URL" not in os.environ

@@ -123,12 +123,22 @@ def test_nothing_that_need_not_reaches_the_engine_hosts() -> None:
     assert {name for name in SERVICES if "temporal-postgres" in _neighbours(name)} == {"temporal", "temporal-schema"}
 
 
+BACKUPS = {"worker-us-east-1", "hosts"}
+"""Who reaches the store of backups, on S3 or in a volume."""
+
+
+def test_who_reaches_the_store_of_backups() -> None:
+    for name, one in SERVICES.items():
+        assert ("HEADWATER_BACKUP_STORE" in one.get("environment", {})) == (name in BACKUPS)
+        assert ("/backups" in compose.mounts(one)) == (name in BACKUPS)
+
+
 def test_only_what_publishes_or_sends_reaches_the_outside() -> None:
     outside = {name for name, network in compose.raw()["networks"].items() if not (network or {}).get("internal")}
     assert outside == {"public", "temporal-ui", "outgoing"}
     reach = {name for name, one in SERVICES.items() if outside & set(one["networks"])}
     published = {name for name, one in SERVICES.items() if "ports" in one}
-    assert reach == published | {"worker-webhooks"}
+    assert reach == published | {"worker-webhooks"} | BACKUPS
     assert published == {"api", "temporal-ui"} | HOSTS
 
 

@@ -25,8 +25,11 @@ OURS = compose.ours()
 ENV = {name: "abc123" for name, rest in compose.variables().items() if rest.startswith("?")} | {
     "SECRET_KEYS": new_key_setting()
 }
-MODEL_SERVER = {"api": {"OPENAI_API_KEY", "OPENAI_BASE_URL"}}
-"""The language model's own variables, as its package reads them."""
+FOREIGN = {
+    "api": {"OPENAI_API_KEY", "OPENAI_BASE_URL"},
+    "worker-us-east-1": {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION", "AWS_ENDPOINT_URL"},
+}
+"""The variables of the language model and of S3, as their packages read them."""
 
 
 def test_settings_are_known_and_sufficient() -> None:
@@ -36,7 +39,7 @@ def test_settings_are_known_and_sufficient() -> None:
         assert settings.secret_keys
         assert settings.temporal_address == "temporal:7233"
         foreign = {variable for variable in service["environment"] if not variable.startswith(PREFIX)}
-        assert name == "hosts" or foreign == MODEL_SERVER.get(name, set())
+        assert name == "hosts" or foreign == FOREIGN.get(name, set())
 
 
 def test_modules_exist() -> None:

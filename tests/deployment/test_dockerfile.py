@@ -124,7 +124,7 @@ def test_the_final_stage_has_no_root_and_no_tools() -> None:
     uninstall, *others = _commands(FINAL)
     assert uninstall[:5] == ["python", "-m", "pip", "uninstall", "--yes"]
     assert uninstall[-3:] == ["pip", "setuptools", "wheel"]
-    assert {command[0] for command in others} == {"groupadd", "useradd"}, "and none that installs"
+    assert {command[0] for command in others} == {"groupadd", "useradd", "mkdir", "chown"}, "and none that installs"
     assert _values(FINAL, "COPY") == ["--from=build /opt/headwater /opt/headwater"]
     last = [instruction.word for instruction in FINAL].index("USER")
     assert not {"RUN", "COPY", "ADD"} & {instruction.word for instruction in FINAL[last:]}
