@@ -1,14 +1,22 @@
 """What a dump of MySQL and MariaDB has to carry that their tools print less exactly than it is stored."""
 
-from collections.abc import AsyncIterator
+from functools import partial
+from pathlib import Path
 
 import pytest
 
-from app.engines.base import Tenant
-from app.engines.dumping import Content, DumpFormat
-from tests.engines.harness import EngineHost, session_of, tenants
+from app.engines.base import EngineError
+from app.engines.dumping import DumpRefused
+from tests.engines.harness import EngineHost, as_root, session_of, tenants
+from tests.engines.mysql_dumping import dumped, each, helpers_left, run_all, skip_without_tool
 
 pytestmark = pytest.mark.parametrize("engine_server", ["mysql", "oracle"], indirect=True, scope="session")
+
+
+@pytest.fixture(autouse=True)
+async def _tool(host: EngineHost) -> None:
+    await skip_without_tool(host)
+
 
 EXACT = (
     "SET sql_mode = 'ALLOW_INVALID_DATES'",
@@ -30,23 +38,6 @@ EXACT = (
     """,
 )
 STORED = "SELECT CAST(f * 1e0 AS CHAR), d, CAST(e AS UNSIGNED), HEX(western), HEX(japanese), HEX(wide), day FROM exact"
-
-
-async def dumped(host: EngineHost, tenant: Tenant) -> tuple[list[bytes], DumpFormat, list[Content]]:
-    async with host.adapter.dumping(tenant) as dump:
-        chunks = [chunk async for chunk in dump.chunks()]
-        return chunks, dump.format, await dump.contents()
-
-
-async def each(chunks: list[bytes]) -> AsyncIterator[bytes]:
-    for chunk in chunks:
-        yield chunk
-
-
-async def run_all(host: EngineHost, tenant: Tenant, *statements: str) -> None:
-    async with session_of(host, tenant) as session:
-        for statement in statements:
-            await session.run(statement)
 
 
 async def test_values_that_the_tools_print_inexactly_are_carried_exactly(host: EngineHost) -> None:
@@ -75,3 +66,154 @@ async def test_a_difference_that_the_tools_do_not_print_is_seen(host: EngineHost
         before = await host.adapter.contents(tenant)
         await run_all(host, tenant, change)
         assert await host.adapter.contents(tenant) != before
+
+
+HELD_UP = (
+    # More than the tool, its pipe and we hold: it waits in this table until somebody reads.
+    "CREATE TABLE a_first (id INT PRIMARY KEY, t LONGTEXT)",
+    *(f"INSERT INTO a_first VALUES ({number}, REPEAT('x', 2000000))" for number in range(5)),
+    "CREATE TABLE b (n INT PRIMARY KEY)",
+    "INSERT INTO b VALUES (1)",
+    "CREATE TABLE c LIKE b",
+    "INSERT INTO c VALUES (2)",
+)
+
+
+async def test_a_dump_shows_its_moment_whatever_is_written_after_it(host: EngineHost) -> None:
+    async with tenants(host, 2) as [source, target]:
+        await run_all(host, source, *HELD_UP)
+        before = await host.adapter.contents(source)
+        async with host.adapter.dumping(source) as dump:
+            await run_all(
+                host,
+                source,
+                "INSERT INTO b VALUES (3)",
+                "DELETE FROM c",
+                "CREATE TABLE d (n INT)",
+                "INSERT INTO d VALUES (4)",
+            )
+            chunks = [chunk async for chunk in dump.chunks()]
+            assert await dump.contents() == before
+        await host.adapter.load(target, dump.format, each(chunks))
+        assert await host.adapter.contents(target) == before
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ("RENAME TABLE b TO x, c TO b, x TO c", "renamed"),
+        ("TRUNCATE b", "definition has changed"),
+        ("DROP TABLE c", "table 'c' was dropped|doesn't exist"),
+        ("ALTER TABLE b ADD COLUMN m INT DEFAULT 5, ALGORITHM = COPY", "definition has changed"),
+    ],
+)
+async def test_a_table_that_is_changed_before_the_dump_has_it_fails_it(
+    host: EngineHost, change: str, reason: str
+) -> None:
+    async with tenants(host) as [tenant]:
+        await run_all(host, tenant, *HELD_UP)
+        with pytest.raises(DumpRefused, match=reason):
+            await dumped(host, tenant, partial(run_all, host, tenant, change))
+        assert await helpers_left(host, tenant) == ([], 0)
+
+
+async def test_a_table_that_is_locked_for_ever_fails_it(host: EngineHost) -> None:
+    async with tenants(host) as [tenant], session_of(host, tenant) as session:
+        await run_all(host, tenant, "CREATE TABLE held (n INT)")
+        await session.run("LOCK TABLES held WRITE")
+        with pytest.raises(DumpRefused, match="'held' is locked"):
+            await dumped(host, tenant)
+
+
+async def test_what_a_snapshot_does_not_hold_is_refused_by_name(host: EngineHost) -> None:
+    if host.flavour == "mysql":
+        pytest.skip("tenants can make no such table here")
+    async with tenants(host) as [tenant]:
+        await run_all(host, tenant, "CREATE TABLE versions (n INT) WITH SYSTEM VERSIONING")
+        with pytest.raises(DumpRefused, match="'versions' is a system versioned table"):
+            await dumped(host, tenant)
+        await run_all(host, tenant, "DROP TABLE versions")
+        await as_root(
+            host,
+            "SET SESSION enforce_storage_engine = NULL",
+            f"CREATE TABLE `{tenant.name}`.torn (n INT) ENGINE = MyISAM",
+        )
+        with pytest.raises(DumpRefused, match="'torn' is kept by MyISAM"):
+            await dumped(host, tenant)
+
+
+async def test_json_that_its_text_does_not_tell_is_refused_by_name(host: EngineHost) -> None:
+    if host.flavour == "mariadb":
+        pytest.skip("it stores the text")
+    async with tenants(host) as [tenant]:
+        await run_all(
+            host, tenant, "CREATE TABLE documents (j JSON)", "INSERT INTO documents VALUES ('[1, 2.50, \"x\"]')"
+        )
+        await dumped(host, tenant)
+        await run_all(host, tenant, "INSERT INTO documents VALUES (JSON_OBJECT('day', DATE '2020-01-01'))")
+        with pytest.raises(DumpRefused, match="'documents' has JSON"):
+            await dumped(host, tenant)
+
+
+async def test_a_dump_that_is_broken_off_leaves_nothing(host: EngineHost) -> None:
+    async with tenants(host) as [tenant]:
+        await run_all(host, tenant, *HELD_UP)
+        async with host.adapter.dumping(tenant) as dump:
+            async for _ in dump.chunks():
+                break
+            with pytest.raises(EngineError, match="another dump"):
+                await dumped(host, tenant)
+        assert await helpers_left(host, tenant) == ([], 0)
+
+
+async def test_a_dump_whose_session_ends_fails(host: EngineHost) -> None:
+    async with tenants(host) as [tenant]:
+        await run_all(host, tenant, *HELD_UP)
+
+        async def kill() -> None:
+            asked = f"SELECT id FROM information_schema.processlist WHERE user = '{tenant.name}_dump'"
+            [(number,)] = await as_root(host, asked)
+            await as_root(host, f"KILL {number}")
+
+        with pytest.raises(EngineError):
+            await dumped(host, tenant, kill)
+        assert await helpers_left(host, tenant) == ([], 0)
+
+
+async def test_what_a_process_that_died_left_is_removed(host: EngineHost) -> None:
+    async with tenants(host) as [tenant]:
+        left = [f"CREATE USER '{tenant.name}_{purpose}'@'%' IDENTIFIED BY 'Left-0ver'" for purpose in ("dump", "load")]
+        await as_root(host, *left)
+        await dumped(host, tenant)
+        assert await helpers_left(host, tenant) == ([f"{tenant.name}_load"], 0)
+        assert await host.adapter.end_dumps([tenant.name]) == 1
+        assert await host.adapter.end_dumps([tenant.name]) == 0
+        assert await helpers_left(host, tenant) == ([], 0)
+
+
+async def test_a_host_without_its_tool_says_what_to_install(
+    host: EngineHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setting = "HEADWATER_MARIADB_DUMP" if host.flavour == "mariadb" else "HEADWATER_MYSQLDUMP"
+    monkeypatch.setenv(setting, str(tmp_path / "absent"))
+    async with tenants(host) as [tenant]:
+        with pytest.raises(EngineError, match=f"Install the package .*{setting}"):
+            await dumped(host, tenant)
+    assert any(shortcoming.startswith("No backups") for shortcoming in (await host.adapter.inspect_host()).shortcomings)
+
+
+async def test_a_revocation_leaves_a_dump_that_is_under_way(host: EngineHost) -> None:
+    async with tenants(host) as [tenant]:
+        await run_all(host, tenant, *HELD_UP)
+        async with host.adapter.dumping(tenant) as dump:
+            await host.adapter.revoke(tenant)
+            async for _ in dump.chunks():
+                pass
+            assert len(await dump.contents()) == 3
+        await host.adapter.restore(tenant)
+        async with host.adapter.dumping(tenant) as dump:
+            await host.adapter.destroy(tenant)
+            with pytest.raises(EngineError):
+                async for _ in dump.chunks():
+                    pass
+        assert await helpers_left(host, tenant) == ([], 0)

@@ -106,13 +106,17 @@ class MySQLDump(Dump):
 
     async def end(self) -> None:
         """Whatever is under way; repeatable."""
-        tasks = [task for task in (self._relaying, self._complaints) if task is not None]
-        for task in tasks:
-            task.cancel()
         if self._process.returncode is None:
             with suppress(ProcessLookupError):
                 self._process.kill()
+        # Its end is only told when its pipes are empty.
+        assert self._process.stdout is not None
+        while await self._process.stdout.read(CHUNK_BYTES):
+            pass
         await self._process.wait()
+        tasks = [task for task in (self._relaying, self._complaints) if task is not None]
+        for task in tasks:
+            task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
 

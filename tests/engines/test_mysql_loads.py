@@ -1,0 +1,181 @@
+"""Loading a dump into MySQL and MariaDB: with the tenant's rights alone, as text that somebody wrote."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from app.engines.base import Access, LoginRefused, Tenant
+from app.engines.dumping import DumpFormat, LoadRefused
+from tests.engines.accounts import accepted, login_of, next_login, session_as, user_of
+from tests.engines.harness import EngineHost, RefusedError, as_root, refusal, session_of, tenants
+from tests.engines.mysql_dumping import dumped, each, run_all, skip_without_tool
+
+pytestmark = pytest.mark.parametrize("engine_server", ["mysql", "oracle"], indirect=True, scope="session")
+
+
+@pytest.fixture(autouse=True)
+async def _tool(host: EngineHost) -> None:
+    await skip_without_tool(host)
+
+
+DEFINED = (
+    "CREATE TABLE kept (n INT PRIMARY KEY, c VARCHAR(20))",
+    "CREATE TABLE copied (n INT)",
+    "CREATE VIEW z_last AS SELECT n FROM kept",
+    "CREATE VIEW a_first AS SELECT n FROM z_last",
+    "CREATE TRIGGER copying AFTER INSERT ON kept FOR EACH ROW INSERT INTO copied VALUES (NEW.n)",
+    "CREATE PROCEDURE adding() BEGIN /* ;; ' */ INSERT INTO kept VALUES (77, ';;\n\\\\! touch x'); END",
+    "SET sql_mode = 'NO_BACKSLASH_ESCAPES'",
+    "CREATE FUNCTION slash() RETURNS CHAR(9) DETERMINISTIC RETURN 'a\\'",
+    "SET sql_mode = ''",
+    "CREATE FUNCTION counting() RETURNS INT READS SQL DATA RETURN (SELECT COUNT(*) FROM kept)",
+    "INSERT INTO kept VALUES (1, 'one;\n')",
+)
+
+
+def form_of(host: EngineHost) -> DumpFormat:
+    return DumpFormat(flavour=host.flavour, server_version="", tool="", layout="sql")
+
+
+async def hostile(tenant: Tenant, *lines: str) -> AsyncIterator[bytes]:
+    for line in (f"-- headwater {tenant.name}", *lines):
+        yield f"{line}\n".encode()
+
+
+async def test_what_users_have_defined_belongs_to_the_tenant_that_loads_it(host: EngineHost) -> None:
+    async with tenants(host, 2) as [source, target]:
+        user = user_of(source, Access.READ_WRITE)
+        await host.adapter.put_user(source, user)
+        async with session_as(host, source, user) as session:
+            for statement in DEFINED:
+                await session.run(statement)
+        chunks, form, told = await dumped(host, source)
+        await host.adapter.load(target, form, each(chunks))
+        assert await host.adapter.contents(target) == told
+        async with session_of(host, target) as session:
+            await session.run("CALL adding()")
+            assert await session.run("SELECT n FROM a_first ORDER BY n") == [(1,), (77,)]
+            assert await session.run("SELECT COUNT(*), counting(), slash() FROM copied") == [(2, 2, "a\\")]
+        again, _, _ = await dumped(host, target)
+        assert source.name.encode() not in b"".join(again)
+
+
+async def test_defaults_of_the_database_are_carried_and_cleared(host: EngineHost) -> None:
+    async with tenants(host, 2) as [source, target]:
+        await run_all(host, source, "ALTER DATABASE CHARACTER SET latin2 COLLATE latin2_bin", "CREATE TABLE t (c TEXT)")
+        chunks, form, _ = await dumped(host, source)
+        await host.adapter.load(target, form, each(chunks))
+        asked = "SELECT @@collation_database"
+        async with session_of(host, target) as session:
+            assert await session.run(asked) == [("latin2_bin",)]
+        catalog = await host.catalog()
+        await host.adapter.clear(target)
+        await host.adapter.clear(target)
+        async with session_of(host, target) as session:
+            assert await session.run("SHOW TABLES") == []
+            [(cleared,)] = await session.run(asked)
+        assert cleared.startswith("utf8mb4")
+        assert catalog - await host.catalog() == {("table", target.name, "t")}
+        await host.adapter.load(target, form, each(chunks))
+
+
+async def test_a_revoked_tenant_is_loaded_and_stays_closed(host: EngineHost) -> None:
+    async with tenants(host) as [tenant]:
+        await run_all(host, tenant, *DEFINED)
+        chunks, form, told = await dumped(host, tenant)
+        new = next_login(host, tenant)
+        await host.adapter.add_credential(tenant, new)
+        await host.adapter.revoke(tenant)
+        refused = []
+
+        async def looking() -> AsyncIterator[bytes]:
+            for chunk in chunks:
+                yield chunk
+                try:
+                    await host.adapter.log_in(tenant)
+                except LoginRefused:
+                    refused.append(chunk)
+
+        await host.adapter.clear(tenant)
+        await host.adapter.load(tenant, form, looking())
+        assert refused == chunks
+        assert await host.adapter.contents(tenant) == told
+        for login in (login_of(tenant), new):
+            assert not await accepted(host, tenant, login)
+        assert await host.sessions(tenant.name) == 0
+        await host.adapter.restore(tenant)
+        for login in (login_of(tenant), new):
+            assert await accepted(host, tenant, login), "both passwords of the overlap still work"
+        async with session_of(host, tenant) as session:
+            await session.run("CALL adding()")
+
+
+async def test_a_load_that_died_in_a_revoked_tenant_is_closed(host: EngineHost) -> None:
+    async with tenants(host) as [tenant]:
+        await host.adapter.revoke(tenant)
+        account = f"'{tenant.name}'@'%'"
+        await as_root(host, f"ALTER USER {account} ACCOUNT UNLOCK", f"GRANT SELECT ON `{tenant.name}`.* TO {account}")
+        session = await host.login(tenant)
+        assert await host.adapter.end_dumps([tenant.name]) == 1
+        with pytest.raises((ConnectionError, RefusedError)):
+            await session.run("SELECT 1")
+        assert not await accepted(host, tenant, login_of(tenant))
+
+
+async def test_nothing_in_a_dump_reaches_a_shell_a_file_or_another_database(host: EngineHost, tmp_path: Path) -> None:
+    touched = tmp_path / "touched"
+    async with tenants(host, 2) as [tenant, other]:
+        await run_all(host, other, "CREATE TABLE theirs (n INT)")
+        for line in (
+            f"\\! touch {touched}",
+            f"system touch {touched}",
+            f"source {touched}",
+            f"tee {touched}",
+            f"SELECT 1 INTO OUTFILE '{touched}';",
+            f"LOAD DATA LOCAL INFILE '/etc/hostname' INTO TABLE `{other.name}`.theirs;",
+            f"INSERT INTO `{other.name}`.theirs VALUES (1);",
+            f"DELIMITER //\nUSE {other.name}//\nINSERT INTO theirs VALUES (1)//",
+            "CREATE USER intruder;",
+            f"CREATE TABLE t (n INT);\nGRANT SELECT ON `{tenant.name}`.* TO `{other.name}`@`%`;",
+            "DROP TABLE mysql.user;",
+        ):
+            with pytest.raises(LoadRefused):
+                await host.adapter.load(tenant, form_of(host), hostile(tenant, line))
+            await host.adapter.clear(tenant)
+        async with session_of(host, other) as session:
+            assert await session.run("SELECT * FROM theirs") == []
+            assert await refusal(session, f"SELECT 1 FROM `{tenant.name}`.t")
+        assert not touched.exists()
+
+
+async def test_another_definer_is_no_way_to_its_rights(host: EngineHost) -> None:
+    async with tenants(host) as [tenant]:
+        line = "CREATE /* */ DEFINER=`root`@`127.0.0.1` VIEW v AS SELECT 1;"
+        with pytest.raises(LoadRefused):
+            await host.adapter.load(tenant, form_of(host), hostile(tenant, line))
+
+
+async def test_a_refusal_names_the_statement_and_no_rows(host: EngineHost) -> None:
+    async with tenants(host) as [tenant]:
+        line = "INSERT INTO `absent` VALUES ('a secret');"
+        with pytest.raises(LoadRefused, match="INSERT INTO `absent`") as refused:
+            await host.adapter.load(tenant, form_of(host), hostile(tenant, line))
+        assert "secret" not in str(refused.value)
+        with pytest.raises(LoadRefused, match="ends within"):
+            await host.adapter.load(tenant, form_of(host), hostile(tenant, "CREATE TABLE t (n INT)"))
+
+
+async def test_a_row_longer_than_a_statement_may_be_is_carried(host: EngineHost) -> None:
+    async with tenants(host, 2) as [source, target]:
+        async with session_of(host, source) as session:
+            [(longest,)] = await session.run("SELECT @@max_allowed_packet")
+            size = int(longest) * 5 // 8
+            await session.run("CREATE TABLE rows_ (id INT PRIMARY KEY, b LONGBLOB, t LONGTEXT, e ENUM('1', '0'))")
+            await session.run(
+                f"INSERT INTO rows_ VALUES (1, REPEAT(x'00ff275c', {size // 4}), "
+                f"REPEAT('\\'\\\\?\\n\\0é', 20000), '0'), (2, '', '', '1'), (3, NULL, NULL, NULL)"
+            )
+        chunks, form, told = await dumped(host, source)
+        await host.adapter.load(target, form, each(chunks))
+        assert await host.adapter.contents(target) == told
