@@ -12,6 +12,7 @@ from app.databases import deletion, limits, moving
 from app.provisioning import lifecycle
 from app.queries.targets import delete_reader
 from app.quotas.plans import Plans
+from app.restores.sources import hosts_for
 from app.store.session import transaction
 
 
@@ -24,7 +25,7 @@ class ControlActivitiesOnStore(ControlActivities):
     @activity.defn(name="replace_host")
     async def replace_host(self, failure: HostFailure) -> Placement:
         with as_failures():
-            return await moving.replace_host(failure)
+            return await moving.replace_host(failure, await hosts_for(failure.database))
 
     @activity.defn(name="abandon_provisioning")
     async def abandon_provisioning(self, database: UUID) -> None:

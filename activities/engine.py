@@ -16,11 +16,12 @@ from app.core.ids import marker
 from app.core.secrets import SecretBox
 from app.databases import access, records
 from app.databases.deletion import begin_destruction
+from app.databases.on_engine import apply_access, limits_of
 from app.databases.passwords import tenant_of
 from app.databases.records import DatabaseRecord, NotWanted, expect
 from app.databases.retention import end_oldest
 from app.databases.states import begin_remote, record_revoked
-from app.engines.base import EngineAdapter, EngineError, EngineLimits, NameTaken, Tenant
+from app.engines.base import EngineAdapter, EngineError, NameTaken, Tenant
 from app.hosts.adapters import Adapters
 from app.hosts.slots import HostSlots
 from app.outbox.provisionings import RunningProvisionings
@@ -64,8 +65,14 @@ class EngineActivitiesOnHosts(EngineActivities):
                     raise
                 if record.status is DatabaseStatus.ACTIVE:  # an earlier attempt's answer was lost
                     return
+                tenant = tenant_of(record, self._box)
                 async with self._adapter_for(record.host_id) as adapter:
-                    await adapter.create_verified(tenant_of(record, self._box), _limits(record))
+                    if record.restoring_at is not None:
+                        # Nobody gets in before its data is whole.
+                        await adapter.create(tenant, limits_of(record))
+                        await adapter.revoke(tenant)
+                        return
+                    await adapter.create_verified(tenant, limits_of(record))
                 await activate(self._plans, database)
 
     @activity.defn(name="apply_limits")
@@ -81,7 +88,7 @@ class EngineActivitiesOnHosts(EngineActivities):
                 # If nothing was created yet, it will be created with these limits.
                 if record.remote_since is not None:
                     async with self._adapter_for(record.host_id) as adapter:
-                        await adapter.set_limits(tenant_of(record, self._box), _limits(record))
+                        await adapter.set_limits(tenant_of(record, self._box), limits_of(record))
                 return record.limits_revision
 
     @activity.defn(name="apply_access")
@@ -89,8 +96,10 @@ class EngineActivitiesOnHosts(EngineActivities):
         with as_failures():
             async with database_lock(database):
                 record = expect(await records.find(database), DatabaseStatus.ACTIVE, DatabaseStatus.PAUSED)
+                if record.restoring_at is not None:
+                    raise NotWanted("its data is being exchanged, and whoever does it lets its tenant in")
                 async with self._adapter_for(record.host_id) as adapter:
-                    state = await _apply_access(adapter, tenant_of(record, self._box), record)
+                    state = await apply_access(adapter, tenant_of(record, self._box), record)
                 await access.record_applied(self._plans, database, record.access_revision)
                 return state
 
@@ -160,20 +169,3 @@ class EngineActivitiesOnHosts(EngineActivities):
         """Holds a slot of the host for the block."""
         async with self._slots.slot(host_id):
             yield await self._adapters.of_host(host_id)
-
-
-async def _apply_access(adapter: EngineAdapter, tenant: Tenant, record: DatabaseRecord) -> str:
-    """Applies the row's access state on the engine; returns the state for display."""
-    frozen = record.frozen_at is not None
-    if record.status is DatabaseStatus.ACTIVE:
-        await (adapter.freeze(tenant) if frozen else adapter.thaw(tenant))
-    elif record.paused_reason is not None:
-        await adapter.revoke(tenant)
-        return f"paused ({record.paused_reason.value})"
-    else:
-        await adapter.restore(tenant, frozen=frozen)
-    return "open, and frozen: it reads, deletes and drops, and writes nothing" if frozen else "open"
-
-
-def _limits(record: DatabaseRecord) -> EngineLimits:
-    return EngineLimits(connections=record.connections)

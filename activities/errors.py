@@ -24,26 +24,26 @@ def as_failures() -> Iterator[None]:
     try:
         yield
     except NotWanted as error:
-        raise _failure(NOT_WANTED, str(error), final=True) from None
+        raise failure(NOT_WANTED, str(error), final=True) from None
     except NameTaken as error:
-        raise _failure(NAME_TAKEN, str(error), final=True) from None
+        raise failure(NAME_TAKEN, str(error), final=True) from None
     except HostUnavailable as error:
-        raise _failure(HOST_UNAVAILABLE, str(error)) from None
+        raise failure(HOST_UNAVAILABLE, str(error)) from None
     except (LockBusy, LockLost) as error:
-        raise _failure(STORE_UNAVAILABLE, str(error)) from None
+        raise failure(STORE_UNAVAILABLE, str(error)) from None
     except StoreRefused as error:
-        raise _failure(BACKUP_STORE_REFUSED, str(error)) from None
+        raise failure(BACKUP_STORE_REFUSED, str(error)) from None
     except BackupStoreError as error:
-        raise _failure(BACKUP_STORE_UNAVAILABLE, str(error)) from None
+        raise failure(BACKUP_STORE_UNAVAILABLE, str(error)) from None
     except EngineError as error:
-        raise _failure(ENGINE_REFUSED, str(error)) from None
+        raise failure(ENGINE_REFUSED, str(error)) from None
     except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError) as error:
         # TimeoutError is an OSError. Timeouts of the engines were translated before they get here.
         fault = type(error).__name__
-        raise _failure(STORE_UNAVAILABLE, f"Headwater's own database is out of reach ({fault})") from None
+        raise failure(STORE_UNAVAILABLE, f"Headwater's own database is out of reach ({fault})") from None
 
 
-def _failure(kind: str, reason: str, *, final: bool = False) -> ApplicationError:
+def failure(kind: str, reason: str, *, final: bool = False) -> ApplicationError:
     """Logs one line, instead of Temporal's traceback for each attempt: a host that is down for an hour is no news
     after the first."""
     log.info(

@@ -14,6 +14,7 @@ from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, 
 
 from app.contracts.backups import BACKUP_STORE_REFUSED, BACKUP_STORE_UNAVAILABLE
 from app.contracts.engine import ENGINE_REFUSED, HOST_UNAVAILABLE, NAME_TAKEN, NOT_WANTED, STORE_UNAVAILABLE
+from app.contracts.restores import BACKUP_UNREADABLE, SOURCE_AWAY
 from app.contracts.retries import ATTEMPTS_AT_ONCE
 from app.core.clock import utc_now
 from app.core.metrics.counters import ACTIVITY_SECONDS
@@ -29,6 +30,8 @@ _REASONS = {
     ENGINE_REFUSED: ReasonCode.ENGINE_REFUSED,
     NAME_TAKEN: ReasonCode.NAME_TAKEN,
     STORE_UNAVAILABLE: ReasonCode.STORE_UNAVAILABLE,
+    BACKUP_UNREADABLE: ReasonCode.BACKUP_IDENTITY_NEEDED,
+    SOURCE_AWAY: ReasonCode.SOURCE_UNAVAILABLE,
     BACKUP_STORE_UNAVAILABLE: ReasonCode.BACKUP_STORE_UNAVAILABLE,
     BACKUP_STORE_REFUSED: ReasonCode.BACKUP_STORE_REFUSED,
 }

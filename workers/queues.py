@@ -14,6 +14,7 @@ from activities.engine import EngineActivitiesOnHosts
 from activities.pool import PoolActivitiesOnHosts, PoolActivitiesOnStore
 from activities.quotas import QuotaActivitiesOnHosts, QuotaActivitiesOnStore
 from activities.reconcile import HostReconcileActivitiesOnHosts, ReconcileActivitiesOnStore
+from activities.restores import FillActivitiesOnHosts, RestoreActivitiesOnHosts, RestoreRecordActivitiesOnStore
 from activities.sweep import SweepActivitiesOnStore
 from activities.webhooks import WebhookActivitiesOverHTTP
 from app.backup_store.store import BackupStore
@@ -79,6 +80,7 @@ _CONTROL = QueueConfig(
         lambda _: ReconcileActivitiesOnStore(),
         lambda tools: QuotaActivitiesOnStore(tools.plans),
         lambda tools: BackupActivitiesOnStore(tools.backup_terms),
+        lambda tools: RestoreRecordActivitiesOnStore(tools.plans),
     ),
     workflows=CONTROL_WORKFLOWS,
     max_activities=20,
@@ -92,6 +94,7 @@ _ENGINE = QueueConfig(
         lambda tools: HostReconcileActivitiesOnHosts(tools.plans, tools.box, tools.adapters, tools.settings.orphan_age),
         lambda tools: ApplicationActivitiesOnHosts(tools.plans, tools.box, tools.adapters),
         lambda tools: QuotaActivitiesOnHosts(tools.plans, tools.box, tools.adapters, tools.settings),
+        lambda tools: RestoreActivitiesOnHosts(tools.plans, tools.box, tools.adapters, tools.host_slots),
     ),
     workflows=ENGINE_WORKFLOWS,
     # As for deliveries: the sandbox would take a quarter of this worker's processor time in a burst of creates.
@@ -110,11 +113,12 @@ _BACKUPS = QueueConfig(
             BackupTaking(tools.backup_terms, tools.box, tools.backup_store, tools.adapters),
             BackupProving(tools.backup_terms, tools.box, tools.backup_store, tools.adapters),
         ),
+        lambda tools: FillActivitiesOnHosts(tools.box, tools.backup_store, tools.adapters),
     ),
     # Dumps, loads and restore tests together. A store that hangs takes these places and nobody else's.
     max_activities=BACKUP_SLOTS,
-    # Each has one for a moment, and one more for its signs of life.
-    max_connections=2 * BACKUP_SLOTS,
+    # Each has one for a moment, one more for its signs of life, and for a load two that hold its locks.
+    max_connections=4 * BACKUP_SLOTS,
 )
 _WEBHOOKS = QueueConfig(
     implementations=(lambda tools: WebhookActivitiesOverHTTP(tools.attempts),),

@@ -20,6 +20,7 @@ from app.contracts.control import ControlActivities
 from app.contracts.databases import DatabaseWorkflowInput
 from app.contracts.engine import ENGINE_REFUSED, HOST_UNAVAILABLE, NAME_TAKEN, NOT_WANTED, EngineActivities
 from app.contracts.queues import engine_queue
+from app.contracts.restores import HOPELESS
 from app.contracts.retries import RETRY_NOW, pause_after
 from workflows import policies
 
@@ -59,6 +60,30 @@ async def run_on_engine(
                 # With the original input: every step finds what was done before.
                 workflow.continue_as_new(request)
             waited = await pause(round_)
+
+
+async def run_transfer(
+    request: DatabaseWorkflowInput,
+    step: Callable[[Any, Argument], Awaitable[Result]],
+    argument: Argument,
+    action: str,
+) -> Result:
+    """The same for an activity that moves the data of a database. Raises `ActivityError` also for what no further
+    attempt ends otherwise."""
+    rounds = 0
+    while True:
+        workflow.set_current_details(f"About to {action}.")
+        try:
+            policy = policies.transfer(request.region, action)
+            return await workflow.execute_activity_method(step, argument, **policy)
+        except ActivityError as failure:
+            if is_cancelled_exception(failure) or failure_type(failure) in (NOT_WANTED, *HOPELESS):
+                raise
+            rounds += 1
+            workflow.set_current_details(f"Waiting to {action}. The last attempt failed: {reason(failure)}")
+            if workflow.info().is_continue_as_new_suggested():
+                workflow.continue_as_new(request)
+            await pause(rounds)
 
 
 async def pause(rounds: int) -> bool:

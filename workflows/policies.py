@@ -10,6 +10,7 @@ from temporalio.common import Priority, RetryPolicy
 from temporalio.workflow import ActivityConfig, LocalActivityConfig
 
 from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, backup_queue, engine_queue
+from app.contracts.restores import TRANSFER_LIMIT
 from app.contracts.retries import ATTEMPTS_AT_ONCE
 
 _HEARTBEAT = timedelta(seconds=3)
@@ -106,6 +107,24 @@ def engine(
             backoff_coefficient=2,
             maximum_interval=timedelta(seconds=5),
             maximum_attempts=min(ATTEMPTS_AT_ONCE * 2**round_, _MAX_ATTEMPTS),
+        ),
+    )
+
+
+def transfer(region: str, summary: str, *, urgent: bool = True) -> ActivityConfig:
+    """Moving the data of a database, which takes as long as there is data. As many attempts come at once as of an
+    engine's step; each begins from the beginning."""
+    return ActivityConfig(
+        task_queue=backup_queue(region),
+        summary=summary,
+        priority=Priority.default if urgent else _NOBODY_WAITS,
+        start_to_close_timeout=TRANSFER_LIMIT,
+        heartbeat_timeout=_HEARTBEAT,
+        retry_policy=RetryPolicy(
+            initial_interval=timedelta(seconds=0.2),
+            backoff_coefficient=2,
+            maximum_interval=timedelta(seconds=5),
+            maximum_attempts=ATTEMPTS_AT_ONCE,
         ),
     )
 

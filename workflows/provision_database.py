@@ -1,6 +1,7 @@
 """Creates a database and verifies it by logging in, before it counts as active."""
 
 import asyncio
+from uuid import UUID
 
 import msgspec
 from temporalio import workflow
@@ -9,6 +10,13 @@ from temporalio.exceptions import FailureError, is_cancelled_exception
 from app.contracts.control import ControlActivities, HostFailure
 from app.contracts.databases import Placement, ProvisionDatabase, ProvisionDatabaseInput
 from app.contracts.engine import NAME_TAKEN, NOT_WANTED, EngineActivities
+from app.contracts.restores import (
+    HOPELESS,
+    FillActivities,
+    RestorationFailure,
+    RestoreActivities,
+    RestoreRecordActivities,
+)
 from workflows import policies
 from workflows.engine_steps import (
     blames_host,
@@ -37,6 +45,9 @@ class ProvisionDatabaseWorkflow(ProvisionDatabase):
             if isinstance(failure, FailureError) and failure_type(failure) == NOT_WANTED:
                 workflow.set_current_details("Deleted before it was active; the deletion cleans up.")
                 return
+            if isinstance(failure, FailureError) and failure_type(failure) in HOPELESS:
+                await self._give_up(request, failure)
+                return
             if not is_cancelled_exception(failure):
                 raise
             await asyncio.shield(self._undo(msgspec.structs.replace(request, cancelled=True)))
@@ -53,9 +64,11 @@ class ProvisionDatabaseWorkflow(ProvisionDatabase):
                     if local
                     else _create(request, placement, 0 if waited else round_)
                 )
+                if request.restoration is not None:
+                    await _fill(request, request.restoration)
                 break
             except FailureError as failure:
-                if _is_the_end(failure):
+                if _is_the_end(failure) or failure_type(failure) in HOPELESS:
                     raise
                 last = placement
                 if not local or failure_type(failure) == NAME_TAKEN:
@@ -86,6 +99,16 @@ class ProvisionDatabaseWorkflow(ProvisionDatabase):
             **policies.control("look for another place"),
         )
 
+    async def _give_up(self, request: ProvisionDatabaseInput, failure: FailureError) -> None:
+        """Of a database that can't be filled: nothing is left of it."""
+        assert request.restoration is not None, "only what is to be filled can fail"
+        kind = failure_type(failure) or ""
+        workflow.set_current_details(f"Can't be filled: {reason(failure)}. Removing what was made.")
+        failed = RestorationFailure(restoration=request.restoration, kind=kind)
+        await record(RestoreRecordActivities.fail_restoration, failed, "record that it failed", local=False)
+        await remove_from_host(request, local=False)
+        workflow.set_current_details(f"Failed: {reason(failure)}. Nothing is left of it.")
+
     async def _undo(self, request: ProvisionDatabaseInput) -> None:
         workflow.set_current_details("Cancelled; removing what was made so far.")
         await record(ControlActivities.abandon_provisioning, request.database, "record it as deleted", local=False)
@@ -114,6 +137,17 @@ async def _create_locally(request: ProvisionDatabaseInput, placement: Placement)
 
 async def _create(request: ProvisionDatabaseInput, placement: Placement, round_: int) -> None:
     await engine_attempts(request, EngineActivities.create_database, request.database, _action(placement), round_)
+
+
+async def _fill(request: ProvisionDatabaseInput, restoration: UUID) -> None:
+    """Raises `ActivityError` when a round of attempts has failed."""
+    action = f"fill database {request.database}, and compare it with its source"
+    workflow.set_current_details(f"About to {action}.")
+    await workflow.execute_activity_method(
+        FillActivities.fill_database, restoration, **policies.transfer(request.region, action)
+    )
+    action = "let its tenant in, and log in to it"
+    await engine_attempts(request, RestoreActivities.open_database, restoration, action, 0)
 
 
 def _action(placement: Placement) -> str:

@@ -17,6 +17,7 @@ from workflows.reclaim_space import ReclaimSpaceWorkflow
 from workflows.reconcile import ReconcileWorkflow
 from workflows.refill_pool import RefillPoolWorkflow
 from workflows.remove_remnant import RemoveRemnantWorkflow
+from workflows.restore_database import RestoreDatabaseWorkflow
 from workflows.sweep import SweepWorkflow
 
 CONTROL_WORKFLOWS = (
@@ -31,6 +32,7 @@ CONTROL_WORKFLOWS = (
     ApplyBlueprintWorkflow,
     EnforceQuotasWorkflow,
     ReclaimSpaceWorkflow,
+    RestoreDatabaseWorkflow,
     BackupDatabaseWorkflow,
     ProveBackupWorkflow,
 )

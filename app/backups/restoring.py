@@ -2,7 +2,7 @@
 restore tests and for every restore."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from uuid import UUID
 
 import msgspec
@@ -48,17 +48,22 @@ async def open_backup(store: BackupStore, backup: BackupRecord | UUID) -> tuple[
 
 
 async def load_backup(
-    store: BackupStore, backup: BackupRecord | UUID, adapter: EngineAdapter, tenant: Tenant
+    store: BackupStore,
+    backup: BackupRecord | UUID,
+    adapter: EngineAdapter,
+    tenant: Tenant,
+    *,
+    through: Callable[[AsyncIterator[bytes]], AsyncIterator[bytes]] = lambda chunks: chunks,
 ) -> LoadReport:
     """Loads it into the tenant's empty database with the tenant's own rights, and compares all it holds. Whatever it
-    raises, `EngineAdapter.clear` has to come before another attempt.
+    raises, `EngineAdapter.clear` has to come before another attempt. `through` is what the dump passes on its way.
 
     Raises `ContentsDiffer`; `LoadRefused` and `HostUnavailable` of the engine; `BackupDamaged`, `BackupMissing`,
     `IdentityNeeded`, `StoreUnavailable` and `StoreRefused` of the store.
     """
     began = time.monotonic()
     manifest, key = await open_backup(store, backup)
-    await adapter.load(tenant, manifest.format, store.read(manifest, key))
+    await adapter.load(tenant, manifest.format, through(store.read(manifest, key)))
     found = await adapter.contents(tenant)
     if differing := differences(manifest.contents, found):
         raise ContentsDiffer(differing)

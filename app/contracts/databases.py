@@ -42,6 +42,8 @@ class ProvisionDatabaseInput(DatabaseWorkflowInput, frozen=True, kw_only=True):
     """Rounds of attempts that have failed in this place."""
     cancelled: bool = False
     """True when the provisioning was cancelled: what was created is removed."""
+    restoration: UUID | None = None
+    """The restoration that fills it, if it is not to be empty."""
 
 
 ROW_CHANGED = "look_again"

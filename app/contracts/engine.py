@@ -36,7 +36,8 @@ class EngineActivities(ABC):
     async def create_database(self, database: UUID) -> None:
         """Creates role and database with their limits, and verifies them: logs in with the tenant's credentials, writes
         and reads. Only then records the database as active, with the event `database.provisioned`. Does nothing when it
-        is active already. Fails with `NOT_WANTED` when it is deleted."""
+        is active already. One that is to be filled is made closed instead, and stays `provisioning`. Fails with
+        `NOT_WANTED` when it is deleted."""
 
     @activity.defn(name="apply_limits")
     @abstractmethod

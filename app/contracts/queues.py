@@ -92,9 +92,9 @@ def restore_test_workflow_id(backup: UUID, number: int) -> str:
     return f"test-backup/{backup}/{number}"
 
 
-def restore_workflow_id(operation: UUID) -> str:
-    """Of a restore in place."""
-    return f"restore-database/{operation}"
+def restore_workflow_id(restoration: UUID) -> str:
+    """Of a restore in place, or of a database that moves."""
+    return f"restore-database/{restoration}"
 
 
 def remnant_workflow_id(database: UUID, host_id: int, move: UUID) -> str:

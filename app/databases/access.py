@@ -86,6 +86,44 @@ async def thaw(record: DatabaseRecord) -> PendingStart | None:
     return await _change(record, "frozen_at = NULL")
 
 
+async def close(plans: Plans, record: DatabaseRecord) -> None:
+    """Nobody is let in until `reopen`, whatever else changes. One that is active is paused meanwhile, and on its way
+    back. May be repeated. Whoever calls it ends the access on the engine."""
+    if record.restoring_at is not None:
+        return
+    await execute(
+        """
+        UPDATE databases SET restoring_at = now(), status = 'paused', access_revision = access_revision + 1,
+               access_changed_at = now(), updated_at = now()
+        WHERE id = $1
+        """,
+        record.id,
+    )
+    if record.status is DatabaseStatus.ACTIVE:
+        await append_event(plans, EventType.DATABASE_PAUSED, record.uuid)
+    await announce(record.uuid)
+
+
+async def reopen(record: DatabaseRecord) -> None:
+    """Undoes `close`: the workflow that it asks for lets in whom the row lets in. Nothing happens to one that is not
+    closed."""
+    if record.restoring_at is not None:
+        await _change(record, "restoring_at = NULL")
+
+
+async def forget_closing(record: DatabaseRecord) -> None:
+    """Of a database that is deleted: whoever undeletes it lets its tenant in."""
+    await execute("UPDATE databases SET restoring_at = NULL WHERE id = $1", record.id)
+
+
+async def note_reopened(plans: Plans, record: DatabaseRecord, revision: int) -> None:
+    """The same, where the engine is as the row was at this revision. What was changed since is brought to it."""
+    await execute("UPDATE databases SET restoring_at = NULL, updated_at = now() WHERE id = $1", record.id)
+    await record_applied(plans, record.uuid, revision)
+    if record.access_revision > revision:
+        await _change(record, "updated_at = now()")
+
+
 async def bring_back(record: DatabaseRecord, *, relayed: bool) -> PendingStart | None:
     """`deleted` to `paused`, on its way to what it was: to `active`, with `database.resumed`, unless it was paused when
     it was deleted. A moment at which it is to delete itself stays if it lies ahead. None, and nothing is changed, when

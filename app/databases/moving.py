@@ -1,5 +1,7 @@
 """Where a database that is being made lies, and its move to another host or name."""
 
+from collections.abc import Collection
+
 from app.contracts.base import DatabaseStatus
 from app.contracts.control import HostFailure
 from app.contracts.databases import Placement, RemoveRemnant, RemoveRemnantInput
@@ -13,11 +15,11 @@ from app.outbox.workflow_starts import NORMAL, request_start
 from app.store.session import execute, transaction
 
 
-async def replace_host(failure: HostFailure) -> Placement:
+async def replace_host(failure: HostFailure, among: Collection[int] | None = None) -> Placement:
     """Moves a provisioning database off a host that failed, or to another name where its name is somebody else's.
 
-    It stays where it is when no other host of its region has room: then waiting is all there is. Raises
-    `NotWanted` unless it is provisioning.
+    It stays where it is when no other host of its region has room, of those in `among` if that is given: then waiting
+    is all there is. Raises `NotWanted` unless it is provisioning.
     """
     async with transaction():
         old = expect(await records.find_for_update(failure.database), DatabaseStatus.PROVISIONING)
@@ -27,7 +29,7 @@ async def replace_host(failure: HostFailure) -> Placement:
             await _move(old, old.host_id, engine_name())
             PROVISIONING_MOVES.labels(old.engine.value, old.region, "name_taken").inc()
         else:
-            other = await place(old.engine, old.region, old.connections, without=old.host_id)
+            other = await place(old.engine, old.region, old.connections, without=old.host_id, among=among)
             await mark_sick(old.host_id, failure.reason)
             if other is not None and not other.sick:
                 await _move(old, other.id, old.engine_name)

@@ -28,6 +28,8 @@ class PlacedDatabase(msgspec.Struct, frozen=True, kw_only=True):
     password_sealed: bytes
     deletion_protection: bool = False
     expires_at: datetime | None = None
+    restoring: bool = False
+    """It is to be filled before anybody is let in."""
 
 
 class MemberKind(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,8 +58,9 @@ async def insert(new: PlacedDatabase) -> None:
         """
         INSERT INTO databases (uuid, team_id, created_by_id, name, engine, region, plan, status, host_id,
                                engine_name, password_sealed, storage_hard_limit_gb, connection_hard_limit,
-                               warning_threshold_pct, connections, deletion_protection, expires_at)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, 'provisioning', $8, $9, $10, $11, $12, $13, $14, $15, $16)
+                               warning_threshold_pct, connections, deletion_protection, expires_at, restoring_at)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, 'provisioning', $8, $9, $10, $11, $12, $13, $14, $15, $16,
+                CASE WHEN $17 THEN now() END)
         """,
         new.uuid,
         new.team_id,
@@ -75,6 +78,7 @@ async def insert(new: PlacedDatabase) -> None:
         new.connections,
         new.deletion_protection,
         new.expires_at,
+        new.restoring,
     )
 
 

@@ -56,6 +56,8 @@ class DatabaseRecord(msgspec.Struct, frozen=True, kw_only=True):
     expiry_announced_at: datetime | None
     created_at: datetime
     updated_at: datetime
+    restoring_at: datetime | None = None
+    """Its data is being exchanged since then: nobody is let in, whatever else the row says."""
     login_name: str | None = None
     """The account that the password belongs to; None where that is `engine_name`."""
     credentials_created_at: datetime | None = None

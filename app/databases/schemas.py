@@ -20,11 +20,26 @@ Connections = Annotated[int, Meta(ge=1, le=100_000)]
 Percent = Annotated[int, Meta(ge=1, le=100)]
 
 
+PlanName = Annotated[
+    Literal["free", "launch", "grow", "pro"], Meta(description="`free` unless given, or the source's.")
+]
+
+
+class DatabaseSource(Struct, kw_only=True, forbid_unknown_fields=True):
+    """What a new database is filled from: a completed backup, or a running database as it is now."""
+
+    backup_uuid: UUID | UnsetType = UNSET
+    database_uuid: UUID | UnsetType = UNSET
+    pause_source: bool = False
+    """With `database_uuid`: its sessions may be ended, and nobody lets in, while the engine copies it whole, where the
+    host can do that at once. Otherwise a clone never holds it up."""
+
+
 class CreateDatabase(Struct, kw_only=True, forbid_unknown_fields=True):
     name: Name
-    db_type: Engine = Engine.POSTGRES
+    db_type: Annotated[Engine, Meta(description="`postgres` unless given, or what the source is.")] | UnsetType = UNSET
     region: RegionCode | UnsetType = UNSET
-    plan: Literal["free", "launch", "grow", "pro"] = "free"
+    plan: PlanName | UnsetType = UNSET
     team_id: Annotated[int, Meta(ge=1, le=2**63 - 1)] | UnsetType = UNSET
     storage_hard_limit_gb: StorageGB | None = None
     connection_hard_limit: Connections | None = None
@@ -34,6 +49,16 @@ class CreateDatabase(Struct, kw_only=True, forbid_unknown_fields=True):
     deletion_protection: bool = False
     expires_at: Moment | None = None
     """When it deletes itself, as a DELETE would: 5 minutes to 10 years ahead."""
+    source: DatabaseSource | UnsetType = UNSET
+    """What its data is to be. Engine, plan, limits and region are the source's unless given."""
+
+    @property
+    def engine(self) -> Engine:
+        return Engine.POSTGRES if isinstance(self.db_type, UnsetType) else self.db_type
+
+    @property
+    def plan_name(self) -> str:
+        return "free" if isinstance(self.plan, UnsetType) else self.plan
 
     @property
     def quotas(self) -> Quotas:

@@ -42,11 +42,16 @@ async def begin_remote(database: UUID) -> DatabaseRecord:
     return record or expect(await records.find(database), DatabaseStatus.ACTIVE)
 
 
+async def note_remote(database_id: int) -> None:
+    """From now on something may lie on the host of a database whose row is locked."""
+    await execute("UPDATE databases SET remote_since = coalesce(remote_since, now()) WHERE id = $1", database_id)
+
+
 async def mark_active(database: UUID) -> DatabaseRecord | None:
     """`provisioning` to `active`: the row as it is then, None where it is active already. Raises `NotWanted` for a
     deleted one."""
     record = await records.change_provisioning(
-        database, "status = 'active', provisioned_at = now(), updated_at = now()"
+        database, "status = 'active', provisioned_at = now(), updated_at = now(), restoring_at = NULL"
     )
     if record is None:
         expect(await records.find(database), DatabaseStatus.ACTIVE)

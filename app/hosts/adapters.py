@@ -1,5 +1,7 @@
 """Open adapters to the registered hosts, shared by everything in one process."""
 
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from uuid import UUID
 
 import msgspec
@@ -11,6 +13,9 @@ from app.engines.registry import open_adapter
 from app.engines.tls import TlsMode, TlsPolicy
 from app.store.sealed import SealedColumn
 from app.store.session import fetch_one
+
+AdapterFor = Callable[[int], AbstractAsyncContextManager[EngineAdapter]]
+"""The adapter of a host, for a block that holds a slot of it."""
 
 
 class HostAccess(msgspec.Struct, frozen=True, kw_only=True):

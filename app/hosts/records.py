@@ -3,7 +3,7 @@
 import msgspec
 
 from app.contracts.base import Engine
-from app.store.session import execute, fetch_all, fetch_exists, fetch_value, fetch_values
+from app.store.session import execute, fetch_all, fetch_exists, fetch_one, fetch_value, fetch_values
 
 
 class Host(msgspec.Struct, frozen=True):
@@ -102,3 +102,26 @@ async def is_draining(engine: Engine, host: str, port: int) -> bool:
         bool, "SELECT draining FROM engine_hosts WHERE engine = $1 AND host = $2 AND port = $3", engine, host, port
     )
     return bool(draining)
+
+
+class HostVersion(msgspec.Struct, frozen=True):
+    """What a host reported of itself when it was added or checked last."""
+
+    id: int
+    flavour: str
+    version: str
+    region: str
+
+
+async def version_of(host_id: int) -> HostVersion:
+    """Of a host that databases lie on."""
+    found = await fetch_one(HostVersion, "SELECT id, flavour, version, region FROM engine_hosts WHERE id = $1", host_id)
+    assert found is not None, "databases refer to it"
+    return found
+
+
+async def host_versions() -> list[HostVersion]:
+    """Of all registered hosts."""
+    return await fetch_all(
+        HostVersion, "SELECT id, flavour, version, region FROM engine_hosts WHERE removed_at IS NULL ORDER BY id"
+    )

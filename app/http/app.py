@@ -70,6 +70,7 @@ from app.queries.routes import execute_query
 from app.queries.service import Questions
 from app.quotas.file import load_plans
 from app.quotas.plans import Plans
+from app.restores.routes import RestoreServices, restore_database
 from app.store.migrate import migrate
 from app.store.notify import RowWatch
 from app.store.session import connected
@@ -177,6 +178,7 @@ def _api(state: AppState) -> Router:
                 list_database_users,
                 delete_database_user,
             ),
+            _resource(lambda: state.restores, restore_database),
             _resource(
                 lambda: state.backups,
                 take_backup,
@@ -265,6 +267,7 @@ async def _open(
     state.credentials = CredentialServices(
         settings=settings, plans=plans, box=box, watch=watch, idempotency=idempotency, adapters=adapters
     )
+    state.restores = RestoreServices(plans=plans, watch=watch, idempotency=idempotency)
     state.backups = BackupServices(
         settings=settings, terms=BackupTerms.of(plans, settings), watch=watch, idempotency=idempotency
     )

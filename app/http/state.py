@@ -16,6 +16,7 @@ from app.http.in_flight import InFlight
 from app.provisioning.operation_routes import OperationServices
 from app.provisioning.routes import DatabaseServices
 from app.queries.service import Questions
+from app.restores.routes import RestoreServices
 from app.webhooks.routes import WebhookServices
 
 
@@ -37,6 +38,7 @@ class AppState:
     blueprints: BlueprintServices
     applications: ApplicationServices
     credentials: CredentialServices
+    restores: RestoreServices
     backups: BackupServices
     webhooks: WebhookServices
     questions: Questions

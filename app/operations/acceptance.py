@@ -1,5 +1,6 @@
 """An operation begins: its row, in the transaction that accepts the change."""
 
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any, Protocol
 from uuid import UUID
@@ -54,13 +55,15 @@ async def accept(
     undo: dict[str, Any] | None = None,
     not_before: datetime | None = None,
     taken: int = 0,
+    without: Collection[str] = (),
     reason: Reason | None = None,
 ) -> OperationRecord | None:
     """Writes a pending operation, in the transaction of its change. None for a database without a team: nobody would
     ever see it.
 
     `revision` is what the change has to reach; `undo` what a cancellation needs, None where it can't be cancelled;
-    `not_before` when it can end at the earliest; `taken` how many of its steps this transaction has taken.
+    `not_before` when it can end at the earliest; `taken` how many of its steps this transaction has taken; `without`
+    those that this one doesn't have.
     """
     if database.team_id is None:
         return None
@@ -68,7 +71,9 @@ async def accept(
     kind = KINDS[type]
     names = [step.name for step in kind.steps]
     steps = [Step(name=name, status=StepStatus.SUCCEEDED, attempts=1) for name in names[:taken]]
-    steps += [Step(name=name) for name in names[taken:]]
+    steps += [
+        Step(name=name, status=StepStatus.SKIPPED if name in without else StepStatus.PENDING) for name in names[taken:]
+    ]
     return await fetch_one(
         OperationRecord,
         _ACCEPT,

@@ -8,6 +8,7 @@ from types import MappingProxyType
 import msgspec
 
 from app.contracts.applications import APPLY_LIMIT
+from app.contracts.restores import TRANSFER_LIMIT
 
 
 class OperationType(StrEnum):
@@ -73,16 +74,39 @@ class OperationKind(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _SOON = timedelta(minutes=2)
+_HOURS = timedelta(hours=2)
+"""For what takes as long as the data is large."""
+_MADE = (
+    StepKind(name="place", activities=("replace_host",)),
+    StepKind(name="make", activities=("create_database",)),
+)
+_LOAD = StepKind(name="load", activities=("fill_database",), time_limit=TRANSFER_LIMIT)
+_RESTORED = (
+    # Of a new database; or, in place, of the copy by which the backup is proven first.
+    _LOAD,
+    # In place alone.
+    StepKind(name="end_access", activities=("close_database",)),
+    StepKind(name="back_up", activities=("back_up_first",)),
+    StepKind(name="exchange", activities=("exchange_data",), time_limit=TRANSFER_LIMIT, irrevocable=True),
+)
 
 KINDS: Mapping[OperationType, OperationKind] = MappingProxyType(
     {
         OperationType.CREATE: OperationKind(
             workflow="ProvisionDatabase",
-            steps=(
-                StepKind(name="place", activities=("replace_host",)),
-                StepKind(name="make", activities=("create_database",)),
-            ),
+            steps=_MADE,
             deadline=timedelta(minutes=5),
+        ),
+        OperationType.RESTORE: OperationKind(
+            # `RestoreDatabase` where it is in place.
+            workflow="ProvisionDatabase",
+            steps=(*_MADE, *_RESTORED, StepKind(name="open", activities=("open_database",))),
+            deadline=_HOURS,
+        ),
+        OperationType.CLONE: OperationKind(
+            workflow="ProvisionDatabase",
+            steps=(*_MADE, _LOAD, StepKind(name="open", activities=("open_database",))),
+            deadline=_HOURS,
         ),
         OperationType.DELETE: OperationKind(
             workflow="DeleteDatabase",

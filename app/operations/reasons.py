@@ -40,6 +40,13 @@ class ReasonCode(StrEnum):
     DATABASE_DELETED = "database_deleted", "The database was deleted before it had ended."
     DATABASE_PAUSED = "database_paused", "The database was paused before it had ended."
     UNDELETED = "undeleted", "The database was undeleted."
+    BACKUP_DAMAGED = "backup_damaged", "The backup is damaged: what is stored of it is not what was written."
+    BACKUP_MISSING = "backup_missing", "The backup is gone."
+    BACKUP_UNMADE = "backup_unmade", "The backup of what there was could not be made, so nothing was touched."
+    BACKUP_IDENTITY_NEEDED = "backup_identity_needed", "The backup can be read only with an identity that is not here."
+    LOAD_REFUSED = "load_refused", "The engine doesn't take the data."
+    SOURCE_UNAVAILABLE = "source_unavailable", "The database that is cloned can't be read at the moment."
+    SOURCE_GONE = "source_gone", "The database that was cloned is deleted."
     BACKUP_FAILED = "backup_failed", "The backup could not be taken; its record says why."
     APPLICATION_FAILED = "application_failed", "The script was not applied; the application's record says why."
 

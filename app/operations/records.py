@@ -118,7 +118,12 @@ class OperationRecord(msgspec.Struct, frozen=True, kw_only=True):
         """The name of the step that has begun and can't be undone."""
         final = {step.name for step in KINDS[self.type].steps if step.irrevocable}
         return next(
-            (one.name for one in self.steps if one.name in final and one.status is not StepStatus.PENDING), None
+            (
+                one.name
+                for one in self.steps
+                if one.name in final and one.status not in (StepStatus.PENDING, StepStatus.SKIPPED)
+            ),
+            None,
         )
 
 
@@ -170,6 +175,15 @@ async def open_of_workflow(workflow_id: str) -> OperationRecord | None:
     """The one that the workflow works on, unless it has ended; locked until the end of the transaction."""
     return await fetch_one(
         OperationRecord, f"{_SELECT} WHERE o.workflow_id = $1 AND o.finished_at IS NULL {_LOCK}", workflow_id
+    )
+
+
+async def find_of_workflow(workflow_id: str) -> OperationRecord | None:
+    """The one that the workflow works on, or has worked on, restarts of it included."""
+    return await fetch_one(
+        OperationRecord,
+        f"{_SELECT} WHERE (o.workflow_id = $1 OR starts_with(o.workflow_id, $1 || '/')) ORDER BY o.id LIMIT 1",
+        workflow_id,
     )
 
 

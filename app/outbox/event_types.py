@@ -30,6 +30,11 @@ class EventType(StrEnum):
         "database.credentials_rotated",
         "A database has a new password, and on some engines a new user name; the previous ones end with the overlap.",
     )
+    DATABASE_RESTORED = "database.restored", "A database holds what a backup held; its credentials are what they were."
+    DATABASE_MOVED = (
+        "database.moved",
+        "A database of a lost host is back on another one, from its newest backup: host and port changed.",
+    )
     DATABASE_DELETED = "database.deleted", "A database is deleted."
     DATABASE_UNDELETED = "database.undeleted", "A deleted database is back, with its data and its credentials."
     DATABASE_EXPIRING = (

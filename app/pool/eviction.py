@@ -1,6 +1,6 @@
 """Members of the pool are discarded where a create, or more connections, would otherwise have no room."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import accumulate
 
 from app.contracts.base import Engine
@@ -11,15 +11,18 @@ from app.hosts.records import lock_host, open_hosts
 from app.pool.members import discard_member
 
 
-async def place_with_room_made(engine: Engine, region: str | None, connections: int) -> HostLoad | None:
+async def place_with_room_made(
+    engine: Engine, region: str | None, connections: int, *, among: Collection[int] | None = None
+) -> HostLoad | None:
     """As `place`, and where no host has room, on the one that fewest members have to go from. They go with the caller's
     transaction."""
-    host = await place(engine, region, connections)
+    host = await place(engine, region, connections, among=among)
     if host is not None:
         return host
-    if not await make_room(await open_hosts(engine, region), databases=1, connections=connections):
+    open_ones = [one for one in await open_hosts(engine, region) if among is None or one in among]
+    if not await make_room(open_ones, databases=1, connections=connections):
         return None
-    return await place(engine, region, connections)
+    return await place(engine, region, connections, among=among)
 
 
 async def make_room(host_ids: Sequence[int], *, databases: int, connections: int) -> bool:

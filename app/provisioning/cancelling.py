@@ -6,6 +6,7 @@ no return.
 
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
+from uuid import UUID
 
 import msgspec
 
@@ -28,6 +29,7 @@ from app.provisioning.lifecycle import NO_GRACE
 from app.provisioning.undeletion import undelete
 from app.quotas import usage
 from app.quotas.plans import Plans
+from app.restores import in_place
 
 Cancel = Callable[[Plans, OperationRecord, DatabaseRecord], Awaitable[PendingStart | None]]
 """Undoes what the operation has changed so far, and ends it. Returns the workflow to start after the commit, if any.
@@ -101,6 +103,17 @@ async def _rotate(_: Plans, operation: OperationRecord, record: DatabaseRecord) 
     return await cancel_rotation(operation, record)
 
 
+async def _restore(plans: Plans, operation: OperationRecord, record: DatabaseRecord) -> PendingStart | None:
+    """In place: before anything of the data is touched, it stays as it is. Otherwise as a create."""
+    assert operation.undo is not None, "it is cancellable"
+    if "restoration" not in operation.undo:
+        return await _create(plans, operation, record)
+    if not await in_place.cancel(record, UUID(operation.undo["restoration"])):
+        raise OperationNotCancellable("Its data is being exchanged.", status=operation.status.value, step="exchange")
+    await _cancelled(operation)
+    return None
+
+
 async def _backup(_: Plans, operation: OperationRecord, __: DatabaseRecord) -> None:
     await cancel_backup(operation)
 
@@ -111,6 +124,8 @@ async def _cancelled(operation: OperationRecord) -> None:
 
 CANCELLATIONS: Mapping[OperationType, Cancel] = {
     OperationType.CREATE: _create,
+    OperationType.CLONE: _create,
+    OperationType.RESTORE: _restore,
     OperationType.DELETE: _delete,
     OperationType.UNDELETE: _undelete,
     OperationType.LIMITS: _limits,

@@ -46,6 +46,8 @@ from app.provisioning.teams import asked_team, team_for_create
 from app.provisioning.waiting import await_active, await_limits
 from app.quotas.bounds import check_bound
 from app.quotas.plans import Plans, limits_in_force
+from app.restores.filling import RESTORATIONS, accept_filling, operation_type
+from app.restores.sources import FoundSource, find_source
 from app.store.notify import RowWatch
 from app.store.session import execute_chain
 from app.web.idempotency import Answer, StoreAnswer
@@ -92,11 +94,9 @@ class DatabaseCreation:
         self._wait_seconds = wait_seconds
         self._limits_seconds = limits_seconds
         self._started = monotonic()
-        self._kind = MemberKind(
-            engine=request.db_type,
-            region=None if request.region is UNSET else request.region,
-            connections=limits_in_force(plans, request.plan, request.quotas).connection_hard_limit,
-        )
+        self._kind = self._kind_of(request)
+        self._source: FoundSource | None = None
+        """What fills it; found in `begin`."""
         self._made_with = self._kind.connections
         """The connections that the member which it took allows so far, if these are fewer."""
         self.claimed: DatabaseRecord | None = None
@@ -109,6 +109,8 @@ class DatabaseCreation:
         team = asked_team(self._principal, self._request)
         # A free team's databases are counted under a lock.
         if team.tier == "free" or self._request.blueprint_uuid is not UNSET or self._request.blueprint_variables:
+            return None
+        if self._request.source is not UNSET:
             return None
         if not self._has_valid_end():
             # The key may have come before, when the moment lay further ahead.
@@ -143,8 +145,11 @@ class DatabaseCreation:
         the request's transaction. Raises `InvalidField`, `PlanLimitExceeded`, `DeletionsPending`, `TooManyUnderWay` or
         `CapacityExhausted`; nothing is made then."""
         self._check_end()
+        await self._find_source()
         blueprint = await self._plan_blueprint()
         team = await team_for_create(self._plans, self._principal, self._request)
+        if self._source is not None:
+            await check_bound(self._plans, RESTORATIONS, team.id)
         if blueprint is not None:
             await check_bound(self._plans, UNDER_WAY, team.id)
         record = await self._claim_or_insert(team)
@@ -158,6 +163,20 @@ class DatabaseCreation:
             start = start or application
         settled = record.status is DatabaseStatus.ACTIVE and start is None and blueprint is None
         return Accepted(subject=str(record.uuid), start=start, settled=settled)
+
+    async def _find_source(self) -> None:
+        source = self._request.source
+        if not isinstance(source, UnsetType):
+            self._source = await find_source(self._principal, source)
+            self._request = self._source.completed(self._request)
+            self._kind = self._kind_of(self._request)
+
+    def _kind_of(self, request: CreateDatabase) -> MemberKind:
+        return MemberKind(
+            engine=request.engine,
+            region=None if request.region is UNSET else request.region,
+            connections=limits_in_force(self._plans, request.plan_name, request.quotas).connection_hard_limit,
+        )
 
     def _check_end(self) -> None:
         request = self._request
@@ -179,7 +198,7 @@ class DatabaseCreation:
         record = self.claimed or await await_active(self._watch, UUID(subject), self._wait_seconds)
         if record.status is DatabaseStatus.ACTIVE and record.limits_applied < record.limits_revision:
             _, record = await await_limits(self._watch, record.uuid, self._limits_seconds)
-        body = self._describe(record, await accepted_on(record.uuid, OperationType.CREATE))
+        body = self._describe(record, await accepted_on(record.uuid, operation_type(self._request.source)))
         if self._request.blueprint_uuid is not UNSET:
             await self._add_application(body)
         return _answer(record, body)
@@ -194,15 +213,18 @@ class DatabaseCreation:
         request = self._request
         if request.blueprint_uuid is not UNSET:
             return await plan_at_creation(
-                self._principal, request.blueprint_uuid, request.db_type, request.blueprint_variables
+                self._principal, request.blueprint_uuid, request.engine, request.blueprint_variables
             )
         if request.blueprint_variables:
             raise InvalidField("blueprint_variables", "There is no blueprint_uuid that they could be for.")
         return None
 
     async def _claim_or_insert(self, team: TeamRecord) -> DatabaseRecord:
-        """A member of the pool, or a new database where the pool has none with room."""
+        """A member of the pool, or a new database where the pool has none with room, or it is not to be empty."""
         user = self._principal.user_id
+        if self._source is not None:
+            hosts = self._source.hosts
+            return await insert_placed(self._box, self._request, self._kind, team_id=team.id, user_id=user, among=hosts)
         started = perf_counter()
         member = await lock_member(self._kind)
         took = perf_counter() - started
@@ -225,7 +247,7 @@ class DatabaseCreation:
             team_id=team.id,
             team_name=team.name,
             name=request.name,
-            plan=request.plan,
+            plan=request.plan_name,
             storage_hard_limit_gb=request.storage_hard_limit_gb,
             connection_hard_limit=request.connection_hard_limit,
             warning_threshold_pct=request.warning_threshold_pct,
@@ -272,14 +294,14 @@ class DatabaseCreation:
         accepts its operation. Returns the one to start after the commit; a provisioning is started by a worker of its
         region."""
         if record.status is DatabaseStatus.PROVISIONING:
-            workflow_id = provision_workflow_id(record.uuid)
-            await accept(OperationType.CREATE, record, workflow_id=workflow_id, undo={}, taken=1)
+            restoration = await self._accept_create(record)
             provisioning = ProvisionDatabaseInput(
                 database=record.uuid,
                 engine=record.engine,
                 region=record.region,
                 team_id=record.team_id,
                 placement=record.placement,
+                restoration=restoration,
             )
             await request_provisioning(provisioning, priority=INTERACTIVE)
             return None
@@ -288,6 +310,14 @@ class DatabaseCreation:
         quotas = msgspec.structs.replace(record.quotas, connection_hard_limit=self._made_with)
         before = Before(quotas=quotas, connections=self._made_with)
         return await request_limits(record, record.limits_revision, before=before)
+
+    async def _accept_create(self, record: DatabaseRecord) -> UUID | None:
+        """Accepts the operation. Returns the restoration that fills the database, if one does."""
+        workflow_id = provision_workflow_id(record.uuid)
+        if self._source is not None:
+            return await accept_filling(self._source, record, workflow_id=workflow_id)
+        await accept(OperationType.CREATE, record, workflow_id=workflow_id, undo={}, taken=1)
+        return None
 
     def _elapsed(self) -> float:
         """Seconds since the request came."""

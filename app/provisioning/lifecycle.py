@@ -6,9 +6,17 @@ from uuid import UUID
 
 from app.applications.queue import end_waiting, start_next
 from app.contracts.base import DatabaseStatus
+from app.contracts.restores import (
+    BACKUP_DAMAGED,
+    BACKUP_MISSING,
+    BACKUP_UNMADE,
+    LOAD_REFUSED,
+    SOURCE_GONE,
+    RestorationOutcome,
+)
 from app.core.clock import utc_now
 from app.core.metrics.counters import PROVISIONING_SECONDS
-from app.databases import records, states
+from app.databases import access, records, states
 from app.databases.events import append_event, append_event_for
 from app.databases.records import DatabaseRecord
 from app.hosts.loads import mark_well
@@ -17,13 +25,24 @@ from app.operations.kinds import OperationStatus, OperationType
 from app.operations.reasons import ReasonCode
 from app.outbox.event_types import EventType
 from app.quotas.plans import Plans
+from app.restores import in_place
+from app.restores import records as restorations
 from app.store.notify import announce
 from app.store.session import transaction
 
 NO_GRACE = timedelta(0)
 """Of a database that never became active: it holds nothing worth keeping."""
+_HOPELESS = {
+    BACKUP_DAMAGED: ReasonCode.BACKUP_DAMAGED,
+    BACKUP_MISSING: ReasonCode.BACKUP_MISSING,
+    BACKUP_UNMADE: ReasonCode.BACKUP_UNMADE,
+    LOAD_REFUSED: ReasonCode.LOAD_REFUSED,
+    SOURCE_GONE: ReasonCode.SOURCE_GONE,
+}
+"""By the type of the failure."""
+_CREATES = (OperationType.CREATE, OperationType.CLONE, OperationType.RESTORE)
 _ENDED_BY_DELETION = (
-    OperationType.CREATE,
+    *_CREATES,
     OperationType.UNDELETE,
     OperationType.LIMITS,
     OperationType.PAUSE,
@@ -32,8 +51,8 @@ _ENDED_BY_DELETION = (
 """Blueprints' applications end by themselves: `app.applications`."""
 
 
-async def activate(plans: Plans, database: UUID) -> None:
-    """`provisioning` to `active`, once. Raises `NotWanted` for a deleted one."""
+async def activate(plans: Plans, database: UUID, *, restoration: UUID | None = None) -> None:
+    """`provisioning` to `active`, once; `restoration` has filled it. Raises `NotWanted` for a deleted one."""
     async with transaction():
         record = await states.mark_active(database)
         if record is None:
@@ -41,7 +60,9 @@ async def activate(plans: Plans, database: UUID) -> None:
         await mark_well(record.host_id)
         await append_event_for(plans, EventType.DATABASE_PROVISIONED, record)
         await start_next(record.id, relayed=True)
-        await finish(record.id, (OperationType.CREATE,))
+        if restoration is not None:
+            await restorations.end(restoration, RestorationOutcome.COMPLETED)
+        await finish(record.id, _CREATES)
         await announce(database)
     _observe(record, "active")
 
@@ -50,6 +71,7 @@ async def note_deleted(plans: Plans, record: DatabaseRecord, *, grace: timedelta
     """Any status to `deleted`, in the caller's transaction, with the row locked. Returns when its data is destroyed."""
     destroy_at = await states.mark_deleted(record.id, grace=grace, cancelled_jobs=cancelled_jobs)
     await end_waiting(record.uuid, "The database was deleted before its turn came. Nothing was changed.")
+    await in_place.end_unfinished(record)
     await finish(record.id, _ENDED_BY_DELETION, OperationStatus.CANCELLED, because=ReasonCode.DATABASE_DELETED)
     await append_event(plans, EventType.DATABASE_DELETED, record.uuid)
     await announce(record.uuid)
@@ -75,6 +97,26 @@ async def abandon_provisioning(plans: Plans, database: UUID) -> None:
         record = await records.find_for_update(database)
         if record is not None and record.status is DatabaseStatus.PROVISIONING:
             await note_deleted(plans, record, grace=NO_GRACE, cancelled_jobs=1)
+
+
+async def fail_restoration(plans: Plans, restoration: UUID, kind: str) -> None:
+    """Ends one that can't succeed, and its operation. A database that it was to fill is deleted with it: it was never
+    active, and never will be."""
+    async with transaction():
+        found = await restorations.find(restoration)
+        record = None if found is None else await records.find_for_update(found.database)
+        if record is None or not await restorations.end(restoration, RestorationOutcome.FAILED):
+            return
+        await finish(
+            record.id,
+            (OperationType.CLONE, OperationType.RESTORE),
+            OperationStatus.FAILED,
+            because=_HOPELESS.get(kind, ReasonCode.STEP_FAILED),
+        )
+        if record.status is DatabaseStatus.PROVISIONING:
+            await note_deleted(plans, record, grace=NO_GRACE, cancelled_jobs=1)
+        else:
+            await access.reopen(record)
 
 
 def _observe(record: DatabaseRecord, outcome: str) -> None:

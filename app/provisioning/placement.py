@@ -1,5 +1,7 @@
 """A new database's row, on a host that has room for it."""
 
+from collections.abc import Collection
+
 from app.contracts.base import Engine
 from app.core.errors import CapacityExhausted, InvalidField
 from app.core.ids import engine_name, engine_password, new_uuid
@@ -8,17 +10,24 @@ from app.databases import ownership, records
 from app.databases.ownership import MemberKind, PlacedDatabase
 from app.databases.passwords import password_place
 from app.databases.records import DatabaseRecord
-from app.databases.schemas import CreateDatabase
+from app.databases.schemas import CreateDatabase, DatabaseSource
 from app.engines.placement import HostLoad
 from app.hosts.records import list_served
 from app.pool.eviction import place_with_room_made
 
 
 async def insert_placed(
-    box: SecretBox, request: CreateDatabase, kind: MemberKind, *, team_id: int, user_id: int
+    box: SecretBox,
+    request: CreateDatabase,
+    kind: MemberKind,
+    *,
+    team_id: int,
+    user_id: int,
+    among: Collection[int] | None = None,
 ) -> DatabaseRecord:
-    """In a transaction: the host stays locked until its end. Raises `InvalidField` or `CapacityExhausted`."""
-    host = await _place(kind.engine, kind.region, kind.connections)
+    """In a transaction: the host stays locked until its end. `among` are the hosts that can be chosen, all if it is
+    None. Raises `InvalidField` or `CapacityExhausted`."""
+    host = await _place(kind.engine, kind.region, kind.connections, among)
     uuid = new_uuid()
     await ownership.insert(
         PlacedDatabase(
@@ -28,7 +37,7 @@ async def insert_placed(
             name=request.name,
             engine=kind.engine,
             region=host.region,
-            plan=request.plan,
+            plan=request.plan_name,
             quotas=request.quotas,
             connections=kind.connections,
             host_id=host.id,
@@ -36,6 +45,7 @@ async def insert_placed(
             password_sealed=box.seal(engine_password(), password_place(uuid)),
             deletion_protection=request.deletion_protection,
             expires_at=request.expires_at,
+            restoring=isinstance(request.source, DatabaseSource),
         )
     )
     record = await records.find(uuid)
@@ -43,7 +53,7 @@ async def insert_placed(
     return record
 
 
-async def _place(engine: Engine, region: str | None, connections: int) -> HostLoad:
+async def _place(engine: Engine, region: str | None, connections: int, among: Collection[int] | None) -> HostLoad:
     served = await list_served(engine)
     codes = [one.region for one in served]
     if region is not None and region not in codes:
@@ -51,7 +61,7 @@ async def _place(engine: Engine, region: str | None, connections: int) -> HostLo
         raise InvalidField("region", f"{engine.value} is not served in {region!r}. {where}")
     if not served:
         raise InvalidField("db_type", f"No host serves {engine.value}.")
-    host = await place_with_room_made(engine, region, connections)
+    host = await place_with_room_made(engine, region, connections, among=among)
     if host is None:
         place = region or "any region"
         if not any(one.open for one in served if region in (None, one.region)):

@@ -11,7 +11,14 @@ from app.auth.principal import Principal
 from app.auth.teams import get_team
 from app.contracts.base import DatabaseStatus
 from app.core.clock import utc_now
-from app.core.errors import DeletionProtected, InvalidField, MissingRequiredField, NotFound, require_found
+from app.core.errors import (
+    DeletionProtected,
+    InvalidField,
+    MissingRequiredField,
+    NotFound,
+    RestorationInProgress,
+    require_found,
+)
 from app.credentials import shares
 from app.databases import expiry, records, states
 from app.databases.deletion import request_deletion
@@ -25,6 +32,7 @@ from app.outbox.workflow_starts import Accepted
 from app.pool.eviction import room_on_host
 from app.provisioning.lifecycle import NO_GRACE, note_deleted
 from app.quotas.plans import Plans, Quotas, check_quotas, limits_in_force
+from app.restores import in_place
 from app.store.session import transaction
 
 
@@ -102,18 +110,22 @@ def read_limits_subject(subject: str) -> tuple[UUID, int | None]:
 
 async def delete(plans: Plans, principal: Principal, database: UUID, grace: timedelta) -> Accepted:
     """Marks it deleted, and ends the grace of the team's oldest ones beyond what its tier has it keep. Access ends
-    when the workflow has revoked it, which the caller waits for. Raises `NotFound` or `DeletionProtected`."""
+    when the workflow has revoked it, which the caller waits for. Raises `NotFound`, `DeletionProtected`, or
+    `RestorationInProgress` while its data is being exchanged."""
     record = await _lock_with_team(await get(principal, database))
     if record.deletion_protection:
         raise DeletionProtected()
+    await in_place.expect_not_exchanging(record)
     return await _delete(plans, record, grace)
 
 
 async def delete_any(plans: Plans, database: UUID, grace: timedelta, *, even_if_protected: bool = False) -> Accepted:
-    """The same for an operator, whosever it is. Raises `NotFound`, and `DeletionProtected` unless told otherwise."""
+    """The same for an operator, whosever it is. Raises `NotFound`, `RestorationInProgress`, and `DeletionProtected`
+    unless told otherwise."""
     record = await _lock_with_team(await _get_live(database))
     if record.deletion_protection and not even_if_protected:
         raise DeletionProtected()
+    await in_place.expect_not_exchanging(record)
     return await _delete(plans, record, grace)
 
 
@@ -129,6 +141,10 @@ async def delete_expired(plans: Plans, database: UUID, grace: timedelta) -> bool
         except NotFound:
             return False
         if not await expiry.is_expired(record):
+            return False
+        try:
+            await in_place.expect_not_exchanging(record)
+        except RestorationInProgress:
             return False
         await announce_expiry(plans, database)
         await _delete(plans, record, grace, relayed=True)

@@ -28,7 +28,7 @@ async def team_for_create(plans: Plans, principal: Principal, request: CreateDat
         # Locked, so that two concurrent creates don't both find room for the one database.
         team = await get_team(team.id, lock=True)
         owned = await count_owned(team.id)
-    check_plan(team.tier, request.plan, owned)
-    check_quotas(plans, team.tier, request.plan, request.quotas)
+    check_plan(team.tier, request.plan_name, owned)
+    check_quotas(plans, team.tier, request.plan_name, request.quotas)
     await check_retained(plans, team)
     return team

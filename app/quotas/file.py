@@ -54,6 +54,7 @@ class _TierEntry(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     blueprint_versions: _Count | msgspec.UnsetType = msgspec.UNSET
     blueprint_applications: _Count | msgspec.UnsetType = msgspec.UNSET
     query_executions: _Count | msgspec.UnsetType = msgspec.UNSET
+    restorations: _Count | msgspec.UnsetType = msgspec.UNSET
     backups: _Count | msgspec.UnsetType = msgspec.UNSET
     backups_under_way: _Count | msgspec.UnsetType = msgspec.UNSET
     backup_storage_gb: Annotated[float, msgspec.Meta(ge=0, le=1_000_000)] | msgspec.UnsetType = msgspec.UNSET

@@ -20,6 +20,8 @@ class TierLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Pending or running, on all databases of the team."""
     query_executions: int
     """Questions under way."""
+    restorations: int
+    """Under way: databases that are being made from a backup or another database, or restored."""
     backups: int
     """Those that are kept, and those under way; the policies' too."""
     backups_under_way: int
@@ -38,6 +40,7 @@ DEFAULT_TIERS: Mapping[str, TierLimits] = MappingProxyType(
             blueprint_versions=50,
             blueprint_applications=10,
             query_executions=10,
+            restorations=1,
             backups=100,
             backups_under_way=5,
             backup_storage_gb=5,
@@ -49,6 +52,7 @@ DEFAULT_TIERS: Mapping[str, TierLimits] = MappingProxyType(
             blueprint_versions=200,
             blueprint_applications=200,
             query_executions=50,
+            restorations=5,
             backups=5_000,
             backups_under_way=50,
             backup_storage_gb=1_000,
@@ -60,6 +64,7 @@ DEFAULT_TIERS: Mapping[str, TierLimits] = MappingProxyType(
             blueprint_versions=1000,
             blueprint_applications=2000,
             query_executions=200,
+            restorations=20,
             backups=50_000,
             backups_under_way=200,
             backup_storage_gb=10_000,

@@ -10,6 +10,7 @@ from asyncpg import Connection, InterfaceError
 from app.store.session import raw_connection
 
 _NAMESPACE = b"headwater database lock"
+_TRANSFERS = b"headwater transfers lock"
 _APPLICATIONS = b"headwater applications lock"
 LOCK_WAIT_SECONDS = 20.0
 
@@ -39,6 +40,14 @@ async def applications_lock(database: UUID) -> AsyncIterator[None]:
     """Like `database_lock`, for applying blueprints, which takes minutes. It is a separate lock, so that it never
     delays a deletion."""
     async with _locked(_APPLICATIONS + database.bytes):
+        yield
+
+
+@asynccontextmanager
+async def transfers_lock(database: UUID) -> AsyncIterator[None]:
+    """Like `database_lock`, for loading data into the database, which takes as long as there is data. It is a separate
+    lock, so that it never delays a deletion."""
+    async with _locked(_TRANSFERS + database.bytes):
         yield
 
 

@@ -35,6 +35,7 @@ OWNERS = {
     "pool_targets": "app/pool",
     "query_executions": "app/queries",
     "query_readers": "app/queries",
+    "restorations": "app/restores",
     "teams": "app/auth",
     "users": "app/auth",
     "webhook_attempts": "app/webhooks",
@@ -57,6 +58,7 @@ JOINS = {
     "app/pool": {"databases", "engine_hosts"},
     "app/queries": {"databases", "engine_hosts", "installation", "teams"},
     "app/quotas": {"databases"},
+    "app/restores": {"databases"},
     "app/webhooks": {"databases", "events", "teams", "workflow_starts"},
 }
 # They compare all tables with each other, or count all of them in one statement, and write none.

@@ -25,6 +25,13 @@ from app.contracts.engine import EngineActivities, RemnantRef
 from app.contracts.pool import PoolActivities, PoolHostActivities, RefillResult, VerifyMembers
 from app.contracts.quotas import FrozenDatabase, MeasureRegion, QuotaActivities, QuotaHostActivities, RegionMeasurement
 from app.contracts.reconcile import HostReconcileActivities, HostRef, ReconcileActivities, ReconcileStep
+from app.contracts.restores import (
+    FillActivities,
+    RestorationFailure,
+    RestorationKind,
+    RestoreActivities,
+    RestoreRecordActivities,
+)
 from app.contracts.upkeep import SweepActivities, SweepResult
 
 _SOON = timedelta(milliseconds=10)
@@ -262,16 +269,83 @@ class FakeBackupRecords(BackupRecordActivities):
         await self._script.perform(test)
 
 
+class FakeFills(FillActivities):
+    def __init__(self, script: Script) -> None:
+        self._script = script
+
+    @activity.defn(name="fill_database")
+    async def fill_database(self, restoration: UUID) -> None:
+        await self._script.perform(restoration)
+
+    @activity.defn(name="exchange_data")
+    async def exchange_data(self, restoration: UUID) -> None:
+        await self._script.perform(restoration)
+
+
+class FakeRestores(RestoreActivities):
+    def __init__(self, script: Script) -> None:
+        self._script = script
+
+    @activity.defn(name="prepare_restoration")
+    async def prepare_restoration(self, restoration: UUID) -> RestorationKind:
+        kind: RestorationKind = await self._script.perform(restoration, RestorationKind.IN_PLACE)
+        return kind
+
+    @activity.defn(name="close_database")
+    async def close_database(self, restoration: UUID) -> None:
+        await self._script.perform(restoration)
+
+    @activity.defn(name="open_database")
+    async def open_database(self, restoration: UUID) -> None:
+        await self._script.perform(restoration)
+
+
+class FakeRestoreRecords(RestoreRecordActivities):
+    def __init__(self, script: Script) -> None:
+        self._script = script
+
+    @activity.defn(name="back_up_first")
+    async def back_up_first(self, restoration: UUID) -> bool:
+        return bool(await self._script.perform(restoration, True))
+
+    @activity.defn(name="end_scratch")
+    async def end_scratch(self, restoration: UUID) -> None:
+        await self._script.perform(restoration)
+
+    @activity.defn(name="fail_restoration")
+    async def fail_restoration(self, failure: RestorationFailure) -> None:
+        await self._script.perform(failure)
+
+
 def control_fakes(script: Script) -> list[object]:
     """Everything that runs on the control queue."""
-    return [fake(script) for fake in (FakeControl, FakePool, FakeSweep, FakeReconcile, FakeQuotas, FakeBackupRecords)]
+    return [
+        fake(script)
+        for fake in (
+            FakeControl,
+            FakePool,
+            FakeSweep,
+            FakeReconcile,
+            FakeQuotas,
+            FakeBackupRecords,
+            FakeRestoreRecords,
+        )
+    ]
 
 
 def engine_fakes(script: Script) -> list[object]:
     """Everything that runs on an engine queue."""
     return [
         fake(script)
-        for fake in (FakeEngine, FakeCredentials, FakePoolHosts, FakeHostReconcile, FakeApplications, FakeQuotaHosts)
+        for fake in (
+            FakeEngine,
+            FakeCredentials,
+            FakePoolHosts,
+            FakeHostReconcile,
+            FakeApplications,
+            FakeQuotaHosts,
+            FakeRestores,
+        )
     ]
 
 

@@ -39,6 +39,13 @@ from app.contracts.engine import ENGINE_REFUSED, HOST_UNAVAILABLE, NAME_TAKEN, N
 from app.contracts.pool import RefillPool, RefillResult, VerifyMembers
 from app.contracts.quotas import EnforceQuotas, FrozenDatabase, ReclaimSpace, RegionMeasurement
 from app.contracts.reconcile import HostRef, Reconcile, ReconcileStep
+from app.contracts.restores import (
+    BACKUP_DAMAGED,
+    SOURCE_AWAY,
+    RestorationKind,
+    RestoreDatabase,
+    RestoreDatabaseInput,
+)
 from app.contracts.retries import CANCEL
 from app.contracts.upkeep import Sweep, SweepResult
 from tests.workflows.fakes import Script, fails
@@ -56,6 +63,9 @@ PAST = datetime(2026, 1, 1, tzinfo=UTC)
 
 SUBJECT: dict[str, Any] = {"database": DATABASE, "engine": Engine.POSTGRES, "region": REGION, "team_id": 7}
 PROVISION = ProvisionDatabaseInput(**SUBJECT, placement=FIRST)
+RESTORATION = uuid5(DATABASE, "restoration")
+FILLING = ProvisionDatabaseInput(**SUBJECT, placement=FIRST, restoration=RESTORATION)
+RESTORE = RestoreDatabaseInput(**SUBJECT, restoration=RESTORATION)
 DELETE = DeleteDatabaseInput(**SUBJECT, destroy_at=PAST, cancel_provisioning=False)
 CANCELLING_DELETE = DeleteDatabaseInput(**SUBJECT, destroy_at=PAST, cancel_provisioning=True)
 LIMITS = ApplyLimitsInput(**SUBJECT, revision=1)
@@ -118,6 +128,16 @@ def _applied(status: ApplicationStatus, succeeded: int) -> ApplicationResult:
 
 
 MADE = ["create_database"]
+FILLED = ["create_database", "fill_database", "open_database"]
+IN_PLACE = [
+    "prepare_restoration",
+    "fill_database",
+    "close_database",
+    "back_up_first",
+    "exchange_data",
+    "open_database",
+    "end_scratch",
+]
 LOOKED = ["find_unverified", "refill_pool"]
 LISTED = ["follow_plans", "list_regions"]
 DELETED = ["revoke_access", "look_at_grace", "destroy_database", "record_destroyed"]
@@ -287,6 +307,76 @@ SCENARIOS = {
     ),
     "backup-test-of-a-deleted-one": Scenario(
         ProveBackup, TEST, _once("prove_backup", NOT_WANTED, final=True), ["prove_backup"], details="It is over"
+    ),
+    "provision-from-a-source": Scenario(ProvisionDatabase, FILLING, Script, FILLED, details="Active on"),
+    "provision-source-away": Scenario(
+        ProvisionDatabase,
+        FILLING,
+        _once("fill_database", SOURCE_AWAY, times=ROUND),
+        ["create_database", *["fill_database"] * ROUND, *FILLED],
+        details="Active on",
+    ),
+    "provision-host-lost-while-filling": Scenario(
+        ProvisionDatabase,
+        FILLING,
+        lambda: Script({"fill_database": [fails(HOST_UNAVAILABLE)] * ROUND * 2, "replace_host": [_moved_to(SECOND)]}),
+        [
+            *["create_database", *["fill_database"] * ROUND] * 2,
+            "replace_host",
+            *FILLED,
+        ],
+        details=f"Active on {SECOND.address}",
+    ),
+    "provision-source-damaged": Scenario(
+        ProvisionDatabase,
+        FILLING,
+        _once("fill_database", BACKUP_DAMAGED, final=True),
+        ["create_database", "fill_database", "fail_restoration", "destroy_database", "record_destroyed"],
+        details="Nothing is left of it",
+    ),
+    "restore-in-place": Scenario(RestoreDatabase, RESTORE, Script, IN_PLACE, details="Restored"),
+    "restore-waits-for-its-backup": Scenario(
+        RestoreDatabase,
+        RESTORE,
+        lambda: Script({"back_up_first": [lambda: False, lambda: False]}),
+        [*IN_PLACE[:3], *["back_up_first"] * 3, *IN_PLACE[4:]],
+        details="Restored",
+    ),
+    "restore-store-away": Scenario(
+        RestoreDatabase,
+        RESTORE,
+        _once("exchange_data", BACKUP_STORE_UNAVAILABLE, times=ROUND),
+        [*IN_PLACE[:4], *["exchange_data"] * ROUND, *IN_PLACE[4:]],
+        details="Restored",
+    ),
+    "restore-damaged": Scenario(
+        RestoreDatabase,
+        RESTORE,
+        _once("fill_database", BACKUP_DAMAGED, final=True),
+        [*IN_PLACE[:2], "fail_restoration", "end_scratch"],
+        details="The data is what it was before",
+    ),
+    "restore-cancelled": Scenario(
+        RestoreDatabase,
+        RESTORE,
+        lambda: Script(hangs=frozenset({"fill_database"})),
+        [*IN_PLACE[:2], "end_scratch"],
+        signal=CANCEL,
+        details="Ended before anything was touched",
+    ),
+    "restore-not-wanted": Scenario(
+        RestoreDatabase,
+        RESTORE,
+        _once("close_database", NOT_WANTED, final=True),
+        [*IN_PLACE[:3], "end_scratch"],
+        details="Ended before anything was touched",
+    ),
+    "restore-on-another-host": Scenario(
+        RestoreDatabase,
+        RESTORE,
+        lambda: Script({"prepare_restoration": [lambda: RestorationKind.MOVE]}),
+        ["prepare_restoration", "fill_database", "open_database", "end_scratch"],
+        details="Restored",
     ),
     "quotas-kept": Scenario(
         EnforceQuotas, None, Script, [*LISTED, "measure_region"], details="test-1: 3 databases measured"

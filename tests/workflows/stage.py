@@ -16,7 +16,7 @@ from app.contracts.databases import ProvisionDatabase
 from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, backup_queue, engine_queue
 from app.outbox.workflow_starts import TASK_TIMEOUT
 from tests.support.waiting import until
-from tests.workflows.fakes import FakeBackups, Script, control_fakes, engine_fakes
+from tests.workflows.fakes import FakeBackups, FakeFills, Script, control_fakes, engine_fakes
 from tests.workflows.scenario import Scenario
 from tests.workflows.scenarios import REGION
 from tests.workflows.webhook_fakes import FakeWebhooks
@@ -41,7 +41,7 @@ async def workers(client: Client, script: Script) -> AsyncIterator[None]:
                 (*CONTROL_WORKFLOWS, *WEBHOOK_WORKFLOWS),
             ),
             (engine_queue(REGION), engine_fakes(script), ENGINE_WORKFLOWS),
-            (backup_queue(REGION), [FakeBackups(script)], ()),
+            (backup_queue(REGION), [FakeBackups(script), FakeFills(script)], ()),
             (WEBHOOK_QUEUE, [FakeWebhooks(script)], ()),
         ):
             await stack.enter_async_context(

@@ -16,6 +16,7 @@
     ├── DatabaseDestroyed        409 database_destroyed
     ├── DeletionProtected        409 deletion_protected
     ├── DeletionUndone           409 deletion_undone
+    ├── RestorationInProgress    409 restoration_in_progress
     ├── OperationNotCancellable  409 operation_not_cancellable
     ├── OperationEnded           409 operation_ended
     ├── RotationInProgress       409 rotation_in_progress
@@ -30,6 +31,7 @@
     ├── PlanLimitExceeded        422 plan_limit_exceeded
     ├── CapacityExhausted        422 capacity_exhausted
     ├── DatabaseNotActive        422 database_not_active
+    ├── RestorationFailed        422 restoration_failed
     ├── BackupNotCompleted       422 backup_not_completed
     ├── BackupIncompatible       422 backup_incompatible
     ├── BlueprintInvalid         422 blueprint_invalid
@@ -94,6 +96,8 @@ from app.core.errors.databases import (
     DeletionsPending,
     DeletionUndone,
     PlanLimitExceeded,
+    RestorationFailed,
+    RestorationInProgress,
     RevocationPending,
 )
 from app.core.errors.operations import OperationEnded, OperationNotCancellable
@@ -161,6 +165,8 @@ __all__ = [
     "QueryNotTranslated",
     "RateLimitExceeded",
     "RequestTimeout",
+    "RestorationFailed",
+    "RestorationInProgress",
     "RevocationPending",
     "RotationCancelled",
     "RotationInProgress",

@@ -1,6 +1,7 @@
 """Errors of databases, plans and engine hosts."""
 
 from types import MappingProxyType
+from uuid import UUID
 
 from app.core.errors.base import AppError
 
@@ -43,6 +44,34 @@ class DeletionProtected(AppError):
 
     def __init__(self) -> None:
         super().__init__("The database is protected: it can be deleted when its deletion_protection is false.")
+
+
+class RestorationInProgress(AppError):
+    """The database's data is about to be exchanged, or is being. The operation named in `details` does it."""
+
+    code, status, transient = "restoration_in_progress", 409, True
+    example_details = MappingProxyType({"operation_uuid": "7f6c2b1e-4d0a-4c8e-9b57-3a1f2e6d8c90"})
+
+    def __init__(self, operation: UUID | None) -> None:
+        super().__init__(
+            "The database is being restored.", details={"operation_uuid": None if operation is None else str(operation)}
+        )
+
+
+class RestorationFailed(AppError):
+    """The restore that was waited for has ended otherwise. The database's data is what it was before."""
+
+    code, status = "restoration_failed", 422
+    example_details = MappingProxyType(
+        {"operation_uuid": "7f6c2b1e-4d0a-4c8e-9b57-3a1f2e6d8c90", "reason": "backup_damaged"}
+    )
+
+    def __init__(self, operation: UUID, reason: str | None) -> None:
+        """`reason` is the code of the operation's reason."""
+        super().__init__(
+            "The restore did not succeed; the data is what it was before.",
+            details={"operation_uuid": str(operation), "reason": reason},
+        )
 
 
 class DeletionUndone(AppError):

@@ -12,6 +12,7 @@ from app.store.tables.operations import DatabaseOperation
 from app.store.tables.pool import PoolTarget
 from app.store.tables.queries import QueryExecution, QueryReader
 from app.store.tables.requests import Event, IdempotencyKey, WorkflowStart
+from app.store.tables.restorations import Restoration
 from app.store.tables.usage import DatabaseUsage
 from app.store.tables.webhooks import WebhookAttempt, WebhookDelivery, WebhookEndpoint, WebhookSecret
 
@@ -45,4 +46,5 @@ TABLES = (
     DatabaseOperation,
     Backup,
     BackupPolicy,
+    Restoration,
 )

@@ -24,7 +24,8 @@ class Database(Table, tablename="databases", db=DB):
     null where that was with the database. `credentials_revision` counts the changes of its credentials and users. One
     with `deletion_protection` has no `expires_at`, at which a database deletes itself; `expiry_announced_at` is when
     the event of that was written. One with a `purpose` is nobody's and short-lived: it was born `deleted`, and is
-    destroyed at `destroy_at` at the latest.
+    destroyed at `destroy_at` at the latest. Since `restoring_at` its data is not whole, and nobody is let in; null
+    otherwise.
     """
 
     id = BigSerial(primary_key=True)
@@ -71,3 +72,4 @@ class Database(Table, tablename="databases", db=DB):
     expires_at = columns.moment()
     expiry_announced_at = columns.moment()
     purpose = Text(null=True, default=None)
+    restoring_at = columns.moment()

@@ -34,7 +34,9 @@ from app.contracts.queues import (
     provision_workflow_id,
     restarted_workflow_id,
     restore_test_workflow_id,
+    restore_workflow_id,
 )
+from app.contracts.restores import RestoreDatabase, RestoreDatabaseInput
 from app.core.ids import new_uuid
 from app.databases import records
 from app.databases.deletion import request_deletion
@@ -64,10 +66,10 @@ class _StuckDatabase(msgspec.Struct, frozen=True, kw_only=True):
     limits_revision: int
     access_revision: int
     credentials_revision: int
-    backup: UUID | None
-    """The backup that is to be taken or tested, for its workflow."""
+    subject: UUID | None
+    """The backup that is to be taken or tested, or the restoration, for their workflows."""
     test: int | None
-    """Which test of it that is."""
+    """Which test of the backup that is."""
     application: int | None
     """The application whose turn it is, for the workflow that applies it."""
     is_dry_run: bool
@@ -76,7 +78,8 @@ class _StuckDatabase(msgspec.Struct, frozen=True, kw_only=True):
 _STUCK = """
 WITH stuck AS (
     SELECT 'ProvisionDatabase' AS workflow, id, NULL::bigint AS application, false AS is_dry_run,
-           NULL::uuid AS backup FROM databases
+           (SELECT uuid FROM restorations r WHERE r.database_id = databases.id AND r.ended_at IS NULL) AS subject
+    FROM databases
     WHERE status = 'provisioning' AND created_at < now() - $1::interval
     UNION ALL
     SELECT 'DeleteDatabase', id, NULL, false, NULL FROM databases
@@ -87,7 +90,7 @@ WITH stuck AS (
     WHERE status IN ('active', 'paused') AND limits_applied < limits_revision AND updated_at < now() - $1::interval
     UNION ALL
     SELECT 'ApplyAccess', id, NULL, false, NULL FROM databases
-    WHERE status IN ('active', 'paused') AND access_applied < access_revision
+    WHERE status IN ('active', 'paused') AND access_applied < access_revision AND restoring_at IS NULL
       AND access_changed_at < now() - $1::interval
     UNION ALL
     SELECT 'ApplyCredentials', c.database_id, NULL, false, NULL FROM (
@@ -111,10 +114,16 @@ WITH stuck AS (
     SELECT 'ProveBackup', b.database_id, NULL, false, b.uuid FROM backups b
     WHERE b.proof_status = 'running' AND b.status = 'completed'
       AND greatest(b.proof_changed_at, b.proof_beat_at) < now() - $1::interval
+    UNION ALL
+    SELECT 'RestoreDatabase', r.database_id, NULL, false, r.uuid
+    FROM restorations r LEFT JOIN databases c ON c.id = r.scratch_id
+    WHERE r.kind IN ('in_place', 'move') AND r.created_at < now() - $1::interval
+      AND (r.ended_at IS NULL
+           OR r.ended_at < now() - $1::interval AND c.destroyed_at IS NULL AND c.destroy_at > now())
 )
 SELECT s.workflow, d.id, d.uuid, d.engine, d.region, d.team_id, d.host_id, h.host || ':' || h.port AS address,
        d.engine_name, d.limits_revision, d.access_revision, d.credentials_revision, s.application, s.is_dry_run,
-       s.backup, (SELECT proof_number FROM backups WHERE uuid = s.backup) AS test
+       s.subject, (SELECT proof_number FROM backups WHERE uuid = s.subject) AS test
 FROM stuck s JOIN databases d ON d.id = s.id JOIN engine_hosts h ON h.id = d.host_id
 WHERE (d.id, s.workflow) > ($3, $4) AND NOT EXISTS (
     SELECT FROM workflow_starts p WHERE p.workflow = s.workflow AND p.input ->> 'database' = d.uuid::text
@@ -182,21 +191,25 @@ def _workflow_for(stuck: _StuckDatabase) -> tuple[Any, str, DatabaseWorkflowInpu
     match stuck.workflow:
         case "ProvisionDatabase":
             placement = Placement(host_id=stuck.host_id, address=stuck.address, name=stuck.engine_name)
-            request = ProvisionDatabaseInput(**about, placement=placement)
+            request = ProvisionDatabaseInput(**about, placement=placement, restoration=stuck.subject)
             return ProvisionDatabase, provision_workflow_id(uuid), request
         case "ApplyBlueprint":
             assert stuck.application is not None, "it applies one"
             applying = ApplyBlueprintInput(**about, application=stuck.application)
             return ApplyBlueprint, apply_workflow_id(stuck.application, dry_run=stuck.is_dry_run), applying
         case "BackupDatabase":
-            assert stuck.backup is not None, "it takes one"
-            taking = BackupDatabaseInput(**about, backup=stuck.backup)
-            return BackupDatabase, backup_workflow_id(stuck.backup), taking
+            assert stuck.subject is not None, "it takes one"
+            taking = BackupDatabaseInput(**about, backup=stuck.subject)
+            return BackupDatabase, backup_workflow_id(stuck.subject), taking
         case "ProveBackup":
-            assert stuck.backup is not None, "it tests one"
+            assert stuck.subject is not None, "it tests one"
             assert stuck.test is not None, "it was begun"
-            testing = ProveBackupInput(**about, backup=stuck.backup, number=stuck.test)
-            return ProveBackup, restore_test_workflow_id(stuck.backup, stuck.test), testing
+            testing = ProveBackupInput(**about, backup=stuck.subject, number=stuck.test)
+            return ProveBackup, restore_test_workflow_id(stuck.subject, stuck.test), testing
+        case "RestoreDatabase":
+            assert stuck.subject is not None, "it carries one out"
+            restoring = RestoreDatabaseInput(**about, restoration=stuck.subject)
+            return RestoreDatabase, restore_workflow_id(stuck.subject), restoring
         case "ApplyLimits":
             revision = stuck.limits_revision
             return ApplyLimits, limits_workflow_id(uuid, revision), ApplyLimitsInput(**about, revision=revision)

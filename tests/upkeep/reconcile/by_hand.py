@@ -345,6 +345,44 @@ async def _proof(place: ServiceUnderTest) -> Begun:
     return Begun(settled, hurry)
 
 
+async def _from_backup(place: ServiceUnderTest) -> Begun:
+    backup = await _backup_of(place, (await place.caller.created())["uuid"])
+    answer = await place.caller.create("again", source={"backup_uuid": backup})
+    return _about(place, answer.json()["data"]["uuid"], _is_whole)
+
+
+async def _restore(place: ServiceUnderTest) -> Begun:
+    database = (await place.caller.created())["uuid"]
+    backup = await _backup_of(place, database)
+    await place.caller.post(f"/databases/{database}/restorations", {"backup_uuid": backup})
+
+    async def settled() -> bool:
+        rows = await fetch(
+            "SELECT r.ended_at, c.destroyed_at, c.id FROM restorations r JOIN databases d ON d.id = r.database_id"
+            " LEFT JOIN databases c ON c.id = r.scratch_id WHERE d.uuid = $1",
+            UUID(database),
+        )
+        row = await place.row(database)
+        return row["status"] == "active" and all(one["ended_at"] and one["destroyed_at"] for one in rows)
+
+    async def hurry() -> None:
+        await _hurried(database)
+        await fetch(
+            f"UPDATE restorations r SET created_at = {_LONG_AGO},"
+            f" ended_at = CASE WHEN r.ended_at IS NULL THEN NULL ELSE {_LONG_AGO} END"
+            " FROM databases d WHERE d.id = r.database_id AND d.uuid = $1",
+            UUID(database),
+        )
+
+    return Begun(settled, hurry)
+
+
+async def _backup_of(place: ServiceUnderTest, database: str) -> str:
+    params = {"wait": "true", "timeout": "60"}
+    answer = await place.caller.post(f"/databases/{database}/backups", {}, params=params)
+    return str(answer.json()["data"]["uuid"])
+
+
 async def _nothing() -> None:
     pass
 
@@ -361,6 +399,8 @@ CASES = {
     "ApplyBlueprint, cancelled": Case("ApplyBlueprint", _apply_cancelled, frozenset({"apply_blueprint"})),
     "BackupDatabase": Case("BackupDatabase", _backup),
     "ProveBackup": Case("ProveBackup", _proof),
+    "ProvisionDatabase, from a backup": Case("ProvisionDatabase", _from_backup),
+    "RestoreDatabase": Case("RestoreDatabase", _restore),
     "RefillPool": Case("RefillPool", _scheduled(ScheduleId.REFILL_POOL)),
     "Sweep": Case("Sweep", _scheduled(ScheduleId.SWEEP)),
     "Reconcile": Case("Reconcile", _scheduled(ScheduleId.RECONCILE)),

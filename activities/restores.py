@@ -1,0 +1,133 @@
+"""Activities that bring data into databases."""
+
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from uuid import UUID
+
+from temporalio import activity
+
+from activities.errors import as_failures, failure
+from app.backup_store.errors import BackupDamaged, BackupMissing, IdentityNeeded
+from app.backup_store.store import BackupStore
+from app.backups.restoring import ContentsDiffer
+from app.contracts import restores as kinds
+from app.contracts.restores import (
+    FillActivities,
+    RestorationFailure,
+    RestorationKind,
+    RestoreActivities,
+    RestoreRecordActivities,
+)
+from app.core.secrets import SecretBox
+from app.databases.passwords import tenant_of
+from app.engines.base import EngineAdapter
+from app.engines.dumping import LoadRefused
+from app.hosts.adapters import Adapters
+from app.hosts.slots import HostSlots
+from app.provisioning import opening
+from app.provisioning.lifecycle import fail_restoration
+from app.quotas.plans import Plans
+from app.restores import in_place, preparing, records
+from app.restores.faults import BackupGone, BackupUnmade, ScratchGone, SourceGone, SourceUnavailable
+from app.restores.transfers import Transfers
+from app.store.locks import database_lock
+
+_FINAL: Mapping[type[Exception], str] = {
+    BackupDamaged: kinds.BACKUP_DAMAGED,
+    ContentsDiffer: kinds.BACKUP_DAMAGED,
+    BackupMissing: kinds.BACKUP_MISSING,
+    BackupGone: kinds.BACKUP_MISSING,
+    BackupUnmade: kinds.BACKUP_UNMADE,
+    LoadRefused: kinds.LOAD_REFUSED,
+    ScratchGone: kinds.SCRATCH_GONE,
+    SourceGone: kinds.SOURCE_GONE,
+}
+_PASSING: Mapping[type[Exception], str] = {
+    IdentityNeeded: kinds.BACKUP_UNREADABLE,
+    SourceUnavailable: kinds.SOURCE_AWAY,
+}
+
+
+@contextmanager
+def as_restore_failures() -> Iterator[None]:
+    """As `as_failures`, with what else can be in the way of the data."""
+    with as_failures():
+        try:
+            yield
+        except tuple(_FINAL) as fault:
+            raise failure(_kind(_FINAL, fault), str(fault), final=True) from None
+        except tuple(_PASSING) as fault:
+            raise failure(_kind(_PASSING, fault), str(fault)) from None
+
+
+def _kind(kinds_of: Mapping[type[Exception], str], fault: Exception) -> str:
+    return next(kind for type_, kind in kinds_of.items() if isinstance(fault, type_))
+
+
+class FillActivitiesOnHosts(FillActivities):
+    """Through the adapters of the registered hosts, and the store of backups."""
+
+    def __init__(self, box: SecretBox, store: BackupStore, adapters: Adapters) -> None:
+        self._transfers = Transfers(box, store, adapters)
+
+    @activity.defn(name="fill_database")
+    async def fill_database(self, restoration: UUID) -> None:
+        with as_restore_failures():
+            await self._transfers.fill(restoration, activity.info().workflow_id)
+
+    @activity.defn(name="exchange_data")
+    async def exchange_data(self, restoration: UUID) -> None:
+        with as_restore_failures():
+            await self._transfers.exchange(restoration, activity.info().workflow_id)
+
+
+class RestoreActivitiesOnHosts(RestoreActivities):
+    def __init__(self, plans: Plans, box: SecretBox, adapters: Adapters, slots: HostSlots) -> None:
+        self._plans = plans
+        self._box = box
+        self._adapters = adapters
+        self._slots = slots
+
+    @activity.defn(name="prepare_restoration")
+    async def prepare_restoration(self, restoration: UUID) -> RestorationKind:
+        with as_restore_failures():
+            return await preparing.prepare(self._box, self._adapter_for, restoration)
+
+    @activity.defn(name="close_database")
+    async def close_database(self, restoration: UUID) -> None:
+        with as_restore_failures():
+            async with database_lock(await records.database_of(restoration)):
+                record = await in_place.begin_closing(self._plans, restoration)
+                async with self._adapter_for(record.host_id) as adapter:
+                    await adapter.revoke(tenant_of(record, self._box))
+
+    @activity.defn(name="open_database")
+    async def open_database(self, restoration: UUID) -> None:
+        with as_restore_failures():
+            await opening.open_restored(self._plans, self._box, self._adapter_for, restoration)
+
+    @asynccontextmanager
+    async def _adapter_for(self, host_id: int) -> AsyncIterator[EngineAdapter]:
+        """Holds a slot of the host for the block."""
+        async with self._slots.slot(host_id):
+            yield await self._adapters.of_host(host_id)
+
+
+class RestoreRecordActivitiesOnStore(RestoreRecordActivities):
+    def __init__(self, plans: Plans) -> None:
+        self._plans = plans
+
+    @activity.defn(name="back_up_first")
+    async def back_up_first(self, restoration: UUID) -> bool:
+        with as_restore_failures():
+            return await in_place.back_up_first(restoration)
+
+    @activity.defn(name="end_scratch")
+    async def end_scratch(self, restoration: UUID) -> None:
+        with as_failures():
+            await preparing.end_scratch_of(restoration)
+
+    @activity.defn(name="fail_restoration")
+    async def fail_restoration(self, failure: RestorationFailure) -> None:
+        with as_failures():
+            await fail_restoration(self._plans, failure.restoration, failure.kind)

@@ -1,0 +1,60 @@
+"""A database with all its accounts, made again where nothing of it is left."""
+
+from msgspec.structs import replace
+
+from app.contracts.credentials import DatabaseUserStatus, RotationStatus
+from app.core.ids import engine_password
+from app.core.secrets import SecretBox
+from app.credentials import rotations, users
+from app.credentials.logins import new_login, previous_login
+from app.databases.on_engine import limits_of
+from app.databases.passwords import tenant_of
+from app.databases.records import DatabaseRecord
+from app.engines.base import Access, EngineAdapter, Login, Tenant
+
+
+async def make_again(box: SecretBox, adapter: EngineAdapter, record: DatabaseRecord) -> None:
+    """Closed, with the recorded name, user names and passwords; during an overlap both credentials. May be repeated.
+    Under the database's lock. Raises `EngineError`."""
+    tenant = tenant_of(record, box)
+    rotation = await rotations.find_under_way(record.id)
+    overlaps = rotation is not None and rotation.status is RotationStatus.OVERLAPPING
+    previous = previous_login(rotation, box) if rotation is not None and overlaps else None
+    own = _login(tenant.login, tenant.password)
+    if adapter.rotation_renames:
+        await _make_logins(adapter, record, tenant, [own, previous] if previous else [own])
+    elif rotation is not None and previous is not None:
+        # Both passwords are of one account.
+        earlier = replace(tenant, login=previous.name, password=previous.password)
+        await adapter.create(earlier, limits_of(record))
+        await adapter.revoke(earlier)
+        await adapter.add_credential(earlier, new_login(rotation, box))
+    else:
+        await adapter.create(tenant, limits_of(record))
+    await adapter.revoke(tenant)
+
+
+async def put_users(box: SecretBox, adapter: EngineAdapter, record: DatabaseRecord) -> None:
+    """The database's users, with their rights on what is in it now. May be repeated. Under the database's lock, while
+    it is closed: they are opened with it. Raises `EngineError`."""
+    tenant = tenant_of(record, box)
+    for user in await users.list_of(record.id):
+        if user.status is DatabaseUserStatus.ACTIVE:
+            await adapter.put_user(tenant, user.login(box))
+
+
+async def _make_logins(adapter: EngineAdapter, record: DatabaseRecord, tenant: Tenant, logins: list[Login]) -> None:
+    """The owner, and its logins where they are roles of their own."""
+    first = next((one for one in logins if one.name == tenant.name), None)
+    owner = replace(tenant, login="", password=first.password if first is not None else engine_password())
+    await adapter.create(owner, limits_of(record))
+    await adapter.revoke(owner)
+    for one in logins:
+        if one.name != tenant.name:
+            await adapter.add_credential(owner, one)
+    if first is None:
+        await adapter.retire_credential(tenant, logins[0], _login(tenant.name, owner.password), end_sessions=True)
+
+
+def _login(name: str, password: str) -> Login:
+    return Login(name=name, password=password, access=Access.READ_WRITE, connections=None)

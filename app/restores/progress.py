@@ -1,0 +1,63 @@
+"""How much of the data has been moved, told by the operation while it is."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from time import monotonic
+
+import structlog
+
+from app.operations import progress
+from app.operations.records import OperationProgress, open_of_workflow
+from app.store.session import transaction
+
+_UNIT = "bytes"
+_TELLING_SECONDS = 1.0
+log = structlog.get_logger(__name__)
+
+
+class Progress:
+    """Counts what passes through it. `expected` is how many bytes there may be altogether."""
+
+    def __init__(self, workflow_id: str | None, expected: int) -> None:
+        self._workflow_id = workflow_id
+        self._expected = expected
+        self._done = 0
+        self._began = monotonic()
+
+    @property
+    def seconds(self) -> float:
+        """Since it was made."""
+        return monotonic() - self._began
+
+    async def counted(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        async for chunk in chunks:
+            self._done += len(chunk)
+            yield chunk
+
+    @asynccontextmanager
+    async def told(self) -> AsyncIterator[None]:
+        """The operation says every second how far it is, during the block."""
+        telling = asyncio.create_task(self._tell())
+        try:
+            yield
+        finally:
+            telling.cancel()
+            await asyncio.gather(telling, return_exceptions=True)
+
+    async def _tell(self) -> None:
+        while True:
+            await asyncio.sleep(_TELLING_SECONDS)
+            try:
+                await self._write()
+            except Exception as fault:  # what is told is not worth the failure of a step
+                log.info("progress_not_told", reason=type(fault).__name__)
+
+    async def _write(self) -> None:
+        if self._workflow_id is None:
+            return
+        done = OperationProgress(done=self._done, total=max(self._done, self._expected), unit=_UNIT)
+        async with transaction():
+            record = await open_of_workflow(self._workflow_id)
+            if record is not None:
+                await progress.advance(record, done)

@@ -1,0 +1,180 @@
+"""The rows of restorations."""
+
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+
+from app.contracts.restores import RestorationKind, RestorationOutcome
+from app.databases.records import NotWanted
+from app.store.session import execute, fetch_exists, fetch_one, fetch_scalar
+
+
+class RestorationRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A row of `restorations`, with its database's uuid."""
+
+    id: int
+    uuid: UUID
+    database_id: int
+    database: UUID
+    kind: RestorationKind
+    backup_uuid: UUID | None
+    source: UUID | None
+    """The database that it is cloned from."""
+    pause_source: bool
+    loaded_host_id: int | None
+    loaded_name: str | None
+    scratch: UUID | None
+    before_uuid: UUID | None
+    exchanging_at: datetime | None
+    from_host_id: int | None
+    held_seconds: float | None
+    outcome: RestorationOutcome | None
+    created_at: datetime
+    ended_at: datetime | None
+
+    def is_whole_at(self, host_id: int, name: str) -> bool:
+        """Whether the data was loaded and compared at that place."""
+        return (self.loaded_host_id, self.loaded_name) == (host_id, name)
+
+
+_SELECT = """
+SELECT r.id, r.uuid, r.database_id, d.uuid AS database, r.kind, r.backup_uuid, s.uuid AS source, r.pause_source,
+       r.loaded_host_id, r.loaded_name, c.uuid AS scratch, r.before_uuid, r.exchanging_at, r.from_host_id,
+       r.held_seconds, r.outcome, r.created_at, r.ended_at
+FROM restorations r JOIN databases d ON d.id = r.database_id
+LEFT JOIN databases s ON s.id = r.source_id LEFT JOIN databases c ON c.id = r.scratch_id
+"""
+
+
+class NewRestoration(msgspec.Struct, frozen=True, kw_only=True):
+    """One that is accepted. `source_id` is of the database that is cloned."""
+
+    uuid: UUID
+    database_id: int
+    kind: RestorationKind
+    backup_uuid: UUID | None = None
+    source_id: int | None = None
+    pause_source: bool = False
+    from_host_id: int | None = None
+
+
+async def insert(new: NewRestoration) -> None:
+    """In the transaction that accepts it, which has its database's row locked, or has written it."""
+    await execute(
+        """
+        INSERT INTO restorations (uuid, database_id, kind, backup_uuid, source_id, pause_source, from_host_id)
+        VALUES ($1, $2, $3, $4, $5, $6, $7)
+        """,
+        new.uuid,
+        new.database_id,
+        new.kind.value,
+        new.backup_uuid,
+        new.source_id,
+        new.pause_source,
+        new.from_host_id,
+    )
+
+
+async def find(restoration: UUID, *, lock: bool = False) -> RestorationRecord | None:
+    """`lock` until the end of the transaction; whoever locks its database too does so before."""
+    suffix = "FOR NO KEY UPDATE OF r" if lock else ""
+    return await fetch_one(RestorationRecord, f"{_SELECT} WHERE r.uuid = $1 {suffix}", restoration)
+
+
+async def database_of(restoration: UUID) -> UUID:
+    """Raises `NotWanted` for one that there is no record of."""
+    found = await find(restoration)
+    if found is None:
+        raise NotWanted("there is no such restoration")
+    return found.database
+
+
+async def find_open(database_id: int) -> RestorationRecord | None:
+    """The one under way on this database, or that makes it."""
+    return await fetch_one(RestorationRecord, f"{_SELECT} WHERE r.database_id = $1 AND r.ended_at IS NULL", database_id)
+
+
+async def is_reading(backup: UUID) -> bool:
+    """Whether a restoration under way needs this backup."""
+    return await fetch_exists(
+        "SELECT 1 FROM restorations WHERE ended_at IS NULL AND $1 IN (backup_uuid, before_uuid)", backup
+    )
+
+
+async def count_open(team_id: int) -> int:
+    """Of all databases of the team."""
+    return await fetch_scalar(int, COUNT_OPEN, team_id)
+
+
+COUNT_OPEN = """
+SELECT count(*) FROM restorations r JOIN databases d ON d.id = r.database_id
+WHERE d.team_id = $1 AND r.ended_at IS NULL
+"""
+
+
+async def note_whole(
+    restoration: UUID, host_id: int, name: str, *, tables: int | None = None, rows: int | None = None
+) -> None:
+    """The data is loaded and compared at this place."""
+    await execute(
+        "UPDATE restorations SET loaded_host_id = $2, loaded_name = $3, loaded_at = now(),"
+        " tables = coalesce($4, tables), rows = coalesce($5, rows)"
+        " WHERE uuid = $1 AND ended_at IS NULL",
+        restoration,
+        host_id,
+        name,
+        tables,
+        rows,
+    )
+
+
+async def note_scratch(restoration: UUID, scratch_id: int) -> None:
+    """The backup is proven in this database first."""
+    await execute("UPDATE restorations SET scratch_id = $2 WHERE uuid = $1", restoration, scratch_id)
+
+
+async def note_before(restoration: UUID, backup: UUID) -> None:
+    """This is the backup of what there was."""
+    await execute("UPDATE restorations SET before_uuid = $2 WHERE uuid = $1", restoration, backup)
+
+
+async def begin_exchange(restoration: UUID) -> bool:
+    """From now on nothing cancels it. In a transaction that has its database's row locked; False where it has
+    ended."""
+    return bool(
+        await execute(
+            "UPDATE restorations SET exchanging_at = coalesce(exchanging_at, now())"
+            " WHERE uuid = $1 AND ended_at IS NULL",
+            restoration,
+        )
+    )
+
+
+async def note_held(restoration: UUID, seconds: float) -> None:
+    """The source of a clone was closed for so long, all attempts together."""
+    await execute(
+        "UPDATE restorations SET held_seconds = coalesce(held_seconds, 0) + $2 WHERE uuid = $1", restoration, seconds
+    )
+
+
+async def end(restoration: UUID, outcome: RestorationOutcome) -> bool:
+    """Ends it, in the transaction of what ends with it. False when it had ended."""
+    return bool(
+        await execute(
+            "UPDATE restorations SET ended_at = now(), outcome = $2 WHERE uuid = $1 AND ended_at IS NULL",
+            restoration,
+            outcome.value,
+        )
+    )
+
+
+async def end_on(database_id: int, outcome: RestorationOutcome) -> bool:
+    """Ends the one under way on this database. False where there is none."""
+    return bool(
+        await execute(
+            "UPDATE restorations SET ended_at = now(), outcome = $2 WHERE database_id = $1 AND ended_at IS NULL",
+            database_id,
+            outcome.value,
+        )
+    )

@@ -1,0 +1,202 @@
+"""The data of a database that nobody can get in to: loaded, and compared with its source."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import timedelta
+from uuid import UUID
+
+from app.backup_store.errors import BackupDamaged
+from app.backup_store.store import BackupStore
+from app.backups import records as backups
+from app.backups.restoring import ContentsDiffer, LoadReport, differences, load_backup
+from app.contracts.base import DatabaseStatus
+from app.contracts.restores import RestorationKind
+from app.core.secrets import SecretBox
+from app.databases import records as databases
+from app.databases.passwords import tenant_of
+from app.databases.records import DatabaseRecord, NotWanted, expect
+from app.databases.scratch import prolong_scratch
+from app.engines.base import EngineAdapter, Tenant
+from app.engines.dumping import ContentKind, Dump, LoadRefused
+from app.hosts.adapters import Adapters
+from app.quotas.usage import storage_of
+from app.restores import in_place, records
+from app.restores.faults import BackupGone, ScratchGone, SourceGone, SourceUnavailable, blaming_source, of_source
+from app.restores.progress import Progress
+from app.restores.records import RestorationRecord
+from app.store.locks import database_lock, transfers_lock
+from app.store.session import transaction
+
+SCRATCH_LASTS = timedelta(days=7)
+"""Without a sign of whoever needs it."""
+
+
+class Transfers:
+    """Each attempt at a transfer begins from the beginning."""
+
+    def __init__(self, box: SecretBox, store: BackupStore, adapters: Adapters) -> None:
+        self._box = box
+        self._store = store
+        self._adapters = adapters
+
+    async def fill(self, restoration: UUID, workflow_id: str | None) -> None:
+        """A database that is being made or moved, or the scratch of one that is to be restored. Records where it is
+        whole. Raises `NotWanted`, what `app.restores.faults` lists, what `load_backup` raises, `EngineError`,
+        `LockBusy`, `LockLost`."""
+        found = await _open(restoration)
+        async with transfers_lock(found.database):
+            target = await self._begin(restoration)
+            if target is None:
+                return
+            adapter, tenant = await self._adapters.of_host(target.host_id), tenant_of(target, self._box)
+            report = await self._load(found, adapter, tenant, workflow_id)
+            await _note_whole(restoration, target, report)
+
+    async def exchange(self, restoration: UUID, workflow_id: str | None) -> None:
+        """In place: the closed database gets the data that was proven in the scratch. Raises as `fill` does; what was
+        there is back then."""
+        found = await _open(restoration)
+        async with transfers_lock(found.database):
+            record, found = await in_place.begin_exchange(restoration)
+            if found.is_whole_at(record.host_id, record.engine_name):
+                return
+            adapter = await self._adapters.of_host(record.host_id)
+            if adapter.replaces_whole:
+                await self._replace(adapter, record, found)
+            else:
+                await self._reload(adapter, record, found, workflow_id)
+            async with transaction():
+                await in_place.locked(restoration)
+                await records.note_whole(restoration, record.host_id, record.engine_name)
+
+    async def _begin(self, restoration: UUID) -> DatabaseRecord | None:
+        """Empties the target, and returns where it lies. None when it is whole already."""
+        found = await _open(restoration)
+        async with database_lock(found.database):
+            target, found = await _target(restoration)
+            if _is_whole(found, target):
+                return None
+            await self._empty(await self._adapters.of_host(target.host_id), target)
+            return target
+
+    async def _empty(self, adapter: EngineAdapter, target: DatabaseRecord) -> None:
+        # Of an attempt that died: until its sessions have ended it would go on loading.
+        await adapter.end_dumps([target.engine_name])
+        await adapter.clear(tenant_of(target, self._box))
+
+    async def _load(
+        self, found: RestorationRecord, adapter: EngineAdapter, tenant: Tenant, workflow_id: str | None
+    ) -> LoadReport:
+        if found.source is not None:
+            return await self._clone(found.source, adapter, tenant, workflow_id)
+        assert found.backup_uuid is not None, "it has one of the two"
+        return await self._load_backup(found.backup_uuid, adapter, tenant, workflow_id)
+
+    async def _load_backup(
+        self, backup: UUID, adapter: EngineAdapter, tenant: Tenant, workflow_id: str | None
+    ) -> LoadReport:
+        """Into an empty database."""
+        record = await backups.find(backup)
+        if record is None:
+            raise BackupGone("the backup is gone")
+        progress = Progress(workflow_id, record.size_bytes or 0)
+        async with progress.told():
+            return await load_backup(self._store, record, adapter, tenant, through=progress.counted)
+
+    async def _clone(self, source: UUID, adapter: EngineAdapter, tenant: Tenant, workflow_id: str | None) -> LoadReport:
+        record = await databases.find(source)
+        if record is None or record.status is DatabaseStatus.DELETED:
+            raise SourceGone("the database that is cloned was deleted")
+        if record.restoring_at is not None:
+            raise SourceUnavailable("the database that is cloned is being restored itself")
+        progress = Progress(workflow_id, await storage_of(record.id))
+        async with self._dump(record) as dump, progress.told():
+            await adapter.load(tenant, dump.format, progress.counted(of_source(dump.chunks())))
+            with blaming_source():
+                told = await dump.contents()
+        found = await adapter.contents(tenant)
+        if differing := differences(told, found):
+            # Another attempt has another dump.
+            raise SourceUnavailable(f"the copy differs in {len(differing)} objects")
+        tables = [one for one in found if one.kind is ContentKind.TABLE]
+        return LoadReport(tables=len(tables), rows=sum(one.rows for one in tables), seconds=progress.seconds)
+
+    @asynccontextmanager
+    async def _dump(self, record: DatabaseRecord) -> AsyncIterator[Dump]:
+        async with AsyncExitStack() as stack:
+            with blaming_source():
+                adapter = await self._adapters.of_host(record.host_id)
+                dump = await stack.enter_async_context(adapter.dumping(tenant_of(record, self._box)))
+            yield dump
+
+    async def _replace(self, adapter: EngineAdapter, record: DatabaseRecord, found: RestorationRecord) -> None:
+        """The whole database at once."""
+        scratch = await _scratch_of(found)
+        async with database_lock(record.uuid), database_lock(scratch.uuid):
+            await adapter.end_dumps([record.engine_name])
+            tenant = tenant_of(record, self._box)
+            await adapter.revoke(tenant)
+            await adapter.replace(tenant, tenant_of(scratch, self._box))
+
+    async def _reload(
+        self, adapter: EngineAdapter, record: DatabaseRecord, found: RestorationRecord, workflow_id: str | None
+    ) -> None:
+        """Emptied and loaded; and where the backup doesn't load here after all, what there was is loaded back."""
+        assert found.backup_uuid is not None, "a restore in place has a backup"
+        assert found.before_uuid is not None, "nothing is touched before it is there"
+        try:
+            await self._load_anew(adapter, record, found.backup_uuid, workflow_id)
+        except (BackupDamaged, ContentsDiffer, LoadRefused, BackupGone):
+            await self._load_anew(adapter, record, found.before_uuid, workflow_id)
+            raise
+
+    async def _load_anew(
+        self, adapter: EngineAdapter, record: DatabaseRecord, backup: UUID, workflow_id: str | None
+    ) -> None:
+        tenant = tenant_of(record, self._box)
+        async with database_lock(record.uuid):
+            await adapter.revoke(tenant)
+            await self._empty(adapter, record)
+        await self._load_backup(backup, adapter, tenant, workflow_id)
+
+
+async def _open(restoration: UUID) -> RestorationRecord:
+    """Raises `NotWanted` for one that has ended."""
+    found = await records.find(restoration)
+    if found is None or found.ended_at is not None:
+        raise NotWanted("the restoration has ended")
+    return found
+
+
+async def _target(restoration: UUID) -> tuple[DatabaseRecord, RestorationRecord]:
+    """What is filled. Raises `NotWanted`."""
+    found = await _open(restoration)
+    record = await databases.find(found.database)
+    if found.kind in (RestorationKind.FROM_BACKUP, RestorationKind.CLONE):
+        return expect(record, DatabaseStatus.PROVISIONING), found
+    record = expect(record, DatabaseStatus.ACTIVE, DatabaseStatus.PAUSED)
+    return (await _scratch_of(found), found) if found.kind is RestorationKind.IN_PLACE else (record, found)
+
+
+async def _scratch_of(found: RestorationRecord) -> DatabaseRecord:
+    """Prolonged. Raises `ScratchGone`."""
+    scratch = None if found.scratch is None else await databases.find(found.scratch)
+    if scratch is None or not await prolong_scratch(scratch.uuid, SCRATCH_LASTS):
+        raise ScratchGone("the scratch database is gone")
+    return scratch
+
+
+def _is_whole(found: RestorationRecord, target: DatabaseRecord) -> bool:
+    # In place: once the exchange is done, the scratch has what there was.
+    in_exchange = found.kind is RestorationKind.IN_PLACE and found.exchanging_at is not None
+    return in_exchange or found.is_whole_at(target.host_id, target.engine_name)
+
+
+async def _note_whole(restoration: UUID, target: DatabaseRecord, report: LoadReport) -> None:
+    async with transaction():
+        now, found = await _target(restoration)
+        if now.placement != target.placement:
+            raise NotWanted("the database is made elsewhere by now")
+        if _is_whole(found, now):
+            return
+        await records.note_whole(restoration, now.host_id, now.engine_name, tables=report.tables, rows=report.rows)

@@ -1,0 +1,119 @@
+"""A new database from a backup, and from another database."""
+
+import asyncio
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from app.contracts.base import Engine
+from app.databases.passwords import tenant_of
+from app.databases.records import find
+from app.hosts.adapters import Adapters
+from tests.restores.conftest import ENGINES
+from tests.restores.support import WAIT, backed_up, ended, filled, session, visits
+from tests.support.answers import body_of, data_of, error_of, field_of
+from tests.support.client import Caller
+from tests.support.service import RunningService
+from tests.support.waiting import until
+
+pytestmark = pytest.mark.parametrize("engine", ENGINES)
+
+
+async def test_a_database_from_a_backup_holds_what_the_backup_holds(caller: Caller, engine: Engine) -> None:
+    source = await filled(caller, engine, plan="launch", connection_hard_limit=7)
+    backup = await backed_up(caller, source)
+    async with session(source) as tenant:
+        await tenant.execute("DELETE FROM visits")
+    key = str(uuid4())
+    body = {"name": "again", "source": {"backup_uuid": backup["uuid"]}}
+    answer = await caller.post("/databases", body, key=key, params=WAIT)
+    made = body_of(answer, 201)
+    assert await visits(made["data"]) == 3
+    assert made["data"]["limits"]["connection_hard_limit"] == 7
+    assert (made["data"]["plan"], made["data"]["db_type"]) == ("launch", engine.value)
+    operation = data_of(await caller.get(f"/operations/{made['operation']['uuid']}"))
+    assert (operation["type"], operation["status"]) == ("restore", "succeeded")
+    assert {step["name"]: step["status"] for step in operation["steps"]} == {
+        "place": "succeeded",
+        "make": "succeeded",
+        "load": "succeeded",
+        "end_access": "skipped",
+        "back_up": "skipped",
+        "exchange": "skipped",
+        "open": "succeeded",
+    }
+    again = body_of(await caller.post("/databases", body, key=key, params=WAIT), 201)
+    assert again["data"]["uuid"] == made["data"]["uuid"]
+    async with session(made["data"]) as tenant:
+        await tenant.execute("INSERT INTO visits VALUES (100, 'mine')")
+
+
+async def test_a_clone_holds_what_its_source_holds(caller: Caller, engine: Engine) -> None:
+    source = await filled(caller, engine)
+    async with session(source) as tenant:
+        made = body_of(await caller.create("clone", wait=True, source={"database_uuid": source["uuid"]}), 201)
+        # Its source's session goes on.
+        await tenant.execute("INSERT INTO visits VALUES (100, 'later')")
+    assert await visits(made["data"]) == 3
+    operation = data_of(await caller.get(f"/operations/{made['operation']['uuid']}"))
+    assert (operation["type"], operation["status"]) == ("clone", "succeeded")
+
+
+async def test_nobody_gets_in_before_the_data_is_whole(
+    service: RunningService, caller: Caller, adapters: Adapters, engine: Engine
+) -> None:
+    source = await filled(caller, engine)
+    backup = await backed_up(caller, source)
+    made: dict[str, Any] = data_of(await caller.create("again", source={"backup_uuid": backup["uuid"]}), 202)
+    record = await find(UUID(made["uuid"]))
+    assert record is not None
+    adapter = await adapters.of_host(record.host_id)
+    while (await find(record.uuid) or record).status.value == "provisioning":
+        admitted = [one for one in await adapter.list_tenants() if one.name == record.engine_name and one.admits]
+        now = await find(record.uuid)
+        assert now is not None
+        assert not admitted or now.status.value == "active" or now.restoring_at is not None
+        await asyncio.sleep(0.01)
+    await adapter.log_in(tenant_of(record, service.box))
+    assert await visits(made) == 3
+
+
+async def test_what_can_be_no_source(service: RunningService, caller: Caller, engine: Engine) -> None:
+    source = await filled(caller, engine)
+    backup = await backed_up(caller, source)
+    stranger = await service.caller()
+    for asked in ({"backup_uuid": backup["uuid"]}, {"database_uuid": source["uuid"]}):
+        error_of(await stranger.create(source=asked), 404, "not_found")
+    other = Engine.MYSQL if engine is Engine.POSTGRES else Engine.POSTGRES
+    uuid = {"backup_uuid": backup["uuid"]}
+    assert field_of(await caller.create(db_type=other.value, source=uuid)) == "db_type"
+    assert field_of(await caller.create(source={})) == "source"
+    both = {"backup_uuid": backup["uuid"], "database_uuid": source["uuid"]}
+    assert field_of(await caller.create(source=both)) == "source"
+    paused = {"backup_uuid": backup["uuid"], "pause_source": True}
+    assert field_of(await caller.create(source=paused)) == "source.pause_source"
+    elsewhere = await caller.create(region="eu-west-9", source={"database_uuid": source["uuid"]})
+    assert field_of(elsewhere) == "region"
+
+
+async def test_cancelling_leaves_nothing(caller: Caller, adapters: Adapters, engine: Engine) -> None:
+    source = await filled(caller, engine)
+    backup = await backed_up(caller, source)
+    body = body_of(await caller.create("again", source={"backup_uuid": backup["uuid"]}), 202)
+    record = await find(UUID(body["data"]["uuid"]))
+    assert record is not None
+    answer = await caller.post(f"/operations/{body['operation']['uuid']}/cancellations", None)
+    if answer.status_code == 409:  # it was faster
+        return
+    operation = await ended(caller, body["operation"]["uuid"])
+    assert operation["status"] == "cancelled"
+    error_of(await caller.get(f"/databases/{body['data']['uuid']}"), 404, "not_found")
+    adapter = await adapters.of_host(record.host_id)
+    await until(lambda: _gone(record.uuid))
+    assert record.engine_name not in {one.name for one in await adapter.list_tenants()}
+
+
+async def _gone(database: UUID) -> bool:
+    record = await find(database)
+    return record is not None and record.destroyed_at is not None
