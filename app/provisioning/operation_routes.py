@@ -18,6 +18,7 @@ from app.core.errors import (
     OperationEnded,
     OperationNotCancellable,
     PlanLimitExceeded,
+    RestorationInProgress,
     TooManyStreams,
     require_found,
 )
@@ -192,7 +193,7 @@ class OperationController(Controller):
                 200: AcceptedChange(message=_CANCELLED, data=EXAMPLE_CANCELLED, operation=EXAMPLE_PENDING_REFERENCE),
                 202: AcceptedChange(message=_CANCELLING, data=EXAMPLE_CANCELLING),
             },
-            errors=(OperationNotCancellable, PlanLimitExceeded, CapacityExhausted),
+            errors=(OperationNotCancellable, PlanLimitExceeded, CapacityExhausted, RestorationInProgress),
             idempotent=True,
         ),
     )

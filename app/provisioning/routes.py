@@ -14,6 +14,7 @@ from app.auth.principal import Principal
 from app.auth.scopes import Scope
 from app.blueprints.large_scripts import LargeScripts
 from app.core.errors import (
+    BackupNotCompleted,
     CapacityExhausted,
     DatabaseNotDeleted,
     DeletionProtected,
@@ -22,6 +23,7 @@ from app.core.errors import (
     InvalidField,
     NotFound,
     PlanLimitExceeded,
+    RestorationInProgress,
     RevocationPending,
     TooManyUnderWay,
 )
@@ -111,7 +113,14 @@ class DatabaseController(Controller):
                 ),
             },
             # 404: deleted while the create waited for it.
-            errors=(NotFound, PlanLimitExceeded, CapacityExhausted, DeletionsPending, TooManyUnderWay),
+            errors=(
+                NotFound,
+                BackupNotCompleted,
+                PlanLimitExceeded,
+                CapacityExhausted,
+                DeletionsPending,
+                TooManyUnderWay,
+            ),
             body=CreateDatabase,
             example={"name": "orders", "db_type": "postgres", "region": "us-east-1", "plan": "free"},
             idempotent=True,
@@ -131,6 +140,7 @@ class DatabaseController(Controller):
                 "listDatabaseBackups",
                 "getBackupPolicy",
                 "changeBackupPolicy",
+                "restoreDatabase",
             ),
         ),
     )
@@ -266,7 +276,7 @@ class DatabaseController(Controller):
                     message="Database deleted.", data=EXAMPLE_DELETED, operation=EXAMPLE_WAITING_REFERENCE
                 )
             },
-            errors=(DeletionProtected, DeletionUndone, RevocationPending),
+            errors=(DeletionProtected, DeletionUndone, RestorationInProgress, RevocationPending),
             idempotent=True,
         ),
     )
