@@ -17,8 +17,13 @@ from app.engines.postgres.dumps.snapshot import Snapshot, snapshot
 from app.engines.postgres.dumps.tools import DumpTools
 
 LAYOUT = "pg_custom"
-_LOCK_WAIT_MILLISECONDS = 5000
+_LOCK_WAIT_MILLISECONDS = 2000
+_ATTEMPTS = 4
+_LOCKED_OUT = ("canceling statement due to statement timeout", "canceling statement due to lock timeout")
 _SESSION = {"idle_in_transaction_session_timeout": "0", "tcp_keepalives_idle": "60"}
+_FROZEN_RIGHTS = ("TABLE ", "COLUMN ", "SCHEMA ")
+"""Of these a frozen tenant has less rights than are its own, and so its dump has none: they are as the server gives
+them."""
 _SETVAL = re.compile(r"^SELECT pg_catalog\.setval\('(?:[^']|'')*', (-?\d+), (true|false)\);", re.MULTILINE)
 _VERSION = "SELECT current_setting('server_version'), current_setting('server_version_num')::int / 10000"
 
@@ -26,8 +31,9 @@ _VERSION = "SELECT current_setting('server_version'), current_setting('server_ve
 class _Told(Archive):
     """What the dump tells of itself."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, frozen: bool) -> None:
         super().__init__()
+        self._frozen = frozen
         self.tables: dict[int, str] = {}
         self.sequences: list[Content] = []
 
@@ -35,6 +41,8 @@ class _Told(Archive):
         schema = entry.namespace or ""
         if entry.kind == "TABLE DATA":
             self.tables[entry.id] = f"{fingerprints.quoted(schema)}.{fingerprints.quoted(entry.tag)}"
+        elif entry.kind == "ACL" and self._frozen and entry.tag.startswith(_FROZEN_RIGHTS):
+            entry.definition = ""
         elif entry.kind == "SEQUENCE SET":
             found = _SETVAL.search(entry.definition or "")
             if found is None:
@@ -44,7 +52,12 @@ class _Told(Archive):
 
 class PostgresDump(Dump):
     def __init__(
-        self, connections: PostgresConnections, form: DumpFormat, snapshot: Snapshot, tool: ToolProcess
+        self,
+        connections: PostgresConnections,
+        form: DumpFormat,
+        snapshot: Snapshot,
+        tool: ToolProcess,
+        first: bytes,
     ) -> None:
         self.format = form
         self.consistent_at: datetime = snapshot.moment.at
@@ -52,14 +65,17 @@ class PostgresDump(Dump):
         self._connections = connections
         self._snapshot = snapshot
         self._tool = tool
-        self._told = _Told()
+        self._first = first
+        self._told = _Told(frozen=bool(snapshot.own_schema))
         self._ended: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
 
     async def chunks(self) -> AsyncIterator[bytes]:
         try:
-            while piece := await self._tool.read():
-                self._told.feed(piece)
-                yield piece
+            piece, self._first = self._first, b""
+            while piece := piece or await self._tool.read():
+                if passed := self._told.feed(piece):
+                    yield passed
+                piece = b""
             if await self._tool.end() != 0:
                 await answering(self._connections)
                 raise DumpRefused(said(self._tool.errors, "pg_dump was ended, or took too much memory"))
@@ -101,15 +117,31 @@ async def dumping(connections: PostgresConnections, tools: DumpTools, tenant: Te
     version, major = await server_version(connections)
     folder, tool = await tools.folder(major)
     form = DumpFormat(flavour="postgres", server_version=version, tool=tool, layout=LAYOUT)
-    async with (
-        helpers.helping(connections, tenant, helpers.DUMP) as helper,
-        snapshot(connections, tenant, helper) as held,
-        environment(
-            connections.address, database=tenant.name, user=helper.name, password=helper.password, settings=_SESSION
-        ) as environ,
-        RunningTool(folder / "pg_dump", _arguments(held), environ, reads=False) as running,
-    ):
-        yield PostgresDump(connections, form, held, running)
+    async with helpers.helping(connections, tenant, helpers.DUMP) as helper:
+        for left in reversed(range(_ATTEMPTS)):
+            async with (
+                snapshot(connections, tenant, helper) as held,
+                environment(
+                    connections.address,
+                    database=tenant.name,
+                    user=helper.name,
+                    password=helper.password,
+                    settings=_SESSION,
+                ) as environ,
+                RunningTool(folder / "pg_dump", _arguments(held), environ, reads=False) as running,
+            ):
+                # It writes when it has its locks.
+                first = await running.read()
+                if first or not left or not await _was_locked_out(running):
+                    yield PostgresDump(connections, form, held, running, first)
+                    return
+
+
+async def _was_locked_out(running: ToolProcess) -> bool:
+    """Whether another session's request for an exclusive lock stood between our session's lock and the tool's. Then
+    nothing but an end of ours lets it go on."""
+    await running.end()
+    return any(sign in running.errors for sign in _LOCKED_OUT)
 
 
 async def contents(connections: PostgresConnections, tenant: Tenant) -> list[Content]:

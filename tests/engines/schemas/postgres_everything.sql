@@ -1,0 +1,87 @@
+-- Everything that a tenant of PostgreSQL may make, statement by statement: each ends a line.
+CREATE EXTENSION hstore;
+CREATE EXTENSION btree_gist;
+CREATE EXTENSION citext;
+CREATE SCHEMA other;
+COMMENT ON SCHEMA other IS 'a schema';
+COMMENT ON EXTENSION hstore IS 'mine';
+CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy');
+CREATE TYPE pair AS (a int, b text);
+CREATE TYPE span AS RANGE (subtype = numeric);
+CREATE DOMAIN positive AS int CHECK (VALUE > 0);
+CREATE FUNCTION add_one(i int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT i + 1';
+CREATE PROCEDURE noop() LANGUAGE plpgsql AS 'BEGIN END';
+CREATE AGGREGATE mysum (int) (sfunc = int4pl, stype = int, initcond = '0');
+CREATE TABLE "we""ird
+ table" (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, "col ""x""
+" text, m mood DEFAULT 'ok', p pair, s span, d positive, g int GENERATED ALWAYS AS (add_one(2)) STORED, v int GENERATED ALWAYS AS (1+1) VIRTUAL,
+ h hstore, c citext, j json, jb jsonb, x xml, pt point, b bytea, n numeric, f float8, ts timestamptz, iv interval, arr int[], mon money, bits bit varying, u uuid, ip inet, tsv tsvector);
+INSERT INTO "we""ird
+ table" ("col ""x""
+", p, s, d, h, c, j, jb, pt, b, n, f, ts, iv, arr, mon, bits, u, ip, tsv)
+ SELECT CASE WHEN i % 3 = 0 THEN NULL WHEN i % 3 = 1 THEN '' ELSE E'a\nb\\c\t"''' || i END, ROW(i, 'x')::pair, span(1,2), 1 + i, 'a=>1', 'Abc', '{"a" : 1}', '{"a":1}', '(1,2)', '\xdeadbeef', 1.50, 'NaN', now(), '1 day 2 hours', ARRAY[1,NULL,i], 12.5, '101', gen_random_uuid(), '10.0.0.1/8', 'a b' FROM generate_series(1,100) i;
+CREATE TABLE serials (id serial PRIMARY KEY, t text);
+INSERT INTO serials (t) VALUES ('a'), ('b');
+CREATE SEQUENCE other.counter START 10 INCREMENT -2 MINVALUE -100 MAXVALUE 100 CYCLE;
+SELECT nextval('other.counter');
+CREATE UNLOGGED TABLE unlogged (a int);
+INSERT INTO unlogged VALUES (1);
+CREATE TABLE parted (k int, v text) PARTITION BY RANGE (k);
+CREATE TABLE parted1 PARTITION OF parted FOR VALUES FROM (0) TO (10);
+CREATE TABLE partedd PARTITION OF parted DEFAULT;
+INSERT INTO parted SELECT i, i FROM generate_series(1,20) i;
+CREATE INDEX ON parted (v);
+CREATE TABLE par (a int);
+CREATE TABLE chi (b int) INHERITS (par);
+ALTER TABLE par ADD COLUMN z text DEFAULT 'q';
+INSERT INTO chi VALUES (1,2,'w');
+INSERT INTO par VALUES (5);
+CREATE TABLE dropped (a int, b int, c int);
+INSERT INTO dropped VALUES (1,2,3);
+ALTER TABLE dropped DROP COLUMN b;
+CREATE TABLE nocols ();
+INSERT INTO nocols DEFAULT VALUES;
+CREATE TABLE rooms (r int, during tstzrange, EXCLUDE USING gist (r WITH =, during WITH &&));
+INSERT INTO rooms VALUES (1, '[2020-01-01,2020-01-02)');
+CREATE VIEW vw AS SELECT * FROM serials WHERE t IN ('a','b');
+CREATE MATERIALIZED VIEW mv AS SELECT * FROM serials;
+CREATE MATERIALIZED VIEW mv2 AS SELECT 1 WITH NO DATA;
+CREATE FUNCTION trg() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
+CREATE TRIGGER tr BEFORE INSERT ON serials FOR EACH ROW EXECUTE FUNCTION trg();
+ALTER TABLE serials DISABLE TRIGGER tr;
+CREATE RULE ru AS ON DELETE TO nocols DO INSTEAD NOTHING;
+CREATE TABLE secured (who text, v int);
+INSERT INTO secured VALUES ('a', 1), ('b', 2);
+ALTER TABLE secured ENABLE ROW LEVEL SECURITY;
+ALTER TABLE secured FORCE ROW LEVEL SECURITY;
+CREATE POLICY pol ON secured FOR SELECT TO CURRENT_USER, PUBLIC USING (who = current_user);
+CREATE POLICY pol2 ON secured AS RESTRICTIVE TO CURRENT_USER USING (v > 0);
+CREATE PUBLICATION pub FOR TABLE serials;
+CREATE STATISTICS st ON r, during FROM rooms;
+ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO PUBLIC;
+ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION add_one FROM PUBLIC;
+GRANT SELECT ON serials TO PUBLIC;
+CREATE CAST (pair AS text) WITH INOUT;
+CREATE COLLATION coll (provider=libc, locale='C');
+CREATE OPERATOR === (leftarg = int, rightarg = int, function = int4eq);
+CREATE TEXT SEARCH CONFIGURATION tsc (COPY = english);
+COMMENT ON TABLE serials IS 'com''ment';
+COMMENT ON COLUMN serials.t IS 'col';
+SELECT lo_from_bytea(4711, '\x010203');
+SELECT lo_create(0);
+COMMENT ON LARGE OBJECT 4711 IS 'lob';
+CREATE MATERIALIZED VIEW mvsec AS SELECT * FROM secured;
+CREATE TABLE fk (id int PRIMARY KEY, s int REFERENCES serials);
+INSERT INTO fk VALUES (1,1);
+ALTER TABLE fk ENABLE ROW LEVEL SECURITY;
+ALTER TABLE fk FORCE ROW LEVEL SECURITY;
+ALTER TABLE serials ENABLE ROW LEVEL SECURITY;
+ALTER TABLE serials FORCE ROW LEVEL SECURITY;
+CREATE POLICY "to ""x"" TO y" ON fk USING (true);
+CREATE TABLE "to" ("from" int, "TO" int);
+GRANT SELECT ("from", "TO") ON "to" TO PUBLIC;
+GRANT USAGE ON SCHEMA other TO PUBLIC;
+GRANT SELECT ON LARGE OBJECT 4711 TO PUBLIC;
+GRANT USAGE ON TYPE mood TO PUBLIC;
+REVOKE ALL ON TYPE pair FROM PUBLIC;

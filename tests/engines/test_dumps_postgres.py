@@ -1,0 +1,379 @@
+"""What PostgreSQL's own dumps leave out, run or name, and what ours don't."""
+
+import asyncio
+import difflib
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from app.engines.base import EngineAdapter, EngineLimits, HostUnavailable, Tenant
+from app.engines.dumping import DumpRefused, LoadRefused
+from app.engines.postgres import PostgresAdapter
+from tests.engines.harness import LIMITS, EngineHost, as_root, new_tenant, session_of, tenants
+from tests.engines.test_dumps import dumped, streamed, tables
+from tests.engines.text_dumps import text_of
+from tests.engines.ways import cut_off
+from tests.servers import RunningServer
+from tests.support.waiting import until
+
+pytestmark = pytest.mark.parametrize("engine_server", ["postgres"], indirect=True, scope="session")
+
+EVERYTHING = Path(__file__).parent / "schemas" / "postgres_everything.sql"
+
+
+async def cut_often(
+    host: EngineHost, call: Callable[[EngineAdapter], Awaitable[None]], step: int
+) -> AsyncIterator[None]:
+    """The call again and again, each time cut off `step` messages later, until it is made in full."""
+    last = 0
+    while await cut_off(host, last := last + step, call):
+        yield
+    assert last > 2 * step
+    yield
+
+
+async def make_everything(host: EngineHost, tenant: Tenant) -> None:
+    async with session_of(host, tenant) as session:
+        for statement in EVERYTHING.read_text().split(";\n"):
+            if statement.strip():
+                await session.run(statement)
+
+
+async def test_everything_that_a_tenant_may_make_is_loaded_equal(
+    host: EngineHost, engine_server: RunningServer
+) -> None:
+    async with tenants(host, 2) as [source, target]:
+        await make_everything(host, source)
+        chunks, form, told = await dumped(host, source)
+        await host.adapter.load(target, form, streamed(chunks))
+        assert await host.adapter.contents(target) == told
+        before, after = [await text_of(engine_server, tenant) for tenant in (source, target)]
+        # A column of a parent that came later than the child's own.
+        assert [line for line in difflib.unified_diff(before, after, n=0) if line[0] in "+-"][2:] == [
+            "-1\t2\tw",
+            "+1\tw\t2",
+            "-COPY public.chi (a, b, z) FROM stdin;",
+            "+COPY public.chi (a, z, b) FROM stdin;",
+        ]
+        rows = tables(told)
+        assert (rows['"public"."secured"'], rows['"public"."unlogged"'], rows['"public"."parted1"']) == (2, 1, 9)
+
+
+async def test_one_tenants_roles_are_never_named_in_anothers_database(host: EngineHost) -> None:
+    """Or the one could not be removed any more."""
+    async with tenants(host, 2) as [source, target]:
+        async with session_of(host, source) as session:
+            await session.run("CREATE TABLE pets (name text, owner text)")
+            await session.run("ALTER TABLE pets ENABLE ROW LEVEL SECURITY")
+            await session.run(f"CREATE POLICY own ON pets TO {source.name}, pg_monitor USING (owner = current_user)")
+            await session.run(
+                f"CREATE POLICY \"to {source.name}\" ON pets TO {source.name} WITH CHECK (name <> 'TO x')"
+            )
+            await session.run(f"GRANT SELECT (name) ON pets TO pg_monitor, {target.name}")
+            await session.run(f"ALTER DEFAULT PRIVILEGES REVOKE SELECT ON TABLES FROM {source.name}")
+        chunks, form, told = await dumped(host, source)
+        await host.adapter.load(target, form, streamed(chunks))
+        assert await host.adapter.contents(target) == told
+        async with session_of(host, source) as session:
+            await session.run(f"REVOKE ALL (name) ON pets FROM {target.name}")
+        await host.adapter.destroy(source)
+        async with session_of(host, target) as session:
+            assert await session.run("SELECT polname, polroles::regrole[]::text FROM pg_policy ORDER BY 1") == [
+                ("own", f"{{pg_monitor,{target.name}}}"),
+                (f"to {source.name}", f"{{{target.name}}}"),
+            ]
+
+
+async def test_nothing_that_a_tenant_defined_is_run_by_a_dump(host: EngineHost) -> None:
+    async with tenants(host) as [tenant]:
+        async with session_of(host, tenant) as session:
+            await session.run("CREATE TYPE pair AS (a int, b text)")
+            await session.run("CREATE TABLE pets (p pair, d int)")
+            await session.run("INSERT INTO pets VALUES (ROW(1, 'x'), 3)")
+            for name, takes, gives in (
+                ("as_text", "pets", "text"),
+                ("pair_as_text", "pair", "text"),
+                ("hashtextextended", "text, bigint", "bigint"),
+                ("record_out", "pets", "text"),
+                ("textin", "text", "text"),
+                ("starts_with", "text, text", "boolean"),
+                ("same", "bigint, bigint", "boolean"),
+            ):
+                await session.run(
+                    f"CREATE FUNCTION {name}({takes}) RETURNS {gives} LANGUAGE plpgsql IMMUTABLE"
+                    " AS $$ BEGIN RAISE EXCEPTION 'run as %', current_user; END $$"
+                )
+            await session.run("CREATE CAST (pets AS text) WITH FUNCTION as_text(pets) AS IMPLICIT")
+            await session.run("CREATE CAST (pair AS text) WITH FUNCTION pair_as_text(pair) AS IMPLICIT")
+            await session.run("CREATE OPERATOR = (leftarg = bigint, rightarg = bigint, function = same)")
+            for setting in (
+                "search_path = public, pg_catalog",
+                "statement_timeout = 1",
+                "default_transaction_read_only = on",
+                "row_security = off",
+                "lock_timeout = 1",
+                "DateStyle = 'German'",
+                "bytea_output = 'escape'",
+                "local_preload_libraries = 'nothing'",
+            ):
+                await session.run(f"ALTER ROLE {tenant.name} SET {setting}")
+        _, _, told = await dumped(host, tenant)
+        assert tables(told) == {'"public"."pets"': 1}
+        assert await host.adapter.contents(tenant) == told
+
+
+@asynccontextmanager
+async def lesser_provisioner(host: EngineHost) -> AsyncIterator[tuple[PostgresAdapter, Tenant]]:
+    """An administrator who can't let accounts read past policies, and its tenant."""
+    tenant, name = new_tenant(), "lesser_provisioner"
+    await as_root(
+        host,
+        f"CREATE ROLE {name} LOGIN CREATEDB CREATEROLE PASSWORD '{tenant.password}'",
+        f"GRANT CONNECT ON DATABASE postgres TO {name}",
+    )
+    adapter = PostgresAdapter(msgspec.structs.replace(host.administrator, user=name, password=tenant.password))
+    try:
+        await adapter.create(tenant, LIMITS)
+        yield adapter, tenant
+    finally:
+        await adapter.destroy(tenant)
+        await adapter.close()
+        await as_root(host, f"DROP OWNED BY {name}", f"DROP ROLE {name}")
+
+
+async def test_without_bypassrls_forced_policies_are_refused_and_others_are_not(host: EngineHost) -> None:
+    async with lesser_provisioner(host) as (adapter, tenant):
+        facts = await adapter.inspect_host()
+        assert any("BYPASSRLS" in sentence for sentence in facts.shortcomings)
+        async with session_of(host, tenant) as session:
+            await session.run("CREATE TABLE pets (n int)")
+            await session.run("INSERT INTO pets VALUES (1), (2)")
+            await session.run("ALTER TABLE pets ENABLE ROW LEVEL SECURITY")
+        async with adapter.dumping(tenant) as dump:
+            assert [chunk async for chunk in dump.chunks()]
+            assert tables(await dump.contents()) == {'"public"."pets"': 2}
+        async with session_of(host, tenant) as session:
+            await session.run("ALTER TABLE pets FORCE ROW LEVEL SECURITY")
+        with pytest.raises(DumpRefused, match=r'"pets".*BYPASSRLS'):
+            async with adapter.dumping(tenant):
+                pass
+    facts = await host.adapter.inspect_host()
+    assert not any("BYPASSRLS" in sentence for sentence in facts.shortcomings)
+
+
+async def test_a_table_under_an_exclusive_lock_is_named(host: EngineHost) -> None:
+    async with tenants(host) as [tenant], session_of(host, tenant) as session:
+        before = await host.catalog()
+        await session.run("CREATE TABLE pets (n int)")
+        await session.run("BEGIN")
+        await session.run("LOCK TABLE pets IN ACCESS EXCLUSIVE MODE")
+        with pytest.raises(DumpRefused, match=r'"pets".*lock'):
+            async with host.adapter.dumping(tenant):
+                pass
+        await session.run("ROLLBACK")
+        assert await host.catalog() == before
+        await dumped(host, tenant)
+
+
+async def test_a_table_emptied_meanwhile_is_dumped_as_it_was(host: EngineHost) -> None:
+    async with tenants(host, 2) as [tenant, target], session_of(host, tenant) as session:
+        await session.run("CREATE TABLE pets (n int)")
+        await session.run("INSERT INTO pets SELECT generate_series(1, 1000)")
+        async with host.adapter.dumping(tenant) as dump:
+            emptying = asyncio.create_task(session.run("TRUNCATE pets"))
+            await until(lambda: lock_waits(host, tenant))
+            chunks = [chunk async for chunk in dump.chunks()]
+            told = await dump.contents()
+        await emptying
+        assert tables(told) == {'"public"."pets"': 1000}
+        await host.adapter.load(target, dump.format, streamed(chunks))
+        assert await host.adapter.contents(target) == told
+
+
+async def lock_waits(host: EngineHost, tenant: Tenant) -> bool:
+    return await host.lock_waits(tenant.name) > 0
+
+
+@pytest.mark.parametrize("ended", ["revoked", "frozen", "left"])
+async def test_a_dump_that_ends_in_the_middle_leaves_nothing(host: EngineHost, ended: str) -> None:
+    before = await host.catalog()
+    async with tenants(host) as [tenant]:
+        async with session_of(host, tenant) as session:
+            await session.run("CREATE TABLE pets (t text)")
+            await session.run("INSERT INTO pets SELECT repeat(md5(i::text), 100) FROM generate_series(1, 3000) i")
+        if ended == "left":
+            async with host.adapter.dumping(tenant) as dump:
+                async for _ in dump.chunks():
+                    break
+        else:
+            with pytest.raises((DumpRefused, HostUnavailable)):  # noqa: PT012  the block is what is tested
+                async with host.adapter.dumping(tenant) as dump:
+                    chunks = dump.chunks()
+                    await anext(chunks)
+                    await (host.adapter.revoke if ended == "revoked" else host.adapter.freeze)(tenant)
+                    async for _ in chunks:
+                        pass
+                    await dump.contents()
+        roles = {row[1] for row in await host.catalog() if row[0] == "role"}
+        assert f"{tenant.name}_dump" not in roles
+        _, _, told = await dumped(host, tenant)
+        assert tables(told) == {'"public"."pets"': 3000}
+    assert await host.catalog() == before
+
+
+async def test_a_frozen_tenants_dump_has_none_of_what_freezes_it(host: EngineHost) -> None:
+    async with tenants(host, 2) as [tenant, target]:
+        async with session_of(host, tenant) as session:
+            await session.run("CREATE TABLE pets (n int)")
+            await session.run("CREATE FUNCTION secret() RETURNS int LANGUAGE sql AS 'SELECT 1'")
+            await session.run("REVOKE EXECUTE ON FUNCTION secret FROM PUBLIC")
+        await host.adapter.freeze(tenant)
+        chunks, form, told = await dumped(host, tenant)
+        assert len(tables(told)) == 1
+        await host.adapter.load(target, form, streamed(chunks))
+        assert await host.adapter.contents(target) == told
+        async with session_of(host, target) as session:
+            await session.run("INSERT INTO pets VALUES (1)")
+            assert await session.run("SELECT has_function_privilege('public', 'secret()', 'EXECUTE')") == [(False,)]
+
+
+async def test_what_a_dead_process_left_of_a_dump_is_removed(host: EngineHost) -> None:
+    before = await host.catalog()
+    async with tenants(host) as [tenant]:
+        async with session_of(host, tenant) as session:
+            await session.run("CREATE TABLE pets (n int)")
+        await host.adapter.revoke(tenant)
+        closed = await host.catalog()
+
+        async def dump(adapter: EngineAdapter) -> None:
+            async with adapter.dumping(tenant) as begun:
+                async for _ in begun.chunks():
+                    pass
+                await begun.contents()
+
+        cut = 0
+        async for _ in cut_often(host, dump, 19):
+            cut += 1
+            if cut % 2:
+                await host.adapter.end_dumps([tenant.name])
+                assert await host.catalog() == closed
+            await dump(host.adapter)
+            assert await host.catalog() == closed
+        assert await host.adapter.end_dumps([tenant.name]) == 0
+    assert await host.catalog() == before
+
+
+async def test_a_process_that_dies_in_a_replacement_loses_neither_database(host: EngineHost) -> None:
+    before = await host.catalog()
+    async with tenants(host, limits=EngineLimits(connections=7)) as [tenant]:
+        made = [await marked(host, tenant, "0")]
+        await host.adapter.revoke(tenant)
+        scratches: list[Tenant] = []
+
+        async def next_scratch() -> None:
+            scratches.append(new_tenant())
+            await host.adapter.create(scratches[-1], LIMITS)
+            made.append(await marked(host, scratches[-1], str(len(made))))
+
+        await next_scratch()
+        async for _ in cut_often(host, lambda adapter: adapter.replace(tenant, scratches[-1]), 9):
+            await host.adapter.replace(tenant, scratches[-1])
+            assert tables(await host.adapter.contents(tenant)) == {made[-1]: 0}
+            assert tables(await host.adapter.contents(scratches[-1])) == {made[-2]: 0}
+            await host.adapter.destroy(scratches[-1])
+            await next_scratch()
+        await host.adapter.destroy(scratches[-1])
+        await host.adapter.restore(tenant)
+        await host.adapter.verify_login(tenant)
+    assert await host.catalog() == before
+
+
+async def marked(host: EngineHost, tenant: Tenant, mark: str) -> str:
+    async with session_of(host, tenant) as session:
+        await session.run(f"CREATE TABLE t{mark} (n int)")
+    return f'"public"."t{mark}"'
+
+
+async def test_a_process_that_dies_in_a_clearing_leaves_a_database_that_is_cleared_next(host: EngineHost) -> None:
+    before = await host.catalog()
+    async with tenants(host) as [tenant]:
+        async for _ in cut_often(host, lambda adapter: adapter.clear(tenant), 5):
+            await host.adapter.clear(tenant)
+            assert tables(await host.adapter.contents(tenant)) == {}
+            await host.adapter.verify_login(tenant)
+    assert await host.catalog() == before
+
+
+async def test_a_dump_that_is_cut_off_or_changed_is_not_loaded(host: EngineHost) -> None:
+    async with tenants(host, 2) as [tenant, target]:
+        async with session_of(host, tenant) as session:
+            await session.run("CREATE TABLE pets (n int)")
+            await session.run("INSERT INTO pets VALUES (1)")
+        chunks, form, _ = await dumped(host, tenant)
+        whole = b"".join(chunks)
+        for damaged in (whole[:-20], whole[: len(whole) // 2], b"x" + whole[1:], b""):
+            with pytest.raises(LoadRefused):
+                await host.adapter.load(target, form, streamed([damaged]))
+            await host.adapter.clear(target)
+        with pytest.raises(LoadRefused, match="mysql"):
+            await host.adapter.load(target, msgspec.structs.replace(form, flavour="mysql"), streamed(chunks))
+
+
+async def test_what_can_not_be_loaded_is_named(host: EngineHost) -> None:
+    async with tenants(host, 2) as [tenant, target]:
+        async with session_of(host, target) as session:
+            await session.run("CREATE TABLE pets (n int)")
+        async with session_of(host, tenant) as session:
+            await session.run("CREATE TABLE pets (n int)")
+        chunks, form, _ = await dumped(host, tenant)
+        with pytest.raises(LoadRefused, match=re.escape("public.pets")):
+            await host.adapter.load(target, form, streamed(chunks))
+
+
+async def test_what_a_dump_defines_runs_with_the_tenants_rights(host: EngineHost) -> None:
+    async with tenants(host, 2) as [tenant, target]:
+        async with session_of(host, tenant) as session:
+            await session.run("CREATE TABLE who (is_now text, reads_all bool)")
+            await session.run(
+                "CREATE FUNCTION note() RETURNS void LANGUAGE sql AS $$ INSERT INTO public.who"
+                " SELECT current_user, rolbypassrls FROM pg_roles WHERE rolname = session_user $$"
+            )
+            await session.run(
+                "CREATE FUNCTION told(n int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS"
+                " $$ BEGIN PERFORM public.note(); RETURN n; END $$"
+            )
+            await session.run("CREATE TABLE pets (n int)")
+            await session.run("INSERT INTO pets VALUES (1)")
+            await session.run("CREATE INDEX ON pets (told(n))")
+            await session.run("DELETE FROM who")
+        chunks, form, told = await dumped(host, tenant)
+        assert tables(told)['"public"."who"'] == 0, "a dump doesn't run it"
+        await host.adapter.load(target, form, streamed(chunks))
+        async with session_of(host, target) as session:
+            assert set(await session.run("SELECT is_now, reads_all FROM who")) == {(target.name, False)}
+
+
+async def test_an_account_that_was_given_something_is_removed_all_the_same(host: EngineHost) -> None:
+    async with tenants(host) as [tenant], session_of(host, tenant) as session:
+        await session.run("CREATE TABLE pets (n int)")
+        async with host.adapter.dumping(tenant) as dump:
+            await session.run(f"GRANT SELECT ON pets TO {tenant.name}_dump")
+            await session.run(f"ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO {tenant.name}_dump")
+            assert [chunk async for chunk in dump.chunks()]
+        assert await as_root(host, f"SELECT rolname FROM pg_roles WHERE rolname = '{tenant.name}_dump'") == []
+
+
+async def test_a_tenant_can_not_end_its_dump_nor_become_its_account(host: EngineHost) -> None:
+    async with tenants(host) as [tenant], session_of(host, tenant) as session, host.adapter.dumping(tenant) as dump:
+        for statement in (
+            f"SET ROLE {tenant.name}_dump",
+            f"ALTER ROLE {tenant.name}_dump PASSWORD 'known'",
+            f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '{tenant.name}_dump'",
+        ):
+            with pytest.raises(Exception, match="42501"):
+                await session.run(statement)
+        assert [chunk async for chunk in dump.chunks()]
