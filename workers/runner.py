@@ -37,6 +37,7 @@ from workers.queues import WorkerDependencies, queue_config
 from workers.relay import relay
 from workers.schedules import maintain_schedules
 from workers.search_attributes import register_search_attributes
+from workers.stray_objects import remove_stray_objects
 
 _PASSED_THROUGH = ("msgspec", "app.contracts")
 """Modules that the sandbox doesn't load anew for each run. They hold no state, and a struct of a reloaded module
@@ -93,6 +94,7 @@ async def run(settings: Settings, queues: Sequence[str], stop: asyncio.Event) ->
             if region is not None:
                 background.append(start_provisionings(client, settings, region, tools.running))
                 background.append(remove_ended_backups(backup_store, region))
+                background.append(remove_stray_objects(backup_store, settings.orphan_age))
         log.info("worker_ready", queues=list(queues))
         await _until(stop, [asyncio.create_task(task) for task in background])
 

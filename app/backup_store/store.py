@@ -162,6 +162,10 @@ class BackupStore:
         names = [_part_name(manifest, part) for part in manifest.parts]
         kept = (*names, _key_name(manifest.backup), _manifest_name(manifest.backup))
         await self._objects.keep(kept, manifest.expires_at)
+        with contextlib.suppress(BackupStoreError):  # they go with the backup at the latest
+            found = [item async for item in self._objects.list(str(manifest.backup))]
+            strays = [item.name for item in found if item.name not in kept]
+            await self._objects.delete(str(manifest.backup), strays)
         return manifest
 
     async def get_manifest(self, backup: UUID, key: BackupKey | None = None) -> BackupManifest:
@@ -199,16 +203,17 @@ class BackupStore:
     async def remove_strays(
         self, before: datetime, wanted: Callable[[UUID], Awaitable[bool]]
     ) -> AsyncIterator[StrayObject]:
-        """Removes what interrupted writes and deletions have left: objects without a manifest, and those of other
-        attempts than the manifest's. They were last written `before`, by the store's clock; `wanted` says whether a
-        backup may still be written. What isn't ours stays."""
+        """Removes what interrupted writes and deletions have left: folders without a manifest, of which nothing was
+        written since `before`, by the store's clock; `wanted` says whether such a backup may still be written, or
+        should be there. What isn't ours stays."""
         for backup in await self._backups():
             found = [item async for item in self._objects.list(str(backup))]
-            strays = await self._strays(backup, found)
-            if not strays or max(item.modified for item in strays) >= before or await wanted(backup):
+            if not found or any(item.name == _manifest_name(backup) for item in found):
                 continue
-            await self._objects.delete(str(backup), [item.name for item in strays])
-            for item in strays:
+            if max(item.modified for item in found) >= before or await wanted(backup):
+                continue
+            await self._objects.delete_all(str(backup))
+            for item in found:
                 yield _stray(item, backup)
 
     async def reseal(self) -> AsyncIterator[ResealedKey]:
@@ -237,18 +242,6 @@ class BackupStore:
     async def _backups(self) -> list[UUID]:
         """Those that have a folder in the store, whether they are complete or not."""
         return [backup for folder in (await self._objects.top())[0] if (backup := _uuid(folder))]
-
-    async def _strays(self, backup: UUID, found: list[ObjectInfo]) -> list[ObjectInfo]:
-        if not any(item.name == _manifest_name(backup) for item in found):
-            return found
-        if len({item.name.rpartition("/")[0] for item in found if "/parts/" in item.name}) < 2:
-            return [item for item in found if "#" in item.name]
-        try:
-            manifest = await self.get_manifest(backup)
-        except (BackupDamaged, BackupMissing):
-            return []
-        kept = {f"{backup}/{part.name}" for part in manifest.parts} | {_manifest_name(backup), _key_name(backup)}
-        return [item for item in found if item.name not in kept]
 
     async def _open_part(self, manifest: BackupManifest, part: Part, identity: Identity) -> AsyncIterator[bytes]:
         data = await self._get_part(manifest, part)

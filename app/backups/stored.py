@@ -30,6 +30,11 @@ class StoredRecord(msgspec.Struct, frozen=True, kw_only=True):
         """Whether it has to be in the store."""
         return self.status is BackupStatus.COMPLETED and not self.removed
 
+    @property
+    def under_way(self) -> bool:
+        """Whether it may be written now."""
+        return self.status in (BackupStatus.PENDING, BackupStatus.RUNNING)
+
 
 _SELECT = "SELECT id, uuid, status, stored_bytes, removed_at IS NOT NULL AS removed FROM backups"
 

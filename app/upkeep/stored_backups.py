@@ -7,7 +7,6 @@ from uuid import UUID
 from app.backup_store.checking import CheckedBackup, check_backup
 from app.backup_store.store import BackupStore, StoredBackup, StrayObject
 from app.backups.stored import StoredRecord, stored_record, stored_records
-from app.contracts.backups import BackupStatus
 from app.upkeep.reconcile.findings import Report, Violation
 
 MISSING = "backup_missing"
@@ -20,7 +19,6 @@ UNRECORDED = "backup_unrecorded"
 """The store has it, and we have no record."""
 STRAY = "backup_object_stray"
 """An object of no backup."""
-_UNDER_WAY = (BackupStatus.PENDING, BackupStatus.RUNNING)
 _AT_ONCE = 4
 
 
@@ -59,7 +57,7 @@ async def _check(store: BackupStore, item: StoredBackup | StrayObject, *, deep: 
     checked = await check_backup(store, item, deep=deep)
     # Read afterwards: a deletion may have begun meanwhile, which says so in our record first.
     record = await stored_record(item.backup)
-    if record is not None and not record.kept and record.status not in _UNDER_WAY:
+    if record is not None and not record.kept and not record.under_way:
         return [_violation(ASTRAY, item.backup, f"the store has it, and our record says {record.status.value}")], []
     notes = [_violation(STRAY, name, "no object of its backup") for name in checked.strays]
     wrong = [_violation(DAMAGED, item.backup, str(damage)) for damage in checked.faults]
@@ -81,7 +79,7 @@ async def _check_stray(item: StrayObject) -> Found:
     record = None if item.backup is None else await stored_record(item.backup)
     if record is not None and record.kept:
         return [], []  # the backup itself is missing, which is told once
-    if record is not None and record.status in _UNDER_WAY:
+    if record is not None and record.under_way:
         return [], []
     return [], [_violation(STRAY, item.name, f"{item.length} bytes of {item.modified.isoformat()}")]
 
