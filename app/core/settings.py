@@ -132,7 +132,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The first pause after a receiver hung; each further one is three times as long."""
     webhook_longest_probe_seconds: float = 300
     """The longest pause."""
-    webhook_probes_per_second: float = 3
+    webhook_probes_per_second: float = 2
     """Probes that a worker begins, of all receivers that hang together; those that are answered don't count."""
     webhook_secret_overlap_seconds: float = 86_400
     """How long a replaced signing secret still signs beside the new one."""
