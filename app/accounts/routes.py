@@ -2,11 +2,13 @@
 
 from datetime import UTC, datetime
 from typing import Any, Literal
+from uuid import UUID
 
 from litestar import Request, get
 from msgspec import Struct
 
 from app.auth.principal import Principal
+from app.auth.scopes import Reach
 from app.core.clock import Moment
 from app.web.envelope import Item
 from app.web.operation import operation
@@ -27,6 +29,7 @@ class ControlsView(Struct, kw_only=True):
 
 class ApiKeyView(Struct, kw_only=True):
     object: Literal["api_key"] = "api_key"
+    id: int
     name: str
     preview: str
     permissions: list[str]
@@ -34,6 +37,10 @@ class ApiKeyView(Struct, kw_only=True):
     """Always: no other key gets this far."""
     last_used_at: Moment | None
     controls: ControlsView
+    team_id: int | None
+    """The one team that the key is for; null for all of the user's."""
+    databases: list[UUID] | None
+    """The databases that the key is for; null for all of its teams'."""
 
 
 class Context(Struct, kw_only=True):
@@ -44,6 +51,7 @@ class Context(Struct, kw_only=True):
 _EXAMPLE = Context(
     user=UserView(name="Ada Lovelace", email="ada@example.com"),
     api_key=ApiKeyView(
+        id=7,
         name="deploy",
         preview="pk_live_Xk3v…9aQe",
         permissions=["databases:*"],
@@ -51,6 +59,8 @@ _EXAMPLE = Context(
         controls=ControlsView(
             requests_per_minute=120, monthly_quota=None, allowed_ip_list=["192.0.2.0/24"], inactive_ttl_days=90
         ),
+        team_id=None,
+        databases=None,
     ),
 )
 
@@ -58,7 +68,11 @@ _EXAMPLE = Context(
 @get(
     "/me",
     **operation(
-        "getMe", "Who is calling, with which key", answers={200: Item[Context]}, examples={200: Item(data=_EXAMPLE)}
+        "getMe",
+        "Who is calling, with which key",
+        reach=Reach.OWN,
+        answers={200: Item[Context]},
+        examples={200: Item(data=_EXAMPLE)},
     ),
 )
 async def get_me(request: Request[Principal, Any, Any]) -> Item[Context]:
@@ -70,10 +84,13 @@ async def get_me(request: Request[Principal, Any, Any]) -> Item[Context]:
         inactive_ttl_days=caller.inactive_ttl_days,
     )
     key = ApiKeyView(
+        id=caller.key_id,
         name=caller.key_name,
         preview=caller.preview,
         permissions=caller.scopes,
         last_used_at=caller.last_used_at,
         controls=controls,
+        team_id=caller.key_team_id,
+        databases=caller.databases,
     )
     return Item(data=Context(user=UserView(name=caller.user_name, email=caller.user_email), api_key=key))

@@ -14,7 +14,7 @@ from app.applications.schemas import ApplicationView, ApplyToDatabase
 from app.applications.views import view
 from app.applications.waiting import await_end
 from app.auth.principal import Principal
-from app.auth.scopes import Scope
+from app.auth.scopes import Reach, Scope
 from app.blueprints.examples import EXAMPLE_BLUEPRINT_UUID
 from app.blueprints.large_scripts import LargeScripts, size_to_prepare
 from app.contracts.applications import ApplicationStatus
@@ -64,6 +64,7 @@ _MESSAGES = {
         "applyBlueprint",
         "Apply a blueprint to a database",
         scopes=(Scope.DATABASES_WRITE, Scope.BLUEPRINTS_READ),
+        reach=Reach.DATABASE,
         answers=dict.fromkeys((200, 202), AcceptedChange[ApplicationView, OperationReference]),
         examples={
             200: AcceptedChange(
@@ -107,6 +108,7 @@ async def apply_blueprint(
         "getBlueprintApplication",
         "Get an application of a blueprint, with its log and its SQL",
         scopes=(Scope.BLUEPRINTS_READ,),
+        reach=Reach.OWN,
         answers={200: Item[ApplicationView]},
         examples={200: Item(data=EXAMPLE_WHOLE_APPLICATION)},
     ),

@@ -137,7 +137,9 @@ async def add(
 
 async def get(principal: Principal, application: int) -> ApplicationRecord:
     """Raises `NotFound`."""
-    return require_found(await records.find_owned(application, principal.team_ids), "blueprint application")
+    found = require_found(await records.find_owned(application, principal.team_ids), "blueprint application")
+    principal.check_reach(found.database, "blueprint application")
+    return found
 
 
 async def get_any(application: int) -> ApplicationRecord:

@@ -60,6 +60,8 @@ class Admitted(msgspec.Struct, frozen=True):
 class _Verdict(Principal, frozen=True, kw_only=True):
     """The key's row, and the counters after this statement's requests. None where nothing was counted."""
 
+    postponed: bool
+    """Requests with this key's other secret are counted now, these later."""
     revoked: bool
     expired: bool
     allowed: list[bool]
@@ -73,27 +75,33 @@ class _Verdict(Principal, frozen=True, kw_only=True):
 # The counters count attempts, not successes: how many were let in follows from the count before and the limit, and
 # needs no second statement. In the UPDATE, columns of `c` are those of the newest version of the row, also after
 # waiting for another process's lock on it. `locked` takes the locks in one order for all, or two processes with the
-# same keys would wait for each other.
+# same keys would wait for each other. During the overlap of a rotation a key has two secrets: the requests with one
+# of them are counted, those with the other come next.
 _ADMIT = """
 WITH asked AS (
     SELECT hash, array_agg(address::inet ORDER BY place) AS addresses
     FROM unnest($1::bytea[], $2::text[]) WITH ORDINALITY AS one (hash, address, place) GROUP BY hash
+), named AS (
+    SELECT asked.hash AS asked_hash, asked.addresses, k.* FROM asked JOIN api_keys k ON k.hash = asked.hash
+    UNION ALL
+    SELECT asked.hash, asked.addresses, k.* FROM asked JOIN api_keys k ON k.previous_hash = asked.hash
+    WHERE k.previous_until > now()
 ), key AS (
-    SELECT k.*, u.name AS user_name, u.email AS user_email, c.last_used_at, clock_timestamp() AS at,
+    SELECT k.*, row_number() OVER (PARTITION BY k.id ORDER BY k.asked_hash) AS turn,
+           u.name AS user_name, u.email AS user_email, c.last_used_at, clock_timestamp() AS at,
            coalesce(k.expires_at <= now(), false) OR coalesce(
                coalesce(c.last_used_at, k.created_at) + make_interval(days => k.inactive_ttl_days) <= now(), false
            ) AS expired,
            array(SELECT cardinality(k.allowed_ips) = 0 OR ip <<= ANY (k.allowed_ips::inet[])
-                 FROM unnest(asked.addresses) WITH ORDINALITY AS one (ip, place) ORDER BY place) AS allowed
-    FROM asked JOIN api_keys k ON k.hash = asked.hash JOIN users u ON u.id = k.user_id
-         JOIN api_key_usage c ON c.key_id = k.id
+                 FROM unnest(k.addresses) WITH ORDINALITY AS one (ip, place) ORDER BY place) AS allowed
+    FROM named k JOIN users u ON u.id = k.user_id JOIN api_key_usage c ON c.key_id = k.id
 ), asking AS MATERIALIZED (
     SELECT key.*, (SELECT count(*)::int FROM unnest(key.allowed) AS one (ok) WHERE ok) AS asked,
            date_trunc('month', key.at AT TIME ZONE 'UTC')::date AS this_month
     FROM key
 ), locked AS MATERIALIZED (
     SELECT c.key_id FROM api_key_usage c JOIN asking a ON a.id = c.key_id
-    WHERE a.revoked_at IS NULL AND NOT a.expired AND a.asked > 0
+    WHERE a.revoked_at IS NULL AND NOT a.expired AND a.asked > 0 AND a.turn = 1
     ORDER BY c.key_id FOR NO KEY UPDATE OF c
 ), counted AS (
     UPDATE api_key_usage c SET
@@ -106,22 +114,25 @@ WITH asked AS (
         month_count = CASE WHEN c.month = a.this_month THEN c.month_count ELSE 0 END
             + greatest(0, least(a.asked, a.requests_per_minute
                 - CASE WHEN c.window_start > a.at - $3::interval THEN c.window_count ELSE 0 END))
-    FROM locked JOIN asking a ON a.id = locked.key_id
+    FROM locked JOIN asking a ON a.id = locked.key_id AND a.turn = 1
     WHERE c.key_id = locked.key_id
     RETURNING c.key_id, c.window_count, c.month_count, c.month_added,
               extract(epoch FROM c.window_start + $3::interval - a.at)::float8 AS window_left
 )
-SELECT a.hash, a.user_id, a.user_name, a.user_email, a.id AS key_id, a.name AS key_name, a.preview, a.scopes,
+SELECT a.asked_hash AS hash, a.turn > 1 AS postponed,
+       a.user_id, a.user_name, a.user_email, a.id AS key_id, a.name AS key_name, a.preview, a.scopes,
        a.requests_per_minute, a.monthly_quota, a.allowed_ips, a.inactive_ttl_days, a.last_used_at,
+       a.team_id AS key_team_id, a.databases,
        a.revoked_at IS NOT NULL AS revoked, a.expired, a.allowed,
        counted.window_count, counted.window_left, counted.month_count, counted.month_added,
        extract(epoch FROM a.this_month + interval '1 month' - a.at AT TIME ZONE 'UTC')::float8 AS month_left,
        coalesce(mine.ids, '{}') AS team_ids, coalesce(mine.tiers, '{}') AS team_tiers,
        coalesce(mine.names, '{}') AS team_names, a.at AS admitted_at
-FROM asking a LEFT JOIN counted ON counted.key_id = a.id CROSS JOIN LATERAL (
+FROM asking a LEFT JOIN counted ON counted.key_id = a.id AND a.turn = 1 CROSS JOIN LATERAL (
     SELECT array_agg(t.id ORDER BY m.id) AS ids, array_agg(t.tier ORDER BY m.id) AS tiers,
            array_agg(t.name ORDER BY m.id) AS names
-    FROM memberships m JOIN teams t ON t.id = m.team_id WHERE m.user_id = a.user_id
+    FROM memberships m JOIN teams t ON t.id = m.team_id
+    WHERE m.user_id = a.user_id AND (a.team_id IS NULL OR m.team_id = a.team_id)
 ) mine
 """
 
@@ -159,7 +170,11 @@ class Admission:
                 async with self._connection() as connection:
                     verdicts = await self._ask(connection, batch)
                 for key_hash, waiters in batch.items():
-                    _settle(waiters, verdicts.get(key_hash))
+                    verdict = verdicts.get(key_hash)
+                    if verdict is not None and verdict.postponed:
+                        self._waiting.setdefault(key_hash, [])[:0] = waiters
+                    else:
+                        _settle(waiters, verdict)
             except Exception as fault:
                 _refuse(batch, fault)
             finally:

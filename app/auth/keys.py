@@ -8,10 +8,11 @@ from datetime import datetime
 
 import msgspec
 
+from app.auth.authority import Authority
 from app.auth.scopes import Scope
 from app.auth.users import check_name
 from app.core.errors import InvalidField, NotFound
-from app.store.session import fetch_all, fetch_exists, fetch_one, fetch_scalar
+from app.store.session import execute, fetch_all, fetch_exists, fetch_one, fetch_scalar, transaction
 
 PREFIX = "pk_live_"
 
@@ -55,6 +56,11 @@ def hash_key(api_key: str) -> bytes:
     return hashlib.sha256(api_key.encode()).digest()
 
 
+def preview_of(api_key: str) -> str:
+    """What is shown of a key later."""
+    return f"{api_key[:12]}…{api_key[-4:]}"
+
+
 async def create_key(*, user_id: int, name: str, scopes: Sequence[str], controls: KeyControls | None = None) -> NewKey:
     """Raises `NotFound` for an unknown user, `InvalidField` for a blank name, and naming the control or scope that
     can't be used."""
@@ -63,27 +69,45 @@ async def create_key(*, user_id: int, name: str, scopes: Sequence[str], controls
     _check(scopes, controls)
     if not await fetch_exists("SELECT 1 FROM users WHERE id = $1", user_id):
         raise NotFound("user")
+    limits = Authority(
+        scopes=list(scopes),
+        requests_per_minute=controls.requests_per_minute,
+        monthly_quota=controls.monthly_quota,
+        allowed_ips=list(controls.allowed_ips),
+        inactive_ttl_days=controls.inactive_ttl_days,
+        expires_at=controls.expires_at,
+        team_id=None,
+        databases=None,
+    )
+    return await insert_key(user_id, name, limits)
+
+
+async def insert_key(user_id: int, name: str, limits: Authority, *, minted_by: int | None = None) -> NewKey:
+    """A new key with these limits, which have been checked."""
     api_key = PREFIX + secrets.token_urlsafe(24)
     key_id = await fetch_scalar(
         int,
         """
         WITH key AS (
             INSERT INTO api_keys (user_id, name, preview, hash, scopes, requests_per_minute, monthly_quota,
-                                  allowed_ips, inactive_ttl_days, expires_at)
-            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) RETURNING id
+                                  allowed_ips, inactive_ttl_days, expires_at, team_id, databases, minted_by)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) RETURNING id
         )
         INSERT INTO api_key_usage (key_id, window_start) SELECT id, 'epoch' FROM key RETURNING key_id AS id
         """,
         user_id,
         name,
-        f"{api_key[:12]}…{api_key[-4:]}",
+        preview_of(api_key),
         hash_key(api_key),
-        list(scopes),
-        controls.requests_per_minute,
-        controls.monthly_quota,
-        list(controls.allowed_ips),
-        controls.inactive_ttl_days,
-        controls.expires_at,
+        limits.scopes,
+        limits.requests_per_minute,
+        limits.monthly_quota,
+        limits.allowed_ips,
+        limits.inactive_ttl_days,
+        limits.expires_at,
+        limits.team_id,
+        limits.databases,
+        minted_by,
     )
     return NewKey(id=key_id, api_key=api_key)
 
@@ -117,16 +141,21 @@ class RevokedKey(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def revoke_key(key_id: int) -> RevokedKey:
-    """The next request with it is refused. Revoking twice is fine. Raises `NotFound`."""
-    revoked = await fetch_one(
-        RevokedKey,
-        """
-        UPDATE api_keys k SET revoked_at = coalesce(k.revoked_at, now())
-        FROM (SELECT id, revoked_at FROM api_keys WHERE id = $1 FOR UPDATE) before WHERE k.id = before.id
-        RETURNING k.id, k.revoked_at, before.revoked_at IS NOT NULL AS already_revoked
-        """,
-        key_id,
-    )
+    """The next request with it is refused. Revoking twice is fine. Waits until none of its user's keys is just being
+    made or changed. Raises `NotFound`."""
+    async with transaction():
+        await execute(
+            "SELECT 1 FROM users WHERE id = (SELECT user_id FROM api_keys WHERE id = $1) FOR NO KEY UPDATE", key_id
+        )
+        revoked = await fetch_one(
+            RevokedKey,
+            """
+            UPDATE api_keys k SET revoked_at = coalesce(k.revoked_at, now())
+            FROM (SELECT id, revoked_at FROM api_keys WHERE id = $1 FOR UPDATE) before WHERE k.id = before.id
+            RETURNING k.id, k.revoked_at, before.revoked_at IS NOT NULL AS already_revoked
+            """,
+            key_id,
+        )
     if revoked is None:
         raise NotFound("API key")
     return revoked

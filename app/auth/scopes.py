@@ -1,7 +1,7 @@
 """What an API key may do. Interface specification, section 5."""
 
 from collections.abc import Collection
-from enum import StrEnum
+from enum import Enum, StrEnum
 
 
 class Scope(StrEnum):
@@ -15,6 +15,19 @@ class Scope(StrEnum):
     BACKUPS_READ = "backups:read"
     BACKUPS_WRITE = "backups:write"
     QUERIES_WRITE = "queries:write"
+    KEYS_READ = "keys:read"
+    KEYS_WRITE = "keys:write"
+
+
+class Reach(Enum):
+    """What an operation is about, for keys that are for some databases only."""
+
+    TEAM = "team"
+    """More than single databases: such keys are refused."""
+    DATABASE = "database"
+    """The database that the path names."""
+    OWN = "own"
+    """What the operation itself confines to the key's databases, or what is no database's."""
 
 
 def grants(held: Collection[str], required: Scope) -> bool:

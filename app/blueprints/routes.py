@@ -11,7 +11,7 @@ from litestar.params import FromPath, SkipValidation
 from msgspec import UnsetType
 
 from app.auth.principal import Principal
-from app.auth.scopes import Scope
+from app.auth.scopes import Reach, Scope
 from app.blueprints import records, service
 from app.blueprints.checking import validated
 from app.blueprints.examples import (
@@ -95,6 +95,7 @@ class BlueprintController(Controller):
             "listBlueprints",
             "List blueprints, newest first",
             scopes=(Scope.BLUEPRINTS_READ,),
+            reach=Reach.OWN,
             answers={200: Page[BlueprintView]},
             examples={200: Page(data=[EXAMPLE_BLUEPRINT], has_more=False)},
             errors=(InvalidField,),
@@ -112,6 +113,7 @@ class BlueprintController(Controller):
             "getBlueprint",
             "Get a blueprint, with its SQL",
             scopes=(Scope.BLUEPRINTS_READ,),
+            reach=Reach.OWN,
             answers={200: Item[BlueprintView]},
             examples={200: Item(data=EXAMPLE_WHOLE_BLUEPRINT)},
         ),
@@ -168,6 +170,7 @@ class BlueprintController(Controller):
         "validateBlueprint",
         "Validate SQL without saving it",
         scopes=(Scope.BLUEPRINTS_READ,),
+        reach=Reach.OWN,
         answers={200: Item[Validation]},
         examples={200: Item(data=EXAMPLE_VALIDATION)},
         body=ValidateBlueprint,

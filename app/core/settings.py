@@ -81,6 +81,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     api_host: str = "127.0.0.1"
     api_connections: int = 4096
     """The maximum of open connections, idle ones included. More wait to be accepted."""
+    api_keys_per_user: int = 100
+    """Keys that are not revoked. Operators may make more."""
     request_head_timeout_seconds: float = 30
     """From the opening of a connection, or the last answer on it, to the end of the next request's head. Then it is
     closed."""
@@ -267,6 +269,7 @@ _POSITIVE = {
     "idempotency_lease_seconds",
     "revocation_timeout_seconds",
     "limits_timeout_seconds",
+    "api_keys_per_user",
     "api_connections",
     "request_head_timeout_seconds",
     "request_body_timeout_seconds",

@@ -9,7 +9,7 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath, SkipValidation
 
 from app.auth.principal import Principal
-from app.auth.scopes import Scope
+from app.auth.scopes import Reach, Scope
 from app.core.errors import (
     CredentialsPending,
     DatabaseNotActive,
@@ -94,6 +94,7 @@ Injected = NamedDependency[SkipValidation[CredentialServices]]
         "rotateCredentials",
         "Replace a database's password; the previous one works beside it for a while",
         scopes=(Scope.DATABASES_WRITE,),
+        reach=Reach.DATABASE,
         answers={200: AcceptedChange[RotationView, OperationReference]},
         examples={200: AcceptedChange(message=_ROTATED, data=EXAMPLE_MADE_ROTATION, operation=EXAMPLE_DONE_REFERENCE)},
         errors=(DatabaseNotActive, RotationInProgress, RotationCancelled, CredentialsPending),
@@ -126,6 +127,7 @@ async def rotate_credentials(
         "listCredentialRotations",
         "List rotations of a database's credentials, newest first",
         scopes=(Scope.DATABASES_READ,),
+        reach=Reach.DATABASE,
         answers={200: Page[RotationView]},
         examples={200: Page(data=[EXAMPLE_ROTATION], has_more=False)},
         errors=(InvalidField,),
@@ -150,6 +152,7 @@ async def list_credential_rotations(
         "getCredentialRotation",
         "Get a rotation of a database's credentials, without the password",
         scopes=(Scope.DATABASES_READ,),
+        reach=Reach.OWN,
         answers={200: Item[RotationView]},
         examples={200: Item(data=EXAMPLE_ROTATION)},
     ),
@@ -166,6 +169,7 @@ async def get_credential_rotation(request: Call, services: Injected, uuid: FromP
         "completeCredentialRotation",
         "End a rotation's overlap now: the previous password is refused",
         scopes=(Scope.DATABASES_WRITE,),
+        reach=Reach.OWN,
         answers={200: Change[RotationView]},
         examples={200: Change(message=_COMPLETED, data=EXAMPLE_COMPLETED_ROTATION)},
         errors=(RotationNotOverlapping, CredentialsPending),
@@ -190,6 +194,7 @@ async def complete_credential_rotation(request: Call, services: Injected, uuid: 
         "listCredentials",
         "List every login of a database",
         scopes=(Scope.DATABASES_READ,),
+        reach=Reach.DATABASE,
         answers={200: Page[CredentialView]},
         examples={200: Page(data=EXAMPLE_CREDENTIALS, has_more=False)},
     ),
@@ -209,6 +214,7 @@ async def list_credentials(request: Call, services: Injected, uuid: FromPath[str
         "createDatabaseUser",
         "Create a further user of a database",
         scopes=(Scope.DATABASES_WRITE,),
+        reach=Reach.DATABASE,
         answers={201: Change[DatabaseUserView]},
         examples={201: Change(message=_CREATED, data=EXAMPLE_MADE_USER)},
         errors=(DatabaseNotActive, UserExists, PlanLimitExceeded, CredentialsPending),
@@ -240,6 +246,7 @@ async def create_database_user(
         "listDatabaseUsers",
         "List the further users of a database, newest first",
         scopes=(Scope.DATABASES_READ,),
+        reach=Reach.DATABASE,
         answers={200: Page[DatabaseUserView]},
         examples={200: Page(data=[EXAMPLE_USER], has_more=False)},
         errors=(InvalidField,),
@@ -264,6 +271,7 @@ async def list_database_users(
         "deleteDatabaseUser",
         "Remove a user of a database; what it owns stays, as the database's",
         scopes=(Scope.DATABASES_WRITE,),
+        reach=Reach.DATABASE,
         answers={200: Change[RemovedDatabaseUser]},
         examples={200: Change(message=_REMOVED, data=EXAMPLE_REMOVED_USER)},
         errors=(CredentialsPending,),

@@ -77,8 +77,7 @@ async def _rotate(box: SecretBox, record: DatabaseRecord, request: RotateCredent
 
 async def complete(principal: Principal, rotation: UUID) -> Accepted:
     """Ends an overlap now. Nothing happens to one that has ended. Raises `NotFound` or `RotationNotOverlapping`."""
-    found = require_found(await rotations.find_owned(rotation, principal.team_ids), ROTATION)
-    return await _complete(found)
+    return await _complete(await get_rotation(principal, rotation))
 
 
 async def complete_any(rotation: UUID) -> Accepted:
@@ -100,7 +99,9 @@ async def _complete(found: RotationRecord) -> Accepted:
 
 async def get_rotation(principal: Principal, rotation: UUID) -> RotationRecord:
     """Raises `NotFound`."""
-    return require_found(await rotations.find_owned(rotation, principal.team_ids), ROTATION)
+    found = require_found(await rotations.find_owned(rotation, principal.team_ids), ROTATION)
+    principal.check_reach(found.database, ROTATION)
+    return found
 
 
 async def list_rotations(

@@ -1,5 +1,6 @@
 """A database's row with its team's name and its host's address, as everything above the tables reads it."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -8,7 +9,7 @@ import msgspec
 from app.contracts.base import DatabaseStatus, Engine, PauseReason
 from app.contracts.databases import Placement
 from app.quotas.plans import Quotas
-from app.store.session import execute, fetch_all, fetch_exists, fetch_one, fetch_scalar
+from app.store.session import execute, fetch_all, fetch_exists, fetch_one, fetch_scalar, fetch_values
 
 
 class NotWanted(Exception):
@@ -128,6 +129,25 @@ async def list_owned(team_ids: list[int], *, after: UUID | None, limit: int) -> 
     return await fetch_all(DatabaseRecord, PAGE, team_ids, after, limit)
 
 
+async def list_some(
+    databases: list[UUID], team_ids: list[int], *, after: UUID | None, limit: int
+) -> list[DatabaseRecord]:
+    """Those of these databases that are these teams', in the same order."""
+    return await fetch_all(DatabaseRecord, _PAGE_OF_SOME, databases, team_ids, after, limit)
+
+
+async def which_are_owned(databases: Sequence[UUID], team_ids: list[int]) -> set[UUID]:
+    """Those of these that are these teams', and not deleted."""
+    found = await fetch_values(
+        UUID,
+        "SELECT uuid FROM databases"
+        " WHERE uuid = any($1::uuid[]) AND team_id = any($2::bigint[]) AND status <> 'deleted'",
+        list(databases),
+        team_ids,
+    )
+    return set(found)
+
+
 async def list_deleted(team_ids: list[int], *, after: UUID | None, limit: int) -> list[DatabaseRecord]:
     """Deleted databases of these teams that can be undeleted, the one first that was deleted last, from the one that
     follows `after` on. `after` may have been undeleted or destroyed since."""
@@ -196,6 +216,13 @@ ORDER BY d.position DESC LIMIT $3
 """
 
 # The tiers limit how many there are. A cancelled create has nothing to come back to.
+_PAGE_OF_SOME = """
+SELECT d.*, t.name AS team_name, h.host, h.port
+FROM databases d JOIN teams t ON t.id = d.team_id JOIN engine_hosts h ON h.id = d.host_id
+WHERE d.uuid = any($1::uuid[]) AND d.team_id = any($2::bigint[]) AND d.status <> 'deleted'
+  AND ($3::uuid IS NULL OR d.position < (SELECT position FROM databases WHERE uuid = $3 AND team_id = any($2)))
+ORDER BY d.position DESC LIMIT $4
+"""
 _DELETED_PAGE = """
 SELECT d.*, t.name AS team_name, h.host, h.port
 FROM databases d JOIN teams t ON t.id = d.team_id JOIN engine_hosts h ON h.id = d.host_id

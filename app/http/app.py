@@ -12,6 +12,7 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.routes import HTTPRoute
 from litestar.types import ASGIApp, ControllerRouterHandler
 
+from app.accounts.key_routes import KeyController, KeyServices
 from app.accounts.routes import get_me
 from app.applications.routes import ApplicationServices, apply_blueprint, get_application
 from app.auth.admission import admission
@@ -162,6 +163,7 @@ def _api(state: AppState) -> Router:
         "/api/v1",
         route_handlers=[
             get_me,
+            _resource(lambda: state.keys, KeyController),
             list_database_types,
             _resource(lambda: state.databases, DatabaseController, list_deleted_databases),
             _resource(lambda: state.operations, OperationController),
@@ -271,6 +273,7 @@ async def _open(
     state.backups = BackupServices(
         settings=settings, terms=BackupTerms.of(plans, settings), watch=watch, idempotency=idempotency
     )
+    state.keys = KeyServices(settings=settings, idempotency=idempotency)
     state.webhooks = WebhookServices(
         settings=settings,
         box=box,

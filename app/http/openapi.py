@@ -11,6 +11,7 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.params import QueryParameter
 from litestar.typing import FieldDefinition
 
+from app.auth.scopes import Reach
 from app.backups.examples import EXAMPLE_BACKUP, EXAMPLE_FAILED, EXAMPLE_MISMATCH, EXAMPLE_PROVEN, EXAMPLE_UNTESTED
 from app.backups.schemas import BackupView
 from app.core import errors
@@ -229,6 +230,7 @@ def _errors(path: str, declared: Operation, handler: HTTPRouteHandler) -> Sequen
     return (
         *_EVERY,
         *((errors.InsufficientScope,) if declared.scopes else ()),
+        *((errors.KeyForSomeDatabases,) if declared.reach is Reach.TEAM else ()),
         *((errors.NotFound,) if "{" in path else ()),
         *(_WITH_BODY if declared.body is not None else ()),
         *(_IDEMPOTENT if declared.idempotent else ()),

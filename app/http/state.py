@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack
 import msgspec
 from litestar import Litestar
 
+from app.accounts.key_routes import KeyServices
 from app.applications.routes import ApplicationServices
 from app.auth.admission import Admission
 from app.auth.client_address import Network
@@ -40,5 +41,6 @@ class AppState:
     credentials: CredentialServices
     restores: RestoreServices
     backups: BackupServices
+    keys: KeyServices
     webhooks: WebhookServices
     questions: Questions

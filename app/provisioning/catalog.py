@@ -4,7 +4,7 @@ and 4.3."""
 import msgspec
 from litestar import get
 
-from app.auth.scopes import Scope
+from app.auth.scopes import Reach, Scope
 from app.contracts.base import Engine
 from app.core.context import current_request_id
 from app.engines.registry import ADAPTERS
@@ -79,6 +79,7 @@ _EXAMPLE = Catalog(
         "listDatabaseTypes",
         "List engines and regions",
         scopes=(Scope.DATABASES_READ,),
+        reach=Reach.OWN,
         answers={200: Catalog},
         examples={200: _EXAMPLE},
     ),

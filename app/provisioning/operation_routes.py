@@ -11,7 +11,8 @@ from litestar.params import FromPath, QueryParameter, SkipValidation
 from msgspec import UNSET
 
 from app.auth.principal import Principal
-from app.auth.scopes import Scope
+from app.auth.scopes import Reach, Scope
+from app.auth.standing import Standing
 from app.core.errors import (
     CapacityExhausted,
     InvalidField,
@@ -105,6 +106,7 @@ class OperationController(Controller):
             "listOperations",
             "List operations, newest first",
             scopes=(Scope.DATABASES_READ,),
+            reach=Reach.OWN,
             answers={200: Page[OperationView]},
             examples={200: Page(data=[EXAMPLE_OPERATION], has_more=False)},
             errors=(InvalidField,),
@@ -124,6 +126,10 @@ class OperationController(Controller):
             status=_choice("status", status, OperationStatus),
             type=_choice("type", type, OperationType),
         )
+        if filters.database is None and request.user.databases is not None:
+            raise InvalidField("database_uuid", "This API key is for some databases only: name one of them.")
+        if filters.database is not None and not request.user.reaches(filters.database):
+            return Page(data=[], has_more=False)
         after, teams = cursor_uuid(starting_after), request.user.team_ids
         page = await listing.list_owned(teams, filters, after=after, limit=limit + 1)
         if not page and after is not None and not await listing.is_owned(after, teams):
@@ -136,6 +142,7 @@ class OperationController(Controller):
             "getOperation",
             "Get an operation, at its end if asked to wait",
             scopes=(Scope.DATABASES_READ,),
+            reach=Reach.OWN,
             answers={200: Item[OperationView]},
             examples={200: Item(data=EXAMPLE_OPERATION)},
         ),
@@ -160,6 +167,7 @@ class OperationController(Controller):
             "streamOperation",
             "Follow an operation: an event at each change, until it ends",
             scopes=(Scope.DATABASES_READ,),
+            reach=Reach.OWN,
             answers={200: OperationView, 204: None},
             examples={200: EXAMPLE_OPERATION},
             errors=(TooManyStreams,),
@@ -175,7 +183,7 @@ class OperationController(Controller):
 
         return services.streams.answer(
             request,
-            record.team_id,
+            Standing(request.user.key_id, record.team_id, record.database),
             lambda: services.watch.changes(record.database),
             look,
             now=_frame(record),
@@ -188,6 +196,7 @@ class OperationController(Controller):
             "cancelOperation",
             "Cancel an operation: what it has changed so far is undone",
             scopes=(Scope.DATABASES_WRITE,),
+            reach=Reach.OWN,
             answers=dict.fromkeys((200, 202), AcceptedChange[OperationView, OperationReference]),
             examples={
                 200: AcceptedChange(message=_CANCELLED, data=EXAMPLE_CANCELLED, operation=EXAMPLE_PENDING_REFERENCE),
@@ -218,6 +227,7 @@ class OperationController(Controller):
             "retryOperation",
             "Have an operation that waits make its next attempt now",
             scopes=(Scope.DATABASES_WRITE,),
+            reach=Reach.OWN,
             answers={202: Change[OperationView]},
             examples={202: Change(message=_RETRIED, data=EXAMPLE_OPERATION)},
             errors=(OperationEnded,),
@@ -235,8 +245,7 @@ class OperationController(Controller):
 
 
 async def _owned(request: Call, uuid: str) -> OperationRecord:
-    """One of the caller's teams', be its database deleted. Raises `NotFound`."""
-    return require_found(await records.find_owned(path_uuid(uuid, _WHAT), request.user.team_ids), _WHAT)
+    return await operation_service.find_owned(request.user, path_uuid(uuid, _WHAT))
 
 
 async def _any(uuid: str) -> OperationRecord:

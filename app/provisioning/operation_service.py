@@ -22,10 +22,17 @@ Cancellations = Mapping[OperationType, Cancel]
 _WHAT = "operation"
 
 
+async def find_owned(principal: Principal, operation: UUID) -> OperationRecord:
+    """One of the caller's teams', be its database deleted. Raises `NotFound`."""
+    found = require_found(await records.find_owned(operation, principal.team_ids), _WHAT)
+    principal.check_reach(found.database, _WHAT)
+    return found
+
+
 async def cancel(plans: Plans, cancellations: Cancellations, principal: Principal, operation: UUID) -> Accepted:
     """Undoes an operation that has not ended. Raises `NotFound`, `OperationNotCancellable`, or what undoing it raises,
     as a deletion and an undeletion do."""
-    found = require_found(await records.find_owned(operation, principal.team_ids), _WHAT)
+    found = await find_owned(principal, operation)
     return await _cancel(plans, cancellations, found, by_operator=False)
 
 
@@ -37,7 +44,7 @@ async def cancel_any(plans: Plans, cancellations: Cancellations, operation: UUID
 
 async def retry(principal: Principal, operation: UUID) -> Accepted:
     """Has an operation that waits make its next attempt now. Raises `NotFound` or `OperationEnded`."""
-    require_found(await records.find_owned(operation, principal.team_ids), _WHAT)
+    await find_owned(principal, operation)
     return await retry_any(operation)
 
 

@@ -11,7 +11,7 @@ from litestar.params import FromPath, SkipValidation
 from msgspec import UnsetType
 
 from app.auth.principal import Principal
-from app.auth.scopes import Scope
+from app.auth.scopes import Reach, Scope
 from app.blueprints.large_scripts import LargeScripts
 from app.core.errors import (
     BackupNotCompleted,
@@ -181,6 +181,7 @@ class DatabaseController(Controller):
             "listDatabases",
             "List databases, newest first",
             scopes=(Scope.DATABASES_READ,),
+            reach=Reach.OWN,
             answers={200: Page[DatabaseView]},
             examples={200: Page(data=[EXAMPLE_DATABASE], has_more=False)},
             errors=(InvalidField,),
@@ -198,6 +199,7 @@ class DatabaseController(Controller):
             "getDatabase",
             "Get a database, with its password",
             scopes=(Scope.DATABASES_READ,),
+            reach=Reach.DATABASE,
             answers={200: Item[DatabaseView]},
             examples={200: Item(data=EXAMPLE_ACTIVE)},
         ),
@@ -212,6 +214,7 @@ class DatabaseController(Controller):
             "renameDatabase",
             "Rename a database, protect it, or set when it deletes itself",
             scopes=(Scope.DATABASES_WRITE,),
+            reach=Reach.DATABASE,
             answers={200: Change[DatabaseView]},
             examples={200: Change(data=EXAMPLE_DATABASE)},
             body=ChangeDatabase,
@@ -237,6 +240,7 @@ class DatabaseController(Controller):
             "changeQuotas",
             "Change a database's quotas",
             scopes=(Scope.DATABASES_WRITE,),
+            reach=Reach.DATABASE,
             answers={200: AcceptedChange[DatabaseView, OperationReference]},
             examples={
                 200: AcceptedChange(message="Quotas updated.", data=EXAMPLE_DATABASE, operation=EXAMPLE_DONE_REFERENCE)
@@ -270,6 +274,7 @@ class DatabaseController(Controller):
             "deleteDatabase",
             "Delete a database",
             scopes=(Scope.DATABASES_WRITE,),
+            reach=Reach.DATABASE,
             answers={200: AcceptedChange[DeletedDatabase, OperationReference]},
             examples={
                 200: AcceptedChange(
@@ -299,6 +304,7 @@ class DatabaseController(Controller):
             "undeleteDatabase",
             "Undelete a database, as it was, while its data is kept",
             scopes=(Scope.DATABASES_WRITE,),
+            reach=Reach.DATABASE,
             answers={200: AcceptedChange[DatabaseView, OperationReference]},
             examples={
                 200: AcceptedChange(

@@ -51,7 +51,11 @@ async def list_page(
 ) -> tuple[list[DatabaseRecord], bool]:
     """A page, newest first, and whether more follows. Raises `InvalidField` for a cursor that is unknown or
     not the caller's; that of a database deleted since still works."""
-    page = await records.list_owned(principal.team_ids, after=starting_after, limit=limit + 1)
+    teams, some = principal.team_ids, principal.databases
+    if some is None:
+        page = await records.list_owned(teams, after=starting_after, limit=limit + 1)
+    else:
+        page = await records.list_some(some, teams, after=starting_after, limit=limit + 1)
     if not page and starting_after is not None and not await records.was_owned(starting_after, principal.team_ids):
         raise InvalidField("starting_after", "This is not the uuid of a database of yours.")
     return page[:limit], len(page) > limit

@@ -8,7 +8,7 @@ from litestar.enums import MediaType
 from litestar.params import SkipValidation
 
 from app.auth.principal import Principal
-from app.auth.scopes import Scope
+from app.auth.scopes import Reach, Scope
 from app.core.errors import (
     DatabaseNotActive,
     DatabaseUnreachable,
@@ -39,6 +39,7 @@ Call = Request[Principal, Any, Any]
         "executeQuery",
         "Ask in natural language",
         scopes=(Scope.QUERIES_WRITE,),
+        reach=Reach.OWN,
         answers={200: QueryAnswer},
         examples={200: EXAMPLE_ANSWER},
         errors=(

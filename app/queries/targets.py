@@ -75,6 +75,7 @@ WHERE d.uuid = $1 AND d.team_id = any($2::bigint[]) AND d.status <> 'deleted'
 
 async def find(principal: Principal, database: UUID) -> QueryTarget:
     """Raises `NotFound` or `DatabaseNotActive`."""
+    principal.check_reach(database, "database")
     target = require_found(await fetch_one(QueryTarget, _FIND, database, principal.team_ids), "database")
     if target.status is not DatabaseStatus.ACTIVE:
         raise DatabaseNotActive(target.status.value)

@@ -75,20 +75,19 @@ class EventStreams:
     def answer(
         self,
         request: Request[Principal, Any, Any],
-        team_id: int,
+        caller: Standing,
         changes: Callable[[], AbstractContextManager[asyncio.Event]],
         look: Look,
         *,
         now: Frame,
         scope: Scope,
     ) -> Response[Any]:
-        """The answer that tells of each change of a thing of this team's, which is `now` like this. `changes` gives an
+        """The answer that tells `caller` of each change of a thing, which is `now` like this. `changes` gives an
         event that is set when it may have changed, `look` what it is then, or None when it is gone. For a client that
         knows its end already the answer is a 204, which ends the reconnecting. Raises `TooManyStreams`."""
         seen = _last_event_id(request)
         if now.last and seen == now.version:
             return Response(None, status_code=204)
-        caller = Standing(request.user.key_id, team_id)
         held: ExitStack = request.scope["state"][HELD]
         # Its places among the requests in flight for one among the streams, until the answer has been sent.
         with held.pop_all():

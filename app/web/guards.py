@@ -10,17 +10,21 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.params import QueryParameter
 from litestar.typing import FieldDefinition
 
-from app.auth.scopes import Scope, grants
-from app.core.errors import InsufficientScope, InvalidField, MissingRequiredField
+from app.auth.scopes import Reach, Scope, grants
+from app.core.errors import InsufficientScope, InvalidField, KeyForSomeDatabases, MissingRequiredField, NotFound
+from app.web.parameters import parse_uuid
 
 IDEMPOTENCY_HEADER = "Idempotency-Key"
 IDEMPOTENCY_KEY_PATTERN = r"^[!-~]([ -~]{0,253}[!-~])?$"
 """1 to 255 printable ASCII characters, no blank at either end."""
 
 
-def demands(scopes: Sequence[Scope], *, needs_key: bool) -> Callable[[Request[Any, Any, Any]], Awaitable[None]]:
-    """The key needs all of these scopes, and the request perhaps an Idempotency-Key, and no query parameter that the
-    operation doesn't have: one that is misspelt would be ignored in silence.
+def demands(
+    scopes: Sequence[Scope], *, reach: Reach, needs_key: bool
+) -> Callable[[Request[Any, Any, Any]], Awaitable[None]]:
+    """The key needs all of these scopes and has to be for what the operation is about. The request needs perhaps an
+    Idempotency-Key, and no query parameter that the operation doesn't have: one that is misspelt would be ignored in
+    silence.
 
     To be called before a request is handled, not as one of Litestar's guards: for each of those it copies the whole
     route. Asynchronous though it waits for nothing: what is synchronous would run in a thread.
@@ -30,12 +34,24 @@ def demands(scopes: Sequence[Scope], *, needs_key: bool) -> Callable[[Request[An
         for scope in scopes:
             if not grants(request.user.scopes, scope):
                 raise InsufficientScope(scope.value)
+        if request.user.databases is not None:
+            _check_reach(request, reach)
         if needs_key:
             _check_idempotency_key(request)
         if request.scope["query_string"]:
             _check_query(request)
 
     return check
+
+
+def _check_reach(request: Request[Any, Any, Any], reach: Reach) -> None:
+    """Of a key for some databases."""
+    if reach is Reach.TEAM:
+        raise KeyForSomeDatabases
+    if reach is Reach.DATABASE:
+        uuid = parse_uuid(request.path_params["uuid"])
+        if uuid is None or not request.user.reaches(uuid):
+            raise NotFound("database")
 
 
 def _check_idempotency_key(connection: ASGIConnection[Any, Any, Any, Any]) -> None:

@@ -137,8 +137,17 @@ async def _fingerprint(request: Request[Principal, Any, Any]) -> bytes:
     body = canonical(await request.body())
     query = sorted((name, value) for name, value in request.query_params.multi_items())
     # Not of `request.url`, which is put together for it first.
-    head = msgspec.json.encode([request.method, request.scope["path"], query])
+    parts: list[Any] = [request.method, request.scope["path"], query]
+    if request.user.narrowed or _is_about_keys(request):
+        # A user's other key may be for less, or for more: neither is given the answer that this one gets.
+        parts.append(request.user.key_id)
+    head = msgspec.json.encode(parts)
     return hashlib.sha256(head + b"\x00" + body).digest()
+
+
+def _is_about_keys(request: Request[Principal, Any, Any]) -> bool:
+    path: str = request.scope["path"]
+    return path.startswith("/api/v1/api_keys")
 
 
 def _replay(body: bytes) -> bytes:

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from app.auth.scopes import Scope
+from app.auth.scopes import Reach, Scope
 from app.core.errors import AppError
 from app.web.body import JSONBody
 from app.web.guards import demands
@@ -19,6 +19,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     names. `events` is the event's name where the answer is a stream of events; the struct is each one's data."""
 
     scopes: tuple[Scope, ...]
+    reach: Reach
     answers: dict[int, Any]
     examples: dict[int, msgspec.Struct]
     errors: tuple[type[AppError], ...]
@@ -37,6 +38,7 @@ def operation(
     answers: dict[int, Any],
     examples: dict[int, msgspec.Struct],
     scopes: tuple[Scope, ...] = (),
+    reach: Reach = Reach.TEAM,
     errors: tuple[type[AppError], ...] = (),
     body: type[msgspec.Struct] | None = None,
     example: dict[str, Any] | None = None,
@@ -46,9 +48,11 @@ def operation(
     events: str | None = None,
 ) -> dict[str, Any]:
     """The keyword arguments of a route's decorator. `body` is the struct that `data` is read as, `example` one such
-    body; `idempotent` operations demand an Idempotency-Key."""
+    body; `idempotent` operations demand an Idempotency-Key. Keys that are for some databases only are refused unless
+    `reach` says that the operation is about one, or keeps to them."""
     declared = Operation(
         scopes=scopes,
+        reach=reach,
         answers=answers,
         examples=examples,
         errors=errors,
@@ -63,7 +67,7 @@ def operation(
         "operation_id": operation_id,
         "summary": summary,
         "status_code": min(answers),
-        "before_request": demands(scopes, needs_key=idempotent),
+        "before_request": demands(scopes, reach=reach, needs_key=idempotent),
         "opt": {OPT: declared},
     }
     if body is not None:

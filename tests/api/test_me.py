@@ -22,6 +22,7 @@ async def test_who_is_calling(lone: LoneApi) -> None:
     assert caller.api_key not in answer.text
     assert key == {
         "object": "api_key",
+        "id": caller.key_id,
         "name": "test key",
         "preview": f"{caller.api_key[:12]}…{caller.api_key[-4:]}",
         "permissions": ["queries:write", "databases:read"],
@@ -32,6 +33,8 @@ async def test_who_is_calling(lone: LoneApi) -> None:
             "allowed_ip_list": [],
             "inactive_ttl_days": None,
         },
+        "team_id": None,
+        "databases": None,
     }
 
 

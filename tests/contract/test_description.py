@@ -76,6 +76,12 @@ SPECIFIED = {
     ("GET", "/api/v1/databases/{uuid}/backup_policy"): {"backups:read"},
     ("PATCH", "/api/v1/databases/{uuid}/backup_policy"): {"backups:write"},
     ("POST", "/api/v1/query_executions"): {"queries:write"},
+    ("GET", "/api/v1/api_keys"): {"keys:read"},
+    ("POST", "/api/v1/api_keys"): {"keys:write"},
+    ("GET", "/api/v1/api_keys/{id}"): {"keys:read"},
+    ("PATCH", "/api/v1/api_keys/{id}"): {"keys:write"},
+    ("DELETE", "/api/v1/api_keys/{id}"): {"keys:write"},
+    ("POST", "/api/v1/api_keys/{id}/rotations"): {"keys:write"},
 }
 """Interface specification, section 4."""
 UNKEYED = {

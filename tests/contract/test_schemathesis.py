@@ -11,6 +11,7 @@ import pytest
 
 from app.http.app import describe
 from tests.contract.documented import Description
+from tests.contract.fuzzing_hooks import OWN_KEYS
 from tests.support.client import Caller
 from tests.support.service import RunningService
 
@@ -21,7 +22,7 @@ _ROOT = Path(__file__).parents[2]
 async def fuzz(service: RunningService, folder: Path, *, examples: int) -> str:
     """The report of one run. Fails with it when a check fails or warns."""
     users = {"owner": await service.caller(), "stranger": await service.caller()}
-    keys = folder / "keys.json"
+    keys, own = folder / "keys.json", [str(caller.key_id) for caller in users.values()]
     keys.write_text(json.dumps({"auth": [_user(name, caller) for name, caller in users.items()]}))
     process = await asyncio.create_subprocess_exec(
         *(str(Path(sys.executable).parent / "st"), "run", str(service.http.base_url.join("/openapi.json"))),
@@ -36,7 +37,7 @@ async def fuzz(service: RunningService, folder: Path, *, examples: int) -> str:
             "all",
         ),
         cwd=_ROOT,
-        env={**os.environ, "NO_COLOR": "1", "PYTHONPATH": str(_ROOT)},
+        env={**os.environ, "NO_COLOR": "1", "PYTHONPATH": str(_ROOT), OWN_KEYS: ",".join(own)},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )

@@ -4,6 +4,7 @@ import asyncio
 import dataclasses
 from contextlib import AsyncExitStack
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -84,6 +85,15 @@ async def test_a_revoked_key_ends_its_streams(streaming: Streaming) -> None:
     async with following(caller, operation) as stream:
         await stream.next()
         await revoke_key(caller.key_id)
+        assert await stream.next() is None
+
+
+async def test_a_key_that_is_for_other_databases_now_sees_no_more_of_it(streaming: Streaming) -> None:
+    caller, database, operation = await streaming.created()
+    await execute("UPDATE api_keys SET databases = $2 WHERE id = $1", caller.key_id, [database])
+    async with following(caller, operation) as stream:
+        await stream.next()
+        await execute("UPDATE api_keys SET databases = $2 WHERE id = $1", caller.key_id, [uuid4()])
         assert await stream.next() is None
 
 

@@ -40,6 +40,7 @@ EXAMPLES: dict[str, tuple[str, Any]] = {
     "metrics_host": ("0.0.0.0", "0.0.0.0"),
     "metrics_port": ("9464", 9464),
     "api_host": ("0.0.0.0", "0.0.0.0"),
+    "api_keys_per_user": ("5", 5),
     "api_connections": ("512", 512),
     "request_head_timeout_seconds": ("5", 5.0),
     "request_body_timeout_seconds": ("5", 5.0),

@@ -7,6 +7,8 @@
     ├── ApiKeyExpired            403 api_key_expired
     ├── IpNotAllowed             403 ip_not_allowed
     ├── InsufficientScope        403 insufficient_scope
+    ├── KeyForSomeDatabases      403 key_for_some_databases
+    ├── ExceedsOwnKey            403 exceeds_own_key
     ├── NotFound                 404 not_found
     ├── MethodNotAllowed         405 method_not_allowed
     ├── RequestTimeout           408 request_timeout
@@ -37,6 +39,7 @@
     ├── BlueprintInvalid         422 blueprint_invalid
     ├── SystemBlueprint          422 system_blueprint
     ├── EndpointLimitReached     422 endpoint_limit_reached
+    ├── KeyLimitReached          422 key_limit_reached
     ├── TeamLimitReached         422 team_limit_reached
     ├── UnsafeSQL                422 unsafe_sql
     ├── QueryNotTranslated       422 query_not_translated
@@ -61,9 +64,12 @@ The envelope of interface specification section 2.10 is derived from it.
 
 from app.core.errors.access import (
     ApiKeyExpired,
+    ExceedsOwnKey,
     InsufficientScope,
     InvalidApiKey,
     IpNotAllowed,
+    KeyForSomeDatabases,
+    KeyLimitReached,
     MonthlyQuotaExceeded,
     RateLimitExceeded,
     TooManyInFlight,
@@ -142,6 +148,7 @@ __all__ = [
     "DeletionUndone",
     "DeletionsPending",
     "EndpointLimitReached",
+    "ExceedsOwnKey",
     "IdempotencyKeyConflict",
     "IdempotencyKeyInProgress",
     "InsufficientScope",
@@ -149,6 +156,8 @@ __all__ = [
     "InvalidApiKey",
     "InvalidField",
     "IpNotAllowed",
+    "KeyForSomeDatabases",
+    "KeyLimitReached",
     "LanguageModelUnavailable",
     "MalformedJSON",
     "MethodNotAllowed",

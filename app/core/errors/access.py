@@ -51,6 +51,35 @@ class InsufficientScope(AppError):
         super().__init__(f"This API key lacks the scope {required}.", details={"required": required})
 
 
+class KeyForSomeDatabases(AppError):
+    """The key is for some databases only, and the operation is about more than those."""
+
+    code, status = "key_for_some_databases", 403
+
+    def __init__(self) -> None:
+        super().__init__("This API key is for some databases only, and this concerns more than those.")
+
+
+class ExceedsOwnKey(AppError):
+    """What a key makes of another is to be no wider than it is itself."""
+
+    code, status = "exceeds_own_key", 403
+    example_details = MappingProxyType({"field": "permissions"})
+
+    def __init__(self, field: str) -> None:
+        super().__init__(f"{field}: this is more than the API key of this request may do.", details={"field": field})
+
+
+class KeyLimitReached(AppError):
+    """The user has as many keys as there may be. Revoking one makes room."""
+
+    code, status, transient = "key_limit_reached", 422, True
+    example_details = MappingProxyType({"limit": 100})
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"A user can have {limit} API keys.", details={"limit": limit})
+
+
 class RateLimitExceeded(AppError):
     """The key's requests of this minute are used up."""
 

@@ -1,6 +1,6 @@
 """Users, their teams and their API keys."""
 
-from piccolo.columns import Array, BigInt, BigSerial, Bytea, Date, ForeignKey, Integer, Text, Timestamptz
+from piccolo.columns import UUID, Array, BigInt, BigSerial, Bytea, Date, ForeignKey, Integer, Text, Timestamptz
 from piccolo.columns.base import OnDelete
 from piccolo.columns.defaults.date import DateNow
 from piccolo.columns.defaults.timestamptz import TimestamptzNow
@@ -42,7 +42,11 @@ class Membership(Table, tablename="memberships", db=DB):
 
 
 class ApiKey(Table, tablename="api_keys", db=DB):
-    """The SHA-256 of a key, and its limits. The key itself is not stored."""
+    """The SHA-256 of a key, and its limits. The key itself is not stored.
+
+    A key may be for one team, and for some databases; null means all of its user's. Until `previous_until` the secret
+    works too that a rotation replaced. `minted_by` is the key that asked for this one; null for an operator's.
+    """
 
     id = BigSerial(primary_key=True)
     user_id = ForeignKey(User, null=False, on_delete=OnDelete.cascade)
@@ -54,6 +58,11 @@ class ApiKey(Table, tablename="api_keys", db=DB):
     monthly_quota = Integer(null=True, default=None)
     allowed_ips = Array(base_column=Text(), default=list)
     inactive_ttl_days = Integer(null=True, default=None)
+    team_id = ForeignKey(Team, null=True, default=None, on_delete=OnDelete.cascade)
+    databases = Array(base_column=UUID(), null=True, default=None)
+    minted_by = BigInt(null=True, default=None)
+    previous_hash = Bytea(null=True, default=None)
+    previous_until = columns.moment()
     expires_at = columns.moment()
     revoked_at = columns.moment()
     created_at = columns.created_at()

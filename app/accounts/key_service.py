@@ -1,0 +1,166 @@
+"""What keys do with other keys of their user. Every change belongs in the request's transaction.
+
+A key gives what it has and no more. What it makes of another key is checked as a whole: if each limit were compared by
+itself, a key for much in one database and one for little in all of them would together make one for much in all.
+"""
+
+import ipaddress
+from typing import TypeVar
+
+from msgspec import UNSET, UnsetType
+
+from app.accounts.key_schemas import CreateKey, KeyChange, KeyControlsChange
+from app.auth import key_records, keys
+from app.auth.authority import Authority, excess
+from app.auth.key_records import KeyRecord
+from app.auth.principal import Principal
+from app.auth.scopes import Scope
+from app.auth.users import check_name
+from app.core.clock import utc_now
+from app.core.errors import (
+    ApiKeyExpired,
+    ExceedsOwnKey,
+    InvalidApiKey,
+    InvalidField,
+    KeyLimitReached,
+    NotFound,
+    require_found,
+)
+from app.databases import records as databases
+
+WHAT = "API key"
+_Value = TypeVar("_Value")
+
+
+async def mint(principal: Principal, request: CreateKey, *, most: int) -> tuple[KeyRecord, str]:
+    """A new key, and its text. `most` is how many a user may have. Raises `InvalidField`, `ExceedsOwnKey` or
+    `KeyLimitReached`."""
+    own = await _own(principal)
+    check_name(request.name)
+    wanted = _changed(own, request, request.permissions)
+    await _check(principal, own, wanted)
+    if (field := excess(wanted, own)) is not None:
+        raise ExceedsOwnKey(field)
+    if await key_records.count_unrevoked(principal.user_id) >= most:
+        raise KeyLimitReached(most)
+    made = await keys.insert_key(principal.user_id, request.name, wanted, minted_by=own.id)
+    return await _managed(principal, made.id), made.api_key
+
+
+async def change(principal: Principal, key_id: int, request: KeyChange) -> KeyRecord:
+    """Raises `NotFound`, also for one that is revoked, `InvalidField`, or `ExceedsOwnKey` for a key that would get
+    more than it has, and isn't within the asking key."""
+    own = await _own(principal)
+    record = await _unrevoked(principal, key_id)
+    if request.name is not UNSET:
+        check_name(request.name)
+    wanted = _changed(record, request, request.permissions)
+    await _check(principal, record, wanted)
+    if excess(wanted, record) is not None and (field := excess(wanted, own)) is not None:
+        raise ExceedsOwnKey(field)
+    await key_records.set_limits(record.id, _given(request.name, record.name), wanted)
+    return await _managed(principal, record.id)
+
+
+async def rotate(principal: Principal, key_id: int, overlap_seconds: float) -> tuple[KeyRecord, str]:
+    """The key under a new text. Whoever asks learns it, so the key must be within the asking one. Raises `NotFound`,
+    also for one that is revoked, or `ExceedsOwnKey`."""
+    own = await _own(principal)
+    record = await _unrevoked(principal, key_id)
+    if record.id != own.id and (field := excess(record, own)) is not None:
+        raise ExceedsOwnKey(field)
+    api_key = await key_records.replace_secret(record.id, overlap_seconds)
+    return await _managed(principal, record.id), api_key
+
+
+async def revoke(principal: Principal, key_id: int, *, minted: bool) -> tuple[KeyRecord, list[int]]:
+    """Revokes a key, and with `minted` all that it has minted, and those have. Returns which these were. A key that
+    was revoked before stays so. Raises `NotFound`."""
+    await _own(principal)
+    record = await _managed(principal, key_id)
+    await keys.revoke_key(record.id)
+    also = await key_records.revoke_minted(record.id) if minted else []
+    return await _managed(principal, record.id), sorted(also)
+
+
+async def get(principal: Principal, key_id: int) -> KeyRecord:
+    """Raises `NotFound`."""
+    return await _managed(principal, key_id)
+
+
+async def list_page(principal: Principal, *, starting_after: int | None, limit: int) -> tuple[list[KeyRecord], bool]:
+    """A page, newest first, and whether more follows. Raises `InvalidField` for a cursor that is none of the keys'."""
+    if starting_after is not None and await key_records.find_managed(principal.key_id, starting_after) is None:
+        raise InvalidField("starting_after", "This is not the id of an API key of yours.")
+    page = await key_records.list_managed(principal.key_id, after=starting_after, limit=limit + 1)
+    return page[:limit], len(page) > limit
+
+
+async def _own(principal: Principal) -> KeyRecord:
+    """The asking key as it is now: since it was let in it may have been changed or revoked. Nobody else changes its
+    user's keys until the end of the transaction. Raises `InvalidApiKey` or `ApiKeyExpired`."""
+    await key_records.lock_user(principal.user_id)
+    own = await key_records.find_managed(principal.key_id, principal.key_id)
+    if own is None or own.revoked_at is not None:
+        raise InvalidApiKey("This API key is unknown or revoked.")
+    if own.expired:
+        raise ApiKeyExpired("This API key has expired.")
+    return own
+
+
+async def _managed(principal: Principal, key_id: int) -> KeyRecord:
+    return require_found(await key_records.find_managed(principal.key_id, key_id), WHAT)
+
+
+async def _unrevoked(principal: Principal, key_id: int) -> KeyRecord:
+    record = await _managed(principal, key_id)
+    if record.revoked_at is not None:
+        raise NotFound(WHAT)
+    return record
+
+
+def _changed(present: Authority, request: CreateKey | KeyChange, scopes: list[str] | UnsetType) -> Authority:
+    """These limits, with what the request gives in their place."""
+    controls: KeyControlsChange = request.controls
+    return Authority(
+        scopes=list(dict.fromkeys(_given(scopes, present.scopes))),
+        requests_per_minute=_given(controls.requests_per_minute, present.requests_per_minute),
+        monthly_quota=_given(controls.monthly_quota, present.monthly_quota),
+        allowed_ips=_given(controls.allowed_ip_list, present.allowed_ips),
+        inactive_ttl_days=_given(controls.inactive_ttl_days, present.inactive_ttl_days),
+        expires_at=_given(request.expires_at, present.expires_at),
+        team_id=_given(request.team_id, present.team_id),
+        databases=_given(request.databases, present.databases),
+    )
+
+
+def _given(value: _Value | UnsetType, otherwise: _Value) -> _Value:
+    return otherwise if isinstance(value, UnsetType) else value
+
+
+async def _check(principal: Principal, present: Authority, wanted: Authority) -> None:
+    """What is new. Raises `InvalidField`."""
+    known = [scope.value for scope in Scope]
+    for scope in wanted.scopes:
+        if scope not in known:
+            raise InvalidField("permissions", f"{scope!r} is no scope; the scopes are {', '.join(known)}.")
+    for network in wanted.allowed_ips:
+        try:
+            ipaddress.ip_network(network, strict=False)
+        except ValueError:
+            field = "controls.allowed_ip_list"
+            raise InvalidField(field, f"{network!r} is not an IP address or network.") from None
+    if wanted.expires_at != present.expires_at and wanted.expires_at is not None and wanted.expires_at <= utc_now():
+        raise InvalidField("expires_at", "This time has passed.")
+    if wanted.team_id is not None and wanted.team_id != present.team_id and wanted.team_id not in principal.team_ids:
+        raise InvalidField("team_id", "This is not a team of yours.")
+    await _check_databases(principal, present, wanted)
+
+
+async def _check_databases(principal: Principal, present: Authority, wanted: Authority) -> None:
+    new = set(wanted.databases or ()) - set(present.databases or ())
+    teams = principal.team_ids if wanted.team_id is None else [wanted.team_id]
+    reached = {uuid for uuid in new if principal.reaches(uuid)}
+    unknown = new - await databases.which_are_owned(sorted(reached), teams)
+    if unknown:
+        raise InvalidField("databases", f"{min(unknown)} is no database of yours.")
