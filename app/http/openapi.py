@@ -98,6 +98,7 @@ _TAGS = {
     "blueprint_validations": "What a script holds, and for which engines it is.",
     "blueprint_applications": "How far the application of a blueprint is, and what it ran.",
     "query_executions": "Questions and orders in natural language.",
+    "api_keys": "Keys that keys make: each may do no more than the one that asked for it.",
     "webhook_endpoints": "The endpoints that receive events, and the outcome of each delivery.",
     "me": "The caller and the key.",
 }

@@ -19,6 +19,8 @@ def principal_of(caller: Caller) -> Principal:
         allowed_ips=[],
         inactive_ttl_days=None,
         last_used_at=None,
+        key_team_id=None,
+        databases=None,
         team_ids=[caller.team_id],
         team_tiers=["pro"],
         team_names=["team"],
