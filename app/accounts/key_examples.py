@@ -3,8 +3,8 @@
 from datetime import UTC, datetime
 from uuid import UUID
 
+from app.accounts.controls import ControlsView
 from app.accounts.key_schemas import KeyView, PreviousSecret
-from app.accounts.routes import ControlsView
 from app.databases.examples import EXAMPLE_UUID
 
 EXAMPLE_API_KEY = "pk_live_QwErTyUiOpAsDfGhJkLzXcVbNmQwErTy"

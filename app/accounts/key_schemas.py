@@ -5,7 +5,7 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from app.accounts.routes import ControlsView
+from app.accounts.controls import ControlsView
 from app.auth.key_records import KeyRecord
 from app.auth.scopes import Scope
 from app.core.clock import Moment

@@ -7,6 +7,7 @@ from uuid import UUID
 from litestar import Request, get
 from msgspec import Struct
 
+from app.accounts.controls import ControlsView
 from app.auth.principal import Principal
 from app.auth.scopes import Reach
 from app.core.clock import Moment
@@ -18,13 +19,6 @@ class UserView(Struct, kw_only=True):
     object: Literal["user"] = "user"
     name: str
     email: str
-
-
-class ControlsView(Struct, kw_only=True):
-    requests_per_minute: int
-    monthly_quota: int | None
-    allowed_ip_list: list[str]
-    inactive_ttl_days: int | None
 
 
 class ApiKeyView(Struct, kw_only=True):
