@@ -203,8 +203,14 @@ async def test_a_host_without_its_tool_says_what_to_install(
 
 
 async def test_a_revocation_leaves_a_dump_that_is_under_way(host: EngineHost) -> None:
+    """So does a freeze, and a destruction ends it."""
     async with tenants(host) as [tenant]:
         await run_all(host, tenant, *HELD_UP)
+        async with host.adapter.dumping(tenant) as dump:
+            await host.adapter.freeze(tenant)
+            async for _ in dump.chunks():
+                pass
+            assert len(await dump.contents()) == 3
         async with host.adapter.dumping(tenant) as dump:
             await host.adapter.revoke(tenant)
             async for _ in dump.chunks():

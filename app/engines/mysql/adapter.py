@@ -233,7 +233,7 @@ class MySQLAdapter(EngineAdapter):
             await ending_blockers(connection, tenant.name, partial(removal.lift_read_only, connection, tenant.name))
             if not complete:
                 # A session keeps the rights that it had when it selected its database.
-                await end_present_sessions(connection, tenant.name)
+                await end_present_sessions(connection, tenant.name, dumps=False)
                 await bookkeeping.mark_frozen(connection, tenant.name, FreezeState.COMPLETE)
 
     async def thaw(self, tenant: Tenant) -> None:

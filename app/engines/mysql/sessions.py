@@ -49,13 +49,13 @@ async def end_sessions(
 
 
 async def end_present_sessions(
-    connection: MySQLConnection, name: str, *, helpers: bool = True, keep: int | None = None
+    connection: MySQLConnection, name: str, *, helpers: bool = True, dumps: bool = True, keep: int | None = None
 ) -> None:
     """Ends the sessions that the account and, with `helpers`, a tenant's other accounts have open now or are just
-    opening, all but `keep`; new ones may follow. Raises `EngineError` after `END_SECONDS`."""
+    opening, those of `dumps` too, all but `keep`; new ones may follow. Raises `EngineError` after `END_SECONDS`."""
 
     async def others() -> list[int]:
-        return [number for number in await _sessions(connection, name, helpers) if number != keep]
+        return [number for number in await _sessions(connection, name, helpers, dumps=dumps) if number != keep]
 
     present = set(await _kill(connection, await others()))
     await asyncio.sleep(SETTLE_SECONDS)
