@@ -4,22 +4,28 @@ The rows say what is due, so nothing is lost while no worker runs.
 """
 
 import asyncio
+from datetime import datetime, timedelta
+from time import monotonic
 from uuid import UUID
 
 import structlog
 
 from app.backup_store.store import BackupStore
 from app.backups.admission import admit_waiting
-from app.backups.keeping import expire, find_expiring, find_removable, remove
+from app.backups.keeping import expire, find_expiring, find_removable, is_under_way, remove
 from app.backups.policies import BackupTerms
 from app.backups.scheduling import enrol, find_due, request_due
 from app.backups.testing import find_due_tests, request_due_test
+from app.core.clock import utc_now
 from workers.due import work_off
 
 _INTERVAL_SECONDS = 1.0
 _LEISURE_LOOKS = 30
 """What is in no hurry is looked for at each of so many looks."""
 _REMOVAL_SECONDS = 5.0
+_STRAYS_SECONDS = 21_600.0
+"""Between two walks over the whole store."""
+_STRAY_AFTER = timedelta(days=1)
 
 log = structlog.get_logger(__name__)
 
@@ -82,9 +88,20 @@ async def remove_ended_backups(store: BackupStore, region: str) -> None:
     async def take_away(backup: UUID) -> None:
         await remove(store, backup)
 
+    swept_at = monotonic() - _STRAYS_SECONDS - 1
     while True:
         try:
             await work_off(find, take_away, failure="backup_not_removed")
+            if monotonic() - swept_at > _STRAYS_SECONDS:
+                await remove_stray_objects(store, utc_now() - _STRAY_AFTER)
+                swept_at = monotonic()
         except Exception as fault:
             log.warning("backup_removals_waiting", reason=str(fault) or type(fault).__name__)
         await asyncio.sleep(_REMOVAL_SECONDS)
+
+
+async def remove_stray_objects(store: BackupStore, before: datetime) -> None:
+    """Removes from the store what attempts that died have left, last written before that moment."""
+    removed = [stray.name async for stray in store.remove_strays(before, is_under_way)]
+    if removed:
+        log.info("stray_objects_removed", count=len(removed))

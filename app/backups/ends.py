@@ -24,9 +24,9 @@ from app.operations.reasons import ReasonCode
 from app.operations.records import OperationRecord
 from app.outbox.event_types import EventType
 from app.store.notify import announce
-from app.store.session import execute, transaction
+from app.store.session import execute, fetch_exists, transaction
 
-_MAX_ERROR = 1000
+MAX_ERROR = 1000
 
 
 class LockedBackup(msgspec.Struct, frozen=True, kw_only=True):
@@ -130,12 +130,18 @@ async def fail(backup: UUID, error: str, because: ReasonCode = ReasonCode.BACKUP
             await _end(locked, BackupStatus.FAILED, because, error=error)
 
 
-async def note_error(backup: UUID, error: str) -> None:
-    """What its last attempt met, for whoever gives it up, and that none is under way."""
+async def is_latest(attempt: BackupRecord) -> bool:
+    """Whether no other attempt has begun since. `attempt` is the backup as this one began it."""
+    return await fetch_exists("SELECT 1 FROM backups WHERE uuid = $1 AND attempts = $2", attempt.uuid, attempt.attempts)
+
+
+async def note_error(attempt: BackupRecord, error: str) -> None:
+    """What the attempt met, for whoever gives the backup up, unless another one has begun since."""
     await execute(
-        "UPDATE backups SET error = $2, beat_at = NULL WHERE uuid = $1 AND status IN ('pending', 'running')",
-        backup,
-        error[:_MAX_ERROR],
+        "UPDATE backups SET error = $3 WHERE uuid = $1 AND attempts = $2 AND status IN ('pending', 'running')",
+        attempt.uuid,
+        attempt.attempts,
+        error[:MAX_ERROR],
     )
 
 
@@ -145,9 +151,10 @@ async def give_up(backup: UUID) -> None:
     await fail(backup, (record.error if record is not None else None) or "The worker that was at it stopped.")
 
 
-async def end_attempt(backup: UUID) -> None:
-    """None is under way any more; what it left in the store can go, if the backup has ended."""
-    await execute("UPDATE backups SET beat_at = NULL WHERE uuid = $1", backup)
+async def end_attempt(attempt: BackupRecord) -> None:
+    """It writes no more, nor does any other unless one has begun since; what it left in the store can go, if the
+    backup has ended."""
+    await execute("UPDATE backups SET beat_at = NULL WHERE uuid = $1 AND attempts = $2", attempt.uuid, attempt.attempts)
 
 
 def count_tables(contents: tuple[Content, ...] | list[Content]) -> int:
@@ -163,7 +170,7 @@ async def _end(locked: LockedBackup, status: BackupStatus, because: ReasonCode, 
         "UPDATE backups SET status = $2, error = $3, changed_at = now(), completed_at = NULL WHERE uuid = $1",
         locked.record.uuid,
         status.value,
-        (error or because.message)[:_MAX_ERROR],
+        (error or because.message)[:MAX_ERROR],
     )
     failed = status is BackupStatus.FAILED
     await _announce(locked, EventType.BACKUP_FAILED if failed else None)

@@ -17,6 +17,7 @@ from app.backup_store.keys import BackupKey
 from app.backup_store.manifest import BackupManifest, StoredParts
 from app.backup_store.store import BackupStore
 from app.backups import ends, records
+from app.backups.ends import MAX_ERROR
 from app.backups.keeping import keep_until
 from app.backups.manifests import describe
 from app.backups.operation import note_bytes
@@ -61,14 +62,21 @@ class BackupTaking:
                 manifest = await self._dump(record, locked.database)
             await ends.complete(self._terms, manifest)
         except DumpRefused as refusal:
-            await ends.fail(backup, str(refusal))
+            # An attempt that was thought dead and this one share the dump's account, and each ends that of the other:
+            # where there was another, only what is said twice counts.
+            if record.attempts > 1 and record.error != _for_team(refusal):
+                await _note_quietly(record, _for_team(refusal))
+                raise
+            if not await ends.is_latest(record):
+                raise NotWanted("another attempt has taken its place") from None
+            await ends.fail(backup, _for_team(refusal))
         except NotWanted:
             raise
         except Exception as fault:
-            await _note_quietly(backup, _for_team(fault))
+            await _note_quietly(record, _for_team(fault))
             raise
         finally:
-            await asyncio.shield(_end_quietly(backup))
+            await asyncio.shield(_end_quietly(record))
         ended = await records.find(backup)
         assert ended is not None, "rows of backups are kept"
         return ended.status
@@ -101,8 +109,16 @@ class BackupTaking:
             now = await databases.find(database.uuid) or database
             manifest = await describe(ending, now, key, self._box, dump=dump, stored=stored, contents=contents)
             if not await _touch(record.uuid):
-                raise NotWanted("the backup ended meanwhile")
+                return await self._of_another(record.uuid, key)
             return await self._store.put_manifest(manifest, key)
+
+    async def _of_another(self, backup: UUID, key: BackupKey) -> BackupManifest:
+        """The manifest of an attempt that was thought dead and has come to its end before this one. Raises `NotWanted`
+        when the backup has ended otherwise."""
+        now = await records.find(backup)
+        if now is None or now.status is not BackupStatus.COMPLETED:
+            raise NotWanted("the backup ended meanwhile")
+        return await self._store.get_manifest(backup, key)
 
     async def _stream(
         self, record: BackupRecord, key: BackupKey, dump: Dump, progress: Callable[[int], None]
@@ -181,17 +197,17 @@ async def _touch(backup: UUID) -> bool:
     return bool(await execute("UPDATE backups SET beat_at = now() WHERE uuid = $1 AND status = 'running'", backup))
 
 
-async def _end_quietly(backup: UUID) -> None:
+async def _end_quietly(record: BackupRecord) -> None:
     """Our own database may be away; the sign of life gets old then."""
     with contextlib.suppress(Exception):
         async with asyncio.timeout(5):
-            await ends.end_attempt(backup)
+            await ends.end_attempt(record)
 
 
-async def _note_quietly(backup: UUID, error: str) -> None:
+async def _note_quietly(record: BackupRecord, error: str) -> None:
     with contextlib.suppress(Exception):
         async with asyncio.timeout(5):
-            await ends.note_error(backup, error)
+            await ends.note_error(record, error)
 
 
 def _for_team(fault: Exception) -> str:
@@ -202,4 +218,4 @@ def _for_team(fault: Exception) -> str:
         return ReasonCode.BACKUP_STORE_UNAVAILABLE.message
     if isinstance(fault, HostUnavailable):
         return ReasonCode.HOST_UNAVAILABLE.message
-    return str(fault) if isinstance(fault, EngineError) else ReasonCode.STEP_FAILED.message
+    return str(fault)[:MAX_ERROR] if isinstance(fault, EngineError) else ReasonCode.STEP_FAILED.message

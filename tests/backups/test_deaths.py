@@ -1,0 +1,331 @@
+"""An attempt that dies at any point: what is called completed restores, and nothing of the others stays."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import msgspec
+import pytest
+
+from app.backup_store.errors import StoreUnavailable
+from app.backup_store.keys import BackupKey
+from app.backup_store.manifest import BackupManifest, StoredParts
+from app.backup_store.store import BackupStore
+from app.backups import ends, records, testing
+from app.backups.keeping import find_removable, remove
+from app.backups.operation import mark_cancelled
+from app.backups.proving import BackupProving
+from app.backups.records import BackupRecord
+from app.backups.taking import BackupTaking
+from app.contracts.backups import BackupKind, BackupStatus, ProofStatus, ProveBackupInput
+from app.core.clock import utc_now
+from app.core.settings import Settings
+from app.databases.records import DatabaseRecord, NotWanted
+from app.engines.dumping import DumpRefused
+from app.hosts.adapters import Adapters
+from app.store.session import fetch, transaction
+from tests.backups.support import TERMS, add_backup, database_row, status_of
+from tests.backups.test_taking import filled
+from tests.e2e.hosts import postgres
+from tests.support.backups import files_of
+from tests.support.client import Caller
+from tests.support.service import RunningService
+from tests.support.store import store as connected_store
+from workers.backups import remove_stray_objects
+
+
+class Died(BaseException):
+    """As a process does: nothing that it would do about an error happens."""
+
+
+class FrailStore(BackupStore):
+    """Dies, or fails, where it is told to."""
+
+    at: str = ""
+    written: Callable[[], Any] | None = None
+
+    async def write(
+        self,
+        backup: UUID,
+        key: BackupKey,
+        chunks: AsyncIterator[bytes],
+        *,
+        progress: Callable[[int], None] | None = None,
+    ) -> StoredParts:
+        if self.at == "no store":
+            raise StoreUnavailable("s3://a-secret-bucket answered 503")
+        stored = await super().write(backup, key, chunks, progress=progress)
+        if self.written is not None:
+            await self.written()
+        if self.at == "before the manifest":
+            raise Died
+        return stored
+
+    async def put_manifest(self, manifest: BackupManifest, key: BackupKey) -> BackupManifest:
+        put = await super().put_manifest(manifest, key)
+        if self.at == "after the manifest":
+            raise Died
+        return put
+
+
+class Scene:
+    """One database on the service's own host, and a store of the test's own."""
+
+    def __init__(self, service: RunningService, adapters: Adapters, folder: Path, database: DatabaseRecord) -> None:
+        settings = Settings(backup_store=folder.as_uri(), backup_store_timeout_seconds=20)
+        self.folder = folder
+        self.adapters = adapters
+        self.store = FrailStore.from_settings(settings, service.box)
+        assert isinstance(self.store, FrailStore)
+        self.taking = BackupTaking(TERMS, service.box, self.store, adapters)
+        self.proving = BackupProving(TERMS, service.box, self.store, adapters)
+        self.database = database
+
+    async def begun(self, kind: BackupKind = BackupKind.MANUAL) -> UUID:
+        """A backup whose turn it is, and of which no workflow knows."""
+        return await add_backup(
+            self.database, kind=kind, status=BackupStatus.PENDING, admitted_at=utc_now(), consistent_at=None
+        )
+
+    async def dies(self, backup: UUID, at: str) -> None:
+        self.frail.at = at
+        with pytest.raises(Died):
+            await self.taking.take(backup)
+        self.frail.at = ""
+
+    @property
+    def frail(self) -> FrailStore:
+        assert isinstance(self.store, FrailStore)
+        return self.store
+
+    async def proven(self, backup: UUID) -> BackupRecord:
+        """What a restore test makes of it."""
+        async with transaction():
+            record = await records.find_for_update(backup)
+            assert record is not None
+            number = (await testing.request_test(record)).number
+            # No workflow of the service's is to take part.
+            await fetch("DELETE FROM workflow_starts WHERE workflow = 'ProveBackup'")
+        test = ProveBackupInput(
+            database=record.database,
+            engine=record.engine,
+            region=record.region,
+            team_id=record.team_id,
+            backup=backup,
+            number=number,
+        )
+        await self.proving.test(test)
+        found = await records.find(backup)
+        assert found is not None
+        return found
+
+    async def removed(self) -> None:
+        """All that has ended goes, as the worker of the region has it go."""
+        for backup in await find_removable(self.database.region, 50, without=[]):
+            await remove(self.store, backup)
+
+    def kept(self, backup: UUID) -> list[str]:
+        return [name for name in files_of(self.folder) if str(backup) in name]
+
+
+@pytest.fixture
+async def scene(service: RunningService, caller: Caller, tmp_path: Path) -> AsyncIterator[Scene]:
+    made = await filled(caller)
+    adapters = Adapters(service.box)
+    async with connected_store(service.control_dsn):
+        try:
+            yield Scene(service, adapters, tmp_path / "backups", await database_row(made["uuid"]))
+        finally:
+            await adapters.close()
+
+
+@pytest.mark.parametrize("at", ["before the manifest", "after the manifest"])
+async def test_the_next_attempt_goes_on(scene: Scene, at: str) -> None:
+    backup = await scene.begun()
+    await scene.dies(backup, at)
+    assert await status_of(backup) == "running"
+    first = await records.find(backup)
+    assert first is not None
+    assert await scene.taking.take(backup) is BackupStatus.COMPLETED
+    record = await scene.proven(backup)
+    assert (record.proof_status, record.proof_rows, record.attempts) == (ProofStatus.PROVEN, 100, 2)
+    # A repetition whose first answer was lost changes nothing.
+    assert await scene.taking.take(backup) is BackupStatus.COMPLETED
+    assert (await records.find(backup)) is not None
+    events = await fetch("SELECT type FROM events WHERE payload -> 'data' ->> 'uuid' = $1 ORDER BY id", str(backup))
+    assert [row["type"] for row in events] == ["backup.completed", "backup.proven"]
+
+
+async def test_what_was_written_is_not_dumped_again(scene: Scene) -> None:
+    backup = await scene.begun()
+    await scene.dies(backup, "after the manifest")
+    parts = scene.kept(backup)
+    assert await scene.taking.take(backup) is BackupStatus.COMPLETED
+    assert scene.kept(backup) == parts
+
+
+@pytest.mark.parametrize("at", ["before the manifest", "after the manifest"])
+async def test_one_that_is_cancelled_leaves_nothing(scene: Scene, at: str) -> None:
+    backup = await scene.begun()
+    await scene.dies(backup, at)
+    assert await mark_cancelled(backup)
+    with pytest.raises(NotWanted):
+        await scene.taking.take(backup)
+    assert scene.kept(backup)
+    await scene.removed()
+    assert scene.kept(backup) == []
+    assert await status_of(backup) == "cancelled"
+
+
+async def test_a_cancellation_while_it_streams(scene: Scene) -> None:
+    backup = await scene.begun()
+    scene.frail.written = lambda: mark_cancelled(backup)
+    with pytest.raises(NotWanted):
+        await scene.taking.take(backup)
+    await scene.removed()
+    assert (scene.kept(backup), await status_of(backup)) == ([], "cancelled")
+
+
+async def test_two_attempts_at_once(scene: Scene) -> None:
+    backup = await scene.begun()
+    takes = [scene.taking.take(backup), scene.taking.take(backup)]
+    both = await asyncio.gather(*takes, return_exceptions=True)
+    # Each may have ended the dump of the other; then the workflow tries again.
+    assert all(isinstance(one, NotWanted | DumpRefused | BackupStatus) for one in both), both
+    assert await scene.taking.take(backup) is BackupStatus.COMPLETED
+    # What the other one has written is nobody's, and goes.
+    manifest = await scene.store.get_manifest(backup)
+    await remove_stray_objects(scene.store, utc_now() + timedelta(minutes=1))
+    assert len([name for name in scene.kept(backup) if "/parts/" in name]) == len(manifest.parts)
+    assert (await scene.proven(backup)).proof_status is ProofStatus.PROVEN
+
+
+async def test_a_store_that_is_away_is_tried_again(scene: Scene) -> None:
+    backup = await scene.begun()
+    scene.frail.at = "no store"
+    with pytest.raises(StoreUnavailable):
+        await scene.taking.take(backup)
+    record = await records.find(backup)
+    assert record is not None
+    assert (record.status, record.beat_at) == (BackupStatus.RUNNING, None)
+    assert "store of backups" in (record.error or "")
+    assert "secret" not in (record.error or "")
+    scene.frail.at = ""
+    assert await scene.taking.take(backup) is BackupStatus.COMPLETED
+    record = await records.find(backup)
+    assert record is not None
+    assert record.error is None
+
+
+async def test_one_that_is_given_up_says_why(scene: Scene) -> None:
+    backup = await scene.begun()
+    scene.frail.at = "no store"
+    with pytest.raises(StoreUnavailable):
+        await scene.taking.take(backup)
+    await ends.give_up(backup)
+    record = await records.find(backup)
+    assert record is not None
+    assert record.status is BackupStatus.FAILED
+    assert "store of backups" in (record.error or "")
+
+
+async def test_a_database_that_is_deleted_meanwhile(scene: Scene) -> None:
+    backup, final = await scene.begun(), await scene.begun(BackupKind.FINAL)
+    await fetch("UPDATE databases SET status = 'deleted' WHERE uuid = $1", scene.database.uuid)
+    try:
+        with pytest.raises(NotWanted):
+            await scene.taking.take(backup)
+        # The one before its destruction is taken all the same.
+        assert await scene.taking.take(final) is BackupStatus.COMPLETED
+    finally:
+        await fetch("UPDATE databases SET status = 'active' WHERE uuid = $1", scene.database.uuid)
+    record = await records.find(backup)
+    assert record is not None
+    assert (record.status, record.error) == (
+        BackupStatus.CANCELLED,
+        "The database was deleted before it had ended.",
+    )
+
+
+async def test_a_proof_that_dies_leaves_no_scratch_for_long(scene: Scene) -> None:
+    backup = await scene.begun()
+    await scene.taking.take(backup)
+    proven = await scene.proven(backup)
+    assert proven.proof_status is ProofStatus.PROVEN
+    [scratch] = await fetch("SELECT uuid, destroy_at <= now() AS ended FROM databases WHERE id = $1", proven.scratch_id)
+    assert scratch["ended"]
+
+
+async def test_what_came_back_otherwise_is_told(scene: Scene) -> None:
+    backup = await scene.begun()
+    made: list[BackupManifest] = []
+
+    class Forger(FrailStore):
+        async def put_manifest(self, manifest: BackupManifest, key: BackupKey) -> BackupManifest:
+            contents = [msgspec.structs.replace(one, rows=one.rows + 1) for one in manifest.contents]
+            made.append(msgspec.structs.replace(manifest, contents=tuple(contents)))
+            return await super().put_manifest(made[0], key)
+
+    scene.frail.__class__ = Forger
+    await scene.taking.take(backup)
+    record = await scene.proven(backup)
+    assert record.proof_status is ProofStatus.MISMATCH
+    found = {one["name"]: (one["expected_rows"], one["restored_rows"]) for one in record.proof_differences}
+    assert (101, 100) in found.values()
+    [event] = await fetch(
+        "SELECT type FROM events WHERE payload -> 'data' ->> 'uuid' = $1 ORDER BY id DESC LIMIT 1", str(backup)
+    )
+    assert event["type"] == "backup.mismatch"
+
+
+async def test_a_backup_that_was_damaged_is_no_proof(scene: Scene) -> None:
+    backup = await scene.begun()
+    await scene.taking.take(backup)
+    [part] = [name for name in scene.kept(backup) if name.endswith(".age")]
+    path = scene.folder / part
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(bytes(data))
+    record = await scene.proven(backup)
+    assert record.proof_status is ProofStatus.FAILED
+    assert part in (record.proof_error or "")
+
+
+async def test_the_data_is_of_one_moment(scene: Scene, caller: Caller) -> None:
+    """A tenant who writes while it is dumped."""
+    string = (await caller.get(f"/databases/{scene.database.uuid}")).json()["data"]["connection_string"]
+    backup = await scene.begun()
+    writing = True
+
+    async def write() -> None:
+        async with postgres(string) as connection:
+            while writing:
+                await connection.execute("INSERT INTO notes (text) SELECT 'more' FROM generate_series(1, 50)")
+                await asyncio.sleep(0)
+
+    writer = asyncio.create_task(write())
+    try:
+        assert await scene.taking.take(backup) is BackupStatus.COMPLETED
+    finally:
+        writing = False
+        await writer
+    record = await scene.proven(backup)
+    assert record.proof_status is ProofStatus.PROVEN
+    assert (record.rows or 0) % 50 == 0
+
+
+async def test_what_no_dump_carries_fails_at_once(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    backup = await scene.begun()
+    adapter = await scene.adapters.of_host(scene.database.host_id)
+
+    def refuse(_: object) -> object:
+        raise DumpRefused("the table notes has a column that no dump carries")
+
+    monkeypatch.setattr(adapter, "dumping", refuse)
+    assert await scene.taking.take(backup) is BackupStatus.FAILED
+    record = await records.find(backup)
+    assert record is not None
+    assert record.error == "the table notes has a column that no dump carries"
