@@ -32,11 +32,12 @@ from app.local.ports import LOOPBACK
 from app.quotas.plans import DEFAULT_PLANS
 from app.webhooks.attempts import Attempts
 from tests.operations.agreement import ROWS, disagreements
+from tests.operations.engine_side import seen_on
 from tests.servers import RunningServer
 from tests.support.backups import any_store
 from tests.support.client import Caller
 from tests.support.in_process import LoneApi, lone_api
-from tests.support.provisioners import postgres_provisioner
+from tests.support.provisioners import mysql_provisioner, postgres_provisioner
 from tests.support.proxy import Proxy, proxy
 from workers.provisionings import start_provisionings
 from workers.queues import WorkerDependencies
@@ -120,6 +121,11 @@ class World:
     temporal: Proxy
     host: Proxy
 
+    @property
+    def kind(self) -> Engine:
+        """Of the databases that it can make."""
+        return Engine.POSTGRES if self.engine.flavour == "postgres" else Engine.MYSQL
+
     async def rows(self, sql: str, *arguments: object) -> list[Any]:
         """Of our own database, whoever else can't reach it."""
         connection = await asyncpg.connect(self.direct_dsn)
@@ -147,28 +153,17 @@ class World:
             " WHERE remote_since IS NOT NULL AND destroyed_at IS NULL"
         )
         ever = await self.rows("SELECT engine_name, coalesce(login_name, engine_name) AS login FROM databases")
-        connection = await asyncpg.connect(self.engine.admin_dsn)
-        try:
-            there = await connection.fetch(
-                "SELECT d.datname, d.datallowconn AND r.rolcanlogin AS open, r.rolconnlimit"
-                " FROM unnest($1::text[], $2::text[]) AS known (name, login)"
-                " JOIN pg_database d ON d.datname = known.name JOIN pg_roles r ON r.rolname = known.login",
-                [row["engine_name"] for row in ever],
-                [row["login"] for row in ever],
-            )
-        finally:
-            await connection.close()
-        found = {row["datname"]: row for row in there}
+        found = await seen_on(self.engine, {row["engine_name"]: row["login"] for row in ever})
         wanted = {row["engine_name"]: row for row in kept}
         faults = [f"{name} is left on the host" for name in found.keys() - wanted.keys()]
         faults += [f"{name} is missing on the host" for name in wanted.keys() - found.keys()]
         for name in found.keys() & wanted.keys():
             row, seen = wanted[name], found[name]
-            if seen["open"] != (row["status"] == "active"):
-                faults.append(f"{row['uuid']} is {row['status']}, and on the host open={seen['open']}")
+            if seen.open != (row["status"] == "active"):
+                faults.append(f"{row['uuid']} is {row['status']}, and on the host open={seen.open}")
             # Several logins share them.
-            if seen["open"] and row["login_name"] is None and seen["rolconnlimit"] != row["connections"]:
-                faults.append(f"{row['uuid']} has {seen['rolconnlimit']} connections, not {row['connections']}")
+            if seen.open and row["login_name"] is None and seen.connections != row["connections"]:
+                faults.append(f"{row['uuid']} has {seen.connections} connections, not {row['connections']}")
         return faults
 
 
@@ -213,10 +208,11 @@ async def world(control_dsn: str, temporal_address: str, engine: RunningServer) 
 
 
 async def _register_host(box: SecretBox, engine: RunningServer, port: int, region: str) -> None:
-    admin = await postgres_provisioner(engine, uuid4().hex, f"provisioner{uuid4().hex[:8]}")
+    provisioner = postgres_provisioner if engine.flavour == "postgres" else mysql_provisioner
+    admin = await provisioner(engine, uuid4().hex, f"provisioner{uuid4().hex[:8]}")
     admin = msgspec.structs.replace(admin, port=port)
     new = NewHost(
-        engine=Engine.POSTGRES,
+        engine=Engine.POSTGRES if engine.flavour == "postgres" else Engine.MYSQL,
         region=region,
         admin=admin,
         public_host=LOOPBACK,
