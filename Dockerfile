@@ -2,6 +2,8 @@
 
 # docker-compose.yml gives it, with its digest once deploy/pin-images.sh has looked that up.
 ARG PYTHON_IMAGE=python:3.11.14-slim-bookworm
+# The hosts' own, for its dump tool.
+ARG MYSQL_IMAGE=mysql:9.7.1
 
 FROM ${PYTHON_IMAGE} AS build
 
@@ -30,6 +32,32 @@ RUN pip wheel --no-deps --no-build-isolation --wheel-dir dist . \
     && /opt/headwater/bin/python -m compileall -q /opt/headwater/lib
 
 
+# Each engine's own dump tool, with the libraries that it was built against.
+FROM ${MYSQL_IMAGE} AS mysql-tools
+
+RUN mkdir -p /opt/mysql/bin /opt/mysql/lib \
+    && for file in /usr/bin/mysqldump $(ldd /usr/bin/mysqldump | grep -o '/[^ ]*'); do cp -L "$file" /opt/mysql/lib/; done \
+    && cp -L "$(ldd /usr/bin/mysqldump | grep -o '/[^ ]*ld-linux[^ ]*')" /opt/mysql/lib/loader \
+    && printf '#!/bin/sh\nexec /opt/mysql/lib/loader --library-path /opt/mysql/lib /opt/mysql/lib/mysqldump "$@"\n' \
+        > /opt/mysql/bin/mysqldump \
+    && chmod 0755 /opt/mysql/bin/mysqldump \
+    && /opt/mysql/bin/mysqldump --no-defaults --version
+
+
+FROM ${PYTHON_IMAGE} AS mariadb-tools
+
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends mariadb-client \
+    && mkdir -p /opt/mariadb/bin /opt/mariadb/lib \
+    && for file in /usr/bin/mariadb-dump $(ldd /usr/bin/mariadb-dump | grep -o '/[^ ]*'); do \
+        cp -L "$file" /opt/mariadb/lib/; done \
+    && cp -L "$(ldd /usr/bin/mariadb-dump | grep -o '/[^ ]*ld-linux[^ ]*')" /opt/mariadb/lib/loader \
+    && printf '#!/bin/sh\nexec /opt/mariadb/lib/loader --library-path /opt/mariadb/lib /opt/mariadb/lib/mariadb-dump "$@"\n' \
+        > /opt/mariadb/bin/mariadb-dump \
+    && chmod 0755 /opt/mariadb/bin/mariadb-dump \
+    && /opt/mariadb/bin/mariadb-dump --no-defaults --version
+
+
 FROM ${PYTHON_IMAGE}
 
 # Nothing here installs anything any more; nobody who gets in should be able to.
@@ -41,6 +69,8 @@ RUN python -m pip uninstall --yes --root-user-action=ignore pip setuptools wheel
     && chown 10001:10001 /backups
 
 COPY --from=build /opt/headwater /opt/headwater
+COPY --from=mysql-tools /opt/mysql /opt/mysql
+COPY --from=mariadb-tools /opt/mariadb /opt/mariadb
 
 # HEADWATER_API_HOST: inside a container the loopback interface is reached by nobody else.
 ENV PATH=/opt/headwater/bin:$PATH \

@@ -42,12 +42,14 @@ def test_every_image_that_is_pulled_can_be_pinned() -> None:
     assert len({variable for variable, _ in named}) == len({image for _, image in named}) == len(named)
 
 
-def test_the_base_of_our_image_can_be_pinned() -> None:
+def test_the_bases_of_our_image_can_be_pinned() -> None:
     [build] = {json.dumps(service["build"]) for service in compose.ours().values()}
-    [(argument, value)] = json.loads(build)["args"].items()
-    default = value.removeprefix(f"${{{argument}:-").removesuffix("}")
-    assert value == f"${{{argument}:-{default}}}"
-    assert f"\nARG {argument}={default}\n" in (compose.ROOT / "Dockerfile").read_text()
+    arguments = json.loads(build)["args"]
+    assert set(arguments) == {"PYTHON_IMAGE", "MYSQL_IMAGE"}
+    for argument, value in arguments.items():
+        default = value.removeprefix(f"${{{argument}:-").removesuffix("}")
+        assert value == f"${{{argument}:-{default}}}"
+        assert f"\nARG {argument}={default}\n" in (compose.ROOT / "Dockerfile").read_text()
 
 
 def test_our_image_has_the_version_of_the_project() -> None:

@@ -7,12 +7,14 @@ import tomllib
 from importlib.metadata import requires
 from typing import NamedTuple
 
+import pytest
 from dockerfile_parse import DockerfileParser
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from app.core.settings import Settings
+from app.engines.mysql.dumps.tools import USUAL_FOLDERS
 from tests.deployment.compose import ROOT
 
 
@@ -34,7 +36,7 @@ def _stages() -> list[list[Instruction]]:
     return stages
 
 
-GLOBAL, BUILD, FINAL = _stages()
+GLOBAL, BUILD, MYSQL, MARIADB, FINAL = _stages()
 
 
 def _values(stage: list[Instruction], word: str) -> list[str]:
@@ -66,9 +68,10 @@ def _copied() -> list[str]:
 
 def test_both_stages_stand_on_one_pinned_image() -> None:
     # The environment that is copied between them links to the interpreter of its base.
-    bases = {_values(stage, "FROM")[0].split(" AS ")[0] for stage in (BUILD, FINAL)}
+    bases = {_values(stage, "FROM")[0].split(" AS ")[0] for stage in (BUILD, MARIADB, FINAL)}
     assert bases == {"${PYTHON_IMAGE}"}
-    [argument] = _values(GLOBAL, "ARG")
+    assert _values(MYSQL, "FROM") == ["${MYSQL_IMAGE} AS mysql-tools"]
+    argument, _ = _values(GLOBAL, "ARG")
     name, _, image = argument.partition("=")
     repository, _, tag = image.partition(":")
     version, kind, _ = tag.split("-")
@@ -125,10 +128,23 @@ def test_the_final_stage_has_no_root_and_no_tools() -> None:
     assert uninstall[:5] == ["python", "-m", "pip", "uninstall", "--yes"]
     assert uninstall[-3:] == ["pip", "setuptools", "wheel"]
     assert {command[0] for command in others} == {"groupadd", "useradd", "mkdir", "chown"}, "and none that installs"
-    assert _values(FINAL, "COPY") == ["--from=build /opt/headwater /opt/headwater"]
+    assert _values(FINAL, "COPY") == [
+        "--from=build /opt/headwater /opt/headwater",
+        "--from=mysql-tools /opt/mysql /opt/mysql",
+        "--from=mariadb-tools /opt/mariadb /opt/mariadb",
+    ]
     last = [instruction.word for instruction in FINAL].index("USER")
     assert not {"RUN", "COPY", "ADD"} & {instruction.word for instruction in FINAL[last:]}
     assert not _values(BUILD, "ADD") + _values(FINAL, "ADD")
+
+
+@pytest.mark.parametrize(("stage", "program"), [(MYSQL, "mysqldump"), (MARIADB, "mariadb-dump")])
+def test_each_dump_tool_is_where_workers_look_for_it(stage: list[Instruction], program: str) -> None:
+    flavour = "mysql" if stage is MYSQL else "mariadb"
+    place = f"/opt/{flavour}/bin"
+    assert place in USUAL_FOLDERS
+    [run] = _values(stage, "RUN")
+    assert run.endswith(f"&& {place}/{program} --no-defaults --version"), "the build fails where it doesn't run"
 
 
 def test_it_runs_what_is_there() -> None:

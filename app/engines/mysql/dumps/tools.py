@@ -13,7 +13,7 @@ from app.engines.errors import EngineError
 from app.engines.mysql.flavours import MARIADB, Flavour
 
 VERSION_SECONDS = 20
-_USUAL_FOLDERS = ("/usr/bin", "/usr/local/bin", "/usr/local/mysql/bin", "/opt/mysql/bin", "/opt/mariadb/bin")
+USUAL_FOLDERS = ("/usr/bin", "/usr/local/bin", "/usr/local/mysql/bin", "/opt/mysql/bin", "/opt/mariadb/bin")
 _VERSION = re.compile(r"(?:Distrib|Ver|from) (?P<numbers>[0-9]+\.[0-9]+\.[0-9]+)")
 
 
@@ -62,7 +62,7 @@ async def find_tool(flavour: Flavour, server_version: str, environ: Mapping[str,
 
 def _candidates(wanted: Wanted, environ: Mapping[str, str]) -> list[str]:
     folders = [folder for folder in environ.get("PATH", "").split(os.pathsep) if folder]
-    folders += _USUAL_FOLDERS
+    folders += USUAL_FOLDERS
     if server := environ.get("HEADWATER_MYSQLD"):
         beside = Path(server).parent
         folders += [str(beside), str(beside.parent / "bin"), f"{beside}-client"]
