@@ -110,7 +110,7 @@ _BACKUPS = QueueConfig(
     implementations=(
         lambda tools: BackupActivitiesOnHosts(
             tools.backup_terms,
-            BackupTaking(tools.backup_terms, tools.box, tools.backup_store, tools.adapters),
+            BackupTaking(tools.backup_terms, tools.box, tools.backup_store, tools.adapters, tools.host_slots),
             BackupProving(tools.backup_terms, tools.box, tools.backup_store, tools.adapters),
         ),
         lambda tools: FillActivitiesOnHosts(tools.box, tools.backup_store, tools.adapters),

@@ -23,7 +23,8 @@ from app.backups.manifests import describe
 from app.backups.operation import note_bytes
 from app.backups.policies import BackupTerms
 from app.backups.records import BackupRecord
-from app.contracts.backups import BackupStatus
+from app.backups.yielding import giving_way
+from app.contracts.backups import BackupKind, BackupStatus
 from app.core.secrets import SecretBox
 from app.databases import records as databases
 from app.databases.passwords import tenant_of
@@ -31,6 +32,7 @@ from app.databases.records import DatabaseRecord, NotWanted
 from app.engines.base import EngineError, HostUnavailable
 from app.engines.dumping import Content, Dump, DumpRefused
 from app.hosts.adapters import Adapters
+from app.hosts.slots import HostSlots
 from app.operations.reasons import ReasonCode
 from app.quotas.usage import storage_of
 from app.store.session import execute, transaction
@@ -42,11 +44,14 @@ log = structlog.get_logger(__name__)
 class BackupTaking:
     """Takes backups; one for each process."""
 
-    def __init__(self, terms: BackupTerms, box: SecretBox, store: BackupStore, adapters: Adapters) -> None:
+    def __init__(
+        self, terms: BackupTerms, box: SecretBox, store: BackupStore, adapters: Adapters, slots: HostSlots
+    ) -> None:
         self._terms = terms
         self._box = box
         self._store = store
         self._adapters = adapters
+        self._slots = slots
 
     async def take(self, backup: UUID) -> BackupStatus:
         """Until it has ended. Raises `NotWanted` when its row says that it is over; `EngineError` and
@@ -104,7 +109,8 @@ class BackupTaking:
             async with adapter.dumping(tenant_of(database, self._box)) as dump:
                 until = await keep_until(self._terms, record, dump.consistent_at)
                 ending = msgspec.structs.replace(record, expires_at=until)
-                stored, contents = await self._stream(ending, key, dump, progress)
+                chunks = self._chunks(record, database.host_id, dump)
+                stored, contents = await self._stream(ending, key, dump, chunks, progress)
             # Read again: its logins may have been rotated since.
             now = await databases.find(database.uuid) or database
             manifest = await describe(ending, now, key, self._box, dump=dump, stored=stored, contents=contents)
@@ -120,13 +126,24 @@ class BackupTaking:
             raise NotWanted("the backup ended meanwhile")
         return await self._store.get_manifest(backup, key)
 
+    def _chunks(self, record: BackupRecord, host_id: int, dump: Dump) -> AsyncIterator[bytes]:
+        """The dump's; one that nobody waits for gives way."""
+        if record.kind is not BackupKind.SCHEDULED:
+            return dump.chunks()
+        return giving_way(dump.chunks(), lambda: self._slots.is_busy(host_id))
+
     async def _stream(
-        self, record: BackupRecord, key: BackupKey, dump: Dump, progress: Callable[[int], None]
+        self,
+        record: BackupRecord,
+        key: BackupKey,
+        dump: Dump,
+        chunks: AsyncIterator[bytes],
+        progress: Callable[[int], None],
     ) -> tuple[StoredParts, list[Content]]:
         """The dump into the store, and beside it what it holds."""
         telling = asyncio.create_task(dump.contents())
         try:
-            stored = await self._store.write(record.uuid, key, dump.chunks(), progress=progress)
+            stored = await self._store.write(record.uuid, key, chunks, progress=progress)
             return stored, await telling
         finally:
             telling.cancel()

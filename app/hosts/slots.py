@@ -43,6 +43,10 @@ class HostSlots:
                 if answered:
                     self._answered_at[host_id] = monotonic()
 
+    def is_busy(self, host_id: int) -> bool:
+        """Whether steps are at work on it now."""
+        return self._slots.held(host_id) > 0
+
     async def _enter(self, held: AsyncExitStack, host_id: int) -> None:
         while True:
             left = self._answered_at.get(host_id, monotonic()) + self._patience - monotonic()

@@ -26,6 +26,7 @@ from app.core.settings import Settings
 from app.databases.records import DatabaseRecord, NotWanted
 from app.engines.dumping import DumpRefused
 from app.hosts.adapters import Adapters
+from app.hosts.slots import HostSlots
 from app.store.session import fetch, transaction
 from tests.backups.support import TERMS, add_backup, database_row, status_of
 from tests.backups.test_taking import filled
@@ -80,7 +81,7 @@ class Scene:
         self.adapters = adapters
         self.store = FrailStore.from_settings(settings, service.box)
         assert isinstance(self.store, FrailStore)
-        self.taking = BackupTaking(TERMS, service.box, self.store, adapters)
+        self.taking = BackupTaking(TERMS, service.box, self.store, adapters, HostSlots())
         self.proving = BackupProving(TERMS, service.box, self.store, adapters)
         self.database = database
 
