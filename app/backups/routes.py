@@ -172,7 +172,8 @@ async def get_backup(request: Call, services: Injected, uuid: FromPath[str]) -> 
 )
 async def delete_backup(request: Call, services: Injected, uuid: FromPath[str]) -> Response[bytes]:
     async def begin() -> Accepted:
-        return await service.delete(request.user, path_uuid(uuid, BACKUP))
+        locked = services.settings.backup_object_lock != "off"
+        return await service.delete(request.user, path_uuid(uuid, BACKUP), locked_in_store=locked)
 
     async def finish(subject: str) -> Answer:
         return Answer(200, Change(message=_DELETED, data=DeletedBackup(uuid=UUID(subject))))
