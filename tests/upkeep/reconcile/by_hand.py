@@ -387,7 +387,13 @@ async def _nothing() -> None:
     pass
 
 
+# What is about all databases comes first, while there are few.
 CASES = {
+    "RefillPool": Case("RefillPool", _scheduled(ScheduleId.REFILL_POOL)),
+    "Sweep": Case("Sweep", _scheduled(ScheduleId.SWEEP)),
+    "Reconcile": Case("Reconcile", _scheduled(ScheduleId.RECONCILE)),
+    "EnforceQuotas": Case("EnforceQuotas", _scheduled(ScheduleId.ENFORCE_QUOTAS)),
+    "ReclaimSpace": Case("ReclaimSpace", _scheduled(ScheduleId.RECLAIM_SPACE)),
     "ProvisionDatabase": Case("ProvisionDatabase", _provision),
     "ProvisionDatabase, cancelled": Case("ProvisionDatabase", _provision_cancelled, frozenset({"create_database"})),
     "DeleteDatabase": Case("DeleteDatabase", _delete),
@@ -401,10 +407,5 @@ CASES = {
     "ProveBackup": Case("ProveBackup", _proof),
     "ProvisionDatabase, from a backup": Case("ProvisionDatabase", _from_backup),
     "RestoreDatabase": Case("RestoreDatabase", _restore),
-    "RefillPool": Case("RefillPool", _scheduled(ScheduleId.REFILL_POOL)),
-    "Sweep": Case("Sweep", _scheduled(ScheduleId.SWEEP)),
-    "Reconcile": Case("Reconcile", _scheduled(ScheduleId.RECONCILE)),
-    "EnforceQuotas": Case("EnforceQuotas", _scheduled(ScheduleId.ENFORCE_QUOTAS)),
-    "ReclaimSpace": Case("ReclaimSpace", _scheduled(ScheduleId.RECLAIM_SPACE)),
     "DeliverWebhook": Case("DeliverWebhook", _deliver),
 }
