@@ -1,83 +1,12 @@
 """`python -m app.http`: one API process. Several can run concurrently."""
 
-import asyncio
 import gc
-import logging as stdlib_logging
-import os
-import signal
-import sys
 
-import uvloop
-from granian.constants import HTTPModes, Interfaces
-from granian.http import HTTP1Settings
-from granian.log import LogLevels
-from granian.server.embed import Server
+# What is imported stays. Looking for cycles among it takes an eighth of a start's processor time.
+gc.disable()
 
-from app.core import logging
-from app.core.process_exit import run_and_exit
-from app.core.settings import InvalidSettings, Settings
-from app.http.app import create_app
-
-_LEAST_BACKLOG = 128
-"""The least backlog of unaccepted connections that granian takes."""
-_OBJECTS_BETWEEN_COLLECTIONS = 20_000
-"""By default Python looks for cycles after 700 objects, which is several times in each request and finds none: a
-tenth of its time."""
-_SERVER_LOGGER = "_granian"
-_LOGGING = {"loggers": {_SERVER_LOGGER: {"propagate": True}}}
-"""Writes the server's own log lines in our format, in place of its own on standard output."""
-
-
-async def serve(settings: Settings) -> None:
-    """Runs until SIGINT or SIGTERM."""
-    _silence_known_warning()
-    stopping = asyncio.Event()
-    server = Server(
-        create_app(settings, stopping),
-        address=settings.api_host,
-        port=settings.api_port,
-        interface=Interfaces.ASGI,
-        # Limits open connections, idle ones included: with the default, 128 idle clients would exclude everybody else.
-        backlog=max(settings.api_connections, _LEAST_BACKLOG),
-        backpressure=settings.api_connections,
-        # With HTTP/2 enabled, the server would wait without limit for the bytes that decide between the two versions.
-        http=HTTPModes.http1,
-        http1_settings=HTTP1Settings(header_read_timeout=round(1000 * settings.request_head_timeout_seconds)),
-        # The access log is our own: it has the route, the key and the request's id.
-        log_access=False,
-        log_dictconfig=_LOGGING,
-        log_level=LogLevels(settings.log_level),
-    )
-
-    def stop() -> None:
-        # First, for the server waits for the answers that are under way.
-        stopping.set()
-        server.stop()  # type: ignore[no-untyped-call]  # the server has no types
-
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop)
-    await server.serve()
-
-
-def _silence_known_warning() -> None:
-    """The warning at every start that the server's mode in its caller's event loop is experimental. Decision 25 says
-    why we use it."""
-    known = "Embedded server is experimental!"
-    stdlib_logging.getLogger(_SERVER_LOGGER).addFilter(lambda record: record.getMessage() != known)
-
-
-def main() -> int:
-    try:
-        settings = Settings.load(os.environ)
-        logging.configure(settings.log_format, settings.log_level)
-        gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
-        uvloop.run(serve(settings))
-    except (InvalidSettings, ValueError) as fault:
-        sys.stderr.write(f"{fault}\n")
-        return 2
-    return 0
-
+from app.core.process_exit import run_and_exit  # noqa: E402
+from app.http.serving import main  # noqa: E402
 
 if __name__ == "__main__":
     run_and_exit(main)

@@ -18,7 +18,7 @@ from app.core.settings import PREFIX, Settings
 from app.http.health import ready
 from app.local import mysql, postgres, temporal
 from tests.deployment import compose
-from workers.__main__ import _queue
+from workers.serving import _queue
 
 SERVICES = compose.services()
 OURS = compose.ours()
