@@ -2,8 +2,9 @@
 
 # docker-compose.yml gives it, with its digest once deploy/pin-images.sh has looked that up.
 ARG PYTHON_IMAGE=python:3.11.14-slim-bookworm
-# The hosts' own, for its dump tool.
+# The hosts' own, for their dump tools.
 ARG MYSQL_IMAGE=mysql:9.7.1
+ARG POSTGRES_IMAGE=postgres:18.6-bookworm
 
 FROM ${PYTHON_IMAGE} AS build
 
@@ -58,6 +59,21 @@ RUN apt-get update \
     && /opt/mariadb/bin/mariadb-dump --no-defaults --version
 
 
+FROM ${POSTGRES_IMAGE} AS postgres-tools
+
+RUN mkdir -p /opt/postgresql/bin /opt/postgresql/lib \
+    && for program in pg_dump pg_restore; do \
+        for file in /usr/lib/postgresql/*/bin/$program $(ldd /usr/lib/postgresql/*/bin/$program | grep -o '/[^ ]*'); do \
+            cp -L "$file" /opt/postgresql/lib/ || exit 1; done; \
+        printf '#!/bin/sh\nexec /opt/postgresql/lib/loader --library-path /opt/postgresql/lib /opt/postgresql/lib/%s "$@"\n' \
+            $program > /opt/postgresql/bin/$program; \
+        done \
+    && cp -L "$(ldd /usr/lib/postgresql/*/bin/pg_dump | grep -o '/[^ ]*ld-linux[^ ]*')" /opt/postgresql/lib/loader \
+    && chmod 0755 /opt/postgresql/bin/pg_dump /opt/postgresql/bin/pg_restore \
+    && /opt/postgresql/bin/pg_dump --version \
+    && /opt/postgresql/bin/pg_restore --version
+
+
 FROM ${PYTHON_IMAGE}
 
 # Nothing here installs anything any more; nobody who gets in should be able to.
@@ -71,9 +87,10 @@ RUN python -m pip uninstall --yes --root-user-action=ignore pip setuptools wheel
 COPY --from=build /opt/headwater /opt/headwater
 COPY --from=mysql-tools /opt/mysql /opt/mysql
 COPY --from=mariadb-tools /opt/mariadb /opt/mariadb
+COPY --from=postgres-tools /opt/postgresql /opt/postgresql
 
 # HEADWATER_API_HOST: inside a container the loopback interface is reached by nobody else.
-ENV PATH=/opt/headwater/bin:$PATH \
+ENV PATH=/opt/headwater/bin:/opt/postgresql/bin:$PATH \
     PYTHONUNBUFFERED=1 \
     PYTHONDONTWRITEBYTECODE=1 \
     HEADWATER_API_HOST=0.0.0.0

@@ -45,7 +45,7 @@ def test_every_image_that_is_pulled_can_be_pinned() -> None:
 def test_the_bases_of_our_image_can_be_pinned() -> None:
     [build] = {json.dumps(service["build"]) for service in compose.ours().values()}
     arguments = json.loads(build)["args"]
-    assert set(arguments) == {"PYTHON_IMAGE", "MYSQL_IMAGE"}
+    assert set(arguments) == {"PYTHON_IMAGE", "MYSQL_IMAGE", "POSTGRES_IMAGE"}
     for argument, value in arguments.items():
         default = value.removeprefix(f"${{{argument}:-").removesuffix("}")
         assert value == f"${{{argument}:-{default}}}"

@@ -36,7 +36,7 @@ def _stages() -> list[list[Instruction]]:
     return stages
 
 
-GLOBAL, BUILD, MYSQL, MARIADB, FINAL = _stages()
+GLOBAL, BUILD, MYSQL, MARIADB, POSTGRES, FINAL = _stages()
 
 
 def _values(stage: list[Instruction], word: str) -> list[str]:
@@ -71,7 +71,8 @@ def test_both_stages_stand_on_one_pinned_image() -> None:
     bases = {_values(stage, "FROM")[0].split(" AS ")[0] for stage in (BUILD, MARIADB, FINAL)}
     assert bases == {"${PYTHON_IMAGE}"}
     assert _values(MYSQL, "FROM") == ["${MYSQL_IMAGE} AS mysql-tools"]
-    argument, _ = _values(GLOBAL, "ARG")
+    assert _values(POSTGRES, "FROM") == ["${POSTGRES_IMAGE} AS postgres-tools"]
+    argument, *_ = _values(GLOBAL, "ARG")
     name, _, image = argument.partition("=")
     repository, _, tag = image.partition(":")
     version, kind, _ = tag.split("-")
@@ -132,6 +133,7 @@ def test_the_final_stage_has_no_root_and_no_tools() -> None:
         "--from=build /opt/headwater /opt/headwater",
         "--from=mysql-tools /opt/mysql /opt/mysql",
         "--from=mariadb-tools /opt/mariadb /opt/mariadb",
+        "--from=postgres-tools /opt/postgresql /opt/postgresql",
     ]
     last = [instruction.word for instruction in FINAL].index("USER")
     assert not {"RUN", "COPY", "ADD"} & {instruction.word for instruction in FINAL[last:]}

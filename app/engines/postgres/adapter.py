@@ -12,6 +12,8 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
+import msgspec
+
 from app.contracts.base import Engine
 from app.engines.base import (
     Access,
@@ -100,11 +102,16 @@ class PostgresAdapter(EngineAdapter):
     async def inspect_host(self) -> HostFacts:
         try:
             async with self._connections.admin() as connection:
-                return await host.inspect(connection)
+                facts = await host.inspect(connection)
         except EngineError as error:
             if error.code == UNRECOGNIZED_PARAMETER:  # of those that every connection of ours asks for
                 raise EngineError(host.TOO_OLD, code=error.code) from error
             raise
+        try:
+            await self._tools.folder(host.major_of(facts.version))
+        except EngineError as error:
+            return msgspec.structs.replace(facts, shortcomings=(*facts.shortcomings, f"No backups: {error}"))
+        return facts
 
     async def extensions(self) -> list[str]:
         async with self._connections.admin() as connection:

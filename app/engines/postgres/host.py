@@ -1,5 +1,6 @@
 """Inspecting a PostgreSQL server: whether it can hold tenants, and what it leaves open to every account."""
 
+import re
 from typing import Any
 
 from app.engines.base import EngineError, HostFacts
@@ -149,3 +150,9 @@ def _still_open(name: str) -> str:
         f"Every tenant can connect to the database {name}: as its owner or a superuser, "
         f"REVOKE CONNECT, TEMPORARY ON DATABASE {name} FROM PUBLIC."
     )
+
+
+def major_of(version: str) -> int:
+    """Of a server's own, such as `18.6` or `19beta1`."""
+    found = re.match(r"\d+", version)
+    return int(found[0]) if found else 0

@@ -5,7 +5,7 @@ import importlib.util
 import os
 import re
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from app.engines.base import EngineError
@@ -21,9 +21,9 @@ OLDEST = 17
 class DumpTools:
     """The folders with `pg_dump` and `pg_restore`, of which each is asked for its version once."""
 
-    def __init__(self, folder: Path | None = None) -> None:
-        """`folder` is the operator's choice, in place of all others."""
-        self._folder = folder
+    def __init__(self, environ: Mapping[str, str] | None = None) -> None:
+        """`environ` is in place of this process's: `HEADWATER_POSTGRES_BIN` names a folder that comes first."""
+        self._environ = os.environ if environ is None else environ
         self._found: dict[Path, tuple[int, str]] | None = None
         self._finding = asyncio.Lock()
 
@@ -39,15 +39,17 @@ class DumpTools:
             have = ", ".join(sorted(text for _, text in self._found.values())) or "none"
             raise EngineError(
                 f"no pg_dump and pg_restore of version {max(major, OLDEST)} or later (found: {have}): install the "
-                f"package postgresql-client-{max(major, OLDEST)}, or set HEADWATER_POSTGRES_BIN"
+                f"package postgresql-client-{max(major, OLDEST)} where the workers run, or set HEADWATER_POSTGRES_BIN"
             )
         _, text, place = min(usable, key=lambda one: one[0])
         return place, f"pg_dump {text}"
 
     def _places(self) -> Iterable[Path]:
-        if self._folder is not None:
-            return [self._folder]
-        places = [Path(found).parent for found in [shutil.which("pg_dump")] if found]
+        given = self._environ.get("HEADWATER_POSTGRES_BIN")
+        places = [Path(given)] if given else []
+        places += [
+            Path(found).parent for found in [shutil.which("pg_dump", path=self._environ.get("PATH", ""))] if found
+        ]
         for distribution in _DISTRIBUTIONS:
             places += sorted(Path(distribution).glob("*/bin"))
         # Located, not imported: importing it creates folders.
