@@ -47,6 +47,7 @@ class BackupKey:
         self.recipient = Recipient.from_str(material.recipient)
         self.identity = identity
         """None when only the operator's identity can read the parts."""
+        self.material = material
         self._cipher = AESGCM(material.manifest_key)
 
     def seal(self, secret: str, name: str) -> bytes:
@@ -107,6 +108,12 @@ def resealed(box: SecretBox, backup: UUID, sealed: bytes) -> bytes:
         return box.seal(box.open(sealed, key_place(backup)), key_place(backup))
     except InvalidSecret as fault:
         raise BackupDamaged(f"{backup}/key", str(fault)) from None
+
+
+def readable(box: SecretBox, key: BackupKey) -> bytes:
+    """The key, sealed so that it opens without the operator's identity. It needs to have been opened with it."""
+    assert key.identity is not None, "it was opened"
+    return _seal(box, key.backup, msgspec.structs.replace(key.material, identity=str(key.identity)))
 
 
 def sealed_with(sealed: bytes) -> str:

@@ -108,6 +108,10 @@ class BackupStore:
         sealed = await self._objects.get(_key_name(backup), most=KEY_BYTES)
         return self.open_key(backup, bytes(sealed))
 
+    def readable(self, key: BackupKey) -> bytes:
+        """The key in a form that opens without the operator's identity, with which this one was opened."""
+        return keys.readable(self._box, key)
+
     async def write(
         self,
         backup: UUID,

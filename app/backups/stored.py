@@ -90,3 +90,8 @@ async def adopt(manifest: BackupManifest, sealed_key: bytes, team_id: int) -> bo
             manifest.expires_at,
         )
     )
+
+
+async def set_key(backup: UUID, sealed_key: bytes) -> None:
+    """Another form of the same key."""
+    await execute("UPDATE backups SET wrapped_key = $2 WHERE uuid = $1 AND removed_at IS NULL", backup, sealed_key)

@@ -11,14 +11,18 @@ from app.backup_store.checking import check_backup
 from app.backup_store.errors import BackupStoreError
 from app.backup_store.manifest import BackupManifest
 from app.backup_store.store import BackupStore, StoredBackup
-from app.cli.installation import backup_store, store
+from app.cli.installation import backup_store, plans, secret_box, settings, store
 from app.cli.output import shown
 from app.cli.tables import Rows
 from app.core.clock import Moment
+from app.core.errors import NotFound
 from app.core.secrets import SecretBox
 from app.core.settings import InvalidSettings, Settings
 from app.engines.dumping import ContentKind
 from app.local.home import Home
+from app.provisioning.recovering import restore_stored
+from app.provisioning.waiting import await_active
+from app.store.notify import RowWatch
 from app.upkeep.reconcile.findings import Report
 from app.upkeep.stored_backups import verify_store as verify
 
@@ -47,6 +51,16 @@ class RecoverableBackup(msgspec.Struct, frozen=True, kw_only=True):
     state: str
 
 
+class RestoredDatabase(msgspec.Struct, frozen=True, kw_only=True):
+    """Its password is read from the API, by its team."""
+
+    uuid: UUID
+    name: str
+    team_id: int
+    region: str
+    status: str
+
+
 @click.command("verify-store")
 @click.option("--deep", is_flag=True, help="Read every object, and compare its contents with its manifest.")
 @IDENTITY
@@ -72,6 +86,43 @@ async def recover(identity: Path | None) -> Rows:
         raise click.ClickException(str(error)) from None
     found.sort(key=lambda one: (one.consistent_at is not None, one.consistent_at), reverse=True)
     return Rows(rows=found, total=len(found), noun="backups", max_rows=len(found))
+
+
+@click.command("restore")
+@click.argument("backup", type=UUID, metavar="UUID")
+@click.option("--team", "team_id", type=int, required=True, help="The id of the team whose database it becomes.")
+@click.option("--name", help="The database's name, if not the one that it had.")
+@click.option("--region", help="Its region, if not the one that it was in.")
+@IDENTITY
+@click.option("--wait", type=click.FloatRange(min=0), default=600, show_default=True, help="Seconds to wait for it.")
+@shown
+async def restore(
+    backup: UUID, team_id: int, name: str | None, region: str | None, identity: Path | None, wait: float
+) -> RestoredDatabase:
+    """Bring a backup back from the store as a new database of a team, whether we have a record of it or not."""
+    async with store():
+        dsn = settings().control_dsn
+        assert dsn is not None, "the store is connected"
+        try:
+            async with RowWatch(dsn).running() as watch:
+                database = await restore_stored(
+                    backup_store(identity),
+                    backup,
+                    team_id=team_id,
+                    name=name,
+                    region=region,
+                    plans=plans(),
+                    box=secret_box(),
+                    watch=watch,
+                )
+                record = await await_active(watch, database, wait)
+        except BackupStoreError as error:
+            raise click.ClickException(str(error)) from None
+        except NotFound:
+            raise click.ClickException("It was not restored; 'headwater operations list' says why.") from None
+    return RestoredDatabase(
+        uuid=record.uuid, name=record.name, team_id=team_id, region=record.region, status=record.status.value
+    )
 
 
 def lone_backup_store(identity: Path | None) -> BackupStore:
@@ -113,4 +164,4 @@ def _described(manifest: BackupManifest, state: str) -> RecoverableBackup:
     )
 
 
-COMMANDS = (verify_store, recover)
+COMMANDS = (verify_store, recover, restore)

@@ -143,7 +143,7 @@ async def running_service(
     control_dsn = await new_database(control.admin_dsn)
     secret_keys = new_key_setting()
     admins = admins or await _provisioners(postgres, mysql)
-    await _register_hosts(control_dsn, SecretBox.from_setting(secret_keys), admins)
+    await register_hosts(control_dsn, SecretBox.from_setting(secret_keys), admins)
     port = free_port()
     async with AsyncExitStack() as stack:
         http = await stack.enter_async_context(http_client(f"http://{LOOPBACK}:{port}"))
@@ -195,7 +195,7 @@ async def _provisioners(postgres: RunningServer, mysql: RunningServer | None) ->
     return admins
 
 
-async def _register_hosts(control_dsn: str, box: SecretBox, admins: Mapping[Engine, AdminAddress]) -> None:
+async def register_hosts(control_dsn: str, box: SecretBox, admins: Mapping[Engine, AdminAddress]) -> None:
     async with store(control_dsn):
         await migrate()
         for engine, admin in admins.items():
