@@ -28,6 +28,8 @@ async def acting_for(team_id: int) -> Principal:
         allowed_ips=[],
         inactive_ttl_days=None,
         last_used_at=None,
+        key_team_id=None,
+        databases=None,
         team_ids=[team.id],
         team_tiers=[team.tier],
         team_names=[team.name],

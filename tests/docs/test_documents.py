@@ -51,7 +51,7 @@ def test_the_command_line_has_the_commands(document: Path) -> None:
 
 def _check_command(words: list[str]) -> None:
     command: click.Command = main
-    names = [word for word in words if re.fullmatch(r"[a-z|]+", word)]
+    names = [word for word in words if re.fullmatch(r"[a-z][a-z|-]*", word)]
     while isinstance(command, click.Group) and names:
         alternatives = names.pop(0).split("|")
         missing = set(alternatives) - set(command.commands)
