@@ -36,6 +36,8 @@ class PauseReason(StrEnum):
     """Why a database is paused. What an operator paused, only an operator resumes."""
 
     OPERATOR = "operator"
+    TEAM = "team"
+    """By the team that owns it."""
     RUNTIME = "runtime"
     """The plan's hours of this month are used up."""
     STORAGE = "storage"

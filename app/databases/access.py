@@ -42,7 +42,7 @@ async def pause(plans: Plans, record: DatabaseRecord, reason: PauseReason) -> Pe
     if record.status not in (DatabaseStatus.ACTIVE, DatabaseStatus.PAUSED):
         raise DatabaseNotActive(record.status.value)
     assignments = "status = 'paused', paused_reason = $2, updated_at = now()"
-    start = await _change(record, assignments, reason.value, type=OperationType.PAUSE, undo={})
+    start = await _change(record, assignments, reason.value, type=OperationType.PAUSE, undo={"reason": reason.value})
     if record.status is DatabaseStatus.ACTIVE:
         await append_event(plans, EventType.DATABASE_PAUSED, record.uuid)
     return start

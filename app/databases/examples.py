@@ -36,6 +36,7 @@ EXAMPLE_DATABASE = DatabaseView(
     updated_at=_MADE_AT,
 )
 """As in a list: without its password."""
+EXAMPLE_PAUSED = msgspec.structs.replace(EXAMPLE_DATABASE, status=DatabaseStatus.PAUSED)
 
 EXAMPLE_ACTIVE = msgspec.structs.replace(
     EXAMPLE_DATABASE,

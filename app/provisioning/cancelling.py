@@ -81,6 +81,11 @@ async def _limits(_: Plans, operation: OperationRecord, record: DatabaseRecord) 
 
 
 async def _pause(_: Plans, operation: OperationRecord, record: DatabaseRecord) -> None:
+    assert operation.undo is not None, "it is cancellable"
+    reason = record.paused_reason
+    # An operator may have paused it too, since: that isn't lifted with the team's pause.
+    if reason is not None and operation.undo.get("reason", reason.value) != reason.value:
+        raise OperationNotCancellable("It is paused for another reason by now.", status=operation.status.value)
     await _cancelled(operation)
     await access.withdraw_pause(record)
 

@@ -16,12 +16,14 @@ from app.blueprints.large_scripts import LargeScripts
 from app.core.errors import (
     BackupNotCompleted,
     CapacityExhausted,
+    DatabaseNotActive,
     DatabaseNotDeleted,
     DeletionProtected,
     DeletionsPending,
     DeletionUndone,
     InvalidField,
     NotFound,
+    PausedOtherwise,
     PlanLimitExceeded,
     RestorationInProgress,
     RevocationPending,
@@ -33,6 +35,7 @@ from app.databases.examples import (
     EXAMPLE_ACTIVE,
     EXAMPLE_DATABASE,
     EXAMPLE_DELETED,
+    EXAMPLE_PAUSED,
     EXAMPLE_PROGRESS,
     EXAMPLE_PROVISIONING,
     EXAMPLE_RETAINED,
@@ -59,7 +62,7 @@ from app.outbox.events import Notices
 from app.outbox.workflow_starts import Accepted
 from app.pool.claim import ReadyMembers
 from app.pool.nudge import Nudger
-from app.provisioning import service
+from app.provisioning import pauses, service
 from app.provisioning.creation import CreatedDatabase, DatabaseCreation
 from app.provisioning.undeletion import undelete_owned
 from app.provisioning.waiting import await_access, await_limits, await_revoked
@@ -324,6 +327,64 @@ class DatabaseController(Controller):
             open_again, record = await await_access(services.watch, UUID(subject), timeout)
             message = "Database undeleted." if open_again else "Database undeleted; its access follows in a moment."
             accepted = await accepted_on(record.uuid, OperationType.UNDELETE)
+            return Answer(200, _accepted(message, masked_view(services.plans, record), accepted))
+
+        return await services.idempotency.run(request, begin=begin, finish=finish)
+
+    @post(
+        "/{uuid:str}/pauses",
+        **operation(
+            "pauseDatabase",
+            "Pause a database: its connections end, its data and its credentials stay",
+            scopes=(Scope.DATABASES_WRITE,),
+            reach=Reach.DATABASE,
+            answers={200: AcceptedChange[DatabaseView, OperationReference]},
+            examples={
+                200: AcceptedChange(message="Database paused.", data=EXAMPLE_PAUSED, operation=EXAMPLE_DONE_REFERENCE)
+            },
+            errors=(PausedOtherwise, DatabaseNotActive),
+            idempotent=True,
+        ),
+    )
+    async def pause_database(self, request: Call, services: Injected, uuid: FromPath[str]) -> Response[bytes]:
+        async def begin() -> Accepted:
+            return await pauses.pause(services.plans, request.user, path_uuid(uuid, "database"))
+
+        async def finish(subject: str) -> Answer:
+            timeout = services.settings.revocation_timeout_seconds
+            closed, record = await await_access(services.watch, UUID(subject), timeout)
+            message = "Database paused." if closed else "Database paused; its connections end in a moment."
+            accepted = await accepted_on(record.uuid, OperationType.PAUSE)
+            return Answer(200, _accepted(message, masked_view(services.plans, record), accepted))
+
+        return await services.idempotency.run(request, begin=begin, finish=finish)
+
+    @delete(
+        "/{uuid:str}/pauses",
+        **operation(
+            "resumeDatabase",
+            "Resume a database that its team has paused",
+            scopes=(Scope.DATABASES_WRITE,),
+            reach=Reach.DATABASE,
+            answers={200: AcceptedChange[DatabaseView, OperationReference]},
+            examples={
+                200: AcceptedChange(
+                    message="Database resumed.", data=EXAMPLE_DATABASE, operation=EXAMPLE_DONE_REFERENCE
+                )
+            },
+            errors=(PausedOtherwise, DatabaseNotActive),
+            idempotent=True,
+        ),
+    )
+    async def resume_database(self, request: Call, services: Injected, uuid: FromPath[str]) -> Response[bytes]:
+        async def begin() -> Accepted:
+            return await pauses.resume(request.user, path_uuid(uuid, "database"))
+
+        async def finish(subject: str) -> Answer:
+            timeout = services.settings.revocation_timeout_seconds
+            open_again, record = await await_access(services.watch, UUID(subject), timeout)
+            message = "Database resumed." if open_again else "Database resumed; its access follows in a moment."
+            accepted = await accepted_on(record.uuid, OperationType.RESUME)
             return Answer(200, _accepted(message, masked_view(services.plans, record), accepted))
 
         return await services.idempotency.run(request, begin=begin, finish=finish)

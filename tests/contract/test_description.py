@@ -76,6 +76,8 @@ SPECIFIED = {
     ("GET", "/api/v1/databases/{uuid}/backup_policy"): {"backups:read"},
     ("PATCH", "/api/v1/databases/{uuid}/backup_policy"): {"backups:write"},
     ("POST", "/api/v1/query_executions"): {"queries:write"},
+    ("POST", "/api/v1/databases/{uuid}/pauses"): {"databases:write"},
+    ("DELETE", "/api/v1/databases/{uuid}/pauses"): {"databases:write"},
     ("GET", "/api/v1/api_keys"): {"keys:read"},
     ("POST", "/api/v1/api_keys"): {"keys:write"},
     ("GET", "/api/v1/api_keys/{id}"): {"keys:read"},

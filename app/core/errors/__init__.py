@@ -16,6 +16,7 @@
     ├── IdempotencyKeyInProgress 409 idempotency_key_in_progress
     ├── DatabaseNotDeleted       409 not_deleted
     ├── DatabaseDestroyed        409 database_destroyed
+    ├── PausedOtherwise          409 paused_otherwise
     ├── DeletionProtected        409 deletion_protected
     ├── DeletionUndone           409 deletion_undone
     ├── RestorationInProgress    409 restoration_in_progress
@@ -101,6 +102,7 @@ from app.core.errors.databases import (
     DeletionProtected,
     DeletionsPending,
     DeletionUndone,
+    PausedOtherwise,
     PlanLimitExceeded,
     RestorationFailed,
     RestorationInProgress,
@@ -166,6 +168,7 @@ __all__ = [
     "NotFound",
     "OperationEnded",
     "OperationNotCancellable",
+    "PausedOtherwise",
     "PayloadTooLarge",
     "PingsUnderWay",
     "PlanLimitExceeded",

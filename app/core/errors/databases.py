@@ -37,6 +37,17 @@ class DatabaseNotActive(AppError):
         super().__init__(f"The database is {status}, not active.", details={"status": status})
 
 
+class PausedOtherwise(AppError):
+    """An operator paused the database, or its plan did: the team can't lift that, nor take its place."""
+
+    code, status, transient = "paused_otherwise", 409, True
+    example_details = MappingProxyType({"reason": "operator"})
+
+    def __init__(self, reason: str) -> None:
+        """`reason` is why it is paused."""
+        super().__init__(f"The database is paused by reason of {reason}, not by its team.", details={"reason": reason})
+
+
 class DeletionProtected(AppError):
     """The database has `deletion_protection`: it can't be deleted before that is taken away."""
 
