@@ -133,6 +133,8 @@ class DatabaseController(Controller):
                 "changeQuotas",
                 "deleteDatabase",
                 "undeleteDatabase",
+                "pauseDatabase",
+                "resumeDatabase",
                 "applyBlueprint",
                 "rotateCredentials",
                 "listCredentialRotations",
