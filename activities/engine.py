@@ -9,6 +9,7 @@ from temporalio import activity
 
 from activities.errors import as_failures
 from app.auth.teams import get_team
+from app.backups.final import FinalBackups
 from app.contracts.base import DatabaseStatus
 from app.contracts.engine import EngineActivities, RemnantRef
 from app.core.clock import utc_now
@@ -39,13 +40,21 @@ class EngineActivitiesOnHosts(EngineActivities):
     """On the registered hosts, through their adapters."""
 
     def __init__(
-        self, plans: Plans, box: SecretBox, adapters: Adapters, slots: HostSlots, running: RunningProvisionings
+        self,
+        plans: Plans,
+        box: SecretBox,
+        adapters: Adapters,
+        slots: HostSlots,
+        running: RunningProvisionings,
+        final: FinalBackups | None = None,
     ) -> None:
+        """`final` are the backups that come before a destruction, if any do."""
         self._plans = plans
         self._box = box
         self._adapters = adapters
         self._slots = slots
         self._running = running
+        self._final = final
 
     @activity.defn(name="create_database")
     async def create_database(self, database: UUID) -> None:
@@ -112,12 +121,16 @@ class EngineActivitiesOnHosts(EngineActivities):
                     async with self._adapter_for(record.host_id) as adapter:
                         await adapter.revoke(tenant_of(record, self._box))
                 await record_revoked(database)
+                if self._final is not None:
+                    await self._final.request(database)
                 await self._measure_retained(record)
 
     @activity.defn(name="destroy_database")
     async def destroy_database(self, database: UUID) -> None:
         with as_failures():
             async with database_lock(database):
+                if self._final is not None:
+                    await self._final.expect_made(database)
                 record = await begin_destruction(database)
                 if record.remote_since is None or record.destroyed_at is not None:
                     return

@@ -9,7 +9,13 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from app.backup_store.errors import BackupStoreError, StoreRefused
-from app.contracts.backups import BACKUP_STORE_REFUSED, BACKUP_STORE_UNAVAILABLE
+from app.backups.final import FinalBackupFailed, FinalBackupPending
+from app.contracts.backups import (
+    BACKUP_STORE_REFUSED,
+    BACKUP_STORE_UNAVAILABLE,
+    FINAL_BACKUP_FAILED,
+    FINAL_BACKUP_PENDING,
+)
 from app.contracts.engine import ENGINE_REFUSED, HOST_UNAVAILABLE, NAME_TAKEN, NOT_WANTED, STORE_UNAVAILABLE
 from app.databases.records import NotWanted
 from app.engines.base import EngineError, HostUnavailable, NameTaken
@@ -25,6 +31,9 @@ def as_failures() -> Iterator[None]:
         yield
     except NotWanted as error:
         raise failure(NOT_WANTED, str(error), final=True) from None
+    except FinalBackupPending as error:
+        failed = isinstance(error, FinalBackupFailed)
+        raise failure(FINAL_BACKUP_FAILED if failed else FINAL_BACKUP_PENDING, str(error)) from None
     except NameTaken as error:
         raise failure(NAME_TAKEN, str(error), final=True) from None
     except HostUnavailable as error:

@@ -12,7 +12,12 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
-from app.contracts.backups import BACKUP_STORE_REFUSED, BACKUP_STORE_UNAVAILABLE
+from app.contracts.backups import (
+    BACKUP_STORE_REFUSED,
+    BACKUP_STORE_UNAVAILABLE,
+    FINAL_BACKUP_FAILED,
+    FINAL_BACKUP_PENDING,
+)
 from app.contracts.engine import ENGINE_REFUSED, HOST_UNAVAILABLE, NAME_TAKEN, NOT_WANTED, STORE_UNAVAILABLE
 from app.contracts.restores import BACKUP_UNREADABLE, SOURCE_AWAY
 from app.contracts.retries import ATTEMPTS_AT_ONCE
@@ -30,6 +35,8 @@ _REASONS = {
     ENGINE_REFUSED: ReasonCode.ENGINE_REFUSED,
     NAME_TAKEN: ReasonCode.NAME_TAKEN,
     STORE_UNAVAILABLE: ReasonCode.STORE_UNAVAILABLE,
+    FINAL_BACKUP_PENDING: ReasonCode.FINAL_BACKUP_PENDING,
+    FINAL_BACKUP_FAILED: ReasonCode.FINAL_BACKUP_FAILED,
     BACKUP_UNREADABLE: ReasonCode.BACKUP_IDENTITY_NEEDED,
     SOURCE_AWAY: ReasonCode.SOURCE_UNAVAILABLE,
     BACKUP_STORE_UNAVAILABLE: ReasonCode.BACKUP_STORE_UNAVAILABLE,

@@ -18,6 +18,7 @@ from activities.restores import FillActivitiesOnHosts, RestoreActivitiesOnHosts,
 from activities.sweep import SweepActivitiesOnStore
 from activities.webhooks import WebhookActivitiesOverHTTP
 from app.backup_store.store import BackupStore
+from app.backups.final import FinalBackups
 from app.backups.policies import BackupTerms
 from app.backups.proving import BackupProving
 from app.backups.taking import BackupTaking
@@ -46,6 +47,10 @@ class WorkerDependencies(msgspec.Struct, frozen=True, kw_only=True):
     backup_store: BackupStore
     host_slots: HostSlots = msgspec.field(default_factory=HostSlots)
     running: RunningProvisionings = msgspec.field(default_factory=RunningProvisionings)
+
+    @property
+    def final_backups(self) -> FinalBackups | None:
+        return FinalBackups(self.backup_terms) if self.settings.final_backups else None
 
     @property
     def backup_terms(self) -> BackupTerms:
@@ -88,7 +93,9 @@ _CONTROL = QueueConfig(
 )
 _ENGINE = QueueConfig(
     implementations=(
-        lambda tools: EngineActivitiesOnHosts(tools.plans, tools.box, tools.adapters, tools.host_slots, tools.running),
+        lambda tools: EngineActivitiesOnHosts(
+            tools.plans, tools.box, tools.adapters, tools.host_slots, tools.running, tools.final_backups
+        ),
         lambda tools: CredentialActivitiesOnHosts(tools.plans, tools.box, tools.adapters, tools.host_slots),
         lambda tools: PoolActivitiesOnHosts(tools.box, tools.adapters),
         lambda tools: HostReconcileActivitiesOnHosts(tools.plans, tools.box, tools.adapters, tools.settings.orphan_age),

@@ -8,6 +8,7 @@ from uuid import UUID
 import msgspec
 import rich_click as click
 
+from app.backups import final
 from app.cli.credentials import COMMANDS
 from app.cli.installation import plans, settings, store
 from app.cli.output import shown
@@ -127,6 +128,18 @@ async def undelete_database(database: str) -> DatabaseDetails:
     """Restore a deleted database while its data is kept: with its name, its data and its credentials."""
     async with store():
         return await _applied(await undelete(plans(), await inventory.resolve(database, deleted=True)))
+
+
+@databases.command("waive-final-backup")
+@_database
+@click.confirmation_option(prompt="Nothing brings its data back once it is destroyed. Go on?")
+@shown
+async def waive_final_backup(database: str) -> DatabaseDetails:
+    """Have the data of one deleted database destroyed without a final backup, when its grace is over."""
+    async with store():
+        found = await inventory.resolve(database, deleted=None)
+        await final.waive(found)
+        return await inventory.get_details(found)
 
 
 @databases.command("deleted")

@@ -13,6 +13,11 @@ BACKUP_STORE_UNAVAILABLE = "BackupStoreUnavailable"
 BACKUP_STORE_REFUSED = "BackupStoreRefused"
 """Failure type: the store of backups answered that it won't."""
 
+FINAL_BACKUP_PENDING = "FinalBackupPending"
+"""Failure type: the data of a deleted database stays until its final backup is there."""
+FINAL_BACKUP_FAILED = "FinalBackupFailed"
+"""Failure type: the same, and the last attempt at that backup has failed."""
+
 
 class BackupKind(StrEnum):
     """Why a backup is taken."""

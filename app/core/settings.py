@@ -165,6 +165,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     # Backups
     backup_hour_seconds: float = 3600
     """What policies of backups count in; a day is 24 of them. Shorter in tests alone."""
+    final_backups: bool = True
+    """Whether the data of a deleted database is destroyed only after a last backup of it, where its policy is on."""
     backups_per_host: int = 2
     """Backups under way at once on one engine host."""
     backups_per_team: int = 2

@@ -1,5 +1,7 @@
 """From a database's row to what a client sees of it."""
 
+from uuid import UUID
+
 import msgspec
 
 from app.core.secrets import SecretBox
@@ -27,15 +29,15 @@ def full_view(plans: Plans, record: DatabaseRecord, box: SecretBox) -> DatabaseV
     return view
 
 
-def deleted_view(plans: Plans, record: DatabaseRecord) -> DeletedDatabaseView:
-    """Of a deleted one, without its password."""
+def deleted_view(plans: Plans, record: DatabaseRecord, final_backup: UUID | None = None) -> DeletedDatabaseView:
+    """Of a deleted one, without its password; `final_backup` is the uuid of its completed final backup."""
     assert record.deleted_at is not None, "it is deleted"
     assert record.destroy_at is not None, "a deletion says when"
     return DeletedDatabaseView(
         **msgspec.structs.asdict(masked_view(plans, record)),
         deleted_at=record.deleted_at,
         destroy_scheduled_at=record.destroy_at,
-        final_backup_uuid=None,
+        final_backup_uuid=final_backup,
     )
 
 

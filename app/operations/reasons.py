@@ -44,6 +44,8 @@ class ReasonCode(StrEnum):
     BACKUP_MISSING = "backup_missing", "The backup is gone."
     BACKUP_UNMADE = "backup_unmade", "The backup of what there was could not be made, so nothing was touched."
     BACKUP_IDENTITY_NEEDED = "backup_identity_needed", "The backup can be read only with an identity that is not here."
+    FINAL_BACKUP_PENDING = "final_backup_pending", "The data is kept until its final backup is there."
+    FINAL_BACKUP_FAILED = "final_backup_failed", "The final backup failed, and is tried again; the data is kept."
     LOAD_REFUSED = "load_refused", "The engine doesn't take the data."
     SOURCE_UNAVAILABLE = "source_unavailable", "The database that is cloned can't be read at the moment."
     SOURCE_GONE = "source_gone", "The database that was cloned is deleted."

@@ -12,6 +12,7 @@ from msgspec import UnsetType
 
 from app.auth.principal import Principal
 from app.auth.scopes import Reach, Scope
+from app.backups.final import completed_of
 from app.blueprints.large_scripts import LargeScripts
 from app.core.errors import (
     BackupNotCompleted,
@@ -407,7 +408,9 @@ async def list_deleted_databases(
     request: Call, services: Injected, limit: Limit = 25, starting_after: StartingAfter = None
 ) -> Page[DeletedDatabaseView]:
     page, has_more = await service.list_deleted(request.user, starting_after=cursor_uuid(starting_after), limit=limit)
-    return Page(data=[deleted_view(services.plans, record) for record in page], has_more=has_more)
+    final = await completed_of([record.uuid for record in page])
+    data = [deleted_view(services.plans, record, final.get(record.uuid)) for record in page]
+    return Page(data=data, has_more=has_more)
 
 
 def _accepted(

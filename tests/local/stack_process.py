@@ -44,7 +44,7 @@ class StackProcess:
         # Its own, where several run on the same home.
         self._output = home.parent / f"{home.name}-{uuid4()}.output"
         ports = {name: str(free_port()) for name in ("API_PORT", "TEMPORAL_PORT", "TEMPORAL_UI_PORT")}
-        ours = {"HOME": str(home), "POOL_SIZE": "0"} | ports | settings
+        ours = {"HOME": str(home), "POOL_SIZE": "0", "FINAL_BACKUPS": "false"} | ports | settings
         environ = {name: value for name, value in os.environ.items() if not name.startswith("HEADWATER_")}
         self._environ = environ | {f"HEADWATER_{name}": value for name, value in ours.items()}
         self._process: Process | None = None

@@ -67,6 +67,8 @@ class RunningService:
             "SECRET_KEYS": self.secret_keys,
             "HOME": str(self.folder),
             "POOL_SIZE": "0",
+            # A deletion then needs a dump before its end. The tests of final backups have a service with them.
+            "FINAL_BACKUPS": "false",
             # No scheduled backup falls into a test by chance.
             "BACKUP_HOUR_SECONDS": "1000000",
             **self.settings,

@@ -37,6 +37,7 @@ from tests.support.service import REGION, running_service
 from tests.support.store import store
 from tests.support.waiting import until
 from tests.upkeep.reconcile.by_hand import CASES, Begun, Case, ServiceUnderTest
+from workers.backups import serve_backups
 from workers.deliveries import WaitingDeliveries
 from workers.event_dispatcher import dispatch_events
 from workers.provisionings import start_provisionings
@@ -69,6 +70,7 @@ async def place(
             secret_keys=service.secret_keys,
             temporal_address=temporal.address,
             pool_size=0,
+            final_backups=False,
             webhook_retry_schedule=(0, 0),
             sweep_interval_seconds=86_400,
             refill_interval_seconds=86_400,
@@ -101,6 +103,7 @@ async def place(
             relay(client),
             dispatch_events(client, settings),
             start_provisionings(client, settings, REGION, tools.running),
+            serve_backups(tools.backup_terms),
             WaitingDeliveries(attempts, settings).serve(),
         )
         background = [asyncio.create_task(one) for one in serving_all]

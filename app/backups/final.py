@@ -1,0 +1,114 @@
+"""The last backup of a deleted database, without which its data is not destroyed."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+import msgspec
+
+from app.backups import records
+from app.backups.operation import find_operation, mark_cancelled
+from app.backups.policies import BackupTerms, find_rules
+from app.backups.records import BackupRecord
+from app.backups.requests import request_backup
+from app.contracts.backups import BackupKind, BackupStatus
+from app.contracts.base import DatabaseStatus
+from app.core.errors import DatabaseNotDeleted, NotFound
+from app.databases import records as databases
+from app.databases.records import DatabaseRecord
+from app.operations import ends
+from app.operations.kinds import OperationStatus
+from app.operations.reasons import ReasonCode
+from app.store.session import fetch_all, fetch_value, transaction
+
+# Of this deletion: one from before an undeletion lacks what was written since.
+_LATEST = """
+SELECT b.uuid FROM backups b JOIN databases d ON d.id = b.database_id
+WHERE d.uuid = $1 AND b.kind = 'final' AND b.created_at >= d.deleted_at ORDER BY b.id DESC LIMIT 1
+"""
+_COMPLETED = """
+SELECT DISTINCT ON (d.uuid) d.uuid AS database, b.uuid AS backup FROM backups b JOIN databases d ON d.id = b.database_id
+WHERE d.uuid = any($1::uuid[]) AND b.kind = 'final' AND b.status = 'completed' AND b.created_at >= d.deleted_at
+ORDER BY d.uuid, b.id DESC
+"""
+
+
+class FinalBackupPending(Exception):
+    """The data has to stay until there is a final backup of it."""
+
+
+class FinalBackupFailed(FinalBackupPending):
+    """The last attempt at it has failed, and another one is asked for."""
+
+
+class FinalBackups:
+    """Where the policy of a database is on. One for each process."""
+
+    def __init__(self, terms: BackupTerms) -> None:
+        self._terms = terms
+
+    async def request(self, database: UUID) -> None:
+        """When the access to a deleted database has ended: asks for its backup, once. What never became active has
+        nothing to be kept."""
+        async with transaction():
+            record = await databases.find_for_update(database)
+            if record is not None and await self._is_wanted(record) and await _latest(database) is None:
+                await request_backup(record, BackupKind.FINAL)
+
+    async def expect_made(self, database: UUID) -> None:
+        """Before anything is destroyed. Raises `FinalBackupPending` while it has to wait; one that failed is asked for
+        again. A backup that was cancelled by an operator, or has been deleted since, is waived."""
+        failed = False
+        async with transaction():
+            record = await databases.find_for_update(database)
+            if record is None or not await self._is_wanted(record):
+                return
+            latest = await _latest(database)
+            if latest is not None and latest.status not in (
+                BackupStatus.PENDING,
+                BackupStatus.RUNNING,
+                BackupStatus.FAILED,
+            ):
+                return
+            failed = latest is not None and latest.status is BackupStatus.FAILED
+            if latest is None or failed:
+                await request_backup(record, BackupKind.FINAL)
+        raise FinalBackupFailed("the final backup failed") if failed else FinalBackupPending("no final backup yet")
+
+    async def _is_wanted(self, record: DatabaseRecord) -> bool:
+        if record.status is not DatabaseStatus.DELETED or record.destroyed_at is not None:
+            return False
+        if record.team_id is None or record.provisioned_at is None or record.remote_since is None:
+            return False
+        return (await find_rules(self._terms.plans, record.id, record.plan)).enabled
+
+
+async def waive(database: UUID) -> None:
+    """By an operator, for one deleted database: its data goes without a final backup. Raises `NotFound` or
+    `DatabaseNotDeleted`."""
+    async with transaction():
+        record = await databases.find_for_update(database)
+        if record is None or record.team_id is None or record.destroyed_at is not None:
+            raise NotFound("database")
+        if record.status is not DatabaseStatus.DELETED:
+            raise DatabaseNotDeleted(record.status.value)
+        latest = await _latest(database)
+        if latest is None or not latest.under_way:
+            latest = (await request_backup(record, BackupKind.FINAL)).record
+        operation = await find_operation(latest)
+        if await mark_cancelled(latest.uuid) and operation is not None:
+            await ends.end(operation, OperationStatus.CANCELLED, because=ReasonCode.CANCELLED)
+
+
+class _Completed(msgspec.Struct, frozen=True):
+    database: UUID
+    backup: UUID
+
+
+async def completed_of(deleted: Sequence[UUID]) -> dict[UUID, UUID]:
+    """The final backups of these deleted databases that are completed, by database."""
+    return {one.database: one.backup for one in await fetch_all(_Completed, _COMPLETED, list(deleted))}
+
+
+async def _latest(database: UUID) -> BackupRecord | None:
+    found = await fetch_value(UUID, _LATEST, database)
+    return None if found is None else await records.find_for_update(found)
