@@ -33,6 +33,7 @@ EXAMPLES: dict[str, tuple[str, Any]] = {
     "log_format": ("console", "console"),
     "log_level": ("warning", "warning"),
     "backup_hour_seconds": ("6", 6.0),
+    "final_backups": ("false", False),
     "backups_per_host": ("1", 1),
     "backups_per_team": ("3", 3),
     "backup_tests_per_region": ("2", 2),
