@@ -14,7 +14,7 @@ from app.engines.postgres.dumps.fingerprints import quoted
 from app.engines.postgres.dumps.processes import RunningTool, ToolProcess, environment
 from app.engines.postgres.dumps.refusals import answering, said
 from app.engines.postgres.dumps.roles import RoleNames
-from app.engines.postgres.dumps.tools import DumpTools
+from app.engines.postgres.dumps.tools import DumpTools, major_of
 
 _SESSION = {
     # The account's end is written durably after it, and everything before that with it.
@@ -34,9 +34,10 @@ _ARGUMENTS = [
     # What is read here is read for materialized views alone, as the tenant that made them reads: with off, they fail.
     # Rows are written before there are policies.
     "--enable-row-security",
-    # Not one for each row of the catalogs, and not one for all, whose locks the server would hold together.
-    "--transaction-size=100",
 ]
+_TRANSACTIONS = "--transaction-size=100"
+"""Not one for each object, and not one for all, whose locks the server would hold together. Since version 17."""
+_TRANSACTIONS_SINCE = 17
 
 
 class _Loadable(Archive):
@@ -69,7 +70,10 @@ async def load(
     if form.flavour != "postgres" or form.layout != LAYOUT:
         raise LoadRefused(f"a dump of {form.flavour} in the layout {form.layout} can't be loaded here")
     _, major = await server_version(connections)
-    folder, _ = await tools.folder(max(major, _major(form.tool)))
+    folder, tool = await tools.folder(max(major, major_of(form.tool)))
+    arguments = [*_ARGUMENTS, f"--dbname={tenant.name}"]
+    if major_of(tool) >= _TRANSACTIONS_SINCE:
+        arguments.append(_TRANSACTIONS)
     async with connections.admin() as connection:
         found = (await catalog.find(connection, tenant.name)).require(tenant)
     present = found.roles(tenant)
@@ -78,7 +82,7 @@ async def load(
         environment(
             connections.address, database=tenant.name, user=helper.name, password=helper.password, settings=_SESSION
         ) as environ,
-        RunningTool(folder / "pg_restore", [*_ARGUMENTS, f"--dbname={tenant.name}"], environ, reads=True) as running,
+        RunningTool(folder / "pg_restore", arguments, environ, reads=True) as running,
     ):
         await _feed(running, _Loadable(tenant.name, present), chunks)
         if await running.end() != 0:
@@ -98,9 +102,3 @@ async def _feed(running: ToolProcess, archive: Archive, chunks: AsyncIterator[by
     except ArchiveInvalid as error:
         raise LoadRefused(str(error)) from error
     await running.end_input()
-
-
-def _major(tool: str) -> int:
-    """Of `pg_dump 18.6`."""
-    number = tool.removeprefix("pg_dump ").split(".")[0]
-    return int(number) if number.isdecimal() else 0

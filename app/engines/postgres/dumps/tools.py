@@ -14,8 +14,14 @@ _DISTRIBUTIONS = ("/usr/lib/postgresql", "/usr/local/lib/postgresql")
 """Where Debian's packages and those of the PostgreSQL project put the programs of each major version."""
 _VERSION = re.compile(r"\(PostgreSQL\) (\d+)(\S*)")
 _SECONDS = 10
-OLDEST = 17
-"""Of the tools: earlier ones lack options that a dump here needs."""
+OLDEST = 16
+"""Of the tools, as of the servers: earlier ones lack options that a dump here needs."""
+
+
+def major_of(tool: str) -> int:
+    """Of `pg_dump 18.6`."""
+    number = tool.removeprefix("pg_dump ").split(".")[0]
+    return int(number) if number.isdecimal() else 0
 
 
 class DumpTools:
