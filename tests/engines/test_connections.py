@@ -71,6 +71,28 @@ async def test_one_call_at_a_time_works_on_a_tenant(host: EngineHost, monkeypatc
 
 
 @MYSQL
+async def test_a_call_that_has_returned_holds_up_no_other(host: EngineHost, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It doesn't wait for the lock's release, which the server comes to all the same."""
+    monkeypatch.setattr(mysql_adapter, "BUSY_SECONDS", 1)
+    other = open_adapter(host.adapter.engine, host.administrator)
+    try:
+        async with tenants(host) as [tenant]:
+            for adapter in (other, host.adapter) * 3:
+                await adapter.set_limits(tenant, LIMITS)
+            # Both have a connection with an answer that nobody has read. It is of no use any more.
+            root = await host.root()
+            user = host.administrator.user
+            for (session,) in await root.run(f"SELECT id FROM information_schema.processlist WHERE user = '{user}'"):
+                await root.run(f"KILL {session}")
+            await root.close()
+            await none_left(host)
+            for adapter in (other, host.adapter) * 3:
+                await adapter.set_limits(tenant, LIMITS)
+    finally:
+        await other.close()
+
+
+@MYSQL
 async def test_lists_and_values_are_escaped(host: EngineHost) -> None:
     connection = await opened(host.administrator)
     assert await connection.run("SELECT %s IN %s, '%%'", ("it's", ["x", "it's"])) == [(1, "%")]
