@@ -31,6 +31,9 @@ class Seconds:
 
     store: list[float] = field(default_factory=list)
     zstd: list[float] = field(default_factory=list)
+    store_processor: list[float] = field(default_factory=list)
+    zstd_processor: list[float] = field(default_factory=list)
+    """Of this process, which feeds it, and its child."""
 
     @property
     def ratio(self) -> float:
@@ -47,13 +50,14 @@ def main() -> None:
         raise SystemExit("no zstd on the PATH to compare with")
     print(f"{platform.system()} {platform.machine()}, {os.cpu_count()} CPUs, Python {platform.python_version()}")
     print(f"{given.megabytes} MB, {given.rounds} rounds in turn, both to disk; p50\n")
-    print("| dump | store | zstd -1 to a file | ratio |")
-    print("|------|-------|-------------------|-------|")
+    print("| dump | store | zstd -1 to a file | ratio | processor time | of zstd |")
+    print("|------|-------|-------------------|-------|----------------|---------|")
     with tempfile.TemporaryDirectory() as folder:
         for name, dump in (("text", _text(given.megabytes)), ("incompressible", _noise(given.megabytes))):
             seconds = asyncio.run(_measure(Path(folder), program, dump, given.rounds))
-            times = [f"{quantile(side, 0.5):.2f} s" for side in (seconds.store, seconds.zstd)]
-            print(f"| {name} | {' | '.join(times)} | {seconds.ratio:.2f} |")
+            sides = (seconds.store, seconds.zstd, seconds.store_processor, seconds.zstd_processor)
+            store, zstd, *processor = (f"{quantile(side, 0.5):.2f} s" for side in sides)
+            print(f"| {name} | {store} | {zstd} | {seconds.ratio:.2f} | {' | '.join(processor)} |")
     print(f"\nat most {_TARGET} of a whole backup is wanted, in which the engine's own dump runs beside this")
 
 
@@ -63,11 +67,14 @@ async def _measure(folder: Path, program: str, dump: list[bytes], rounds: int) -
     seconds = Seconds()
     for _ in range(rounds):
         backup = uuid4()
-        began = time.perf_counter()
+        began, used = time.perf_counter(), _processor_seconds()
         await store.write(backup, store.new_key(backup), _chunks(dump))
         seconds.store.append(time.perf_counter() - began)
+        seconds.store_processor.append(_processor_seconds() - used)
         await store.delete(backup)
+        used = _processor_seconds()
         seconds.zstd.append(await _bare(folder / "dump.zst", program, dump))
+        seconds.zstd_processor.append(_processor_seconds() - used)
     return seconds
 
 
@@ -90,6 +97,12 @@ async def _bare(path: Path, program: str, dump: list[bytes]) -> float:
 def _sync(path: Path) -> None:
     with path.open("rb") as file:
         os.fsync(file.fileno())
+
+
+def _processor_seconds() -> float:
+    """Of this process and of its children that have ended."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
 
 
 async def _chunks(dump: list[bytes]) -> AsyncIterator[bytes]:

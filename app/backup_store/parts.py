@@ -6,7 +6,7 @@ dump back. Memory is bounded by a part's size, and nothing of a part is used bef
 
 import hashlib
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import IO, Any, cast
 
 import msgspec
@@ -21,7 +21,7 @@ PART_PLAIN_BYTES = 1024 * 1024 * 1024
 MAX_PART_BYTES = PART_BYTES + 4 * 1024 * 1024
 """No part is larger, as it is stored."""
 STEP_BYTES = 1024 * 1024
-"""What is compressed or decompressed at once."""
+"""What is given out at once, and at least what is compressed at once: a step takes a thread, which takes its time."""
 _LEVEL = 1
 _WINDOW_BYTES = 8 * 1024 * 1024
 """The largest window of a frame that is decompressed; ours have less."""
@@ -55,11 +55,12 @@ class Compressor:
         self._part_bytes = part_bytes
         self._begin()
 
-    def feed(self, piece: bytes) -> CompressedPart | None:
-        """At most `STEP_BYTES`. Returns a part when one is full."""
-        self._pieces.append(self._frame.compress(piece))
-        self._plain += len(piece)
-        self._stored += len(self._pieces[-1])
+    def feed(self, pieces: Sequence[bytes]) -> CompressedPart | None:
+        """A few MB at most. Returns a part when one is full."""
+        for piece in pieces:
+            self._pieces.append(self._frame.compress(piece))
+            self._plain += len(piece)
+            self._stored += len(self._pieces[-1])
         full = self._stored >= self._part_bytes or self._plain >= PART_PLAIN_BYTES
         return self.finish() if full else None
 

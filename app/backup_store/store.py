@@ -282,12 +282,19 @@ class _WriteAttempt:
 
     async def write(self, chunks: AsyncIterator[bytes], progress: Callable[[int], None]) -> StoredParts:
         compressor, done = Compressor(), 0
+        waiting, size = list[bytes](), 0
         async for chunk in chunks:
             for start in range(0, len(chunk), STEP_BYTES):
-                if part := await asyncio.to_thread(compressor.feed, chunk[start : start + STEP_BYTES]):
-                    await self._begin(part)
+                waiting.append(chunk[start : start + STEP_BYTES])
+                size += len(waiting[-1])
+                if size >= STEP_BYTES:
+                    if part := await asyncio.to_thread(compressor.feed, waiting):
+                        await self._begin(part)
+                    waiting, size = [], 0
             done += len(chunk)
             progress(done)
+        if part := await asyncio.to_thread(compressor.feed, waiting):
+            await self._begin(part)
         if part := await asyncio.to_thread(compressor.finish):
             await self._begin(part)
         while self._uploads:
