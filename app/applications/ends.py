@@ -1,6 +1,6 @@
 """How an application ends, in words that say what stays in the database and what does not."""
 
-from app.applications.journal import Entry, Journal, entries_of
+from app.applications.journal import Journal, JournalEntry, entries_of
 from app.applications.log import Log
 from app.applications.records import ApplicationRecord
 from app.applications.rehearsal import Rehearsal
@@ -114,7 +114,7 @@ class Ending:
         message = f"{fault.message_with_line(log)}. {_stays(log.entries)}"
         await self._journal.end(ApplicationStatus.FAILED, message, log.entries)
 
-    async def of_doubt(self, entries: list[Entry], reason: str) -> None:
+    async def of_doubt(self, entries: list[JournalEntry], reason: str) -> None:
         """The same, stopped in the middle of a statement."""
         _mark(entries, IN_DOUBT, StatementStatus.RUNNING, status=StatementStatus.UNKNOWN)
         _mark(entries, STAYS, StatementStatus.SUCCEEDED)
@@ -123,7 +123,7 @@ class Ending:
         where = "".join(f" Statement {entry.index} (line {entry.line}) may or may not have run." for entry in doubtful)
         await self._journal.end(ApplicationStatus.FAILED, f"{reason}.{where} {_stays(entries)}", entries)
 
-    async def _settle_steps(self, entries: list[Entry]) -> bool:
+    async def _settle_steps(self, entries: list[JournalEntry]) -> bool:
         begun = [entry for entry in entries if entry.status is not StatementStatus.SKIPPED]
         if all(entry.status is StatementStatus.PENDING for entry in begun):
             await self._journal.note_session(None)
@@ -145,20 +145,22 @@ class Ending:
         return True
 
 
-def _mark(entries: list[Entry], note: str, *statuses: StatementStatus, status: StatementStatus | None = None) -> None:
+def _mark(
+    entries: list[JournalEntry], note: str, *statuses: StatementStatus, status: StatementStatus | None = None
+) -> None:
     for entry in entries:
         if entry.status in statuses:
             entry.note = note
             entry.status = status or entry.status
 
 
-def _skip_rest(entries: list[Entry]) -> None:
+def _skip_rest(entries: list[JournalEntry]) -> None:
     for entry in entries:
         if entry.status in (StatementStatus.PENDING, StatementStatus.RUNNING):
             entry.status = StatementStatus.SKIPPED
 
 
-def _stays(entries: list[Entry]) -> str:
+def _stays(entries: list[JournalEntry]) -> str:
     kept = [entry.index for entry in entries if entry.status is StatementStatus.SUCCEEDED]
     if not kept:
         return _NOTHING if not any(entry.status is StatementStatus.UNKNOWN for entry in entries) else ""

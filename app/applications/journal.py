@@ -28,7 +28,7 @@ _RETRY_SECONDS = 0.5
 _SHOWN_EVERY_SECONDS = 1.0
 
 
-class Entry(msgspec.Struct, kw_only=True):
+class JournalEntry(msgspec.Struct, kw_only=True):
     """One statement of the script, and what became of it so far."""
 
     index: int
@@ -66,7 +66,7 @@ class Journal:
         """The statements that have succeeded."""
         self._show_at = 0.0
 
-    async def open(self, entries: list[Entry]) -> None:
+    async def open(self, entries: list[JournalEntry]) -> None:
         """Running, with every statement still to come."""
         async with transaction():
             total = sum(entry.status is StatementStatus.PENDING for entry in entries)
@@ -103,7 +103,7 @@ class Journal:
         """The throw-away copy that may be on the host from now on, or that is gone."""
         await self._update("scratch_name = $3", name)
 
-    async def write(self, entries: list[Entry]) -> None:
+    async def write(self, entries: list[JournalEntry]) -> None:
         """What became of these statements. Waits a while for our own database: what was done on the engine would be
         in doubt without it."""
 
@@ -115,14 +115,14 @@ class Journal:
 
         await _patiently(once)
 
-    async def end(self, status: ApplicationStatus, error: str | None, entries: list[Entry]) -> None:
+    async def end(self, status: ApplicationStatus, error: str | None, entries: list[JournalEntry]) -> None:
         """Forgets the values, starts the next application, and notifies whoever waits. Waits as `write` does."""
         await _patiently(lambda: self._end(status, error, entries))
         took = utc_now() - self._record.created_at
         labels = (self._record.engine.value, self._record.region, status.value)
         APPLICATION_SECONDS.labels(*labels).observe(max(0, took.total_seconds()))
 
-    async def _end(self, status: ApplicationStatus, error: str | None, entries: list[Entry]) -> None:
+    async def _end(self, status: ApplicationStatus, error: str | None, entries: list[JournalEntry]) -> None:
         async with transaction():
             await databases.lock(self._record.database_id)
             await self._update(
@@ -137,7 +137,7 @@ class Journal:
             await start_next(self._record.database_id, relayed=True)
             await announce(self._record.database)
 
-    async def _show_progress(self, entries: list[Entry]) -> None:
+    async def _show_progress(self, entries: list[JournalEntry]) -> None:
         """On the operation, now and then: a script may have thousands of statements."""
         self._done |= {entry.index for entry in entries if entry.status is StatementStatus.SUCCEEDED}
         if time.monotonic() >= self._show_at:
@@ -171,7 +171,7 @@ async def _patiently(write: Callable[[], Awaitable[None]]) -> None:
             await asyncio.sleep(_RETRY_SECONDS)
 
 
-async def _write(application: int, entries: list[Entry]) -> None:
+async def _write(application: int, entries: list[JournalEntry]) -> None:
     await execute(
         """
         UPDATE blueprint_statements s SET status = n.status, rows = n.rows, duration_ms = n.duration_ms,
@@ -191,10 +191,10 @@ async def _write(application: int, entries: list[Entry]) -> None:
     )
 
 
-async def entries_of(application: int) -> list[Entry]:
+async def entries_of(application: int) -> list[JournalEntry]:
     """As an earlier attempt left them."""
     return await fetch_all(
-        Entry,
+        JournalEntry,
         "SELECT index, line, kind, sql, status, rows, duration_ms, error_code, error_message, note"
         " FROM blueprint_statements WHERE application_id = $1 ORDER BY index",
         application,

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import structlog
 
-from app.applications.journal import Entry, Journal
+from app.applications.journal import Journal, JournalEntry
 from app.applications.schemas import StatementStatus
 from app.blueprints.preparation import PreparedStatement
 from app.engines.errors import StatementFailed, shortened
@@ -83,7 +83,7 @@ class Log:
             self._changed |= changed
             raise
 
-    def unwritten(self) -> list[Entry]:
+    def unwritten(self) -> list[JournalEntry]:
         """What has changed since the last time."""
         return [self.entries[position] for position in sorted(self._changed)]
 
@@ -113,8 +113,8 @@ class Log:
         self._changed.add(position)
 
 
-def _entry(statement: PreparedStatement) -> Entry:
-    entry = Entry(index=statement.index, line=statement.line, kind=statement.kind, sql=statement.log_text)
+def _entry(statement: PreparedStatement) -> JournalEntry:
+    entry = JournalEntry(index=statement.index, line=statement.line, kind=statement.kind, sql=statement.log_text)
     if statement.left_out is not None:
         entry.status, entry.note = StatementStatus.SKIPPED, statement.left_out
     return entry

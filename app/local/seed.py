@@ -83,7 +83,7 @@ async def _register(box: SecretBox, host: SeedHost) -> None:
                 public_port=host.admin.port,
             ),
         )
-        if draining:  # the operator's wish outlives a restart
+        if draining:  # what the operator decided outlives a restart
             await drain_host(added.host_id)
 
 

@@ -185,8 +185,8 @@ async def request_starts(workflow: Any, requests: Sequence[StartRequest], *, pri
         PendingStart,
         """
         INSERT INTO workflow_starts (workflow, workflow_id, input, priority, summary, next_attempt_at)
-        SELECT $1, wish.workflow_id, wish.input::jsonb, $5, wish.summary, now() + make_interval(secs => $6)
-        FROM unnest($2::text[], $3::text[], $4::text[]) AS wish (workflow_id, input, summary)
+        SELECT $1, asked.workflow_id, asked.input::jsonb, $5, asked.summary, now() + make_interval(secs => $6)
+        FROM unnest($2::text[], $3::text[], $4::text[]) AS asked (workflow_id, input, summary)
         ON CONFLICT (workflow_id) WHERE signal IS NULL DO UPDATE SET workflow_id = excluded.workflow_id
         RETURNING id, workflow, workflow_id, input::text AS input, priority, summary
         """,

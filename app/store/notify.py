@@ -158,6 +158,6 @@ class RowWatch:
 
     def _on_notice(self, database: str | None) -> None:
         """None where notifications may have been lost."""
-        told = chain(*self._waiters.values()) if database is None else self._waiters.get(database, ())
-        for changed in told:
+        woken = chain(*self._waiters.values()) if database is None else self._waiters.get(database, ())
+        for changed in woken:
             changed.set()
