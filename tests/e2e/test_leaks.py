@@ -26,7 +26,7 @@ from tests.support.waiting import until
 log = logging.getLogger(__name__)
 
 AT_ONCE = 8
-SHORT, LONG = 24, 1000
+SHORT, LONG = 16, 1000
 POOL, ASKED = 3, 6
 """In the longer form: databases in each warm pool, and of how many pairs of databases one is asked something."""
 SPARE_FILES = 12

@@ -6,7 +6,9 @@ import re
 import signal
 import socket
 import stat
+import subprocess
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 from uuid import uuid4
@@ -18,6 +20,7 @@ import pytest_asyncio
 
 from app.contracts.base import Engine
 from app.local.ports import LOOPBACK
+from app.local.stack_file import StackFile
 from tests import servers
 from tests.local.stack_process import WITHOUT_MYSQL, StackProcess
 from tests.support.metrics import scrape
@@ -173,27 +176,49 @@ async def test_nothing_survives_a_killed_stack_and_the_next_has_its_data(tmp_pat
     assert not (stack.home / "stack.json").exists()
 
 
-async def test_a_taken_port_and_a_missing_mysql_are_lived_with(tmp_path: Path) -> None:
+@dataclass(frozen=True)
+class FirstRun:
+    """Of a stack without MySQL, on whose preferred port somebody else listened. It has stopped."""
+
+    home: Path
+    taken: int
+    stack: StackFile
+    output: str
+    health: int
+
+    def again(self, folder: Path) -> StackProcess:
+        """Another, on a copy of what it left."""
+        subprocess.run(["cp", "-a", self.home, folder / "home"], check=True)
+        return StackProcess(folder / "home", WITHOUT_MYSQL)
+
+
+@pytest_asyncio.fixture(scope="module")
+async def first_run(tmp_path_factory: pytest.TempPathFactory) -> FirstRun:
     with socket.create_server((LOOPBACK, 0)) as server:
         taken = server.getsockname()[1]
-        stack = StackProcess(tmp_path / "home", WITHOUT_MYSQL, API_PORT=str(taken))
+        home = tmp_path_factory.mktemp("first") / "home"
+        running = StackProcess(home, WITHOUT_MYSQL, API_PORT=str(taken))
         try:
-            await stack.start()
-            assert not stack.stack.api_url.endswith(f":{taken}")
-            assert f"port {taken} is taken" in stack.output
-            assert [host.engine for host in stack.stack.hosts] == [Engine.POSTGRES]
-            assert "runs with PostgreSQL alone" in stack.output
-            assert await stack.health() == 200
+            await running.start()
+            return FirstRun(home, taken, running.stack, running.output, await running.health())
         finally:
-            await stack.stop()
+            await running.stop()
 
 
-async def test_a_host_whose_port_was_taken_meanwhile_keeps_its_registration(tmp_path: Path) -> None:
-    stack = StackProcess(tmp_path / "home", WITHOUT_MYSQL)
+def test_a_taken_port_and_a_missing_mysql_are_lived_with(first_run: FirstRun) -> None:
+    assert not first_run.stack.api_url.endswith(f":{first_run.taken}")
+    assert f"port {first_run.taken} is taken" in first_run.output
+    assert [host.engine for host in first_run.stack.hosts] == [Engine.POSTGRES]
+    assert "runs with PostgreSQL alone" in first_run.output
+    assert first_run.health == 200
+
+
+async def test_a_host_whose_port_was_taken_meanwhile_keeps_its_registration(
+    first_run: FirstRun, tmp_path: Path
+) -> None:
+    before = first_run.stack.hosts[0]
+    stack = first_run.again(tmp_path)
     try:
-        await stack.start()
-        before = stack.stack.hosts[0]
-        await stack.stop()
         with socket.create_server((LOOPBACK, before.port)):
             await stack.start()
         assert stack.stack.hosts[0].port != before.port
@@ -203,12 +228,10 @@ async def test_a_host_whose_port_was_taken_meanwhile_keeps_its_registration(tmp_
         await stack.stop()
 
 
-async def test_a_start_that_is_broken_off_forgets_no_host_that_it_moved(tmp_path: Path) -> None:
-    stack = StackProcess(tmp_path / "home", WITHOUT_MYSQL)
+async def test_a_start_that_is_broken_off_forgets_no_host_that_it_moved(first_run: FirstRun, tmp_path: Path) -> None:
+    before = first_run.stack.hosts[0]
+    stack = first_run.again(tmp_path)
     try:
-        await stack.start()
-        before = stack.stack.hosts[0]
-        await stack.stop()
         with socket.create_server((LOOPBACK, before.port)):
             await stack.start(line="worker: waiting for its first poll")
             await stack.stop(signal.SIGKILL)
