@@ -82,13 +82,13 @@ WITH asked AS (
     SELECT hash, array_agg(address::inet ORDER BY place) AS addresses
     FROM unnest($1::bytea[], $2::text[]) WITH ORDINALITY AS one (hash, address, place) GROUP BY hash
 ), named AS (
-    SELECT asked.hash AS asked_hash, asked.addresses, k.* FROM asked JOIN api_keys k ON k.hash = asked.hash
+    SELECT asked.hash AS asked_hash, asked.addresses, false AS postponed, k.*
+    FROM asked JOIN api_keys k ON k.hash = asked.hash
     UNION ALL
-    SELECT asked.hash, asked.addresses, k.* FROM asked JOIN api_keys k ON k.previous_hash = asked.hash
-    WHERE k.previous_until > now()
+    SELECT asked.hash, asked.addresses, EXISTS (SELECT FROM asked present WHERE present.hash = k.hash), k.*
+    FROM asked JOIN api_keys k ON k.previous_hash = asked.hash WHERE k.previous_until > now()
 ), key AS (
-    SELECT k.*, row_number() OVER (PARTITION BY k.id ORDER BY k.asked_hash) AS turn,
-           u.name AS user_name, u.email AS user_email, c.last_used_at, clock_timestamp() AS at,
+    SELECT k.*, u.name AS user_name, u.email AS user_email, c.last_used_at, clock_timestamp() AS at,
            coalesce(k.expires_at <= now(), false) OR coalesce(
                coalesce(c.last_used_at, k.created_at) + make_interval(days => k.inactive_ttl_days) <= now(), false
            ) AS expired,
@@ -101,7 +101,7 @@ WITH asked AS (
     FROM key
 ), locked AS MATERIALIZED (
     SELECT c.key_id FROM api_key_usage c JOIN asking a ON a.id = c.key_id
-    WHERE a.revoked_at IS NULL AND NOT a.expired AND a.asked > 0 AND a.turn = 1
+    WHERE a.revoked_at IS NULL AND NOT a.expired AND a.asked > 0 AND NOT a.postponed
     ORDER BY c.key_id FOR NO KEY UPDATE OF c
 ), counted AS (
     UPDATE api_key_usage c SET
@@ -114,12 +114,12 @@ WITH asked AS (
         month_count = CASE WHEN c.month = a.this_month THEN c.month_count ELSE 0 END
             + greatest(0, least(a.asked, a.requests_per_minute
                 - CASE WHEN c.window_start > a.at - $3::interval THEN c.window_count ELSE 0 END))
-    FROM locked JOIN asking a ON a.id = locked.key_id AND a.turn = 1
+    FROM locked JOIN asking a ON a.id = locked.key_id AND NOT a.postponed
     WHERE c.key_id = locked.key_id
     RETURNING c.key_id, c.window_count, c.month_count, c.month_added,
               extract(epoch FROM c.window_start + $3::interval - a.at)::float8 AS window_left
 )
-SELECT a.asked_hash AS hash, a.turn > 1 AS postponed,
+SELECT a.asked_hash AS hash, a.postponed,
        a.user_id, a.user_name, a.user_email, a.id AS key_id, a.name AS key_name, a.preview, a.scopes,
        a.requests_per_minute, a.monthly_quota, a.allowed_ips, a.inactive_ttl_days, a.last_used_at,
        a.team_id AS key_team_id, a.databases,
@@ -128,7 +128,7 @@ SELECT a.asked_hash AS hash, a.turn > 1 AS postponed,
        extract(epoch FROM a.this_month + interval '1 month' - a.at AT TIME ZONE 'UTC')::float8 AS month_left,
        coalesce(mine.ids, '{}') AS team_ids, coalesce(mine.tiers, '{}') AS team_tiers,
        coalesce(mine.names, '{}') AS team_names, a.at AS admitted_at
-FROM asking a LEFT JOIN counted ON counted.key_id = a.id AND a.turn = 1 CROSS JOIN LATERAL (
+FROM asking a LEFT JOIN counted ON counted.key_id = a.id AND NOT a.postponed CROSS JOIN LATERAL (
     SELECT array_agg(t.id ORDER BY m.id) AS ids, array_agg(t.tier ORDER BY m.id) AS tiers,
            array_agg(t.name ORDER BY m.id) AS names
     FROM memberships m JOIN teams t ON t.id = m.team_id
@@ -144,6 +144,9 @@ class Admission:
         self._pool = pool
         self._waiting: dict[bytes, list[_Waiter]] = {}
         """By the hash of their key."""
+        self._postponed: dict[bytes, list[_Waiter]] = {}
+        """The same, of those that came with the same key's other text. The next statement is theirs alone, or they would
+        come with that one again and again."""
         self._asking: set[bytes] = set()
         """Hashes of the keys that a statement under way is about. One key is in one statement at a time."""
         self._tasks: set[asyncio.Task[None]] = set()
@@ -172,7 +175,7 @@ class Admission:
                 for key_hash, waiters in batch.items():
                     verdict = verdicts.get(key_hash)
                     if verdict is not None and verdict.postponed:
-                        self._waiting.setdefault(key_hash, [])[:0] = waiters
+                        self._postponed.setdefault(key_hash, []).extend(waiters)
                     else:
                         _settle(waiters, verdict)
             except Exception as fault:
@@ -213,11 +216,14 @@ class Admission:
     def _take(self) -> "dict[bytes, list[_Waiter]]":
         batch: dict[bytes, list[_Waiter]] = {}
         room = _MOST_REQUESTS
-        for key_hash in [each for each in self._waiting if each not in self._asking]:
-            waiters = self._waiting.pop(key_hash)
+        source, free = self._postponed, [each for each in self._postponed if each not in self._asking]
+        if not free:
+            source, free = self._waiting, [each for each in self._waiting if each not in self._asking]
+        for key_hash in free:
+            waiters = source.pop(key_hash)
             batch[key_hash], later = waiters[:room], waiters[room:]
             if later:
-                self._waiting[key_hash] = later
+                source[key_hash] = later
             room -= len(batch[key_hash])
             if not room:
                 break

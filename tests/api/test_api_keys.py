@@ -290,6 +290,24 @@ async def test_both_texts_at_once_are_counted_as_one_key(shared: LoneApi) -> Non
     assert sorted(answer.status_code for answer in answers) == [200] * 30 + [429] * 50
 
 
+async def test_one_text_does_not_hold_up_the_other(shared: LoneApi) -> None:
+    caller = await shared.caller()
+    key = await minted(caller)
+    new = with_key(key, body_of(await caller.post(f"/api_keys/{key.key_id}/rotations", {}), 201))
+    done = asyncio.Event()
+
+    async def ask_on() -> None:
+        while not done.is_set():
+            data_of(await new.get("/me"))
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(12):
+            group.create_task(ask_on())
+        for _ in range(10):
+            data_of(await key.get("/me"))
+        done.set()
+
+
 async def test_without_an_overlap_the_old_text_is_refused_at_once(shared: LoneApi) -> None:
     caller = await shared.caller()
     key = await minted(caller)
