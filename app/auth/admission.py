@@ -145,8 +145,8 @@ class Admission:
         self._waiting: dict[bytes, list[_Waiter]] = {}
         """By the hash of their key."""
         self._postponed: dict[bytes, list[_Waiter]] = {}
-        """The same, of those that came with the same key's other text. The next statement is theirs alone, or they would
-        come with that one again and again."""
+        """The same, of those that came with the same key's other text. The next statement is theirs alone, or they
+        would come with that one again and again."""
         self._asking: set[bytes] = set()
         """Hashes of the keys that a statement under way is about. One key is in one statement at a time."""
         self._tasks: set[asyncio.Task[None]] = set()
