@@ -145,8 +145,9 @@ class EngineActivitiesOnHosts(EngineActivities):
                 if record is not None and (record.host_id, record.engine_name) == (remnant.host_id, remnant.name):
                     return
                 try:
+                    tenant = Tenant(name=remnant.name, password="", marker=marker(remnant.database))
                     async with self._adapter_for(remnant.host_id) as adapter:
-                        await adapter.destroy(Tenant(name=remnant.name, password="", marker=marker(remnant.database)))
+                        await (adapter.revoke(tenant) if remnant.keep_data else adapter.destroy(tenant))
                 except NameTaken:
                     # Not ours: it is the reason why this place was abandoned, and stays untouched.
                     activity.logger.info("the name there is a stranger's; left alone")

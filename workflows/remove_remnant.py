@@ -13,7 +13,10 @@ class RemoveRemnantWorkflow(RemoveRemnant):
 
     @workflow.run
     async def run(self, request: RemoveRemnantInput) -> None:
-        remnant = RemnantRef(database=request.database, host_id=request.host_id, name=request.name)
-        action = f"remove what database {request.database} left on host {request.host_id}"
+        remnant = RemnantRef(
+            database=request.database, host_id=request.host_id, name=request.name, keep_data=request.keep_data
+        )
+        doing = "close" if request.keep_data else "remove"
+        action = f"{doing} what database {request.database} left on host {request.host_id}"
         await run_on_engine(request, EngineActivities.remove_remnant, remnant, action, urgent=False)
-        workflow.set_current_details("Removed.")
+        workflow.set_current_details("Closed; its data stays." if request.keep_data else "Removed.")

@@ -10,12 +10,15 @@ import rich_click as click
 from app.cli.installation import secret_box, settings, store
 from app.cli.output import shown
 from app.cli.parameters import PORT, POSITIVE
+from app.cli.tables import Rows
 from app.contracts.base import Engine
 from app.engines.base import AdminAddress
 from app.engines.registry import ADAPTERS
 from app.engines.tls import TlsMode, TlsPolicy, certificates
 from app.hosts import service
 from app.hosts.service import DEFAULT_CAPACITY, HostAdded, HostSummary, NewHost
+from app.restores.evacuation import evacuate
+from app.restores.records import give_up_left_behind
 from app.store.session import transaction
 from app.upkeep.reconcile import findings
 
@@ -122,6 +125,19 @@ async def undrain_host(host_id: int) -> Drained:
     async with store():
         await service.undrain_host(host_id)
     return Drained(host_id, draining=False)
+
+
+@hosts.command("evacuate")
+@click.argument("host_id", type=POSITIVE)
+@click.option("--discard", is_flag=True, help="Give up what lies on the host of databases that were moved already.")
+@shown
+async def evacuate_host(host_id: int, discard: bool) -> Rows:
+    """Make the databases of a lost host again on others, from their newest backups. Repeat it to see how far it is."""
+    async with store():
+        if discard:
+            await give_up_left_behind(host_id)
+        rows = await evacuate(host_id)
+    return Rows(rows=rows, total=len(rows), noun="databases", max_rows=len(rows) or 1)
 
 
 @hosts.command("remove")

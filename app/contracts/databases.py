@@ -72,6 +72,8 @@ class RemoveRemnantInput(DatabaseWorkflowInput, frozen=True, kw_only=True):
     """The abandoned host, which may still have parts of the database."""
     name: str
     """The name of those parts on that host."""
+    keep_data: bool = False
+    """Access to it ends, and its data stays: it may be newer than what the database has elsewhere."""
 
 
 @workflow.defn(name="ProvisionDatabase")

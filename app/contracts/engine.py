@@ -25,6 +25,8 @@ class RemnantRef(Contract, frozen=True, kw_only=True):
     database: UUID
     host_id: int
     name: str
+    keep_data: bool = False
+    """Nobody gets in to it, and its data stays."""
 
 
 class EngineActivities(ABC):

@@ -7,7 +7,7 @@ import msgspec
 
 from app.contracts.base import DatabaseStatus
 from app.core.ids import marker
-from app.store.session import fetch_all, fetch_exists, fetch_value
+from app.store.session import fetch_all, fetch_exists, fetch_value, fetch_values
 
 
 class RecordedDatabase(msgspec.Struct, frozen=True):
@@ -73,6 +73,16 @@ async def measurable_on(host_id: int) -> list[MeasurableDatabase]:
         SELECT id, uuid, engine_name, access_applied >= access_revision AS settled FROM databases
         WHERE host_id = $1 AND team_id IS NOT NULL AND status IN ('active', 'paused') ORDER BY id
         """,
+        host_id,
+    )
+
+
+async def live_on(host_id: int) -> list[UUID]:
+    """The teams' databases there that are neither being made nor deleted."""
+    return await fetch_values(
+        UUID,
+        "SELECT uuid FROM databases WHERE host_id = $1 AND team_id IS NOT NULL AND status IN ('active', 'paused')"
+        " ORDER BY id",
         host_id,
     )
 

@@ -37,6 +37,21 @@ async def replace_host(failure: HostFailure, among: Collection[int] | None = Non
         return expect(await records.find(failure.database), DatabaseStatus.PROVISIONING).placement
 
 
+async def move_lost(record: DatabaseRecord, host_id: int) -> None:
+    """A live database whose host is lost goes to another one, where nothing of it is yet, with the row locked. Nobody
+    is let in until it is whole there. What lies on the old host is closed when that is there again, and stays."""
+    await execute(
+        """
+        UPDATE databases SET host_id = $2, remote_since = NULL, restoring_at = now(), status = 'paused',
+               access_revision = access_revision + 1, access_changed_at = now(), updated_at = now()
+        WHERE id = $1
+        """,
+        record.id,
+        host_id,
+    )
+    await _ask_for_removal(record, keep_data=True)
+
+
 async def _move(record: DatabaseRecord, host_id: int, name: str) -> None:
     """Asks in the same transaction for what may lie at the old place to be removed: nobody would know of it
     afterwards."""
@@ -47,16 +62,21 @@ async def _move(record: DatabaseRecord, host_id: int, name: str) -> None:
         name,
     )
     if record.remote_since is not None:
-        await request_start(
-            RemoveRemnant,
-            remnant_workflow_id(record.uuid, record.host_id, new_uuid()),
-            RemoveRemnantInput(
-                database=record.uuid,
-                engine=record.engine,
-                region=record.region,
-                team_id=record.team_id,
-                host_id=record.host_id,
-                name=record.engine_name,
-            ),
-            priority=NORMAL,
-        )
+        await _ask_for_removal(record, keep_data=False)
+
+
+async def _ask_for_removal(record: DatabaseRecord, *, keep_data: bool) -> None:
+    await request_start(
+        RemoveRemnant,
+        remnant_workflow_id(record.uuid, record.host_id, new_uuid()),
+        RemoveRemnantInput(
+            database=record.uuid,
+            engine=record.engine,
+            region=record.region,
+            team_id=record.team_id,
+            host_id=record.host_id,
+            name=record.engine_name,
+            keep_data=keep_data,
+        ),
+        priority=NORMAL,
+    )

@@ -12,6 +12,7 @@ from app.contracts.restores import (
     BACKUP_UNMADE,
     LOAD_REFUSED,
     SOURCE_GONE,
+    RestorationKind,
     RestorationOutcome,
 )
 from app.core.clock import utc_now
@@ -115,7 +116,7 @@ async def fail_restoration(plans: Plans, restoration: UUID, kind: str) -> None:
         )
         if record.status is DatabaseStatus.PROVISIONING:
             await note_deleted(plans, record, grace=NO_GRACE, cancelled_jobs=1)
-        else:
+        elif found.kind is not RestorationKind.MOVE:  # of that nothing is there that could be opened
             await access.reopen(record)
 
 

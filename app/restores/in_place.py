@@ -39,7 +39,7 @@ from app.restores.filling import RESTORATIONS
 from app.restores.records import NewRestoration, RestorationRecord
 from app.store.session import transaction
 
-_NEW_DATABASE_STEPS = ("place", "make")
+NEW_DATABASE_STEPS = ("place", "make")
 _UNTOUCHED = (DatabaseStatus.ACTIVE, DatabaseStatus.PAUSED)
 
 
@@ -67,7 +67,7 @@ async def accept_in_place(plans: Plans, principal: Principal, database: UUID, ba
         record,
         workflow_id=restore_workflow_id(uuid),
         undo={"restoration": str(uuid)},
-        without=_NEW_DATABASE_STEPS,
+        without=NEW_DATABASE_STEPS,
     )
     start = await request_start(
         RestoreDatabase,

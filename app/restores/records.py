@@ -7,7 +7,7 @@ import msgspec
 
 from app.contracts.restores import RestorationKind, RestorationOutcome
 from app.databases.records import NotWanted
-from app.store.session import execute, fetch_exists, fetch_one, fetch_scalar
+from app.store.session import execute, fetch_all, fetch_exists, fetch_one, fetch_scalar
 
 
 class RestorationRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -148,6 +148,36 @@ async def begin_exchange(restoration: UUID) -> bool:
             " WHERE uuid = $1 AND ended_at IS NULL",
             restoration,
         )
+    )
+
+
+async def moved_from(host_id: int) -> list[RestorationRecord]:
+    """The newest move of each database from that host."""
+    return await fetch_all(
+        RestorationRecord,
+        f"SELECT * FROM (SELECT DISTINCT ON (m.database_id) m.* FROM ({_SELECT} WHERE r.from_host_id = $1) m"  # noqa: S608
+        " ORDER BY m.database_id, m.id DESC) newest ORDER BY database_id",
+        host_id,
+    )
+
+
+async def is_left_behind(database: UUID, host_id: int) -> bool:
+    """Whether what lies on that host may be newer than what the database got from its backup elsewhere, and no operator
+    has given it up."""
+    return await fetch_exists(
+        "SELECT 1 FROM restorations r JOIN databases d ON d.id = r.database_id"
+        " WHERE d.uuid = $1 AND r.from_host_id = $2 AND r.from_released_at IS NULL",
+        database,
+        host_id,
+    )
+
+
+async def give_up_left_behind(host_id: int) -> int:
+    """Of all databases that were moved from that host. Returns of how many."""
+    return await execute(
+        "UPDATE restorations SET from_released_at = now() WHERE from_host_id = $1 AND from_released_at IS NULL"
+        " AND outcome = 'completed'",
+        host_id,
     )
 
 

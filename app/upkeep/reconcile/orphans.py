@@ -8,6 +8,7 @@ import msgspec
 
 from app.databases.hosted import is_name_taken, owners_of_markers
 from app.engines.base import EngineAdapter, FoundTenant, Tenant
+from app.restores.records import is_left_behind
 from app.store.locks import database_lock
 from app.store.session import fetch_all
 from app.upkeep.reconcile.findings import Violation
@@ -88,6 +89,8 @@ async def remove(inspection: Inspection, adapter: EngineAdapter, found: FoundTen
         return f"Left {found.name} to the operator: no record of ours ever had its marker, which names no installation."
     # Without a record there is no database id to lock, so an id is derived from the marker.
     async with database_lock(owner or uuid5(NAMESPACE_OID, found.marker)):
+        if owner is not None and await is_left_behind(owner, inspection.snapshot.host.id):
+            return f"Left {found.name}: database {owner} was moved from here, and this may be its newer data."
         if await is_name_taken(inspection.snapshot.host.id, found.name):
             return f"Left {found.name} as it is: a database lives there by now."
         await adapter.destroy(tenant)
