@@ -106,7 +106,7 @@ async def fail_restoration(plans: Plans, restoration: UUID, kind: str) -> None:
     async with transaction():
         found = await restorations.find(restoration)
         record = None if found is None else await records.find_for_update(found.database)
-        if record is None or not await restorations.end(restoration, RestorationOutcome.FAILED):
+        if found is None or record is None or not await restorations.end(restoration, RestorationOutcome.FAILED):
             return
         await finish(
             record.id,
