@@ -16,7 +16,7 @@ from pyrage.x25519 import Identity
 
 from app.backup_store.errors import BackupDamaged, BackupMissing
 from app.backup_store.manifest import BackupManifest, StoredParts
-from app.backup_store.parts import CompressedPart, DamagedPart, decompress
+from app.backup_store.parts import Compressor, DamagedPart, decompress
 from app.backup_store.store import BackupStore
 from app.core.secrets import SecretBox
 from tests.support.backups import backed_up, chunks_of, files_of, folder_store, manifest_of, restored
@@ -162,10 +162,23 @@ async def test_a_part_made_by_somebody_else_is_not_read(tmp_path: Path) -> None:
     store = folder_store(tmp_path)
     manifest = await backed_up(store, b"a dump")
     key = await store.stored_key(manifest.backup)
-    forged = CompressedPart(pieces=[zstandard.compress(b"forged")], plain_length=6).seal(key.recipient)
-    (tmp_path / str(manifest.backup) / manifest.parts[0].name).write_bytes(forged.data)
-    with pytest.raises(BackupDamaged, match=manifest.parts[0].name):
+    part = manifest.parts[0]
+
+    def forged() -> bytes:
+        """Of the same length, before it is encrypted too. The format adds something of a random length."""
+        while True:
+            compressor = Compressor()
+            compressor.feed([b"forged"])
+            last = compressor.finish()
+            assert last is not None
+            data = bytes(last.seal(key.recipient).data)
+            if len(data) == part.length:
+                return data
+
+    (tmp_path / str(manifest.backup) / part.name).write_bytes(forged())
+    with pytest.raises(BackupDamaged, match="SHA-256") as damaged:
         await restored(store, manifest.backup)
+    assert damaged.value.object.endswith(part.name)
 
 
 async def test_an_older_copy_of_a_part_is_not_read(tmp_path: Path) -> None:
