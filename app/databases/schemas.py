@@ -31,8 +31,7 @@ class DatabaseSource(Struct, kw_only=True, forbid_unknown_fields=True):
     backup_uuid: UUID | UnsetType = UNSET
     database_uuid: UUID | UnsetType = UNSET
     pause_source: bool = False
-    """With `database_uuid`: its sessions may be ended, and nobody lets in, while the engine copies it whole, where the
-    host can do that at once. Otherwise a clone never holds it up."""
+    """With `database_uuid`: it may be closed for a moment, where that is quicker. So far no clone holds it up."""
 
 
 class CreateDatabase(Struct, kw_only=True, forbid_unknown_fields=True):
