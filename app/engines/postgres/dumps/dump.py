@@ -58,12 +58,14 @@ class PostgresDump(Dump):
         snapshot: Snapshot,
         tool: ToolProcess,
         first: bytes,
+        telling: asyncio.Task[list[Content]],
     ) -> None:
         self.format = form
         self.consistent_at: datetime = snapshot.moment.at
         self.position = snapshot.moment.position
         self._connections = connections
         self._snapshot = snapshot
+        self._telling = telling
         self._tool = tool
         self._first = first
         self._told = _Told(frozen=bool(snapshot.own_schema))
@@ -89,8 +91,7 @@ class PostgresDump(Dump):
                 self._ended.set_result(False)
 
     async def contents(self) -> list[Content]:
-        # Beside the dump: it holds each of its tables against everything but reading and writing.
-        found = await self._snapshot.contents(sequences=[])
+        found = await asyncio.shield(self._telling)
         if not await self._ended:
             raise DumpRefused("the dump didn't end well")
         tables = {one.name: one for one in found if one.kind is ContentKind.TABLE}
@@ -129,12 +130,24 @@ async def dumping(connections: PostgresConnections, tools: DumpTools, tenant: Te
                     settings=_SESSION,
                 ) as environ,
                 RunningTool(folder / "pg_dump", _arguments(held), environ, reads=False) as running,
+                _telling(held) as telling,
             ):
                 # It writes when it has its locks.
                 first = await running.read()
                 if first or not left or not await _was_locked_out(running):
-                    yield PostgresDump(connections, form, held, running, first)
+                    yield PostgresDump(connections, form, held, running, first, telling)
                     return
+
+
+@asynccontextmanager
+async def _telling(held: Snapshot) -> AsyncIterator[asyncio.Task[list[Content]]]:
+    """What the snapshot holds, read beside the tool from the start: each takes its time."""
+    telling = asyncio.create_task(held.contents(sequences=[]))
+    try:
+        yield telling
+    finally:
+        telling.cancel()
+        await asyncio.gather(telling, return_exceptions=True)
 
 
 async def _was_locked_out(running: ToolProcess) -> bool:

@@ -1,7 +1,8 @@
 """What the objects of a database hold, as statements that nothing of a tenant's takes part in.
 
-A row becomes text by `record_out`, which calls the output function of each column's type: PostgreSQL's own, because
-only a superuser makes base types. A cast of a row to text could be a function of the tenant's. Columns are in the order
+A row becomes text by `concat`, which calls the output function of each column's type: PostgreSQL's own, because only a
+superuser makes base types. A cast to text could be a function of the tenant's. `record_out` does the same, and takes
+twice as long, to quote. Which columns are null is written apart. Columns are in the order
 of their names, and generated ones left out, as they are from a dump. Rows are added up, so that their order is no part.
 """
 
@@ -34,6 +35,8 @@ SESSION_SETTINGS = {
 }
 """Everything that the output of a built-in type depends on, among others."""
 MOST_NAME = 1000
+_SEPARATOR = "\x1f"
+_ARGUMENTS = 90
 
 # Not what belongs to an extension, nor ours. The `name`s sort by their bytes.
 TABLES = """
@@ -149,13 +152,25 @@ def fingerprint_of(tables: Sequence[Table]) -> str:
 
 
 def _one(number: int, table: Table) -> str:
-    row = ", ".join(f"r.{quoted(column)}" for column in table.columns)
+    columns = [f"r.{quoted(column)}" for column in table.columns]
+    values = _concatenated([part for column in columns for part in (column, f"'{_SEPARATOR}'")])
+    # Of a composite type, IS NULL would tell whether all within are null.
+    nulls = _concatenated([f"{column} IS NOT DISTINCT FROM NULL" for column in columns])
     # OFFSET: or the text would be made once for each of the two.
     return f"""
     SELECT {number} AS number, count(*) AS rows, sum(hashtextextended(t COLLATE "C", 1)) AS one,
            sum(hashtextextended(t COLLATE "C", 2)) AS two
-    FROM (SELECT textin(record_out(ROW({row}))) AS t FROM ONLY {table.qualified} AS r OFFSET 0) AS s
+    FROM (SELECT concat({values}, {nulls}) AS t FROM ONLY {table.qualified} AS r OFFSET 0) AS s
     """  # noqa: S608  names are quoted
+
+
+def _concatenated(expressions: Sequence[str]) -> str:
+    """One expression, however many: a function takes a hundred."""
+    while len(expressions) > 1:
+        expressions = [
+            f"concat({', '.join(expressions[at : at + _ARGUMENTS])})" for at in range(0, len(expressions), _ARGUMENTS)
+        ]
+    return expressions[0] if expressions else "''"
 
 
 def content(name: str, rows: int, *parts: object, kind: ContentKind = ContentKind.TABLE) -> Content:
