@@ -11,10 +11,6 @@ _COLUMNS = """
 SELECT column_name, data_type, character_set_name, numeric_scale FROM information_schema.columns
 WHERE table_schema = %s AND table_name = %s ORDER BY ordinal_position
 """
-_DOCUMENTS = """
-SELECT column_name FROM information_schema.columns
-WHERE table_schema = %s AND table_name = %s AND data_type = 'json' ORDER BY ordinal_position
-"""
 _BOTH_WAYS = frozenset({"utf8mb4", "utf8mb3", "utf8", "latin1"})
 """Character sets of which every stored byte survives UTF-8 and back. Text in others is selected as bytes."""
 
@@ -24,7 +20,7 @@ async def selection(connection: MySQLConnection, database: str, table: str) -> d
     rows = await connection.run(_COLUMNS, (database, table))
     mariadb = connection.flavour is MARIADB
     return {
-        _text(name): _expression(quoted(_text(name)), _text(kind).lower(), charset, scale, mariadb=mariadb)
+        _text(name): _expression(quoted(_text(name)), _text(kind).lower(), _text(charset or ""), scale, mariadb=mariadb)
         for name, kind, charset, scale in rows
     }
 
@@ -39,33 +35,35 @@ def seed(columns: dict[str, str]) -> bytes:
     return "\0".join([*columns, *columns.values(), ""]).encode("utf-8", "surrogateescape")
 
 
-def _expression(name: str, kind: str, charset: str | None, scale: int | None, *, mariadb: bool) -> str:
+def _expression(name: str, kind: str, charset: str, scale: int | None, *, mariadb: bool) -> str:
     if kind in ("float", "double") and not mariadb:
         # As a number -0 would be read as an integer's; a plain cast to text has two digits too few.
         return f"CAST(CAST({name} AS JSON) AS CHAR)"
+    if kind == "json":
+        return _as_document(name)
     if kind == "float" or (kind == "double" and scale is not None):
         return f"CAST({name} * 1e0 AS CHAR)"
     if kind in ("enum", "set"):
         # By its number: the empty string may be a member, or what stands for a value that is none.
         return f"CAST({name} AS UNSIGNED)"
-    if charset is not None and charset not in _BOTH_WAYS:
+    if charset and charset not in _BOTH_WAYS:
         return f"CAST({name} AS BINARY)"
     return name
 
 
-async def inexact_documents(connection: MySQLConnection, database: str, table: str) -> str | None:
+def inexact_documents(columns: dict[str, str], table: str) -> str | None:
     """A query for a row whose JSON would be another one after it was printed and read; None without such columns."""
-    if connection.flavour is MARIADB:
-        return None  # it stores the text
-    rows = await connection.run(_DOCUMENTS, (database, table))
-    if not rows:
-        return None
-    names = [quoted(_text(name)) for (name,) in rows]
+    names = [quoted(name) for name, expression in columns.items() if expression == _as_document(quoted(name))]
     read = {name: f"CAST(CAST({name} AS CHAR) AS JSON)" for name in names}
     inexact = " OR ".join(
         f"NOT ({again} <=> {name}) OR CAST({again} AS CHAR) <> CAST({name} AS CHAR)" for name, again in read.items()
     )
-    return f"SELECT 1 FROM {quoted(table)} WHERE {inexact} LIMIT 1"  # noqa: S608 - quoted names
+    return f"SELECT 1 FROM {quoted(table)} WHERE {inexact} LIMIT 1" if names else None  # noqa: S608 - quoted names
+
+
+def _as_document(name: str) -> str:
+    """MariaDB has no type of its own for JSON, and stores the text."""
+    return f"CAST({name} AS JSON)"
 
 
 def _text(value: str | bytes) -> str:

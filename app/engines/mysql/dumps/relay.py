@@ -46,6 +46,7 @@ class Relay:
         self._tables = TableList({})
         self._ids: dict[int, str] = {}
         self._told: set[str] = set()
+        self._columns: dict[str, dict[str, str]] = {}
         self._watched: Watched | None = None
         self._beginning = False
         self.contents: list[Content] = []
@@ -140,6 +141,7 @@ class Relay:
             return
         try:
             await self._upstream.run(f"SELECT 1 FROM {quoted(table)} LIMIT 0")  # noqa: S608 - a quoted name
+            self._columns[table] = await selection(self._upstream, self._database, table)
             await self._check_documents(table)
         except pymysql.MySQLError as error:
             if error.args[:1] == (LOCK_WAIT_TIMEOUT,):
@@ -147,7 +149,7 @@ class Relay:
             raise DumpRefused(f"the table {named(table)}: {shortened(str(error.args[-1]))}") from error
 
     async def _check_documents(self, table: str) -> None:
-        query = await inexact_documents(self._upstream, self._database, table)
+        query = inexact_documents(self._columns[table], table)
         if query is not None and await self._upstream.run(query):
             raise DumpRefused(
                 f"the table {named(table)} has JSON with values that JSON's text can't tell (dates, binary strings or "
@@ -155,7 +157,7 @@ class Relay:
             )
 
     async def _select_rows(self, asked: str, table: str) -> None:
-        columns = await selection(self._upstream, self._database, table)
+        columns = self._columns.pop(table, None) or await selection(self._upstream, self._database, table)
         names = [_unquoted(name) for name in _COLUMN.findall(asked)]
         if names and names != [*columns]:
             raise DumpRefused(f"the table {named(table)} has other columns than the dump tool asked for")
