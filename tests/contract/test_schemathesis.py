@@ -62,7 +62,7 @@ def covered(report: str) -> None:
 
 
 async def test_a_short_run(service: RunningService, tmp_path: Path) -> None:
-    covered(await fuzz(service, tmp_path, examples=10))
+    covered(await fuzz(service, tmp_path, examples=6))
 
 
 @pytest.mark.soak
