@@ -103,7 +103,7 @@ class KeyWithSecret(Struct, kw_only=True):
 class RevokedApiKey(Struct, kw_only=True):
     object: Literal["api_key"] = "api_key"
     id: int
-    revoked: Literal[True] = True
+    revoked: bool = True
     revoked_at: Moment
     minted_revoked: list[int]
     """The keys that were revoked with it."""

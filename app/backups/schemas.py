@@ -96,4 +96,4 @@ class DeletedBackup(Struct, kw_only=True):
 
     object: Literal["backup"] = "backup"
     uuid: UUID
-    deleted: Literal[True] = True
+    deleted: bool = True
