@@ -10,6 +10,7 @@ from app.engines.postgres import freezing, logins, ownership, prepared, readers,
 from app.engines.postgres.catalog import TenantObjects, find
 from app.engines.postgres.connections import PostgresConnections
 from app.engines.postgres.errors import LOCK_NOT_AVAILABLE
+from app.engines.postgres.role_removal import drop_role
 from app.engines.postgres.sessions import end_sessions_of
 
 _SHARE_LIMIT = "SELECT pg_catalog.headwater_share_limit({})"
@@ -132,7 +133,7 @@ class TenantAccounts:
             for role in roles:
                 others = [other for other in found.helpers if other != role] if role in found.readers else None
                 await ownership.take_out(inside, tenant.name, role, others)
-                await connection.execute(statements.drop_role(role))
+                await drop_role(self._connections, connection, role)
             if any(role in found.users for role in roles):
                 await freezing.give_large_objects(inside)
             if len([role for role in (tenant.name, *found.logins) if role not in found.retired]) == 1:

@@ -65,6 +65,7 @@ from app.engines.postgres.guard import make_template
 from app.engines.postgres.login_check import take_schema, write_and_read
 from app.engines.postgres.measuring import PostgresMeasuring
 from app.engines.postgres.revocation import end_access
+from app.engines.postgres.role_removal import drop_role
 from app.engines.postgres.tenant_database import TenantDatabase
 from app.engines.querying import QueryLimits, ReadSession, WriteSession
 from app.engines.scripts import ScriptEnd, ScriptSession
@@ -278,7 +279,7 @@ class PostgresAdapter(EngineAdapter):
             await exchange.drop_aside(connection, tenant.name)
             # The role is dropped last: its comment proves that an unfinished removal is ours.
             for role in reversed(found.roles(tenant)):
-                await connection.execute(statements.drop_role(role))
+                await drop_role(self._connections, connection, role)
 
     @asynccontextmanager
     async def dumping(self, tenant: Tenant) -> AsyncIterator[Dump]:

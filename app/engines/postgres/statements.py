@@ -122,6 +122,11 @@ def allow_logins(tenant: Tenant, found: TenantObjects) -> str:
     return "; ".join(f'ALTER ROLE "{role}" LOGIN' for role in found.admitted(tenant))
 
 
+def open_for_service(database: str) -> str:
+    """A closed database, to which no role of its tenant has to be let in."""
+    return f'REVOKE ALL ON DATABASE "{database}" FROM PUBLIC; ALTER DATABASE "{database}" ALLOW_CONNECTIONS true'
+
+
 def drop_role(role: str) -> str:
     """Includes what it may own in the administrator's database, if that is open to everybody."""
     return f'DROP OWNED BY "{role}"; DROP ROLE "{role}"'

@@ -169,9 +169,7 @@ async def _given(
 ) -> bool:
     """Whether nothing in the copy names a role of the source any more."""
     aside = aside_name(target.name)
-    await connection.execute(
-        f'REVOKE ALL ON DATABASE "{aside}" FROM PUBLIC; ALTER DATABASE "{aside}" ALLOW_CONNECTIONS true'
-    )
+    await connection.execute(statements.open_for_service(aside))
     roles = theirs.roles(source)
     async with connections.admin_in(aside) as inside:
         for role in roles:

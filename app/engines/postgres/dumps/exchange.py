@@ -53,9 +53,7 @@ async def clear(
         f'BEGIN; {renamed(name, aside)}; COMMENT ON DATABASE "{name}" IS {literal(marker)}; COMMIT'
     )
     # Whose roles may log in only unless it is revoked.
-    await connection.execute(
-        f'REVOKE ALL ON DATABASE "{name}" FROM PUBLIC; ALTER DATABASE "{name}" ALLOW_CONNECTIONS true'
-    )
+    await connection.execute(statements.open_for_service(name))
     await inside.give_schema(name)
     granted = statements.grants(name, frozen=False)
     if found.revoked:

@@ -10,15 +10,15 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-import asyncpg
 import msgspec
 import structlog
 
 from app.engines.base import EngineError, Tenant
 from app.engines.naming import HELPER_SEPARATOR, check_name, literal
-from app.engines.postgres import catalog, ownership, statements
+from app.engines.postgres import catalog, statements
 from app.engines.postgres.blockers import ending_blockers
 from app.engines.postgres.connections import PostgresConnections
+from app.engines.postgres.role_removal import drop_role
 from app.engines.postgres.scram import verifier
 from app.engines.postgres.sessions import end_sessions_of
 
@@ -112,7 +112,7 @@ async def _make(connection: Any, tenant: Tenant, found: catalog.TenantObjects, p
         if not found.revoked:
             raise EngineError(f"{tenant.name} is on this host in part")
         # Its roles may not log in, and others have no CONNECT: the helper alone gets in.
-        written.append(opened(tenant.name))
+        written.append(statements.open_for_service(tenant.name))
     await connection.execute("; ".join(written))
     name = helper_name(tenant.name, purpose)
     oid = await connection.fetchval("SELECT oid FROM pg_roles WHERE rolname = $1", name)
@@ -138,14 +138,7 @@ async def _remove(connections: PostgresConnections, connection: Any, name: str, 
         return False
     await connection.execute(f'ALTER ROLE "{role}" NOLOGIN CONNECTION LIMIT 0')
     await end_sessions_of(connection, name, role)
-    try:
-        await connection.execute(statements.drop_role(role))
-    except asyncpg.DependentObjectsStillExistError:
-        # The tenant has granted it something, or it has made something for the tenant.
-        await connection.execute(opened(name))
-        async with connections.admin_in(name) as inside:
-            await ownership.take_out(inside, name, role)
-        await connection.execute(statements.drop_role(role))
+    await drop_role(connections, connection, role)
     return True
 
 
@@ -153,10 +146,6 @@ async def _close_again(connection: Any, name: str) -> None:
     found = await catalog.find(connection, name)
     if found.database and found.open and found.revoked:
         await connection.execute(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS false')
-
-
-def opened(name: str) -> str:
-    return f'REVOKE ALL ON DATABASE "{name}" FROM PUBLIC; ALTER DATABASE "{name}" ALLOW_CONNECTIONS true'
 
 
 def helper_name(name: str, purpose: str) -> str:

@@ -1,0 +1,73 @@
+"""Dropping a role of a tenant, also where other tenants name it.
+
+Every tenant can read the names of all roles, and use them in its own database: in a GRANT, in default privileges, in a
+policy. PostgreSQL drops no role that any database names, so that one tenant could keep another from being destroyed.
+"""
+
+from typing import Any
+
+import asyncpg
+
+from app.engines.base import EngineError
+from app.engines.naming import HELPER_SEPARATOR
+from app.engines.postgres import ownership, statements
+from app.engines.postgres.connections import PostgresConnections
+
+_ROUNDS = 5
+_NAMING = """
+SELECT DISTINCT d.datname::text AS name FROM pg_shdepend s JOIN pg_database d ON d.oid = s.dbid
+WHERE s.refclassid = 'pg_authid'::regclass AND s.refobjid = (SELECT oid FROM pg_roles WHERE rolname = $1)
+  AND d.datname <> current_database()
+ORDER BY 1 LIMIT 100
+"""
+_LOCK_KEY = "hashtextextended('headwater ' || $1::text, 0)"
+
+
+async def drop_role(connections: PostgresConnections, connection: Any, role: str) -> None:
+    """The caller holds the lock of the role's tenant on `connection`. Where others name the role, what they say of it
+    goes first."""
+    try:
+        await connection.execute(statements.drop_role(role))
+        return
+    except asyncpg.DependentObjectsStillExistError:
+        await connection.execute(f'DROP OWNED BY "{role}"')
+    for _ in range(_ROUNDS):
+        for row in await connection.fetch(_NAMING, role):
+            if await _dropped_in(connections, connection, row["name"], role):
+                return
+    await connection.execute(statements.drop_role(role))
+
+
+async def _dropped_in(connections: PostgresConnections, connection: Any, database: str, role: str) -> bool:
+    """Takes the role out of another tenant's database, and drops it from there, before that one can name it again."""
+    tenant = database.partition(HELPER_SEPARATOR)[0]
+    # Never waited for: two tenants that are removed at once may name each other.
+    if not await connection.fetchval(f"SELECT pg_try_advisory_lock({_LOCK_KEY})", tenant):
+        raise EngineError(f"{role} is named in the database {database}, which is being changed")
+    try:
+        opened = await _open(connection, database)
+        try:
+            async with connections.admin_in(database) as inside:
+                await ownership.take_out(inside, tenant, role)
+                return await _try_to_drop(inside, role)
+        finally:
+            if opened:
+                await connection.execute(f'ALTER DATABASE "{database}" ALLOW_CONNECTIONS false')
+    finally:
+        await connection.execute(f"SELECT pg_advisory_unlock({_LOCK_KEY})", tenant)
+
+
+async def _open(connection: Any, database: str) -> bool:
+    """Whether it was closed: that of a revoked tenant, whose roles may not log in."""
+    if await connection.fetchval("SELECT datallowconn FROM pg_database WHERE datname = $1", database):
+        return False
+    await connection.execute(statements.open_for_service(database))
+    return True
+
+
+async def _try_to_drop(inside: Any, role: str) -> bool:
+    try:
+        await inside.execute(statements.drop_role(role))
+    except asyncpg.DependentObjectsStillExistError:
+        return False
+    return True
