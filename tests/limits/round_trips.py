@@ -11,7 +11,7 @@ from urllib.parse import urlsplit, urlunsplit
 from app.local.ports import LOOPBACK, free_port
 from app.store.session import APPLICATION_NAME
 
-_SYNC, _QUERY = b"S", b"Q"
+_PARSE, _SYNC, _QUERY = b"P", b"S", b"Q"
 _SSL_REQUEST = 80_877_103
 _LISTENER = f"{APPLICATION_NAME} listener\0".encode()
 _QUIET_SECONDS = 0.5
@@ -30,8 +30,9 @@ class Counter:
 
     async def copy(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """From client to server. Protocol documentation, section "Message Formats": what opens a connection has no
-        type byte. A listening connection asks from time to time whether it still works, for no request at all."""
-        opening, listens = True, False
+        type byte. A listening connection asks from time to time whether it still works, for no request at all. That a
+        statement is prepared isn't counted either, once for each connection: which one a request gets is chance."""
+        opening, listens, prepared, first = True, False, set[bytes](), False
         while True:
             kind = b"" if opening else await reader.readexactly(1)
             head = await reader.readexactly(4)
@@ -39,9 +40,14 @@ class Counter:
             if opening:
                 opening = struct.unpack("!I", body[:4])[0] == _SSL_REQUEST
                 listens = _LISTENER in body
+            if kind == _PARSE:
+                text = body.split(b"\0", 2)[1]
+                first = text not in prepared
+                prepared.add(text)
             if not listens:
-                self.count += kind in (_SYNC, _QUERY)
+                self.count += kind in (_SYNC, _QUERY) and not first
                 self._last = time.monotonic()
+            first = first and kind not in (_SYNC, _QUERY)
             writer.write(kind + head + body)
             await writer.drain()
 
