@@ -87,6 +87,7 @@ async def test_psql_and_dumps_work_as_before(host: EngineHost, engine_server: Ru
         assert await host.as_root_in(tenant, owned) == [(tenant.name,)]
 
 
+@_postgres
 async def test_a_reader_dumps_what_it_reads(host: EngineHost, engine_server: RunningServer) -> None:
     async with tenants(host) as [tenant]:
         reader = user_of(tenant, Access.READ_ONLY)

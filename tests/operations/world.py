@@ -186,7 +186,7 @@ async def world(control_dsn: str, temporal_address: str, engine: RunningServer) 
             lone_api(doors[0].dsn(control_dsn), secret_keys=keys, temporal_address=f"{LOOPBACK}:{doors[1].port}")
         )
         await _register_host(box, engine, doors[2].port, region)
-        settings = Settings(control_dsn=doors[0].dsn(control_dsn))
+        settings = Settings(control_dsn=doors[0].dsn(control_dsn), final_backups=False)
         tools = WorkerDependencies(
             settings=settings,
             plans=DEFAULT_PLANS,

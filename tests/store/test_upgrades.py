@@ -27,6 +27,7 @@ why. All else has to be there, as it was."""
 
 _NOT_YET: dict[str, set[str]] = {
     "0.1.0": {
+        "backups.wrapped_key",
         "credential_rotations.password_sealed",
         "credential_rotations.previous_sealed",
         "database_users.password_sealed",
