@@ -11,7 +11,7 @@ from urllib.parse import urlsplit, urlunsplit
 from app.local.ports import LOOPBACK, free_port
 from app.store.session import APPLICATION_NAME
 
-_PARSE, _SYNC, _QUERY = b"P", b"S", b"Q"
+_PARSE, _BIND, _SYNC, _QUERY = b"P", b"B", b"S", b"Q"
 _SSL_REQUEST = 80_877_103
 _LISTENER = f"{APPLICATION_NAME} listener\0".encode()
 _QUIET_SECONDS = 0.5
@@ -32,7 +32,7 @@ class Counter:
         """From client to server. Protocol documentation, section "Message Formats": what opens a connection has no
         type byte. A listening connection asks from time to time whether it still works, for no request at all. That a
         statement is prepared isn't counted either, once for each connection: which one a request gets is chance."""
-        opening, listens, prepared, first = True, False, set[bytes](), False
+        opening, listens, prepared, prepares = True, False, set[bytes](), False
         while True:
             kind = b"" if opening else await reader.readexactly(1)
             head = await reader.readexactly(4)
@@ -42,12 +42,13 @@ class Counter:
                 listens = _LISTENER in body
             if kind == _PARSE:
                 text = body.split(b"\0", 2)[1]
-                first = text not in prepared
+                prepares = text not in prepared
                 prepared.add(text)
             if not listens:
-                self.count += kind in (_SYNC, _QUERY) and not first
+                self.count += kind in (_SYNC, _QUERY) and not prepares
                 self._last = time.monotonic()
-            first = first and kind not in (_SYNC, _QUERY)
+            # With its first use in the same message it is a round trip like others.
+            prepares = prepares and kind not in (_BIND, _SYNC, _QUERY)
             writer.write(kind + head + body)
             await writer.drain()
 
