@@ -9,6 +9,7 @@ from app.contracts.backups import BackupStatus
 from app.contracts.base import Engine
 from app.core.errors import BackupIncompatible, BackupNotCompleted, require_found
 from app.engines.dumping import DumpFormat
+from app.engines.registry import loads_dumps_of
 
 BACKUP = "backup"
 
@@ -34,9 +35,8 @@ def check_engine(record: BackupRecord, engine: Engine) -> None:
 
 
 def is_loadable(form: DumpFormat, *, flavour: str, version: str) -> bool:
-    """Whether a host of this flavour and version can load it: the same flavour, and no older major version. A MariaDB
-    of another series with the same first number counts as another version."""
-    return form.flavour == flavour and _major(flavour, version) >= _major(flavour, form.server_version)
+    """Whether a host of this flavour and version can load it: the same flavour, and no older series."""
+    return form.flavour == flavour and loads_dumps_of(flavour, form.server_version, version)
 
 
 def check_host(record: BackupRecord, *, flavour: str, version: str) -> None:
@@ -48,12 +48,3 @@ def check_host(record: BackupRecord, *, flavour: str, version: str) -> None:
             engine=record.engine.value,
             engine_version=form.server_version,
         )
-
-
-def _major(flavour: str, version: str) -> tuple[int, ...]:
-    """What dumps are compatible by: PostgreSQL's first number, the first two of the others."""
-    numbers = []
-    for part in version.split("-")[0].split("."):
-        digits = "".join(character for character in part if character.isdigit())
-        numbers.append(int(digits) if digits else 0)
-    return tuple(numbers[: 1 if flavour == "postgres" else 2])

@@ -59,6 +59,10 @@ class EngineAdapter(ABC):
     transactional_scripts: ClassVar[bool]
     """Whether a script runs in one transaction, which can be rolled back. Otherwise each statement is permanent, and
     the script is rehearsed on a copy made by `copy_schema`."""
+    flavours: ClassVar[frozenset[str]]
+    """What `HostFacts.flavour` can be. No other engine has one of them."""
+    dump_series: ClassVar[int]
+    """How many of a version's first numbers tell which dumps a server loads: those of the same series and older."""
     rotation_renames: ClassVar[bool]
     """Whether `add_credential` makes a new account. Otherwise it gives the account a second password."""
     tells_sessions_apart: ClassVar[bool]

@@ -1,6 +1,7 @@
 """The registry of adapters: the only module that imports the concrete ones."""
 
 import inspect
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -20,6 +21,8 @@ def registered(*adapters: type[EngineAdapter]) -> Mapping[Engine, type[EngineAda
             "uri_scheme",
             "default_port",
             "transactional_scripts",
+            "flavours",
+            "dump_series",
             "rotation_renames",
             "tells_sessions_apart",
         )
@@ -29,6 +32,8 @@ def registered(*adapters: type[EngineAdapter]) -> Mapping[Engine, type[EngineAda
             raise TypeError(f"{adapter.__name__} lacks {', '.join(missing)}")
         if adapter.engine in by_engine:
             raise TypeError(f"{adapter.engine} has two adapters")
+        if shared := [name for other in by_engine.values() for name in other.flavours & adapter.flavours]:
+            raise TypeError(f"two adapters have the flavour {shared[0]}")
         by_engine[adapter.engine] = adapter
     unserved = [engine.value for engine in Engine if engine not in by_engine]
     if unserved:
@@ -37,6 +42,18 @@ def registered(*adapters: type[EngineAdapter]) -> Mapping[Engine, type[EngineAda
 
 
 ADAPTERS = registered(PostgresAdapter, MySQLAdapter)
+
+
+def loads_dumps_of(flavour: str, dumped: str, version: str) -> bool:
+    """Whether a server of this flavour and version loads what one of the version `dumped` has dumped. False for a
+    flavour that no adapter has."""
+    series = next((adapter.dump_series for adapter in ADAPTERS.values() if flavour in adapter.flavours), None)
+    return series is not None and _numbers(version)[:series] >= _numbers(dumped)[:series]
+
+
+def _numbers(version: str) -> list[int]:
+    """Of a version as a server reports it, such as `10.11.19-MariaDB`."""
+    return [int(number) for number in re.findall(r"\d+", version.partition("-")[0])]
 
 
 def open_adapter(engine: Engine, address: AdminAddress, installation: str = "") -> EngineAdapter:

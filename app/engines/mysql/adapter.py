@@ -69,6 +69,8 @@ class MySQLAdapter(EngineAdapter):
     uri_scheme = "mysql"
     default_port = 3306
     transactional_scripts = False
+    flavours = frozenset({"mysql", "mariadb"})
+    dump_series = 2
     rotation_renames = False
     tells_sessions_apart = False
 

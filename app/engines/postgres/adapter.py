@@ -81,6 +81,8 @@ class PostgresAdapter(EngineAdapter):
     uri_scheme = "postgresql"
     default_port = 5432
     transactional_scripts = True
+    flavours = frozenset({"postgres"})
+    dump_series = 1
     rotation_renames = True
     tells_sessions_apart = True
     replaces_whole = True
