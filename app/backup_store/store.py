@@ -3,16 +3,12 @@
 import asyncio
 import contextlib
 import hashlib
-import secrets
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 import msgspec
-import pyrage
-import zstandard
 from pyrage.x25519 import Identity, Recipient
 
 from app.backup_store import keys
@@ -20,24 +16,19 @@ from app.backup_store.errors import BackupDamaged, BackupMissing, BackupStoreErr
 from app.backup_store.keys import KEY_BYTES, BackupKey
 from app.backup_store.location import location
 from app.backup_store.manifest import MAX_MANIFEST_BYTES, BackupManifest, Part, StoredParts
+from app.backup_store.manifest_encoding import decode, encode
 from app.backup_store.objects import ObjectExists, ObjectInfo, Objects
+from app.backup_store.operator_keys import operator_identities, operator_recipient
 from app.backup_store.parts import (
     MAX_PART_BYTES,
     OTHER_HASH,
-    STEP_BYTES,
-    CompressedPart,
-    Compressor,
     DamagedPart,
     decompress,
     open_part,
 )
+from app.backup_store.writing import WriteAttempt
 from app.core.secrets import SecretBox
-from app.core.settings import InvalidSettings, Settings
-
-_UPLOADS = 4
-"""Parts of one backup that are encrypted or written at once."""
-_CLEANING_SECONDS = 10
-"""How long a write that failed spends on removing what it has written. The sweep finds the rest."""
+from app.core.settings import Settings
 
 
 class StoredBackup(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,8 +82,8 @@ class BackupStore:
         return cls(
             Objects(location(settings), settings.backup_store_timeout_seconds, settings.backup_object_lock),
             box,
-            recipient=_recipient(settings),
-            identities=_identities(settings),
+            recipient=operator_recipient(settings),
+            identities=operator_identities(settings),
         )
 
     def new_key(self, backup: UUID) -> BackupKey:
@@ -122,7 +113,7 @@ class BackupStore:
     ) -> StoredParts:
         """Writes a dump. `progress` gets the number of the dump's bytes that have been read. Each attempt writes
         objects of its own; an attempt that fails, or is cancelled, removes them as far as it can."""
-        attempt = _WriteAttempt(self._objects, str(backup), key.recipient)
+        attempt = WriteAttempt(self._objects, str(backup), key.recipient)
         try:
             return await attempt.write(chunks, progress or (lambda _: None))
         except BaseException:
@@ -157,7 +148,7 @@ class BackupStore:
         there already, which an earlier attempt has written. Raises `BackupDamaged` if that one can't be read."""
         # The key in our row may have been sealed anew since this one was read.
         await self._objects.put(_key_name(manifest.backup), keys.resealed(self._box, key.backup, key.sealed))
-        sealed = await asyncio.to_thread(_encode, manifest, key)
+        sealed = await asyncio.to_thread(encode, manifest, key)
         try:
             await self._objects.create(_manifest_name(manifest.backup), sealed)
         except ObjectExists:
@@ -176,7 +167,7 @@ class BackupStore:
         """With the stored key, unless one is given. Raises `BackupMissing`; `BackupDamaged`."""
         name = _manifest_name(backup)
         sealed = await self._objects.get(name, most=MAX_MANIFEST_BYTES)
-        return await asyncio.to_thread(_decode, name, bytes(sealed), key or await self.stored_key(backup))
+        return await asyncio.to_thread(decode, name, bytes(sealed), key or await self.stored_key(backup))
 
     async def delete(self, backup: UUID) -> None:
         """The manifest first: what is left of an interrupted deletion is no backup. Raises `BackupLocked`, and then
@@ -266,95 +257,6 @@ class BackupStore:
             raise BackupDamaged(name, "it is gone") from None
 
 
-class _WriteAttempt:
-    """One attempt to write a dump."""
-
-    def __init__(self, objects: Objects, backup: str, recipient: Recipient) -> None:
-        self._objects = objects
-        self._backup = backup
-        self._folder = f"{backup}/parts/{secrets.token_hex(8)}"
-        self._recipient = recipient
-        self._parts: dict[int, Part] = {}
-        self._uploads: set[asyncio.Task[None]] = set()
-        self._begun = 0
-        self._sealing = asyncio.Lock()
-        """One at a time, for the memory that it takes; it hardly runs beside another anyway."""
-
-    async def write(self, chunks: AsyncIterator[bytes], progress: Callable[[int], None]) -> StoredParts:
-        compressor, done = Compressor(), 0
-        waiting, size = list[bytes](), 0
-        async for chunk in chunks:
-            for start in range(0, len(chunk), STEP_BYTES):
-                waiting.append(chunk[start : start + STEP_BYTES])
-                size += len(waiting[-1])
-                if size >= STEP_BYTES:
-                    if part := await asyncio.to_thread(compressor.feed, waiting):
-                        await self._begin(part)
-                    waiting, size = [], 0
-            done += len(chunk)
-            progress(done)
-        if part := await asyncio.to_thread(compressor.feed, waiting):
-            await self._begin(part)
-        if part := await asyncio.to_thread(compressor.finish):
-            await self._begin(part)
-        while self._uploads:
-            await self._one_less()
-        return StoredParts(parts=tuple(self._parts[index] for index in range(self._begun)))
-
-    async def undo(self) -> None:
-        # An upload that is cancelled may arrive all the same, after the deletion.
-        if self._uploads:
-            await asyncio.wait(self._uploads, timeout=_CLEANING_SECONDS / 2)
-        for upload in self._uploads:
-            upload.cancel()
-        await asyncio.gather(*self._uploads, return_exceptions=True)
-        with contextlib.suppress(BackupStoreError, TimeoutError):
-            async with asyncio.timeout(_CLEANING_SECONDS / 2):
-                await self._objects.delete(self._backup, [self._name(index) for index in range(self._begun)])
-
-    async def _begin(self, part: CompressedPart) -> None:
-        while len(self._uploads) >= _UPLOADS:
-            await self._one_less()
-        upload: Coroutine[Any, Any, None] = self._upload(self._begun, part)
-        self._begun += 1
-        self._uploads.add(asyncio.create_task(upload))
-
-    async def _one_less(self) -> None:
-        ended, self._uploads = await asyncio.wait(self._uploads, return_when=asyncio.FIRST_COMPLETED)
-        for upload in ended:
-            upload.result()
-
-    async def _upload(self, index: int, part: CompressedPart) -> None:
-        async with self._sealing:
-            sealed = await asyncio.to_thread(part.seal, self._recipient)
-        await self._objects.put(self._name(index), sealed.data)
-        self._parts[index] = Part(
-            name=self._name(index).partition("/")[2],
-            length=len(sealed.data),
-            sha256=sealed.sha256,
-            plain_length=sealed.plain_length,
-        )
-
-    def _name(self, index: int) -> str:
-        return f"{self._folder}/{index:08}.zst.age"
-
-
-def _encode(manifest: BackupManifest, key: BackupKey) -> bytes:
-    return key.encrypt(zstandard.compress(msgspec.msgpack.encode(manifest)), "manifest")
-
-
-def _decode(name: str, sealed: bytes, key: BackupKey) -> BackupManifest:
-    plain = key.decrypt(sealed, "manifest")
-    try:
-        with zstandard.ZstdDecompressor().stream_reader(plain) as frame:
-            encoded = frame.read(MAX_MANIFEST_BYTES + 1)
-        if len(encoded) > MAX_MANIFEST_BYTES:
-            raise BackupDamaged(name, "it is too large")
-        return msgspec.msgpack.decode(encoded, type=BackupManifest)
-    except (zstandard.ZstdError, msgspec.MsgspecError) as fault:
-        raise BackupDamaged(name, str(fault)) from None
-
-
 def _stray(item: ObjectInfo, backup: UUID | None) -> StrayObject:
     return StrayObject(name=item.name, length=item.length, modified=item.modified, backup=backup)
 
@@ -377,28 +279,3 @@ def _uuid(text: str) -> UUID | None:
     except ValueError:
         return None
     return value if str(value) == text else None
-
-
-def _recipient(settings: Settings) -> Recipient | None:
-    if settings.backup_age_recipient is None:
-        return None
-    try:
-        return Recipient.from_str(settings.backup_age_recipient)
-    except pyrage.RecipientError:
-        raise InvalidSettings("HEADWATER_BACKUP_AGE_RECIPIENT: expected an age recipient, age1…") from None
-
-
-def _identities(settings: Settings) -> tuple[Identity, ...]:
-    path = settings.backup_age_identity_file
-    if path is None:
-        return ()
-    try:
-        lines = [line.strip() for line in path.read_text().splitlines()]
-        found = tuple(Identity.from_str(line) for line in lines if line and not line.startswith("#"))
-    except (OSError, ValueError, pyrage.IdentityError):
-        raise InvalidSettings(
-            f"HEADWATER_BACKUP_AGE_IDENTITY_FILE: {path}: expected age identities, AGE-SECRET-KEY-1…, one a line"
-        ) from None
-    if not found:
-        raise InvalidSettings(f"HEADWATER_BACKUP_AGE_IDENTITY_FILE: {path}: it has no identity")
-    return found
