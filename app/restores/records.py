@@ -95,13 +95,6 @@ async def find_open(database_id: int) -> RestorationRecord | None:
     return await fetch_one(RestorationRecord, f"{_SELECT} WHERE r.database_id = $1 AND r.ended_at IS NULL", database_id)
 
 
-async def is_reading(backup: UUID) -> bool:
-    """Whether a restoration under way needs this backup."""
-    return await fetch_exists(
-        "SELECT 1 FROM restorations WHERE ended_at IS NULL AND $1 IN (backup_uuid, before_uuid)", backup
-    )
-
-
 async def count_open(team_id: int) -> int:
     """Of all databases of the team."""
     return await fetch_scalar(int, COUNT_OPEN, team_id)
