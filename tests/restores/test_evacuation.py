@@ -9,7 +9,6 @@ import pytest_asyncio
 from app.contracts.base import Engine
 from app.hosts.adapters import Adapters
 from app.hosts.service import NewHost, add_host
-from app.local.temporal import TemporalService
 from app.restores import records
 from app.restores.evacuation import EvacuationStatus, evacuate
 from app.store.session import fetch
@@ -27,14 +26,15 @@ from tests.support.waiting import until
 async def pair(
     tmp_path_factory: pytest.TempPathFactory,
     control_server: RunningServer,
-    temporal_server: TemporalService,
     postgres_server: RunningServer,
 ) -> AsyncIterator[tuple[RunningService, RunningServer]]:
     """A service with one host, and the server of another."""
     folder = tmp_path_factory.mktemp("evacuated")
     async with (
         servers.postgres(tmp_path_factory.mktemp("other")) as other,
-        running_service(folder, control_server, temporal_server, postgres_server, None) as service,
+        # The workers of another service would take its tasks.
+        servers.temporal(tmp_path_factory.mktemp("temporal")) as temporal,
+        running_service(folder, control_server, temporal, postgres_server, None) as service,
         store(service.control_dsn),
     ):
         yield service, other
