@@ -24,6 +24,7 @@ from app.backups.policies import BackupTerms
 from app.backups.scheduling import enrol
 from app.contracts.base import Engine
 from app.core.settings import Settings
+from app.engines.postgres.dumps.tools import DumpTools
 from app.local.stack_file import StackFile, StackHost
 from app.quotas.plans import DEFAULT_PLANS
 from app.store.session import connected, execute, fetch_scalar
@@ -32,6 +33,8 @@ from benchmarks.stack import running_stack
 from workers.backups import end_expired_backups, take_due_backups, test_due_backups
 
 _ROW_BYTES = 1000
+_MAJOR = 18
+"""Of the embedded server."""
 _RESTING = 500
 _LOOKS = 300
 """A worker has one each second."""
@@ -140,7 +143,9 @@ async def _measure(
     seconds = BackupSeconds()
     headers = {"Authorization": f"Bearer {stack.api_key}"}
     async with httpx.AsyncClient(base_url=f"{stack.api_url}/api/v1", headers=headers, timeout=200) as http:
-        made = await _change(http, "POST", "/databases?wait=true", {"name": "benchmark", "db_type": "postgres"})
+        made = await _change(
+            http, "POST", "/databases?wait=true", {"name": "benchmark", "db_type": "postgres", "plan": "pro"}
+        )
         await _fill(made["connection_string"], statements)
         own = _of_database(host, made["db_name"])
         for _ in range(rounds):
@@ -212,8 +217,11 @@ async def _transactions(connection_string: str, seconds: list[float]) -> AsyncIt
 
 
 async def _shell(command: str) -> float:
+    """Seconds that the command took, with the programs that the service finds for its dumps."""
+    programs, _ = await DumpTools().folder(_MAJOR)
+    environ = os.environ | {"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
     began = time.perf_counter()
-    process = await asyncio.create_subprocess_shell(command)
+    process = await asyncio.create_subprocess_shell(command, env=environ)
     if await process.wait() != 0:
         raise RuntimeError(f"{command} failed")
     return time.perf_counter() - began
