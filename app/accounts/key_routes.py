@@ -59,6 +59,7 @@ class KeyController(Controller):
         **operation(
             "createApiKey",
             "Mint an API key that may do no more than the one that asks",
+            action="api_key.create",
             scopes=(Scope.KEYS_WRITE,),
             reach=Reach.OWN,
             answers={201: KeyWithSecret},
@@ -124,6 +125,7 @@ class KeyController(Controller):
         **operation(
             "updateApiKey",
             "Rename an API key, or change what it may do",
+            action="api_key.change",
             scopes=(Scope.KEYS_WRITE,),
             reach=Reach.OWN,
             answers={200: Change[KeyView]},
@@ -151,6 +153,7 @@ class KeyController(Controller):
         **operation(
             "revokeApiKey",
             "Revoke an API key: its next request is refused",
+            action="api_key.revoke",
             scopes=(Scope.KEYS_WRITE,),
             reach=Reach.OWN,
             answers={200: Change[RevokedApiKey]},
@@ -180,6 +183,7 @@ class KeyController(Controller):
         **operation(
             "rotateApiKey",
             "Replace an API key's text; the old one works beside it for a while",
+            action="api_key.rotate",
             scopes=(Scope.KEYS_WRITE,),
             reach=Reach.OWN,
             answers={201: KeyWithSecret},

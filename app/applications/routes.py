@@ -63,6 +63,7 @@ _MESSAGES = {
     **operation(
         "applyBlueprint",
         "Apply a blueprint to a database",
+        action="blueprint.apply",
         scopes=(Scope.DATABASES_WRITE, Scope.BLUEPRINTS_READ),
         reach=Reach.DATABASE,
         answers=dict.fromkeys((200, 202), AcceptedChange[ApplicationView, OperationReference]),

@@ -72,6 +72,7 @@ Injected = NamedDependency[SkipValidation[BackupServices]]
     **operation(
         "takeBackup",
         "Take a backup of a database",
+        action="backup.take",
         scopes=(Scope.BACKUPS_WRITE,),
         answers=dict.fromkeys((201, 202), AcceptedChange[BackupView, OperationReference]),
         examples={
@@ -163,6 +164,7 @@ async def get_backup(request: Call, services: Injected, uuid: FromPath[str]) -> 
     **operation(
         "deleteBackup",
         "Delete a backup, or stop one that is being taken",
+        action="backup.delete",
         scopes=(Scope.BACKUPS_WRITE,),
         answers={200: Change[DeletedBackup]},
         examples={200: Change(message=_DELETED, data=EXAMPLE_DELETED_BACKUP)},
@@ -186,6 +188,7 @@ async def delete_backup(request: Call, services: Injected, uuid: FromPath[str]) 
     **operation(
         "testBackup",
         "Prove a backup by restoring it into a database of nobody's",
+        action="backup.test",
         scopes=(Scope.BACKUPS_WRITE,),
         answers=dict.fromkeys((201, 202), Change[BackupView]),
         examples={
@@ -231,6 +234,7 @@ async def get_backup_policy(request: Call, services: Injected, uuid: FromPath[st
     **operation(
         "changeBackupPolicy",
         "Change when a database is backed up, and how long its backups are kept",
+        action="backup_policy.change",
         scopes=(Scope.BACKUPS_WRITE,),
         answers={200: Change[BackupPolicyView]},
         examples={200: Change(data=EXAMPLE_POLICY)},

@@ -39,7 +39,7 @@ from app.quotas.plans import Plans
 from app.store.session import transaction
 from app.web.envelope import Change, Item, Page
 from app.web.idempotency import Answer, Idempotency
-from app.web.operation import operation
+from app.web.operation import COMPUTES, operation
 from app.web.parameters import Limit, StartingAfter, cursor_uuid, path_uuid
 
 Call = Request[Principal, Any, Any]
@@ -65,6 +65,7 @@ class BlueprintController(Controller):
         **operation(
             "createBlueprint",
             "Save a blueprint",
+            action="blueprint.create",
             scopes=(Scope.BLUEPRINTS_WRITE,),
             answers={201: Change[BlueprintView]},
             examples={201: Change(message="Blueprint created.", data=EXAMPLE_BLUEPRINT)},
@@ -127,6 +128,7 @@ class BlueprintController(Controller):
         **operation(
             "updateBlueprint",
             "Change a blueprint",
+            action="blueprint.change",
             scopes=(Scope.BLUEPRINTS_WRITE,),
             answers={200: Item[BlueprintView]},
             examples={200: Item(message="Blueprint updated.", data=EXAMPLE_BLUEPRINT)},
@@ -151,6 +153,7 @@ class BlueprintController(Controller):
         **operation(
             "deleteBlueprint",
             "Delete a blueprint",
+            action="blueprint.delete",
             scopes=(Scope.BLUEPRINTS_WRITE,),
             answers={200: Item[DeletedBlueprint]},
             examples={200: Item(message="Blueprint deleted.", data=EXAMPLE_DELETED_BLUEPRINT)},
@@ -169,6 +172,7 @@ class BlueprintController(Controller):
     **operation(
         "validateBlueprint",
         "Validate SQL without saving it",
+        action=COMPUTES,
         scopes=(Scope.BLUEPRINTS_READ,),
         reach=Reach.OWN,
         answers={200: Item[Validation]},

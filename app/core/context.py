@@ -1,21 +1,37 @@
-"""The request that the current task serves, and who sent it."""
+"""The request that the current task serves, and who acts in it."""
 
 from contextvars import ContextVar
+from enum import StrEnum
 
 import msgspec
 
 
-class Actor(msgspec.Struct, frozen=True):
-    """Whose key a request came with."""
+class ActorKind(StrEnum):
+    KEY = "key"
+    """A program, by an API key."""
+    SESSION = "session"
+    """A person who is signed in."""
+    OPERATOR = "operator"
+    """Who runs the operator's command, or acts in Temporal."""
+    SERVICE = "service"
+    """The service itself: what is due, what is put right."""
 
-    user_id: int
-    key_id: int
+
+class Actor(msgspec.Struct, frozen=True, kw_only=True):
+    """Who does something."""
+
+    kind: ActorKind
+    user_id: int | None = None
+    key_id: int | None = None
+    """The API key that a request came with."""
+    name: str | None = None
+    """The operating system's, of an operator."""
 
 
 request_id: ContextVar[str] = ContextVar("request_id", default="")
 """The request's id; empty outside a request. Answers, log lines and replays read it here."""
 actor: ContextVar[Actor | None] = ContextVar("actor", default=None)
-"""The caller; None outside a request, as for operators and for the service itself."""
+"""Who acts in this task; None where nobody has said so."""
 
 
 def current_request_id() -> str:
@@ -24,5 +40,5 @@ def current_request_id() -> str:
 
 
 def current_actor() -> Actor | None:
-    """Who sent the request that this task serves; None outside one."""
+    """Who acts in this task; None where nobody has said so."""
     return actor.get()

@@ -93,6 +93,7 @@ Injected = NamedDependency[SkipValidation[CredentialServices]]
     **operation(
         "rotateCredentials",
         "Replace a database's password; the previous one works beside it for a while",
+        action="credentials.rotate",
         scopes=(Scope.DATABASES_WRITE,),
         reach=Reach.DATABASE,
         answers={200: AcceptedChange[RotationView, OperationReference]},
@@ -168,6 +169,7 @@ async def get_credential_rotation(request: Call, services: Injected, uuid: FromP
     **operation(
         "completeCredentialRotation",
         "End a rotation's overlap now: the previous password is refused",
+        action="credential_rotation.complete",
         scopes=(Scope.DATABASES_WRITE,),
         reach=Reach.OWN,
         answers={200: Change[RotationView]},
@@ -213,6 +215,7 @@ async def list_credentials(request: Call, services: Injected, uuid: FromPath[str
     **operation(
         "createDatabaseUser",
         "Create a further user of a database",
+        action="database_user.create",
         scopes=(Scope.DATABASES_WRITE,),
         reach=Reach.DATABASE,
         answers={201: Change[DatabaseUserView]},
@@ -270,6 +273,7 @@ async def list_database_users(
     **operation(
         "deleteDatabaseUser",
         "Remove a user of a database; what it owns stays, as the database's",
+        action="database_user.delete",
         scopes=(Scope.DATABASES_WRITE,),
         reach=Reach.DATABASE,
         answers={200: Change[RemovedDatabaseUser]},

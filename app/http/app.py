@@ -78,6 +78,7 @@ from app.store.session import connected
 from app.upkeep.inventory.gauges import installation_gauges
 from app.web.event_streams import EventStreams
 from app.web.idempotency import Idempotency
+from app.web.operation import check_actions
 from app.web.request_id import RequestIds
 from app.webhooks.ping import Pings
 from app.webhooks.routes import WebhookController, WebhookServices
@@ -212,8 +213,11 @@ def _resource(services: Callable[[], object], *handlers: ControllerRouterHandler
 
 
 def _handlers(app: Litestar) -> list[tuple[str, HTTPRouteHandler]]:
+    """Those of all paths. Raises `ValueError` for a route that hides from the audit log."""
     routes = (route for route in app.routes if isinstance(route, HTTPRoute))
-    return [(route.path_format, handler) for route in routes for handler in route.route_handlers]
+    found = [(route.path_format, handler) for route in routes for handler in route.route_handlers]
+    check_actions(handler for _, handler in found)
+    return found
 
 
 async def _open(

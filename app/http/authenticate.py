@@ -37,7 +37,9 @@ class Authenticate:
             admitted = await controls.admission.admit(_authorization(headers), address)
             caller = scope["user"] = admitted.principal
             held.enter_context(controls.in_flight.of_key(caller.key_id))
-            token = context.actor.set(context.Actor(user_id=caller.user_id, key_id=caller.key_id))
+            token = context.actor.set(
+                context.Actor(kind=context.ActorKind.KEY, user_id=caller.user_id, key_id=caller.key_id)
+            )
             try:
                 await self._admitted(scope, receive, send, admitted.allowance)
             finally:

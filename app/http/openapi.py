@@ -170,6 +170,8 @@ def _operation(path: str, handler: HTTPRouteHandler) -> dict[str, Any]:
         "parameters": list(_parameters(path, handler, declared)),
         "responses": responses(declared) | error_responses(_errors(path, declared, handler)),
     }
+    if declared.action is not None:
+        described["x-audit-action"] = declared.action if isinstance(declared.action, str) else None
     if declared.body is not None:
         media = {"schema": reference(declared.body)} | ({"example": declared.example} if declared.example else {})
         described["requestBody"] = {"required": True, "content": {"application/json": media}}

@@ -195,6 +195,7 @@ class OperationController(Controller):
         **operation(
             "cancelOperation",
             "Cancel an operation: what it has changed so far is undone",
+            action="operation.cancel",
             scopes=(Scope.DATABASES_WRITE,),
             reach=Reach.OWN,
             answers=dict.fromkeys((200, 202), AcceptedChange[OperationView, OperationReference]),
@@ -226,6 +227,7 @@ class OperationController(Controller):
         **operation(
             "retryOperation",
             "Have an operation that waits make its next attempt now",
+            action="operation.retry",
             scopes=(Scope.DATABASES_WRITE,),
             reach=Reach.OWN,
             answers={202: Change[OperationView]},

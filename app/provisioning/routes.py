@@ -103,6 +103,7 @@ class DatabaseController(Controller):
         **operation(
             "createDatabase",
             "Create a database",
+            action="database.create",
             scopes=(Scope.DATABASES_WRITE,),
             answers={201: CreatedDatabase, 202: CreatedDatabase},
             examples={
@@ -219,6 +220,7 @@ class DatabaseController(Controller):
         **operation(
             "renameDatabase",
             "Rename a database, protect it, or set when it deletes itself",
+            action="database.change",
             scopes=(Scope.DATABASES_WRITE,),
             reach=Reach.DATABASE,
             answers={200: Change[DatabaseView]},
@@ -245,6 +247,7 @@ class DatabaseController(Controller):
         **operation(
             "changeQuotas",
             "Change a database's quotas",
+            action="database.change_quotas",
             scopes=(Scope.DATABASES_WRITE,),
             reach=Reach.DATABASE,
             answers={200: AcceptedChange[DatabaseView, OperationReference]},
@@ -279,6 +282,7 @@ class DatabaseController(Controller):
         **operation(
             "deleteDatabase",
             "Delete a database",
+            action="database.delete",
             scopes=(Scope.DATABASES_WRITE,),
             reach=Reach.DATABASE,
             answers={200: AcceptedChange[DeletedDatabase, OperationReference]},
@@ -309,6 +313,7 @@ class DatabaseController(Controller):
         **operation(
             "undeleteDatabase",
             "Undelete a database, as it was, while its data is kept",
+            action="database.undelete",
             scopes=(Scope.DATABASES_WRITE,),
             reach=Reach.DATABASE,
             answers={200: AcceptedChange[DatabaseView, OperationReference]},
@@ -339,6 +344,7 @@ class DatabaseController(Controller):
         **operation(
             "pauseDatabase",
             "Pause a database: its connections end, its data and its credentials stay",
+            action="database.pause",
             scopes=(Scope.DATABASES_WRITE,),
             reach=Reach.DATABASE,
             answers={200: AcceptedChange[DatabaseView, OperationReference]},
@@ -367,6 +373,7 @@ class DatabaseController(Controller):
         **operation(
             "resumeDatabase",
             "Resume a database that its team has paused",
+            action="database.resume",
             scopes=(Scope.DATABASES_WRITE,),
             reach=Reach.DATABASE,
             answers={200: AcceptedChange[DatabaseView, OperationReference]},

@@ -38,6 +38,7 @@ Call = Request[Principal, Any, Any]
     **operation(
         "executeQuery",
         "Ask in natural language",
+        action="query.execute",
         scopes=(Scope.QUERIES_WRITE,),
         reach=Reach.OWN,
         answers={200: QueryAnswer},

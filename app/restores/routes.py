@@ -63,6 +63,7 @@ Injected = NamedDependency[SkipValidation[RestoreServices]]
     **operation(
         "restoreDatabase",
         "Give a database the data of a backup; its address, its credentials and its users stay",
+        action="database.restore",
         scopes=(Scope.BACKUPS_READ, Scope.DATABASES_WRITE),
         answers={
             200: AcceptedChange[DatabaseView, OperationReference],

@@ -1,8 +1,12 @@
 """What a route says of itself: one declaration from which its guards, its body and its documentation follow."""
 
+import re
+from collections.abc import Iterable
+from enum import Enum
 from typing import Any
 
 import msgspec
+from litestar.handlers import HTTPRouteHandler
 
 from app.auth.scopes import Reach, Scope
 from app.core.errors import AppError
@@ -10,13 +14,27 @@ from app.web.body import JSONBody
 from app.web.guards import demands
 
 OPT = "operation"
+CHANGING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+"""Methods by which something may change. RFC 9110, section 9.2.1."""
+_ACTION = re.compile(r"[a-z_]+\.[a-z_]+")
+
+
+class Computes(Enum):
+    """Of an operation that is sent by a method that changes things, and changes nothing."""
+
+    COMPUTES = "computes"
+
+
+COMPUTES = Computes.COMPUTES
+"""Its declaration: the operation leaves no event in the audit log."""
 
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
     """For the API's description. `answers` maps a status to the struct that is the body, or to None where there is no
     body; `examples` to one such body. `errors` are those that the operation itself may meet, beyond those that its
     parts bring along. `links` are the operations that take an identifier of the answers, `data.uuid` or what `link_by`
-    names. `events` is the event's name where the answer is a stream of events; the struct is each one's data."""
+    names. `events` is the event's name where the answer is a stream of events; the struct is each one's data. `action`
+    is what the audit log calls the operation; None for one that reads."""
 
     scopes: tuple[Scope, ...]
     reach: Reach
@@ -29,12 +47,14 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     links: tuple[str, ...]
     link_by: str
     events: str | None
+    action: str | Computes | None
 
 
 def operation(
     operation_id: str,
     summary: str,
     *,
+    action: str | Computes | None = None,
     answers: dict[int, Any],
     examples: dict[int, msgspec.Struct],
     scopes: tuple[Scope, ...] = (),
@@ -49,7 +69,10 @@ def operation(
 ) -> dict[str, Any]:
     """The keyword arguments of a route's decorator. `body` is the struct that `data` is read as, `example` one such
     body; `idempotent` operations demand an Idempotency-Key. Keys that are for some databases only are refused unless
-    `reach` says that the operation is about one, or keeps to them."""
+    `reach` says that the operation is about one, or keeps to them. `action`, `subject.verb`, is demanded of what
+    changes something: see `check_actions`. Raises `ValueError` for one of another form."""
+    if isinstance(action, str) and not _ACTION.fullmatch(action):
+        raise ValueError(f"{operation_id}: an action is 'subject.verb', not {action!r}")
     declared = Operation(
         scopes=scopes,
         reach=reach,
@@ -62,6 +85,7 @@ def operation(
         links=links,
         link_by=link_by,
         events=events,
+        action=action,
     )
     arguments: dict[str, Any] = {
         "operation_id": operation_id,
@@ -73,3 +97,17 @@ def operation(
     if body is not None:
         arguments |= {"dto": JSONBody[body], "return_dto": None}  # type: ignore[valid-type] # a class made at runtime
     return arguments
+
+
+def check_actions(handlers: Iterable[HTTPRouteHandler]) -> None:
+    """Raises `ValueError` for a route by which something may change and which doesn't declare its action, and for one
+    that reads and declares one."""
+    for handler in handlers:
+        declared: Operation | None = handler.opt.get(OPT)
+        if declared is None:
+            continue
+        changes = bool(handler.http_methods & CHANGING)
+        if changes and declared.action is None:
+            raise ValueError(f"{handler.operation_id} declares no action for the audit log; see operation(action=…)")
+        if not changes and declared.action is not None:
+            raise ValueError(f"{handler.operation_id} reads, and declares an action for the audit log")

@@ -71,6 +71,7 @@ class WebhookController(Controller):
         **operation(
             "createWebhookEndpoint",
             "Create a webhook endpoint",
+            action="webhook_endpoint.create",
             scopes=(Scope.WEBHOOKS_WRITE,),
             answers={201: EndpointWithSecret},
             examples={201: EndpointWithSecret(message=_CREATED, data=EXAMPLE_ENDPOINT, secret=EXAMPLE_SECRET)},
@@ -118,6 +119,7 @@ class WebhookController(Controller):
         **operation(
             "revokeWebhookEndpoint",
             "Revoke a webhook endpoint; nothing more is delivered to it",
+            action="webhook_endpoint.revoke",
             scopes=(Scope.WEBHOOKS_WRITE,),
             answers={200: Change[RevokedEndpoint]},
             examples={200: Change(message="Webhook endpoint revoked.", data=RevokedEndpoint(id=3))},
@@ -138,6 +140,7 @@ class WebhookController(Controller):
         **operation(
             "rotateWebhookSecret",
             "Replace a webhook endpoint's signing secret; the old one signs beside it for a while",
+            action="webhook_endpoint.rotate_secret",
             scopes=(Scope.WEBHOOKS_WRITE,),
             answers={201: EndpointWithSecret},
             examples={201: EndpointWithSecret(message=_ROTATED, data=EXAMPLE_ENDPOINT, secret=EXAMPLE_SECRET)},
@@ -157,6 +160,7 @@ class WebhookController(Controller):
         **operation(
             "testWebhookEndpoint",
             "Send a ping and tell how it went",
+            action="webhook_endpoint.test",
             scopes=(Scope.WEBHOOKS_WRITE,),
             answers={200: Item[DeliveryView]},
             examples={200: Item(data=EXAMPLE_PING)},
@@ -209,6 +213,7 @@ class WebhookController(Controller):
         **operation(
             "retryWebhookDelivery",
             "Send a delivery again, whatever became of it, from the start of the schedule",
+            action="webhook_delivery.retry",
             scopes=(Scope.WEBHOOKS_WRITE,),
             answers={202: Item[DeliveryView]},
             examples={202: Item(message="The delivery is sent again.", data=EXAMPLE_RETRIED)},

@@ -8,6 +8,9 @@ from typing import Any
 import httpx
 import pytest
 from jsonschema_rs import Draft202012Validator
+from litestar import Litestar, get, post
+from litestar.handlers import HTTPRouteHandler
+from litestar.routes import HTTPRoute
 from schemathesis.specs.openapi.definitions import OPENAPI_31_VALIDATOR
 
 from app.auth.scopes import Scope
@@ -15,7 +18,7 @@ from app.core.errors import AppError
 from app.http.app import api_handlers, describe
 from app.http.openapi import formatted
 from app.outbox.event_types import EventType
-from app.web.operation import OPT
+from app.web.operation import OPT, check_actions, operation
 from tests.contract.documented import Described, Description
 
 DESCRIPTION = Description(describe())
@@ -86,6 +89,8 @@ SPECIFIED = {
     ("POST", "/api/v1/api_keys/{id}/rotations"): {"keys:write"},
 }
 """Interface specification, section 4."""
+COMPUTING = {"validateBlueprint"}
+"""Operations that are sent by a method that changes things, and change nothing."""
 UNKEYED = {
     "updateBlueprint",
     "deleteBlueprint",
@@ -98,6 +103,10 @@ UNKEYED = {
 
 
 EVENTS = "text/event-stream"
+
+
+def route_handlers(app: Litestar) -> list[HTTPRouteHandler]:
+    return [handler for route in app.routes if isinstance(route, HTTPRoute) for handler in route.route_handlers]
 
 
 def media_of(answer: dict[str, Any]) -> dict[str, Any]:
@@ -164,6 +173,24 @@ def test_an_operation_says_all_that_a_client_needs(found: Described) -> None:
     if "requestBody" in operation:
         media = operation["requestBody"]["content"]["application/json"]
         DESCRIPTION.validate(media["schema"], media["example"])
+
+
+def test_operations_that_may_change_something_declare_their_action() -> None:
+    declared = {name: found.operation.get("x-audit-action", "") for name, found in OPERATIONS.items()}
+    changing = {name for name, found in OPERATIONS.items() if found.method != "GET"}
+    assert {name for name, action in declared.items() if action != ""} == changing
+    assert {name for name, action in declared.items() if action is None} == COMPUTING
+    actions = Counter(action for action in declared.values() if action)
+    assert set(actions.values()) == {1}, "two operations have the same action"
+
+
+@pytest.mark.parametrize(("method", "action", "problem"), [(post, None, "declares no"), (get, "thing.see", "reads")])
+def test_a_route_is_not_assembled_with_the_wrong_declaration(method: Any, action: str | None, problem: str) -> None:
+    @method("/things", **operation("doThing", "Do a thing", answers={200: None}, examples={}, action=action))
+    async def handler() -> None: ...
+
+    with pytest.raises(ValueError, match=problem):
+        check_actions(route_handlers(Litestar([handler], openapi_config=None)))
 
 
 @pytest.mark.parametrize("found", OPERATIONS.values(), ids=OPERATIONS)
