@@ -186,11 +186,11 @@ def test_operations_that_may_change_something_declare_their_action() -> None:
 
 @pytest.mark.parametrize(("method", "action", "problem"), [(post, None, "declares no"), (get, "thing.see", "reads")])
 def test_a_route_is_not_assembled_with_the_wrong_declaration(method: Any, action: str | None, problem: str) -> None:
-    @method("/things", **operation("doThing", "Do a thing", answers={200: None}, examples={}, action=action))
-    async def handler() -> None: ...
+    async def handle() -> None: ...
 
+    declared = operation("doThing", "Do a thing", answers={200: None}, examples={}, action=action)
     with pytest.raises(ValueError, match=problem):
-        check_actions(route_handlers(Litestar([handler], openapi_config=None)))
+        check_actions(route_handlers(Litestar([method("/things", **declared)(handle)], openapi_config=None)))
 
 
 @pytest.mark.parametrize("found", OPERATIONS.values(), ids=OPERATIONS)
