@@ -64,7 +64,7 @@ _EXAMPLE = Context(
     **operation(
         "getMe",
         "Who is calling, with which key",
-        reach=Reach.OWN,
+        reach=Reach.PERSON,
         answers={200: Item[Context]},
         examples={200: Item(data=_EXAMPLE)},
     ),

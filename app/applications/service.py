@@ -72,7 +72,7 @@ async def plan_at_creation(
     principal: Principal, blueprint: UUID, engine: Engine, values: Values | None
 ) -> PlannedApplication:
     """For a database that is to be made. Raises `InvalidField`."""
-    record = await blueprints.find_visible(blueprint, principal.team_ids, lock="FOR KEY SHARE")
+    record = await blueprints.find_visible(blueprint, principal.readable_teams, lock="FOR KEY SHARE")
     if record is None:
         raise InvalidField("blueprint_uuid", "This is not the uuid of a blueprint that you can see.")
     return await plan(record, engine, values, field="blueprint_variables")
@@ -88,7 +88,8 @@ async def apply(
     # Before the database, as everything does that counts what a team has.
     await get_team(found.team_id, lock=True)
     target = require_found(await databases.find_owned(database, principal.team_ids, lock=True), "database")
-    visible = await blueprints.find_visible(request.blueprint_uuid, principal.team_ids, lock="FOR KEY SHARE")
+    teams = principal.readable_teams
+    visible = await blueprints.find_visible(request.blueprint_uuid, teams, lock="FOR KEY SHARE")
     blueprint = require_found(visible, "blueprint")
     if target.status is not DatabaseStatus.ACTIVE:
         raise DatabaseNotActive(target.status.value)

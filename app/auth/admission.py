@@ -25,6 +25,7 @@ from app.core.errors import (
     InvalidApiKey,
     IpNotAllowed,
     MonthlyQuotaExceeded,
+    NotAMember,
     RateLimitExceeded,
     rate_limit_headers,
 )
@@ -122,17 +123,17 @@ WITH asked AS (
 SELECT a.asked_hash AS hash, a.postponed,
        a.user_id, a.user_name, a.user_email, a.id AS key_id, a.name AS key_name, a.preview, a.scopes,
        a.requests_per_minute, a.monthly_quota, a.allowed_ips, a.inactive_ttl_days, a.last_used_at,
-       a.team_id AS key_team_id, a.databases,
+       a.team_id AS key_team_id, a.databases, a.ended_teams,
        a.revoked_at IS NOT NULL AS revoked, a.expired, a.allowed,
        counted.window_count, counted.window_left, counted.month_count, counted.month_added,
        extract(epoch FROM a.this_month + interval '1 month' - a.at AT TIME ZONE 'UTC')::float8 AS month_left,
        coalesce(mine.ids, '{}') AS team_ids, coalesce(mine.tiers, '{}') AS team_tiers,
-       coalesce(mine.names, '{}') AS team_names, a.at AS admitted_at
+       coalesce(mine.names, '{}') AS team_names, coalesce(mine.roles, '{}') AS team_roles, a.at AS admitted_at
 FROM asking a LEFT JOIN counted ON counted.key_id = a.id AND NOT a.postponed CROSS JOIN LATERAL (
     SELECT array_agg(t.id ORDER BY m.id) AS ids, array_agg(t.tier ORDER BY m.id) AS tiers,
-           array_agg(t.name ORDER BY m.id) AS names
+           array_agg(t.name ORDER BY m.id) AS names, array_agg(m.role ORDER BY m.id) AS roles
     FROM memberships m JOIN teams t ON t.id = m.team_id
-    WHERE m.user_id = a.user_id AND (a.team_id IS NULL OR m.team_id = a.team_id)
+    WHERE m.user_id = a.user_id AND (a.team_id IS NULL OR m.team_id = a.team_id) AND m.team_id <> ALL (a.ended_teams)
 ) mine
 """
 
@@ -285,11 +286,14 @@ def _settle(batch: "list[_Waiter]", verdict: _Verdict | None) -> None:
                 raise IpNotAllowed("This API key may not be used from this address.")
             if verdict.expired:
                 raise ApiKeyExpired("This API key has expired.")
-            answer.set_result(_count(verdict, place))
+            admitted = _count(verdict, place)
+            if verdict.key_team_id is not None and not verdict.team_ids:
+                raise NotAMember(verdict.key_team_id)
+            answer.set_result(admitted)
             place += 1
         except AppError as refusal:
             refusal.key_id = verdict.key_id if verdict is not None else None
-            place += isinstance(refusal, RateLimitExceeded | MonthlyQuotaExceeded)
+            place += isinstance(refusal, RateLimitExceeded | MonthlyQuotaExceeded | NotAMember)
             answer.set_exception(refusal)
 
 

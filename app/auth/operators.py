@@ -1,6 +1,7 @@
 """What an operator does for a team, by the functions that serve the team's own requests."""
 
 from app.auth.principal import Principal
+from app.auth.roles import Role
 from app.auth.scopes import Scope
 from app.auth.teams import TeamRecord
 from app.core.clock import utc_now
@@ -11,7 +12,7 @@ from app.store.session import fetch_one, fetch_value
 async def acting_for(team_id: int) -> Principal:
     """A caller in that team alone, with every scope, and with no key. Raises `InvalidField` where there is no such
     team, or nobody is in it."""
-    team = await fetch_one(TeamRecord, "SELECT id, tier, name FROM teams WHERE id = $1", team_id)
+    team = await fetch_one(TeamRecord, "SELECT id, tier, name FROM teams WHERE id = $1 AND deleted_at IS NULL", team_id)
     user_id = await fetch_value(int, "SELECT min(user_id) FROM memberships WHERE team_id = $1", team_id)
     if team is None or user_id is None:
         raise InvalidField("team", f"There is no team {team_id}, or nobody is in it.")
@@ -33,5 +34,6 @@ async def acting_for(team_id: int) -> Principal:
         team_ids=[team.id],
         team_tiers=[team.tier],
         team_names=[team.name],
+        team_roles=[Role.OWNER],
         admitted_at=utc_now(),
     )

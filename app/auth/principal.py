@@ -1,11 +1,13 @@
 """Who is calling."""
 
+from collections.abc import Collection
 from datetime import datetime
 from uuid import UUID
 
 import msgspec
 
-from app.core.errors import NotFound
+from app.auth.roles import Role
+from app.core.errors import InsufficientRole, InvalidField, NotAMember, NotFound
 
 
 class Principal(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,10 +30,22 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
     databases: list[UUID] | None
     """The databases that the key is for; None for all of its teams'."""
     team_ids: list[int]
-    """The teams that the key is for and its user is in, the primary one first."""
+    """The teams that the key is for, its user is in, and whose role suffices for the operation; the primary one
+    first."""
     team_tiers: list[str]
     """Theirs, in the same order, as they were when the request was let in."""
     team_names: list[str]
+    team_roles: list[Role]
+    """The user's, in the same order."""
+    ended_teams: list[int] = []
+    """The teams that the user has left since the key was made: the key stays without them."""
+    withheld: dict[int, Role] = {}
+    """The other teams that the key is for and its user is in, where the user's role is too small for the
+    operation."""
+    required: tuple[Role, ...] = ()
+    """The roles that may do it, where any are withheld."""
+    primary_team: int | None = None
+    """The one that the user joined first, where any are withheld."""
     admitted_at: datetime
     """When that was, by our database's clock."""
 
@@ -39,6 +53,11 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
     def narrowed(self) -> bool:
         """Whether the key is for less than all that its user has."""
         return self.key_team_id is not None or self.databases is not None
+
+    @property
+    def readable_teams(self) -> list[int]:
+        """Those in which the user reads, whatever the operation takes: what is only read may be of any of them."""
+        return [*self.team_ids, *self.withheld]
 
     def reaches(self, database: UUID) -> bool:
         """Whether the key is for this database, if it is one of its teams'."""
@@ -48,3 +67,57 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
         """Raises `NotFound` of a thing of this database, unless the key is for it."""
         if not self.reaches(database):
             raise NotFound(what)
+
+    def role_in(self, team_id: int) -> Role | None:
+        """The user's role there; None outside of the key's teams."""
+        if team_id in self.team_ids:
+            return self.team_roles[self.team_ids.index(team_id)]
+        return self.withheld.get(team_id)
+
+    def refusal(self, team_id: int) -> InsufficientRole | NotAMember:
+        """What a request meets that is about something of a team which is withheld, or which the user has left."""
+        if team_id in self.withheld:
+            return InsufficientRole(self.withheld[team_id], self.required, team_id)
+        return NotAMember(team_id)
+
+    def check_role(self, team_id: int, required: Collection[Role]) -> None:
+        """Raises `InsufficientRole`, for a team of the key's."""
+        role = self.role_in(team_id)
+        if role not in required:
+            raise InsufficientRole(role or "", required, team_id)
+
+    def owning_team(self, asked: int | None, what: str) -> int:
+        """The team that is to own something new: the one that is asked for, or else the primary one. Raises
+        `InvalidField`, `NotAMember` or `InsufficientRole`."""
+        if asked is None:
+            team_id = self.primary_team or next(iter(self.team_ids), None)
+            if team_id is None:
+                raise InvalidField("team_id", f"You are in no team that could own the {what}.")
+        else:
+            team_id = asked
+        if team_id in self.withheld or team_id in self.ended_teams:
+            raise self.refusal(team_id)
+        if team_id not in self.team_ids:
+            raise InvalidField("team_id", "This is not a team of yours.")
+        return team_id
+
+    def limited_to(self, required: frozenset[Role]) -> "Principal":
+        """The same caller, for an operation that takes one of these roles: with only the teams where the user has
+        one. Raises `InsufficientRole` where there is none."""
+        places = [place for place, role in enumerate(self.team_roles) if role in required]
+        ordered = tuple(role for role in Role if role in required)
+        if not places:
+            best = max(range(len(self.team_ids)), key=lambda place: list(Role).index(self.team_roles[place]))
+            raise InsufficientRole(self.team_roles[best], ordered, self.team_ids[best])
+        return msgspec.structs.replace(
+            self,
+            team_ids=[self.team_ids[place] for place in places],
+            team_tiers=[self.team_tiers[place] for place in places],
+            team_names=[self.team_names[place] for place in places],
+            team_roles=[self.team_roles[place] for place in places],
+            withheld={
+                team: role for team, role in zip(self.team_ids, self.team_roles, strict=True) if role not in required
+            },
+            required=ordered,
+            primary_team=self.team_ids[0],
+        )

@@ -17,6 +17,8 @@ class Scope(StrEnum):
     QUERIES_WRITE = "queries:write"
     KEYS_READ = "keys:read"
     KEYS_WRITE = "keys:write"
+    TEAMS_READ = "teams:read"
+    TEAMS_WRITE = "teams:write"
 
 
 class Reach(Enum):
@@ -28,6 +30,8 @@ class Reach(Enum):
     """The database that the path names."""
     OWN = "own"
     """What the operation itself confines to the key's databases, or what is no database's."""
+    PERSON = "person"
+    """What is the person's own, whatever their teams and roles: somebody in no team may do it too."""
 
 
 def grants(held: Collection[str], required: Scope) -> bool:

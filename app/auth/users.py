@@ -4,6 +4,7 @@ from datetime import datetime
 
 import msgspec
 
+from app.auth.roles import Role, known_role
 from app.auth.teams import TeamRecord
 from app.core.errors import InvalidField, NotFound
 from app.store.session import execute, fetch_all, fetch_one, fetch_scalar, fetch_value, transaction
@@ -37,16 +38,19 @@ class TeamLine(msgspec.Struct, frozen=True, kw_only=True):
     """Those that are not deleted."""
 
 
-async def create_user(*, email: str, name: str, team: str | None = None, tier: str | None = None) -> NewUser:
+async def create_user(
+    *, email: str, name: str, team: str | None = None, tier: str | None = None, role: str | None = None
+) -> NewUser:
     """Makes a user in a team of their own, or in the team named `team`, which is made when there is none.
 
-    `tier` is the tier of a team that is made (`free` unless given); for one that exists it must be its own.
-    Raises `InvalidField` for a blank name, an email that is taken, an unknown tier, or a team name that several teams
-    bear.
+    `role` is the user's there: `member` unless given, but `owner` of a team that has none. `tier` is
+    the tier of a team that is made (`free` unless given); for one that exists it must be its own. Raises `InvalidField`
+    for a blank name, an email that is taken, an unknown tier or role, or a team name that several teams bear.
     """
     _check_email(email)
     check_name(name)
     check_tier(tier or "free")
+    known_role(role or Role.MEMBER)
     async with transaction():
         user_id = await fetch_value(
             int,
@@ -57,7 +61,16 @@ async def create_user(*, email: str, name: str, team: str | None = None, tier: s
         if user_id is None:
             raise InvalidField("email", f"A user with the email {email} exists already.")
         team_id = await _team(team, tier) if team else await _make_team(name, tier or "free")
-        await execute("INSERT INTO memberships (user_id, team_id) VALUES ($1, $2)", user_id, team_id)
+        await execute(
+            """
+            INSERT INTO memberships (user_id, team_id, role) SELECT $1, $2, CASE
+                WHEN EXISTS (SELECT FROM memberships WHERE team_id = $2 AND role = 'owner') THEN coalesce($3, 'member')
+                ELSE 'owner' END
+            """,
+            user_id,
+            team_id,
+            role,
+        )
     return NewUser(user_id=user_id, team_id=team_id)
 
 
@@ -92,7 +105,7 @@ async def list_teams() -> list[TeamLine]:
         SELECT t.id, t.name, t.tier, t.queries,
                (SELECT count(*) FROM memberships m WHERE m.team_id = t.id) AS users,
                (SELECT count(*) FROM databases d WHERE d.team_id = t.id AND d.status <> 'deleted') AS databases
-        FROM teams t ORDER BY t.id
+        FROM teams t WHERE t.deleted_at IS NULL ORDER BY t.id
         """,
     )
 
@@ -106,8 +119,8 @@ async def set_team(team_id: int, *, tier: str | None = None, queries: str | None
         raise InvalidField("queries", f"Expected one of {', '.join(QUERY_CLASSES)}.")
     changed = await fetch_one(
         TeamSettings,
-        "UPDATE teams SET tier = coalesce($2, tier), queries = coalesce($3, queries) WHERE id = $1"
-        " RETURNING id AS team_id, tier, queries",
+        "UPDATE teams SET tier = coalesce($2, tier), queries = coalesce($3, queries)"
+        " WHERE id = $1 AND deleted_at IS NULL RETURNING id AS team_id, tier, queries",
         team_id,
         tier,
         queries,
@@ -136,7 +149,7 @@ def _check_email(email: str) -> None:
 async def _team(name: str, tier: str | None) -> int:
     # The lock prevents two concurrent commands from making the team twice.
     await execute("SELECT pg_advisory_xact_lock(hashtextextended('headwater team ' || $1, 0))", name)
-    named = await fetch_all(TeamRecord, "SELECT id, tier, name FROM teams WHERE name = $1", name)
+    named = await fetch_all(TeamRecord, "SELECT id, tier, name FROM teams WHERE name = $1 AND deleted_at IS NULL", name)
     if len(named) > 1:
         raise InvalidField("team", f"Several teams are named {name}.")
     if not named:

@@ -9,6 +9,7 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath, SkipValidation
 
 from app.auth.principal import Principal
+from app.auth.roles import Role
 from app.auth.scopes import Scope
 from app.backups import policies, service
 from app.backups.examples import (
@@ -166,6 +167,7 @@ async def get_backup(request: Call, services: Injected, uuid: FromPath[str]) -> 
         "Delete a backup, or stop one that is being taken",
         action="backup.delete",
         scopes=(Scope.BACKUPS_WRITE,),
+        role=Role.ADMIN,
         answers={200: Change[DeletedBackup]},
         examples={200: Change(message=_DELETED, data=EXAMPLE_DELETED_BACKUP)},
         errors=(BackupInUse, BackupProtected),

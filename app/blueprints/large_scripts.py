@@ -36,5 +36,5 @@ class LargeScripts:
 async def size_to_prepare(principal: Principal, blueprint: UUID) -> int:
     """Bytes that are read when the blueprint is applied: none of one without variables, whose SQL was read when it was
     saved."""
-    record = await records.find_visible(blueprint, principal.team_ids)
+    record = await records.find_visible(blueprint, principal.readable_teams)
     return record.size_bytes if record is not None and record.variables else 0

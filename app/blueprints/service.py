@@ -38,10 +38,8 @@ VERSIONS = Bound(
 
 async def create(plans: Plans, principal: Principal, request: CreateBlueprint) -> Accepted:
     """Raises `BlueprintInvalid`, `InvalidField` naming a variable, or `TeamLimitReached`."""
-    if not principal.team_ids:
-        raise InvalidField("team_id", "You are in no team that could own the blueprint.")
+    team_id = principal.owning_team(None, "blueprint")
     metadata = await asyncio.to_thread(check, request.sql_content, request.variables, await offered_extensions())
-    team_id = principal.team_ids[0]
     await check_bound(plans, BLUEPRINTS, team_id)
     slug = await _free_slug(request.name, team_id)
     uuid = new_uuid()

@@ -49,6 +49,7 @@ from app.credentials.routes import (
 from app.egress.sender import Sender
 from app.hosts.adapters import Adapters
 from app.http.authenticate import Authenticate
+from app.http.belonging import belonging
 from app.http.documentation import documentation
 from app.http.errors import EXCEPTION_HANDLERS
 from app.http.health import live, ready
@@ -109,6 +110,7 @@ def create_app(settings: Settings, stopping: asyncio.Event | None = None, *, rou
 
     async def opening(app: Litestar, stack: AsyncExitStack) -> None:
         app.state.controls = await _open(stack, settings, plans, box, state, stopping or asyncio.Event())
+        app.state.belonging = belonging()
         app.state.metrics = MetricsPage(installation_gauges)
         if settings.metrics_port and not serves_metrics(settings):
             await stack.enter_async_context(app.state.metrics.served(settings.metrics_host, settings.metrics_port))

@@ -36,6 +36,7 @@ _EVERY = (
     errors.InvalidApiKey,
     errors.ApiKeyExpired,
     errors.IpNotAllowed,
+    errors.NotAMember,
     errors.RateLimitExceeded,
     errors.TooManyInFlight,
     errors.MonthlyQuotaExceeded,
@@ -233,6 +234,7 @@ def _errors(path: str, declared: Operation, handler: HTTPRouteHandler) -> Sequen
     return (
         *_EVERY,
         *((errors.InsufficientScope,) if declared.scopes else ()),
+        *((errors.InsufficientRole,) if declared.reach is not Reach.PERSON else ()),
         *((errors.KeyForSomeDatabases,) if declared.reach is Reach.TEAM else ()),
         *((errors.NotFound,) if "{" in path else ()),
         *(_WITH_BODY if declared.body is not None else ()),

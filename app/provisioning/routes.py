@@ -11,6 +11,7 @@ from litestar.params import FromPath, SkipValidation
 from msgspec import UnsetType
 
 from app.auth.principal import Principal
+from app.auth.roles import Role
 from app.auth.scopes import Reach, Scope
 from app.backups.final import completed_of
 from app.blueprints.large_scripts import LargeScripts
@@ -204,7 +205,7 @@ class DatabaseController(Controller):
         "/{uuid:str}",
         **operation(
             "getDatabase",
-            "Get a database, with its password",
+            "Get a database, with its password where your role isn't viewer",
             scopes=(Scope.DATABASES_READ,),
             reach=Reach.DATABASE,
             answers={200: Item[DatabaseView]},
@@ -213,6 +214,8 @@ class DatabaseController(Controller):
     )
     async def get_database(self, request: Call, services: Injected, uuid: FromPath[str]) -> Item[DatabaseView]:
         record = await service.get(request.user, path_uuid(uuid, "database"))
+        if record.team_id is not None and request.user.role_in(record.team_id) is Role.VIEWER:
+            return Item(data=masked_view(services.plans, record))
         return Item(data=full_view(services.plans, record, services.box))
 
     @patch(
@@ -284,6 +287,7 @@ class DatabaseController(Controller):
             "Delete a database",
             action="database.delete",
             scopes=(Scope.DATABASES_WRITE,),
+            role=Role.ADMIN,
             reach=Reach.DATABASE,
             answers={200: AcceptedChange[DeletedDatabase, OperationReference]},
             examples={

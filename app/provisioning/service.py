@@ -8,6 +8,7 @@ import msgspec
 from msgspec import UNSET
 
 from app.auth.principal import Principal
+from app.auth.roles import Role
 from app.auth.teams import get_team
 from app.contracts.base import DatabaseStatus
 from app.core.clock import utc_now
@@ -74,10 +75,15 @@ async def list_deleted(
 
 
 async def change(principal: Principal, database: UUID, wanted: ChangeDatabase) -> Accepted:
-    """Its name, its protection, when it deletes itself: only our own row changes. Raises `NotFound`, `InvalidField`, or
-    `MissingRequiredField` when nothing is asked for."""
+    """Its name, its protection, when it deletes itself: only our own row changes. Raises `NotFound`, `InvalidField`,
+    `MissingRequiredField` when nothing is asked for, or `InsufficientRole` where it would delete itself sooner: that
+    takes the role of a deletion."""
     _check_given(wanted)
-    await _change(await _owned_for_update(principal, database), wanted, principal.admitted_at)
+    record = await _owned_for_update(principal, database)
+    if isinstance(wanted.expires_at, datetime) and (record.expires_at is None or wanted.expires_at < record.expires_at):
+        assert record.team_id is not None, "it is one of the caller's teams'"
+        principal.check_role(record.team_id, (Role.ADMIN, Role.OWNER))
+    await _change(record, wanted, principal.admitted_at)
     return Accepted(subject=str(database), settled=True)
 
 

@@ -2,7 +2,6 @@
 
 from app.auth.principal import Principal
 from app.auth.teams import TeamRecord, get_team
-from app.core.errors import InvalidField
 from app.databases.records import count_owned
 from app.databases.retention import check_retained
 from app.databases.schemas import CreateDatabase
@@ -10,13 +9,9 @@ from app.quotas.plans import Plans, check_plan, check_quotas
 
 
 def asked_team(principal: Principal, request: CreateDatabase) -> TeamRecord:
-    """The team that is to own the database. Raises `InvalidField`."""
-    asked = request.team_id
-    if isinstance(asked, int) and asked not in principal.team_ids:
-        raise InvalidField("team_id", "This is not a team of yours.")
-    if not principal.team_ids:
-        raise InvalidField("team_id", "You are in no team that could own the database.")
-    place = principal.team_ids.index(asked) if isinstance(asked, int) else 0
+    """The team that is to own the database. Raises `InvalidField`, `InsufficientRole` or `NotAMember`."""
+    asked = request.team_id if isinstance(request.team_id, int) else None
+    place = principal.team_ids.index(principal.owning_team(asked, "database"))
     return TeamRecord(principal.team_ids[place], principal.team_tiers[place], principal.team_names[place])
 
 

@@ -74,9 +74,12 @@ WHERE d.uuid = $1 AND d.team_id = any($2::bigint[]) AND d.status <> 'deleted'
 
 
 async def find(principal: Principal, database: UUID) -> QueryTarget:
-    """Raises `NotFound` or `DatabaseNotActive`."""
+    """Raises `NotFound`, `InsufficientRole`, `NotAMember` or `DatabaseNotActive`."""
     principal.check_reach(database, "database")
-    target = require_found(await fetch_one(QueryTarget, _FIND, database, principal.team_ids), "database")
+    target = await fetch_one(QueryTarget, _FIND, database, [*principal.readable_teams, *principal.ended_teams])
+    if target is not None and target.team_id not in principal.team_ids:
+        raise principal.refusal(target.team_id)
+    target = require_found(target, "database")
     if target.status is not DatabaseStatus.ACTIVE:
         raise DatabaseNotActive(target.status.value)
     return target

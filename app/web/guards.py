@@ -1,7 +1,7 @@
-"""What a route demands before its body is read: a scope, an idempotency key, and query parameters that it has."""
+"""What a route demands before its body is read: a scope, a role, an idempotency key, query parameters that it has."""
 
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from litestar import Request
@@ -10,24 +10,39 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.params import QueryParameter
 from litestar.typing import FieldDefinition
 
+from app.auth.principal import Principal
+from app.auth.roles import Role
 from app.auth.scopes import Reach, Scope, grants
-from app.core.errors import InsufficientScope, InvalidField, KeyForSomeDatabases, MissingRequiredField, NotFound
+from app.core.errors import (
+    InsufficientScope,
+    InvalidField,
+    KeyForSomeDatabases,
+    MissingRequiredField,
+    NotAMember,
+    NotFound,
+)
 from app.web.parameters import parse_uuid
 
 IDEMPOTENCY_HEADER = "Idempotency-Key"
 IDEMPOTENCY_KEY_PATTERN = r"^[!-~]([ -~]{0,253}[!-~])?$"
 """1 to 255 printable ASCII characters, no blank at either end."""
 
+FindTeam = Callable[[str, Sequence[int]], Awaitable[int | None]]
+"""Of an identifier in a path and of teams: which of these teams has what it names."""
+Belonging = Mapping[str, FindTeam]
+"""By the first part of the path, `databases` or `backups`."""
+
 
 def demands(
-    scopes: Sequence[Scope], *, reach: Reach, needs_key: bool
+    scopes: Sequence[Scope], roles: frozenset[Role], *, reach: Reach, needs_key: bool
 ) -> Callable[[Request[Any, Any, Any]], Awaitable[None]]:
-    """The key needs all of these scopes and has to be for what the operation is about. The request needs perhaps an
+    """The key needs all of these scopes and has to be for what the operation is about; its user needs one of these
+    roles in the team of that, and the handler sees a caller in the teams where that is so. The request needs perhaps an
     Idempotency-Key, and no query parameter that the operation doesn't have: one that is misspelt would be ignored in
     silence.
 
     To be called before a request is handled, not as one of Litestar's guards: for each of those it copies the whole
-    route. Asynchronous though it waits for nothing: what is synchronous would run in a thread.
+    route. Asynchronous though it seldom waits for anything: what is synchronous would run in a thread.
     """
 
     async def check(request: Request[Any, Any, Any]) -> None:
@@ -36,6 +51,8 @@ def demands(
                 raise InsufficientScope(scope.value)
         if request.user.databases is not None:
             _check_reach(request, reach)
+        if reach is not Reach.PERSON:
+            await _check_roles(request, roles, reach)
         if needs_key:
             _check_idempotency_key(request)
         if request.scope["query_string"]:
@@ -52,6 +69,32 @@ def _check_reach(request: Request[Any, Any, Any], reach: Reach) -> None:
         uuid = parse_uuid(request.path_params["uuid"])
         if uuid is None or not request.user.reaches(uuid):
             raise NotFound("database")
+
+
+async def _check_roles(request: Request[Principal, Any, Any], roles: frozenset[Role], reach: Reach) -> None:
+    """Raises `InsufficientRole` where the user's role is too small in every team, or in the one that has what the path
+    names; and `NotAMember` where the user is in no team, or has left that one."""
+    caller = request.user
+    if caller.team_ids and not caller.ended_teams and roles.issuperset(caller.team_roles):
+        return
+    if not roles.issuperset(caller.team_roles):
+        caller = request.scope["user"] = caller.limited_to(roles)
+    # To a key for some databases, whatever else there is stays unknown.
+    if caller.databases is None or reach is Reach.DATABASE:
+        barred = [*caller.withheld, *caller.ended_teams]
+        team_id = await _team_among(request, barred) if barred else None
+        if team_id is not None:
+            raise caller.refusal(team_id)
+    if not caller.team_ids:
+        raise NotAMember(None)
+
+
+async def _team_among(request: Request[Any, Any, Any], teams: Sequence[int]) -> int | None:
+    """Which of these teams has what the path names, if it names anything."""
+    belonging: Belonging = request.app.state.belonging
+    parts = request.scope["path"].removeprefix("/api/v1/").split("/")
+    find_team = belonging.get(parts[0]) if len(parts) > 1 else None
+    return await find_team(parts[1], teams) if find_team else None
 
 
 def _check_idempotency_key(connection: ASGIConnection[Any, Any, Any, Any]) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 from litestar.handlers import HTTPRouteHandler
 
+from app.auth.roles import Role, roles_that_may
 from app.auth.scopes import Reach, Scope
 from app.core.errors import AppError
 from app.web.body import JSONBody
@@ -37,6 +38,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     is what the audit log calls the operation; None for one that reads."""
 
     scopes: tuple[Scope, ...]
+    role: Role | None
     reach: Reach
     answers: dict[int, Any]
     examples: dict[int, msgspec.Struct]
@@ -58,6 +60,7 @@ def operation(
     answers: dict[int, Any],
     examples: dict[int, msgspec.Struct],
     scopes: tuple[Scope, ...] = (),
+    role: Role | None = None,
     reach: Reach = Reach.TEAM,
     errors: tuple[type[AppError], ...] = (),
     body: type[msgspec.Struct] | None = None,
@@ -68,13 +71,15 @@ def operation(
     events: str | None = None,
 ) -> dict[str, Any]:
     """The keyword arguments of a route's decorator. `body` is the struct that `data` is read as, `example` one such
-    body; `idempotent` operations demand an Idempotency-Key. Keys that are for some databases only are refused unless
-    `reach` says that the operation is about one, or keeps to them. `action`, `subject.verb`, is demanded of what
-    changes something: see `check_actions`. Raises `ValueError` for one of another form."""
+    body; `idempotent` operations demand an Idempotency-Key. `role` is the least role that may do it in a team, where
+    the scopes don't say so. Keys that are for some databases only are refused unless `reach` says that the operation
+    is about one, or keeps to them. `action`, `subject.verb`, is demanded of what changes something: see
+    `check_actions`. Raises `ValueError` for one of another form."""
     if isinstance(action, str) and not _ACTION.fullmatch(action):
         raise ValueError(f"{operation_id}: an action is 'subject.verb', not {action!r}")
     declared = Operation(
         scopes=scopes,
+        role=role,
         reach=reach,
         answers=answers,
         examples=examples,
@@ -91,7 +96,7 @@ def operation(
         "operation_id": operation_id,
         "summary": summary,
         "status_code": min(answers),
-        "before_request": demands(scopes, reach=reach, needs_key=idempotent),
+        "before_request": demands(scopes, roles_that_may(scopes, role), reach=reach, needs_key=idempotent),
         "opt": {OPT: declared},
     }
     if body is not None:

@@ -220,10 +220,4 @@ def _known(names: list[str]) -> list[str]:
 
 
 def _team_for_create(principal: Principal, request: CreateEndpoint) -> int:
-    if isinstance(request.team_id, int):
-        if request.team_id not in principal.team_ids:
-            raise InvalidField("team_id", "This is not a team of yours.")
-        return request.team_id
-    if not principal.team_ids:
-        raise InvalidField("team_id", "You are in no team that could own the endpoint.")
-    return principal.team_ids[0]
+    return principal.owning_team(request.team_id if isinstance(request.team_id, int) else None, "endpoint")

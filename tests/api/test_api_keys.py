@@ -230,7 +230,7 @@ async def test_a_key_for_one_team(shared: LoneApi) -> None:
     assert {one["id"] for one in data_of(await narrow.get("/api_keys"))} == {narrow.key_id}
     assert field_of(await owner.post("/api_keys", _least(team_id=999_999_999))) == "team_id"
     await fetch("DELETE FROM memberships WHERE user_id = $1 AND team_id = $2", owner.user_id, elsewhere.team_id)
-    assert data_of(await narrow.get("/databases")) == []
+    assert error_of(await narrow.get("/databases"), 403, "not_a_member")["details"] == {"team_id": elsewhere.team_id}
 
 
 def _least(**fields: Any) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Callers as the service's functions get them, for tests without requests."""
 
 from app.auth.principal import Principal
+from app.auth.roles import Role
 from app.core.clock import utc_now
 from tests.support.client import Caller
 
@@ -24,5 +25,6 @@ def principal_of(caller: Caller) -> Principal:
         team_ids=[caller.team_id],
         team_tiers=["pro"],
         team_names=["team"],
+        team_roles=[Role.OWNER],
         admitted_at=utc_now(),
     )

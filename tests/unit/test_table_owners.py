@@ -30,6 +30,7 @@ OWNERS = {
     "findings": "app/upkeep",
     "idempotency_keys": "app/web",
     "installation": "app/store",
+    "invitations": "app/auth",
     "memberships": "app/auth",
     "operations": "app/operations",
     "pool_targets": "app/pool",

@@ -7,6 +7,8 @@
     ├── ApiKeyExpired            403 api_key_expired
     ├── IpNotAllowed             403 ip_not_allowed
     ├── InsufficientScope        403 insufficient_scope
+    ├── InsufficientRole         403 insufficient_role
+    ├── NotAMember               403 not_a_member
     ├── KeyForSomeDatabases      403 key_for_some_databases
     ├── ExceedsOwnKey            403 exceeds_own_key
     ├── NotFound                 404 not_found
@@ -66,12 +68,14 @@ The envelope of interface specification section 2.10 is derived from it.
 from app.core.errors.access import (
     ApiKeyExpired,
     ExceedsOwnKey,
+    InsufficientRole,
     InsufficientScope,
     InvalidApiKey,
     IpNotAllowed,
     KeyForSomeDatabases,
     KeyLimitReached,
     MonthlyQuotaExceeded,
+    NotAMember,
     RateLimitExceeded,
     TooManyInFlight,
     TooManyStreams,
@@ -153,6 +157,7 @@ __all__ = [
     "ExceedsOwnKey",
     "IdempotencyKeyConflict",
     "IdempotencyKeyInProgress",
+    "InsufficientRole",
     "InsufficientScope",
     "InternalError",
     "InvalidApiKey",
@@ -165,6 +170,7 @@ __all__ = [
     "MethodNotAllowed",
     "MissingRequiredField",
     "MonthlyQuotaExceeded",
+    "NotAMember",
     "NotFound",
     "OperationEnded",
     "OperationNotCancellable",

@@ -1,6 +1,6 @@
 """Errors of API keys: authentication, permission, and limits."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from types import MappingProxyType
 
 from app.core.errors.base import AppError
@@ -49,6 +49,33 @@ class InsufficientScope(AppError):
 
     def __init__(self, required: str) -> None:
         super().__init__(f"This API key lacks the scope {required}.", details={"required": required})
+
+
+class InsufficientRole(AppError):
+    """The role of the key's user in that team is too small for the operation."""
+
+    code, status = "insufficient_role", 403
+    example_details = MappingProxyType({"role": "viewer", "required": ["member", "admin", "owner"], "team_id": 1})
+
+    def __init__(self, role: str, required: Collection[str], team_id: int) -> None:
+        names = [str(one) for one in required]
+        super().__init__(
+            f"Your role in team {team_id} is {role or 'none'}; this takes {' or '.join(names)}.",
+            details={"role": str(role), "required": names, "team_id": team_id},
+        )
+
+
+class NotAMember(AppError):
+    """The key's user is not in the team, or in none, or the key is from before they left it. Such a key stays without
+    that team, also when its user comes back."""
+
+    code, status = "not_a_member", 403
+    example_details = MappingProxyType({"team_id": 1})
+
+    def __init__(self, team_id: int | None) -> None:
+        """None for somebody who is in no team."""
+        which = f"not in team {team_id}, or has left it since this key was made" if team_id else "in no team"
+        super().__init__(f"The user of this API key is {which}.", details={"team_id": team_id})
 
 
 class KeyForSomeDatabases(AppError):

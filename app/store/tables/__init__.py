@@ -1,6 +1,6 @@
 """Every table of our own state. Times are UTC. Durations are computed from times, never stored."""
 
-from app.store.tables.accounts import ApiKey, ApiKeyUsage, Membership, Team, User
+from app.store.tables.accounts import ApiKey, ApiKeyUsage, Invitation, Membership, Team, User
 from app.store.tables.backups import Backup, BackupPolicy
 from app.store.tables.blueprints import Blueprint, BlueprintApplication, BlueprintStatement, BlueprintVersion
 from app.store.tables.credentials import CredentialRotation, DatabaseUser
@@ -21,6 +21,7 @@ TABLES = (
     User,
     Team,
     Membership,
+    Invitation,
     ApiKey,
     ApiKeyUsage,
     EngineHost,

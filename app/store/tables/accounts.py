@@ -22,30 +22,49 @@ class User(Table, tablename="users", db=DB):
 
 class Team(Table, tablename="teams", db=DB):
     """The owner of databases. Its `tier` (`free`, `pro`, `enterprise`) sets its limits; `queries` (`read`, `write`,
-    `ddl`) what its questions in natural language may do."""
+    `ddl`) what its questions in natural language may do. The row of a deleted one stays, for what outlives it."""
 
     id = BigSerial(primary_key=True)
     name = Text()
     tier = Text(default="free")
     queries = Text(default="ddl")
+    deleted_at = columns.moment()
     created_at = columns.created_at()
 
 
 class Membership(Table, tablename="memberships", db=DB):
-    """A user in a team. A user's primary team is the one joined first."""
+    """A user in a team, with a role there (`owner`, `admin`, `member`, `viewer`). A user's primary team is the one
+    joined first."""
 
     id = BigSerial(primary_key=True)
     user_id = ForeignKey(User, null=False, on_delete=OnDelete.cascade)
     team_id = ForeignKey(Team, null=False, on_delete=OnDelete.cascade)
+    role = Text(default="member")
     created_at = columns.created_at()
     one_per_team = Unique([user_id, team_id])
+
+
+class Invitation(Table, tablename="invitations", db=DB):
+    """The SHA-256 of a token with which whoever accepts first joins a team in a role. The token itself is not stored,
+    and the row goes when the invitation is withdrawn."""
+
+    id = BigSerial(primary_key=True)
+    team_id = ForeignKey(Team, null=False, on_delete=OnDelete.cascade)
+    role = Text()
+    token_hash = Bytea(unique=True)
+    invited_by_id = BigInt(null=True, default=None)
+    accepted_by_id = BigInt(null=True, default=None)
+    accepted_at = columns.moment()
+    expires_at = Timestamptz()
+    created_at = columns.created_at()
 
 
 class ApiKey(Table, tablename="api_keys", db=DB):
     """The SHA-256 of a key, and its limits. The key itself is not stored.
 
     A key may be for one team, and for some databases; null means all of its user's. Until `previous_until` the secret
-    works too that a rotation replaced. `minted_by` is the key that asked for this one; null for an operator's.
+    works too that a rotation replaced. `minted_by` is the key that asked for this one; null for an operator's. In the
+    teams of `ended_teams` it does nothing: its user has left them since it was made.
     """
 
     id = BigSerial(primary_key=True)
@@ -60,6 +79,7 @@ class ApiKey(Table, tablename="api_keys", db=DB):
     inactive_ttl_days = Integer(null=True, default=None)
     team_id = ForeignKey(Team, null=True, default=None, on_delete=OnDelete.cascade)
     databases = Array(base_column=UUID(), null=True, default=None)
+    ended_teams = Array(base_column=BigInt(), default=list)
     minted_by = BigInt(null=True, default=None)
     previous_hash = Bytea(null=True, default=None)
     previous_until = columns.moment()
