@@ -24,7 +24,7 @@ MEMBERS = (Role.MEMBER, Role.ADMIN, Role.OWNER)
 ADMINS = (Role.ADMIN, Role.OWNER)
 OF_ADMINS = {"deleteDatabase", "deleteBackup"}
 OPERATIONS: list[tuple[str, str, str, Operation]] = [
-    (method, path.removeprefix("/api/v1"), handler.operation_id, handler.opt[OPT])
+    (str(method), path.removeprefix("/api/v1"), str(handler.operation_id), handler.opt[OPT])
     for path, handler in api_handlers()
     for method in sorted(handler.http_methods)
     if OPT in handler.opt and handler.opt[OPT].reach is not Reach.PERSON
