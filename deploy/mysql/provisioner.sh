@@ -29,6 +29,7 @@ GRANT SELECT (Host, User) ON mysql.user TO 'headwater_provisioner'@'%';
 GRANT SELECT (Host, Db, User) ON mysql.db TO 'headwater_provisioner'@'%';
 GRANT SELECT ON performance_schema.data_locks TO 'headwater_provisioner'@'%';
 GRANT SELECT ON performance_schema.events_transactions_current TO 'headwater_provisioner'@'%';
+GRANT SELECT ON performance_schema.metadata_locks TO 'headwater_provisioner'@'%';
 GRANT SELECT ON performance_schema.prepared_statements_instances TO 'headwater_provisioner'@'%';
 GRANT SELECT ON performance_schema.threads TO 'headwater_provisioner'@'%';
 SQL

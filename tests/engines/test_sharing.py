@@ -214,6 +214,21 @@ async def test_a_session_that_holds_too_much_memory_is_ended(host: EngineHost) -
         await until(lambda: _is_over(session))
 
 
+async def test_a_session_that_holds_many_named_locks_is_ended(host: EngineHost) -> None:
+    if host.flavour != "mysql":
+        pytest.skip("only MySQL lets a session take many, and their memory isn't counted as the session's")
+    async with tenants(host, 2) as [tenant, other], session_of(host, tenant) as taking, session_of(host, other) as modest:
+        for session, locks in ((taking, 4000), (modest, 20)):
+            await session.run("SET cte_max_recursion_depth = 5000")
+            numbers = f"WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < {locks})"
+            await session.run(f"{numbers} SELECT SUM(GET_LOCK(CONCAT('{locks}-', i), 0)) FROM n")
+        limits = SessionLimits(memory_bytes=2048 * 3999)
+        ended = await host.adapter.end_excessive_sessions([tenant.name, other.name], limits)
+        assert ended == [SessionsEnded(tenant=tenant.name, reason="memory")]
+        await until(lambda: _is_over(taking))
+        assert await modest.run("SELECT IS_USED_LOCK('20-1') = CONNECTION_ID()") == [(1,)]
+
+
 async def test_what_is_used_up_is_told(host: EngineHost) -> None:
     told = {one.name: one for one in await host.adapter.shared_resources()}
     expected = (

@@ -53,6 +53,8 @@ class Flavour(msgspec.Struct, frozen=True, kw_only=True):
     session_memory: str
     """A query for the memory of sessions in bytes, as rows `(session, tenant, bytes)`, for `%s` names, those above
     `%s`."""
+    named_locks: str | None
+    """The same for the memory of their named locks (`GET_LOCK`); None where nobody can take many."""
     prepared_statements: str
     """A query for the sessions that probably hold the most prepared statements, as rows `(session, tenant)`, for
     `%s` names."""
@@ -125,6 +127,14 @@ _MYSQL_MEMORY = """
 SELECT processlist_id, SUBSTRING_INDEX(processlist_user, '_', 1), total_memory FROM performance_schema.threads
 WHERE SUBSTRING_INDEX(processlist_user, '_', 1) IN %s AND total_memory > %s ORDER BY total_memory DESC LIMIT 100
 """
+# 1.7 KB each on MySQL 9.7, 600,000 in nine seconds, of which the session's own memory shows a tenth. Nothing is like it
+# on MariaDB, where 100,000 take minutes.
+_MYSQL_NAMED_LOCKS = """
+SELECT t.processlist_id, SUBSTRING_INDEX(t.processlist_user, '_', 1), 2048 * COUNT(*)
+FROM performance_schema.metadata_locks l JOIN performance_schema.threads t ON t.thread_id = l.owner_thread_id
+WHERE l.object_type = 'USER LEVEL LOCK' AND SUBSTRING_INDEX(t.processlist_user, '_', 1) IN %s
+GROUP BY 1, 2 HAVING 2048 * COUNT(*) > %s ORDER BY COUNT(*) DESC LIMIT 100
+"""
 _MARIADB_MEMORY = """
 SELECT id, SUBSTRING_INDEX(user, '_', 1), memory_used FROM information_schema.processlist
 WHERE SUBSTRING_INDEX(user, '_', 1) IN %s AND memory_used > %s ORDER BY memory_used DESC LIMIT 100
@@ -150,6 +160,7 @@ MYSQL = Flavour(
     more_grants=(
         "SELECT ON performance_schema.data_locks",
         "SELECT ON performance_schema.events_transactions_current",
+        "SELECT ON performance_schema.metadata_locks",
         "SELECT ON performance_schema.prepared_statements_instances",
         "SELECT ON performance_schema.threads",
     ),
@@ -162,6 +173,7 @@ MYSQL = Flavour(
     definitions=_MYSQL_DEFINITIONS,
     time_limit=lambda seconds: f"max_execution_time = {1000 * seconds:.0f}",
     session_memory=_MYSQL_MEMORY,
+    named_locks=_MYSQL_NAMED_LOCKS,
     prepared_statements=_MYSQL_PREPARED,
     shortest_wait=1,
     cached_statistics=True,
@@ -189,6 +201,7 @@ MARIADB = Flavour(
     definitions=_MARIADB_DEFINITIONS,
     time_limit=lambda seconds: f"max_statement_time = {seconds:.3f}",
     session_memory=_MARIADB_MEMORY,
+    named_locks=None,
     prepared_statements=_MARIADB_PREPARED,
     shortest_wait=0,
     cached_statistics=False,

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from app.engines.base import SessionLimits, SessionsEnded, SharedResource
 from app.engines.mysql.connections import MySQLConnection
-from app.engines.mysql.errors import NO_SUCH_COLUMN, NO_SUCH_THREAD, ignored
+from app.engines.mysql.errors import NO_PRIVILEGE_ON_TABLE, NO_SUCH_COLUMN, NO_SUCH_THREAD, ignored
 
 _MAX = 50
 """The maximum of sessions ended for prepared statements in one pass."""
@@ -43,9 +43,7 @@ async def end_excessive_sessions(
             _TRANSACTIONS, (longest, [*names], longest, limits.idle_transaction_seconds)
         )
     ]
-    with ignored(NO_SUCH_COLUMN):  # of a server that doesn't tell yet
-        rows = await connection.run(connection.flavour.session_memory, ([*names], limits.memory_bytes))
-        found += [(int(number), str(tenant), "memory") for number, tenant, _ in rows]
+    found += [(number, tenant, "memory") for number, tenant in await _memory(connection, names, limits.memory_bytes)]
     unique = {number: (tenant, reason) for number, tenant, reason in reversed(found)}
     ended = []
     for number, (tenant, reason) in unique.items():
@@ -70,6 +68,17 @@ async def resources(connection: MySQLConnection) -> list[SharedResource]:
             else None,
         ),
     ]
+
+
+async def _memory(connection: MySQLConnection, names: Sequence[str], most: int) -> list[tuple[int, str]]:
+    """Sessions with more bytes than that, of their own or by their named locks, and their tenants."""
+    flavour, rows = connection.flavour, []
+    with ignored(NO_SUCH_COLUMN):  # of a server that doesn't tell yet
+        rows += await connection.run(flavour.session_memory, ([*names], most))
+    if flavour.named_locks is not None:
+        with ignored(NO_PRIVILEGE_ON_TABLE):  # of a host added before it was asked for
+            rows += await connection.run(flavour.named_locks, ([*names], most))
+    return [(int(number), str(tenant)) for number, tenant, _ in rows]
 
 
 async def _free_statements(connection: MySQLConnection, names: Sequence[str], percent: int) -> list[SessionsEnded]:
