@@ -217,7 +217,11 @@ async def test_a_session_that_holds_too_much_memory_is_ended(host: EngineHost) -
 async def test_a_session_that_holds_many_named_locks_is_ended(host: EngineHost) -> None:
     if host.flavour != "mysql":
         pytest.skip("only MySQL lets a session take many, and their memory isn't counted as the session's")
-    async with tenants(host, 2) as [tenant, other], session_of(host, tenant) as taking, session_of(host, other) as modest:
+    async with (
+        tenants(host, 2) as [tenant, other],
+        session_of(host, tenant) as taking,
+        session_of(host, other) as modest,
+    ):
         for session, locks in ((taking, 4000), (modest, 20)):
             await session.run("SET cte_max_recursion_depth = 5000")
             numbers = f"WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < {locks})"
