@@ -78,7 +78,9 @@ EXAMPLE_MISMATCH = msgspec.structs.replace(
 )
 EXAMPLE_UNTESTED = msgspec.structs.replace(
     EXAMPLE_BACKUP,
-    proof=msgspec.structs.replace(_UNPROVEN, status=ProofStatus.FAILED, error="No host has room for a restore test."),
+    proof=msgspec.structs.replace(
+        _UNPROVEN, status=ProofStatus.FAILED, error="No host that takes it has room for a restore test."
+    ),
 )
 EXAMPLE_DELETED_BACKUP = DeletedBackup(uuid=EXAMPLE_BACKUP_UUID)
 EXAMPLE_POLICY = BackupPolicyView(

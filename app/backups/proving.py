@@ -13,6 +13,7 @@ from app.backup_store.store import BackupStore
 from app.backups import records, testing
 from app.backups.policies import BackupTerms
 from app.backups.restoring import ContentsDiffer, load_backup
+from app.backups.sources import hosts_that_take
 from app.contracts.backups import ProofStatus, ProveBackupInput
 from app.core.secrets import SecretBox
 from app.databases.passwords import tenant_of
@@ -29,7 +30,7 @@ from app.store.session import transaction
 _LASTING = timedelta(minutes=10)
 """How long a scratch database stays after the last sign of life."""
 _BEAT_SECONDS = 15.0
-_NO_ROOM = "No host has room for a restore test."
+_NO_ROOM = "No host that takes it has room for a restore test."
 log = structlog.get_logger(__name__)
 
 
@@ -67,7 +68,9 @@ class BackupProving:
             await end_scratch(left)
         async with transaction():
             record = await testing.begin_test(test)
-            host = await place(record.engine, record.region, CONNECTIONS)
+            assert record.format is not None, "it is completed"
+            takers = await hosts_that_take(record.format.flavour, record.format.server_version)
+            host = await place(record.engine, record.region, CONNECTIONS, among=takers)
             if host is None:
                 raise HostUnavailable(_NO_ROOM)
             scratch = await add_scratch(

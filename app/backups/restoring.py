@@ -53,17 +53,18 @@ async def load_backup(
     adapter: EngineAdapter,
     tenant: Tenant,
     *,
+    becomes: Tenant | None = None,
     through: Callable[[AsyncIterator[bytes]], AsyncIterator[bytes]] = lambda chunks: chunks,
 ) -> LoadReport:
     """Loads it into the tenant's empty database with the tenant's own rights, and compares all it holds. Whatever it
-    raises, `EngineAdapter.clear` has to come before another attempt. `through` is what the dump passes on its way.
+    raises, `EngineAdapter.clear` has to come before another attempt. `becomes`: see `EngineAdapter.load`. `through` is what the dump passes on its way.
 
     Raises `ContentsDiffer`; `LoadRefused` and `HostUnavailable` of the engine; `BackupDamaged`, `BackupMissing`,
     `IdentityNeeded`, `StoreUnavailable` and `StoreRefused` of the store.
     """
     began = time.monotonic()
     manifest, key = await open_backup(store, backup)
-    await adapter.load(tenant, manifest.format, through(store.read(manifest, key)))
+    await adapter.load(tenant, manifest.format, through(store.read(manifest, key)), becomes=becomes)
     found = await adapter.contents(tenant)
     if differing := differences(manifest.contents, found):
         raise ContentsDiffer(differing)

@@ -10,6 +10,7 @@ from app.contracts.base import Engine
 from app.core.errors import BackupIncompatible, BackupNotCompleted, require_found
 from app.engines.dumping import DumpFormat
 from app.engines.registry import loads_dumps_of
+from app.hosts.records import host_versions
 
 BACKUP = "backup"
 
@@ -37,6 +38,13 @@ def check_engine(record: BackupRecord, engine: Engine) -> None:
 def is_loadable(form: DumpFormat, *, flavour: str, version: str) -> bool:
     """Whether a host of this flavour and version can load it: the same flavour, and no older series."""
     return form.flavour == flavour and loads_dumps_of(flavour, form.server_version, version)
+
+
+async def hosts_that_take(flavour: str, version: str) -> list[int]:
+    """The ids of the registered hosts that load what a server of that flavour and version has dumped."""
+    dumped = DumpFormat(flavour=flavour, server_version=version, tool="", layout="")
+    hosts = await host_versions()
+    return [one.id for one in hosts if is_loadable(dumped, flavour=one.flavour, version=one.version)]
 
 
 def check_host(record: BackupRecord, *, flavour: str, version: str) -> None:

@@ -31,7 +31,8 @@ class DatabaseSource(Struct, kw_only=True, forbid_unknown_fields=True):
     backup_uuid: UUID | UnsetType = UNSET
     database_uuid: UUID | UnsetType = UNSET
     pause_source: bool = False
-    """With `database_uuid`: it may be closed for a moment, where that is quicker. So far no clone holds it up."""
+    """With `database_uuid`: where the host can copy it at once, its sessions end, and new ones wait until it is copied;
+    5 seconds at most, and once."""
 
 
 class CreateDatabase(Struct, kw_only=True, forbid_unknown_fields=True):

@@ -11,7 +11,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import ClassVar
 
 from app.contracts.base import Engine
-from app.engines.dumping import Content, Dump, DumpFormat
+from app.engines.dumping import Content, Copied, Dump, DumpFormat
 from app.engines.errors import CredentialsRefused as CredentialsRefused
 from app.engines.errors import EngineError as EngineError
 from app.engines.errors import HostUnavailable as HostUnavailable
@@ -35,6 +35,8 @@ from app.engines.tenants import Usage as Usage
 SURVEY_SECONDS = 10.0
 """The time limit for reading the sizes of all files, on servers that report them only all together."""
 MEASURE_SECONDS = 20.0
+COPY_HELD_SECONDS = 5.0
+"""For so long at most a copy by the server itself keeps its source's clients waiting."""
 
 
 class Measuring(ABC):
@@ -229,10 +231,14 @@ class EngineAdapter(ABC):
         the next dump of the tenant, by `destroy`, and by `end_dumps`. Raises `DumpRefused`; `HostUnavailable`."""
         raise NotImplementedError
 
-    async def load(self, tenant: Tenant, form: DumpFormat, chunks: AsyncIterator[bytes]) -> None:
+    async def load(
+        self, tenant: Tenant, form: DumpFormat, chunks: AsyncIterator[bytes], *, becomes: Tenant | None = None
+    ) -> None:
         """Loads a dump into the tenant's empty database with the tenant's own rights, never more, so that the tenant
-        owns everything. Works for a tenant that is revoked, and opens nothing for it. Whatever it was, a failed or
-        interrupted load is followed by `clear`. Raises `LoadRefused`; `HostUnavailable`; what `chunks` raises."""
+        owns everything. Users have in it what they have in the dump where it is of the same database, and else
+        nothing; `becomes` is the tenant whose database it becomes by `replace`, so that its users count. Works for a
+        tenant that is revoked, and opens nothing for it. Whatever it was, a failed or interrupted load is followed by
+        `clear`. Raises `LoadRefused`; `HostUnavailable`; what `chunks` raises."""
         raise NotImplementedError
 
     async def contents(self, tenant: Tenant) -> list[Content]:
@@ -251,11 +257,16 @@ class EngineAdapter(ABC):
         done. Only where `replaces_whole`."""
         raise NotImplementedError
 
-    async def copy_database(self, source: Tenant, target: Tenant, *, pause_source: bool) -> bool:
-        """Copies the whole database into another tenant's on the same host by what the server itself can do at once,
-        for `pause_source` with the source's sessions ended and its logins refused meanwhile. False, with nothing done,
-        where the engine or the host has no such way. The target owns everything afterwards."""
+    async def copies_at_once(self) -> bool:
+        """Whether the host copies a whole database in a moment, whatever its size."""
         return False
+
+    async def copy_database(self, source: Tenant, target: Tenant) -> Copied:
+        """Copies the whole database over another tenant's on the same host, by what the server itself can do at once.
+        The target, which may be revoked, owns everything afterwards. Ends the source's sessions, and its logins wait:
+        for `COPY_HELD_SECONDS` at most, whatever becomes of this process. Not done where the engine or the host has no
+        such way, the source has what can't be copied so, or it took longer. Raises `EngineError`."""
+        return Copied(done=False)
 
     async def end_dumps(self, names: Sequence[str]) -> int:
         """Removes accounts and sessions of dumps and loads of these tenants that a process which died has left. Returns

@@ -46,6 +46,15 @@ class Content(msgspec.Struct, frozen=True, kw_only=True, order=True):
     fingerprint: str
 
 
+class Copied(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a copy that the server was to make by itself."""
+
+    done: bool
+    """Else nothing is there of it."""
+    held_seconds: float = 0.0
+    """For so long nobody was let in to its source."""
+
+
 class DumpFormat(msgspec.Struct, frozen=True, kw_only=True):
     """What has to be known of a dump to load it."""
 

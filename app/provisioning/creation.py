@@ -223,8 +223,15 @@ class DatabaseCreation:
         """A member of the pool, or a new database where the pool has none with room, or it is not to be empty."""
         user = self._principal.user_id
         if self._source is not None:
-            hosts = self._source.hosts
-            return await insert_placed(self._box, self._request, self._kind, team_id=team.id, user_id=user, among=hosts)
+            return await insert_placed(
+                self._box,
+                self._request,
+                self._kind,
+                team_id=team.id,
+                user_id=user,
+                among=self._source.hosts,
+                prefers=self._source.prefers,
+            )
         started = perf_counter()
         member = await lock_member(self._kind)
         took = perf_counter() - started

@@ -12,6 +12,7 @@ from app.databases.passwords import password_place
 from app.databases.records import DatabaseRecord
 from app.databases.schemas import CreateDatabase, DatabaseSource
 from app.engines.placement import HostLoad
+from app.hosts.loads import place
 from app.hosts.records import list_served
 from app.pool.eviction import place_with_room_made
 
@@ -24,10 +25,14 @@ async def insert_placed(
     team_id: int,
     user_id: int,
     among: Collection[int] | None = None,
+    prefers: int | None = None,
 ) -> DatabaseRecord:
     """In a transaction: the host stays locked until its end. `among` are the hosts that can be chosen, all if it is
-    None. Raises `InvalidField` or `CapacityExhausted`."""
-    host = await _place(kind.engine, kind.region, kind.connections, among)
+    None; `prefers` is the one that is, if it has room. Raises `InvalidField` or `CapacityExhausted`."""
+    host = None
+    if prefers is not None:
+        host = await place(kind.engine, kind.region, kind.connections, among=[prefers])
+    host = host or await _place(kind.engine, kind.region, kind.connections, among)
     uuid = new_uuid()
     await ownership.insert(
         PlacedDatabase(

@@ -8,6 +8,7 @@ import msgspec
 
 from app.backups import records as backups
 from app.backups.records import BackupRecord
+from app.backups.sources import hosts_that_take
 from app.contracts.base import DatabaseStatus
 from app.contracts.queues import restore_workflow_id
 from app.contracts.restores import RestorationKind, RestorationOutcome, RestoreDatabase, RestoreDatabaseInput
@@ -24,7 +25,6 @@ from app.outbox.workflow_starts import NORMAL, request_start
 from app.pool.eviction import place_with_room_made
 from app.restores import records
 from app.restores.filling import IN_PLACE_STEPS
-from app.restores.hosts import hosts_that_take
 from app.restores.in_place import NEW_DATABASE_STEPS
 from app.restores.records import NewRestoration, RestorationRecord
 from app.store.session import transaction

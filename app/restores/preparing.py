@@ -5,7 +5,7 @@ from uuid import UUID
 
 from app.contracts.restores import RestorationKind
 from app.core.secrets import SecretBox
-from app.credentials.remaking import make_again
+from app.credentials.remaking import make_again, put_users
 from app.databases import records as databases
 from app.databases.on_engine import limits_of
 from app.databases.passwords import tenant_of
@@ -32,6 +32,8 @@ async def prepare(box: SecretBox, adapter_for: AdapterFor, restoration: UUID) ->
         async with adapter_for(target.host_id) as adapter:
             if moved:
                 await make_again(box, adapter, target)
+                # Before the load, which gives them what they have in the backup.
+                await put_users(box, adapter, target)
                 return found.kind
             tenant = tenant_of(target, box)
             await adapter.create(tenant, limits_of(target))

@@ -174,11 +174,20 @@ async def give_up_left_behind(host_id: int) -> int:
     )
 
 
-async def note_held(restoration: UUID, seconds: float) -> None:
-    """The source of a clone was closed for so long, all attempts together."""
-    await execute(
-        "UPDATE restorations SET held_seconds = coalesce(held_seconds, 0) + $2 WHERE uuid = $1", restoration, seconds
+async def begin_hold(restoration: UUID) -> bool:
+    """The source of a clone is about to be held up, once: False where it was before."""
+    return bool(
+        await execute(
+            "UPDATE restorations SET held_seconds = 0"
+            " WHERE uuid = $1 AND ended_at IS NULL AND pause_source AND held_seconds IS NULL",
+            restoration,
+        )
     )
+
+
+async def note_held(restoration: UUID, seconds: float) -> None:
+    """It was held up for so long."""
+    await execute("UPDATE restorations SET held_seconds = $2 WHERE uuid = $1", restoration, seconds)
 
 
 async def end(restoration: UUID, outcome: RestorationOutcome) -> bool:

@@ -10,6 +10,7 @@ from app.auth.scopes import Scope, grants
 from app.backups import records as backups
 from app.backups.records import BackupRecord
 from app.backups.sources import find_source as find_completed
+from app.backups.sources import hosts_that_take
 from app.contracts.base import DatabaseStatus, Engine
 from app.contracts.restores import RestorationKind
 from app.core.errors import InsufficientScope, InvalidField, require_found
@@ -19,7 +20,6 @@ from app.databases.schemas import CreateDatabase, DatabaseSource
 from app.hosts.records import version_of
 from app.quotas.plans import Quotas
 from app.restores import records
-from app.restores.hosts import hosts_that_take
 
 
 class FoundSource(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,6 +36,8 @@ class FoundSource(msgspec.Struct, frozen=True, kw_only=True):
     source_id: int | None = None
     """Of the database that is cloned."""
     pause_source: bool = False
+    prefers: int | None = None
+    """The id of the host on which it is made at once, if there is room."""
 
     def completed(self, request: CreateDatabase) -> CreateDatabase:
         """The request with what it leaves to the source. Raises `InvalidField`."""
@@ -99,6 +101,7 @@ async def _of_database(record: DatabaseRecord, *, pause_source: bool) -> FoundSo
         hosts=await hosts_that_take(found.flavour, found.version),
         source_id=record.id,
         pause_source=pause_source,
+        prefers=record.host_id if pause_source else None,
     )
 
 

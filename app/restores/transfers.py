@@ -45,6 +45,8 @@ class Transfers:
         `LockBusy`, `LockLost`."""
         found = await _open(restoration)
         async with transfers_lock(found.database):
+            if await self._copy(found):
+                return
             target = await self._begin(restoration)
             if target is None:
                 return
@@ -69,6 +71,26 @@ class Transfers:
                 await in_place.locked(restoration)
                 await records.note_whole(restoration, record.host_id, record.engine_name)
 
+    async def _copy(self, found: RestorationRecord) -> bool:
+        """A clone by what the host itself does in a moment, where its caller lets its source be held up. That is tried
+        once, whatever becomes of it: what it hasn't brought, a dump does. The server copies blocks under its own lock,
+        so nothing is compared."""
+        if found.source is None or not found.pause_source or found.held_seconds is not None:
+            return False
+        async with database_lock(found.database), database_lock(found.source):
+            source = await databases.find(found.source)
+            target, found = await _target(found.uuid)
+            if source is None or source.host_id != target.host_id or not _is_open(source) or _is_whole(found, target):
+                return False
+            adapter = await self._adapters.of_host(target.host_id)
+            if not await adapter.copies_at_once() or not await records.begin_hold(found.uuid):
+                return False
+            copied = await adapter.copy_database(tenant_of(source, self._box), tenant_of(target, self._box))
+            await records.note_held(found.uuid, copied.held_seconds)
+            if copied.done:
+                await _note_whole(found.uuid, target)
+            return copied.done
+
     async def _begin(self, restoration: UUID) -> DatabaseRecord | None:
         """Empties the target, and returns where it lies. None when it is whole already."""
         found = await _open(restoration)
@@ -90,10 +112,19 @@ class Transfers:
         if found.source is not None:
             return await self._clone(found.source, adapter, tenant, workflow_id)
         assert found.backup_uuid is not None, "it has one of the two"
-        return await self._load_backup(found.backup_uuid, adapter, tenant, workflow_id)
+        # What a scratch holds becomes the database's own.
+        owner = await databases.find(found.database) if found.kind is RestorationKind.IN_PLACE else None
+        becomes = None if owner is None else tenant_of(owner, self._box)
+        return await self._load_backup(found.backup_uuid, adapter, tenant, workflow_id, becomes=becomes)
 
     async def _load_backup(
-        self, backup: UUID, adapter: EngineAdapter, tenant: Tenant, workflow_id: str | None
+        self,
+        backup: UUID,
+        adapter: EngineAdapter,
+        tenant: Tenant,
+        workflow_id: str | None,
+        *,
+        becomes: Tenant | None = None,
     ) -> LoadReport:
         """Into an empty database."""
         record = await backups.find(backup)
@@ -101,7 +132,7 @@ class Transfers:
             raise BackupGone("the backup is gone")
         progress = Progress(workflow_id, record.size_bytes or 0)
         async with progress.told():
-            return await load_backup(self._store, record, adapter, tenant, through=progress.counted)
+            return await load_backup(self._store, record, adapter, tenant, becomes=becomes, through=progress.counted)
 
     async def _clone(self, source: UUID, adapter: EngineAdapter, tenant: Tenant, workflow_id: str | None) -> LoadReport:
         record = await databases.find(source)
@@ -192,11 +223,17 @@ def _is_whole(found: RestorationRecord, target: DatabaseRecord) -> bool:
     return in_exchange or found.is_whole_at(target.host_id, target.engine_name)
 
 
-async def _note_whole(restoration: UUID, target: DatabaseRecord, report: LoadReport) -> None:
+def _is_open(source: DatabaseRecord) -> bool:
+    """Its tenant is in, and nothing else happens to it."""
+    return source.status is DatabaseStatus.ACTIVE and source.restoring_at is None
+
+
+async def _note_whole(restoration: UUID, target: DatabaseRecord, report: LoadReport | None = None) -> None:
     async with transaction():
         now, found = await _target(restoration)
         if now.placement != target.placement:
             raise NotWanted("the database is made elsewhere by now")
         if _is_whole(found, now):
             return
-        await records.note_whole(restoration, now.host_id, now.engine_name, tables=report.tables, rows=report.rows)
+        tables, rows = (None, None) if report is None else (report.tables, report.rows)
+        await records.note_whole(restoration, now.host_id, now.engine_name, tables=tables, rows=rows)

@@ -9,12 +9,16 @@ import pytest
 from app.contracts.base import Engine
 from app.databases.passwords import tenant_of
 from app.databases.records import find
+from app.engines.base import COPY_HELD_SECONDS
 from app.hosts.adapters import Adapters
+from app.store.session import fetch
 from tests.restores.conftest import ENGINES
 from tests.restores.support import WAIT, backed_up, ended, filled, session, visits
+from tests.servers import RunningServer
 from tests.support.answers import body_of, data_of, error_of, field_of
 from tests.support.client import Caller
 from tests.support.service import RunningService
+from tests.support.shared_blocks import said_to_share
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.parametrize("engine", ENGINES)
@@ -58,6 +62,43 @@ async def test_a_clone_holds_what_its_source_holds(caller: Caller, engine: Engin
     assert await visits(made["data"]) == 3
     operation = data_of(await caller.get(f"/operations/{made['operation']['uuid']}"))
     assert (operation["type"], operation["status"]) == ("clone", "succeeded")
+
+
+async def test_a_clone_that_may_hold_up_its_source(
+    service: RunningService, postgres_server: RunningServer, caller: Caller, adapters: Adapters, engine: Engine
+) -> None:
+    source = await filled(caller, engine)
+    asked = {"database_uuid": source["uuid"], "pause_source": True}
+    async with session(source) as tenant:
+        made = data_of(await caller.create("dumped", wait=True, source=asked), 201)
+        # Nothing is shared here, so it was not held up.
+        await tenant.execute("INSERT INTO visits VALUES (100, 'later')")
+    assert (await visits(made), await _held(made)) == (3, None)
+    if engine is Engine.POSTGRES:
+        async with said_to_share(postgres_server):
+            made = data_of(await caller.create("copied", wait=True, source=asked), 201)
+        held = await _held(made)
+        assert held is not None
+        assert 0 < held < COPY_HELD_SECONDS
+        assert await visits(made) == await visits(source) == 4
+        async with session(made) as tenant:
+            await tenant.execute("DROP TABLE visits")
+
+
+async def test_a_copy_is_tried_once(
+    service: RunningService, postgres_server: RunningServer, caller: Caller, adapters: Adapters, engine: Engine
+) -> None:
+    if engine is not Engine.POSTGRES:
+        pytest.skip("this engine copies nothing at once")
+    source = await filled(caller, engine)
+    asked = {"database_uuid": source["uuid"], "pause_source": True}
+    async with said_to_share(postgres_server):
+        made = body_of(await caller.create("again", source=asked), 202)
+        for _ in range(2):
+            await service.kill("worker")
+            await service.start("worker")
+        assert (await ended(caller, made["operation"]["uuid"]))["status"] == "succeeded"
+    assert await visits(made["data"]) == await visits(source) == 3
 
 
 async def test_nobody_gets_in_before_the_data_is_whole(
@@ -112,6 +153,15 @@ async def test_cancelling_leaves_nothing(caller: Caller, adapters: Adapters, eng
     adapter = await adapters.of_host(record.host_id)
     await until(lambda: _gone(record.uuid))
     assert record.engine_name not in {one.name for one in await adapter.list_tenants()}
+
+
+async def _held(made: dict[str, Any]) -> float | None:
+    [row] = await fetch(
+        "SELECT r.held_seconds FROM restorations r JOIN databases d ON d.id = r.database_id WHERE d.uuid = $1",
+        UUID(made["uuid"]),
+    )
+    held: float | None = row["held_seconds"]
+    return held
 
 
 async def _gone(database: UUID) -> bool:

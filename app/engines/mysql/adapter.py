@@ -287,7 +287,10 @@ class MySQLAdapter(EngineAdapter):
                 dump = await stack.enter_async_context(run_tool(tool, session, administrator, tenant))
             yield dump
 
-    async def load(self, tenant: Tenant, form: DumpFormat, chunks: AsyncIterator[bytes]) -> None:
+    async def load(
+        self, tenant: Tenant, form: DumpFormat, chunks: AsyncIterator[bytes], *, becomes: Tenant | None = None
+    ) -> None:
+        # Rights are on whole databases here, and in no dump.
         check_tenant(tenant)
         async with AsyncExitStack() as stack:
             with translated(self._connections.host):

@@ -88,7 +88,7 @@ class TenantAccounts:
 
     async def complete_readers(self, tenant: Tenant, found: TenantObjects) -> None:
         """Gives users that only read what they may read, if they never got it or the tenant lost it with all of its
-        own."""
+        own. One that has it keeps what the tenant has left it, also in a database that was loaded from a dump."""
         present = [role for role in found.readers if role not in found.retired]
         if not present:
             return
@@ -96,6 +96,10 @@ class TenantAccounts:
             for role in present:
                 if not await readers.may_read(inside, tenant.name, role):
                     await self._let_read(inside, tenant, found, role)
+                # A dump has nothing of what these say of their own.
+                for login in self._present(found):
+                    if not await readers.may_read(inside, login, role):
+                        await inside.execute(readers.default_privileges(login, role))
 
     async def share_limit(self, session: Any) -> None:
         """Makes the logins of an overlap share the tenant's connection limit. `session` is one of the tenant's."""
@@ -122,10 +126,12 @@ class TenantAccounts:
 
     async def _let_read(self, inside: Any, tenant: Tenant, found: TenantObjects, role: str) -> None:
         await freezing.give_large_objects(inside)
-        for login in found.logins:
-            if login not in found.retired:
-                await inside.execute(readers.default_privileges(login, role))
+        for login in self._present(found):
+            await inside.execute(readers.default_privileges(login, role))
         await readers.grant_select(inside, tenant.name, role)
+
+    def _present(self, found: TenantObjects) -> list[str]:
+        return [login for login in found.logins if login not in found.retired]
 
     async def _remove(self, connection: Any, tenant: Tenant, found: TenantObjects, roles: list[str]) -> None:
         async with self._connections.admin_in(tenant.name) as inside:

@@ -31,7 +31,7 @@ from app.engines.base import (
     SharedResource,
     Tenant,
 )
-from app.engines.dumping import Content, Dump, DumpFormat
+from app.engines.dumping import Content, Copied, Dump, DumpFormat
 from app.engines.naming import (
     HELPER_SEPARATOR,
     LOGIN_PURPOSE,
@@ -289,9 +289,12 @@ class PostgresAdapter(EngineAdapter):
         async with dump.dumping(self._connections, self._tools, tenant) as begun:
             yield begun
 
-    async def load(self, tenant: Tenant, form: DumpFormat, chunks: AsyncIterator[bytes]) -> None:
+    async def load(
+        self, tenant: Tenant, form: DumpFormat, chunks: AsyncIterator[bytes], *, becomes: Tenant | None = None
+    ) -> None:
         check_tenant(tenant)
-        await load.load(self._connections, self._tools, tenant, form, chunks)
+        check_tenant(becomes or tenant)
+        await load.load(self._connections, self._tools, tenant, form, chunks, owner=becomes or tenant)
 
     async def contents(self, tenant: Tenant) -> list[Content]:
         check_tenant(tenant)
@@ -315,14 +318,16 @@ class PostgresAdapter(EngineAdapter):
             await self._connections.lock(connection, scratch.name)
             await exchange.replace(self._connections, connection, tenant, scratch, self.installation)
 
-    async def copy_database(self, source: Tenant, target: Tenant, *, pause_source: bool) -> bool:
+    async def copies_at_once(self) -> bool:
+        async with self._connections.admin() as connection:
+            return await copying.shares_blocks(connection)
+
+    async def copy_database(self, source: Tenant, target: Tenant) -> Copied:
         check_tenant(source)
         check_tenant(target)
-        if not pause_source:
-            return False
         async with self._working(target) as connection:
             if not await copying.shares_blocks(connection):
-                return False
+                return Copied(done=False)
             await self._connections.lock(connection, source.name)
             return await copying.copy(self._connections, connection, source, target, self._marker(target))
 

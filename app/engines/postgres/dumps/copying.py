@@ -6,19 +6,23 @@ the comment of a role that is there for nothing else, because only who made a ro
 """
 
 import asyncio
+import contextlib
 import time
 from typing import Any
 
 import asyncpg
+import msgspec
 import structlog
 
-from app.engines.base import EngineLimits, Tenant
+from app.engines.base import COPY_HELD_SECONDS, EngineLimits, Tenant
+from app.engines.dumping import Copied
 from app.engines.naming import literal
-from app.engines.postgres import statements
+from app.engines.postgres import freezing, statements
 from app.engines.postgres.catalog import TenantObjects, find
 from app.engines.postgres.connections import PostgresConnections
 from app.engines.postgres.dumps import giving
 from app.engines.postgres.dumps.exchange import aside_name, drop_aside, empty_of_sessions, renamed
+from app.engines.postgres.dumps.helpers import names_of
 from app.engines.postgres.guard import IS_GUARDED, TEMPLATE
 
 _OLDEST = 180000
@@ -30,9 +34,7 @@ _ROW_BYTES = 1900
 """Four rows fill a page."""
 _FASTER = 4
 """The least by which sharing blocks is faster than copying them: it is by hundreds."""
-_COPY_SECONDS = 60
 _POLL_SECONDS = 0.02
-_IN_USE = "55006"
 _END = """
 SELECT count(pg_terminate_backend(a.pid)) FROM pg_stat_activity a JOIN pg_roles r ON r.oid = a.usesysid
 WHERE a.datname = $1 AND NOT r.rolsuper AND a.pid <> pg_backend_pid()
@@ -42,6 +44,12 @@ _RIGHTS = """
 SELECT format('GRANT %s ON DATABASE %I TO %I', a.privilege_type, d.datname, r.rolname) AS statement
 FROM pg_database d CROSS JOIN LATERAL aclexplode(d.datacl) a JOIN pg_roles r ON r.oid = a.grantee
 WHERE d.datname = $1 AND r.rolname = $2
+"""
+# By what we can't end: the server would wait for it in vain.
+_HELD_BY_OTHERS = """
+SELECT EXISTS (SELECT FROM pg_prepared_xacts WHERE database = current_database())
+    OR EXISTS (SELECT FROM pg_stat_activity a JOIN pg_roles r ON r.oid = a.usesysid
+               WHERE a.datname = current_database() AND r.rolsuper AND a.pid <> pg_backend_pid())
 """
 _NAMED = """
 SELECT count(*) FROM pg_shdepend WHERE dbid = (SELECT oid FROM pg_database WHERE datname = current_database())
@@ -109,19 +117,21 @@ async def shares_blocks(connection: Any) -> bool:
     return said == _SHARES
 
 
-async def copy(connections: PostgresConnections, connection: Any, source: Tenant, target: Tenant, marker: str) -> bool:
-    """The caller holds both tenants' locks. A repetition copies again. False for what only a dump copies."""
+async def copy(
+    connections: PostgresConnections, connection: Any, source: Tenant, target: Tenant, marker: str
+) -> Copied:
+    """The caller holds both tenants' locks. A repetition copies again."""
     theirs = (await find(connection, source.name)).require(source)
     mine = (await find(connection, target.name)).require(target)
-    # Rights that only a superuser can take are in the copy of a database with users that read, or two logins.
-    if theirs.readers or len(theirs.logins) > 1 or not theirs.open or theirs.revoked:
-        return False
     await drop_aside(connection, target.name)
-    if not await _copied(connections, connection, source.name, aside_name(target.name), mine):
-        return False
+    if not await _can_be_copied(connections, source, theirs):
+        return Copied(done=False)
+    copied = await _copied(connections, connection, source.name, aside_name(target.name), mine)
+    if not copied.done:
+        return copied
     if not await _given(connections, connection, source, target, theirs):
         await drop_aside(connection, target.name)
-        return False
+        return msgspec.structs.replace(copied, done=False)
     await empty_of_sessions(connections, connection, aside_name(target.name))
     await empty_of_sessions(connections, connection, target.name)
     opened = "" if mine.revoked else f'; GRANT CONNECT ON DATABASE "{target.name}" TO "{target.name}"'
@@ -132,36 +142,60 @@ async def copy(connections: PostgresConnections, connection: Any, source: Tenant
         f' GRANT CREATE, TEMPORARY ON DATABASE "{target.name}" TO "{target.name}"{opened}; COMMIT'
     )
     await drop_aside(connection, target.name)
-    return True
+    return copied
+
+
+async def _can_be_copied(connections: PostgresConnections, source: Tenant, theirs: TenantObjects) -> bool:
+    """Rights that only a superuser can take are in the copy of a database with users that read, or two logins; that of
+    a frozen one would be frozen; and a dump under way would be ended with the other sessions."""
+    if theirs.readers or len(theirs.logins) > 1 or not theirs.open or theirs.revoked:
+        return False
+    if not set(names_of([source.name])).isdisjoint(theirs.helpers):
+        return False
+    async with connections.admin_in(source.name) as inside:
+        return not await inside.fetchval(_HELD_BY_OTHERS) and not await freezing.is_begun(inside)
 
 
 async def _copied(
     connections: PostgresConnections, connection: Any, source: str, aside: str, mine: TenantObjects
-) -> bool:
-    """Ends the source's sessions. New ones wait while the server copies: it holds a lock that logins need."""
+) -> Copied:
+    """Ends the source's sessions. New ones wait while the server copies, which holds a lock that logins need; it is the
+    server that gives up after a while, so that they don't wait longer when this process dies."""
     limits = EngineLimits(connections=max(1, mine.connections - statements.SERVICE_HEADROOM))
-    ending = asyncio.create_task(_end_sessions(connections, source))
-    try:
-        await connection.execute("SET file_copy_method = clone")
-        await connection.execute(
-            f'CREATE DATABASE "{aside}" TEMPLATE "{source}" STRATEGY FILE_COPY ALLOW_CONNECTIONS false'
-            f" CONNECTION LIMIT {limits.connections + statements.SERVICE_HEADROOM:d}",
-            timeout=_COPY_SECONDS,
-        )
-    except asyncpg.ObjectInUseError:  # by a prepared transaction, or an operator
-        return False
-    finally:
-        ending.cancel()
-        await asyncio.gather(ending, return_exceptions=True)
-        await connection.execute("RESET file_copy_method")
-    return True
+    await _write_to_disk(connection)
+    async with connections.admin_alone() as other:
+        began = time.monotonic()
+        ending = asyncio.create_task(_end_sessions(other, source))
+        done = True
+        try:
+            await connection.execute(f"SET file_copy_method = clone; SET statement_timeout = '{COPY_HELD_SECONDS}s'")
+            await connection.execute(
+                f'CREATE DATABASE "{aside}" TEMPLATE "{source}" STRATEGY FILE_COPY ALLOW_CONNECTIONS false'
+                f" CONNECTION LIMIT {limits.connections + statements.SERVICE_HEADROOM:d}"
+            )
+        except asyncpg.PostgresError as error:
+            # It took too long; or it is used by a prepared transaction or an operator; or there is no room.
+            log.info("database_not_copied", source=source, reason=str(error))
+            done = False
+        finally:
+            held = time.monotonic() - began
+            ending.cancel()
+            await asyncio.gather(ending, return_exceptions=True)
+            if not connection.is_closed():
+                await connection.execute("RESET file_copy_method; RESET statement_timeout")
+    return Copied(done=done, held_seconds=held)
 
 
-async def _end_sessions(connections: PostgresConnections, name: str) -> None:
-    async with connections.admin_alone() as connection:
-        while True:
-            await connection.fetchval(_END, name)
-            await asyncio.sleep(_POLL_SECONDS)
+async def _write_to_disk(connection: Any) -> None:
+    """What the server does first when it copies: done before, it holds nobody up."""
+    with contextlib.suppress(asyncpg.InsufficientPrivilegeError):
+        await connection.execute("CHECKPOINT")
+
+
+async def _end_sessions(connection: Any, name: str) -> None:
+    while True:
+        await connection.fetchval(_END, name)
+        await asyncio.sleep(_POLL_SECONDS)
 
 
 async def _given(

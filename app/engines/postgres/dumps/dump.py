@@ -13,6 +13,7 @@ from app.engines.postgres.dumps import fingerprints, helpers
 from app.engines.postgres.dumps.archive import Archive, ArchiveInvalid, Entry
 from app.engines.postgres.dumps.processes import RunningTool, ToolProcess, environment
 from app.engines.postgres.dumps.refusals import answering, refused, said
+from app.engines.postgres.dumps.roles import without
 from app.engines.postgres.dumps.snapshot import Snapshot, snapshot
 from app.engines.postgres.dumps.tools import DumpTools
 
@@ -22,8 +23,8 @@ _ATTEMPTS = 4
 _LOCKED_OUT = ("canceling statement due to statement timeout", "canceling statement due to lock timeout")
 _SESSION = {"idle_in_transaction_session_timeout": "0", "tcp_keepalives_idle": "60"}
 _FROZEN_RIGHTS = ("TABLE ", "COLUMN ", "SCHEMA ")
-"""Of these a frozen tenant has less rights than are its own, and so its dump has none: they are as the server gives
-them."""
+"""Of these a frozen tenant has less rights than are its own, and so its dump has none of its own: they are as the
+server gives them."""
 _SETVAL = re.compile(r"^SELECT pg_catalog\.setval\('(?:[^']|'')*', (-?\d+), (true|false)\);", re.MULTILINE)
 _VERSION = "SELECT current_setting('server_version'), current_setting('server_version_num')::int / 10000"
 
@@ -42,7 +43,7 @@ class _Told(Archive):
         if entry.kind == "TABLE DATA":
             self.tables[entry.id] = f"{fingerprints.quoted(schema)}.{fingerprints.quoted(entry.tag)}"
         elif entry.kind == "ACL" and self._frozen and entry.tag.startswith(_FROZEN_RIGHTS):
-            entry.definition = ""
+            entry.definition = without(self.database, entry.definition or "")
         elif entry.kind == "SEQUENCE SET":
             found = _SETVAL.search(entry.definition or "")
             if found is None:

@@ -120,6 +120,9 @@ WITH schemas AS (
     SELECT 'policies', s.schema || '.' || c.relname || '.' || p.polname || ' ' || p.polcmd::text
            || ' ' || p.polpermissive
     FROM pg_policy p JOIN pg_class c ON c.oid = p.polrelid JOIN schemas s ON s.oid = c.relnamespace
+    -- A policy for users alone is there where they are.
+    WHERE EXISTS (SELECT FROM unnest(p.polroles) AS r (oid) LEFT JOIN pg_roles o ON o.oid = r.oid
+                  WHERE r.oid = 0 OR o.rolname = current_database() OR starts_with(o.rolname, 'pg_'))
     UNION ALL
     SELECT 'row level security', s.schema || '.' || c.relname || ' ' || c.relforcerowsecurity
     FROM pg_class c JOIN schemas s ON s.oid = c.relnamespace WHERE c.relrowsecurity

@@ -38,7 +38,7 @@ SELECT d.oid, 1, format('ALTER DEFAULT PRIVILEGES FOR ROLE %I%s GRANT %s ON %s T
 FROM pg_default_acl d LEFT JOIN pg_namespace n ON n.oid = d.defaclnamespace CROSS JOIN LATERAL aclexplode(d.defaclacl) a
 LEFT JOIN pg_roles r ON r.oid = a.grantee
 WHERE d.defaclrole = (SELECT oid FROM pg_roles WHERE rolname = $1) AND d.defaclobjtype IN ('r', 'S', 'f', 'T', 'n')
-  AND (a.grantee = 0 OR r.rolname = $1 OR starts_with(r.rolname, 'pg_'))
+  AND (a.grantee = 0 OR r.rolname = $1 OR starts_with(r.rolname, 'pg_') OR starts_with(r.rolname, $2::text || '_u'))
 ORDER BY 1, 2
 """  # noqa: S608  constants
 

@@ -44,14 +44,17 @@ class _Loadable(Archive):
     """The dump as this tenant can load it: with its own roles' names, and without what its database has from its
     template."""
 
-    def __init__(self, target: str, present: Collection[str]) -> None:
+    def __init__(self, target: str, owner: str, accounts: Collection[str]) -> None:
+        """`accounts` are those of `owner`, whose database this is or becomes."""
         super().__init__()
         self._target = target
-        self._present = present
+        self._owner = owner
+        self._accounts = accounts
         self._of_template: set[str] = set()
 
     def see(self, entry: Entry) -> None:
-        roles = RoleNames(self.database, self._target, self._present)
+        carried = self._accounts if self.database == self._owner else ()
+        roles = RoleNames(self.database, self._target, carried)
         definition = entry.definition or ""
         if entry.kind in ("ACL", "DEFAULT ACL"):
             entry.definition = roles.granted(definition)
@@ -65,8 +68,15 @@ class _Loadable(Archive):
 
 
 async def load(
-    connections: PostgresConnections, tools: DumpTools, tenant: Tenant, form: DumpFormat, chunks: AsyncIterator[bytes]
+    connections: PostgresConnections,
+    tools: DumpTools,
+    tenant: Tenant,
+    form: DumpFormat,
+    chunks: AsyncIterator[bytes],
+    *,
+    owner: Tenant,
 ) -> None:
+    """`owner` is the tenant, or the one that gets its database."""
     if form.flavour != "postgres" or form.layout != LAYOUT:
         raise LoadRefused(f"a dump of {form.flavour} in the layout {form.layout} can't be loaded here")
     _, major = await server_version(connections)
@@ -75,8 +85,8 @@ async def load(
     if major_of(tool) >= _TRANSACTIONS_SINCE:
         arguments.append(_TRANSACTIONS)
     async with connections.admin() as connection:
-        found = (await catalog.find(connection, tenant.name)).require(tenant)
-    present = found.roles(tenant)
+        found = (await catalog.find(connection, owner.name)).require(owner)
+    accounts = [account for account in (*found.logins, *found.users) if account not in found.retired]
     async with (
         helpers.helping(connections, tenant, helpers.LOAD) as helper,
         environment(
@@ -84,7 +94,7 @@ async def load(
         ) as environ,
         RunningTool(folder / "pg_restore", arguments, environ, reads=True) as running,
     ):
-        await _feed(running, _Loadable(tenant.name, present), chunks)
+        await _feed(running, _Loadable(tenant.name, owner.name, accounts), chunks)
         if await running.end() != 0:
             await answering(connections)
             raise LoadRefused(said(running.errors, "pg_restore was ended, or took too much memory"))

@@ -3,12 +3,14 @@
 A dump names roles in grants and in policies: its tenant's own, logins of rotations, users, and whoever else the tenant
 has granted something. In another database the tenant has another name, and a role of the old name may be somebody
 else's, who then couldn't be dropped any more.
+
+Users and logins are carried where the dump comes back to its own database: there they are the same accounts. A user of
+another database is somebody else, whatever its number.
 """
 
 import re
 from collections.abc import Collection, Iterator
-
-from app.engines.naming import HELPER_SEPARATOR, USER_PURPOSE
+from itertools import pairwise
 
 _TOKEN = re.compile(r"""\s+|"(?:[^"]|"")*"|'(?:[^']|'')*'|[A-Za-z_][A-Za-z0-9_$]*|.""", re.DOTALL)
 _PREDEFINED = "pg_"
@@ -16,11 +18,11 @@ _EVERYBODY = "PUBLIC"
 
 
 class RoleNames:
-    def __init__(self, source: str, target: str, present: Collection[str]) -> None:
-        """`source` and `target` are the tenants' names, `present` are the target's own roles."""
+    def __init__(self, source: str, target: str, carried: Collection[str]) -> None:
+        """`source` and `target` are the tenants' names, `carried` are the accounts that keep theirs."""
         self._source = source
         self._target = target
-        self._present = present
+        self._carried = carried
 
     def named(self, role: str) -> str | None:
         """The role in the target's terms; None if it has none."""
@@ -28,11 +30,7 @@ class RoleNames:
             return role
         if role == self._source:
             return self._target
-        user = role.removeprefix(f"{self._source}{HELPER_SEPARATOR}")
-        if user != role and user.startswith(USER_PURPOSE):
-            mine = f"{self._target}{HELPER_SEPARATOR}{user}"
-            return mine if mine in self._present else None
-        return None
+        return role if role in self._carried else None
 
     def granted(self, text: str) -> str:
         """The statements of an entry with rights, without those for or by roles that there aren't."""
@@ -77,14 +75,27 @@ class RoleNames:
         for token in tokens:
             word = token.upper()
             if not token.isspace():
-                if before[1] in ("TO", "FROM") or before == ["FOR", "ROLE"]:
+                makes = before == ["FOR", "ROLE"]
+                if before[1] in ("TO", "FROM") or makes:
                     named = self.named(_plain(token))
-                    if named is None:
+                    # Nobody but an account itself says what others may do with what it makes.
+                    if named is None or (makes and named != self._target):
                         return None
                     token = named
                 before = [before[1], word]
             written.append(token)
         return "".join(written).strip()
+
+
+def without(role: str, text: str) -> str:
+    """The statements of an entry with rights, but for those of this role."""
+    kept = []
+    for statement in _statements(text):
+        words = [_plain(token) for token in statement if not token.isspace()]
+        of = {after for word, after in pairwise(words) if word.upper() in ("TO", "FROM")}
+        if role not in of:
+            kept.append("".join(statement).strip())
+    return "".join(f"{statement};\n" for statement in kept)
 
 
 def _tokens(text: str) -> list[str]:
