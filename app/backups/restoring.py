@@ -57,7 +57,8 @@ async def load_backup(
     through: Callable[[AsyncIterator[bytes]], AsyncIterator[bytes]] = lambda chunks: chunks,
 ) -> LoadReport:
     """Loads it into the tenant's empty database with the tenant's own rights, and compares all it holds. Whatever it
-    raises, `EngineAdapter.clear` has to come before another attempt. `becomes`: see `EngineAdapter.load`. `through` is what the dump passes on its way.
+    raises, `EngineAdapter.clear` has to come before another attempt. `becomes`: see `EngineAdapter.load`. `through` is
+    what the dump passes on its way.
 
     Raises `ContentsDiffer`; `LoadRefused` and `HostUnavailable` of the engine; `BackupDamaged`, `BackupMissing`,
     `IdentityNeeded`, `StoreUnavailable` and `StoreRefused` of the store.
