@@ -26,6 +26,7 @@ from app.engines.hosts import SharedResource as SharedResource
 from app.engines.querying import QueryLimits, ReadSession, WriteSession
 from app.engines.scripts import ScriptEnd, ScriptSession
 from app.engines.tenants import Access as Access
+from app.engines.tenants import Counters as Counters
 from app.engines.tenants import EngineLimits as EngineLimits
 from app.engines.tenants import FoundTenant as FoundTenant
 from app.engines.tenants import Login as Login
@@ -35,8 +36,13 @@ from app.engines.tenants import Usage as Usage
 SURVEY_SECONDS = 10.0
 """The time limit for reading the sizes of all files, on servers that report them only all together."""
 MEASURE_SECONDS = 20.0
+<<<<<<< HEAD
 COPY_HELD_SECONDS = 5.0
 """For so long at most a copy by the server itself keeps its source's clients waiting."""
+=======
+COUNT_SECONDS = 5.0
+"""The time limit for reading what a server has counted."""
+>>>>>>> c78c102 (Make and drop partitions by time in one module, and read what servers count)
 
 
 class Measuring(ABC):
@@ -287,6 +293,12 @@ class EngineAdapter(ABC):
     async def sessions(self, names: Sequence[str]) -> dict[str, frozenset[str]]:
         """The open sessions of these tenants and of their helper accounts, by ids that are never reused. Tenants
         without a session are left out."""
+
+    @abstractmethod
+    async def counters(self, names: Sequence[str]) -> dict[str, Counters]:
+        """What the server has counted of these databases, all of them in one look, within `COUNT_SECONDS`; those that
+        it says nothing of are left out. It is read from the server's memory: no database is opened, and none wakes.
+        Raises `EngineError`."""
 
     @abstractmethod
     async def end_excessive_sessions(self, names: Sequence[str], limits: SessionLimits) -> list[SessionsEnded]:

@@ -64,6 +64,37 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
     connections: int
 
 
+class Counters(msgspec.Struct, frozen=True, kw_only=True):
+    """What a server has counted of one database since its counters began, each None where it doesn't count that. A
+    server's word: they are compared only where `began` is the same, and nothing of `witness` or of the counters has
+    become less."""
+
+    began: str
+    """Which beginning they count from: another text means that they began anew, as after a restart of the server, a
+    reset of its statistics, or when another database took the name."""
+    witness: tuple[int, ...] = ()
+    """What the server has counted of the administrator. Where it says nothing of a reset, these became less too."""
+    transactions: int | None = None
+    """Committed and rolled back."""
+    rows_read: int | None = None
+    """Rows that statements looked at, whether or not a client got them."""
+    rows_written: int | None = None
+    """Inserted, updated and deleted."""
+    cache_hits: int | None = None
+    """Pages that were in the server's memory when they were needed."""
+    cache_reads: int | None = None
+    """Pages that were not."""
+
+
+def counted(value: object) -> int | None:
+    """A counter as a server told it; None for what none can be."""
+    try:
+        number = int(str(value))
+    except ValueError:
+        return None
+    return number if 0 <= number < 2**62 else None
+
+
 class FoundTenant(msgspec.Struct, frozen=True, kw_only=True):
     """A database or role on a host with one of our markers."""
 

@@ -29,7 +29,9 @@ GRANT SELECT (Host, User) ON mysql.user TO 'headwater_provisioner'@'%';
 GRANT SELECT (Host, Db, User) ON mysql.db TO 'headwater_provisioner'@'%';
 GRANT SELECT ON performance_schema.data_locks TO 'headwater_provisioner'@'%';
 GRANT SELECT ON performance_schema.events_transactions_current TO 'headwater_provisioner'@'%';
+GRANT SELECT ON performance_schema.events_transactions_summary_by_user_by_event_name TO 'headwater_provisioner'@'%';
 GRANT SELECT ON performance_schema.metadata_locks TO 'headwater_provisioner'@'%';
 GRANT SELECT ON performance_schema.prepared_statements_instances TO 'headwater_provisioner'@'%';
+GRANT SELECT ON performance_schema.status_by_user TO 'headwater_provisioner'@'%';
 GRANT SELECT ON performance_schema.threads TO 'headwater_provisioner'@'%';
 SQL

@@ -13,6 +13,7 @@ from app.contracts.base import Engine
 from app.engines.base import (
     Access,
     AdminAddress,
+    Counters,
     EngineAdapter,
     EngineError,
     EngineLimits,
@@ -32,6 +33,7 @@ from app.engines.mysql import (
     bookkeeping,
     branches,
     copying,
+    counting,
     host,
     passwords,
     queries,
@@ -340,6 +342,14 @@ class MySQLAdapter(EngineAdapter):
             return {}
         async with self._connections.admin() as connection:
             return await usage.sessions(connection, names)
+
+    async def counters(self, names: Sequence[str]) -> dict[str, Counters]:
+        for name in names:
+            check_name(name)
+        if not names:
+            return {}
+        async with self._connections.admin() as connection:
+            return await counting.counters(connection, names)
 
     async def end_excessive_sessions(self, names: Sequence[str], limits: SessionLimits) -> list[SessionsEnded]:
         for name in names:

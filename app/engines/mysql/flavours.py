@@ -58,6 +58,11 @@ class Flavour(msgspec.Struct, frozen=True, kw_only=True):
     prepared_statements: str
     """A query for the sessions that probably hold the most prepared statements, as rows `(session, tenant)`, for
     `%s` names."""
+    started: str
+    """A query for the second in which the server started, by its own clock."""
+    counters: tuple[tuple[tuple[str, ...], str], ...]
+    """Fields of `Counters`, and a query for them, as rows `(tenant, counter…)`, by the accounts that `_BY_ACCOUNT`
+    names. What the server was not told to count is missing there, or 0 even for an administrator who is never idle."""
     shortest_wait: int
     """The smallest possible `lock_wait_timeout`, in seconds."""
     cached_statistics: bool
@@ -151,6 +156,28 @@ _MARIADB_PREPARED = """
 SELECT id, SUBSTRING_INDEX(user, '_', 1) FROM information_schema.processlist
 WHERE SUBSTRING_INDEX(user, '_', 1) IN %s ORDER BY memory_used DESC LIMIT 1
 """
+# The server works the difference out of one and the same moment, so that it never changes while it runs.
+_STARTED = "SELECT UNIX_TIMESTAMP() - variable_value FROM {schema}.global_status WHERE variable_name = 'Uptime'"
+# Our own account by itself, and all of a tenant's together.
+_NAMED = "IF(user = %s, user, SUBSTRING_INDEX(user, '_', 1))"
+_BY_ACCOUNT = "user = %s OR SUBSTRING_INDEX(user, '_', 1) IN %s"
+_TRANSACTIONS = f"""
+SELECT {_NAMED}, SUM(count_star) FROM performance_schema.events_transactions_summary_by_user_by_event_name
+WHERE {_BY_ACCOUNT} GROUP BY 1
+"""  # noqa: S608  constants
+# Statements by account would be a row for each kind of statement, and two milliseconds a tenant.
+_MYSQL_ROWS = f"""
+SELECT {_NAMED}, CAST(SUM(IF(variable_name LIKE 'Handler\\_read\\_%%', variable_value, 0)) AS UNSIGNED),
+       CAST(SUM(IF(variable_name LIKE 'Handler\\_read\\_%%', 0, variable_value)) AS UNSIGNED)
+FROM performance_schema.status_by_user
+WHERE variable_name IN ('Handler_read_key', 'Handler_read_next', 'Handler_read_prev', 'Handler_read_rnd',
+                        'Handler_read_rnd_next', 'Handler_write', 'Handler_update', 'Handler_delete')
+AND ({_BY_ACCOUNT}) GROUP BY 1
+"""  # noqa: S608  constants
+_MARIADB_ROWS = f"""
+SELECT {_NAMED}, SUM(rows_read), SUM(rows_inserted + rows_updated + rows_deleted)
+FROM information_schema.user_statistics WHERE {_BY_ACCOUNT} GROUP BY 1
+"""  # noqa: S608  constants
 MYSQL = Flavour(
     name="mysql",
     # The first in which an account may have two passwords.
@@ -160,8 +187,10 @@ MYSQL = Flavour(
     more_grants=(
         "SELECT ON performance_schema.data_locks",
         "SELECT ON performance_schema.events_transactions_current",
+        "SELECT ON performance_schema.events_transactions_summary_by_user_by_event_name",
         "SELECT ON performance_schema.metadata_locks",
         "SELECT ON performance_schema.prepared_statements_instances",
+        "SELECT ON performance_schema.status_by_user",
         "SELECT ON performance_schema.threads",
     ),
     identified=_mysql_identified,
@@ -175,6 +204,8 @@ MYSQL = Flavour(
     session_memory=_MYSQL_MEMORY,
     named_locks=_MYSQL_NAMED_LOCKS,
     prepared_statements=_MYSQL_PREPARED,
+    started=_STARTED.format(schema="performance_schema"),
+    counters=((("transactions",), _TRANSACTIONS), (("rows_read", "rows_written"), _MYSQL_ROWS)),
     shortest_wait=1,
     cached_statistics=True,
     recover="XA RECOVER CONVERT XID",
@@ -191,7 +222,10 @@ MARIADB = Flavour(
     name="mariadb",
     oldest=(10, 5),
     global_privileges=("CREATE USER", "PROCESS", "CONNECTION ADMIN"),
-    more_grants=("SELECT ON mysql.proc",),
+    more_grants=(
+        "SELECT ON mysql.proc",
+        "SELECT ON performance_schema.events_transactions_summary_by_user_by_event_name",
+    ),
     identified=_mariadb_identified,
     overlapping=_mariadb_overlapping,
     dropping_second=(),
@@ -203,6 +237,8 @@ MARIADB = Flavour(
     session_memory=_MARIADB_MEMORY,
     named_locks=None,
     prepared_statements=_MARIADB_PREPARED,
+    started=_STARTED.format(schema="information_schema"),
+    counters=((("transactions",), _TRANSACTIONS), (("rows_read", "rows_written"), _MARIADB_ROWS)),
     shortest_wait=0,
     cached_statistics=False,
     recover="XA RECOVER FORMAT='SQL'",

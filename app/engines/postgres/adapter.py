@@ -18,6 +18,7 @@ from app.contracts.base import Engine
 from app.engines.base import (
     Access,
     AdminAddress,
+    Counters,
     EngineAdapter,
     EngineError,
     EngineLimits,
@@ -45,6 +46,7 @@ from app.engines.naming import (
 from app.engines.postgres import (
     catalog,
     host,
+    measuring,
     prepared,
     queries,
     readers,
@@ -63,7 +65,6 @@ from app.engines.postgres.errors import UNRECOGNIZED_PARAMETER
 from app.engines.postgres.extensions import check_names
 from app.engines.postgres.guard import make_template
 from app.engines.postgres.login_check import take_schema, write_and_read
-from app.engines.postgres.measuring import PostgresMeasuring
 from app.engines.postgres.revocation import end_access
 from app.engines.postgres.role_removal import drop_role
 from app.engines.postgres.tenant_database import TenantDatabase
@@ -358,13 +359,19 @@ class PostgresAdapter(EngineAdapter):
         for name in names:
             check_name(name)
         async with self._connections.admin() as connection:
-            yield PostgresMeasuring(connection, self._connections.host)
+            yield measuring.PostgresMeasuring(connection, self._connections.host)
 
     async def sessions(self, names: Sequence[str]) -> dict[str, frozenset[str]]:
         for name in names:
             check_name(name)
         async with self._connections.admin() as connection:
             return await catalog.sessions(connection, names)
+
+    async def counters(self, names: Sequence[str]) -> dict[str, Counters]:
+        for name in names:
+            check_name(name)
+        async with self._connections.admin() as connection:
+            return await measuring.counters(connection, names)
 
     async def end_excessive_sessions(self, names: Sequence[str], limits: SessionLimits) -> list[SessionsEnded]:
         for name in names:
