@@ -36,13 +36,10 @@ from app.engines.tenants import Usage as Usage
 SURVEY_SECONDS = 10.0
 """The time limit for reading the sizes of all files, on servers that report them only all together."""
 MEASURE_SECONDS = 20.0
-<<<<<<< HEAD
 COPY_HELD_SECONDS = 5.0
 """For so long at most a copy by the server itself keeps its source's clients waiting."""
-=======
 COUNT_SECONDS = 5.0
 """The time limit for reading what a server has counted."""
->>>>>>> c78c102 (Make and drop partitions by time in one module, and read what servers count)
 
 
 class Measuring(ABC):
