@@ -7,9 +7,11 @@ itself, a key for much in one database and one for little in all of them would t
 import ipaddress
 from typing import TypeVar
 
+import msgspec
 from msgspec import UNSET, UnsetType
 
 from app.accounts.key_schemas import CreateKey, KeyChange, KeyControlsChange
+from app.audit.drafts import note_difference
 from app.auth import key_records, keys
 from app.auth.authority import Authority, excess
 from app.auth.key_records import KeyRecord
@@ -58,7 +60,10 @@ async def change(principal: Principal, key_id: int, request: KeyChange) -> KeyRe
     await _check(principal, record, wanted)
     if excess(wanted, record) is not None and (field := excess(wanted, own)) is not None:
         raise ExceedsOwnKey(field)
-    await key_records.set_limits(record.id, _given(request.name, record.name), wanted)
+    name = _given(request.name, record.name)
+    await key_records.set_limits(record.id, name, wanted)
+    before = {field: getattr(record, field) for field in Authority.__struct_fields__}
+    note_difference({"name": record.name, **before}, {"name": name, **msgspec.structs.asdict(wanted)})
     return await _managed(principal, record.id)
 
 

@@ -6,6 +6,7 @@ from uuid import UUID
 
 import msgspec
 
+from app.audit.drafts import found
 from app.contracts.backups import BackupKind, BackupStatus, ProofStatus
 from app.contracts.base import Engine
 from app.engines.dumping import DumpFormat
@@ -108,11 +109,13 @@ async def find_for_update(backup: UUID) -> BackupRecord | None:
 
 async def find_owned(backup: UUID, team_ids: list[int]) -> BackupRecord | None:
     """One of these teams', unless it was deleted."""
-    return await fetch_one(
-        BackupRecord,
-        f"{_SELECT} WHERE b.uuid = $1 AND b.team_id = any($2::bigint[]) AND b.status <> 'deleted'",
-        backup,
-        team_ids,
+    return found(
+        await fetch_one(
+            BackupRecord,
+            f"{_SELECT} WHERE b.uuid = $1 AND b.team_id = any($2::bigint[]) AND b.status <> 'deleted'",
+            backup,
+            team_ids,
+        )
     )
 
 

@@ -6,6 +6,7 @@ from uuid import UUID
 
 import msgspec
 
+from app.audit.drafts import found
 from app.blueprints.schemas import Metadata
 from app.store.session import execute, fetch_all, fetch_exists, fetch_one, fetch_scalar
 
@@ -65,12 +66,8 @@ async def find_visible(blueprint: UUID, team_ids: list[int], *, lock: Lock | Non
             blueprint,
             team_ids,
         )
-    return await fetch_one(
-        BlueprintRecord,
-        f"{_SELECT} WHERE b.uuid = $1 AND {_VISIBLE} AND b.deleted_at IS NULL",
-        blueprint,
-        team_ids,
-    )
+    sql = f"{_SELECT} WHERE b.uuid = $1 AND {_VISIBLE} AND b.deleted_at IS NULL"
+    return found(await fetch_one(BlueprintRecord, sql, blueprint, team_ids))
 
 
 async def find(blueprint: UUID) -> BlueprintRecord | None:

@@ -10,6 +10,7 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath, SkipValidation
 from msgspec import UnsetType
 
+from app.audit.events import audited
 from app.auth.principal import Principal
 from app.auth.scopes import Reach, Scope
 from app.blueprints import records, service
@@ -36,7 +37,6 @@ from app.core.errors import BlueprintInvalid, InvalidField, SystemBlueprint, Tea
 from app.hosts.service import offered_extensions
 from app.outbox.workflow_starts import Accepted
 from app.quotas.plans import Plans
-from app.store.session import transaction
 from app.web.envelope import Change, Item, Page
 from app.web.idempotency import Answer, Idempotency
 from app.web.operation import COMPUTES, operation
@@ -143,7 +143,7 @@ class BlueprintController(Controller):
         blueprint = path_uuid(uuid, "blueprint")
         present = await service.get(request.user, blueprint)
         size = present.size_bytes if isinstance(data.sql_content, UnsetType) else len(data.sql_content)
-        async with services.scripts.slot(request.user.team_ids, size), transaction():
+        async with services.scripts.slot(request.user.team_ids, size), audited():
             await service.update(services.plans, request.user, blueprint, data)
             record = await service.get(request.user, blueprint)
         return Item(message="Blueprint updated.", data=view(record))
@@ -162,7 +162,7 @@ class BlueprintController(Controller):
     )
     async def delete_blueprint(self, request: Call, uuid: FromPath[str]) -> Item[DeletedBlueprint]:
         blueprint = path_uuid(uuid, "blueprint")
-        async with transaction():
+        async with audited():
             await service.delete(request.user, blueprint)
         return Item(message="Blueprint deleted.", data=DeletedBlueprint(uuid=blueprint))
 

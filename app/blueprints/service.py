@@ -8,6 +8,7 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET
 
+from app.audit.drafts import note_difference
 from app.auth.principal import Principal
 from app.auth.teams import get_team
 from app.blueprints import records
@@ -84,6 +85,7 @@ async def update(plans: Plans, principal: Principal, blueprint: UUID, change: Up
     name = record.name if change.name is UNSET else change.name
     assert record.team_id is not None, "a blueprint without a team is a system blueprint"
     slug = record.slug if name == record.name else await _free_slug(name, record.team_id, but=record.id)
+    note_difference({"name": record.name}, {"name": name})
     await execute(
         "UPDATE blueprints SET name = $2, slug = $3, description = $4, updated_at = now() WHERE id = $1",
         record.id,

@@ -102,6 +102,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     idempotency_ttl_seconds: float = 86_400
     idempotency_lease_seconds: float = 10
     """How long an Idempotency-Key stays in flight after its request's process died."""
+    audit_refusals_per_hour: int = 1000
+    """How many refusals of one user leave an event of their own in the audit log in an hour; the others are counted."""
+    audit_seal_seconds: float = 10
+    """How often the events of the audit log are sealed."""
+    audit_unsealed_seconds: float = 900
+    """How old an event may become before it is sealed: `headwater audit verify` fails beyond it."""
+    audit_head_seconds: float = 3600
+    """How often the newest seal is kept outside of our own database, with the backups."""
     revocation_timeout_seconds: float = 30
     """How long a DELETE waits for the engine to end all access before it answers 503, and an undeletion for the engine
     to let the tenant in before it answers that access follows."""
@@ -269,6 +277,10 @@ _PORTS = {"api_port", "temporal_port", "temporal_ui_port", "metrics_port"}
 _POSITIVE = {
     "idempotency_ttl_seconds",
     "idempotency_lease_seconds",
+    "audit_refusals_per_hour",
+    "audit_seal_seconds",
+    "audit_unsealed_seconds",
+    "audit_head_seconds",
     "revocation_timeout_seconds",
     "limits_timeout_seconds",
     "api_keys_per_user",

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from msgspec import UNSET
 
+from app.audit.drafts import note
 from app.auth.principal import Principal
 from app.contracts.base import DatabaseStatus
 from app.contracts.credentials import RotationStatus
@@ -88,6 +89,7 @@ async def complete_any(rotation: UUID) -> Accepted:
 async def _complete(found: RotationRecord) -> Accepted:
     # The database before what it owns, as everything does that changes both.
     record = await _live(found.database)
+    note(team_id=record.team_id)
     current = require_found(await rotations.find(found.uuid), ROTATION)
     if current.status in (RotationStatus.RETIRING, RotationStatus.COMPLETED):
         return Accepted(subject=str(found.uuid))
@@ -154,6 +156,7 @@ async def _add_user(plans: Plans, box: SecretBox, record: DatabaseRecord, reques
         expires_at=request.expires_at,
     )
     await users.insert(new)
+    note(changes={"user": (None, new.name), "access": (None, new.access.value)})
     return Accepted(subject=f"{record.uuid}/{uuid}", start=await request_apply(record, revision))
 
 
@@ -170,6 +173,7 @@ async def remove_user_of_any(database: UUID, name: str) -> Accepted:
 
 async def _remove_user(record: DatabaseRecord, name: str) -> Accepted:
     user = require_found(await _find_user(record, name), USER)
+    note(changes={"user": (name, None)})
     subject = f"{record.uuid}/{user.uuid}"
     if not await users.begin_removal(user.id):
         return Accepted(subject=subject)

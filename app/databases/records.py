@@ -6,6 +6,7 @@ from uuid import UUID
 
 import msgspec
 
+from app.audit.drafts import found
 from app.contracts.base import DatabaseStatus, Engine, PauseReason
 from app.contracts.databases import Placement
 from app.quotas.plans import Quotas
@@ -121,7 +122,7 @@ async def change_provisioning(database: UUID, change: str) -> DatabaseRecord | N
 async def find_owned(database: UUID, team_ids: list[int], *, lock: bool = False) -> DatabaseRecord | None:
     """One of these teams' databases, unless it is deleted."""
     where = "d.uuid = $1 AND d.team_id = any($2::bigint[]) AND d.status <> 'deleted'"
-    return await fetch_one(DatabaseRecord, (_LOCKED if lock else _UNLOCKED).format(where), database, team_ids)
+    return found(await fetch_one(DatabaseRecord, (_LOCKED if lock else _UNLOCKED).format(where), database, team_ids))
 
 
 async def list_owned(team_ids: list[int], *, after: UUID | None, limit: int) -> list[DatabaseRecord]:

@@ -4,7 +4,7 @@ import logging
 from typing import Any
 
 import msgspec
-from litestar.types import HTTPScope
+from litestar.types import HTTPScope, Scope
 
 from app.auth.principal import Principal
 from app.core.errors import AppError
@@ -13,6 +13,12 @@ from app.web.parameters import parse_id, parse_uuid
 
 _REFUSAL = "refusal"
 """The key in a request's state for the error that it was answered with."""
+
+
+def refusal_of(scope: Scope) -> AppError | None:
+    """The error that the request is answered with."""
+    found: AppError | None = scope["state"].get(_REFUSAL)
+    return found
 
 
 class AccessLine(LogLine, kw_only=True, omit_defaults=True):

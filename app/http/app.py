@@ -294,4 +294,5 @@ async def _open(
         in_flight=InFlight(
             per_key=settings.requests_in_flight_per_key, per_address=settings.requests_in_flight_per_address
         ),
+        audit_refusals=settings.audit_refusals_per_hour,
     )

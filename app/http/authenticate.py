@@ -6,10 +6,12 @@ from litestar.datastructures import Headers
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
+from app.audit.drafts import drafting
 from app.auth.admission import Allowance
 from app.auth.client_address import Address, Network, client_address
 from app.core import context
 from app.core.errors import Unauthorized, rate_limit_headers
+from app.http.auditing import record_refusal, request_draft
 from app.http.state import RequestControls
 from app.web.event_streams import HELD
 
@@ -41,7 +43,8 @@ class Authenticate:
                 context.Actor(kind=context.ActorKind.KEY, user_id=caller.user_id, key_id=caller.key_id)
             )
             try:
-                await self._admitted(scope, receive, send, admitted.allowance)
+                with drafting(request_draft(scope, address, caller, refusals=controls.audit_refusals)):
+                    await self._admitted(scope, receive, send, admitted.allowance)
             finally:
                 context.actor.reset(token)
 
@@ -53,6 +56,7 @@ class Authenticate:
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
+                await record_refusal(scope, message["status"])
                 message["headers"] = [*message.get("headers", ()), *rate_limit, _NO_STORE]
             await send(message)
 

@@ -27,6 +27,8 @@ class RequestControls(msgspec.Struct, frozen=True, kw_only=True):
     admission: Admission
     trusted_proxies: tuple[Network, ...]
     in_flight: InFlight
+    audit_refusals: int
+    """How many refusals of a user leave an event in an hour."""
 
 
 class AppState:

@@ -7,6 +7,7 @@ from uuid import UUID
 
 import msgspec
 
+from app.audit.drafts import found
 from app.core.clock import Moment
 from app.operations.kinds import ENDED, KINDS, OperationStatus, OperationType, StepStatus
 from app.operations.reasons import Reason, ReasonCode, reason
@@ -144,9 +145,8 @@ async def find(operation: UUID, *, lock: bool = False) -> OperationRecord | None
 
 async def find_owned(operation: UUID, team_ids: list[int]) -> OperationRecord | None:
     """One on a database of these teams', deleted or not."""
-    return await fetch_one(
-        OperationRecord, f"{_SELECT} WHERE o.uuid = $1 AND o.team_id = any($2::bigint[])", operation, team_ids
-    )
+    sql = f"{_SELECT} WHERE o.uuid = $1 AND o.team_id = any($2::bigint[])"
+    return found(await fetch_one(OperationRecord, sql, operation, team_ids))
 
 
 async def find_latest(database: UUID, *types: OperationType) -> OperationRecord | None:

@@ -125,7 +125,7 @@ class DatabaseCreation:
                 answer = _answer(record, self._describe(record, operation))
                 steps = (
                     hold(member, team.id),
-                    store_answer(str(record.uuid), answer),
+                    *store_answer(str(record.uuid), answer),
                     assign(record, self._principal.user_id),
                     insertion(OperationType.CREATE, record, at=record.created_at, uuid=operation.uuid),
                     event_insertion(self._plans, EventType.DATABASE_PROVISIONED, record),

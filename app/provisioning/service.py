@@ -7,6 +7,7 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET
 
+from app.audit.drafts import note_difference
 from app.auth.principal import Principal
 from app.auth.roles import Role
 from app.auth.teams import get_team
@@ -109,6 +110,7 @@ async def change_quotas(plans: Plans, principal: Principal, database: UUID, chan
     if connections > record.connections:
         await _check_room(record, connections)
     start = await change_limits(record, quotas, connections)
+    note_difference(msgspec.structs.asdict(record.quotas), msgspec.structs.asdict(quotas))
     return Accepted(subject=f"{database}/{record.limits_revision + 1}", start=start)
 
 
@@ -200,8 +202,11 @@ async def _change(record: DatabaseRecord, wanted: ChangeDatabase, now: datetime)
         expiry.check_expiry(expires_at, now)
     asked = "expires_at" if isinstance(wanted.expires_at, datetime) else "deletion_protection"
     expiry.check_protection(deletion_protection=protected, expires_at=expires_at, field=asked)
-    await states.change(
-        record, name=changed(wanted.name, record.name), deletion_protection=protected, expires_at=expires_at
+    name = changed(wanted.name, record.name)
+    await states.change(record, name=name, deletion_protection=protected, expires_at=expires_at)
+    note_difference(
+        {"name": record.name, "deletion_protection": record.deletion_protection, "expires_at": record.expires_at},
+        {"name": name, "deletion_protection": protected, "expires_at": expires_at},
     )
 
 

@@ -1,5 +1,6 @@
 """The team that a new database is to belong to."""
 
+from app.audit.drafts import note
 from app.auth.principal import Principal
 from app.auth.teams import TeamRecord, get_team
 from app.databases.records import count_owned
@@ -12,6 +13,7 @@ def asked_team(principal: Principal, request: CreateDatabase) -> TeamRecord:
     """The team that is to own the database. Raises `InvalidField`, `InsufficientRole` or `NotAMember`."""
     asked = request.team_id if isinstance(request.team_id, int) else None
     place = principal.team_ids.index(principal.owning_team(asked, "database"))
+    note(team_id=principal.team_ids[place])
     return TeamRecord(principal.team_ids[place], principal.team_tiers[place], principal.team_names[place])
 
 

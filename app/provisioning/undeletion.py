@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+from app.audit.drafts import note
 from app.auth.principal import Principal
 from app.auth.teams import get_team
 from app.contracts.base import DatabaseStatus
@@ -49,6 +50,7 @@ async def _undelete(plans: Plans, database: UUID, *, relayed: bool) -> PendingSt
     found = await records.find(database)
     if found is None or found.team_id is None:
         raise NotFound("database")
+    note(team_id=found.team_id)
     # The team first, as everything does that counts what it has.
     team = await get_team(found.team_id, lock=True)
     record = await records.find_for_update(database)

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
+from app.audit.events import audited
 from app.auth.principal import Principal
 from app.contracts.base import Engine
 from app.core.errors import (
@@ -59,15 +60,17 @@ class Questions:
         self.model.require()
         async with AsyncExitStack() as resources:
             asking = Asking(self._dependencies, target, asked.query, resources)
-            execution = await records.begin(
-                self._plans,
-                principal,
-                target,
-                asked.query,
-                self.model.name,
-                place_seconds=self._place_seconds,
-                most_seconds=self._most_seconds,
-            )
+            # Before anything is done, whatever becomes of it: the record of the question tells that.
+            async with audited():
+                execution = await records.begin(
+                    self._plans,
+                    principal,
+                    target,
+                    asked.query,
+                    self.model.name,
+                    place_seconds=self._place_seconds,
+                    most_seconds=self._most_seconds,
+                )
             async with _recorded(execution, target.engine, resources):
                 result = await asking.answer(execution)
         assert execution.sql is not None

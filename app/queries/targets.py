@@ -4,6 +4,7 @@ from uuid import UUID
 
 import msgspec
 
+from app.audit.drafts import found, note
 from app.auth.principal import Principal
 from app.contracts.base import DatabaseStatus, Engine
 from app.core.errors import DatabaseNotActive, require_found
@@ -76,7 +77,8 @@ WHERE d.uuid = $1 AND d.team_id = any($2::bigint[]) AND d.status <> 'deleted'
 async def find(principal: Principal, database: UUID) -> QueryTarget:
     """Raises `NotFound`, `InsufficientRole`, `NotAMember` or `DatabaseNotActive`."""
     principal.check_reach(database, "database")
-    target = await fetch_one(QueryTarget, _FIND, database, [*principal.readable_teams, *principal.ended_teams])
+    note(subject=("database", database))
+    target = found(await fetch_one(QueryTarget, _FIND, database, [*principal.readable_teams, *principal.ended_teams]))
     if target is not None and target.team_id not in principal.team_ids:
         raise principal.refusal(target.team_id)
     target = require_found(target, "database")

@@ -14,6 +14,8 @@ from typing import Any
 import msgspec
 from litestar import MediaType, Request, Response
 
+from app.audit import events as audit
+from app.audit.drafts import current_draft
 from app.auth.principal import Principal
 from app.core.context import current_request_id
 from app.core.errors import AppError, IdempotencyKeyConflict, IdempotencyKeyInProgress
@@ -36,8 +38,9 @@ class Answer(msgspec.Struct, frozen=True):
     body: msgspec.Struct
 
 
-StoreAnswer = Callable[[str, Answer], Statement]
-"""Of a change's subject and its answer: the step that stores the answer under the request's key."""
+StoreAnswer = Callable[[str, Answer], tuple[Statement, ...]]
+"""Of a change's subject and its answer: the steps that store the answer under the request's key, and the change's event
+in the audit log."""
 
 
 class Idempotency:
@@ -64,6 +67,9 @@ class Idempotency:
         `immediate` comes first: it may make the change and store its answer in one statement of its own, which does
         nothing where the key has a row already. Where it returns None, nothing was done.
 
+        Each change has its event in the audit log, in its own transaction; a refusal that is stored has one too, and a
+        repeated request has none.
+
         `during_begin` is entered before the transaction, and left before anything is waited for.
 
         Raises `IdempotencyKeyConflict` or `IdempotencyKeyInProgress`, and what the functions raise.
@@ -72,17 +78,23 @@ class Idempotency:
         try:
             answer = await immediate(partial(self._insertion, claim)) if immediate else None
             if answer is not None:
+                audit.settle()
                 return _respond(answer)
             async with during_begin or nullcontext(), transaction():
                 owned = await self._rows.take(claim)
                 if owned is None:
                     return await self._answer_to_repeat(claim)
+                if owned.resource:
+                    # The event is there: it was committed with the subject.
+                    audit.settle()
                 accepted = Accepted(subject=owned.resource) if owned.resource else await begin()
                 answer = await finish(accepted.subject) if accepted.settled else None
                 if answer is not None:
                     await self._rows.store(claim, answer.status, encode(answer.body), accepted.subject)
                 elif not owned.resource:
                     await self._rows.store_subject(claim, accepted.subject)
+                await audit.append_drafted(accepted.subject)
+            audit.settle()
         except AppError as error:
             if error.status in _DECIDED and not error.transient:
                 repeat = await self._store_refusal(claim, error)
@@ -100,11 +112,13 @@ class Idempotency:
     async def _answer_to_repeat(self, claim: KeyClaim) -> Response[bytes]:
         row = await self._rows.find(claim)
         if row is None or (row.fingerprint == claim.fingerprint and row.response_sealed is None):
+            audit.settle()
             raise IdempotencyKeyInProgress("The first request with this Idempotency-Key is still under way.")
         if row.fingerprint != claim.fingerprint:
             raise IdempotencyKeyConflict("This Idempotency-Key came before with another request.")
         assert row.response_sealed is not None
         assert row.response_status is not None
+        audit.settle()
         return _reply(row.response_status, _replay(self._rows.open(claim, row.response_sealed)))
 
     async def _store_refusal(self, claim: KeyClaim, error: AppError) -> Response[bytes] | None:
@@ -117,10 +131,14 @@ class Idempotency:
             if await self._rows.take(claim) is None:
                 return await self._answer_to_repeat(claim)
             await self._rows.store(claim, error.status, encode(body))
+            await audit.append_refusal(error.code)
+        audit.settle()
         return None
 
-    def _insertion(self, claim: KeyClaim, subject: str, answer: Answer) -> Statement:
-        return self._rows.insertion(claim, subject, answer.status, encode(answer.body))
+    def _insertion(self, claim: KeyClaim, subject: str, answer: Answer) -> tuple[Statement, ...]:
+        stored = self._rows.insertion(claim, subject, answer.status, encode(answer.body))
+        draft = current_draft()
+        return (stored,) if draft is None else (stored, audit.insertion(draft, subject))
 
 
 async def _claim_for(request: Request[Principal, Any, Any]) -> KeyClaim:

@@ -5,6 +5,7 @@ from uuid import UUID
 
 import msgspec
 
+from app.audit.drafts import found
 from app.contracts.webhooks import DeliveryStatus
 from app.core.secrets import SecretBox, SecretLocation
 from app.egress.sender import AttemptResult
@@ -87,7 +88,8 @@ async def find_owned(
     """One of these teams' endpoints; with `active` only if it is not revoked."""
     where = "WHERE id = $1 AND team_id = any($2::bigint[])" + (" AND revoked_at IS NULL" if active else "")
     locking = "FOR NO KEY UPDATE" if lock else ""
-    return await fetch_one(EndpointRecord, f"{_ENDPOINT} FROM webhook_endpoints {where} {locking}", endpoint, team_ids)
+    sql = f"{_ENDPOINT} FROM webhook_endpoints {where} {locking}"
+    return found(await fetch_one(EndpointRecord, sql, endpoint, team_ids))
 
 
 async def list_owned(team_ids: list[int], *, after: int | None, limit: int) -> list[EndpointRecord]:

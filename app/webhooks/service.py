@@ -7,6 +7,8 @@ from uuid import UUID
 
 import msgspec
 
+from app.audit.drafts import note
+from app.audit.events import audited
 from app.auth.principal import Principal
 from app.auth.teams import get_team
 from app.contracts.queues import delivery_workflow_id
@@ -18,7 +20,7 @@ from app.egress.guard import AddressRefused, Guard, on_behalf_of
 from app.egress.targets import UnusableURL, parse_target
 from app.outbox.event_types import EventType
 from app.outbox.workflow_starts import NORMAL, Accepted, PendingStart, request_start
-from app.store.session import execute, fetch_one, fetch_scalar, transaction
+from app.store.session import execute, fetch_one, fetch_scalar
 from app.webhooks import records, revocation
 from app.webhooks.dispatch import summary_of
 from app.webhooks.records import AttemptRecord, DeliveryRecord, EndpointRecord
@@ -59,6 +61,7 @@ async def create(
         request.url,
         events,
     )
+    note(subject=("webhook_endpoint", endpoint), team_id=team, changes={"url": (None, request.url)})
     return Accepted(subject=str(await _add_secret(box, endpoint)), settled=True)
 
 
@@ -137,7 +140,7 @@ async def get_delivery(
 async def send_again(principal: Principal, endpoint: int, delivery: int) -> tuple[DeliveryRecord, PendingStart]:
     """A new round of the whole schedule, beginning immediately, in a transaction of its own. Raises `NotFound`, also
     for a revoked endpoint."""
-    async with transaction():
+    async with audited():
         owner = require_found(await records.find_owned(endpoint, principal.team_ids, active=True, lock=True), ENDPOINT)
         old = require_found(await records.find_delivery(delivery, endpoint, lock=True), DELIVERY)
         await execute(

@@ -33,8 +33,8 @@ class Process:
         rows = KeyRows(self.box, ttl=60, lease=10)
         claim = KeyClaim(user_id=self.principal.user_id, key=key or str(uuid4()), fingerprint=b"", owner=uuid4())
 
-        def store_answer(subject: str, answer: Answer) -> Statement:
-            return rows.insertion(claim, subject, answer.status, encode(answer.body))
+        def store_answer(subject: str, answer: Answer) -> tuple[Statement, ...]:
+            return (rows.insertion(claim, subject, answer.status, encode(answer.body)),)
 
         principal = msgspec.structs.replace(self.principal, admitted_at=utc_now())
         request = CreateDatabase(name="a", region=region or msgspec.UNSET)

@@ -44,12 +44,14 @@ SELECT c.relname || '.' || a.attname || ' ' || format_type(a.atttypid, a.atttypm
        || coalesce(' DEFAULT ' || pg_get_expr(d.adbin, d.adrelid), '')
 FROM pg_attribute a
 JOIN pg_class c ON c.oid = a.attrelid AND c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace
+     AND NOT c.relispartition
 LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
 WHERE a.attnum > 0 AND NOT a.attisdropped AND c.relname <> 'migration'
 """
 _KEYS = """
 SELECT conrelid::regclass || ' ' || conname || ' ' || pg_get_constraintdef(oid) FROM pg_constraint
 WHERE connamespace = 'public'::regnamespace AND contype IN ('p', 'u', 'f') AND conrelid <> 'migration'::regclass
+  AND conrelid IN (SELECT oid FROM pg_class WHERE relkind = 'r' AND NOT relispartition)
 """
 _INDEXES = "SELECT indexdef FROM pg_indexes WHERE schemaname = 'public' AND tablename <> 'migration'"
 
@@ -97,7 +99,7 @@ def lost(before: Contents, after: Contents, intended: dict[str, str]) -> set[str
 
 async def undeclared(dsn: str, declared_dsn: str) -> set[str]:
     """How the tables of a migrated database differ from what their classes declare, which the other database was made
-    of. Indexes beyond those, which migrations add by SQL, are none of it."""
+    of. Indexes beyond those and partitioned tables, which migrations add by SQL, are none of it."""
     found: set[str] = set()
     for sql in (_COLUMNS, _KEYS):
         found |= set(await rows(dsn, sql)) ^ set(await rows(declared_dsn, sql))

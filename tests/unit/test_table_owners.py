@@ -15,6 +15,10 @@ ROOT = Path(__file__).parents[2]
 OWNERS = {
     "api_key_usage": "app/auth",
     "api_keys": "app/auth",
+    "audit_events": "app/audit",
+    "audit_leaves": "app/audit",
+    "audit_refusals": "app/audit",
+    "audit_seals": "app/audit",
     "backup_policies": "app/backups",
     "backups": "app/backups",
     "blueprint_applications": "app/applications",
@@ -45,6 +49,8 @@ OWNERS = {
     "webhook_secrets": "app/webhooks",
     "workflow_starts": "app/outbox",
 }
+PARTITIONED = {"audit_events", "audit_leaves"}
+"""Made by the SQL of migrations alone."""
 # What a folder's statements on its own tables may read beside them.
 JOINS = {
     "app/applications": {"blueprints", "databases"},
@@ -134,7 +140,7 @@ def _text(node: ast.expr, named: dict[str, ast.expr]) -> str:
 
 def test_every_table_has_an_owner() -> None:
     source = "".join(path.read_text() for path in (ROOT / "app/store/tables").glob("*.py"))
-    assert set(re.findall(r'tablename="(\w+)"', source)) == set(OWNERS)
+    assert set(re.findall(r'tablename="(\w+)"', source)) | PARTITIONED == set(OWNERS)
 
 
 def test_statements_stand_with_the_owner_of_their_table() -> None:

@@ -1,6 +1,7 @@
 """Every table of our own state. Times are UTC. Durations are computed from times, never stored."""
 
 from app.store.tables.accounts import ApiKey, ApiKeyUsage, Invitation, Membership, Team, User
+from app.store.tables.audit import AuditRefusal, AuditSeal
 from app.store.tables.backups import Backup, BackupPolicy
 from app.store.tables.blueprints import Blueprint, BlueprintApplication, BlueprintStatement, BlueprintVersion
 from app.store.tables.credentials import CredentialRotation, DatabaseUser
@@ -48,4 +49,6 @@ TABLES = (
     Backup,
     BackupPolicy,
     Restoration,
+    AuditSeal,
+    AuditRefusal,
 )

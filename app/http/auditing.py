@@ -1,0 +1,62 @@
+"""What the audit log gets of each request that may change something."""
+
+from functools import cache
+from itertools import pairwise
+
+import structlog
+from litestar.types import Scope
+
+from app.audit.drafts import Draft, current_draft, valid_id
+from app.audit.events import append_refusal, settle
+from app.auth.client_address import Address
+from app.auth.principal import Principal
+from app.http.access_log import refusal_of
+from app.web.operation import OPT, Operation
+
+_NOT_RECORDED = frozenset({401, 408, 429, 499})
+"""Refusals that say nothing of what was asked for: nobody known asked, or somebody asked too often, or went away."""
+
+log = structlog.get_logger(__name__)
+
+
+def request_draft(scope: Scope, address: Address, caller: Principal, *, refusals: int) -> Draft | None:
+    """The event that the request is to leave; None for one that reads or computes. `refusals` is how many of a user's
+    leave one in an hour."""
+    declared: Operation | None = scope["route_handler"].opt.get(OPT)
+    if declared is None or not isinstance(declared.action, str):
+        return None
+    kind, parameter = _subject(scope["path_template"], declared.action)
+    return Draft(
+        action=declared.action,
+        object=kind,
+        id=None if parameter is None else valid_id(scope["path_params"].get(parameter)),
+        own_team_id=caller.team_ids[0] if caller.team_ids else None,
+        address=address.compressed,
+        refusals=refusals,
+    )
+
+
+async def record_refusal(scope: Scope, status: int) -> None:
+    """Call it before the answer is sent. Nothing is written of a request whose event is there, of one that failed
+    because of us, which changed nothing and is to be sent again, and of those that `_NOT_RECORDED` has."""
+    draft = current_draft()
+    if draft is None or draft.settled or not 400 <= status < 500 or status in _NOT_RECORDED:
+        return
+    error = refusal_of(scope)
+    try:
+        await append_refusal(None if error is None else error.code)
+        settle()
+    except Exception as fault:
+        # Nothing was changed, and the client is to learn why.
+        log.warning("refusal_not_recorded", action=draft.action, reason=str(fault) or type(fault).__name__)
+
+
+@cache
+def _subject(path: str, action: str) -> tuple[str, str | None]:
+    """Of `/api/v1/databases/{uuid}/pauses`: `database`, and the parameter that has its id. Of a path without a
+    parameter the kind of thing that the action is about; what is made says its id."""
+    parts = path.split("/")
+    for kind, parameter in pairwise(parts):
+        if parameter.startswith("{"):
+            return kind.removesuffix("s"), parameter.strip("{}").partition(":")[0]
+    return action.partition(".")[0], None
