@@ -10,6 +10,7 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.params import QueryParameter
 from litestar.typing import FieldDefinition
 
+from app.audit.drafts import note
 from app.auth.principal import Principal
 from app.auth.roles import Role
 from app.auth.scopes import Reach, Scope, grants
@@ -84,6 +85,7 @@ async def _check_roles(request: Request[Principal, Any, Any], roles: frozenset[R
         barred = [*caller.withheld, *caller.ended_teams]
         team_id = await _team_among(request, barred) if barred else None
         if team_id is not None:
+            note(team_id=team_id)
             raise caller.refusal(team_id)
     if not caller.team_ids:
         raise NotAMember(None)

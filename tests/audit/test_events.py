@@ -1,0 +1,181 @@
+"""One event for each change by the API, whatever is refused, repeated or sent at the same time."""
+
+import asyncio
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+
+from app.store.session import execute, fetch
+from tests.support.answers import data_of, error_of
+from tests.support.client import Caller
+from tests.support.in_process import LoneApi, lone_api
+from tests.support.moves import make_active
+
+_EVENTS = "SELECT *, changes::text AS changed FROM audit_events ORDER BY id"
+
+
+async def events() -> list[dict[str, Any]]:
+    return [dict(row) for row in await fetch(_EVENTS)]
+
+
+async def outcomes() -> list[tuple[str, str, str | None]]:
+    return [(one["action"], one["outcome"], one["error"]) for one in await events()]
+
+
+async def test_an_event_says_who_did_what(lone: LoneApi) -> None:
+    caller = await lone.caller()
+    answer = await caller.create("a")
+    uuid = data_of(answer, 202)["uuid"]
+    await caller.patch(f"/databases/{uuid}", {"name": "b"})
+    made, renamed = await events()
+    assert {name: made[name] for name in ("actor_kind", "user_id", "api_key_id", "action", "object", "subject_id")} == {
+        "actor_kind": "key",
+        "user_id": caller.user_id,
+        "api_key_id": caller.key_id,
+        "action": "database.create",
+        "object": "database",
+        "subject_id": uuid,
+    }
+    assert (made["team_id"], made["outcome"], made["error"]) == (caller.team_id, "succeeded", None)
+    assert made["request_id"] == answer.headers["x-request-id"]
+    assert made["address"] == "127.0.0.1"
+    assert (renamed["action"], renamed["subject_id"]) == ("database.change", uuid)
+    assert renamed["changed"] == '{"name": ["a", "b"]}'
+
+
+async def test_reading_and_computing_leave_none(lone: LoneApi) -> None:
+    caller = await lone.caller()
+    await caller.get("/databases")
+    data_of(await caller.post("/blueprint_validations", {"sql_content": "SELECT 1"}))
+    assert await events() == []
+
+
+async def test_a_replay_adds_none(lone: LoneApi) -> None:
+    caller = await lone.caller()
+    for _ in range(2):
+        data_of(await caller.create("a", key="k"), 202)
+    nowhere = uuid4()
+    for _ in range(2):
+        error_of(await caller.delete(f"/databases/{nowhere}", key="gone"), 404, "not_found")
+    assert await outcomes() == [("database.create", "succeeded", None), ("database.delete", "refused", "not_found")]
+
+
+async def test_16_at_once_make_one(lone: LoneApi) -> None:
+    caller = await lone.caller()
+    await lone.warm_up()
+    await asyncio.gather(*(caller.create("a", key="k") for _ in range(16)))
+    await asyncio.gather(*(caller.delete(f"/databases/{uuid4()}", key=str(n)) for n in range(16)))
+    found = await outcomes()
+    assert found.count(("database.create", "succeeded", None)) == 1
+    assert found.count(("database.delete", "refused", "not_found")) == 16
+    assert len(found) == 17
+
+
+async def test_a_retry_after_a_crash_adds_none(lone: LoneApi) -> None:
+    """The process died after the commit, before the answer was stored."""
+    caller = await lone.caller()
+    uuid = data_of(await caller.create("a", key="k"), 202)["uuid"]
+    await execute("UPDATE idempotency_keys SET response_status = NULL, response_sealed = NULL")
+    assert data_of(await caller.create("a", key="k"), 202)["uuid"] == uuid
+    assert len(await events()) == 1
+
+
+async def test_a_change_that_is_rolled_back_leaves_none(lone: LoneApi) -> None:
+    """Our own database refuses the event: then there is no change either."""
+    caller = await lone.caller()
+    await execute("ALTER TABLE audit_events ADD CONSTRAINT none CHECK (action <> 'database.create')")
+    assert (await caller.create("a", key="k")).status_code == 500
+    assert await fetch("SELECT FROM databases") == []
+    await execute("ALTER TABLE audit_events DROP CONSTRAINT none")
+    data_of(await caller.create("a", key="k"), 202)
+    assert await outcomes() == [("database.create", "succeeded", None)]
+
+
+async def _narrow(api: LoneApi, _: Caller) -> httpx.Response:
+    narrow = await api.caller(scopes=("databases:read",))
+    return await narrow.create("a")
+
+
+async def _unreadable(_: LoneApi, caller: Caller) -> httpx.Response:
+    return await caller.request("POST", "/databases", key="k", content=b"{")
+
+
+async def _conflicting(_: LoneApi, caller: Caller) -> httpx.Response:
+    await caller.create("a", key="k")
+    return await caller.create("b", key="k")
+
+
+async def _misspelt(_: LoneApi, caller: Caller) -> httpx.Response:
+    return await caller.post("/databases?nmae=a", {"name": "a"})
+
+
+async def _no_key(_: LoneApi, caller: Caller) -> httpx.Response:
+    return await caller.request("POST", "/databases", content=b'{"name": "a"}')
+
+
+async def _protected(_: LoneApi, caller: Caller) -> httpx.Response:
+    uuid = data_of(await caller.create("a", deletion_protection=True), 202)["uuid"]
+    await make_active(uuid)
+    return await caller.delete(f"/databases/{uuid}")
+
+
+@pytest.mark.parametrize(
+    ("refused", "code"),
+    [
+        (_narrow, "insufficient_scope"),
+        (_unreadable, "malformed_json"),
+        (_conflicting, "idempotency_key_conflict"),
+        (_misspelt, "invalid_field"),
+        (_no_key, "missing_required_field"),
+        (_protected, "deletion_protected"),
+    ],
+)
+async def test_refusals_leave_one(lone: LoneApi, refused: Any, code: str) -> None:
+    answer = await refused(lone, await lone.caller())
+    assert answer.json()["error"]["code"] == code
+    *_, last = await events()
+    assert (last["outcome"], last["error"], last["request_id"]) == ("refused", code, answer.headers["x-request-id"])
+
+
+async def test_an_event_is_of_the_team_whose_thing_it_is(lone: LoneApi) -> None:
+    """Of a user in two teams; and what is somebody else's is told in the caller's own team."""
+    caller, other = await lone.caller(), await lone.caller()
+    theirs = data_of(await other.create("theirs"), 202)["uuid"]
+    error_of(await caller.patch(f"/databases/{theirs}", {"name": "x"}), 404, "not_found")
+    await execute(
+        "INSERT INTO memberships (user_id, team_id, role) VALUES ($1, $2, 'owner')", caller.user_id, other.team_id
+    )
+    data_of(await caller.patch(f"/databases/{theirs}", {"name": "x"}))
+    error_of(await caller.patch(f"/databases/{theirs}", {"expires_at": "2020-01-01T00:00:00Z"}), 422, "invalid_field")
+    assert [one["team_id"] for one in await events()] == [other.team_id, caller.team_id, other.team_id, other.team_id]
+
+
+async def test_refusals_in_an_hour_are_bounded(control_dsn: str) -> None:
+    async with lone_api(control_dsn, audit_refusals_per_hour=3) as api:
+        caller, other = await api.caller(), await api.caller()
+        await asyncio.gather(*(caller.delete(f"/databases/{uuid4()}") for _ in range(8)))
+        await other.delete(f"/databases/{uuid4()}")
+        found = await fetch("SELECT user_id, count(*) AS events FROM audit_events GROUP BY 1 ORDER BY 1")
+        assert [tuple(row) for row in found] == [(caller.user_id, 3), (other.user_id, 1)]
+        counted = await fetch("SELECT refusals FROM audit_refusals WHERE user_id = $1", caller.user_id)
+        assert [row["refusals"] for row in counted] == [8]
+
+
+@pytest.mark.parametrize("authorization", [None, "Bearer pk_live_unknown"])
+async def test_whoever_is_not_known_leaves_none(lone: LoneApi, authorization: str | None) -> None:
+    headers = {} if authorization is None else {"Authorization": authorization}
+    assert (await lone.http.post("/api/v1/databases", headers=headers)).status_code in (401, 403)
+    assert await events() == []
+
+
+async def test_secrets_and_bodies_are_not_written(lone: LoneApi) -> None:
+    caller = await lone.caller()
+    made = data_of(await caller.post("/api_keys", {"name": "k", "permissions": ["databases:read"]}), 201)
+    data_of(await caller.patch(f"/api_keys/{made['id']}", {"name": "other"}))
+    data_of(await caller.post("/blueprints", {"name": "b", "sql_content": "CREATE TABLE sesame (id int)"}), 201)
+    text = str(await events())
+    assert "sesame" not in text
+    assert "pk_live" not in text
+    assert '"name": ["k", "other"]' in text
