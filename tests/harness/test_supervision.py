@@ -41,7 +41,7 @@ def detached():
 
 
 def starts(run: Run) -> object:
-    return [one for one in processes_in(run.folder) if one.name() in ("initdb", "postgres")]
+    return [one for one in processes_in(run.folder) if one.info["name"] in ("initdb", "postgres")]
 
 
 def serves(run: Run) -> object:
@@ -94,8 +94,9 @@ async def test_the_supervisor_is_killed(tmp_path: Path) -> None:
 
 
 def processes_in(folder: Path) -> list[psutil.Process]:
-    """All that run in the folder or work on it, by whoever's child they are."""
-    return [one for one in psutil.process_iter() if _is_in(one, str(folder))]
+    """All that run in the folder or work on it, by whoever's child they are, with what they are called in `info`: one
+    may have ended since."""
+    return [one for one in psutil.process_iter(["name"]) if _is_in(one, str(folder))]
 
 
 def _is_in(process: psutil.Process, folder: str) -> bool:
