@@ -12,6 +12,7 @@ from app.store.migrate import migrate
 from tests import servers
 from tests.servers import RunningServer
 from tests.support.client import Caller
+from tests.support.forks import close_fork_server
 from tests.support.in_process import LoneApi, lone_api
 from tests.support.lone_pool import LonePool, lone_pool
 from tests.support.service import RunningService, running_service
@@ -22,6 +23,10 @@ pytest_plugins = ["tests.support.plugins"]
 # An example that takes long says something about the machine, not about what is tested.
 settings.register_profile("headwater", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("headwater")
+
+
+def pytest_sessionfinish() -> None:
+    close_fork_server()
 
 
 @pytest_asyncio.fixture(scope="session")

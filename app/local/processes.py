@@ -6,10 +6,11 @@ import ctypes
 import os
 import signal
 import sys
-from asyncio.subprocess import DEVNULL, Process
+from asyncio.subprocess import DEVNULL
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from app.local import stale_processes as leftovers
 from app.local.errors import StackError
@@ -38,11 +39,30 @@ class Command:
     """A PostgreSQL server's data folder, by which its helpers outside the process group are found."""
 
 
+class Handle(Protocol):
+    """A running program. `asyncio.subprocess.Process` is one."""
+
+    @property
+    def pid(self) -> int: ...
+    @property
+    def returncode(self) -> int | None:
+        """None while it runs."""
+        ...
+
+    async def wait(self) -> int:
+        """Waits for its end; a negative number is the signal that ended it."""
+        ...
+
+    def send_signal(self, signal: int) -> None:
+        """Raises `ProcessLookupError` when it has ended."""
+        ...
+
+
 class ChildProcess:
     """A started `Command`. Start it from the main thread only: the kernel sends `death_signal` when the thread that
     started the child ends."""
 
-    def __init__(self, command: Command, process: Process) -> None:
+    def __init__(self, command: Command, process: Handle) -> None:
         self._command = command
         self._process = process
         self._group_ended = False

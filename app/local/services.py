@@ -48,6 +48,10 @@ class Service(ABC):
     def command(self) -> Command:
         """The command line of a start."""
 
+    async def launch(self, command: Command) -> ChildProcess:
+        """Its process. Raises `StackError`."""
+        return await ChildProcess.start(command)
+
     @abstractmethod
     async def is_ready(self) -> bool:
         """Asks the server itself; waits for a second or so at most."""
@@ -65,7 +69,7 @@ async def start(
     ends, or is neither ready nor recovering for `timeout` seconds; then it is stopped completely. `marks` are added
     to its environment; `say` is called every few seconds during a recovery."""
     command = service.command()
-    child = await ChildProcess.start(replace(command, environ={**command.environ, **(marks or {})}))
+    child = await service.launch(replace(command, environ={**command.environ, **(marks or {})}))
     try:
         await _wait_until_ready(service, child, timeout, say)
     except TimeoutError:

@@ -10,11 +10,12 @@ import pytest_asyncio
 from pyrage.x25519 import Identity
 
 from app.contracts.base import Engine
-from tests import servers
+from app.local.temporal import TemporalService
 from tests.cli.command import Headwater
 from tests.restores.support import backed_up, filled, session
 from tests.servers import RunningServer
 from tests.support.client import Caller, new_caller
+from tests.support.namespaces import new_namespace
 from tests.support.provisioners import postgres_provisioner
 from tests.support.service import RunningService, register_hosts, running_service
 from tests.support.store import new_database
@@ -35,25 +36,26 @@ class Lost:
 
 @pytest_asyncio.fixture(scope="module")
 async def lost(
-    tmp_path_factory: pytest.TempPathFactory, control_server: RunningServer, postgres_server: RunningServer
+    tmp_path_factory: pytest.TempPathFactory,
+    control_server: RunningServer,
+    temporal_server: TemporalService,
+    postgres_server: RunningServer,
 ) -> AsyncIterator[Lost]:
     """A service whose own database a test may take away; its backups only an operator's identity reads."""
     identity, folder = Identity.generate(), tmp_path_factory.mktemp("lost")
     (folder / "identity").write_text(str(identity))
     admins = {Engine.POSTGRES: await postgres_provisioner(postgres_server, uuid4().hex, f"drill{uuid4().hex[:8]}")}
-    async with (
-        servers.temporal(tmp_path_factory.mktemp("temporal")) as temporal,
-        running_service(
-            folder,
-            control_server,
-            temporal,
-            postgres_server,
-            None,
-            admins,
-            BACKUP_AGE_RECIPIENT=str(identity.to_public()),
-            ORPHAN_REMOVAL="false",
-        ) as service,
-    ):
+    async with running_service(
+        folder,
+        control_server,
+        temporal_server,
+        postgres_server,
+        None,
+        admins,
+        namespace=await new_namespace(temporal_server),
+        BACKUP_AGE_RECIPIENT=str(identity.to_public()),
+        ORPHAN_REMOVAL="false",
+    ) as service:
 
         async def lose() -> None:
             await service.stop()

@@ -16,6 +16,7 @@ import pytest_asyncio
 from app.contracts.base import Engine
 from app.engines.base import AdminAddress
 from app.engines.tls import TlsMode, TlsPolicy, certificates
+from app.local.temporal import TemporalService
 from tests import servers
 from tests.deployment import compose
 from tests.deployment.conftest import PASSWORD, PROVISIONER, DeployedPostgres, mysql_statements
@@ -24,6 +25,7 @@ from tests.queries.conftest import Asked, database_of
 from tests.servers import RunningServer
 from tests.support.answers import body_of
 from tests.support.model_server import sql
+from tests.support.namespaces import new_namespace
 from tests.support.service import RunningService, running_service
 
 _ENCRYPTED = "--require-secure-transport=ON"
@@ -53,6 +55,7 @@ def _administrator(server: RunningServer) -> AdminAddress:
 async def on_postgres(
     tmp_path_factory: pytest.TempPathFactory,
     control_server: RunningServer,
+    temporal_server: TemporalService,
     deployed_postgres: DeployedPostgres,
 ) -> AsyncIterator[RunningService]:
     run = deployed_postgres.provision()
@@ -60,10 +63,10 @@ async def on_postgres(
     await deployed_postgres.use_pg_hba()
     folder, admins = tmp_path_factory.mktemp("service"), {Engine.POSTGRES: deployed_postgres.administrator}
     server = deployed_postgres.server
-    async with (
-        servers.temporal(tmp_path_factory.mktemp("temporal")) as temporal,
-        running_service(folder, control_server, temporal, server, None, admins) as service,
-    ):
+    namespace = await new_namespace(temporal_server)
+    async with running_service(
+        folder, control_server, temporal_server, server, None, admins, namespace=namespace
+    ) as service:
         yield service
 
 
@@ -71,15 +74,16 @@ async def on_postgres(
 async def on_mysql(
     tmp_path_factory: pytest.TempPathFactory,
     control_server: RunningServer,
+    temporal_server: TemporalService,
     deployed_postgres: DeployedPostgres,
     deployed_mysql: RunningServer,
 ) -> AsyncIterator[RunningService]:
     folder, admins = tmp_path_factory.mktemp("service"), {Engine.MYSQL: _administrator(deployed_mysql)}
     server = deployed_postgres.server
-    async with (
-        servers.temporal(tmp_path_factory.mktemp("temporal")) as temporal,
-        running_service(folder, control_server, temporal, server, deployed_mysql, admins) as service,
-    ):
+    namespace = await new_namespace(temporal_server)
+    async with running_service(
+        folder, control_server, temporal_server, server, deployed_mysql, admins, namespace=namespace
+    ) as service:
         yield service
 
 

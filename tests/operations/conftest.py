@@ -15,11 +15,11 @@ import pytest_asyncio
 from app.core.secrets import new_key_setting
 from app.local.ports import LOOPBACK, free_port
 from app.local.processes import ChildProcess
-from app.local.python_services import ApiService
 from app.local.services import server_environ, start
 from tests.servers import RunningServer
 from tests.support.answers import data_of
 from tests.support.client import Caller
+from tests.support.forks import ForkedApi
 from tests.support.in_process import LoneApi, lone_api
 from tests.support.service import http_client
 from tests.support.store import database_name, new_database
@@ -41,7 +41,7 @@ async def api_process(folder: Path, dsn: str, **settings: str) -> AsyncIterator[
     }
     environ = server_environ() | {f"HEADWATER_{name}": value for name, value in given.items()}
     log = folder / f"api-{port}.log"
-    process = await start(ApiService("api", port=port, log=log, environ=lambda: environ, host=LOOPBACK))
+    process = await start(ForkedApi("api", port=port, log=log, environ=lambda: environ, host=LOOPBACK))
     try:
         async with http_client(f"http://{LOOPBACK}:{port}") as client:
             yield client, process

@@ -1,13 +1,14 @@
-"""The service with a warm pool, on a Temporal server and in a database of its own."""
+"""The service with a warm pool, in a database and a namespace of its own."""
 
 from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
 
-from tests import servers
+from app.local.temporal import TemporalService
 from tests.servers import RunningServer
 from tests.support.client import Caller
+from tests.support.namespaces import new_namespace
 from tests.support.service import RunningService, running_service
 from tests.support.store import store
 
@@ -18,24 +19,23 @@ POOL_SIZE = 4
 async def pooling(
     tmp_path_factory: pytest.TempPathFactory,
     control_server: RunningServer,
+    temporal_server: TemporalService,
     postgres_server: RunningServer,
     mysql_server_if_any: RunningServer | None,
 ) -> AsyncIterator[RunningService]:
     """API and worker. The refill runs by schedule every second, so that no test waits long for a hint that was
     lost."""
     folder = tmp_path_factory.mktemp("pooled")
-    async with (
-        servers.temporal(tmp_path_factory.mktemp("pooled-temporal")) as temporal,
-        running_service(
-            folder,
-            control_server,
-            temporal,
-            postgres_server,
-            mysql_server_if_any,
-            POOL_SIZE=str(POOL_SIZE),
-            REFILL_INTERVAL_SECONDS="1",
-        ) as service,
-    ):
+    async with running_service(
+        folder,
+        control_server,
+        temporal_server,
+        postgres_server,
+        mysql_server_if_any,
+        namespace=await new_namespace(temporal_server),
+        POOL_SIZE=str(POOL_SIZE),
+        REFILL_INTERVAL_SECONDS="1",
+    ) as service:
         yield service
 
 

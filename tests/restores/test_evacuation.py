@@ -9,6 +9,7 @@ import pytest_asyncio
 from app.contracts.base import Engine
 from app.hosts.adapters import Adapters
 from app.hosts.service import NewHost, add_host
+from app.local.temporal import TemporalService
 from app.restores import records
 from app.restores.evacuation import EvacuationStatus, evacuate
 from app.store.session import fetch
@@ -16,6 +17,7 @@ from tests import servers
 from tests.restores.support import backed_up, filled, full, session, visits
 from tests.servers import RunningServer
 from tests.support.answers import data_of
+from tests.support.namespaces import new_namespace
 from tests.support.provisioners import postgres_provisioner
 from tests.support.service import REGION, RunningService, running_service
 from tests.support.store import store
@@ -26,15 +28,14 @@ from tests.support.waiting import until
 async def pair(
     tmp_path_factory: pytest.TempPathFactory,
     control_server: RunningServer,
+    temporal_server: TemporalService,
     postgres_server: RunningServer,
 ) -> AsyncIterator[tuple[RunningService, RunningServer]]:
     """A service with one host, and the server of another."""
-    folder = tmp_path_factory.mktemp("evacuated")
+    folder, namespace = tmp_path_factory.mktemp("evacuated"), await new_namespace(temporal_server)
     async with (
         servers.postgres(tmp_path_factory.mktemp("other")) as other,
-        # The workers of another service would take its tasks.
-        servers.temporal(tmp_path_factory.mktemp("temporal")) as temporal,
-        running_service(folder, control_server, temporal, postgres_server, None) as service,
+        running_service(folder, control_server, temporal_server, postgres_server, None, namespace=namespace) as service,
         store(service.control_dsn),
     ):
         yield service, other

@@ -12,9 +12,9 @@ import httpx
 
 from app.local.ports import LOOPBACK, free_port
 from app.local.processes import ChildProcess
-from app.local.python_services import ApiService
 from app.local.services import start
 from tests.support.client import Caller
+from tests.support.forks import ForkedApi
 from tests.support.service import RunningService
 from tests.support.waiting import until
 
@@ -93,10 +93,10 @@ class Processes:
         self._children[number] = await start(self._apis[number])
 
     @staticmethod
-    def _api(service: RunningService, port: int) -> ApiService:
+    def _api(service: RunningService, port: int) -> ForkedApi:
         environ = service.environ(API_PORT=str(port), IDEMPOTENCY_LEASE_SECONDS=str(LEASE_SECONDS))
         log = service.folder / f"storm-{port}.log"
-        return ApiService("api", port=port, log=log, environ=lambda: environ, host=LOOPBACK)
+        return ForkedApi("api", port=port, log=log, environ=lambda: environ, host=LOOPBACK)
 
 
 def requests(dice: random.Random, *, keys: int, each: int) -> list[list[Request]]:

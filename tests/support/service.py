@@ -20,12 +20,13 @@ from app.engines.base import AdminAddress
 from app.hosts.service import NewHost, add_host
 from app.local.ports import LOOPBACK, free_port
 from app.local.processes import ChildProcess
-from app.local.python_services import ApiService, WorkerService, every_queue
+from app.local.python_services import every_queue
 from app.local.services import server_environ, start
 from app.local.temporal import TemporalService
 from app.store.migrate import migrate
 from tests.servers import RunningServer
 from tests.support.client import ALL_SCOPES, UNHURRIED, Caller, new_caller
+from tests.support.forks import ForkedApi, ForkedWorker
 from tests.support.model_server import MODEL, ModelServer, model_server
 from tests.support.provisioners import mysql_provisioner, postgres_provisioner
 from tests.support.restart import start_those_that_ended
@@ -47,9 +48,11 @@ class RunningService:
     postgres: RunningServer
     mysql: RunningServer | None
     http: httpx.AsyncClient
-    api: ApiService
-    worker: WorkerService
+    api: ForkedApi
+    worker: ForkedWorker
     model: ModelServer
+    namespace: str = "default"
+    """Temporal's: no other service takes its tasks."""
     settings: dict[str, str] = field(default_factory=dict)
     """The environment of every process."""
     processes: dict[str, ChildProcess] = field(default_factory=dict)
@@ -64,6 +67,7 @@ class RunningService:
         given = {
             "CONTROL_DSN": self.control_dsn,
             "TEMPORAL_ADDRESS": self.temporal.address,
+            "TEMPORAL_NAMESPACE": self.namespace,
             "SECRET_KEYS": self.secret_keys,
             "HOME": str(self.folder),
             "POOL_SIZE": "0",
@@ -110,7 +114,7 @@ class RunningService:
         port = free_port()
         environ = self.environ(API_PORT=str(port), **settings)
         log = self.folder / f"api-{port}.log"
-        process = await start(ApiService("api", port=port, log=log, environ=lambda: environ, host=LOOPBACK))
+        process = await start(ForkedApi("api", port=port, log=log, environ=lambda: environ, host=LOOPBACK))
         try:
             async with http_client(f"http://{LOOPBACK}:{port}") as client:
                 yield client, process
@@ -137,11 +141,13 @@ async def running_service(
     postgres: RunningServer,
     mysql: RunningServer | None,
     admins: Mapping[Engine, AdminAddress] | None = None,
+    *,
+    namespace: str = "default",
     **settings: str,
 ) -> AsyncIterator[RunningService]:
     """A migrated control database, engine hosts in one region, an API and a worker. `settings` are environment
     variables without their prefix; by default there is no warm pool. `admins` are other accounts for the service on
-    the hosts."""
+    the hosts. `namespace` is Temporal's; only the service that all tests share is in the default one."""
     control_dsn = await new_database(control.admin_dsn)
     secret_keys = new_key_setting()
     admins = admins or await _provisioners(postgres, mysql)
@@ -150,7 +156,7 @@ async def running_service(
     async with AsyncExitStack() as stack:
         http = await stack.enter_async_context(http_client(f"http://{LOOPBACK}:{port}"))
         model = await stack.enter_async_context(model_server())
-        api = ApiService(
+        api = ForkedApi(
             "api",
             port=port,
             log=folder / "api.log",
@@ -158,7 +164,7 @@ async def running_service(
             host=LOOPBACK,
         )
         metrics_port = free_port()
-        worker = WorkerService(
+        worker = ForkedWorker(
             "worker",
             metrics_port=metrics_port,
             log=folder / "worker.log",
@@ -176,6 +182,7 @@ async def running_service(
             api=api,
             worker=worker,
             model=model,
+            namespace=namespace,
             settings=settings,
         )
         stack.push_async_callback(service.stop)

@@ -19,14 +19,15 @@ from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE
 from app.core.secrets import SecretBox, new_key_setting
 from app.core.temporal import connect
 from app.local.processes import ChildProcess
-from app.local.python_services import WorkerService
 from app.local.services import server_environ, start
 from app.local.temporal import TemporalService
 from app.outbox import events
 from app.outbox.event_types import EventType
 from app.store.session import fetch, transaction
 from tests.support.client import Caller
+from tests.support.forks import ForkedWorker
 from tests.support.in_process import LoneApi, lone_api
+from tests.support.namespaces import new_namespace
 from tests.support.receiver import Receiver
 from tests.support.restart import start_those_that_ended
 
@@ -51,7 +52,7 @@ class Delivering:
 
     async def start(self, name: str) -> None:
         queue = {CONTROL: CONTROL_QUEUE, WEBHOOKS: WEBHOOK_QUEUE}[name]
-        service = WorkerService(
+        service = ForkedWorker(
             name, log=self.folder / f"{name}.log", environ=lambda: self.environ, queues=(queue,), metrics_port=0
         )
         self.processes[name] = await start(service)
@@ -74,7 +75,7 @@ class Delivering:
         return await start_those_that_ended(self.processes, (CONTROL, WEBHOOKS), self.start)
 
     async def temporal(self) -> Client:
-        return await connect(self.environ["HEADWATER_TEMPORAL_ADDRESS"], "default")
+        return await connect(self.environ["HEADWATER_TEMPORAL_ADDRESS"], self.environ["HEADWATER_TEMPORAL_NAMESPACE"])
 
     async def stop(self) -> None:
         for name in list(self.processes):
@@ -89,6 +90,8 @@ async def delivering(
     given = {
         "CONTROL_DSN": control_dsn,
         "TEMPORAL_ADDRESS": temporal.address,
+        # The workers of other services would take its tasks.
+        "TEMPORAL_NAMESPACE": await new_namespace(temporal),
         "SECRET_KEYS": new_key_setting(),
         "HOME": str(folder),
         "WEBHOOK_ALLOW_CIDRS": ALLOWED,
@@ -98,6 +101,7 @@ async def delivering(
     known = {
         "secret_keys": given["SECRET_KEYS"],
         "temporal_address": temporal.address,
+        "temporal_namespace": given["TEMPORAL_NAMESPACE"],
         "webhook_allow_cidrs": (ALLOWED,),
         "webhook_ca_file": receiver.ca_file,
     }

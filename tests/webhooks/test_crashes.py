@@ -7,13 +7,13 @@ from uuid import uuid4
 import httpx
 
 from app.local.ports import LOOPBACK, free_port
-from app.local.python_services import ApiService
 from app.local.services import start
 from app.local.temporal import TemporalService, find_program
 from app.store.session import fetch
 from app.webhooks.dispatch import dispatch
 from tests.servers import RunningServer
 from tests.support.client import Caller
+from tests.support.forks import ForkedApi
 from tests.support.receiver import Receiver
 from tests.support.store import database_name, new_database
 from tests.support.waiting import until
@@ -32,7 +32,7 @@ async def test_the_api_is_killed_after_its_commit(running: Delivering, target: R
     caller, where, port = await running.api.caller(), path(), free_port()
     await subscribed(caller, target.url(where))
     environ = {**running.environ, "HEADWATER_API_PORT": str(port), "HEADWATER_POOL_SIZE": "0"}
-    api = ApiService("api", port=port, log=running.folder / "api.log", environ=lambda: environ, host=LOOPBACK)
+    api = ForkedApi("api", port=port, log=running.folder / "api.log", environ=lambda: environ, host=LOOPBACK)
     process = await start(api)
     try:
         async with httpx.AsyncClient(base_url=api.url, timeout=30) as http:
