@@ -7,7 +7,6 @@ import pytest
 import pytest_asyncio
 
 from app.local.temporal import TemporalService
-from tests import servers
 from tests.servers import RunningServer
 from tests.support.in_process import LoneApi, lone_api
 from tests.support.receiver import Receiver, receiver
@@ -39,25 +38,18 @@ async def target(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Rece
 
 
 @pytest_asyncio.fixture(scope="package")
-async def own_temporal(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[TemporalService]:
-    """No other worker takes the tasks of these tests."""
-    async with servers.temporal(tmp_path_factory.mktemp("temporal")) as server:
-        yield server
-
-
-@pytest_asyncio.fixture(scope="package")
 async def running(
     tmp_path_factory: pytest.TempPathFactory,
     control_server: RunningServer,
     migrated_dsn: str,
-    own_temporal: TemporalService,
+    temporal_server: TemporalService,
     target: Receiver,
 ) -> AsyncIterator[Delivering]:
     """API and workers for all tests of this folder. Attempts have 1.5 s, retries follow each other by 0.3 s."""
     dsn = await new_database(control_server.admin_dsn, template=database_name(migrated_dsn))
     folder = tmp_path_factory.mktemp("delivering")
     async with delivering(
-        folder, dsn, own_temporal, target, WEBHOOK_RETRY_SCHEDULE=SCHEDULE, WEBHOOK_TIMEOUT_SECONDS="1.5"
+        folder, dsn, temporal_server, target, WEBHOOK_RETRY_SCHEDULE=SCHEDULE, WEBHOOK_TIMEOUT_SECONDS="1.5"
     ) as made:
         await made.api.add_host()
         yield made

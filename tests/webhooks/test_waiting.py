@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import AsyncIterator
-from pathlib import Path
+from dataclasses import dataclass, field
 
+import pytest
 import pytest_asyncio
 from temporalio.client import Client
 
@@ -18,11 +19,16 @@ from tests.support.waiting import until
 from tests.support.webhooks import WEBHOOKS, Delivering, delivering, emit, path, subscribed
 
 TEAMS, ENDPOINTS, EVENTS = 2, 4, 15
+ALL = TEAMS * ENDPOINTS * EVENTS
 
 
-@pytest_asyncio.fixture
+@pytest_asyncio.fixture(scope="module")
 async def patient(
-    tmp_path: Path, control_server: RunningServer, migrated_dsn: str, own_temporal: TemporalService, target: Receiver
+    tmp_path_factory: pytest.TempPathFactory,
+    control_server: RunningServer,
+    migrated_dsn: str,
+    temporal_server: TemporalService,
+    target: Receiver,
 ) -> AsyncIterator[Delivering]:
     """Workers that probe often, and go on for as long as a test may take."""
     dsn = await new_database(control_server.admin_dsn, template=database_name(migrated_dsn))
@@ -33,31 +39,68 @@ async def patient(
         "WEBHOOK_LONGEST_PROBE_SECONDS": "1",
         "WEBHOOK_PROBES_PER_SECOND": "100",
     }
-    async with delivering(tmp_path, dsn, own_temporal, target, **settings) as made:
+    async with delivering(tmp_path_factory.mktemp("patient"), dsn, temporal_server, target, **settings) as made:
         yield made
 
 
-async def hanging(running: Delivering, target: Receiver) -> tuple[list[Caller], list[str]]:
-    """Teams whose endpoints all hang, and what they hang on, once all circuits are broken and everything waits."""
-    callers, paths = [], []
+@dataclass
+class Hanging:
+    """Teams whose endpoints all hang, on these paths."""
+
+    callers: list[Caller] = field(default_factory=list)
+    endpoints: list[int] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
+
+    async def count(self, what: str) -> int:
+        """Of its deliveries."""
+        return await counted(f"webhook_deliveries WHERE endpoint_id = any($1::bigint[]) AND {what}", self.endpoints)
+
+    async def attempts(self) -> int:
+        return await counted(
+            "webhook_attempts a JOIN webhook_deliveries d ON d.id = a.delivery_id"
+            " WHERE d.endpoint_id = any($1::bigint[])",
+            self.endpoints,
+        )
+
+    async def count_endpoints(self, what: str) -> int:
+        return await counted(f"webhook_endpoints WHERE id = any($1::bigint[]) AND {what}", self.endpoints)
+
+    async def delivered(self) -> bool:
+        return await self.count("status = 'delivered'") == ALL
+
+    async def nothing_is_due(self) -> bool:
+        return await self.count_endpoints("(next_attempt_at IS NOT NULL OR claimed_by IS NOT NULL)") == 0
+
+
+async def counted(rows: str, endpoints: list[int]) -> int:
+    (row,) = await fetch(f"SELECT count(*) FROM {rows}", endpoints)
+    return int(row["count"])
+
+
+@pytest_asyncio.fixture
+async def hanging(patient: Delivering, target: Receiver) -> AsyncIterator[Hanging]:
+    """Once all circuits are broken and everything waits."""
+    made = Hanging()
     for _ in range(TEAMS):
-        caller = await running.api.caller()
-        callers.append(caller)
+        caller = await patient.api.caller()
+        made.callers.append(caller)
         for _ in range(ENDPOINTS):
-            paths.append(path())
-            target.replies[paths[-1]] = hang
-            await subscribed(caller, target.url(paths[-1]))
-    for caller in callers:
+            made.paths.append(path())
+            target.replies[made.paths[-1]] = hang
+            endpoint, _ = await subscribed(caller, target.url(made.paths[-1]))
+            made.endpoints.append(endpoint)
+    for caller in made.callers:
         for number in range(EVENTS):
             await emit(caller, number)
 
     async def all_wait() -> bool:
-        waiting = await fetch("SELECT count(*) FROM webhook_deliveries WHERE waiting AND status = 'pending'")
-        broken = await fetch("SELECT count(*) FROM webhook_endpoints WHERE slow_failures >= $1", BREAKS_AT)
-        return (waiting[0]["count"], broken[0]["count"]) == (len(paths) * EVENTS, len(paths))
+        waiting = await made.count("waiting AND status = 'pending'")
+        return (waiting, await made.count_endpoints(f"slow_failures >= {BREAKS_AT}")) == (ALL, len(made.endpoints))
 
-    await until(all_wait, timeout=120)
-    return callers, paths
+    await until(all_wait)
+    yield made
+    # Nothing of it goes on beside the next test.
+    await fetch("UPDATE webhook_endpoints SET revoked_at = now() WHERE id = any($1::bigint[])", made.endpoints)
 
 
 async def costs(client: Client) -> tuple[int, int, int]:
@@ -78,25 +121,17 @@ async def settled(client: Client) -> tuple[int, int, int]:
     return seen
 
 
-async def attempts() -> int:
-    rows = await fetch("SELECT count(*) FROM webhook_attempts")
-    return int(rows[0]["count"])
-
-
-async def test_what_waits_has_no_workflow(patient: Delivering, target: Receiver) -> None:
+async def test_what_waits_has_no_workflow(patient: Delivering, hanging: Hanging) -> None:
     client = await patient.temporal()
-    others = await costs(client)
-    callers, paths = await hanging(patient, target)
     before = await settled(client)
-    assert before[0] - others[0] <= len(paths) * EVENTS
-    probes = await attempts()
+    probes = await hanging.attempts()
 
     async def probed() -> bool:
-        return await attempts() >= probes + 2 * len(paths)
+        return await hanging.attempts() >= probes + 2 * len(hanging.paths)
 
     await until(probed)
     # What comes now waits as well, and nothing begins for it.
-    for caller in callers:
+    for caller in hanging.callers:
         await emit(caller)
 
     async def dispatched() -> bool:
@@ -105,43 +140,29 @@ async def test_what_waits_has_no_workflow(patient: Delivering, target: Receiver)
     await until(dispatched)
     assert await fetch("SELECT 1 FROM workflow_starts") == []
     assert await settled(client) == before
-    rows = await fetch("SELECT count(*) FROM webhook_deliveries WHERE waiting")
-    assert rows[0]["count"] == len(paths) * (EVENTS + 1)
+    assert await hanging.count("waiting") == ALL + len(hanging.paths)
 
 
-async def test_all_arrive_once_when_the_receivers_are_back(patient: Delivering, target: Receiver) -> None:
+async def test_all_arrive_once_when_the_receivers_are_back(
+    patient: Delivering, hanging: Hanging, target: Receiver
+) -> None:
     """The worker is killed while everything waits."""
-    _, paths = await hanging(patient, target)
     await patient.kill(WEBHOOKS)
-    asked = {where: len(target.of(where)) for where in paths}
-    for where in paths:
+    asked = {where: len(target.of(where)) for where in hanging.paths}
+    for where in hanging.paths:
         target.replies[where] = answer(200)
     await patient.start(WEBHOOKS)
-
-    async def delivered() -> bool:
-        rows = await fetch("SELECT count(*) FROM webhook_deliveries WHERE status = 'delivered'")
-        return bool(rows[0]["count"] == len(paths) * EVENTS)
-
-    await until(delivered)
-    for where in paths:
+    await until(hanging.delivered)
+    for where in hanging.paths:
         arrived = Counter(got.headers["webhook-id"] for got in target.of(where)[asked[where] :])
         assert len(arrived) == EVENTS
         assert set(arrived.values()) == {1}
-    (row,) = await fetch("SELECT count(*) FROM webhook_endpoints WHERE next_attempt_at IS NOT NULL")
-    await until(nothing_is_due)
-    assert row["count"] <= len(paths)
+    await until(hanging.nothing_is_due)
 
 
-async def nothing_is_due() -> bool:
-    return not await fetch(
-        "SELECT 1 FROM webhook_endpoints WHERE next_attempt_at IS NOT NULL OR claimed_by IS NOT NULL"
-    )
-
-
-async def test_none_is_lost_while_workers_are_killed(patient: Delivering, target: Receiver) -> None:
+async def test_none_is_lost_while_workers_are_killed(patient: Delivering, hanging: Hanging, target: Receiver) -> None:
     """In the middle of letting them go: what was under way may come twice, nothing else does."""
-    _, paths = await hanging(patient, target)
-    for where in paths:
+    for where in hanging.paths:
         target.replies[where] = answer(200)
     before = len(target.received)
     for least in (5, 40):
@@ -152,29 +173,22 @@ async def test_none_is_lost_while_workers_are_killed(patient: Delivering, target
         await until(begun)
         await patient.kill(WEBHOOKS)
         await patient.start(WEBHOOKS)
-
-    async def delivered() -> bool:
-        rows = await fetch("SELECT count(*) FROM webhook_deliveries WHERE status = 'delivered'")
-        return bool(rows[0]["count"] == len(paths) * EVENTS)
-
-    await until(delivered, timeout=90)
-    for where in paths:
+    # What a killed worker had claimed waits for the end of the claim.
+    await until(hanging.delivered, timeout=90)
+    for where in hanging.paths:
         assert len({got.headers["webhook-id"] for got in target.of(where)}) == EVENTS
-    await until(nothing_is_due)
+    await until(hanging.nothing_is_due)
 
 
-async def test_a_revocation_ends_what_waits(patient: Delivering, target: Receiver) -> None:
-    callers, paths = await hanging(patient, target)
-    rows = await fetch("SELECT id, url FROM webhook_endpoints WHERE team_id = $1 ORDER BY id", callers[0].team_id)
-    await callers[0].delete(f"/webhook_endpoints/{rows[0]['id']}")
+async def test_a_revocation_ends_what_waits(hanging: Hanging) -> None:
+    await hanging.callers[0].delete(f"/webhook_endpoints/{hanging.endpoints[0]}")
     (ended,) = await fetch(
         "SELECT count(*) FILTER (WHERE status = 'failed') AS failed, count(*) FILTER (WHERE waiting) AS waiting"
         " FROM webhook_deliveries WHERE endpoint_id = $1",
-        rows[0]["id"],
+        hanging.endpoints[0],
     )
     assert dict(ended) == {"failed": EVENTS, "waiting": 0}
-    (other,) = await fetch("SELECT count(*) FROM webhook_deliveries WHERE waiting")
-    assert other["count"] == (len(paths) - 1) * EVENTS
+    assert await hanging.count("waiting") == ALL - EVENTS
 
 
 async def test_an_overloaded_endpoint_takes_its_turns(patient: Delivering, target: Receiver) -> None:
