@@ -47,6 +47,6 @@ def roles_that_may(scopes: Iterable[Scope], least: Role | None = None) -> frozen
 
 
 def _least(scope: Scope) -> Role:
-    if scope is Scope.TEAMS_WRITE:
+    if scope in (Scope.TEAMS_WRITE, Scope.AUDIT_READ):
         return Role.ADMIN
     return Role.VIEWER if scope.value.endswith(":read") else Role.MEMBER

@@ -19,6 +19,7 @@ class Scope(StrEnum):
     KEYS_WRITE = "keys:write"
     TEAMS_READ = "teams:read"
     TEAMS_WRITE = "teams:write"
+    AUDIT_READ = "audit:read"
 
 
 class Reach(Enum):

@@ -12,6 +12,7 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.routes import HTTPRoute
 from litestar.types import ASGIApp, ControllerRouterHandler
 
+from app.accounts.audit_routes import AuditServices, list_audit_events
 from app.accounts.key_routes import KeyController, KeyServices
 from app.accounts.routes import get_me
 from app.applications.routes import ApplicationServices, apply_blueprint, get_application
@@ -48,6 +49,7 @@ from app.credentials.routes import (
 )
 from app.egress.sender import Sender
 from app.hosts.adapters import Adapters
+from app.http.auditing import known_events
 from app.http.authenticate import Authenticate
 from app.http.belonging import belonging
 from app.http.documentation import documentation
@@ -111,6 +113,8 @@ def create_app(settings: Settings, stopping: asyncio.Event | None = None, *, rou
     async def opening(app: Litestar, stack: AsyncExitStack) -> None:
         app.state.controls = await _open(stack, settings, plans, box, state, stopping or asyncio.Event())
         app.state.belonging = belonging()
+        actions, objects = known_events(_handlers(app))
+        state.audit = AuditServices(plans=plans, actions=actions, objects=objects)
         app.state.metrics = MetricsPage(installation_gauges)
         if settings.metrics_port and not serves_metrics(settings):
             await stack.enter_async_context(app.state.metrics.served(settings.metrics_host, settings.metrics_port))
@@ -167,6 +171,7 @@ def _api(state: AppState) -> Router:
         route_handlers=[
             get_me,
             _resource(lambda: state.keys, KeyController),
+            _resource(lambda: state.audit, list_audit_events),
             list_database_types,
             _resource(lambda: state.databases, DatabaseController, list_deleted_databases),
             _resource(lambda: state.operations, OperationController),

@@ -1,11 +1,14 @@
 """What the audit log gets of each request that may change something."""
 
+from collections.abc import Iterable
 from functools import cache
 from itertools import pairwise
 
 import structlog
+from litestar.handlers import HTTPRouteHandler
 from litestar.types import Scope
 
+from app.audit.actions import Action
 from app.audit.drafts import Draft, current_draft, valid_id
 from app.audit.events import append_refusal, settle
 from app.auth.client_address import Address
@@ -49,6 +52,15 @@ async def record_refusal(scope: Scope, status: int) -> None:
     except Exception as fault:
         # Nothing was changed, and the client is to learn why.
         log.warning("refusal_not_recorded", action=draft.action, reason=str(fault) or type(fault).__name__)
+
+
+def known_events(handlers: Iterable[tuple[str, HTTPRouteHandler]]) -> tuple[frozenset[str], frozenset[str]]:
+    """All actions, and all kinds of things that they are about. `handlers` are the API's, each with its path."""
+    declared = [(path, handler.opt[OPT].action) for path, handler in handlers if OPT in handler.opt]
+    routes = {(path, action) for path, action in declared if isinstance(action, str)}
+    actions = {action for _, action in routes} | {action.value for action in Action}
+    kinds = {_subject(path, action)[0] for path, action in routes} | {action.partition(".")[0] for action in actions}
+    return frozenset(actions), frozenset(kinds)
 
 
 @cache

@@ -100,6 +100,7 @@ _TAGS = {
     "blueprint_applications": "How far the application of a blueprint is, and what it ran.",
     "query_executions": "Questions and orders in natural language.",
     "api_keys": "Keys that keys make: each may do no more than the one that asked for it.",
+    "audit_events": "Who did what in your teams, and who was refused what.",
     "webhook_endpoints": "The endpoints that receive events, and the outcome of each delivery.",
     "me": "The caller and the key.",
 }

@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack
 import msgspec
 from litestar import Litestar
 
+from app.accounts.audit_routes import AuditServices
 from app.accounts.key_routes import KeyServices
 from app.applications.routes import ApplicationServices
 from app.auth.admission import Admission
@@ -44,5 +45,6 @@ class AppState:
     restores: RestoreServices
     backups: BackupServices
     keys: KeyServices
+    audit: AuditServices
     webhooks: WebhookServices
     questions: Questions

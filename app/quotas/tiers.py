@@ -29,6 +29,8 @@ class TierLimits(msgspec.Struct, frozen=True, kw_only=True):
     backup_storage_gb: float
     """What all of them take in the store: beyond it scheduled ones go before their time, and none is taken that
     somebody asks for."""
+    audit_days: int
+    """For how long it sees its events in the audit log."""
 
 
 DEFAULT_TIERS: Mapping[str, TierLimits] = MappingProxyType(
@@ -44,6 +46,7 @@ DEFAULT_TIERS: Mapping[str, TierLimits] = MappingProxyType(
             backups=100,
             backups_under_way=5,
             backup_storage_gb=5,
+            audit_days=30,
         ),
         "pro": TierLimits(
             deleted_databases=50,
@@ -56,6 +59,7 @@ DEFAULT_TIERS: Mapping[str, TierLimits] = MappingProxyType(
             backups=5_000,
             backups_under_way=50,
             backup_storage_gb=1_000,
+            audit_days=180,
         ),
         "enterprise": TierLimits(
             deleted_databases=500,
@@ -68,6 +72,7 @@ DEFAULT_TIERS: Mapping[str, TierLimits] = MappingProxyType(
             backups=50_000,
             backups_under_way=200,
             backup_storage_gb=10_000,
+            audit_days=400,
         ),
     }
 )

@@ -81,6 +81,7 @@ SPECIFIED = {
     ("POST", "/api/v1/query_executions"): {"queries:write"},
     ("POST", "/api/v1/databases/{uuid}/pauses"): {"databases:write"},
     ("DELETE", "/api/v1/databases/{uuid}/pauses"): {"databases:write"},
+    ("GET", "/api/v1/audit_events"): {"audit:read"},
     ("GET", "/api/v1/api_keys"): {"keys:read"},
     ("POST", "/api/v1/api_keys"): {"keys:write"},
     ("GET", "/api/v1/api_keys/{id}"): {"keys:read"},
