@@ -7,7 +7,7 @@ import asyncpg
 import pytest
 
 from app.core import ids
-from app.engines.postgres.scram import verifier
+from app.core.scram import verifier
 from tests.servers import RunningServer
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import asyncpg
 import structlog
 
+from app.core.scram import verifier
 from app.engines.base import Access, Login
 from app.engines.naming import literal
-from app.engines.postgres.scram import verifier
 from app.engines.postgres.statements import TEMP_FILE_LIMIT
 
 _MAX_SETTINGS = 200

@@ -7,9 +7,9 @@ itself grants its present objects, and its future ones by default privileges.
 from functools import partial
 from typing import Any
 
+from app.core.scram import verifier
 from app.engines.naming import HELPER_SEPARATOR, literal
 from app.engines.postgres.concurrent_drops import retrying_drops
-from app.engines.postgres.scram import verifier
 from app.engines.postgres.statements import TEMP_FILE_LIMIT
 from app.engines.querying import READER_PURPOSE, READER_SESSIONS
 

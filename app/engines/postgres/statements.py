@@ -1,11 +1,11 @@
 """The SQL statements that create, limit, close and open a tenant, joined where one implicit transaction can hold
 them."""
 
+from app.core.scram import verifier
 from app.engines.base import EngineLimits, Tenant
 from app.engines.naming import literal
 from app.engines.postgres.catalog import TenantObjects
 from app.engines.postgres.guard import TEMPLATE
-from app.engines.postgres.scram import verifier
 
 SERVICE_HEADROOM = 5
 """Sessions of a database beyond its tenant's limit, for the service's own work."""

@@ -13,13 +13,13 @@ from typing import Any
 import msgspec
 import structlog
 
+from app.core.scram import verifier
 from app.engines.base import EngineError, Tenant
 from app.engines.naming import HELPER_SEPARATOR, check_name, literal
 from app.engines.postgres import catalog, statements
 from app.engines.postgres.blockers import ending_blockers
 from app.engines.postgres.connections import PostgresConnections
 from app.engines.postgres.role_removal import drop_role
-from app.engines.postgres.scram import verifier
 from app.engines.postgres.sessions import end_sessions_of
 
 DUMP, LOAD = "dump", "restore"
