@@ -8,7 +8,6 @@ from hypothesis import HealthCheck, settings
 
 from app.local.mysql_source import MysqlSource
 from app.local.temporal import TemporalService
-from app.store.migrate import migrate
 from tests import servers
 from tests.servers import RunningServer
 from tests.support.client import Caller
@@ -16,7 +15,7 @@ from tests.support.forks import close_fork_server
 from tests.support.in_process import LoneApi, lone_api
 from tests.support.lone_pool import LonePool, lone_pool
 from tests.support.service import RunningService, running_service
-from tests.support.store import database_name, new_database, store
+from tests.support.store import copy_of, migrated_database, owner_dsn, store
 
 pytest_plugins = ["tests.support.plugins"]
 
@@ -96,16 +95,19 @@ async def caller(service: RunningService) -> Caller:
 @pytest_asyncio.fixture(scope="session")
 async def migrated_dsn(control_server: RunningServer) -> str:
     """A database with our tables and nothing in them, to make copies of. Leave it unconnected."""
-    dsn = await new_database(control_server.admin_dsn)
-    async with store(dsn):
-        await migrate()
-    return dsn
+    return await migrated_database(control_server.admin_dsn)
 
 
 @pytest_asyncio.fixture
 async def control_dsn(control_server: RunningServer, migrated_dsn: str) -> str:
-    """A fresh database with our tables."""
-    return await new_database(control_server.admin_dsn, template=database_name(migrated_dsn))
+    """A fresh database with our tables, as the service logs in to it."""
+    return await copy_of(migrated_dsn, control_server.admin_dsn)
+
+
+@pytest.fixture
+def control_admin_dsn(control_server: RunningServer, control_dsn: str) -> str:
+    """The same database for the owner of its tables."""
+    return owner_dsn(control_dsn, control_server.admin_dsn)
 
 
 @pytest_asyncio.fixture

@@ -21,7 +21,7 @@ from app.core.temporal import connect_from_settings
 from app.egress.sender import Sender
 from app.hosts.adapters import Adapters
 from app.quotas.file import load_plans
-from app.store.migrate import migrate
+from app.store.migrate import follow_migrations
 from app.store.session import connected
 from app.webhooks.attempts import Attempts
 from workers.backups import remove_ended_backups, serve_backups
@@ -65,7 +65,7 @@ async def run(settings: Settings, queues: Sequence[str], stop: asyncio.Event) ->
     metrics = WorkerMetrics(settings, queues)
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(connected(settings.control_dsn, max_size=max_connections(queues)))
-        await migrate()
+        await follow_migrations()
         client = await _connected_client(settings, metrics.runtime)
         await register_search_attributes(client)
         sender = Sender(settings)

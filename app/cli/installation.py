@@ -15,7 +15,7 @@ from app.local import stack_file
 from app.local.home import Home
 from app.quotas.file import load_plans
 from app.quotas.plans import Plans
-from app.store.migrate import MigrationFailed, migrate
+from app.store.migrate import MigrationFailed, require_current
 from app.store.session import connected
 
 
@@ -38,6 +38,7 @@ def settings() -> Settings:
     return msgspec.structs.replace(
         given,
         control_dsn=running.control_dsn,
+        control_admin_dsn=running.control_admin_dsn or None,
         temporal_address=running.temporal_address,
         temporal_namespace=running.temporal_namespace,
         temporal_ui_url=given.temporal_ui_url or running.temporal_ui_url,
@@ -52,7 +53,7 @@ async def store() -> AsyncIterator[None]:
     assert dsn is not None
     async with connected(dsn, max_size=4):
         try:
-            await migrate()
+            await require_current()
         except MigrationFailed as error:
             raise click.ClickException(str(error)) from None
         yield

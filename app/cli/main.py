@@ -11,6 +11,7 @@ from app.cli.check import check
 from app.cli.databases import databases
 from app.cli.environment import env
 from app.cli.hosts import hosts
+from app.cli.migrate import migrate
 from app.cli.operations import operations
 from app.cli.pool import pool
 from app.cli.secrets import secrets
@@ -47,6 +48,7 @@ for command in (
     webhooks,
     workflows,
     check,
+    migrate,
     env,
 ):
     main.add_command(command)

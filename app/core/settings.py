@@ -47,7 +47,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     # Every process
     control_dsn: str | None = None
-    """Our own PostgreSQL. The embedded stack sets it for its processes."""
+    """Our own PostgreSQL, as the role with which the service reads and writes rows. The embedded stack sets it for its
+    processes."""
+    control_admin_dsn: str | None = None
+    """The same as the owner of the tables, for `headwater migrate` alone: API and workers never use it."""
     temporal_address: str = "127.0.0.1:7233"
     temporal_namespace: str = "default"
     temporal_ui_url: str | None = None

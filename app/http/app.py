@@ -75,7 +75,7 @@ from app.queries.service import Questions
 from app.quotas.file import load_plans
 from app.quotas.plans import Plans
 from app.restores.routes import RestoreServices, restore_database
-from app.store.migrate import migrate
+from app.store.migrate import follow_migrations
 from app.store.notify import RowWatch
 from app.store.session import connected
 from app.upkeep.inventory.gauges import installation_gauges
@@ -238,7 +238,7 @@ async def _open(
     """Connects, fills the state, and returns what lets requests in. What is opened is closed with the stack."""
     assert settings.control_dsn is not None
     await stack.enter_async_context(connected(settings.control_dsn))
-    await migrate()
+    await follow_migrations()
     watch = await stack.enter_async_context(RowWatch(settings.control_dsn).running())
     admitting = await stack.enter_async_context(admission(settings.control_dsn))
     client = await connect_from_settings(settings, lazy=True)

@@ -14,13 +14,20 @@ from app.databases.passwords import find_oldest_password, password_place
 from app.engines.base import AdminAddress
 from app.hosts.records import change_port, find_again, is_draining
 from app.hosts.service import NewHost, add_host, drain_host, set_aside
-from app.store.migrate import migrate
+from app.store.service_role import prepare
 from app.store.session import connected, transaction
 
 _EMAIL = "operator@localhost"
 _NAME = "Operator"
 _KEY_NAME = "Embedded stack"
 _REQUESTS_PER_MINUTE = 100_000
+
+
+class ControlDsns(msgspec.Struct, frozen=True, kw_only=True):
+    """How to log in to the stack's own database: as the owner of the tables, and as the service."""
+
+    admin: str
+    service: str
 
 
 class SeedHost(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,13 +48,13 @@ class RemovedHost(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def seed(
-    dsn: str, box: SecretBox, hosts: Sequence[SeedHost], gone: Sequence[RemovedHost], last_key: str | None
+    dsns: ControlDsns, box: SecretBox, hosts: Sequence[SeedHost], gone: Sequence[RemovedHost], last_key: str | None
 ) -> str:
-    """Migrates our database to this version, registers the hosts, and sets removed ones aside. Returns an API key
-    with every scope, of a `pro` team: the last stack's key if it is still valid. Raises `InvalidSecret`, before
-    anything is registered, when `box` lacks the key of stored secrets."""
-    async with connected(dsn, max_size=4):
-        await migrate()
+    """Migrates our database to this version, makes the service's role in it, registers the hosts, and sets removed ones
+    aside. Returns an API key with every scope, of a `pro` team: the last stack's key if it is still valid. Raises
+    `InvalidSecret`, before anything is registered, when `box` lacks the key of stored secrets."""
+    await prepare(dsns.admin, dsns.service)
+    async with connected(dsns.service, max_size=4):
         await _check_keys(box)
         for host in hosts:
             await _register(box, host)

@@ -125,7 +125,7 @@ class Stack:
             last_key = self._last.api_key if self._last else None
             try:
                 self._api_key = await seed(
-                    parts.control.dsn(), parts.secret_box, admins, self._removed_hosts(parts), last_key
+                    parts.control_dsns, parts.secret_box, admins, self._removed_hosts(parts), last_key
                 )
             except AppError as error:
                 raise StackError(error.message) from error
@@ -173,7 +173,8 @@ class Stack:
             temporal_address=parts.temporal.address,
             temporal_namespace=self._settings.temporal_namespace,
             temporal_ui_url=f"http://{LOOPBACK}:{parts.temporal.ui_port}",
-            control_dsn=parts.control.dsn(),
+            control_dsn=parts.control_dsns.service,
+            control_admin_dsn=parts.control_dsns.admin,
             hosts=[host.entry() for host in parts.hosts],
             processes=self._supervisor.processes,
         )

@@ -24,8 +24,9 @@ class StackHost(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StackFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A stack that is ready. `processes` maps each service's name to its process ids. Scripts read this file: its
-    fields are a contract."""
+    """A stack that is ready. `control_dsn` is our own database for the role with which the service logs in to it,
+    `control_admin_dsn` the same for the owner of the tables. `processes` maps each service's name to its process ids.
+    Scripts read this file: its fields are a contract."""
 
     api_url: str
     api_key: str
@@ -35,6 +36,8 @@ class StackFile(msgspec.Struct, frozen=True, kw_only=True):
     control_dsn: str
     hosts: list[StackHost]
     processes: dict[str, list[int]]
+    control_admin_dsn: str = ""
+    """Empty in the file of a stack of 0.1.0, of which the next start reads the ports and the key."""
 
 
 def write(home: Path, stack: StackFile) -> None:

@@ -14,6 +14,7 @@ from app.core.secrets import SecretBox
 from app.core.settings import Settings
 from app.local import postgres, temporal
 from app.local.errors import StackError
+from app.local.files import load_or_create_secret
 from app.local.home import Home
 from app.local.mysql import MysqlService
 from app.local.mysql_install import detect_flavour
@@ -21,10 +22,12 @@ from app.local.ports import LOOPBACK, PortAllocator
 from app.local.postgres import PostgresService
 from app.local.python_services import ApiService, WorkerService, every_queue
 from app.local.screen import Screen
+from app.local.seed import ControlDsns
 from app.local.stack_file import StackFile, StackHost
 from app.local.temporal import TemporalService
 
 _CONTROL_PORT = 15_431
+_SERVICE_ROLE = "headwater_service"
 _METRICS_PORT = 9464
 _ENGINE_PORTS = {Engine.POSTGRES: 15_432, Engine.MYSQL: 13_306}
 """For the first region; further regions follow."""
@@ -114,6 +117,14 @@ class StackServices:
         of_api = [f"{self.api.url}{PATH}"] if self._settings.api_host == LOOPBACK else []
         return [*of_api, f"http://{LOOPBACK}:{self.worker.port}{PATH}"]
 
+    @property
+    def control_dsns(self) -> ControlDsns:
+        password = load_or_create_secret(self._home.folder / self.control.name / "service-password")
+        return ControlDsns(
+            admin=self.control.dsn(),
+            service=f"postgresql://{_SERVICE_ROLE}:{password}@{LOOPBACK}:{self.control.port}/{postgres.SUPERUSER}",
+        )
+
     def environ(self, metrics_port: int | None) -> dict[str, str]:
         """The environment of our own processes: the operator's settings, and the addresses of this stack."""
         return {
@@ -121,7 +132,9 @@ class StackServices:
             "HEADWATER_METRICS_PORT": str(metrics_port or ""),
             "HEADWATER_HOME": str(self._home.folder),
             "HEADWATER_API_PORT": str(self.api.port),
-            "HEADWATER_CONTROL_DSN": self.control.dsn(),
+            "HEADWATER_CONTROL_DSN": self.control_dsns.service,
+            # Whoever takes a process over doesn't find it there.
+            "HEADWATER_CONTROL_ADMIN_DSN": "",
             "HEADWATER_TEMPORAL_ADDRESS": self.temporal.address,
             "HEADWATER_SECRET_KEYS": self._secret_keys,
             "PYTHONUNBUFFERED": "1",

@@ -1,11 +1,20 @@
-"""Brings our own database to this version's tables, however many processes start at the same time."""
+"""Brings our own database to this version's tables, however many processes start at the same time.
 
+The owner of the tables does so. The service logs in with a lesser role, see `app.store.service_role`, and waits for it;
+an installation that has only the owner goes on with that one.
+"""
+
+import asyncio
 import contextlib
 import io
 import re
 from pathlib import Path
 
-from app.store.session import fetch, transaction
+import msgspec
+import structlog
+
+from app.store.rights import renew_rights
+from app.store.session import fetch, fetch_one, transaction
 
 _APP = "headwater"
 _FOLDER = Path(__file__).parent / "migrations"
@@ -26,12 +35,88 @@ _LEFT_OVER = (
 """What those made, nothing uses, and the baseline leaves out."""
 
 
+_PATIENCE_SECONDS = 60.0
+"""How long a process that starts waits for somebody else to migrate."""
+_LOOK_SECONDS = 0.5
+
+_STANDING = """
+SELECT m.oid IS NOT NULL AND has_table_privilege(m.oid, 'SELECT') AS readable,
+       coalesce(pg_has_role(m.relowner, 'USAGE'), pg_has_role(d.datdba, 'USAGE')) AS owner, current_user AS role
+FROM pg_database d LEFT JOIN pg_class m ON m.oid = to_regclass('migration')
+WHERE d.datname = current_database()
+"""
+"""An empty database belongs to whom the database belongs, on servers too where everybody may make tables."""
+
+log = structlog.get_logger(__name__)
+
+
 class MigrationFailed(Exception):
-    """A migration did not run to its end; our database is as it was before."""
+    """A migration did not run to its end; our database is as it was before. Or it has to be run by somebody else."""
+
+
+class _Standing(msgspec.Struct, frozen=True):
+    """Of the role that we have logged in with."""
+
+    readable: bool
+    """Whether it may read which migrations have run, and there is such a table."""
+    owner: bool
+    role: str
+
+
+async def follow_migrations() -> None:
+    """For a process that starts. As the owner of the tables it runs what has not run yet; with a lesser role it waits
+    for a minute until the owner has. Raises `MigrationFailed` after that."""
+    standing = await _read_standing()
+    if standing.owner:
+        log.info("store_role_owns_tables", role=standing.role, advice=ADVICE)
+        await migrate()
+        return
+    if await _is_current():
+        return
+    log.info("waiting_for_migrations", role=standing.role)
+    try:
+        async with asyncio.timeout(_PATIENCE_SECONDS):
+            while True:
+                await asyncio.sleep(_LOOK_SECONDS)
+                if await _is_current():
+                    return
+    except TimeoutError:
+        await require_current()
+
+
+async def require_current() -> None:
+    """The same without waiting, and without a word about the role: for one command of an operator's."""
+    standing = await _read_standing()
+    if standing.owner:
+        await migrate()
+    elif not await _is_current():
+        raise MigrationFailed(
+            "our own database is not at this version's tables, and the role"
+            f" {standing.role} of HEADWATER_CONTROL_DSN may not change them. Run 'headwater migrate' with its"
+            " administrator in HEADWATER_CONTROL_ADMIN_DSN"
+        )
+
+
+ADVICE = (
+    "name a lesser role in HEADWATER_CONTROL_DSN and this one in HEADWATER_CONTROL_ADMIN_DSN, and run 'headwater"
+    " migrate', which makes it"
+)
+"""For who logs in as the owner of the tables."""
+
+
+async def _read_standing() -> _Standing:
+    found = await fetch_one(_Standing, _STANDING)
+    assert found is not None, "it is about the database that we are connected to"
+    return found
+
+
+async def _is_current() -> bool:
+    return (await _read_standing()).readable and _known() <= await _that_ran()
 
 
 async def migrate() -> None:
-    """Runs what has not run yet. One process does so, the others wait for it and then find nothing to do.
+    """Runs what has not run yet, as the owner of the tables. One process does so, the others wait for it and then find
+    nothing to do. Roles with rights get those of this version.
 
     All of it is one transaction, the list of what has run included: a process that dies in the middle leaves
     nothing behind and holds nobody up. Raises `MigrationFailed`.
@@ -43,6 +128,7 @@ async def migrate() -> None:
         await fetch("SELECT pg_advisory_xact_lock($1)", _LOCK)
         await _adopt_unreleased()
         await _forwards("all")
+        await renew_rights()
 
 
 def _known() -> set[str]:

@@ -7,13 +7,13 @@ import pytest_asyncio
 from tests.servers import RunningServer
 from tests.support.client import Caller
 from tests.support.in_process import LoneApi, lone_api
-from tests.support.store import database_name, new_database
+from tests.support.store import copy_of
 
 
 @pytest_asyncio.fixture(scope="module")
 async def shared(control_server: RunningServer, migrated_dsn: str) -> AsyncIterator[LoneApi]:
     """The same as `lone`, made once a module."""
-    dsn = await new_database(control_server.admin_dsn, template=database_name(migrated_dsn))
+    dsn = await copy_of(migrated_dsn, control_server.admin_dsn)
     async with lone_api(dsn) as api:
         await api.add_host()
         yield api

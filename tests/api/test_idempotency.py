@@ -12,6 +12,7 @@ from tests.support.answers import body_of, data_of, error_of, field_of
 from tests.support.client import Caller
 from tests.support.in_process import LoneApi
 from tests.support.moves import make_active
+from tests.support.store import execute_at
 from tests.support.waiting import until
 
 
@@ -175,25 +176,28 @@ async def test_a_full_host_is_no_lasting_answer(lone: LoneApi) -> None:
     assert "idempotency_replay" not in body_of(await caller.create("a", key="k"), 202)
 
 
-async def test_an_unexpected_failure_is_no_lasting_answer(lone: LoneApi) -> None:
+async def test_an_unexpected_failure_is_no_lasting_answer(lone: LoneApi, control_admin_dsn: str) -> None:
     caller = await lone.caller()
-    await fetch("ALTER TABLE events RENAME TO mislaid")
+    await execute_at(control_admin_dsn, "ALTER TABLE events RENAME TO mislaid")
     error_of(await caller.create("a", key="k"), 500, "internal_error")
     assert await databases() == 0
     assert not await fetch("SELECT 1 FROM idempotency_keys")
-    await fetch("ALTER TABLE mislaid RENAME TO events")
+    await execute_at(control_admin_dsn, "ALTER TABLE mislaid RENAME TO events")
     body_of(await caller.create("a", key="k"), 202)
 
 
-async def test_a_failure_after_the_change_frees_the_key_and_keeps_the_change(lone: LoneApi) -> None:
+async def test_a_failure_after_the_change_frees_the_key_and_keeps_the_change(
+    lone: LoneApi, control_admin_dsn: str
+) -> None:
     caller = await lone.caller()
-    await fetch(
+    await execute_at(
+        control_admin_dsn,
         "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS"
-        " $$ BEGIN IF new.response_status IS NOT NULL THEN RAISE 'no'; END IF; RETURN new; END $$"
+        " $$ BEGIN IF new.response_status IS NOT NULL THEN RAISE 'no'; END IF; RETURN new; END $$",
+        "CREATE TRIGGER refuse BEFORE UPDATE ON idempotency_keys FOR EACH ROW EXECUTE FUNCTION refuse()",
     )
-    await fetch("CREATE TRIGGER refuse BEFORE UPDATE ON idempotency_keys FOR EACH ROW EXECUTE FUNCTION refuse()")
     error_of(await caller.create("a", key="k"), 500, "internal_error")
-    await fetch("DROP TRIGGER refuse ON idempotency_keys")
+    await execute_at(control_admin_dsn, "DROP TRIGGER refuse ON idempotency_keys")
     answer = body_of(await caller.create("a", key="k"), 202)
     assert "idempotency_replay" not in answer
     assert await databases() == 1

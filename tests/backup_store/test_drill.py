@@ -18,7 +18,7 @@ from tests.support.client import Caller, new_caller
 from tests.support.namespaces import new_namespace
 from tests.support.provisioners import postgres_provisioner
 from tests.support.service import RunningService, register_hosts, running_service
-from tests.support.store import new_database
+from tests.support.store import migrated_database
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "backups.md"
 
@@ -59,7 +59,7 @@ async def lost(
 
         async def lose() -> None:
             await service.stop()
-            service.control_dsn = await new_database(control_server.admin_dsn)
+            service.control_dsn = await migrated_database(control_server.admin_dsn)
             await register_hosts(service.control_dsn, service.box, admins)
             await service.start("worker")
             await service.start("api")

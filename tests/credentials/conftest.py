@@ -9,7 +9,7 @@ import pytest_asyncio
 from tests.credentials.stepped import Stepped
 from tests.quotas.bench import bench
 from tests.servers import RunningServer
-from tests.support.store import database_name, new_database
+from tests.support.store import copy_of
 
 
 @pytest_asyncio.fixture(scope="module")
@@ -21,7 +21,7 @@ async def stepped(
 ) -> AsyncIterator[Stepped]:
     """One for a module: each test makes databases of its own."""
     servers = [server for server in (postgres_server, mysql_server_if_any) if server is not None]
-    dsn = await new_database(control_server.admin_dsn, template=database_name(migrated_dsn))
+    dsn = await copy_of(migrated_dsn, control_server.admin_dsn)
     async with bench(dsn, *servers) as made:
         yield Stepped(made, await made.api.caller())
 

@@ -63,7 +63,7 @@ def test_a_service_has_a_health_check_or_says_why_not(name: str) -> None:
 
 
 def test_what_ends_by_itself_is_restarted_only_when_it_fails() -> None:
-    assert compose.once() == {"hosts", "temporal-schema", "temporal-namespace"}
+    assert compose.once() == {"migrate", "hosts", "temporal-schema", "temporal-namespace"}
 
 
 @pytest.mark.parametrize("name", SERVICES)
@@ -77,7 +77,13 @@ def test_a_dependency_can_be_met(name: str) -> None:
 
 
 def test_the_api_starts_without_temporal() -> None:
-    assert set(SERVICES["api"]["depends_on"]) == {"control-postgres"}
+    assert set(SERVICES["api"]["depends_on"]) == {"control-postgres", "migrate"}
+
+
+def test_what_owns_our_tables_is_given_to_what_migrates_alone() -> None:
+    password = "CONTROL_POSTGRES_PASSWORD"
+    having = {name for name, one in SERVICES.items() if password in json.dumps(one)}
+    assert having == {"migrate", "control-postgres"}
 
 
 def test_volumes_and_networks_are_declared_and_used() -> None:
@@ -98,7 +104,7 @@ def test_a_database_server_keeps_its_data_in_a_volume_of_its_own(name: str) -> N
 
 HOSTS = {"postgres-us-east-1", "mysql-us-east-1"}
 _NEIGHBOURS = {
-    "api": {"hosts", "temporal", "temporal-namespace", "control-postgres"}
+    "api": {"hosts", "migrate", "temporal", "temporal-namespace", "control-postgres"}
     | {"worker-control", "worker-webhooks", "worker-us-east-1"}
     | HOSTS,
     "postgres-us-east-1": {"api", "worker-us-east-1", "hosts", "mysql-us-east-1"},

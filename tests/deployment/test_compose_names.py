@@ -35,7 +35,7 @@ FOREIGN = {
 def test_settings_are_known_and_sufficient() -> None:
     for name, service in OURS.items():
         settings = Settings.load(compose.environment(service, ENV))
-        assert settings.control_dsn == "postgresql://headwater:abc123@control-postgres:5432/headwater", name
+        assert settings.control_dsn == "postgresql://headwater_service:abc123@control-postgres:5432/headwater", name
         assert settings.secret_keys
         assert settings.temporal_address == "temporal:7233"
         foreign = {variable for variable in service["environment"] if not variable.startswith(PREFIX)}
@@ -76,7 +76,7 @@ def test_the_api_is_asked_on_the_port_where_it_listens() -> None:
 
 def test_metrics_are_served_where_engine_hosts_dont_reach_them() -> None:
     for name, service in OURS.items():
-        if name == "hosts":
+        if name in compose.once():
             continue
         host = service["environment"]["HEADWATER_METRICS_HOST"]
         if "engines" in service["networks"]:
@@ -114,6 +114,10 @@ def test_scripts_are_well_formed(script: Path) -> None:
 
 
 def test_the_commands_that_scripts_run_exist() -> None:
+    assert [command[1] for service in OURS.values() if (command := compose.command(service))[0] == "headwater"] == [
+        "migrate"
+    ]
+    assert "migrate" in main.commands
     script = (compose.ROOT / "deploy/hosts/register.sh").read_text().replace("\\\n", " ")
     calls = re.findall(r"headwater (hosts) (\w+)([^)|\n]*)", script)
     assert [verb for _, verb, _ in calls] == ["list", "add"]

@@ -22,7 +22,7 @@ from tests import servers
 from tests.deployment import compose
 from tests.servers import RunningServer
 from tests.support.provisioners import mysql_provisioner, postgres_provisioner
-from tests.support.store import new_database
+from tests.support.store import migrated_database
 from tests.support.tls_front import postgres_front, written
 
 _PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
@@ -55,7 +55,7 @@ async def admin_dsns(
 async def run(control_server: RunningServer, admin_dsns: dict[str, str]) -> Run:
     """Runs a command where the service would run, on a control database of the test's own."""
     ours = {
-        "HEADWATER_CONTROL_DSN": await new_database(control_server.admin_dsn),
+        "HEADWATER_CONTROL_DSN": await migrated_database(control_server.admin_dsn),
         "HEADWATER_SECRET_KEYS": new_key_setting(),
         "ENGINE_REGION": "us-east-1",
         "ENGINE_PUBLIC_HOST": "db.example.com",

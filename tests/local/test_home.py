@@ -19,7 +19,8 @@ STACK = StackFile(
     temporal_address="127.0.0.1:7233",
     temporal_namespace="default",
     temporal_ui_url="http://127.0.0.1:8233",
-    control_dsn="postgresql://postgres:x@127.0.0.1:15431/postgres",
+    control_dsn="postgresql://headwater_service:x@127.0.0.1:15431/postgres",
+    control_admin_dsn="postgresql://postgres:x@127.0.0.1:15431/postgres",
     hosts=[
         StackHost(engine="postgres", region="us-east-1", host="127.0.0.1", port=15432, admin_dsn="postgresql://a"),
         StackHost(
@@ -47,6 +48,15 @@ def test_a_second_stack_is_told_where_the_first_is(tmp_path: Path) -> None:
         pass
 
 
+def test_the_file_of_a_stack_of_0_1_0_is_read(tmp_path: Path) -> None:
+    fields = msgspec.structs.asdict(STACK)
+    del fields["control_admin_dsn"]
+    (tmp_path / "stack.last.json").write_bytes(msgspec.json.encode(fields))
+    last = stack_file.read_last(tmp_path)
+    assert last is not None
+    assert (last.api_key, last.hosts, last.control_admin_dsn) == (STACK.api_key, STACK.hosts, "")
+
+
 def test_a_home_that_cannot_be_made_is_explained(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(StackError, match="can't use HEADWATER_HOME"), Home(tmp_path / "file" / "home").locked():
@@ -67,6 +77,7 @@ def test_stack_json_is_the_contract(tmp_path: Path) -> None:
         "control_dsn",
         "hosts",
         "processes",
+        "control_admin_dsn",
     ]
     assert content["hosts"] == [
         {

@@ -3,17 +3,18 @@
 import pytest
 
 from app.core.secrets import InvalidSecret, SecretBox, new_key_setting
-from app.local.seed import seed
+from app.local.seed import ControlDsns, seed
 from tests.support.answers import data_of
 from tests.support.in_process import lone_api
 
 
-async def test_a_secret_key_that_was_taken_away(control_dsn: str) -> None:
+async def test_a_secret_key_that_was_taken_away(control_dsn: str, control_admin_dsn: str) -> None:
+    dsns = ControlDsns(admin=control_admin_dsn, service=control_dsn)
     before, other = new_key_setting("k1"), new_key_setting("k2")
     async with lone_api(control_dsn, secret_keys=before) as api:
         await api.add_host()
         data_of(await (await api.caller()).create(), 202)
     with pytest.raises(InvalidSecret, match="not configured"):
-        await seed(control_dsn, SecretBox.from_setting(other), [], [], None)
+        await seed(dsns, SecretBox.from_setting(other), [], [], None)
     rotated = SecretBox.from_setting(f"{other},{before}")
-    assert (await seed(control_dsn, rotated, [], [], None)).startswith("pk_live_")
+    assert (await seed(dsns, rotated, [], [], None)).startswith("pk_live_")

@@ -7,12 +7,13 @@ import pytest
 
 from app.databases.records import PAGE
 from tests.support.in_process import LoneApi
+from tests.support.store import execute_at
 
 ROWS = 20_000
 
 
 @pytest.mark.parametrize("plan", ["force_generic_plan", "force_custom_plan"])
-async def test_only_the_page_is_read(lone: LoneApi, plan: str) -> None:
+async def test_only_the_page_is_read(lone: LoneApi, control_admin_dsn: str, plan: str) -> None:
     few, many = await lone.caller(), await lone.caller()
     for _ in range(3):
         await few.create()
@@ -26,7 +27,7 @@ async def test_only_the_page_is_read(lone: LoneApi, plan: str) -> None:
             many.team_id,
             ROWS,
         )
-        await connection.execute("VACUUM ANALYZE databases")
+        await execute_at(control_admin_dsn, "VACUUM ANALYZE databases")
         await connection.execute(f"SET plan_cache_mode = {plan}; PREPARE page (bigint[], uuid, bigint) AS {PAGE}")
         middle = await connection.fetchval(
             "SELECT uuid FROM databases WHERE team_id = $1 ORDER BY id OFFSET $2 LIMIT 1", many.team_id, ROWS // 2

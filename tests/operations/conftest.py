@@ -22,7 +22,7 @@ from tests.support.client import Caller
 from tests.support.forks import ForkedApi
 from tests.support.in_process import LoneApi, lone_api
 from tests.support.service import http_client
-from tests.support.store import database_name, new_database
+from tests.support.store import copy_of
 
 SILENCE_SECONDS = "0.3"
 
@@ -68,7 +68,7 @@ class Streaming:
 async def streaming(
     control_server: RunningServer, migrated_dsn: str, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Streaming]:
-    dsn = await new_database(control_server.admin_dsn, template=database_name(migrated_dsn))
+    dsn = await copy_of(migrated_dsn, control_server.admin_dsn)
     async with lone_api(dsn) as lone:
         await lone.add_host()
         async with api_process(tmp_path_factory.mktemp("streaming"), dsn) as (http, _):

@@ -9,12 +9,13 @@ import pytest
 from app.databases.ownership import FIND_READY, LOCK_READY
 from tests.model.test_page_plan import rows_read
 from tests.support.lone_pool import LonePool
+from tests.support.store import execute_at
 
 _ROWS = 20_000
 
 
 @pytest.mark.parametrize("plan", ["force_generic_plan", "force_custom_plan"])
-async def test_only_the_members_are_read(pool: LonePool, plan: str) -> None:
+async def test_only_the_members_are_read(pool: LonePool, control_admin_dsn: str, plan: str) -> None:
     caller = await pool.api.caller()
     host = await pool.api.add_host()
     await pool.add_members(3, host, team_id=caller.team_id)
@@ -28,7 +29,7 @@ async def test_only_the_members_are_read(pool: LonePool, plan: str) -> None:
             _ROWS,
         )
         await pool.add_members(3, host)
-        await connection.execute("VACUUM ANALYZE databases")
+        await execute_at(control_admin_dsn, "VACUUM ANALYZE databases")
         await connection.execute(f"SET plan_cache_mode = {plan}")
         for name, sql in (("lock", LOCK_READY), ("find", FIND_READY)):
             last = "bigint[], int" if name == "find" else "bigint[], bigint[]"

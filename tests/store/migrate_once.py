@@ -1,9 +1,10 @@
-"""`python -m tests.store.migrate_once DSN`: connects, says so, and migrates at the word: the end of its input."""
+"""`python -m tests.store.migrate_once DSN`: connects, says so, and does at the word, the end of its input, what
+a process does about migrations when it starts."""
 
 import asyncio
 import sys
 
-from app.store.migrate import migrate
+from app.store.migrate import follow_migrations
 from app.store.session import connected
 
 
@@ -12,7 +13,7 @@ async def main(dsn: str) -> None:
         sys.stdout.write("ready\n")
         sys.stdout.flush()
         await asyncio.to_thread(sys.stdin.read)
-        await migrate()
+        await follow_migrations()
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from app.store.session import fetch, transaction
 from tests.support.answers import data_of
 from tests.support.in_process import LoneApi
 from tests.support.moves import events_of, make_active
+from tests.support.store import execute_at
 
 
 async def provisioning(lone: LoneApi) -> dict[str, Any]:
@@ -76,9 +77,9 @@ async def test_without_the_change_there_is_no_event(lone: LoneApi) -> None:
     assert row["status"] == "provisioning"
 
 
-async def test_without_the_event_there_is_no_change(lone: LoneApi) -> None:
+async def test_without_the_event_there_is_no_change(lone: LoneApi, control_admin_dsn: str) -> None:
     uuid = (await provisioning(lone))["uuid"]
-    await fetch("ALTER TABLE events ADD CONSTRAINT none CHECK (type <> 'database.provisioned')")
+    await execute_at(control_admin_dsn, "ALTER TABLE events ADD CONSTRAINT none CHECK (type <> 'database.provisioned')")
     with pytest.raises(Exception, match="none"):
         await make_active(uuid)
     (row,) = await fetch("SELECT status, provisioned_at FROM databases")

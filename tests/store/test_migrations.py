@@ -54,26 +54,26 @@ def begin(process: asyncio.subprocess.Process) -> None:
     process.stdin.close()
 
 
-async def test_eight_processes_at_once(empty_dsn: str, control_dsn: str) -> None:
+async def test_eight_processes_at_once(empty_dsn: str, control_admin_dsn: str) -> None:
     processes = await asyncio.gather(*(ready(empty_dsn) for _ in range(8)))
     for process in processes:
         begin(process)
     assert [await process.wait() for process in processes] == [0] * 8
-    assert await parts(empty_dsn) == await parts(control_dsn)
+    assert await parts(empty_dsn) == await parts(control_admin_dsn)
     async with store(empty_dsn):
         ran = await fetch("SELECT name FROM migration")
     assert len({row["name"] for row in ran}) == len(ran) > 0
 
 
-async def test_running_again_changes_nothing(own_store: None, control_dsn: str) -> None:
-    before = await parts(control_dsn)
+async def test_running_again_changes_nothing(own_store: None, control_admin_dsn: str) -> None:
+    before = await parts(control_admin_dsn)
     ran = await fetch("SELECT name FROM migration")
     await migrate()
-    assert await parts(control_dsn) == before
+    assert await parts(control_admin_dsn) == before
     assert await fetch("SELECT name FROM migration") == ran
 
 
-async def test_a_death_in_the_middle_leaves_nothing(empty_dsn: str, control_dsn: str) -> None:
+async def test_a_death_in_the_middle_leaves_nothing(empty_dsn: str, control_admin_dsn: str) -> None:
     blocker: Any = await asyncpg.connect(empty_dsn)
     try:
         # A table that the migration comes to late: it waits there, with others made already.
@@ -94,7 +94,7 @@ async def test_a_death_in_the_middle_leaves_nothing(empty_dsn: str, control_dsn:
         await blocker.close()
     async with store(empty_dsn):
         await migrate()
-    assert await parts(empty_dsn) == await parts(control_dsn)
+    assert await parts(empty_dsn) == await parts(control_admin_dsn)
 
 
 async def test_a_migration_that_fails_leaves_nothing(empty_dsn: str) -> None:

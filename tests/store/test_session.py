@@ -18,6 +18,7 @@ from app.store.session import (
     raw_connection,
     transaction,
 )
+from tests.servers import RunningServer
 from tests.support.store import new_database, store
 
 
@@ -135,7 +136,9 @@ async def test_a_connection_that_is_never_given_back_does_not_keep_the_process_f
     await asyncio.gather(holding, return_exceptions=True)
 
 
-async def test_a_connection_goes_back_to_the_pool_that_it_came_from(own_store: None, migrated_dsn: str) -> None:
+async def test_a_connection_goes_back_to_the_pool_that_it_came_from(
+    own_store: None, control_server: RunningServer
+) -> None:
     inside, over = asyncio.Event(), asyncio.Event()
 
     async def hold() -> None:
@@ -145,6 +148,6 @@ async def test_a_connection_goes_back_to_the_pool_that_it_came_from(own_store: N
 
     holding = asyncio.create_task(hold())
     await inside.wait()
-    async with store(await new_database(migrated_dsn)):
+    async with store(await new_database(control_server.admin_dsn)):
         over.set()
         await holding

@@ -135,7 +135,7 @@ async def newest_release(control_server: RunningServer) -> str:
 
 @pytest.mark.parametrize("release", releases.releases())
 async def test_an_upgrade_keeps_the_data_and_ends_at_this_schema(
-    release: str, empty_dsn: str, control_dsn: str
+    release: str, empty_dsn: str, control_admin_dsn: str
 ) -> None:
     releases.load(empty_dsn, release)
     before = await contents(empty_dsn)
@@ -143,7 +143,7 @@ async def test_an_upgrade_keeps_the_data_and_ends_at_this_schema(
     async with store(empty_dsn):
         await migrate()
     assert lost(before, await contents(empty_dsn), _INTENDED[release]) == set()
-    assert releases.schema(empty_dsn) == releases.schema(control_dsn)
+    assert releases.schema(empty_dsn) == releases.schema(control_admin_dsn)
 
 
 @pytest.mark.parametrize("release", releases.releases())
@@ -170,9 +170,9 @@ def test_every_release_has_its_database() -> None:
     assert released[0] == version("headwater")
 
 
-async def test_the_tables_are_as_they_are_declared(control_dsn: str, declared_dsn: str) -> None:
+async def test_the_tables_are_as_they_are_declared(control_admin_dsn: str, declared_dsn: str) -> None:
     """Where this fails, a table was changed without a migration; docs/testing.md says how to write one."""
-    assert await undeclared(control_dsn, declared_dsn) == set()
+    assert await undeclared(control_admin_dsn, declared_dsn) == set()
 
 
 @pytest.mark.parametrize(
@@ -188,9 +188,9 @@ async def test_the_tables_are_as_they_are_declared(control_dsn: str, declared_ds
         "CREATE TABLE more (id bigserial PRIMARY KEY)",
     ],
 )
-async def test_a_change_without_a_migration_is_seen(control_dsn: str, declared_dsn: str, change: str) -> None:
+async def test_a_change_without_a_migration_is_seen(control_admin_dsn: str, declared_dsn: str, change: str) -> None:
     await execute(declared_dsn, change)
-    assert await undeclared(control_dsn, declared_dsn) != set()
+    assert await undeclared(control_admin_dsn, declared_dsn) != set()
 
 
 @pytest.mark.parametrize(
@@ -227,14 +227,14 @@ async def _before_release(dsn: str, migrations: int) -> None:
     )
 
 
-async def test_a_database_from_before_the_first_release_moves(empty_dsn: str, control_dsn: str) -> None:
+async def test_a_database_from_before_the_first_release_moves(empty_dsn: str, control_admin_dsn: str) -> None:
     await _before_release(empty_dsn, migrations=35)
     before = await contents(empty_dsn)
     async with store(empty_dsn):
         await migrate()
         await migrate()
     assert lost(before, await contents(empty_dsn), _INTENDED["0.1.0"]) == set()
-    assert releases.schema(empty_dsn) == releases.schema(control_dsn)
+    assert releases.schema(empty_dsn) == releases.schema(control_admin_dsn)
 
 
 async def test_a_database_from_amid_the_earlier_migrations_is_refused(empty_dsn: str) -> None:

@@ -23,14 +23,13 @@ from app.local.processes import ChildProcess
 from app.local.python_services import every_queue
 from app.local.services import server_environ, start
 from app.local.temporal import TemporalService
-from app.store.migrate import migrate
 from tests.servers import RunningServer
 from tests.support.client import ALL_SCOPES, UNHURRIED, Caller, new_caller
 from tests.support.forks import ForkedApi, ForkedWorker
 from tests.support.model_server import MODEL, ModelServer, model_server
 from tests.support.provisioners import mysql_provisioner, postgres_provisioner
 from tests.support.restart import start_those_that_ended
-from tests.support.store import new_database, store
+from tests.support.store import migrated_database, store
 
 REGION = "us-east-1"
 _ROOM = 1_000_000
@@ -148,7 +147,7 @@ async def running_service(
     """A migrated control database, engine hosts in one region, an API and a worker. `settings` are environment
     variables without their prefix; by default there is no warm pool. `admins` are other accounts for the service on
     the hosts. `namespace` is Temporal's; only the service that all tests share is in the default one."""
-    control_dsn = await new_database(control.admin_dsn)
+    control_dsn = await migrated_database(control.admin_dsn)
     secret_keys = new_key_setting()
     admins = admins or await _provisioners(postgres, mysql)
     await register_hosts(control_dsn, SecretBox.from_setting(secret_keys), admins)
@@ -206,7 +205,6 @@ async def _provisioners(postgres: RunningServer, mysql: RunningServer | None) ->
 
 async def register_hosts(control_dsn: str, box: SecretBox, admins: Mapping[Engine, AdminAddress]) -> None:
     async with store(control_dsn):
-        await migrate()
         for engine, admin in admins.items():
             new = NewHost(
                 engine=engine,

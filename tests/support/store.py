@@ -1,14 +1,22 @@
-"""Our own database for tests: fresh ones on the control server, and this process's connection to one of them."""
+"""Our own database for tests: fresh ones on the control server, and this process's connection to one of them.
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+Tests log in as the service does, with a role that owns nothing, so that a right that is missing is found. What only the
+owner may do takes `owner_dsn`.
+"""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from urllib.parse import urlsplit, urlunsplit
 from uuid import uuid4
 
 import asyncpg
 
 from app.store.engine import DB
+from app.store.service_role import prepare
 from app.store.session import connected
+
+_SERVICE = "headwater_service:servicePassw0rd"
+"""The service's role on the server, with its password."""
 
 
 @asynccontextmanager
@@ -18,13 +26,55 @@ async def store(dsn: str) -> AsyncIterator[None]:
     if DB.pool is not None and DB.config.get("dsn") == dsn:
         yield
         return
+    with _set_aside():
+        async with connected(dsn, max_size=20):
+            yield
+
+
+@contextmanager
+def _set_aside() -> Iterator[None]:
+    """Leaves the process without a pool for the block."""
     outer = DB.config, DB.pool
     DB.pool = None
     try:
-        async with connected(dsn, max_size=20):
-            yield
+        yield
     finally:
         DB.config, DB.pool = outer
+
+
+async def migrated_database(admin_dsn: str) -> str:
+    """The DSN of a new database on that server with our tables, for the service's role."""
+    owner = await new_database(admin_dsn)
+    with _set_aside():
+        await prepare(owner, service_dsn(owner))
+    return service_dsn(owner)
+
+
+async def copy_of(dsn: str, admin_dsn: str) -> str:
+    """A new database with the same tables, rows and rights; its DSN is for the same role."""
+    copied = await new_database(admin_dsn, template=database_name(dsn))
+    return database_dsn(dsn, database_name(copied))
+
+
+def service_dsn(dsn: str) -> str:
+    """The same database for the service's role."""
+    parts = urlsplit(dsn)
+    return urlunsplit(parts._replace(netloc=f"{_SERVICE}@{parts.hostname}:{parts.port}"))
+
+
+async def execute_at(dsn: str, *statements: str) -> None:
+    """On a connection of its own, such as the owner's for what the service's role may not do."""
+    connection = await asyncpg.connect(dsn)
+    try:
+        for statement in statements:
+            await connection.execute(statement)
+    finally:
+        await connection.close()
+
+
+def owner_dsn(dsn: str, admin_dsn: str) -> str:
+    """The same database for the owner of its tables."""
+    return database_dsn(admin_dsn, database_name(dsn))
 
 
 async def new_database(admin_dsn: str, *, template: str | None = None) -> str:

@@ -10,7 +10,7 @@ from app.local.temporal import TemporalService
 from tests.servers import RunningServer
 from tests.support.in_process import LoneApi, lone_api
 from tests.support.receiver import Receiver, receiver
-from tests.support.store import database_name, new_database
+from tests.support.store import copy_of
 from tests.support.webhooks import ALLOWED, Delivering, delivering
 
 SCHEDULE = "0,0.3,0.3,0.3"
@@ -46,7 +46,7 @@ async def running(
     target: Receiver,
 ) -> AsyncIterator[Delivering]:
     """API and workers for all tests of this folder. Attempts have 1.5 s, retries follow each other by 0.3 s."""
-    dsn = await new_database(control_server.admin_dsn, template=database_name(migrated_dsn))
+    dsn = await copy_of(migrated_dsn, control_server.admin_dsn)
     folder = tmp_path_factory.mktemp("delivering")
     async with delivering(
         folder, dsn, temporal_server, target, WEBHOOK_RETRY_SCHEDULE=SCHEDULE, WEBHOOK_TIMEOUT_SECONDS="1.5"

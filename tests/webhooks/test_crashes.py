@@ -15,7 +15,7 @@ from tests.servers import RunningServer
 from tests.support.client import Caller
 from tests.support.forks import ForkedApi
 from tests.support.receiver import Receiver
-from tests.support.store import database_name, new_database
+from tests.support.store import copy_of
 from tests.support.waiting import until
 from tests.support.webhooks import CONTROL, WEBHOOKS, Delivering, delivering, emit, path, subscribed
 
@@ -80,7 +80,7 @@ async def test_both_workers_are_killed_at_once(running: Delivering, target: Rece
 async def test_temporal_is_killed_and_comes_back(
     control_server: RunningServer, migrated_dsn: str, target: Receiver, tmp_path: Path
 ) -> None:
-    dsn = await new_database(control_server.admin_dsn, template=database_name(migrated_dsn))
+    dsn = await copy_of(migrated_dsn, control_server.admin_dsn)
     temporal = TemporalService(
         "temporal",
         port=free_port(),

@@ -14,7 +14,7 @@ from app.webhooks.circuit import BREAKS_AT
 from tests.servers import RunningServer
 from tests.support.client import Caller
 from tests.support.receiver import Receiver, answer, hang
-from tests.support.store import database_name, new_database
+from tests.support.store import copy_of
 from tests.support.waiting import until
 from tests.support.webhooks import WEBHOOKS, Delivering, delivering, emit, path, subscribed
 
@@ -31,7 +31,7 @@ async def patient(
     target: Receiver,
 ) -> AsyncIterator[Delivering]:
     """Workers that probe often, and go on for as long as a test may take."""
-    dsn = await new_database(control_server.admin_dsn, template=database_name(migrated_dsn))
+    dsn = await copy_of(migrated_dsn, control_server.admin_dsn)
     settings = {
         "WEBHOOK_RETRY_SCHEDULE": ",".join(["0", *["0.5"] * 200]),
         "WEBHOOK_TIMEOUT_SECONDS": "1",

@@ -32,6 +32,7 @@ from app.upkeep.reconcile.repairs import repair_host, restore_credentials
 from app.upkeep.reconcile.restarts import restart_lost_workflows
 from app.upkeep.reconcile.schedules import check_schedules
 from app.upkeep.reconcile.snapshot import PATIENCE
+from app.upkeep.reconcile.store_role import check_store_role
 
 _MAX_SENTENCES = 20
 """The maximum of sentences of each kind in a result. The counts include all."""
@@ -42,7 +43,8 @@ async def check(box: SecretBox, orphan_age: timedelta | None, others: Sequence[V
     elsewhere; `orphan_age` is the one that scheduled runs use."""
     adapters = Adapters(box)
     try:
-        found = [*others, *await check_records(PATIENCE), *await check_hosts(box, adapters, orphan_age)]
+        found = [*others, *await check_store_role(), *await check_records(PATIENCE)]
+        found += await check_hosts(box, adapters, orphan_age)
     finally:
         await adapters.close()
     violations, notes = _split_notes(found)
@@ -60,7 +62,7 @@ async def reconcile_records(client: Client) -> ReconcileStep:
     """Checks the rules for our own records and for Temporal's Schedules, tells teams of operations that are overdue,
     then restarts lost workflows and ends operations whose change is over."""
     await tell_of_overdue()
-    violations = [*await check_records(PATIENCE), *await check_schedules(client)]
+    violations = [*await check_store_role(), *await check_records(PATIENCE), *await check_schedules(client)]
     await findings.write(None, violations, {})
     repairs = [
         *await end_astray(),
