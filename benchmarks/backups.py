@@ -90,7 +90,7 @@ async def _resting(stack: StackFile) -> float:
     database, in percent of a core."""
     settings = Settings()
     terms = BackupTerms.of(DEFAULT_PLANS, settings)
-    async with connected(stack.control_dsn, max_size=1):
+    async with connected(stack.control_admin_dsn, max_size=1):
         await execute(_DATABASES, _RESTING)
         await enrol(terms)
         await execute("ANALYZE databases, backups, backup_policies")

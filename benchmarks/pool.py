@@ -50,7 +50,7 @@ def main() -> None:
 
 
 async def _from_pool(stack: StackFile, creates: int) -> None:
-    control = await asyncpg.connect(stack.control_dsn)
+    control = await asyncpg.connect(stack.control_admin_dsn)
     await control.execute("CREATE TABLE benchmark (id bigserial PRIMARY KEY, name text, state text)")
     while await control.fetchval(_READY) < _POOL:  # noqa: ASYNC110 - another process fills it
         await asyncio.sleep(0.2)

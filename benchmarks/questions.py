@@ -64,7 +64,7 @@ def _instant_model() -> Iterator[str]:
 def _bare(stack: StackFile, model: str) -> Iterator[str]:
     port = free_port()
     url = f"http://{LOOPBACK}:{port}"
-    with _python("benchmarks.bare_question", stack.control_dsn, f"{model}/chat/completions", str(port)):
+    with _python("benchmarks.bare_question", stack.control_admin_dsn, f"{model}/chat/completions", str(port)):
         deadline = time.monotonic() + _READY_SECONDS
         while not _answers(f"{url}/health/ready"):
             if time.monotonic() > deadline:
