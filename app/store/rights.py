@@ -21,7 +21,7 @@ class TableRules(msgspec.Struct, frozen=True, kw_only=True):
     would run with the rights of the owner."""
 
 
-RULES = TableRules()
+RULES = TableRules(insert_only=frozenset({"audit_events", "audit_leaves", "audit_seals"}))
 
 _TABLES = """
 SELECT format('%I.%I', n.nspname, c.relname) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace

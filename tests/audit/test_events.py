@@ -12,6 +12,7 @@ from tests.support.answers import data_of, error_of
 from tests.support.client import Caller
 from tests.support.in_process import LoneApi, lone_api
 from tests.support.moves import make_active
+from tests.support.store import execute_at
 
 _EVENTS = "SELECT *, changes::text AS changed FROM audit_events ORDER BY id"
 
@@ -82,13 +83,15 @@ async def test_a_retry_after_a_crash_adds_none(lone: LoneApi) -> None:
     assert len(await events()) == 1
 
 
-async def test_a_change_that_is_rolled_back_leaves_none(lone: LoneApi) -> None:
+async def test_a_change_that_is_rolled_back_leaves_none(lone: LoneApi, control_admin_dsn: str) -> None:
     """Our own database refuses the event: then there is no change either."""
     caller = await lone.caller()
-    await execute("ALTER TABLE audit_events ADD CONSTRAINT none CHECK (action <> 'database.create')")
+    await execute_at(
+        control_admin_dsn, "ALTER TABLE audit_events ADD CONSTRAINT none CHECK (action <> 'database.create')"
+    )
     assert (await caller.create("a", key="k")).status_code == 500
     assert await fetch("SELECT FROM databases") == []
-    await execute("ALTER TABLE audit_events DROP CONSTRAINT none")
+    await execute_at(control_admin_dsn, "ALTER TABLE audit_events DROP CONSTRAINT none")
     data_of(await caller.create("a", key="k"), 202)
     assert await outcomes() == [("database.create", "succeeded", None)]
 

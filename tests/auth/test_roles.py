@@ -18,7 +18,7 @@ from tests.servers import RunningServer
 from tests.support.answers import body_of, data_of, error_of
 from tests.support.client import Caller
 from tests.support.in_process import LoneApi, lone_api
-from tests.support.store import database_name, new_database
+from tests.support.store import copy_of
 
 MEMBERS = (Role.MEMBER, Role.ADMIN, Role.OWNER)
 ADMINS = (Role.ADMIN, Role.OWNER)
@@ -33,7 +33,7 @@ OPERATIONS: list[tuple[str, str, str, Operation]] = [
 
 @pytest_asyncio.fixture(scope="module")
 async def roles(control_server: RunningServer, migrated_dsn: str) -> AsyncIterator[LoneApi]:
-    dsn = await new_database(control_server.admin_dsn, template=database_name(migrated_dsn))
+    dsn = await copy_of(migrated_dsn, control_server.admin_dsn)
     async with lone_api(dsn) as api:
         await api.add_host()
         yield api

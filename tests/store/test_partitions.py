@@ -10,7 +10,9 @@ import pytest
 import pytest_asyncio
 
 from app.store.partitions import PartitionedTable, Span, drop_before, ensure
-from app.store.session import fetch, transaction
+from app.store.rights import renew_rights
+from app.store.session import execute, fetch, transaction
+from tests.support.store import store
 
 TABLE = PartitionedTable(tablename="readings_of_a_test", span=Span.DAY)
 MONTHLY = PartitionedTable(tablename="months_of_a_test", span=Span.MONTH)
@@ -19,11 +21,13 @@ DAY = timedelta(days=1)
 
 
 @pytest_asyncio.fixture
-async def tables(own_store: None) -> None:
-    for table in (TABLE, MONTHLY):
-        name = table.tablename
-        await fetch(f"CREATE TABLE {name} (id bigint, at timestamptz NOT NULL) PARTITION BY RANGE (at)")
-        await fetch(f"CREATE UNIQUE INDEX {name}_of ON {name} (id, at)")
+async def tables(own_store: None, control_admin_dsn: str) -> None:
+    async with store(control_admin_dsn), transaction():
+        for table in (TABLE, MONTHLY):
+            name = table.tablename
+            await execute(f"CREATE TABLE {name} (id bigint, at timestamptz NOT NULL) PARTITION BY RANGE (at)")
+            await execute(f"CREATE UNIQUE INDEX {name}_of ON {name} (id, at)")
+        await renew_rights()
 
 
 @pytest_asyncio.fixture
@@ -107,10 +111,20 @@ async def test_other_tables_are_left_alone(tables: None) -> None:
         assert await drop_before(PartitionedTable(tablename=name, span=Span.DAY), START + 9 * DAY) == 0
 
 
-async def test_a_role_without_rights_on_tables_makes_them_and_reaches_no_partition(other: Any) -> None:
+@pytest_asyncio.fixture
+async def owner(tables: None, control_admin_dsn: str) -> AsyncIterator[Any]:
+    """A session of the owner of the tables."""
+    connection = await asyncpg.connect(control_admin_dsn)
+    try:
+        yield connection
+    finally:
+        await connection.close()
+
+
+async def test_a_role_without_rights_on_tables_makes_them_and_reaches_no_partition(owner: Any) -> None:
     """Whatever is granted by default on new tables: a row that may not be changed can't be changed in its partition."""
     role = f"lesser_{TABLE.tablename}"
-    await other.execute(f"""
+    await owner.execute(f"""
         DROP ROLE IF EXISTS {role}; CREATE ROLE {role};
         GRANT EXECUTE ON FUNCTION ensure_partition, drop_oldest_partition TO {role};
         GRANT INSERT, SELECT ON {TABLE.tablename} TO {role};
@@ -118,19 +132,19 @@ async def test_a_role_without_rights_on_tables_makes_them_and_reaches_no_partiti
         SET ROLE {role};
     """)
     try:
-        made = await other.fetchval("SELECT ensure_partition($1, $2, $3)", TABLE.tablename, _day(0), _day(1))
+        made = await owner.fetchval("SELECT ensure_partition($1, $2, $3)", TABLE.tablename, _day(0), _day(1))
         assert made is True
-        await other.execute(f"INSERT INTO {TABLE.tablename} VALUES (1, $1)", _day(0))
+        await owner.execute(f"INSERT INTO {TABLE.tablename} VALUES (1, $1)", _day(0))
         for refused in (
             f"UPDATE {TABLE.tablename}_p20260301 SET id = 2",
             f"DELETE FROM {TABLE.tablename}_p20260301",
             f"DROP TABLE {TABLE.tablename}_p20260301",
         ):
             with pytest.raises(asyncpg.InsufficientPrivilegeError):
-                await other.execute(refused)
-        assert await other.fetchval("SELECT drop_oldest_partition($1, $2)", TABLE.tablename, _day(1)) is not None
+                await owner.execute(refused)
+        assert await owner.fetchval("SELECT drop_oldest_partition($1, $2)", TABLE.tablename, _day(1)) is not None
     finally:
-        await other.execute(f"RESET ROLE; DROP OWNED BY {role}; DROP ROLE {role}")
+        await owner.execute(f"RESET ROLE; DROP OWNED BY {role}; DROP ROLE {role}")
 
 
 def _day(number: int) -> datetime:

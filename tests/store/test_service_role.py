@@ -19,7 +19,7 @@ from tests.store import releases
 from tests.store.test_migrations import begin, ready
 from tests.support.store import execute_at, new_database, service_dsn, store
 
-_RULES = TableRules(insert_only=frozenset({"kept"}))
+_RULES = TableRules(insert_only=RULES.insert_only | {"kept"})
 _PERMITTED = (
     "INSERT INTO kept (at, text) VALUES (now(), 'a')",
     "SELECT * FROM kept",
