@@ -16,6 +16,7 @@ from activities.quotas import QuotaActivitiesOnHosts, QuotaActivitiesOnStore
 from activities.reconcile import HostReconcileActivitiesOnHosts, ReconcileActivitiesOnStore
 from activities.restores import FillActivitiesOnHosts, RestoreActivitiesOnHosts, RestoreRecordActivitiesOnStore
 from activities.sweep import SweepActivitiesOnStore
+from activities.usage import UsageActivitiesOnStore
 from activities.webhooks import WebhookActivitiesOverHTTP
 from app.backup_store.store import BackupStore
 from app.backups.final import FinalBackups
@@ -84,6 +85,9 @@ _CONTROL = QueueConfig(
         ),
         lambda _: ReconcileActivitiesOnStore(),
         lambda tools: QuotaActivitiesOnStore(tools.plans),
+        lambda tools: UsageActivitiesOnStore(
+            tools.settings.usage_period_seconds, timedelta(seconds=tools.settings.usage_retention_seconds)
+        ),
         lambda tools: BackupActivitiesOnStore(tools.backup_terms),
         lambda tools: RestoreRecordActivitiesOnStore(tools.plans),
     ),

@@ -29,6 +29,7 @@ from app.contracts.queues import CONTROL_QUEUE
 from app.contracts.quotas import EnforceQuotas, ReclaimSpace
 from app.contracts.reconcile import Reconcile
 from app.contracts.upkeep import ScheduleId, Sweep
+from app.contracts.usage import CloseUsage
 from app.core.settings import Settings
 from app.outbox.workflow_starts import TASK_TIMEOUT, UPKEEP, UPKEEP_FAIRNESS
 
@@ -40,6 +41,8 @@ _RETRY_SECONDS = 1.0
 _AGAIN_SECONDS = 300.0
 """How long a Schedule that somebody deleted may be missing."""
 _RPC_TIMEOUT = timedelta(seconds=5)
+_USAGE_SECONDS = 300
+"""How long a period that could not be closed at its end waits for the next attempt."""
 
 log = structlog.get_logger(__name__)
 
@@ -91,6 +94,12 @@ UPKEEP_SCHEDULES: tuple[UpkeepSchedule, ...] = (
         workflow=ReclaimSpace,
         every=lambda settings: settings.quota_interval_seconds,
         summary="Give back the space that deletions left in frozen databases",
+    ),
+    UpkeepSchedule(
+        id=ScheduleId.CLOSE_USAGE.value,
+        workflow=CloseUsage,
+        every=lambda settings: min(settings.usage_period_seconds, _USAGE_SECONDS),
+        summary="Close the periods of the ledger of usage",
     ),
 )
 

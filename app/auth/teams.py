@@ -1,8 +1,10 @@
 """Teams, as the owners of what is counted and limited."""
 
+from collections.abc import Sequence
+
 import msgspec
 
-from app.store.session import fetch_one
+from app.store.session import fetch_all, fetch_one
 
 
 class TeamRecord(msgspec.Struct, frozen=True):
@@ -18,3 +20,14 @@ async def get_team(team_id: int, *, lock: bool = False) -> TeamRecord:
     team = await fetch_one(TeamRecord, f"{query} FOR NO KEY UPDATE" if lock else query, team_id)
     assert team is not None, "a membership or a database names a team that exists"
     return team
+
+
+class _TeamName(msgspec.Struct, frozen=True):
+    id: int
+    name: str
+
+
+async def names_of_teams(team_ids: Sequence[int]) -> dict[int, str]:
+    """By their ids; a team that is gone is left out."""
+    sql = "SELECT id, name FROM teams WHERE id = any($1::bigint[])"
+    return {team.id: team.name for team in await fetch_all(_TeamName, sql, list(team_ids))}

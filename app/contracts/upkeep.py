@@ -16,6 +16,7 @@ class ScheduleId(StrEnum):
     RECONCILE = "reconcile"
     ENFORCE_QUOTAS = "enforce-quotas"
     RECLAIM_SPACE = "reclaim-space"
+    CLOSE_USAGE = "close-usage"
 
 
 class SweepResult(Contract, frozen=True, kw_only=True):

@@ -168,6 +168,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """How long records of questions are kept."""
     operation_retention_seconds: float = 7_776_000
     """How long operations are kept after their end: longer than Temporal keeps their workflows."""
+    usage_period_seconds: int = 3600
+    """The ledger's period. All workers need the same."""
+    usage_retention_seconds: float = 34_560_000
+    """How long the ledger is kept, in whole months."""
     orphan_age_seconds: float = 86_400
     """How long an orphan on a host is only reported before it is removed."""
     orphan_removal: bool = True
@@ -313,6 +317,7 @@ _POSITIVE = {
     "retention_seconds",
     "query_retention_seconds",
     "operation_retention_seconds",
+    "usage_retention_seconds",
     "backup_hour_seconds",
     "backups_per_host",
     "backups_per_team",
@@ -330,6 +335,7 @@ _RULES: tuple[tuple[set[str], Callable[[Any], bool], str], ...] = (
     # Written so that "nan" is rejected too.
     (_POSITIVE, lambda number: not 0 < number <= _LARGEST, f"expected a number above 0, at most {_LARGEST}"),
     (_NOT_NEGATIVE, lambda number: not 0 <= number <= _LARGEST, f"expected a number from 0 to {_LARGEST}"),
+    ({"usage_period_seconds"}, lambda period: not 1 <= period <= 86_400, "expected seconds from 1 to 86400"),
     ({"regions"}, lambda regions: not regions, "expected at least one region"),
     ({"regions"}, lambda regions: len(set(regions)) < len(regions), "expected each region once"),
     ({"regions"}, lambda regions: not all(map(is_region_code, regions)), "expected region codes such as us-east-1"),

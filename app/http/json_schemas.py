@@ -74,8 +74,10 @@ def _may_be_unset(field: inspect.Field) -> bool:
 
 def _tidy(schema: Any) -> Any:
     """Translates patterns to JSON Schema's dialect (ECMA-262), and marks objects with arbitrary fields as such:
-    without the mark some generators expect an object without fields."""
+    without the mark some generators expect an object without fields. A `Decimal` is sent as a whole number."""
     if isinstance(schema, dict):
+        if schema.get("format") == "decimal":
+            schema = {key: value for key, value in schema.items() if key != "format"} | {"type": "integer"}
         anything = {"additionalProperties": True} if schema == {"type": "object"} else {}
         return anything | {
             key: value.replace(r"\A", "^").replace(r"\Z", "$") if key == "pattern" else _tidy(value)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
+from uuid import UUID
 
 import msgspec
 
@@ -83,6 +84,20 @@ async def storage_of(database_id: int) -> int:
     """In bytes, as it was last measured; 0 where it never was."""
     sql = "SELECT storage_bytes FROM database_usage WHERE database_id = $1"
     return await fetch_value(int, sql, database_id) or 0
+
+
+class _Measured(msgspec.Struct, frozen=True):
+    uuid: UUID
+    storage_measured_at: datetime
+
+
+async def measured_at(databases: Sequence[UUID]) -> dict[UUID, datetime]:
+    """When the storage of each was measured last; one that never was is left out."""
+    sql = """
+    SELECT d.uuid, u.storage_measured_at FROM database_usage u JOIN databases d ON d.id = u.database_id
+    WHERE d.uuid = any($1::uuid[]) AND u.storage_measured_at IS NOT NULL
+    """
+    return {one.uuid: one.storage_measured_at for one in await fetch_all(_Measured, sql, list(databases))}
 
 
 async def measure_alone(database_ids: Sequence[int], at: datetime) -> None:

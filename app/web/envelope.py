@@ -55,5 +55,9 @@ class ErrorAnswer(Struct, kw_only=True):
     request_id: str = field(default_factory=current_request_id)
 
 
+_ENCODER = msgspec.json.Encoder(decimal_format="number")
+"""A `Decimal` is a whole number that may have more than 64 bits."""
+
+
 def encode(answer: Struct) -> bytes:
-    return msgspec.json.encode(answer)
+    return _ENCODER.encode(answer)

@@ -42,6 +42,10 @@ OWNERS = {
     "query_readers": "app/queries",
     "restorations": "app/restores",
     "teams": "app/auth",
+    "usage_clock": "app/usage",
+    "usage_meters": "app/usage",
+    "usage_parts": "app/usage",
+    "usage_periods": "app/usage",
     "users": "app/auth",
     "webhook_attempts": "app/webhooks",
     "webhook_deliveries": "app/webhooks",
@@ -66,6 +70,7 @@ JOINS = {
     "app/queries": {"databases", "engine_hosts", "installation", "teams"},
     "app/quotas": {"databases"},
     "app/restores": {"databases"},
+    "app/usage": {"database_usage", "databases", "teams"},
     "app/webhooks": {"databases", "events", "teams", "workflow_starts"},
 }
 # They compare all tables with each other, or count all of them in one statement, and write none.

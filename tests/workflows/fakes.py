@@ -33,6 +33,7 @@ from app.contracts.restores import (
     RestoreRecordActivities,
 )
 from app.contracts.upkeep import SweepActivities, SweepResult
+from app.contracts.usage import ClosedPeriods, UsageActivities
 
 _SOON = timedelta(milliseconds=10)
 CLEAN = ReconcileStep(findings={}, messages=[], repairs=[])
@@ -156,6 +157,17 @@ class FakeSweep(SweepActivities):
     async def sweep(self, what: str) -> SweepResult:
         swept: SweepResult = await self._script.perform(what, SweepResult(removed=3, more=False))
         return swept
+
+
+class FakeUsage(UsageActivities):
+    def __init__(self, script: Script) -> None:
+        self._script = script
+
+    @activity.defn(name="close_usage")
+    async def close_usage(self) -> ClosedPeriods:
+        through = datetime(2026, 11, 20, 12, tzinfo=UTC)
+        closed: ClosedPeriods = await self._script.perform(None, ClosedPeriods(through=through, rows=3))
+        return closed
 
 
 class FakePool(PoolActivities):
@@ -327,6 +339,7 @@ def control_fakes(script: Script) -> list[object]:
             FakeSweep,
             FakeReconcile,
             FakeQuotas,
+            FakeUsage,
             FakeBackupRecords,
             FakeRestoreRecords,
         )

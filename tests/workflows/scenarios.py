@@ -48,6 +48,7 @@ from app.contracts.restores import (
 )
 from app.contracts.retries import CANCEL
 from app.contracts.upkeep import Sweep, SweepResult
+from app.contracts.usage import ClosedPeriods, CloseUsage
 from tests.workflows.fakes import Script, fails
 from tests.workflows.scenario import Scenario
 from tests.workflows.webhook_scenarios import WEBHOOK_SCENARIOS
@@ -466,6 +467,27 @@ SCENARIOS = {
         _once("sweep", STORE_UNAVAILABLE, times=UPKEEP_ATTEMPTS),
         ["list_sweeps", *["sweep"] * UPKEEP_ATTEMPTS, "sweep"],
         details="then failed: as the script says.\n\nRemoved 3 older things.",
+    ),
+    "usage-closed": Scenario(
+        CloseUsage,
+        None,
+        Script,
+        ["close_usage"],
+        details="Closed through 2026-11-20T12:00:00+00:00, 3 rows.",
+    ),
+    "usage-not-over": Scenario(
+        CloseUsage,
+        None,
+        lambda: Script({"close_usage": [lambda: ClosedPeriods(through=None, rows=0)]}),
+        ["close_usage"],
+        details="No period could be closed.",
+    ),
+    "usage-store-away": Scenario(
+        CloseUsage,
+        None,
+        _once("close_usage", STORE_UNAVAILABLE, times=UPKEEP_ATTEMPTS),
+        ["close_usage"] * UPKEEP_ATTEMPTS,
+        details="Left to the next run: as the script says",
     ),
     "reconcile-clean": Scenario(
         Reconcile,

@@ -9,6 +9,7 @@ from app.store.tables.databases import Database
 from app.store.tables.findings import Finding
 from app.store.tables.hosts import EngineHost
 from app.store.tables.installation import Installation
+from app.store.tables.metering import UsageClock, UsageMeter, UsagePart
 from app.store.tables.operations import DatabaseOperation
 from app.store.tables.pool import PoolTarget
 from app.store.tables.queries import QueryExecution, QueryReader
@@ -51,4 +52,7 @@ TABLES = (
     Restoration,
     AuditSeal,
     AuditRefusal,
+    UsageClock,
+    UsageMeter,
+    UsagePart,
 )

@@ -391,6 +391,7 @@ CASES = {
     "Reconcile": Case("Reconcile", _scheduled(ScheduleId.RECONCILE)),
     "EnforceQuotas": Case("EnforceQuotas", _scheduled(ScheduleId.ENFORCE_QUOTAS)),
     "ReclaimSpace": Case("ReclaimSpace", _scheduled(ScheduleId.RECLAIM_SPACE)),
+    "CloseUsage": Case("CloseUsage", _scheduled(ScheduleId.CLOSE_USAGE)),
     "ProvisionDatabase": Case("ProvisionDatabase", _provision),
     "ProvisionDatabase, cancelled": Case("ProvisionDatabase", _provision_cancelled, frozenset({"create_database"})),
     "DeleteDatabase": Case("DeleteDatabase", _delete),

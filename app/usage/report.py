@@ -1,0 +1,169 @@
+"""What the ledger says, with the periods that are not closed yet: by databases, teams, plans or regions."""
+
+from collections.abc import AsyncIterator, Sequence
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from enum import StrEnum
+from typing import assert_never
+from uuid import UUID
+
+import msgspec
+
+from app.store.session import fetch_all, fetch_scalar
+
+
+class GroupBy(StrEnum):
+    DATABASE = "database"
+    TEAM = "team"
+    PLAN = "plan"
+    REGION = "region"
+
+
+class Granularity(StrEnum):
+    """Into which spans of time a report is divided, in UTC."""
+
+    PERIOD = "period"
+    """The ledger's own."""
+    DAY = "day"
+    MONTH = "month"
+    TOTAL = "total"
+    """Not at all."""
+
+
+class UsageQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """The periods that begin from `since` on and before `until`."""
+
+    since: datetime
+    until: datetime
+    group_by: GroupBy = GroupBy.DATABASE
+    granularity: Granularity = Granularity.PERIOD
+    team_ids: list[int] | None = None
+    """Only these teams'; None for all."""
+    databases: list[UUID] | None = None
+    """Only these; None for all."""
+
+
+class UsageCursor(msgspec.Struct, frozen=True):
+    """A line of a report."""
+
+    starts_at: datetime
+    key: str
+
+
+class UsageLine(msgspec.Struct, frozen=True, kw_only=True):
+    """The sums of one group in one span of time. Byte-seconds may have more than 64 bits."""
+
+    starts_at: datetime
+    ends_at: datetime
+    key: str
+    """The group: a uuid, a team's id, a plan or a region."""
+    team_id: int
+    """Of a database, or of the team. Otherwise any."""
+    open: bool
+    """Some of it is not closed yet."""
+    runtime_seconds: int
+    storage_byte_seconds: Decimal
+    backup_byte_seconds: Decimal
+
+
+_WINDOW_GROWTH = 4
+_CLOCK = "SELECT greatest(usage_now(), closed_through) AS moment, closed_through, period_seconds FROM usage_clock"
+_WHERE = (
+    "starts_at >= $1 AND starts_at < $2 AND ($3::bigint[] IS NULL OR team_id = any($3))"
+    " AND ($4::uuid[] IS NULL OR database_uuid = any($4))"
+)
+_COLUMNS = (
+    "database_uuid, team_id, plan, region, starts_at, ends_at, runtime_seconds, storage_byte_seconds,"
+    " backup_byte_seconds"
+)
+# One statement, so that no period is seen on its way into the ledger, twice or not at all.
+_LINES = f"""
+WITH clock AS MATERIALIZED ({_CLOCK}), used AS (
+    SELECT {_COLUMNS} FROM usage_periods WHERE {_WHERE}
+    UNION ALL
+    SELECT {_COLUMNS} FROM usage_parts WHERE {_WHERE}
+    UNION ALL
+    SELECT m.database_uuid, m.team_id, m.plan, m.region, s.starts_at, s.ends_at, s.runtime_seconds,
+           s.storage_byte_seconds, s.backup_byte_seconds
+    FROM clock, usage_meters m CROSS JOIN LATERAL usage_split(m, clock.moment, clock.period_seconds) s
+    WHERE m.team_id IS NOT NULL AND ($3::bigint[] IS NULL OR m.team_id = any($3))
+      AND ($4::uuid[] IS NULL OR m.database_uuid = any($4)) AND s.starts_at >= $1 AND s.starts_at < $2
+      AND (s.runtime_seconds > 0 OR s.storage_byte_seconds > 0 OR s.backup_byte_seconds > 0)
+), lines AS (
+    SELECT {{begin}} AS starts_at, max(ends_at) AS ends_at, {{key}}::text COLLATE "C" AS key, min(team_id) AS team_id,
+           bool_or(ends_at > (SELECT closed_through FROM clock)) AS open,
+           sum(runtime_seconds)::bigint AS runtime_seconds, sum(storage_byte_seconds) AS storage_byte_seconds,
+           sum(backup_byte_seconds) AS backup_byte_seconds
+    FROM used GROUP BY 1, {{key}}
+)
+SELECT * FROM lines WHERE $5::timestamptz IS NULL OR (starts_at, key) > ($5, $6::text COLLATE "C")
+ORDER BY starts_at, key LIMIT $7
+"""  # noqa: S608 - our own words
+_BEGINS = {
+    Granularity.PERIOD: "starts_at",
+    Granularity.DAY: "date_trunc('day', starts_at, 'UTC')",
+    Granularity.MONTH: "date_trunc('month', starts_at, 'UTC')",
+    Granularity.TOTAL: "$1::timestamptz",
+}
+_KEYS = {
+    GroupBy.DATABASE: "database_uuid",
+    GroupBy.TEAM: "team_id",
+    GroupBy.PLAN: "plan",
+    GroupBy.REGION: "region",
+}
+
+
+async def present() -> datetime:
+    """By the meters' clock: everything before is counted."""
+    return await fetch_scalar(datetime, "SELECT greatest(usage_now(), closed_through) FROM usage_clock")
+
+
+async def read_lines(query: UsageQuery, *, after: UsageCursor | None, limit: int) -> list[UsageLine]:
+    """As many lines, by time and group, from the one that follows `after` on. Those of closed periods never change."""
+    # A window of time after the other: a page of a month's hours doesn't add up the month.
+    begin = query.since if after is None else max(query.since, after.starts_at)
+    lines: list[UsageLine] = []
+    span = _first_window(query.granularity)
+    while begin < query.until and len(lines) < limit:
+        end = query.until if span is None else min(query.until, _window_end(query.granularity, begin, span))
+        lines += await _read(query, begin, end, after, limit - len(lines))
+        begin, span = end, None if span is None else span * _WINDOW_GROWTH
+    return lines
+
+
+async def stream_lines(query: UsageQuery, *, page: int) -> AsyncIterator[list[UsageLine]]:
+    """All lines, page by page. Nothing of our database is held between two pages, however slowly they are taken."""
+    after: UsageCursor | None = None
+    while lines := await read_lines(query, after=after, limit=page):
+        yield lines
+        if len(lines) < page:
+            return
+        after = UsageCursor(lines[-1].starts_at, lines[-1].key)
+
+
+def _first_window(granularity: Granularity) -> timedelta | None:
+    match granularity:
+        case Granularity.PERIOD:
+            return timedelta(hours=6)
+        case Granularity.DAY:
+            return timedelta(days=2)
+        case Granularity.MONTH | Granularity.TOTAL:
+            return None
+        case _:
+            assert_never(granularity)
+
+
+def _window_end(granularity: Granularity, begin: datetime, span: timedelta) -> datetime:
+    """Where a window that begins there ends: never within a day of a report by days."""
+    end = begin + span
+    if granularity is Granularity.DAY:
+        end = end.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    return end
+
+
+async def _read(
+    query: UsageQuery, begin: datetime, end: datetime, after: UsageCursor | None, limit: int
+) -> Sequence[UsageLine]:
+    sql = _LINES.format(begin=_BEGINS[query.granularity], key=_KEYS[query.group_by])
+    cursor = (None, None) if after is None else (after.starts_at, after.key)
+    return await fetch_all(UsageLine, sql, begin, end, query.team_ids, query.databases, *cursor, limit)
