@@ -15,6 +15,7 @@ from app.cli.migrate import migrate
 from app.cli.operations import operations
 from app.cli.pool import pool
 from app.cli.secrets import secrets
+from app.cli.usage import usage
 from app.cli.webhooks import webhooks
 from app.cli.workflows import workflows
 from app.core import logging
@@ -45,6 +46,7 @@ for command in (
     secrets,
     blueprints,
     operations,
+    usage,
     webhooks,
     workflows,
     check,

@@ -16,6 +16,8 @@ from app.cli.tables import Rows, show
 from app.core.errors import AppError
 from app.upkeep.reconcile.findings import Report
 
+_ENCODER = msgspec.json.Encoder(decimal_format="number")
+"""As the API's: a `Decimal` is a whole number that may have more than 64 bits."""
 Command = Callable[..., Coroutine[Any, Any, Any]]
 
 
@@ -38,7 +40,7 @@ def shown(run: Command) -> Callable[..., None]:
             raise click.ClickException(f"Temporal can't be reached: {error}") from None
         if as_json:
             listed = result.rows if isinstance(result, Rows) else result
-            sys.stdout.buffer.write(msgspec.json.encode(listed) + b"\n")
+            sys.stdout.buffer.write(_ENCODER.encode(listed) + b"\n")
         else:
             show(result)
         if isinstance(result, Report) and not result.ok:

@@ -79,6 +79,7 @@ from app.store.migrate import follow_migrations
 from app.store.notify import RowWatch
 from app.store.session import connected
 from app.upkeep.inventory.gauges import installation_gauges
+from app.usage.routes import get_usage
 from app.web.event_streams import EventStreams
 from app.web.idempotency import Idempotency
 from app.web.operation import check_actions
@@ -173,6 +174,7 @@ def _api(state: AppState) -> Router:
             _resource(lambda: state.keys, KeyController),
             _resource(lambda: state.audit, list_audit_events),
             list_database_types,
+            get_usage,
             _resource(lambda: state.databases, DatabaseController, list_deleted_databases),
             _resource(lambda: state.operations, OperationController),
             _resource(lambda: state.blueprints, BlueprintController, validate_blueprint),

@@ -95,6 +95,7 @@ _TAGS = {
     "credential_rotations": "How far the replacement of a database's password is.",
     "backups": "Backups of databases, those of deleted ones too, and what is known of each by restoring it.",
     "database_types": "What can be asked for: engines and their regions.",
+    "usage": "What databases used, by the hour: time, storage, backups.",
     "blueprints": "SQL that is saved under a name.",
     "blueprint_validations": "What a script holds, and for which engines it is.",
     "blueprint_applications": "How far the application of a blueprint is, and what it ran.",

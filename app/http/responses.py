@@ -9,7 +9,7 @@ import msgspec
 
 from app.core.errors import AppError
 from app.http.json_schemas import reference
-from app.web.envelope import ErrorAnswer
+from app.web.envelope import ErrorAnswer, encode
 from app.web.operation import Operation
 
 _REASONS = {
@@ -72,9 +72,11 @@ def _answer(declared: Operation, status: int) -> dict[str, Any]:
         return described | _stream(declared.events, declared.answers[status], declared.examples[status])
     media: dict[str, Any] = {"schema": reference(declared.answers[status])}
     if status in declared.examples:
-        example = msgspec.to_builtins(declared.examples[status])
+        example = msgspec.json.decode(encode(declared.examples[status]))
         media["example"] = {**example, "request_id": _EXAMPLE_REQUEST_ID}
     described["content"] = {"application/json": media}
+    if declared.csv is not None:
+        described["content"]["text/csv"] = {"schema": {"type": "string"}, "example": declared.csv}
     links = {name: _link(name, declared.link_by, f"/data/{declared.link_by}") for name in declared.links}
     if _names_operation(declared.answers[status]):
         links[_GET_OPERATION] = _link(_GET_OPERATION, "uuid", "/operation/uuid")

@@ -30,9 +30,10 @@ def read_query(
     databases: list[UUID] | None = None,
 ) -> UsageQuery:
     """Without an end, to `now`; without a beginning, from that of the month. Raises `InvalidField`."""
+    begin = None if since is None else _moment("from", since)
     # What begins in the present second is part of it.
     end = now + timedelta(seconds=1) if until is None else _moment("to", until)
-    begin = _month_of(min(end, now)) if since is None else _moment("from", since)
+    begin = begin or _month_of(min(end - timedelta(seconds=1), now))
     if begin >= end:
         raise InvalidField("from" if until is None else "to", "Expected an end after the beginning.")
     if end - begin > LONGEST:

@@ -92,8 +92,10 @@ WITH clock AS MATERIALIZED ({_CLOCK}), used AS (
 ), lines AS (
     SELECT {{begin}} AS starts_at, max(ends_at) AS ends_at, {{key}}::text COLLATE "C" AS key, min(team_id) AS team_id,
            bool_or(ends_at > (SELECT closed_through FROM clock)) AS open,
-           sum(runtime_seconds)::bigint AS runtime_seconds, sum(storage_byte_seconds) AS storage_byte_seconds,
-           sum(backup_byte_seconds) AS backup_byte_seconds
+           sum(runtime_seconds)::bigint AS runtime_seconds,
+           -- As text, which has all digits and no exponent.
+           sum(storage_byte_seconds)::text AS storage_byte_seconds,
+           sum(backup_byte_seconds)::text AS backup_byte_seconds
     FROM used GROUP BY 1, {{key}}
 )
 SELECT * FROM lines WHERE $5::timestamptz IS NULL OR (starts_at, key) > ($5, $6::text COLLATE "C")

@@ -56,6 +56,7 @@ SPECIFIED = {
     ("POST", "/api/v1/webhook_endpoints/{id}/secret_rotations"): {"webhooks:write"},
     ("GET", "/api/v1/webhook_endpoints/{id}/deliveries/{delivery_id}"): {"webhooks:read"},
     ("POST", "/api/v1/webhook_endpoints/{id}/deliveries/{delivery_id}/retries"): {"webhooks:write"},
+    ("GET", "/api/v1/usage"): {"databases:read"},
     ("GET", "/api/v1/operations"): {"databases:read"},
     ("GET", "/api/v1/operations/{uuid}"): {"databases:read"},
     ("GET", "/api/v1/operations/{uuid}/events"): {"databases:read"},

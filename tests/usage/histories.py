@@ -22,7 +22,13 @@ from tests.support.lone_pool import LonePool
 from tests.support.moves import make_active
 from tests.usage.ledger_model import PERIOD, LedgerModel
 
-START = int(datetime(2027, 1, 31, 21, 17, 5, tzinfo=UTC).timestamp())
+
+def moment_of(text: str) -> int:
+    """In UTC, as seconds since the epoch."""
+    return int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp())
+
+
+START = moment_of("2027-01-31T21:17:05")
 KEEP = timedelta(days=4000)
 _SIZES = (0, 1, 7_340_033, 2**40 + 1, 2**53 + 3)
 _SPANS = (0, 1, 59, 61, 600, PERIOD - 1, PERIOD, 3 * PERIOD + 7, 86_400 * 31)

@@ -33,7 +33,7 @@ class LedgerModel:
 
     def change(self, database: UUID, **rates: int | bool) -> None:
         """From now on."""
-        self.changes[database].append((self.now, Rates(**{**vars(self.rates(database)), **rates})))  # type: ignore[arg-type]
+        self.changes[database].append((self.now, Rates(**{**vars(self.rates(database)), **rates})))
 
     def usage(self, until: int) -> dict[Key, Sums]:
         """Of each database and period, what is not nothing."""

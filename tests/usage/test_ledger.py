@@ -2,7 +2,6 @@
 
 import random
 from collections import Counter
-from uuid import UUID
 
 import pytest
 
@@ -22,7 +21,10 @@ async def _ledger() -> dict[Key, Sums]:
     for row in rows:
         sums = found.setdefault((row["database_uuid"], row["starts_at"]), Counter())
         sums.update({name: int(row[name]) for name in _SUMS.split(", ")})
-    return {key: (one["runtime_seconds"], one["storage_byte_seconds"], one["backup_byte_seconds"]) for key, one in found.items()}
+    return {
+        key: (one["runtime_seconds"], one["storage_byte_seconds"], one["backup_byte_seconds"])
+        for key, one in found.items()
+    }
 
 
 async def _history(pool: LonePool, seed: int, steps: int) -> History:
