@@ -51,11 +51,7 @@ WHERE a.attnum > 0 AND NOT a.attisdropped AND c.relname <> 'migration'
 _KEYS = """
 SELECT conrelid::regclass || ' ' || conname || ' ' || pg_get_constraintdef(oid) FROM pg_constraint
 WHERE connamespace = 'public'::regnamespace AND contype IN ('p', 'u', 'f') AND conrelid <> 'migration'::regclass
-<<<<<<< HEAD
   AND conrelid IN (SELECT oid FROM pg_class WHERE relkind = 'r' AND NOT relispartition)
-=======
-AND conrelid IN (SELECT oid FROM pg_class WHERE relkind = 'r')
->>>>>>> 8be5a22 (Meter what databases use, and close it into a ledger by the hour)
 """
 _INDEXES = "SELECT indexdef FROM pg_indexes WHERE schemaname = 'public' AND tablename <> 'migration'"
 
