@@ -10,7 +10,7 @@ from app.cli.output import shown
 from app.contracts.base import Engine
 from app.core.temporal import connect_from_settings
 from app.pool import targets
-from app.pool.nudge import nudge
+from app.pool.claim import nudge
 from app.pool.targets import MOST_MEMBERS, PoolStatus
 
 

@@ -15,9 +15,9 @@ from app.credentials.logins import new_login, previous_login
 from app.credentials.rotations import RotationRecord
 from app.credentials.users import DatabaseUserRecord
 from app.databases import credentials, records
-from app.databases.events import append_event_for
 from app.databases.passwords import password_place, tenant_of
 from app.databases.records import DatabaseRecord
+from app.databases.views import append_event_for
 from app.engines.base import EngineAdapter, EngineError, HostUnavailable, Login, Tenant, TenantFull
 from app.outbox.event_types import EventType
 from app.quotas.plans import Plans

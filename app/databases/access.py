@@ -14,9 +14,9 @@ from app.contracts.queues import access_workflow_id
 from app.core.clock import utc_now
 from app.core.errors import DatabaseNotActive
 from app.databases import records
-from app.databases.events import append_event
 from app.databases.limits import change_limits
 from app.databases.records import DatabaseRecord, expect
+from app.databases.views import append_event
 from app.operations.acceptance import accept
 from app.operations.ends import finish
 from app.operations.kinds import OperationStatus, OperationType

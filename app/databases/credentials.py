@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from app.databases.events import append_event
+from app.databases.views import append_event
 from app.outbox.event_types import EventType
 from app.quotas.plans import Plans
 from app.store.session import execute, fetch_scalar, fetch_values, transaction

@@ -1,15 +1,19 @@
-"""From a database's row to what a client sees of it."""
+"""From a database's row to what a client sees of it: in answers, and in events."""
 
 from uuid import UUID
 
 import msgspec
 
 from app.core.secrets import SecretBox
+from app.databases import records
 from app.databases.passwords import password_place
 from app.databases.records import DatabaseRecord
 from app.databases.schemas import DatabaseView, DeletedDatabaseView
 from app.engines.registry import ADAPTERS
+from app.outbox import events
+from app.outbox.event_types import EventType
 from app.quotas.plans import Plans, limits_in_force
+from app.store.session import Statement
 
 MASK = "********"
 """In the place of a password that is not shown."""
@@ -70,3 +74,23 @@ def connection_string(record: DatabaseRecord, login: str, password: str) -> str:
     scheme = ADAPTERS[record.engine].uri_scheme
     host = f"[{record.host}]" if ":" in record.host else record.host
     return f"{scheme}://{login}:{password}@{host}:{record.port}/{record.engine_name}"
+
+
+async def append_event(plans: Plans, kind: EventType, database: UUID) -> None:
+    """Writes an event of this kind with the database as it is now, in the transaction of the change."""
+    record = await records.find(database)
+    assert record is not None, "the row was locked a moment ago"
+    await append_event_for(plans, kind, record)
+
+
+async def append_event_for(plans: Plans, kind: EventType, record: DatabaseRecord) -> None:
+    """The same with the row as the caller has just read it. A member of the warm pool has no team that could get
+    events: nothing is written for it."""
+    if record.team_id is not None:
+        await events.append(kind, team_id=record.team_id, database_id=record.id, data=masked_view(plans, record))
+
+
+def event_insertion(plans: Plans, kind: EventType, record: DatabaseRecord) -> Statement:
+    """The same as one step of a change, for a database that has a team. `Notices` are to be sent after the commit."""
+    assert record.team_id is not None, "a member of the warm pool has no events"
+    return events.insertion(kind, team_id=record.team_id, database_id=record.id, data=masked_view(plans, record))

@@ -64,8 +64,7 @@ from app.http.state import AppState, RequestControls
 from app.http.unread_body import UnreadBodies
 from app.outbox.events import Notices
 from app.outbox.starter import Starter
-from app.pool.claim import ReadyMembers
-from app.pool.nudge import Nudger
+from app.pool.claim import Nudger, ReadyMembers
 from app.provisioning.cancelling import CANCELLATIONS
 from app.provisioning.catalog import list_database_types
 from app.provisioning.operation_routes import OperationController, OperationServices

@@ -1,9 +1,9 @@
 """A create by a client: a member of the warm pool becomes the team's, or a new database is provisioned."""
 
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import UTC
 from time import monotonic, perf_counter
-from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -15,8 +15,9 @@ from app.applications.schemas import ApplicationView
 from app.applications.service import UNDER_WAY, PlannedApplication, add, plan_at_creation
 from app.applications.views import view as application_view
 from app.applications.waiting import await_end
+from app.audit.drafts import note
 from app.auth.principal import Principal
-from app.auth.teams import TeamRecord
+from app.auth.teams import TeamRecord, get_team
 from app.blueprints.large_scripts import LargeScripts, size_to_prepare
 from app.contracts.applications import ApplicationStatus
 from app.contracts.base import DatabaseStatus
@@ -26,13 +27,13 @@ from app.core.context import current_request_id
 from app.core.errors import InvalidField
 from app.core.ids import new_uuid
 from app.core.secrets import SecretBox
-from app.databases.events import append_event_for, event_insertion
 from app.databases.expiry import check_expiry, check_protection
 from app.databases.limits import Before, request_limits
 from app.databases.ownership import MemberKind, ReadyMember, assign, hold
-from app.databases.records import DatabaseRecord
+from app.databases.records import DatabaseRecord, count_owned
+from app.databases.retention import check_retained
 from app.databases.schemas import CreateDatabase, DatabaseView, Provisioning
-from app.databases.views import full_view
+from app.databases.views import append_event_for, event_insertion, full_view
 from app.operations.acceptance import accept, insertion
 from app.operations.accepted import accepted_on
 from app.operations.kinds import OperationStatus, OperationType
@@ -42,10 +43,9 @@ from app.outbox.provisionings import request_provisioning
 from app.outbox.workflow_starts import INTERACTIVE, Accepted, PendingStart
 from app.pool.claim import ReadyMembers, count_claim, lock_member
 from app.provisioning.placement import insert_placed
-from app.provisioning.teams import asked_team, team_for_create
 from app.provisioning.waiting import await_active, await_limits
 from app.quotas.bounds import check_bound
-from app.quotas.plans import Plans, limits_in_force
+from app.quotas.plans import Plans, check_plan, check_quotas, limits_in_force
 from app.restores.filling import RESTORATIONS, accept_filling, operation_type
 from app.restores.sources import FoundSource, find_source
 from app.store.notify import RowWatch
@@ -106,7 +106,7 @@ class DatabaseCreation:
         """Claims a member, appends the event and stores the answer, all in one statement, where nothing else has to be
         read or done. None when nothing was done: the pool has no member that is just what is asked for, another create
         took it, the key has come before, or the request needs more than this. Raises `InvalidField`."""
-        team = asked_team(self._principal, self._request)
+        team = _asked_team(self._principal, self._request)
         # A free team's databases are counted under a lock.
         if team.tier == "free" or self._request.blueprint_uuid is not UNSET or self._request.blueprint_variables:
             return None
@@ -147,7 +147,7 @@ class DatabaseCreation:
         self._check_end()
         await self._find_source()
         blueprint = await self._plan_blueprint()
-        team = await team_for_create(self._plans, self._principal, self._request)
+        team = await _team_for_create(self._plans, self._principal, self._request)
         if self._source is not None:
             await check_bound(self._plans, RESTORATIONS, team.id)
         if blueprint is not None:
@@ -203,10 +203,12 @@ class DatabaseCreation:
             await self._add_application(body)
         return _answer(record, body)
 
-    async def limit_preparation(self) -> AbstractAsyncContextManager[Any]:
+    @asynccontextmanager
+    async def limit_preparation(self) -> AsyncIterator[None]:
         """For the time in which `begin` reads the blueprint's script."""
         uuid, user = self._request.blueprint_uuid, self._principal
-        return self._scripts.slot(user.team_ids, 0 if uuid is UNSET else await size_to_prepare(user, uuid))
+        async with self._scripts.slot(user.team_ids, 0 if uuid is UNSET else await size_to_prepare(user, uuid)):
+            yield
 
     async def _plan_blueprint(self) -> PlannedApplication | None:
         """What is to be applied once the database is active."""
@@ -339,3 +341,25 @@ _EVENTS = {
 
 def _answer(record: DatabaseRecord, body: CreatedDatabase) -> Answer:
     return Answer(201 if record.status is DatabaseStatus.ACTIVE else 202, body)
+
+
+def _asked_team(principal: Principal, request: CreateDatabase) -> TeamRecord:
+    """The team that is to own the database. Raises `InvalidField`, `InsufficientRole` or `NotAMember`."""
+    asked = request.team_id if isinstance(request.team_id, int) else None
+    place = principal.team_ids.index(principal.owning_team(asked, "database"))
+    note(team_id=principal.team_ids[place])
+    return TeamRecord(principal.team_ids[place], principal.team_tiers[place], principal.team_names[place])
+
+
+async def _team_for_create(plans: Plans, principal: Principal, request: CreateDatabase) -> TeamRecord:
+    """The same, if it may have this database beside those that it has and those that it deleted. In a transaction, in
+    which a team of the free tier stays locked. Raises `InvalidField`, `PlanLimitExceeded` or `DeletionsPending`."""
+    team, owned = _asked_team(principal, request), 0
+    if team.tier == "free":
+        # Locked, so that two concurrent creates don't both find room for the one database.
+        team = await get_team(team.id, lock=True)
+        owned = await count_owned(team.id)
+    check_plan(team.tier, request.plan_name, owned)
+    check_quotas(plans, team.tier, request.plan_name, request.quotas)
+    await check_retained(plans, team)
+    return team

@@ -12,8 +12,8 @@ import structlog
 from app.contracts.quotas import RegionMeasurement
 from app.core.metrics import counters
 from app.databases import access, records
-from app.databases.events import append_event
 from app.databases.hosted import MeasurableDatabase, measurable_on
+from app.databases.views import append_event
 from app.engines.base import EngineAdapter, EngineError, HostUnavailable, SessionLimits, SessionsEnded
 from app.hosts.adapters import Adapters
 from app.hosts.loads import mark_sick

@@ -18,8 +18,8 @@ from app.contracts.restores import (
 from app.core.clock import utc_now
 from app.core.metrics.counters import PROVISIONING_SECONDS
 from app.databases import access, records, states
-from app.databases.events import append_event, append_event_for
 from app.databases.records import DatabaseRecord
+from app.databases.views import append_event, append_event_for
 from app.hosts.loads import mark_well
 from app.operations.ends import finish
 from app.operations.kinds import OperationStatus, OperationType

@@ -62,8 +62,7 @@ from app.operations.kinds import OperationType
 from app.operations.schemas import OperationReference
 from app.outbox.events import Notices
 from app.outbox.workflow_starts import Accepted
-from app.pool.claim import ReadyMembers
-from app.pool.nudge import Nudger
+from app.pool.claim import Nudger, ReadyMembers
 from app.provisioning import pauses, service
 from app.provisioning.creation import CreatedDatabase, DatabaseCreation
 from app.provisioning.undeletion import undelete_owned
@@ -176,7 +175,7 @@ class DatabaseController(Controller):
             immediate=creation.immediate,
             begin=creation.begin,
             finish=creation.finish,
-            during_begin=await creation.limit_preparation(),
+            during_begin=creation.limit_preparation(),
         )
         if creation.claimed:
             services.notices.send_soon()

@@ -24,11 +24,11 @@ from app.core.errors import (
 from app.credentials import shares
 from app.databases import expiry, records, states
 from app.databases.deletion import request_deletion
-from app.databases.events import append_event
 from app.databases.limits import change_limits
 from app.databases.records import DatabaseRecord
 from app.databases.retention import end_oldest
 from app.databases.schemas import ChangeDatabase, ChangeQuotas, changed
+from app.databases.views import append_event
 from app.outbox.event_types import EventType
 from app.outbox.workflow_starts import Accepted
 from app.pool.eviction import room_on_host

@@ -9,8 +9,8 @@ from app.contracts.base import DatabaseStatus
 from app.core.errors import CapacityExhausted, DatabaseDestroyed, DatabaseNotDeleted, NotFound
 from app.databases import access, records
 from app.databases.deletion import is_due, wake_deletion
-from app.databases.events import append_event
 from app.databases.records import DatabaseRecord, count_owned
+from app.databases.views import append_event
 from app.outbox.event_types import EventType
 from app.outbox.workflow_starts import Accepted, PendingStart
 from app.pool.eviction import room_on_host

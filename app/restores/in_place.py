@@ -20,8 +20,8 @@ from app.core.errors import CapacityExhausted, DatabaseNotActive, RestorationInP
 from app.core.ids import new_uuid
 from app.databases import access
 from app.databases import records as databases
-from app.databases.events import append_event
 from app.databases.records import DatabaseRecord, NotWanted
+from app.databases.views import append_event
 from app.hosts.loads import loads_of
 from app.hosts.records import lock_host, version_of
 from app.operations import progress
