@@ -94,6 +94,17 @@ async def test_what_is_not_a_day_old_stays(tables: None) -> None:
     assert len(await partitions(TABLE)) == 3
 
 
+async def test_those_of_the_audit_log_stay_for_a_month_whoever_asks(own_store: None) -> None:
+    now = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    for age in (32, 29):
+        assert await fetch("SELECT ensure_partition('audit_events', $1, $2)", now - age * DAY, now - (age - 1) * DAY)
+    events = PartitionedTable(tablename="audit_events", span=Span.MONTH)
+    there = await partitions(events)
+    assert await drop_before(events, now + 100 * DAY) == 1
+    gone = f"_p{now - 32 * DAY:%Y%m%d}"
+    assert set(there) - set(await partitions(events)) == {gone}
+
+
 async def test_ranges_that_cannot_be(tables: None) -> None:
     for until in (START, START - DAY, START + 1001 * DAY):
         with pytest.raises(ValueError, match=r"empty|1000"):
