@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from app.accounts.controls import ControlsView
-from app.accounts.key_schemas import KeyView, PreviousSecret
+from app.accounts.key_schemas import KeyView, PreviousSecret, RevokedApiKey
 from app.databases.examples import EXAMPLE_UUID
 
 EXAMPLE_API_KEY = "pk_live_QwErTyUiOpAsDfGhJkLzXcVbNmQwErTy"
@@ -12,10 +12,12 @@ _CREATED_AT = datetime(2026, 11, 20, 8, 0, tzinfo=UTC)
 
 EXAMPLE_KEY = KeyView(
     id=12,
+    user_id=3,
     name="nightly report",
     preview="pk_live_QwEr…ErTy",
     permissions=["databases:read", "queries:write"],
     team_id=1,
+    ended_teams=[],
     databases=[UUID(EXAMPLE_UUID)],
     status="active",
     controls=ControlsView(
@@ -30,10 +32,12 @@ EXAMPLE_KEY = KeyView(
 )
 EXAMPLE_ROTATED = KeyView(
     id=12,
+    user_id=3,
     name="nightly report",
     preview="pk_live_QwEr…ErTy",
     permissions=["databases:read", "queries:write"],
     team_id=1,
+    ended_teams=[],
     databases=[UUID(EXAMPLE_UUID)],
     status="active",
     controls=EXAMPLE_KEY.controls,
@@ -44,4 +48,6 @@ EXAMPLE_ROTATED = KeyView(
     revoked_at=None,
     created_at=_CREATED_AT,
 )
-REVOKED_AT = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
+EXAMPLE_REVOKED = RevokedApiKey(
+    id=12, revoked=True, revoked_at=datetime(2026, 11, 21, 8, 0, tzinfo=UTC), ended_teams=[], minted_revoked=[]
+)

@@ -1,14 +1,13 @@
 """`/api/v1/api_keys`: what keys do with other keys of their user."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
-import msgspec
-from litestar import Controller, Request, Response, delete, get, params, patch, post
-from litestar.di import NamedDependency
-from litestar.params import FromPath, QueryParameter, SkipValidation
+from litestar import Controller, Response, delete, get, params, patch, post
+from litestar.params import FromPath, QueryParameter
 
 from app.accounts import key_service
-from app.accounts.key_examples import EXAMPLE_API_KEY, EXAMPLE_KEY, EXAMPLE_ROTATED, REVOKED_AT
+from app.accounts.calls import Call, Injected, Made, settled
+from app.accounts.key_examples import EXAMPLE_API_KEY, EXAMPLE_KEY, EXAMPLE_REVOKED, EXAMPLE_ROTATED
 from app.accounts.key_schemas import (
     DEFAULT_OVERLAP_SECONDS,
     CreateKey,
@@ -19,15 +18,11 @@ from app.accounts.key_schemas import (
     RotateKey,
     key_view,
 )
-from app.auth.principal import Principal
 from app.auth.scopes import Reach, Scope
-from app.core.errors import ExceedsOwnKey, InvalidField, KeyLimitReached
-from app.core.settings import Settings
-from app.outbox.workflow_starts import Accepted
+from app.core.errors import ExceedsOwnKey, InsufficientRole, InvalidField, KeyForSomeDatabases, KeyLimitReached
 from app.web.envelope import Change, Item, Page
-from app.web.idempotency import Answer, Idempotency
 from app.web.operation import operation
-from app.web.parameters import Limit, StartingAfterId, cursor_id, path_id
+from app.web.parameters import Limit, StartingAfterId, cursor_id, parse_id, path_id
 
 _CREATED = "API key created. Keep it: it is not shown again."
 _CHANGED = "API key changed."
@@ -36,19 +31,14 @@ _REVOKED = "API key revoked."
 Minted = Annotated[
     bool, QueryParameter(name="minted", description="Revoke what it has minted too, what those have, and so on.")
 ]
-
-Call = Request[Principal, Any, Any]
-
-
-class KeyServices(msgspec.Struct, frozen=True, kw_only=True):
-    """What the routes work with."""
-
-    settings: Settings
-    idempotency: Idempotency
-
-
-Injected = NamedDependency[SkipValidation[KeyServices]]
-"""The type of a route's parameter `services`. We made it ourselves: there is nothing to validate."""
+OfTeam = Annotated[
+    str | None,
+    QueryParameter(
+        name="team_id",
+        description="All members' keys that are for this team, to its admins.",
+        schema_extra={"type": "integer", "minimum": 1, "maximum": 2**63 - 1},
+    ),
+]
 
 
 class KeyController(Controller):
@@ -72,38 +62,45 @@ class KeyController(Controller):
                 "controls": {"requests_per_minute": 60, "allowed_ip_list": ["192.0.2.0/24"]},
             },
             idempotent=True,
-            errors=(ExceedsOwnKey, KeyLimitReached),
+            errors=(ExceedsOwnKey, InsufficientRole, KeyLimitReached),
             links=("getApiKey", "updateApiKey", "rotateApiKey", "revokeApiKey"),
             link_by="id",
         ),
     )
     async def create(self, request: Call, services: Injected, data: params.JSONBody[CreateKey]) -> Response[bytes]:
-        made: list[Answer] = []
-
-        async def begin() -> Accepted:
+        async def make() -> Made:
             record, text = await key_service.mint(request.user, data, most=services.settings.api_keys_per_user)
-            made.append(Answer(201, KeyWithSecret(message=_CREATED, data=key_view(record), api_key=text)))
-            return Accepted(subject=str(record.id), settled=True)
+            return record.id, 201, KeyWithSecret(message=_CREATED, data=key_view(record), api_key=text)
 
-        return await services.idempotency.run(request, begin=begin, finish=_first(made))
+        return await settled(request, services, make)
 
     @get(
         "",
         **operation(
             "listApiKeys",
-            "List API keys, newest first, revoked ones too",
+            "List API keys, newest first, revoked ones too; as an admin those of a team",
             scopes=(Scope.KEYS_READ,),
             reach=Reach.PERSON,
             answers={200: Page[KeyView]},
             examples={200: Page(data=[EXAMPLE_KEY], has_more=False)},
-            errors=(InvalidField,),
+            errors=(InvalidField, InsufficientRole, KeyForSomeDatabases),
         ),
     )
     async def list_keys(
-        self, request: Call, limit: Limit = 25, starting_after: StartingAfterId = None
+        self,
+        request: Call,
+        limit: Limit = 25,
+        starting_after: StartingAfterId = None,
+        team_id: OfTeam = None,
     ) -> Page[KeyView]:
         after = cursor_id(starting_after)
-        page, has_more = await key_service.list_page(request.user, starting_after=after, limit=limit)
+        if team_id is None:
+            page, has_more = await key_service.list_page(request.user, starting_after=after, limit=limit)
+        else:
+            team = parse_id(team_id)
+            if team is None:
+                raise InvalidField("team_id", "Expected a number from 1 on.")
+            page, has_more = await key_service.list_team_page(request.user, team, starting_after=after, limit=limit)
         return Page(data=[key_view(record) for record in page], has_more=has_more)
 
     @get(
@@ -133,20 +130,17 @@ class KeyController(Controller):
             body=KeyChange,
             example={"name": "nightly report", "controls": {"requests_per_minute": 60}},
             idempotent=True,
-            errors=(ExceedsOwnKey,),
+            errors=(ExceedsOwnKey, InsufficientRole),
         ),
     )
     async def change_key(
         self, request: Call, services: Injected, id: FromPath[str], data: params.JSONBody[KeyChange]
     ) -> Response[bytes]:
-        made: list[Answer] = []
-
-        async def begin() -> Accepted:
+        async def make() -> Made:
             record = await key_service.change(request.user, path_id(id, key_service.WHAT), data)
-            made.append(Answer(200, Change(message=_CHANGED, data=key_view(record))))
-            return Accepted(subject=str(record.id), settled=True)
+            return record.id, 200, Change(message=_CHANGED, data=key_view(record))
 
-        return await services.idempotency.run(request, begin=begin, finish=_first(made))
+        return await settled(request, services, make)
 
     @delete(
         "/{id:str}",
@@ -157,26 +151,26 @@ class KeyController(Controller):
             scopes=(Scope.KEYS_WRITE,),
             reach=Reach.PERSON,
             answers={200: Change[RevokedApiKey]},
-            examples={
-                200: Change(message=_REVOKED, data=RevokedApiKey(id=12, revoked_at=REVOKED_AT, minted_revoked=[]))
-            },
+            examples={200: Change(message=_REVOKED, data=EXAMPLE_REVOKED)},
             idempotent=True,
         ),
     )
     async def revoke(
         self, request: Call, services: Injected, id: FromPath[str], minted: Minted = False
     ) -> Response[bytes]:
-        made: list[Answer] = []
-
-        async def begin() -> Accepted:
+        async def make() -> Made:
             number = path_id(id, key_service.WHAT)
             record, also = await key_service.revoke(request.user, number, minted=minted)
-            assert record.revoked_at is not None
-            view = RevokedApiKey(id=record.id, revoked_at=record.revoked_at, minted_revoked=also)
-            made.append(Answer(200, Change(message=_REVOKED, data=view)))
-            return Accepted(subject=str(record.id), settled=True)
+            view = RevokedApiKey(
+                id=record.id,
+                revoked=record.revoked_at is not None,
+                revoked_at=record.revoked_at,
+                ended_teams=record.ended_teams,
+                minted_revoked=also,
+            )
+            return record.id, 200, Change(message=_REVOKED, data=view)
 
-        return await services.idempotency.run(request, begin=begin, finish=_first(made))
+        return await settled(request, services, make)
 
     @post(
         "/{id:str}/rotations",
@@ -197,22 +191,9 @@ class KeyController(Controller):
     async def rotate(
         self, request: Call, services: Injected, id: FromPath[str], data: params.JSONBody[RotateKey]
     ) -> Response[bytes]:
-        made: list[Answer] = []
-
-        async def begin() -> Accepted:
+        async def make() -> Made:
             number = path_id(id, key_service.WHAT)
             record, text = await key_service.rotate(request.user, number, data.overlap_seconds)
-            made.append(Answer(201, KeyWithSecret(message=_ROTATED, data=key_view(record), api_key=text)))
-            return Accepted(subject=str(record.id), settled=True)
+            return record.id, 201, KeyWithSecret(message=_ROTATED, data=key_view(record), api_key=text)
 
-        return await services.idempotency.run(request, begin=begin, finish=_first(made))
-
-
-def _first(made: list[Answer]) -> Any:
-    """The answer of the change that was just made: it is stored in the same transaction, and a key's text is nowhere
-    else."""
-
-    async def finish(_: str) -> Answer:
-        return made[0]
-
-    return finish
+        return await settled(request, services, make)

@@ -74,10 +74,13 @@ class KeyView(Struct, kw_only=True):
 
     object: Literal["api_key"] = "api_key"
     id: int
+    user_id: int
     name: str
     preview: str
     permissions: list[str]
     team_id: int | None
+    ended_teams: list[int]
+    """Teams in which the key does nothing any more: its user has left them since, or an admin has ended it there."""
     databases: list[UUID] | None
     status: Literal["active", "expired", "revoked"]
     controls: ControlsView
@@ -103,10 +106,13 @@ class KeyWithSecret(Struct, kw_only=True):
 class RevokedApiKey(Struct, kw_only=True):
     object: Literal["api_key"] = "api_key"
     id: int
-    revoked: bool = True
-    revoked_at: Moment
+    revoked: bool
+    """False for somebody else's key that is for more than your teams: it is ended there, and goes on elsewhere."""
+    revoked_at: Moment | None
+    ended_teams: list[int]
+    """The teams in which it does nothing any more."""
     minted_revoked: list[int]
-    """The keys that were revoked with it."""
+    """The keys that were revoked or ended with it."""
 
 
 def key_view(record: KeyRecord) -> KeyView:
@@ -116,10 +122,12 @@ def key_view(record: KeyRecord) -> KeyView:
         status = "expired" if record.expired else "active"
     return KeyView(
         id=record.id,
+        user_id=record.user_id,
         name=record.name,
         preview=record.preview,
         permissions=record.scopes,
         team_id=record.team_id,
+        ended_teams=record.ended_teams,
         databases=record.databases,
         status=status,
         controls=ControlsView(

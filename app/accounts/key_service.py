@@ -1,4 +1,5 @@
-"""What keys do with other keys of their user. Every change belongs in the request's transaction.
+"""What keys do with other keys of their user, and with those that are for teams whose admin their user is. Every change
+belongs in the request's transaction.
 
 A key gives what it has and no more. What it makes of another key is checked as a whole: if each limit were compared by
 itself, a key for much in one database and one for little in all of them would together make one for much in all.
@@ -12,19 +13,23 @@ from msgspec import UNSET, UnsetType
 
 from app.accounts.key_schemas import CreateKey, KeyChange, KeyControlsChange
 from app.audit.drafts import note_difference
-from app.auth import key_records, keys
+from app.auth import key_records, keys, members
 from app.auth.authority import Authority, excess
 from app.auth.key_records import KeyRecord
 from app.auth.principal import Principal
+from app.auth.roles import Role, roles_that_may
 from app.auth.scopes import Scope
 from app.auth.users import check_name
 from app.core.clock import utc_now
 from app.core.errors import (
     ApiKeyExpired,
     ExceedsOwnKey,
+    InsufficientRole,
     InvalidApiKey,
     InvalidField,
+    KeyForSomeDatabases,
     KeyLimitReached,
+    NotAMember,
     NotFound,
     require_found,
 )
@@ -32,15 +37,17 @@ from app.databases import records as databases
 
 WHAT = "API key"
 _Value = TypeVar("_Value")
+_ADMINS = (Role.ADMIN, Role.OWNER)
+_MINTING = roles_that_may([Scope.KEYS_WRITE])
 
 
 async def mint(principal: Principal, request: CreateKey, *, most: int) -> tuple[KeyRecord, str]:
-    """A new key, and its text. `most` is how many a user may have. Raises `InvalidField`, `ExceedsOwnKey` or
-    `KeyLimitReached`."""
+    """A new key, and its text. `most` is how many a user may have. Raises `InvalidField`, `ExceedsOwnKey`,
+    `InsufficientRole`, `NotAMember` or `KeyLimitReached`."""
     own = await _own(principal)
     check_name(request.name)
     wanted = _changed(own, request, request.permissions)
-    await _check(principal, own, wanted)
+    await _check(principal, own, own, wanted)
     if (field := excess(wanted, own)) is not None:
         raise ExceedsOwnKey(field)
     if await key_records.count_unrevoked(principal.user_id) >= most:
@@ -50,14 +57,14 @@ async def mint(principal: Principal, request: CreateKey, *, most: int) -> tuple[
 
 
 async def change(principal: Principal, key_id: int, request: KeyChange) -> KeyRecord:
-    """Raises `NotFound`, also for one that is revoked, `InvalidField`, or `ExceedsOwnKey` for a key that would get
-    more than it has, and isn't within the asking key."""
+    """Raises `NotFound`, also for one that is revoked, `InvalidField`, `InsufficientRole`, `NotAMember`, or
+    `ExceedsOwnKey` for a key that would get more than it has, and isn't within the asking key."""
     own = await _own(principal)
     record = await _unrevoked(principal, key_id)
     if request.name is not UNSET:
         check_name(request.name)
     wanted = _changed(record, request, request.permissions)
-    await _check(principal, record, wanted)
+    await _check(principal, own, record, wanted)
     if excess(wanted, record) is not None and (field := excess(wanted, own)) is not None:
         raise ExceedsOwnKey(field)
     name = _given(request.name, record.name)
@@ -80,7 +87,11 @@ async def rotate(principal: Principal, key_id: int, overlap_seconds: float) -> t
 
 async def revoke(principal: Principal, key_id: int, *, minted: bool) -> tuple[KeyRecord, list[int]]:
     """Revokes a key, and with `minted` all that it has minted, and those have. Returns which these were. A key that
-    was revoked before stays so. Raises `NotFound`."""
+    was revoked before stays so. One of somebody else is ended by an admin of a team for that team: revoked where it is
+    for that team alone. Raises `NotFound`."""
+    theirs = await _administered(principal, key_id)
+    if theirs is not None:
+        return await _end(principal, theirs, minted=minted)
     await _own(principal)
     record = await _managed(principal, key_id)
     await keys.revoke_key(record.id)
@@ -90,7 +101,7 @@ async def revoke(principal: Principal, key_id: int, *, minted: bool) -> tuple[Ke
 
 async def get(principal: Principal, key_id: int) -> KeyRecord:
     """Raises `NotFound`."""
-    return await _managed(principal, key_id)
+    return await _administered(principal, key_id) or await _managed(principal, key_id)
 
 
 async def list_page(principal: Principal, *, starting_after: int | None, limit: int) -> tuple[list[KeyRecord], bool]:
@@ -99,6 +110,60 @@ async def list_page(principal: Principal, *, starting_after: int | None, limit: 
         raise InvalidField("starting_after", "This is not the id of an API key of yours.")
     page = await key_records.list_managed(principal.key_id, after=starting_after, limit=limit + 1)
     return page[:limit], len(page) > limit
+
+
+async def list_team_page(
+    principal: Principal, team_id: int, *, starting_after: int | None, limit: int
+) -> tuple[list[KeyRecord], bool]:
+    """The same of all keys that are for this team. Raises `InsufficientRole` too, and `InvalidField` for a team that is
+    not the caller's."""
+    if principal.databases is not None:
+        raise KeyForSomeDatabases
+    principal.check_role(principal.owning_team(team_id, WHAT), _ADMINS)
+    if starting_after is not None and await key_records.find_of_teams([team_id], starting_after) is None:
+        raise InvalidField("starting_after", "This is not the id of an API key that is for this team.")
+    page = await key_records.list_of_team(team_id, after=starting_after, limit=limit + 1)
+    return page[:limit], len(page) > limit
+
+
+async def _administered(principal: Principal, key_id: int) -> KeyRecord | None:
+    """Somebody else's, if it is for a team whose admin the caller is."""
+    teams = await _administered_teams(principal)
+    record = await key_records.find_of_teams(teams, key_id) if teams else None
+    return None if record is None or record.user_id == principal.user_id else record
+
+
+async def _administered_teams(principal: Principal) -> list[int]:
+    """Those of the caller's where it is an admin, also by now."""
+    if principal.databases is not None or not set(_ADMINS).intersection(principal.team_roles):
+        return []
+    roles = await members.roles_of(principal.user_id)
+    return [team for team in principal.team_ids if roles.get(team) in _ADMINS]
+
+
+async def _end(principal: Principal, record: KeyRecord, *, minted: bool) -> tuple[KeyRecord, list[int]]:
+    """For the teams whose admin the caller is, and no other."""
+    await key_records.lock_user(record.user_id)
+    teams = await _administered_teams(principal)
+    descendants = await key_records.minted_by(record.id) if minted else []
+    ended = [key for key in descendants if await _end_one(teams, key)]
+    await _end_one(teams, record.id)
+    return require_found(await key_records.find(record.id), WHAT), ended
+
+
+async def _end_one(teams: list[int], key_id: int) -> bool:
+    """False for one that is for none of these teams, or was revoked before."""
+    record = await key_records.find_of_teams(teams, key_id)
+    if record is None or record.revoked_at is not None:
+        return False
+    if record.team_id is not None:
+        await keys.revoke_key(key_id)
+        return True
+    places = await members.roles_of(record.user_id)
+    for team in teams:
+        if team in places and record.is_for(team):
+            await members.end_keys(team, record.user_id, key_id)
+    return True
 
 
 async def _own(principal: Principal) -> KeyRecord:
@@ -136,6 +201,7 @@ def _changed(present: Authority, request: CreateKey | KeyChange, scopes: list[st
         expires_at=_given(request.expires_at, present.expires_at),
         team_id=_given(request.team_id, present.team_id),
         databases=_given(request.databases, present.databases),
+        ended_teams=present.ended_teams,
     )
 
 
@@ -143,8 +209,11 @@ def _given(value: _Value | UnsetType, otherwise: _Value) -> _Value:
     return otherwise if isinstance(value, UnsetType) else value
 
 
-async def _check(principal: Principal, present: Authority, wanted: Authority) -> None:
-    """What is new. Raises `InvalidField`."""
+async def _check(principal: Principal, own: Authority, present: Authority, wanted: Authority) -> None:
+    """What is new, and the roles of the user as they are now. Raises `InvalidField`, `InsufficientRole` or
+    `NotAMember`."""
+    places = {team: role for team, role in (await members.roles_of(principal.user_id)).items() if own.is_for(team)}
+    _check_roles(places, own, present, wanted)
     known = [scope.value for scope in Scope]
     for scope in wanted.scopes:
         if scope not in known:
@@ -157,14 +226,26 @@ async def _check(principal: Principal, present: Authority, wanted: Authority) ->
             raise InvalidField(field, f"{network!r} is not an IP address or network.") from None
     if wanted.expires_at != present.expires_at and wanted.expires_at is not None and wanted.expires_at <= utc_now():
         raise InvalidField("expires_at", "This time has passed.")
-    if wanted.team_id is not None and wanted.team_id != present.team_id and wanted.team_id not in principal.team_ids:
+    await _check_databases(principal, list(places), present, wanted)
+
+
+def _check_roles(places: dict[int, Role], own: Authority, present: Authority, wanted: Authority) -> None:
+    """`places` are the teams that the asking key is for, with its user's roles."""
+    if not places:
+        raise NotAMember(None)
+    if wanted.team_id is not None and wanted.team_id not in places:
+        if wanted.team_id == present.team_id or wanted.team_id in own.ended_teams:
+            raise NotAMember(wanted.team_id)
         raise InvalidField("team_id", "This is not a team of yours.")
-    await _check_databases(principal, present, wanted)
+    concerned = places if wanted.team_id is None else {wanted.team_id: places[wanted.team_id]}
+    if not _MINTING.intersection(concerned.values()):
+        team_id, role = next(iter(concerned.items()))
+        raise InsufficientRole(role, [one for one in Role if one in _MINTING], team_id)
 
 
-async def _check_databases(principal: Principal, present: Authority, wanted: Authority) -> None:
+async def _check_databases(principal: Principal, own_teams: list[int], present: Authority, wanted: Authority) -> None:
     new = set(wanted.databases or ()) - set(present.databases or ())
-    teams = principal.team_ids if wanted.team_id is None else [wanted.team_id]
+    teams = own_teams if wanted.team_id is None else [wanted.team_id]
     reached = {uuid for uuid in new if principal.reaches(uuid)}
     unknown = new - await databases.which_are_owned(sorted(reached), teams)
     if unknown:

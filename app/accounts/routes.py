@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from app.accounts.controls import ControlsView
 from app.auth.principal import Principal
+from app.auth.roles import Role
 from app.auth.scopes import Reach
 from app.core.clock import Moment
 from app.web.envelope import Item
@@ -37,9 +38,19 @@ class ApiKeyView(Struct, kw_only=True):
     """The databases that the key is for; null for all of its teams'."""
 
 
+class PlaceView(Struct, kw_only=True):
+    """A team that the key is for, and the user's role there."""
+
+    id: int
+    name: str
+    role: Role
+
+
 class Context(Struct, kw_only=True):
     user: UserView
     api_key: ApiKeyView
+    teams: list[PlaceView]
+    """The primary one first."""
 
 
 _EXAMPLE = Context(
@@ -56,6 +67,7 @@ _EXAMPLE = Context(
         team_id=None,
         databases=None,
     ),
+    teams=[PlaceView(id=1, name="Orders", role=Role.OWNER)],
 )
 
 
@@ -87,4 +99,6 @@ async def get_me(request: Request[Principal, Any, Any]) -> Item[Context]:
         team_id=caller.key_team_id,
         databases=caller.databases,
     )
-    return Item(data=Context(user=UserView(name=caller.user_name, email=caller.user_email), api_key=key))
+    places = zip(caller.team_ids, caller.team_names, caller.team_roles, strict=True)
+    teams = [PlaceView(id=team_id, name=name, role=role) for team_id, name, role in places]
+    return Item(data=Context(user=UserView(name=caller.user_name, email=caller.user_email), api_key=key, teams=teams))

@@ -25,6 +25,12 @@ class Authority(msgspec.Struct, frozen=True, kw_only=True):
     """The one team in which the key can do anything; otherwise all of its user's."""
     databases: list[UUID] | None
     """The databases that the key is for; otherwise all of its teams'."""
+    ended_teams: list[int] = []
+    """Teams in which the key can do nothing any more: its user has left them since it was made."""
+
+    def is_for(self, team_id: int) -> bool:
+        """Whether the key can do anything in that team, if its user is in it."""
+        return self.team_id in (None, team_id) and team_id not in self.ended_teams
 
 
 def excess(asked: Authority, own: Authority) -> str | None:
@@ -33,7 +39,8 @@ def excess(asked: Authority, own: Authority) -> str | None:
     exceeded = {
         "permissions": not all(grants(own.scopes, Scope(scope)) for scope in asked.scopes),
         "controls.allowed_ip_list": not _within(asked.allowed_ips, own.allowed_ips),
-        "team_id": own.team_id is not None and asked.team_id != own.team_id,
+        "team_id": (own.team_id is not None and asked.team_id != own.team_id)
+        or any(asked.is_for(team) for team in own.ended_teams),
         "databases": own.databases is not None
         and (asked.databases is None or not set(asked.databases) <= set(own.databases)),
         "expires_at": _more(asked.expires_at, own.expires_at),

@@ -1,7 +1,8 @@
 """Rows of API keys, for the keys that manage others of the same user.
 
-A key manages those of its user that are for no more than the team and the databases that it is for itself. Whoever
-changes a user's keys locks the user first, so that no key makes another while it is being revoked.
+A key manages those of its user that are for no more than the team and the databases that it is for itself. Admins of a
+team see all keys that are for it. Whoever changes a user's keys locks the user first, so that no key makes another
+while it is being revoked.
 """
 
 import secrets
@@ -30,7 +31,7 @@ class KeyRecord(Authority, frozen=True, kw_only=True):
 
 _COLUMNS = """
 k.id, k.user_id, k.name, k.preview, k.scopes, k.requests_per_minute, k.monthly_quota, k.allowed_ips,
-k.inactive_ttl_days, k.team_id, k.databases, k.minted_by, k.expires_at, k.revoked_at, k.created_at,
+k.inactive_ttl_days, k.team_id, k.databases, k.ended_teams, k.minted_by, k.expires_at, k.revoked_at, k.created_at,
 CASE WHEN k.previous_until > now() THEN k.previous_until END AS previous_until, c.last_used_at,
 coalesce(k.expires_at <= now(), false) OR coalesce(
     coalesce(c.last_used_at, k.created_at) + make_interval(days => k.inactive_ttl_days) <= now(), false
@@ -39,10 +40,18 @@ coalesce(k.expires_at <= now(), false) OR coalesce(
 _MANAGED = f"""
 SELECT {_COLUMNS} FROM api_keys mine JOIN api_keys k ON k.user_id = mine.user_id AND (
     k.id = mine.id OR ((mine.team_id IS NULL OR coalesce(k.team_id = mine.team_id, false))
-                       AND (mine.databases IS NULL OR coalesce(k.databases <@ mine.databases, false)))
+                       AND (mine.databases IS NULL OR coalesce(k.databases <@ mine.databases, false))
+                       AND NOT EXISTS (SELECT FROM unnest(mine.ended_teams) AS ended (team_id)
+                                       WHERE coalesce(k.team_id = ended.team_id, true)
+                                         AND ended.team_id <> ALL (k.ended_teams)))
 )
 JOIN api_key_usage c ON c.key_id = k.id
 WHERE mine.id = $1
+"""  # noqa: S608 - our own words
+
+
+_ANY = f"""
+SELECT {_COLUMNS} FROM api_keys k JOIN api_key_usage c ON c.key_id = k.id WHERE k.id = $1
 """  # noqa: S608 - our own words
 
 
@@ -56,10 +65,48 @@ async def find_managed(by: int, key_id: int) -> KeyRecord | None:
     return await fetch_one(KeyRecord, f"{_MANAGED} AND k.id = $2", by, key_id)
 
 
+async def find(key_id: int) -> KeyRecord | None:
+    """Whosever it is."""
+    return await fetch_one(KeyRecord, _ANY, key_id)
+
+
 async def list_managed(by: int, *, after: int | None, limit: int) -> list[KeyRecord]:
     """The keys that `by` manages, newest first, revoked ones too."""
     sql = f"{_MANAGED} AND ($2::bigint IS NULL OR k.id < $2) ORDER BY k.id DESC LIMIT $3"
     return await fetch_all(KeyRecord, sql, by, after, limit)
+
+
+_OF_TEAM = f"""
+SELECT {_COLUMNS} FROM api_keys k JOIN api_key_usage c ON c.key_id = k.id
+JOIN memberships m ON m.user_id = k.user_id AND m.team_id = any($1::bigint[])
+WHERE coalesce(k.team_id = m.team_id, true) AND m.team_id <> ALL (k.ended_teams)
+"""  # noqa: S608 - our own words
+
+
+async def find_of_teams(team_ids: list[int], key_id: int) -> KeyRecord | None:
+    """The key, if it is for one of these teams and its user is in that one."""
+    return await fetch_one(KeyRecord, f"{_OF_TEAM} AND k.id = $2 LIMIT 1", team_ids, key_id)
+
+
+async def list_of_team(team_id: int, *, after: int | None, limit: int) -> list[KeyRecord]:
+    """The keys of all members that are for this team, newest first, revoked ones too."""
+    sql = f"{_OF_TEAM} AND ($2::bigint IS NULL OR k.id < $2) ORDER BY k.id DESC LIMIT $3"
+    return await fetch_all(KeyRecord, sql, [team_id], after, limit)
+
+
+async def minted_by(key_id: int) -> list[int]:
+    """What this key has minted, what those have, and so on."""
+    return await fetch_values(
+        int,
+        """
+        WITH RECURSIVE minted AS (
+            SELECT id FROM api_keys WHERE minted_by = $1
+            UNION SELECT k.id FROM minted JOIN api_keys k ON k.minted_by = minted.id
+        )
+        SELECT id FROM minted ORDER BY id
+        """,
+        key_id,
+    )
 
 
 async def count_unrevoked(user_id: int) -> int:

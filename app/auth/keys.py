@@ -90,8 +90,9 @@ async def insert_key(user_id: int, name: str, limits: Authority, *, minted_by: i
         """
         WITH key AS (
             INSERT INTO api_keys (user_id, name, preview, hash, scopes, requests_per_minute, monthly_quota,
-                                  allowed_ips, inactive_ttl_days, expires_at, team_id, databases, minted_by)
-            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) RETURNING id
+                                  allowed_ips, inactive_ttl_days, expires_at, team_id, databases, minted_by,
+                                  ended_teams)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) RETURNING id
         )
         INSERT INTO api_key_usage (key_id, window_start) SELECT id, 'epoch' FROM key RETURNING key_id AS id
         """,
@@ -108,6 +109,7 @@ async def insert_key(user_id: int, name: str, limits: Authority, *, minted_by: i
         limits.team_id,
         limits.databases,
         minted_by,
+        limits.ended_teams,
     )
     return NewKey(id=key_id, api_key=api_key)
 

@@ -23,6 +23,10 @@ class Role(StrEnum):
         """Whether this role may do all that the other one may."""
         return _RANKS[self] >= _RANKS[other]
 
+    def manages(self, other: "Role") -> bool:
+        """Whether somebody with this role gives the other one to people, takes it from them, or removes them."""
+        return self is Role.OWNER or (self is Role.ADMIN and other is not Role.OWNER)
+
 
 _RANKS = {role: rank for rank, role in enumerate(Role)}
 

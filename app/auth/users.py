@@ -5,9 +5,9 @@ from datetime import datetime
 import msgspec
 
 from app.auth.roles import Role, known_role
-from app.auth.teams import TeamRecord
+from app.auth.teams import TeamRecord, insert_team
 from app.core.errors import InvalidField, NotFound
-from app.store.session import execute, fetch_all, fetch_one, fetch_scalar, fetch_value, transaction
+from app.store.session import execute, fetch_all, fetch_one, fetch_value, transaction
 
 TIERS = ("free", "pro", "enterprise")
 QUERY_CLASSES = ("read", "write", "ddl")
@@ -60,7 +60,7 @@ async def create_user(
         )
         if user_id is None:
             raise InvalidField("email", f"A user with the email {email} exists already.")
-        team_id = await _team(team, tier) if team else await _make_team(name, tier or "free")
+        team_id = await _team(team, tier) if team else await insert_team(name, tier or "free")
         await execute(
             """
             INSERT INTO memberships (user_id, team_id, role) SELECT $1, $2, CASE
@@ -153,11 +153,7 @@ async def _team(name: str, tier: str | None) -> int:
     if len(named) > 1:
         raise InvalidField("team", f"Several teams are named {name}.")
     if not named:
-        return await _make_team(name, tier or "free")
+        return await insert_team(name, tier or "free")
     if tier is not None and named[0].tier != tier:
         raise InvalidField("tier", f"The team {name} has the tier {named[0].tier}.")
     return named[0].id
-
-
-async def _make_team(name: str, tier: str) -> int:
-    return await fetch_scalar(int, "INSERT INTO teams (name, tier) VALUES ($1, $2) RETURNING id", name, tier)

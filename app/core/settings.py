@@ -86,6 +86,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The maximum of open connections, idle ones included. More wait to be accepted."""
     api_keys_per_user: int = 100
     """Keys that are not revoked. Operators may make more."""
+    teams_per_user: int = 20
+    """That a person may be in."""
+    members_per_team: int = 200
+    invitations_per_team: int = 50
+    """That are open."""
     request_head_timeout_seconds: float = 30
     """From the opening of a connection, or the last answer on it, to the end of the next request's head. Then it is
     closed."""
@@ -291,6 +296,9 @@ _POSITIVE = {
     "revocation_timeout_seconds",
     "limits_timeout_seconds",
     "api_keys_per_user",
+    "teams_per_user",
+    "members_per_team",
+    "invitations_per_team",
     "api_connections",
     "request_head_timeout_seconds",
     "request_body_timeout_seconds",

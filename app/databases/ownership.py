@@ -133,14 +133,16 @@ async def has_ready_with_fewer(kind: MemberKind) -> bool:
 
 def hold(member: ReadyMember, team_id: int) -> Statement:
     """Locks a member that was read before, if neither its row nor its host's has changed since and nobody else holds
-    it. Not while deleted databases of the team are due to be destroyed: what it retains has to be counted then."""
+    it. Not while deleted databases of the team are due to be destroyed: what it retains has to be counted then. And not
+    for a team that is being deleted."""
     sql = """
     SELECT m.id FROM databases m JOIN engine_hosts h ON h.id = m.host_id
+    JOIN teams t ON t.id = $4 AND t.deleted_at IS NULL
     WHERE m.id = $1 AND m.xmin = $2 AND h.xmin = $3
       AND NOT EXISTS (SELECT FROM databases WHERE team_id = $4 AND status = 'deleted' AND destroyed_at IS NULL
                                               AND destroy_at <= now())
       AND {condition}
-    FOR NO KEY UPDATE OF m SKIP LOCKED
+    FOR NO KEY UPDATE OF m SKIP LOCKED FOR KEY SHARE OF t
     """
     return Statement(sql, (member.id, member.version, member.host_version, team_id))
 

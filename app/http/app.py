@@ -13,8 +13,16 @@ from litestar.routes import HTTPRoute
 from litestar.types import ASGIApp, ControllerRouterHandler
 
 from app.accounts.audit_routes import AuditServices, list_audit_events
-from app.accounts.key_routes import KeyController, KeyServices
+from app.accounts.calls import AccountServices
+from app.accounts.invitation_routes import (
+    accept_invitation,
+    create_invitation,
+    list_invitations,
+    withdraw_invitation,
+)
+from app.accounts.key_routes import KeyController
 from app.accounts.routes import get_me
+from app.accounts.team_routes import TeamController
 from app.applications.routes import ApplicationServices, apply_blueprint, get_application
 from app.auth.admission import admission
 from app.auth.client_address import parse_networks
@@ -170,8 +178,16 @@ def _api(state: AppState) -> Router:
         "/api/v1",
         route_handlers=[
             get_me,
-            _resource(lambda: state.keys, KeyController),
             _resource(lambda: state.audit, list_audit_events),
+            _resource(
+                lambda: state.accounts,
+                KeyController,
+                TeamController,
+                create_invitation,
+                list_invitations,
+                withdraw_invitation,
+                accept_invitation,
+            ),
             list_database_types,
             get_usage,
             _resource(lambda: state.databases, DatabaseController, list_deleted_databases),
@@ -285,7 +301,7 @@ async def _open(
     state.backups = BackupServices(
         settings=settings, terms=BackupTerms.of(plans, settings), watch=watch, idempotency=idempotency
     )
-    state.keys = KeyServices(settings=settings, idempotency=idempotency)
+    state.accounts = AccountServices(settings=settings, idempotency=idempotency)
     state.webhooks = WebhookServices(
         settings=settings,
         box=box,

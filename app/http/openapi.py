@@ -102,6 +102,8 @@ _TAGS = {
     "query_executions": "Questions and orders in natural language.",
     "api_keys": "Keys that keys make: each may do no more than the one that asked for it.",
     "audit_events": "Who did what in your teams, and who was refused what.",
+    "teams": "Teams, who is in them with which role, and who is invited.",
+    "invitation_acceptances": "Joining a team by the token of an invitation.",
     "webhook_endpoints": "The endpoints that receive events, and the outcome of each delivery.",
     "me": "The caller and the key.",
 }

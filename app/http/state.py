@@ -7,7 +7,7 @@ import msgspec
 from litestar import Litestar
 
 from app.accounts.audit_routes import AuditServices
-from app.accounts.key_routes import KeyServices
+from app.accounts.calls import AccountServices
 from app.applications.routes import ApplicationServices
 from app.auth.admission import Admission
 from app.auth.client_address import Network
@@ -44,7 +44,7 @@ class AppState:
     credentials: CredentialServices
     restores: RestoreServices
     backups: BackupServices
-    keys: KeyServices
     audit: AuditServices
+    accounts: AccountServices
     webhooks: WebhookServices
     questions: Questions

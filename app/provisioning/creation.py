@@ -17,7 +17,7 @@ from app.applications.views import view as application_view
 from app.applications.waiting import await_end
 from app.audit.drafts import note
 from app.auth.principal import Principal
-from app.auth.teams import TeamRecord, get_team
+from app.auth.teams import TeamRecord, get_team, keep_team
 from app.blueprints.large_scripts import LargeScripts, size_to_prepare
 from app.contracts.applications import ApplicationStatus
 from app.contracts.base import DatabaseStatus
@@ -353,12 +353,15 @@ def _asked_team(principal: Principal, request: CreateDatabase) -> TeamRecord:
 
 async def _team_for_create(plans: Plans, principal: Principal, request: CreateDatabase) -> TeamRecord:
     """The same, if it may have this database beside those that it has and those that it deleted. In a transaction, in
-    which a team of the free tier stays locked. Raises `InvalidField`, `PlanLimitExceeded` or `DeletionsPending`."""
+    which a team of the free tier stays locked. Raises `InvalidField`, `NotAMember`, `PlanLimitExceeded` or
+    `DeletionsPending`."""
     team, owned = _asked_team(principal, request), 0
     if team.tier == "free":
         # Locked, so that two concurrent creates don't both find room for the one database.
-        team = await get_team(team.id, lock=True)
+        team = await get_team(team.id, lock=True, live=True)
         owned = await count_owned(team.id)
+    else:
+        await keep_team(team.id)
     check_plan(team.tier, request.plan_name, owned)
     check_quotas(plans, team.tier, request.plan_name, request.quotas)
     await check_retained(plans, team)

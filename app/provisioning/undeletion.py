@@ -52,7 +52,7 @@ async def _undelete(plans: Plans, database: UUID, *, relayed: bool) -> PendingSt
         raise NotFound("database")
     note(team_id=found.team_id)
     # The team first, as everything does that counts what it has.
-    team = await get_team(found.team_id, lock=True)
+    team = await get_team(found.team_id, lock=True, live=True)
     record = await records.find_for_update(database)
     assert record is not None, "rows of databases with a team are kept"
     if record.status is not DatabaseStatus.DELETED:

@@ -156,16 +156,21 @@ async def _fingerprint(request: Request[Principal, Any, Any]) -> bytes:
     query = sorted((name, value) for name, value in request.query_params.multi_items())
     # Not of `request.url`, which is put together for it first.
     parts: list[Any] = [request.method, request.scope["path"], query]
-    if request.user.narrowed or _is_about_keys(request):
+    caller = request.user
+    if caller.narrowed or _is_about_accounts(request):
         # A user's other key may be for less, or for more: neither is given the answer that this one gets.
-        parts.append(request.user.key_id)
+        parts.append(caller.key_id)
+    if caller.withheld or caller.ended_teams:
+        # Nor is somebody who has left a team since, or has a smaller role there.
+        parts.append([sorted(caller.withheld), sorted(caller.ended_teams)])
     head = msgspec.json.encode(parts)
     return hashlib.sha256(head + b"\x00" + body).digest()
 
 
-def _is_about_keys(request: Request[Principal, Any, Any]) -> bool:
+def _is_about_accounts(request: Request[Principal, Any, Any]) -> bool:
+    """Whose answers may have the text of a key or of an invitation."""
     path: str = request.scope["path"]
-    return path.startswith("/api/v1/api_keys")
+    return path.startswith(("/api/v1/api_keys", "/api/v1/teams"))
 
 
 def _replay(body: bytes) -> bytes:

@@ -208,7 +208,7 @@ async def _add_secret(box: SecretBox, endpoint: int) -> UUID:
 
 async def _check_room(team: int, most: int) -> None:
     # Locked, so that two concurrent creates don't both take the last place.
-    await get_team(team, lock=True)
+    await get_team(team, lock=True, live=True)
     count = "SELECT count(*) FROM webhook_endpoints WHERE team_id = $1 AND revoked_at IS NULL"
     if await fetch_scalar(int, count, team) >= most:
         raise EndpointLimitReached(most)

@@ -14,7 +14,8 @@ async def test_who_is_calling(lone: LoneApi) -> None:
     body = body_of(answer)
     assert body.keys() == {"data", "request_id"}
     data = body["data"]
-    assert data.keys() == {"user", "api_key"}
+    assert data.keys() == {"user", "api_key", "teams"}
+    assert data["teams"] == [{"id": caller.team_id, "name": "Test User", "role": "owner"}]
     email = (await fetch("SELECT email FROM users WHERE id = $1", caller.user_id))[0]["email"]
     assert data["user"] == {"object": "user", "name": "Test User", "email": email}
     key = data["api_key"]

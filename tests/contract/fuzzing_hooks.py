@@ -12,11 +12,14 @@ from schemathesis.specs.openapi import object_authorization
 
 from app.web.guards import IDEMPOTENCY_HEADER, IDEMPOTENCY_KEY_PATTERN
 
-_CREATES = {"POST /api/v1/databases", "POST /api/v1/blueprints", "POST /api/v1/api_keys"}
+_CREATES = {"POST /api/v1/databases", "POST /api/v1/blueprints", "POST /api/v1/api_keys", "POST /api/v1/teams"}
 _numbers = itertools.count()
 OWN_KEYS = "FUZZING_KEYS"
 """The environment variable with the ids of the keys that the run itself uses."""
 _own_keys = set(os.environ.get(OWN_KEYS, "").split(","))
+OWN_TEAMS = "FUZZING_TEAMS"
+"""The same with the teams of its users."""
+_own_teams = set(os.environ.get(OWN_TEAMS, "").split(","))
 
 
 @schemathesis.hook
@@ -28,6 +31,8 @@ def before_call(_: HookContext, case: Case[Any], kwargs: dict[str, object]) -> N
         case.headers[IDEMPOTENCY_HEADER] = f"{key[:240]}-{next(_numbers)}"
     if "/api_keys/{id}" in case.operation.label and str(case.path_parameters.get("id")) in _own_keys:
         # It would end or narrow the run.
+        case.path_parameters["id"] = 2**62
+    if case.operation.label == "DELETE /api/v1/teams/{id}" and str(case.path_parameters.get("id")) in _own_teams:
         case.path_parameters["id"] = 2**62
 
 

@@ -89,6 +89,20 @@ SPECIFIED = {
     ("PATCH", "/api/v1/api_keys/{id}"): {"keys:write"},
     ("DELETE", "/api/v1/api_keys/{id}"): {"keys:write"},
     ("POST", "/api/v1/api_keys/{id}/rotations"): {"keys:write"},
+    ("GET", "/api/v1/teams"): {"teams:read"},
+    ("POST", "/api/v1/teams"): {"teams:write"},
+    ("GET", "/api/v1/teams/{id}"): {"teams:read"},
+    ("PATCH", "/api/v1/teams/{id}"): {"teams:write"},
+    ("DELETE", "/api/v1/teams/{id}"): {"teams:write"},
+    ("GET", "/api/v1/teams/{id}/members"): {"teams:read"},
+    ("POST", "/api/v1/teams/{id}/members"): {"teams:write"},
+    ("GET", "/api/v1/teams/{id}/members/{user_id}"): {"teams:read"},
+    ("PATCH", "/api/v1/teams/{id}/members/{user_id}"): {"teams:write"},
+    ("DELETE", "/api/v1/teams/{id}/members/{user_id}"): {"teams:write"},
+    ("GET", "/api/v1/teams/{id}/invitations"): {"teams:read"},
+    ("POST", "/api/v1/teams/{id}/invitations"): {"teams:write"},
+    ("DELETE", "/api/v1/teams/{id}/invitations/{invitation_id}"): {"teams:write"},
+    ("POST", "/api/v1/invitation_acceptances"): {"teams:write"},
 }
 """Interface specification, section 4."""
 COMPUTING = {"validateBlueprint"}

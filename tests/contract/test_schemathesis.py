@@ -11,7 +11,7 @@ import pytest
 
 from app.http.app import describe
 from tests.contract.documented import Description
-from tests.contract.fuzzing_hooks import OWN_KEYS
+from tests.contract.fuzzing_hooks import OWN_KEYS, OWN_TEAMS
 from tests.support.client import Caller
 from tests.support.service import RunningService
 
@@ -23,6 +23,7 @@ async def fuzz(service: RunningService, folder: Path, *, examples: int) -> str:
     """The report of one run. Fails with it when a check fails or warns."""
     users = {"owner": await service.caller(), "stranger": await service.caller()}
     keys, own = folder / "keys.json", [str(caller.key_id) for caller in users.values()]
+    teams = [str(caller.team_id) for caller in users.values()]
     keys.write_text(json.dumps({"auth": [_user(name, caller) for name, caller in users.items()]}))
     process = await asyncio.create_subprocess_exec(
         *(str(Path(sys.executable).parent / "st"), "run", str(service.http.base_url.join("/openapi.json"))),
@@ -37,7 +38,13 @@ async def fuzz(service: RunningService, folder: Path, *, examples: int) -> str:
             "all",
         ),
         cwd=_ROOT,
-        env={**os.environ, "NO_COLOR": "1", "PYTHONPATH": str(_ROOT), OWN_KEYS: ",".join(own)},
+        env={
+            **os.environ,
+            "NO_COLOR": "1",
+            "PYTHONPATH": str(_ROOT),
+            OWN_KEYS: ",".join(own),
+            OWN_TEAMS: ",".join(teams),
+        },
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )

@@ -28,6 +28,10 @@
     ├── RotationNotOverlapping   409 rotation_not_overlapping
     ├── RotationCancelled        409 rotation_cancelled
     ├── UserExists               409 user_exists
+    ├── LastOwner                409 last_owner
+    ├── AlreadyAMember           409 already_a_member
+    ├── InvitationEnded          409 invitation_ended
+    ├── TeamHasDatabases         409 team_has_databases
     ├── BackupInUse              409 backup_in_use
     ├── BackupProtected          409 backup_locked
     ├── PayloadTooLarge          413 payload_too_large
@@ -44,6 +48,7 @@
     ├── EndpointLimitReached     422 endpoint_limit_reached
     ├── KeyLimitReached          422 key_limit_reached
     ├── TeamLimitReached         422 team_limit_reached
+    ├── TeamsLimitReached        422 teams_limit_reached
     ├── UnsafeSQL                422 unsafe_sql
     ├── QueryNotTranslated       422 query_not_translated
     ├── RateLimitExceeded        429 rate_limit_exceeded
@@ -133,10 +138,19 @@ from app.core.errors.requests import (
     require_found,
 )
 from app.core.errors.service import InternalError, ServiceUnavailable
-from app.core.errors.teams import TeamLimitReached, TooManyUnderWay
+from app.core.errors.teams import (
+    AlreadyAMember,
+    InvitationEnded,
+    LastOwner,
+    TeamHasDatabases,
+    TeamLimitReached,
+    TeamsLimitReached,
+    TooManyUnderWay,
+)
 from app.core.errors.webhooks import EndpointLimitReached, PingsUnderWay
 
 __all__ = [
+    "AlreadyAMember",
     "ApiKeyExpired",
     "AppError",
     "BackupInUse",
@@ -162,10 +176,12 @@ __all__ = [
     "InternalError",
     "InvalidApiKey",
     "InvalidField",
+    "InvitationEnded",
     "IpNotAllowed",
     "KeyForSomeDatabases",
     "KeyLimitReached",
     "LanguageModelUnavailable",
+    "LastOwner",
     "MalformedJSON",
     "MethodNotAllowed",
     "MissingRequiredField",
@@ -191,7 +207,9 @@ __all__ = [
     "RotationNotOverlapping",
     "ServiceUnavailable",
     "SystemBlueprint",
+    "TeamHasDatabases",
     "TeamLimitReached",
+    "TeamsLimitReached",
     "TooManyInFlight",
     "TooManyStreams",
     "TooManyUnderWay",

@@ -1,4 +1,4 @@
-"""Errors of a team's limits."""
+"""Errors of teams, their members and their limits."""
 
 from types import MappingProxyType
 
@@ -33,3 +33,51 @@ class TooManyUnderWay(AppError):
             details={"resource": resource, "limit": limit},
             headers={"Retry-After": "5"},
         )
+
+
+class TeamsLimitReached(AppError):
+    """The person is in as many teams as there may be. Leaving one makes room."""
+
+    code, status, transient = "teams_limit_reached", 422, True
+    example_details = MappingProxyType({"limit": 20})
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"A person can be in {limit} teams.", details={"limit": limit})
+
+
+class LastOwner(AppError):
+    """A team keeps an owner: the last one can't leave, be removed, or get another role."""
+
+    code, status, transient = "last_owner", 409, True
+
+    def __init__(self) -> None:
+        super().__init__("A team keeps an owner. Make somebody else one first.")
+
+
+class AlreadyAMember(AppError):
+    """The person is in the team."""
+
+    code, status, transient = "already_a_member", 409, True
+
+    def __init__(self) -> None:
+        super().__init__("This person is in the team already.")
+
+
+class InvitationEnded(AppError):
+    """The invitation was accepted, or has expired."""
+
+    code, status = "invitation_ended", 409
+    example_details = MappingProxyType({"status": "accepted"})
+
+    def __init__(self, status: str) -> None:
+        super().__init__(f"This invitation is {status}.", details={"status": status})
+
+
+class TeamHasDatabases(AppError):
+    """A team with databases is not deleted. Deleting those first makes it possible."""
+
+    code, status, transient = "team_has_databases", 409, True
+    example_details = MappingProxyType({"databases": 2})
+
+    def __init__(self, databases: int) -> None:
+        super().__init__("The team has databases. Delete those first.", details={"databases": databases})

@@ -1,0 +1,94 @@
+"""Invitations: a token that brings one person into a team, in a role, once. Only its SHA-256 is stored."""
+
+import secrets
+from datetime import datetime
+
+import msgspec
+
+from app.auth.keys import hash_key
+from app.auth.roles import Role
+from app.store.session import execute, fetch_all, fetch_one, fetch_scalar
+
+PREFIX = "inv_"
+
+
+class InvitationRecord(msgspec.Struct, frozen=True, kw_only=True):
+    id: int
+    team_id: int
+    role: Role
+    invited_by: int | None
+    """A user; None for the operator."""
+    accepted_by: int | None
+    accepted_at: datetime | None
+    expired: bool
+    expires_at: datetime
+    created_at: datetime
+
+
+_SELECT = """
+SELECT id, team_id, role, invited_by_id AS invited_by, accepted_by_id AS accepted_by, accepted_at,
+       expires_at <= now() AS expired, expires_at, created_at
+FROM invitations
+"""
+
+
+async def find_by_token(token: str) -> InvitationRecord | None:
+    return await fetch_one(InvitationRecord, f"{_SELECT} WHERE token_hash = $1", hash_key(token))
+
+
+async def find_invitation(team_id: int, invitation: int) -> InvitationRecord | None:
+    return await fetch_one(InvitationRecord, f"{_SELECT} WHERE team_id = $1 AND id = $2", team_id, invitation)
+
+
+async def list_invitations(team_id: int, *, after: int | None, limit: int) -> list[InvitationRecord]:
+    """Newest first, accepted and expired ones too."""
+    sql = f"{_SELECT} WHERE team_id = $1 AND ($2::bigint IS NULL OR id < $2) ORDER BY id DESC LIMIT $3"
+    return await fetch_all(InvitationRecord, sql, team_id, after, limit)
+
+
+async def count_open(team_id: int) -> int:
+    return await fetch_scalar(
+        int,
+        "SELECT count(*) FROM invitations WHERE team_id = $1 AND accepted_at IS NULL AND expires_at > now()",
+        team_id,
+    )
+
+
+async def insert_invitation(team_id: int, role: Role, *, by: int | None, seconds: int) -> tuple[int, str]:
+    """Its id, and the token. Those of the team that expired a month ago go."""
+    await execute("DELETE FROM invitations WHERE team_id = $1 AND expires_at < now() - interval '30 days'", team_id)
+    token = PREFIX + secrets.token_urlsafe(32)
+    invitation = await fetch_scalar(
+        int,
+        """
+        INSERT INTO invitations (team_id, role, token_hash, invited_by_id, expires_at)
+        VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5)) RETURNING id
+        """,
+        team_id,
+        role,
+        hash_key(token),
+        by,
+        float(seconds),
+    )
+    return invitation, token
+
+
+async def note_accepted(invitation: int, user_id: int) -> None:
+    await execute("UPDATE invitations SET accepted_at = now(), accepted_by_id = $2 WHERE id = $1", invitation, user_id)
+
+
+async def delete_invitation(invitation: int) -> None:
+    await execute("DELETE FROM invitations WHERE id = $1", invitation)
+
+
+async def withdraw_beyond(team_id: int, user_id: int, still: list[Role]) -> None:
+    """Open invitations by this person go, but for those to roles that they still may give."""
+    await execute(
+        """
+        DELETE FROM invitations
+        WHERE team_id = $1 AND invited_by_id = $2 AND accepted_at IS NULL AND NOT role = any($3::text[])
+        """,
+        team_id,
+        user_id,
+        still,
+    )
