@@ -2,6 +2,7 @@
 
 from app.accounts import member_service
 from app.accounts.team_service import check_joining, owned
+from app.audit.drafts import note
 from app.auth import invitations, members
 from app.auth.invitations import InvitationRecord
 from app.auth.members import MemberRecord
@@ -21,6 +22,7 @@ async def invite(
     if await invitations.count_open(team_id) >= most:
         raise TeamLimitReached("open_invitations", most)
     made, token = await invitations.insert_invitation(team_id, role, by=principal.user_id, seconds=seconds)
+    note(subject=(WHAT, made), changes={"role": (None, role)})
     return require_found(await invitations.find_invitation(team_id, made), WHAT), token
 
 
@@ -44,6 +46,7 @@ async def withdraw(principal: Principal, team_id: int, invitation: int) -> Invit
     if record.accepted_at is not None:
         raise InvitationEnded("accepted")
     await invitations.delete_invitation(record.id)
+    note(subject=(WHAT, record.id))
     return record
 
 

@@ -7,6 +7,7 @@ stays, and a role that was just taken from somebody gives nothing any more.
 
 from app.accounts.team_service import WHAT as TEAM
 from app.accounts.team_service import owned
+from app.audit.drafts import note
 from app.auth import invitations, members, users
 from app.auth.key_records import lock_user
 from app.auth.members import MemberRecord
@@ -82,6 +83,7 @@ async def join(team_id: int, user_id: int, role: Role, limits: tuple[int, int]) 
     if await members.count_teams(user_id) >= most_teams:
         raise TeamsLimitReached(most_teams)
     await members.insert_member(team_id, user_id, role)
+    _note(team_id, user_id, None, role)
 
 
 async def change(principal: Principal | None, team_id: int, user_id: int, role: Role) -> MemberRecord:
@@ -90,6 +92,7 @@ async def change(principal: Principal | None, team_id: int, user_id: int, role: 
     record = await _lock_member(principal, team_id, user_id)
     await _keep_an_owner(record, role)
     await members.set_role(team_id, user_id, role)
+    _note(team_id, user_id, record.role, role)
     await invitations.withdraw_beyond(team_id, user_id, [one for one in Role if role.manages(one)])
     return require_found(await members.find_member(team_id, user_id), WHAT)
 
@@ -104,6 +107,7 @@ async def remove(principal: Principal | None, team_id: int, user_id: int) -> Mem
     record = await _lock_member(None if leaving else principal, team_id, user_id)
     await _keep_an_owner(record, None)
     await members.delete_member(team_id, user_id)
+    _note(team_id, user_id, record.role, None)
     await invitations.withdraw_beyond(team_id, user_id, [])
     return record
 
@@ -134,6 +138,10 @@ async def _lock_member(principal: Principal | None, team_id: int, user_id: int) 
     if principal is not None:
         await _check(principal, team_id, record.role)
     return record
+
+
+def _note(team_id: int, user_id: int, before: Role | None, after: Role | None) -> None:
+    note(team_id=team_id, subject=("team_member", f"{team_id}/{user_id}"), changes={"role": (before, after)})
 
 
 async def _keep_an_owner(record: MemberRecord, role: Role | None) -> None:

@@ -1,5 +1,6 @@
 """What people do with teams. Every change belongs in the request's transaction."""
 
+from app.audit.drafts import note, note_difference
 from app.auth import members, teams
 from app.auth.key_records import lock_user
 from app.auth.principal import Principal
@@ -26,6 +27,7 @@ def owned(principal: Principal, team_id: int) -> Role:
     role = principal.role_in(team_id)
     if role is None:
         raise NotFound(WHAT)
+    note(team_id=team_id)
     return role
 
 
@@ -53,6 +55,7 @@ async def create(principal: Principal, name: str, *, most: int) -> TeamDetails:
         raise TeamsLimitReached(most)
     team_id = await teams.insert_team(name, TIER)
     await members.insert_member(team_id, principal.user_id, Role.OWNER)
+    note(subject=("team", team_id), team_id=team_id)
     return require_found(await teams.find_details(team_id), WHAT)
 
 
@@ -61,7 +64,9 @@ async def rename(principal: Principal, team_id: int, name: str) -> TeamDetails:
     owned(principal, team_id)
     check_name(name)
     await _lock_as_owner(principal, team_id)
+    before = require_found(await teams.find_details(team_id), WHAT)
     await teams.rename_team(team_id, name)
+    note_difference({"name": before.name}, {"name": name})
     return require_found(await teams.find_details(team_id), WHAT)
 
 

@@ -4,9 +4,15 @@ from datetime import datetime
 
 import rich_click as click
 
+from app.accounts import member_service
+from app.audit.actions import Action
+from app.audit.events import change
 from app.auth import keys as api_keys
+from app.auth import members
 from app.auth import users as accounts
 from app.auth.keys import KeyControls, KeyLine, NewKey, RevokedKey
+from app.auth.members import MemberRecord
+from app.auth.roles import Role
 from app.auth.users import QUERY_CLASSES, TIERS, NewUser, TeamLine, TeamSettings, UserLine
 from app.cli.installation import store
 from app.cli.output import shown
@@ -14,6 +20,7 @@ from app.cli.parameters import POSITIVE
 from app.core.clock import utc_now
 
 _TIER = click.Choice(TIERS)
+_ROLE = click.Choice([role.value for role in Role])
 
 
 @click.group()
@@ -34,11 +41,12 @@ async def list_users() -> list[UserLine]:
 @click.option("--name", required=True, help="The user's display name.")
 @click.option("--team", help="The team to join, created if necessary; by default a team of the user's own.")
 @click.option("--tier", type=_TIER, help="The tier of a new team; free by default.")
+@click.option("--role", type=_ROLE, help="The role in the team: member by default, but owner of one without any.")
 @shown
-async def create_user(email: str, name: str, team: str | None, tier: str | None) -> NewUser:
+async def create_user(email: str, name: str, team: str | None, tier: str | None, role: str | None) -> NewUser:
     """Create a user, in a team of their own unless a team is named."""
     async with store():
-        return await accounts.create_user(email=email, name=name, team=team, tier=tier)
+        return await accounts.create_user(email=email, name=name, team=team, tier=tier, role=role)
 
 
 @click.group()
@@ -122,6 +130,48 @@ async def set_team(team_id: int, tier: str | None, queries: str | None) -> TeamS
         raise click.UsageError("Give --tier, --queries or both.")
     async with store():
         return await accounts.set_team(team_id, tier=tier, queries=queries)
+
+
+@teams.command("members")
+@click.argument("team_id", type=POSITIVE)
+@shown
+async def list_members(team_id: int) -> list[MemberRecord]:
+    """Show who is in a team, with their roles, who joined last first."""
+    async with store():
+        return await members.list_members(team_id, after=None, limit=member_service.NO_LIMIT)
+
+
+@teams.command("add-member")
+@click.argument("team_id", type=POSITIVE)
+@click.argument("user_id", type=POSITIVE)
+@click.option("--role", type=_ROLE, default=Role.MEMBER.value, show_default=True)
+@shown
+async def add_member(team_id: int, user_id: int, role: str) -> MemberRecord:
+    """Bring a user into a team. The numbers that bound what people do themselves don't hold here."""
+    bounds = (member_service.NO_LIMIT, member_service.NO_LIMIT)
+    async with store(), change(Action.MEMBER_ADD, "team_member", team_id=team_id):
+        return await member_service.add(None, team_id, user_id=user_id, email=None, role=Role(role), limits=bounds)
+
+
+@teams.command("set-role")
+@click.argument("team_id", type=POSITIVE)
+@click.argument("user_id", type=POSITIVE)
+@click.argument("role", type=_ROLE)
+@shown
+async def set_role(team_id: int, user_id: int, role: str) -> MemberRecord:
+    """Give a member another role. A team keeps an owner."""
+    async with store(), change(Action.MEMBER_CHANGE, "team_member", team_id=team_id):
+        return await member_service.change(None, team_id, user_id, Role(role))
+
+
+@teams.command("remove-member")
+@click.argument("team_id", type=POSITIVE)
+@click.argument("user_id", type=POSITIVE)
+@shown
+async def remove_member(team_id: int, user_id: int) -> MemberRecord:
+    """Remove a member. The keys that they have do nothing in the team any more, also when they come back."""
+    async with store(), change(Action.MEMBER_REMOVE, "team_member", team_id=team_id):
+        return await member_service.remove(None, team_id, user_id)
 
 
 def _time(text: str | None) -> datetime | None:
