@@ -72,7 +72,7 @@ async def _pages(servers: Servers, rows: int) -> None:
         both.team_id,
         long.team_id,
     )
-    host = await _add_host()
+    host = await add_host()
     await _add_databases(servers.dsn, short, host, _SHORT)
     await _add_databases(servers.dsn, long, host, rows)
     pages = {
@@ -108,7 +108,7 @@ async def _read(http: httpx.AsyncClient, caller: Account, cursor: str | None) ->
     return took
 
 
-async def _add_host() -> int:
+async def add_host() -> int:
     rows = await fetch(
         "INSERT INTO engine_hosts (engine, flavour, version, region, host, port, admin_sealed, capacity,"
         " connection_capacity) VALUES ('postgres', 'postgres', '18', 'us-east-1', 'db.example.com', 5432, '', 1, 1)"

@@ -18,7 +18,9 @@ from app.contracts.base import DatabaseStatus, Engine
 from app.contracts.queues import access_workflow_id, delete_workflow_id
 from app.core.errors import InvalidField
 from app.databases import inventory
+from app.databases.filters import DatabaseFilters
 from app.databases.inventory import DatabaseCount, DatabaseDetails, Filters, Grouping, Sort
+from app.databases.labels import parse_label
 from app.databases.records import DatabaseRecord
 from app.databases.schemas import ChangeDatabase
 from app.provisioning import operator, service
@@ -40,11 +42,13 @@ def _filtered(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--status",
             type=click.Choice([status.value for status in DatabaseStatus]),
-            help="Only databases with this status.",
+            multiple=True,
+            help="Only databases with this status. As the next three, it may be repeated: any of them.",
         ),
-        click.option("--engine", type=ENGINE, help=ENGINE_HELP),
-        click.option("--region", help="Such as us-east-1."),
-        click.option("--plan", help="Such as free."),
+        click.option("--engine", type=ENGINE, multiple=True, help=ENGINE_HELP),
+        click.option("--region", multiple=True, help="Such as us-east-1."),
+        click.option("--plan", multiple=True, help="Such as free."),
+        click.option("--label", multiple=True, metavar="KEY:VALUE", help="May be repeated: all of them."),
         click.option("--host", help="Only databases on the host with this id or host:port."),
         click.option("--all", "with_destroyed", is_flag=True, help="Include destroyed databases."),
         click.option("--pooled", is_flag=True, help="The databases of the warm pool instead of the teams'."),
@@ -54,10 +58,22 @@ def _filtered(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def _filters(status: str | None, engine: str | None, **others: Any) -> Filters:
-    return Filters(
-        status=DatabaseStatus(status) if status else None, engine=Engine(engine) if engine else None, **others
+def _filters(
+    status: tuple[str, ...],
+    engine: tuple[str, ...],
+    region: tuple[str, ...],
+    plan: tuple[str, ...],
+    label: tuple[str, ...],
+    **others: Any,
+) -> Filters:
+    like = DatabaseFilters(
+        statuses=tuple(map(DatabaseStatus, status)),
+        engines=tuple(map(Engine, engine)),
+        regions=region,
+        plans=plan,
+        labels=tuple(map(parse_label, label)),
     )
+    return Filters(like=like, **others)
 
 
 def _database(command: Callable[..., Any]) -> Callable[..., Any]:

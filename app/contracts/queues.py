@@ -117,4 +117,13 @@ TEAM_ATTRIBUTE = SearchAttributeKey.for_int("HeadwaterTeam")
 ENGINE_ATTRIBUTE = SearchAttributeKey.for_keyword("HeadwaterEngine")
 REGION_ATTRIBUTE = SearchAttributeKey.for_keyword("HeadwaterRegion")
 REQUEST_ATTRIBUTE = SearchAttributeKey.for_keyword("HeadwaterRequest")
-SEARCH_ATTRIBUTES = (DATABASE_ATTRIBUTE, TEAM_ATTRIBUTE, ENGINE_ATTRIBUTE, REGION_ATTRIBUTE, REQUEST_ATTRIBUTE)
+LABELS_ATTRIBUTE = SearchAttributeKey.for_keyword_list("HeadwaterLabels")
+"""Those of the database as they were when the workflow was started, each as `key:value`."""
+SEARCH_ATTRIBUTES = (
+    DATABASE_ATTRIBUTE,
+    TEAM_ATTRIBUTE,
+    ENGINE_ATTRIBUTE,
+    REGION_ATTRIBUTE,
+    REQUEST_ATTRIBUTE,
+    LABELS_ATTRIBUTE,
+)

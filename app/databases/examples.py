@@ -32,6 +32,7 @@ EXAMPLE_DATABASE = DatabaseView(
     connection_string=f"postgresql://{_NAME}:********@{_ADDRESS}/{_NAME}",
     deletion_protection=False,
     expires_at=None,
+    labels={"env": "production"},
     created_at=_MADE_AT,
     updated_at=_MADE_AT,
 )

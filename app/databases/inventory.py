@@ -9,6 +9,7 @@ import msgspec
 
 from app.contracts.base import DatabaseStatus, Engine
 from app.core.errors import InvalidField, NotFound, require_found
+from app.databases.filters import DatabaseFilters, conditions
 from app.store.session import fetch_all, fetch_one
 
 SHORTEST_PREFIX = 4
@@ -56,6 +57,7 @@ class DatabaseDetails(DatabaseSummary, kw_only=True):
     remote_since: datetime | None
     provisioned_at: datetime | None
     deletion_protection: bool
+    labels: list[str]
     expires_at: datetime | None
     """When it deletes itself."""
     expiry_announced_at: datetime | None
@@ -89,10 +91,8 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
     """A team's id or full name."""
     name: str | None = None
     """A part of the name, in upper or lower case."""
-    status: DatabaseStatus | None = None
-    engine: Engine | None = None
-    region: str | None = None
-    plan: str | None = None
+    like: DatabaseFilters = DatabaseFilters()
+    """What clients narrow their lists to."""
     host: str | None = None
     """A host's id or its `host:port`."""
     with_destroyed: bool = False
@@ -138,13 +138,12 @@ _SELECT = f"""
 SELECT d.*, t.name AS team, h.host || ':' || h.port AS address, u.storage_bytes, u.measured_at, u.runtime_seconds
 {_FROM}
 """
-_WHERE = """
+_WHERE = f"""
 WHERE (d.team_id IS NULL) = $1 AND ($2 OR d.destroyed_at IS NULL)
   AND ($3::text IS NULL OR t.name = $3 OR t.id::text = $3)
   AND ($4::text IS NULL OR position(lower($4) IN lower(d.name)) > 0)
-  AND ($5::text IS NULL OR d.status = $5) AND ($6::text IS NULL OR d.engine = $6)
-  AND ($7::text IS NULL OR d.region = $7) AND ($8::text IS NULL OR d.plan = $8)
-  AND ($9::text IS NULL OR h.id::text = $9 OR h.host || ':' || h.port = $9)
+  AND ($5::text IS NULL OR h.id::text = $5 OR h.host || ':' || h.port = $5)
+  AND {conditions(6)}
 """
 _ORDER = {
     Sort.CREATED: "d.position DESC",
@@ -170,7 +169,7 @@ async def list_databases(
     filters: Filters, sort: Sort = Sort.CREATED, limit: int | None = None
 ) -> list[DatabaseSummary]:
     """The matching databases; all of them when `limit` is None."""
-    query = f"{_SELECT} {_WHERE} ORDER BY {_ORDER[sort]} LIMIT $10"
+    query = f"{_SELECT} {_WHERE} ORDER BY {_ORDER[sort]} LIMIT $12"
     return await fetch_all(DatabaseSummary, query, *_values(filters), limit)
 
 
@@ -252,11 +251,8 @@ def _values(filters: Filters) -> tuple[Any, ...]:
         filters.with_destroyed,
         filters.team,
         filters.name,
-        filters.status,
-        filters.engine,
-        filters.region,
-        filters.plan,
         filters.host,
+        *filters.like.values,
     )
 
 

@@ -28,6 +28,7 @@ class PlacedDatabase(msgspec.Struct, frozen=True, kw_only=True):
     password_sealed: bytes
     deletion_protection: bool = False
     expires_at: datetime | None = None
+    labels: tuple[str, ...] = ()
     restoring: bool = False
     """It is to be filled before anybody is let in."""
 
@@ -58,9 +59,10 @@ async def insert(new: PlacedDatabase) -> None:
         """
         INSERT INTO databases (uuid, team_id, created_by_id, name, engine, region, plan, status, host_id,
                                engine_name, password_sealed, storage_hard_limit_gb, connection_hard_limit,
-                               warning_threshold_pct, connections, deletion_protection, expires_at, restoring_at)
+                               warning_threshold_pct, connections, deletion_protection, expires_at, labels,
+                               restoring_at)
         VALUES ($1, $2, $3, $4, $5, $6, $7, 'provisioning', $8, $9, $10, $11, $12, $13, $14, $15, $16,
-                CASE WHEN $17 THEN now() END)
+                $17, CASE WHEN $18 THEN now() END)
         """,
         new.uuid,
         new.team_id,
@@ -78,6 +80,7 @@ async def insert(new: PlacedDatabase) -> None:
         new.connections,
         new.deletion_protection,
         new.expires_at,
+        new.labels,
         new.restoring,
     )
 
@@ -153,7 +156,7 @@ def assign(record: DatabaseRecord, user_id: int) -> Statement:
     UPDATE databases SET team_id = $2, created_by_id = $3, name = $4, plan = $5, storage_hard_limit_gb = $6,
            connection_hard_limit = $7, warning_threshold_pct = $8, connections = $9, limits_revision = $10,
            position = DEFAULT, created_at = $11, updated_at = $11, provisioned_at = $11, deletion_protection = $12,
-           expires_at = $13
+           expires_at = $13, labels = $14
     WHERE id = $1 AND {condition} RETURNING id
     """
     return Statement(
@@ -172,5 +175,6 @@ def assign(record: DatabaseRecord, user_id: int) -> Statement:
             record.created_at,
             record.deletion_protection,
             record.expires_at,
+            record.labels,
         ),
     )

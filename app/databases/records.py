@@ -9,6 +9,7 @@ import msgspec
 from app.audit.drafts import found
 from app.contracts.base import DatabaseStatus, Engine, PauseReason
 from app.contracts.databases import Placement
+from app.databases.filters import DatabaseFilters, conditions
 from app.quotas.plans import Quotas
 from app.store.session import execute, fetch_all, fetch_exists, fetch_one, fetch_scalar, fetch_values
 
@@ -58,6 +59,8 @@ class DatabaseRecord(msgspec.Struct, frozen=True, kw_only=True):
     expiry_announced_at: datetime | None
     created_at: datetime
     updated_at: datetime
+    labels: tuple[str, ...] = ()
+    """Each as `key:value`, sorted."""
     restoring_at: datetime | None = None
     """Its data is being exchanged since then: nobody is let in, whatever else the row says."""
     login_name: str | None = None
@@ -131,10 +134,10 @@ async def list_owned(team_ids: list[int], *, after: UUID | None, limit: int) -> 
 
 
 async def list_some(
-    databases: list[UUID], team_ids: list[int], *, after: UUID | None, limit: int
+    databases: list[UUID], team_ids: list[int], filters: DatabaseFilters, *, after: UUID | None, limit: int
 ) -> list[DatabaseRecord]:
-    """Those of these databases that are these teams', in the same order."""
-    return await fetch_all(DatabaseRecord, _PAGE_OF_SOME, databases, team_ids, after, limit)
+    """Those of these databases that match and are these teams', in the same order."""
+    return await fetch_all(DatabaseRecord, _PAGE_OF_SOME, databases, team_ids, after, limit, *filters.values)
 
 
 async def which_are_owned(databases: Sequence[UUID], team_ids: list[int]) -> set[UUID]:
@@ -149,10 +152,12 @@ async def which_are_owned(databases: Sequence[UUID], team_ids: list[int]) -> set
     return set(found)
 
 
-async def list_deleted(team_ids: list[int], *, after: UUID | None, limit: int) -> list[DatabaseRecord]:
-    """Deleted databases of these teams that can be undeleted, the one first that was deleted last, from the one that
-    follows `after` on. `after` may have been undeleted or destroyed since."""
-    return await fetch_all(DatabaseRecord, _DELETED_PAGE, team_ids, after, limit)
+async def list_deleted(
+    team_ids: list[int], filters: DatabaseFilters, *, after: UUID | None, limit: int
+) -> list[DatabaseRecord]:
+    """Deleted databases of these teams that match and can be undeleted, the one first that was deleted last, from the
+    one that follows `after` on. `after` may have been undeleted or destroyed since."""
+    return await fetch_all(DatabaseRecord, _DELETED_PAGE, team_ids, after, limit, *filters.values)
 
 
 async def was_deleted(database: UUID, team_ids: list[int]) -> bool:
@@ -217,19 +222,21 @@ ORDER BY d.position DESC LIMIT $3
 """
 
 # The tiers limit how many there are. A cancelled create has nothing to come back to.
-_PAGE_OF_SOME = """
+_PAGE_OF_SOME = f"""
 SELECT d.*, t.name AS team_name, h.host, h.port
 FROM databases d JOIN teams t ON t.id = d.team_id JOIN engine_hosts h ON h.id = d.host_id
 WHERE d.uuid = any($1::uuid[]) AND d.team_id = any($2::bigint[]) AND d.status <> 'deleted'
   AND ($3::uuid IS NULL OR d.position < (SELECT position FROM databases WHERE uuid = $3 AND team_id = any($2)))
+  AND {conditions(5)}
 ORDER BY d.position DESC LIMIT $4
-"""
-_DELETED_PAGE = """
+"""  # noqa: S608 - our own words
+_DELETED_PAGE = f"""
 SELECT d.*, t.name AS team_name, h.host, h.port
 FROM databases d JOIN teams t ON t.id = d.team_id JOIN engine_hosts h ON h.id = d.host_id
 WHERE d.team_id = any($1::bigint[]) AND d.status = 'deleted' AND d.destroyed_at IS NULL AND d.destroy_at > now()
   AND d.cancelled_provision_jobs = 0
   AND ($2::uuid IS NULL OR (d.deleted_at, d.id) < (
       SELECT deleted_at, id FROM databases WHERE uuid = $2 AND team_id = any($1::bigint[])))
+  AND {conditions(4)}
 ORDER BY d.deleted_at DESC, d.id DESC LIMIT $3
-"""
+"""  # noqa: S608 - our own words

@@ -7,6 +7,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from app.contracts.base import DatabaseStatus, Engine
 from app.core.clock import Moment
+from app.databases.labels import labels_schema
 from app.quotas.plans import Limits, Quotas
 
 Value = TypeVar("Value")
@@ -23,6 +24,11 @@ Percent = Annotated[int, Meta(ge=1, le=100)]
 PlanName = Annotated[
     Literal["free", "launch", "grow", "pro"], Meta(description="`free` unless given, or the source's.")
 ]
+
+
+Labels = Annotated[dict[str, str], Meta(extra_json_schema=labels_schema(removable=False))]
+ChangedLabels = Annotated[dict[str, str | None], Meta(extra_json_schema=labels_schema(removable=True))]
+"""What they may hold, `app.databases.labels` checks: its errors name the label."""
 
 
 class DatabaseSource(Struct, kw_only=True, forbid_unknown_fields=True):
@@ -49,6 +55,8 @@ class CreateDatabase(Struct, kw_only=True, forbid_unknown_fields=True):
     deletion_protection: bool = False
     expires_at: Moment | None = None
     """When it deletes itself, as a DELETE would: 5 minutes to 10 years ahead."""
+    labels: Labels = {}
+    """To find it by. One that is filled from a source has these, not the source's."""
     source: DatabaseSource | UnsetType = UNSET
     """What its data is to be. Engine, plan, limits and region are the source's unless given."""
 
@@ -77,6 +85,8 @@ class ChangeDatabase(Struct, kw_only=True, forbid_unknown_fields=True):
     """While it is true, a DELETE is refused. Not together with `expires_at`."""
     expires_at: Moment | UnsetType | None = UNSET
     """When it deletes itself, as a DELETE would: 5 minutes to 10 years ahead. Null: never."""
+    labels: ChangedLabels | UnsetType | None = UNSET
+    """Labels to set, or with null to take away; the others stay. Null for all of them takes all away."""
 
 
 class ChangeQuotas(Struct, kw_only=True, forbid_unknown_fields=True):
@@ -121,6 +131,7 @@ class DatabaseView(Struct, kw_only=True):
     """While it is true, a DELETE is refused."""
     expires_at: Moment | None
     """When it deletes itself, as a DELETE would."""
+    labels: dict[str, str]
     created_at: Moment
     updated_at: Moment
 

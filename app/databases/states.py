@@ -3,6 +3,7 @@
 What follows from a change of state is `app.provisioning.lifecycle`.
 """
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -17,12 +18,19 @@ from app.store.notify import announce
 from app.store.session import execute, fetch_scalar, fetch_value, transaction
 
 
-async def change(record: DatabaseRecord, *, name: str, deletion_protection: bool, expires_at: datetime | None) -> None:
+async def change(
+    record: DatabaseRecord,
+    *,
+    name: str,
+    deletion_protection: bool,
+    expires_at: datetime | None,
+    labels: Sequence[str],
+) -> None:
     """With the row locked. Only our own row changes: the name on the host is opaque. Another moment of its end is
     announced anew."""
     await execute(
         """
-        UPDATE databases SET name = $2, deletion_protection = $3, expires_at = $4, updated_at = now(),
+        UPDATE databases SET name = $2, deletion_protection = $3, expires_at = $4, labels = $5, updated_at = now(),
                expiry_announced_at = CASE WHEN expires_at IS NOT DISTINCT FROM $4 THEN expiry_announced_at END
         WHERE id = $1
         """,
@@ -30,6 +38,7 @@ async def change(record: DatabaseRecord, *, name: str, deletion_protection: bool
         name,
         deletion_protection,
         expires_at,
+        labels,
     )
 
 

@@ -6,6 +6,7 @@ import msgspec
 
 from app.core.secrets import SecretBox
 from app.databases import records
+from app.databases.labels import label_map
 from app.databases.passwords import password_place
 from app.databases.records import DatabaseRecord
 from app.databases.schemas import DatabaseView, DeletedDatabaseView
@@ -64,6 +65,7 @@ def _view(plans: Plans, record: DatabaseRecord, password: str) -> DatabaseView:
         connection_string=connection_string(record, record.login, password),
         deletion_protection=record.deletion_protection,
         expires_at=record.expires_at,
+        labels=label_map(record.labels),
         created_at=record.created_at,
         updated_at=record.updated_at,
     )

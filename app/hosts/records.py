@@ -69,6 +69,11 @@ async def list_served(engine: Engine | None = None) -> list[ServedRegion]:
     )
 
 
+async def known_regions() -> list[str]:
+    """Those of all hosts that ever were."""
+    return await fetch_values(str, "SELECT DISTINCT region FROM engine_hosts ORDER BY region")
+
+
 async def is_served(engine: Engine, region: str) -> bool:
     """Whether the region has a host of this engine."""
     return await fetch_exists(

@@ -223,6 +223,8 @@ def _query_example(name: str | None, schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _query_schema(field: FieldDefinition, parameter: QueryParameter) -> dict[str, Any]:
+    if field.annotation == tuple[str, ...]:
+        return {"type": "array", "items": {"type": "string"}} | (parameter.schema_extra or {})
     kind = next(name for python, name in _TYPES.items() if field.annotation in (python, python | None))
     schema: dict[str, Any] = {"type": kind}
     if parameter.ge is not None:

@@ -7,6 +7,7 @@ harmless, because the workflow's id is derived from what it works on.
 
 import asyncio
 import contextlib
+import json
 import re
 from collections.abc import Sequence
 from datetime import timedelta
@@ -29,6 +30,7 @@ from app.contracts.base import Contract, WorkflowInput
 from app.contracts.queues import (
     DATABASE_ATTRIBUTE,
     ENGINE_ATTRIBUTE,
+    LABELS_ATTRIBUTE,
     REGION_ATTRIBUTE,
     REQUEST_ATTRIBUTE,
     TEAM_ATTRIBUTE,
@@ -54,6 +56,11 @@ _BACKOFF_LIMIT_SECONDS = 3.0
 """The longest pause between attempts, and so the delay after Temporal is available again."""
 _RPC_TIMEOUT = timedelta(seconds=3)
 _MAX_CONCURRENT_STARTS = 16
+_KEYWORD_CHARACTERS = 255
+"""Of one keyword, as Temporal's stores on MySQL index them."""
+_KEYWORDS_BYTES = 2048
+"""Of all that a search attribute holds, as the client's JSON in ASCII: Temporal's `limit.searchAttributesSizeOfValue`
+unless set otherwise."""
 _NO_INPUT = "null"
 """Of a row that is a signal alone."""
 TASK_TIMEOUT = timedelta(seconds=2)
@@ -71,6 +78,8 @@ class PendingStart(msgspec.Struct, frozen=True, kw_only=True):
     priority: int
     summary: str
     """A line for Temporal's list of workflows."""
+    labels: tuple[str, ...] = ()
+    """Of the database that it works on."""
     signal: str | None = None
     """A signal that is sent with the start, or to the workflow if it is running already."""
 
@@ -92,6 +101,7 @@ def without_markup(name: str) -> str:
 class _Written(msgspec.Struct, frozen=True):
     id: int
     summary: str
+    labels: tuple[str, ...]
 
 
 async def request_start(
@@ -120,15 +130,16 @@ async def request_start(
     written = await fetch_one(
         _Written,
         """
-        INSERT INTO workflow_starts (workflow, workflow_id, input, priority, summary, next_attempt_at, signal)
+        INSERT INTO workflow_starts (workflow, workflow_id, input, priority, summary, next_attempt_at, signal, labels)
         VALUES ($1, $2, $3::jsonb, $4, coalesce($5, $8 || (
             SELECT d.engine || ' database "' || left(regexp_replace(d.name, $10, '?', 'g'), 30) || '", '
                    || coalesce('team "' || left(regexp_replace(t.name, $10, '?', 'g'), 30) || '"', 'no team')
                    || ', ' || d.uuid
             FROM databases d LEFT JOIN teams t ON t.id = d.team_id WHERE d.uuid = $9::uuid
-        ), $8 || $11), now() + make_interval(secs => $6), $7)
+        ), $8 || $11), now() + make_interval(secs => $6), $7,
+            coalesce((SELECT d.labels FROM databases d WHERE d.uuid = $9::uuid), '{}'))
         ON CONFLICT (workflow_id) WHERE signal IS NULL DO UPDATE SET workflow_id = excluded.workflow_id
-        RETURNING id, summary
+        RETURNING id, summary, labels
         """,
         name,
         workflow_id,
@@ -150,6 +161,7 @@ async def request_start(
         input=body,
         priority=priority,
         summary=written.summary,
+        labels=written.labels,
         signal=signal,
     )
 
@@ -184,11 +196,13 @@ async def request_starts(workflow: Any, requests: Sequence[StartRequest], *, pri
     return await fetch_all(
         PendingStart,
         """
-        INSERT INTO workflow_starts (workflow, workflow_id, input, priority, summary, next_attempt_at)
-        SELECT $1, asked.workflow_id, asked.input::jsonb, $5, asked.summary, now() + make_interval(secs => $6)
+        INSERT INTO workflow_starts (workflow, workflow_id, input, priority, summary, next_attempt_at, labels)
+        SELECT $1, asked.workflow_id, asked.input::jsonb, $5, asked.summary, now() + make_interval(secs => $6),
+               coalesce(d.labels, '{}')
         FROM unnest($2::text[], $3::text[], $4::text[]) AS asked (workflow_id, input, summary)
+        LEFT JOIN databases d ON d.uuid = (asked.input::jsonb ->> 'database')::uuid
         ON CONFLICT (workflow_id) WHERE signal IS NULL DO UPDATE SET workflow_id = excluded.workflow_id
-        RETURNING id, workflow, workflow_id, input::text AS input, priority, summary
+        RETURNING id, workflow, workflow_id, input::text AS input, priority, summary, labels
         """,
         workflow.__temporal_workflow_definition.name,
         [requested.workflow_id for requested in requests],
@@ -209,7 +223,7 @@ async def claim_due(limit: int = 50) -> list[PendingStart]:
                next_attempt_at = now() + make_interval(secs => least(0.5 * 2 ^ least(attempts, 10), $2))
         WHERE id IN (SELECT id FROM workflow_starts WHERE next_attempt_at <= now()
                      ORDER BY priority, id LIMIT $1 FOR UPDATE SKIP LOCKED)
-        RETURNING id, workflow, workflow_id, input::text AS input, priority, summary, signal
+        RETURNING id, workflow, workflow_id, input::text AS input, priority, summary, signal, labels
         """,
         limit,
         _BACKOFF_LIMIT_SECONDS,
@@ -256,7 +270,7 @@ async def _start(client: Client, pending: PendingStart, *, eager: bool = False) 
             task_queue=workflow_queue(pending.workflow, request.region),
             id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
             id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-            search_attributes=_search_attributes(request),
+            search_attributes=_search_attributes(request, pending.labels),
             static_summary=pending.summary,
             priority=Priority(priority_key=pending.priority, fairness_key=_fairness_key(request)),
             task_timeout=TASK_TIMEOUT,
@@ -321,7 +335,7 @@ def _fairness_key(subject: _Subject) -> str:
     return UPKEEP_FAIRNESS if subject.team_id is None else f"team-{subject.team_id}"
 
 
-def _search_attributes(subject: _Subject) -> TypedSearchAttributes:
+def _search_attributes(subject: _Subject, labels: Sequence[str]) -> TypedSearchAttributes:
     pairs: list[SearchAttributePair[Any]] = []
     if subject.database is not None:
         pairs.append(SearchAttributePair(DATABASE_ATTRIBUTE, str(subject.database)))
@@ -333,4 +347,18 @@ def _search_attributes(subject: _Subject) -> TypedSearchAttributes:
         pairs.append(SearchAttributePair(REGION_ATTRIBUTE, subject.region))
     if subject.request_id is not None:
         pairs.append(SearchAttributePair(REQUEST_ATTRIBUTE, subject.request_id))
+    if searchable := _searchable(labels):
+        pairs.append(SearchAttributePair(LABELS_ATTRIBUTE, searchable))
     return TypedSearchAttributes(pairs)
+
+
+def _searchable(labels: Sequence[str]) -> list[str]:
+    """As many as Temporal takes: it refuses a workflow with longer ones."""
+    chosen: list[str] = []
+    for label in labels:
+        if len(label) > _KEYWORD_CHARACTERS:
+            continue
+        if len(json.dumps([*chosen, label])) > _KEYWORDS_BYTES:
+            break
+        chosen.append(label)
+    return chosen

@@ -28,6 +28,7 @@ from app.core.errors import InvalidField
 from app.core.ids import new_uuid
 from app.core.secrets import SecretBox
 from app.databases.expiry import check_expiry, check_protection
+from app.databases.labels import new_labels
 from app.databases.limits import Before, request_limits
 from app.databases.ownership import MemberKind, ReadyMember, assign, hold
 from app.databases.records import DatabaseRecord, count_owned
@@ -112,8 +113,8 @@ class DatabaseCreation:
             return None
         if self._request.source is not UNSET:
             return None
-        if not self._has_valid_end():
-            # The key may have come before, when the moment lay further ahead.
+        if not self._is_valid():
+            # The key may have come before, when the moment of its end lay further ahead.
             return None
         started = perf_counter()
         for fresh in (False, True):
@@ -144,7 +145,7 @@ class DatabaseCreation:
         """Claims a member or inserts a new database, appends the event, and requests the workflow that is to follow, in
         the request's transaction. Raises `InvalidField`, `PlanLimitExceeded`, `DeletionsPending`, `TooManyUnderWay` or
         `CapacityExhausted`; nothing is made then."""
-        self._check_end()
+        self._check_request()
         await self._find_source()
         blueprint = await self._plan_blueprint()
         team = await _team_for_create(self._plans, self._principal, self._request)
@@ -178,16 +179,17 @@ class DatabaseCreation:
             connections=limits_in_force(self._plans, request.plan_name, request.quotas).connection_hard_limit,
         )
 
-    def _check_end(self) -> None:
+    def _check_request(self) -> None:
         request = self._request
         check_protection(
             deletion_protection=request.deletion_protection, expires_at=request.expires_at, field="expires_at"
         )
         check_expiry(request.expires_at, self._principal.admitted_at)
+        new_labels(request.labels)
 
-    def _has_valid_end(self) -> bool:
+    def _is_valid(self) -> bool:
         try:
-            self._check_end()
+            self._check_request()
         except InvalidField:
             return False
         return True
@@ -264,6 +266,7 @@ class DatabaseCreation:
             deletion_protection=request.deletion_protection,
             # As a row is read: in UTC.
             expires_at=request.expires_at and request.expires_at.astimezone(UTC),
+            labels=new_labels(request.labels),
             limits_revision=member.limits_revision + (member.connections != self._kind.connections),
             created_at=now,
             updated_at=now,

@@ -7,6 +7,7 @@ from app.core.errors import CapacityExhausted, InvalidField
 from app.core.ids import engine_name, engine_password, new_uuid
 from app.core.secrets import SecretBox
 from app.databases import ownership, records
+from app.databases.labels import new_labels
 from app.databases.ownership import MemberKind, PlacedDatabase
 from app.databases.passwords import password_place
 from app.databases.records import DatabaseRecord
@@ -50,6 +51,7 @@ async def insert_placed(
             password_sealed=box.seal(engine_password(), password_place(uuid)),
             deletion_protection=request.deletion_protection,
             expires_at=request.expires_at,
+            labels=new_labels(request.labels),
             restoring=isinstance(request.source, DatabaseSource),
         )
     )

@@ -29,6 +29,7 @@ from app.core.errors import (
     PlanLimitExceeded,
     RestorationInProgress,
     RevocationPending,
+    SearchTooWide,
     TooManyUnderWay,
 )
 from app.core.secrets import SecretBox
@@ -42,6 +43,7 @@ from app.databases.examples import (
     EXAMPLE_PROVISIONING,
     EXAMPLE_RETAINED,
 )
+from app.databases.filters import read_filters
 from app.databases.records import DatabaseRecord
 from app.databases.schemas import (
     ChangeDatabase,
@@ -65,6 +67,7 @@ from app.outbox.workflow_starts import Accepted
 from app.pool.claim import Nudger, ReadyMembers
 from app.provisioning import pauses, service
 from app.provisioning.creation import CreatedDatabase, DatabaseCreation
+from app.provisioning.parameters import EngineFilter, LabelFilter, NameFilter, PlanFilter, RegionFilter, StatusFilter
 from app.provisioning.undeletion import undelete_owned
 from app.provisioning.waiting import await_access, await_limits, await_revoked
 from app.quotas.plans import Plans
@@ -127,7 +130,13 @@ class DatabaseController(Controller):
                 TooManyUnderWay,
             ),
             body=CreateDatabase,
-            example={"name": "orders", "db_type": "postgres", "region": "us-east-1", "plan": "free"},
+            example={
+                "name": "orders",
+                "db_type": "postgres",
+                "region": "us-east-1",
+                "plan": "free",
+                "labels": {"env": "production"},
+            },
             idempotent=True,
             links=(
                 "getDatabase",
@@ -186,18 +195,30 @@ class DatabaseController(Controller):
         "",
         **operation(
             "listDatabases",
-            "List databases, newest first",
+            "List databases, newest first; those that match all filters",
             scopes=(Scope.DATABASES_READ,),
             reach=Reach.OWN,
             answers={200: Page[DatabaseView]},
             examples={200: Page(data=[EXAMPLE_DATABASE], has_more=False)},
-            errors=(InvalidField,),
+            errors=(InvalidField, SearchTooWide),
         ),
     )
     async def list_databases(
-        self, request: Call, services: Injected, limit: Limit = 25, starting_after: StartingAfter = None
+        self,
+        request: Call,
+        services: Injected,
+        limit: Limit = 25,
+        starting_after: StartingAfter = None,
+        name: NameFilter = None,
+        status: StatusFilter = (),
+        db_type: EngineFilter = (),
+        region: RegionFilter = (),
+        plan: PlanFilter = (),
+        label: LabelFilter = (),
     ) -> Page[DatabaseView]:
-        page, has_more = await service.list_page(request.user, starting_after=cursor_uuid(starting_after), limit=limit)
+        filters = read_filters(name=name, status=status, db_type=db_type, region=region, plan=plan, label=label)
+        after = cursor_uuid(starting_after)
+        page, has_more = await service.list_page(request.user, filters, starting_after=after, limit=limit)
         return Page(data=[masked_view(services.plans, record) for record in page], has_more=has_more)
 
     @get(
@@ -221,14 +242,14 @@ class DatabaseController(Controller):
         "/{uuid:str}",
         **operation(
             "renameDatabase",
-            "Rename a database, protect it, or set when it deletes itself",
+            "Rename, protect or label a database, or set when it deletes itself",
             action="database.change",
             scopes=(Scope.DATABASES_WRITE,),
             reach=Reach.DATABASE,
             answers={200: Change[DatabaseView]},
             examples={200: Change(data=EXAMPLE_DATABASE)},
             body=ChangeDatabase,
-            example={"name": "orders"},
+            example={"name": "orders", "labels": {"env": "production"}},
             idempotent=True,
         ),
     )
@@ -415,9 +436,19 @@ class DatabaseController(Controller):
     ),
 )
 async def list_deleted_databases(
-    request: Call, services: Injected, limit: Limit = 25, starting_after: StartingAfter = None
+    request: Call,
+    services: Injected,
+    limit: Limit = 25,
+    starting_after: StartingAfter = None,
+    name: NameFilter = None,
+    db_type: EngineFilter = (),
+    region: RegionFilter = (),
+    plan: PlanFilter = (),
+    label: LabelFilter = (),
 ) -> Page[DeletedDatabaseView]:
-    page, has_more = await service.list_deleted(request.user, starting_after=cursor_uuid(starting_after), limit=limit)
+    filters = read_filters(name=name, db_type=db_type, region=region, plan=plan, label=label)
+    after = cursor_uuid(starting_after)
+    page, has_more = await service.list_deleted(request.user, filters, starting_after=after, limit=limit)
     final = await completed_of([record.uuid for record in page])
     data = [deleted_view(services.plans, record, final.get(record.uuid)) for record in page]
     return Page(data=data, has_more=has_more)

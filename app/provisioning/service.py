@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from app.audit.drafts import note_difference
 from app.auth.principal import Principal
@@ -24,11 +24,15 @@ from app.core.errors import (
 from app.credentials import shares
 from app.databases import expiry, records, states
 from app.databases.deletion import request_deletion
+from app.databases.filters import DatabaseFilters, check_regions
+from app.databases.labels import change_labels, label_map
 from app.databases.limits import change_limits
 from app.databases.records import DatabaseRecord
 from app.databases.retention import end_oldest
 from app.databases.schemas import ChangeDatabase, ChangeQuotas, changed
+from app.databases.search import search
 from app.databases.views import append_event
+from app.hosts.records import known_regions
 from app.outbox.event_types import EventType
 from app.outbox.workflow_starts import Accepted
 from app.pool.eviction import room_on_host
@@ -49,36 +53,43 @@ async def get_any(database: UUID) -> DatabaseRecord:
 
 
 async def list_page(
-    principal: Principal, *, starting_after: UUID | None, limit: int
+    principal: Principal, filters: DatabaseFilters, *, starting_after: UUID | None, limit: int
 ) -> tuple[list[DatabaseRecord], bool]:
-    """A page, newest first, and whether more follows. Raises `InvalidField` for a cursor that is unknown or
-    not the caller's; that of a database deleted since still works."""
+    """A page of those that match, newest first, and whether more follows. Raises `SearchTooWide`, and `InvalidField`
+    for a region that there is not, or a cursor that is unknown or not the caller's; that of a database deleted since
+    still works."""
     teams, some = principal.team_ids, principal.databases
-    if some is None:
-        page = await records.list_owned(teams, after=starting_after, limit=limit + 1)
+    if some is not None:
+        page = await records.list_some(some, teams, filters, after=starting_after, limit=limit + 1)
+    elif filters != DatabaseFilters():
+        page = await search(teams, filters, after=starting_after, limit=limit + 1)
     else:
-        page = await records.list_some(some, teams, after=starting_after, limit=limit + 1)
-    if not page and starting_after is not None and not await records.was_owned(starting_after, principal.team_ids):
-        raise InvalidField("starting_after", "This is not the uuid of a database of yours.")
+        page = await records.list_owned(teams, after=starting_after, limit=limit + 1)
+    if not page:
+        check_regions(filters.regions, await known_regions() if filters.regions else ())
+        if starting_after is not None and not await records.was_owned(starting_after, principal.team_ids):
+            raise InvalidField("starting_after", "This is not the uuid of a database of yours.")
     return page[:limit], len(page) > limit
 
 
 async def list_deleted(
-    principal: Principal, *, starting_after: UUID | None, limit: int
+    principal: Principal, filters: DatabaseFilters, *, starting_after: UUID | None, limit: int
 ) -> tuple[list[DatabaseRecord], bool]:
-    """A page of those that can be undeleted, the one first that was deleted last, and whether more follows. Raises
-    `InvalidField` for a cursor that is unknown or not the caller's; that of one undeleted or destroyed since still
-    works."""
-    page = await records.list_deleted(principal.team_ids, after=starting_after, limit=limit + 1)
-    if not page and starting_after is not None and not await records.was_deleted(starting_after, principal.team_ids):
-        raise InvalidField("starting_after", "This is not the uuid of a deleted database of yours.")
+    """A page of those that match and can be undeleted, the one first that was deleted last, and whether more follows.
+    Raises `InvalidField` for a region that there is not, or a cursor that is unknown or not the caller's; that of one
+    undeleted or destroyed since still works."""
+    page = await records.list_deleted(principal.team_ids, filters, after=starting_after, limit=limit + 1)
+    if not page:
+        check_regions(filters.regions, await known_regions() if filters.regions else ())
+        if starting_after is not None and not await records.was_deleted(starting_after, principal.team_ids):
+            raise InvalidField("starting_after", "This is not the uuid of a deleted database of yours.")
     return page[:limit], len(page) > limit
 
 
 async def change(principal: Principal, database: UUID, wanted: ChangeDatabase) -> Accepted:
-    """Its name, its protection, when it deletes itself: only our own row changes. Raises `NotFound`, `InvalidField`,
-    `MissingRequiredField` when nothing is asked for, or `InsufficientRole` where it would delete itself sooner: that
-    takes the role of a deletion."""
+    """Its name, its protection, when it deletes itself, its labels: only our own row changes. Raises `NotFound`,
+    `InvalidField`, `MissingRequiredField` when nothing is asked for, or `InsufficientRole` where it would delete itself
+    sooner: that takes the role of a deletion."""
     _check_given(wanted)
     record = await _owned_for_update(principal, database)
     if isinstance(wanted.expires_at, datetime) and (record.expires_at is None or wanted.expires_at < record.expires_at):
@@ -203,10 +214,21 @@ async def _change(record: DatabaseRecord, wanted: ChangeDatabase, now: datetime)
     asked = "expires_at" if isinstance(wanted.expires_at, datetime) else "deletion_protection"
     expiry.check_protection(deletion_protection=protected, expires_at=expires_at, field=asked)
     name = changed(wanted.name, record.name)
-    await states.change(record, name=name, deletion_protection=protected, expires_at=expires_at)
+    labels = record.labels if isinstance(wanted.labels, UnsetType) else change_labels(record.labels, wanted.labels)
+    await states.change(record, name=name, deletion_protection=protected, expires_at=expires_at, labels=labels)
     note_difference(
-        {"name": record.name, "deletion_protection": record.deletion_protection, "expires_at": record.expires_at},
-        {"name": name, "deletion_protection": protected, "expires_at": expires_at},
+        {
+            "name": record.name,
+            "deletion_protection": record.deletion_protection,
+            "expires_at": record.expires_at,
+            "labels": label_map(record.labels),
+        },
+        {
+            "name": name,
+            "deletion_protection": protected,
+            "expires_at": expires_at,
+            "labels": label_map(labels),
+        },
     )
 
 

@@ -33,6 +33,7 @@ FIELDS: dict[str, type | tuple[type, ...]] = {
     "connection_string": str,
     "deletion_protection": bool,
     "expires_at": (str, type(None)),
+    "labels": dict,
     "created_at": str,
     "updated_at": str,
 }

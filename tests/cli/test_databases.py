@@ -22,9 +22,9 @@ async def owners(control_dsn: str) -> tuple[Caller, Caller]:
         await api.add_host(engine=Engine.MYSQL.value, flavour="mariadb", host="my.example.com", port=3306)
         one, other = await api.caller(), await api.caller()
         for caller, name, fields in (
-            (one, "orders", {"plan": "free"}),
+            (one, "orders", {"plan": "free", "labels": {"env": "production", "owner": "a"}}),
             (one, "orders-old", {"db_type": "mysql", "plan": "launch"}),
-            (other, "orders", {"plan": "launch"}),
+            (other, "orders", {"plan": "launch", "labels": {"env": "production"}}),
         ):
             made = await caller.create(name, **{"db_type": "postgres", **fields})  # type: ignore[arg-type]
             assert made.status_code == 202, made.text
@@ -56,6 +56,11 @@ async def test_filters(headwater: Headwater, owners: tuple[Caller, Caller]) -> N
     assert await names(headwater, "--region", "eu-west-1") == []
     assert await names(headwater, "--status", "provisioning") == everything
     assert await names(headwater, "--status", "active") == []
+    assert await names(headwater, "--status", "active", "--status", "provisioning") == everything
+    assert await names(headwater, "--plan", "free", "--plan", "launch", "--engine", "mysql") == ["orders-old"]
+    assert await names(headwater, "--label", "env:production") == ["orders", "orders"]
+    assert await names(headwater, "--label", "env:production", "--label", "owner:a") == ["orders"]
+    assert "key:value" in await headwater.refusal("databases", "list", "--label", "env")
     (host,) = {line["host_id"] for line in await headwater.json("databases", "list", "--engine", "postgres")}
     assert await names(headwater, "--host", str(host)) == ["orders", "orders"]
     assert "Invalid value" in await headwater.refusal("databases", "list", "--status", "gone", exit_code=2)

@@ -3,18 +3,27 @@
 import asyncio
 import contextlib
 from typing import Any
+from uuid import UUID
 
 import asyncpg
 import pytest_asyncio
 from temporalio.client import Client
 
-from app.contracts.queues import DATABASE_ATTRIBUTE, ENGINE_ATTRIBUTE, REGION_ATTRIBUTE, TEAM_ATTRIBUTE
+from app.contracts.queues import (
+    DATABASE_ATTRIBUTE,
+    ENGINE_ATTRIBUTE,
+    LABELS_ATTRIBUTE,
+    REGION_ATTRIBUTE,
+    TEAM_ATTRIBUTE,
+)
 from app.core.temporal import connect
 from app.local.ports import LOOPBACK, free_port
 from app.local.temporal import TemporalService
 from app.outbox.starter import Starter
 from app.outbox.workflow_starts import INTERACTIVE, UPKEEP, PendingStart, claim_due, record_failure, start
 from app.store.session import fetch, transaction
+from tests.support.answers import data_of
+from tests.support.in_process import LoneApi
 from tests.support.pending_starts import make_due, pending_ids, request_pending
 from workers.search_attributes import register_search_attributes
 
@@ -55,6 +64,24 @@ async def test_a_kept_promise_is_struck_and_the_workflow_can_be_found(own_store:
     assert database in (await description.static_summary() or "")
     priority = description.raw_description.workflow_execution_info.priority
     assert (priority.priority_key, priority.fairness_key) == (INTERACTIVE, "team-7")
+
+
+async def test_a_workflow_is_found_by_its_databases_labels(lone: LoneApi, client: Client) -> None:
+    caller = await lone.caller()
+    few = {"env": "production", "owner": "a: b"}
+    many = {"00": "x" * 253, "01": "é" * 100} | {f"{number:02}": "x" * 250 for number in range(2, 32)}
+    found = []
+    for labels in (few, many):
+        made = data_of(await caller.create(labels=labels), 202)
+        pending = await request_pending(database=UUID(made["uuid"]))
+        await make_due()
+        # As the relay reads it.
+        await start(client, next(one for one in await claim_due() if one.id == pending.id))
+        description = await client.get_workflow_handle(pending.workflow_id).describe()
+        found.append(description.typed_search_attributes[LABELS_ATTRIBUTE])
+    assert found[0] == ["env:production", "owner:a: b"]
+    # No more than Temporal takes: with one more it would refuse the workflow.
+    assert found[1] == [f"01:{'é' * 100}", *(f"{number:02}:{'x' * 250}" for number in range(2, 7))]
 
 
 async def test_keeping_it_again_is_harmless(own_store: None, client: Client) -> None:

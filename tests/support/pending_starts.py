@@ -1,6 +1,6 @@
-"""Pending starts of workflows for databases that don't exist, in a region without workers."""
+"""Pending starts of workflows for databases that don't exist, unless one is given, in a region without workers."""
 
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from app.contracts.base import Engine
 from app.contracts.databases import ApplyLimits, ApplyLimitsInput
@@ -8,9 +8,13 @@ from app.outbox.workflow_starts import INTERACTIVE, PendingStart, request_start
 from app.store.session import fetch
 
 
-async def request_pending(*, priority: int = INTERACTIVE, workflow_id: str | None = None) -> PendingStart:
+async def request_pending(
+    *, priority: int = INTERACTIVE, workflow_id: str | None = None, database: UUID | None = None
+) -> PendingStart:
     """The workflow's id ends with the database's uuid."""
-    request = ApplyLimitsInput(database=uuid4(), engine=Engine.POSTGRES, region="nowhere-9", team_id=7, revision=1)
+    request = ApplyLimitsInput(
+        database=database or uuid4(), engine=Engine.POSTGRES, region="nowhere-9", team_id=7, revision=1
+    )
     return await request_start(ApplyLimits, workflow_id or f"test/{request.database}", request, priority=priority)
 
 

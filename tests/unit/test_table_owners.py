@@ -26,6 +26,7 @@ OWNERS = {
     "blueprint_versions": "app/blueprints",
     "blueprints": "app/blueprints",
     "credential_rotations": "app/credentials",
+    "database_labels": "app/databases",
     "database_usage": "app/quotas",
     "database_users": "app/credentials",
     "databases": "app/databases",

@@ -50,6 +50,7 @@
     ├── TeamLimitReached         422 team_limit_reached
     ├── TeamsLimitReached        422 teams_limit_reached
     ├── UnsafeSQL                422 unsafe_sql
+    ├── SearchTooWide            422 search_too_wide
     ├── QueryNotTranslated       422 query_not_translated
     ├── RateLimitExceeded        429 rate_limit_exceeded
     ├── TooManyInFlight          429 too_many_in_flight
@@ -116,6 +117,7 @@ from app.core.errors.databases import (
     RestorationFailed,
     RestorationInProgress,
     RevocationPending,
+    SearchTooWide,
 )
 from app.core.errors.operations import OperationEnded, OperationNotCancellable
 from app.core.errors.questions import (
@@ -205,6 +207,7 @@ __all__ = [
     "RotationCancelled",
     "RotationInProgress",
     "RotationNotOverlapping",
+    "SearchTooWide",
     "ServiceUnavailable",
     "SystemBlueprint",
     "TeamHasDatabases",

@@ -26,6 +26,16 @@ class CapacityExhausted(AppError):
         super().__init__(message, details={"field": field})
 
 
+class SearchTooWide(AppError):
+    """The filters match few of very many databases: finding them would mean to look at too many. A name or a label
+    that fewer databases have narrows the search, and so does a key for one team."""
+
+    code, status = "search_too_wide", 422
+
+    def __init__(self) -> None:
+        super().__init__("Too many databases would have to be looked at. Add a name or a label that few of them have.")
+
+
 class DatabaseNotActive(AppError):
     """The database is being provisioned or is paused, so nothing can be run on it now."""
 

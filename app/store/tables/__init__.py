@@ -5,7 +5,7 @@ from app.store.tables.audit import AuditRefusal, AuditSeal
 from app.store.tables.backups import Backup, BackupPolicy
 from app.store.tables.blueprints import Blueprint, BlueprintApplication, BlueprintStatement, BlueprintVersion
 from app.store.tables.credentials import CredentialRotation, DatabaseUser
-from app.store.tables.databases import Database
+from app.store.tables.databases import Database, DatabaseLabel
 from app.store.tables.findings import Finding
 from app.store.tables.hosts import EngineHost
 from app.store.tables.installation import Installation
@@ -28,6 +28,7 @@ TABLES = (
     ApiKeyUsage,
     EngineHost,
     Database,
+    DatabaseLabel,
     IdempotencyKey,
     Event,
     WorkflowStart,

@@ -1,7 +1,8 @@
 """The databases of teams and of the warm pool."""
 
-from piccolo.columns import UUID, BigSerial, Boolean, Bytea, DoublePrecision, ForeignKey, Integer, Text
+from piccolo.columns import UUID, Array, BigInt, BigSerial, Boolean, Bytea, DoublePrecision, ForeignKey, Integer, Text
 from piccolo.columns.base import OnDelete
+from piccolo.constraints import Unique
 from piccolo.table import Table
 
 from app.store.engine import DB
@@ -25,7 +26,7 @@ class Database(Table, tablename="databases", db=DB):
     with `deletion_protection` has no `expires_at`, at which a database deletes itself; `expiry_announced_at` is when
     the event of that was written. One with a `purpose` is nobody's and short-lived: it was born `deleted`, and is
     destroyed at `destroy_at` at the latest. Since `restoring_at` its data is not whole, and nobody is let in; null
-    otherwise.
+    otherwise. `labels` are texts like `env:production`, sorted.
     """
 
     id = BigSerial(primary_key=True)
@@ -73,3 +74,16 @@ class Database(Table, tablename="databases", db=DB):
     expiry_announced_at = columns.moment()
     purpose = Text(null=True, default=None)
     restoring_at = columns.moment()
+    labels = Array(base_column=Text(), default=list)
+
+
+class DatabaseLabel(Table, tablename="database_labels", db=DB):
+    """An index of the labels of the databases that lists show: their pages are read off it. A trigger on `databases`
+    keeps it, nothing else writes it."""
+
+    id = BigSerial(primary_key=True)
+    database_id = ForeignKey(Database, null=False, on_delete=OnDelete.cascade)
+    team_id = BigInt()
+    position = BigInt()
+    label = Text()
+    once = Unique([database_id, label])

@@ -1,6 +1,6 @@
 """What requests leave behind: idempotency keys, events, and workflows to start."""
 
-from piccolo.columns import JSONB, UUID, BigSerial, Bytea, ForeignKey, Integer, Text, Timestamptz
+from piccolo.columns import JSONB, UUID, Array, BigSerial, Bytea, ForeignKey, Integer, Text, Timestamptz
 from piccolo.columns.base import OnDelete
 from piccolo.constraints import Unique
 from piccolo.table import Table
@@ -48,7 +48,8 @@ class Event(Table, tablename="events", db=DB):
 class WorkflowStart(Table, tablename="workflow_starts", db=DB):
     """A pending start: a workflow that a committed change requested. The row is deleted when Temporal has accepted
     the workflow. A row with a `signal` reports one more change to a workflow that may be running; each has its own
-    row, while other requests share one for each `workflow_id`."""
+    row, while other requests share one for each `workflow_id`. `labels` are the database's, for the workflow's search
+    attributes."""
 
     id = BigSerial(primary_key=True)
     workflow = Text()
@@ -61,3 +62,4 @@ class WorkflowStart(Table, tablename="workflow_starts", db=DB):
     last_error = Text(null=True, default=None)
     next_attempt_at = Timestamptz()
     created_at = columns.created_at()
+    labels = Array(base_column=Text(), default=list)
