@@ -18,6 +18,7 @@ SELECT d.uuid::text, d.team_id IS NULL AS pooled, d.engine, d.engine_name, d.sta
        EXISTS (SELECT FROM query_readers r WHERE r.database_id = d.id) AS has_reader,
        ARRAY(SELECT e.type FROM events e WHERE e.database_id = d.id AND e.type <> 'database.credentials_rotated'
                AND NOT starts_with(e.type, 'backup.')
+               AND e.type NOT IN ('database.paused', 'database.restored', 'database.resumed')
              ORDER BY e.id) AS events
 FROM databases d JOIN engine_hosts h ON h.id = d.host_id
 """

@@ -6,6 +6,7 @@ its own to `ACTS`, and what must hold of it afterwards to `RULES`.
 
 import asyncio
 import contextlib
+import functools
 import logging
 import random
 import signal
@@ -14,8 +15,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import aiomysql
+import asyncpg
+
 from tests.e2e.hosts import mysql, postgres
-from tests.e2e.patient_client import PatientClient
+from tests.e2e.patient_client import Answered, PatientClient
 from tests.support.stack import PARTS, LiveStack
 from tests.support.waiting import until
 
@@ -24,6 +28,13 @@ log = logging.getLogger(__name__)
 STORE = "store"
 STRUCK = (*PARTS, STORE)
 _ROWS = 500
+_BALANCE = 100
+_MADE_AT_ONCE = 4
+_RESTORING = ("database_not_active", "restoration_in_progress")
+_COUNTED = "SELECT count(*), (SELECT sum(balance) FROM accounts), (SELECT count(*) FROM transfers) FROM accounts"
+
+
+StoreDown = Callable[[], contextlib.AbstractContextManager[None]]
 
 
 @dataclass
@@ -34,7 +45,12 @@ class BackupScene:
     client: PatientClient
     databases: dict[str, str] = field(default_factory=dict)
     """Connection strings by uuid."""
-    backups: set[str] = field(default_factory=set)
+    backups: dict[str, str] = field(default_factory=dict)
+    """The databases of which they are, by uuid."""
+    made: list[str] = field(default_factory=list)
+    """From a backup, or from another database, and not looked at yet."""
+    store_down: StoreDown | None = None
+    """Without it the store's folder is taken away."""
     acts: int = 0
 
     async def backup(self, uuid: str) -> dict[str, Any]:
@@ -54,7 +70,7 @@ async def fill(scene: BackupScene, engine: str) -> None:
         "CREATE TABLE accounts (id integer PRIMARY KEY, balance integer NOT NULL)",
         "CREATE TABLE transfers (id integer, note varchar(40))",
         "CREATE VIEW rich AS SELECT id FROM accounts WHERE balance > 100",
-        f"INSERT INTO accounts VALUES {', '.join(f'({n}, 100)' for n in range(_ROWS))}",
+        f"INSERT INTO accounts VALUES {', '.join(f'({n}, {_BALANCE})' for n in range(_ROWS))}",
     ]
     for statement in statements:
         await _execute(made["connection_string"], statement)
@@ -64,9 +80,10 @@ async def take(scene: BackupScene, chance: random.Random, database: str) -> None
     wait = chance.choice(("", "?wait=true&timeout=5"))
     answer = await scene.client.send("POST", f"/databases/{database}/backups{wait}", None, {"description": "storm"})
     if answer.status in (201, 202):
-        scene.backups.add(answer.data["uuid"])
+        scene.backups[answer.data["uuid"]] = database
     else:
-        assert answer.status == 429, answer.body
+        # Too many; or a restore has it closed.
+        assert answer.status == 429 or _code(answer) in _RESTORING, answer.body
 
 
 async def prove(scene: BackupScene, chance: random.Random, _: str) -> None:
@@ -84,8 +101,10 @@ async def remove(scene: BackupScene, chance: random.Random, _: str) -> None:
         return
     backup = chance.choice(known)
     answer = await scene.client.send("DELETE", f"/backups/{backup}")
+    if answer.status == 409:  # a restore waits for it
+        return
     assert answer.status == 200, answer.body
-    scene.backups.discard(backup)
+    scene.backups.pop(backup, None)
 
 
 async def write(scene: BackupScene, chance: random.Random, database: str) -> None:
@@ -93,14 +112,93 @@ async def write(scene: BackupScene, chance: random.Random, database: str) -> Non
     with contextlib.suppress(Exception):
         async with asyncio.timeout(5):
             number = chance.randrange(_ROWS)
-            for statement in (
+            # Together: in whatever is whole there are as many transfers as the balances are above what they were.
+            await _execute(
+                scene.databases[database],
+                "BEGIN",
                 f"UPDATE accounts SET balance = balance + 1 WHERE id = {number}",
                 f"INSERT INTO transfers VALUES ({number}, 'a note')",
-            ):
-                await _execute(scene.databases[database], statement)
+                "COMMIT",
+            )
 
 
-ACTS: list[tuple[Act, int]] = [(take, 4), (prove, 2), (remove, 1), (write, 5)]
+async def restore(scene: BackupScene, chance: random.Random, _: str) -> None:
+    """A new database from a backup."""
+    known = sorted(scene.backups)
+    if known:
+        await _make(scene, chance, {"backup_uuid": chance.choice(known)})
+
+
+async def clone(scene: BackupScene, chance: random.Random, database: str) -> None:
+    await _make(scene, chance, {"database_uuid": database, "pause_source": chance.random() < 0.5})
+
+
+async def restore_in_place(scene: BackupScene, chance: random.Random, database: str) -> None:
+    """While others write, take backups of it, and clone it."""
+    known = sorted(uuid for uuid, of in scene.backups.items() if of == database)
+    if not known:
+        return
+    path = f"/databases/{database}/restorations{chance.choice(('', '?wait=true&timeout=10'))}"
+    answer = await scene.client.send("POST", path, None, {"backup_uuid": chance.choice(known)})
+    assert answer.status in (200, 202, 429) or _code(answer) in (
+        *_RESTORING,
+        "backup_not_completed",
+        "restoration_failed",
+        "not_found",
+    ), answer.body
+
+
+async def look(scene: BackupScene, chance: random.Random, _: str) -> None:
+    """At one that was made: while it is being filled nobody is let in, and once it is active it is whole."""
+    if not scene.made:
+        return
+    uuid = scene.made.pop(chance.randrange(len(scene.made)))
+    answer = await scene.client.send("GET", f"/databases/{uuid}")
+    if answer.status == 404:  # its backup was deleted first
+        return
+    if answer.data["status"] == "provisioning":
+        scene.made.append(uuid)
+        return
+    assert await _is_whole(answer.data["connection_string"]), f"{uuid} is {answer.data['status']}, and not whole"
+    assert (await scene.client.delete(uuid)).status == 200
+
+
+async def _make(scene: BackupScene, chance: random.Random, source: dict[str, Any]) -> None:
+    if len(scene.made) >= _MADE_AT_ONCE:
+        return
+    body = {"name": "made", "source": source}
+    answer = await scene.client.send("POST", f"/databases{chance.choice(('', '?wait=true&timeout=5'))}", None, body)
+    if answer.status in (201, 202):
+        scene.made.append(answer.data["uuid"])
+    else:
+        assert answer.status in (404, 422, 429), answer.body
+
+
+async def _is_whole(connection_string: str) -> bool:
+    """Asked until its host answers."""
+
+    async def asked() -> tuple[int, int, int] | None:
+        with contextlib.suppress(OSError, asyncpg.PostgresError, aiomysql.MySQLError, TimeoutError):
+            async with asyncio.timeout(5):
+                return await _counted(connection_string)
+        return None
+
+    found = await until(asked, timeout=120)
+    assert found is not None, "it was waited for"
+    accounts, balance, transfers = found
+    return accounts == _ROWS and balance == _ROWS * _BALANCE + transfers
+
+
+ACTS: list[tuple[Act, int]] = [
+    (take, 4),
+    (prove, 2),
+    (remove, 1),
+    (write, 5),
+    (restore, 2),
+    (clone, 1),
+    (restore_in_place, 1),
+    (look, 4),
+]
 """With their weights."""
 
 
@@ -121,7 +219,8 @@ async def strike(scene: BackupScene, chance: random.Random, kills: int, stop: as
         part = chance.choice(STRUCK)
         log.info("kill %s", part)
         if part == STORE:
-            with store_lost(scene.stack.home / "backups"):
+            down = scene.store_down or functools.partial(store_lost, scene.stack.home / "backups")
+            with down():
                 await asyncio.sleep(chance.uniform(0.2, 1))
         else:
             scene.stack.send_signal(part, signal.SIGKILL)
@@ -142,14 +241,15 @@ def store_lost(folder: Path) -> Iterator[None]:
 
 
 async def none_under_way(scene: BackupScene) -> None:
-    """Every backup and every proof comes to its end."""
+    """Every backup, every proof and every restore comes to its end."""
 
     async def rested() -> bool:
         rows = await scene.stack.control(
             "SELECT count(*) AS n FROM backups WHERE status IN ('pending', 'running')"
             " OR status = 'completed' AND proof_status = 'running'"
+            " UNION ALL SELECT count(*) FROM restorations WHERE ended_at IS NULL"
         )
-        return not rows[0]["n"]
+        return not any(row["n"] for row in rows)
 
     await until(lambda: _quietly(rested), timeout=240)
 
@@ -164,7 +264,18 @@ async def completed_ones_restore(scene: BackupScene) -> None:
         assert answer.data["proof"]["status"] == "proven", answer.data
 
 
-RULES: list[Rule] = [none_under_way, completed_ones_restore]
+async def what_is_active_is_whole(scene: BackupScene) -> None:
+    """What was made, and what was restored in place, from whichever backup."""
+    chance = random.Random(0)
+    while scene.made:
+        await look(scene, chance, "")
+    for uuid, connection_string in scene.databases.items():
+        now = (await scene.client.send("GET", f"/databases/{uuid}")).data
+        assert (now["status"], now["connection_string"]) == ("active", connection_string)
+        assert await _is_whole(connection_string)
+
+
+RULES: list[Rule] = [none_under_way, what_is_active_is_whole, completed_ones_restore]
 
 
 async def _quietly(look: Callable[[], Awaitable[bool]]) -> bool:
@@ -175,10 +286,29 @@ async def _quietly(look: Callable[[], Awaitable[bool]]) -> bool:
         return False
 
 
-async def _execute(connection_string: str, statement: str) -> None:
+def _code(answer: Answered) -> str | None:
+    code: str | None = answer.body.get("error", {}).get("code")
+    return code
+
+
+async def _execute(connection_string: str, *statements: str) -> None:
     if connection_string.startswith("postgresql"):
         async with postgres(connection_string) as connection:
-            await connection.execute(statement)
+            for statement in statements:
+                await connection.execute(statement)
     else:
         async with mysql(connection_string) as cursor:
-            await cursor.execute(statement)
+            for statement in statements:
+                await cursor.execute(statement)
+
+
+async def _counted(connection_string: str) -> tuple[int, int, int]:
+    if connection_string.startswith("postgresql"):
+        async with postgres(connection_string) as connection:
+            found = await connection.fetchrow(_COUNTED)
+    else:
+        async with mysql(connection_string) as cursor:
+            await cursor.execute(_COUNTED)
+            found = await cursor.fetchone()
+    accounts, balance, transfers = map(int, found)
+    return accounts, balance, transfers

@@ -52,7 +52,7 @@ async def test_with_name_users_and_passwords_from_the_newest_backup(
     async with session(made) as tenant:
         await tenant.execute("ALTER TABLE visits ENABLE ROW LEVEL SECURITY")
         await tenant.execute("CREATE POLICY everybody ON visits USING (true)")
-        restricted = f"CREATE POLICY few ON visits AS RESTRICTIVE TO {user['username']} USING (id < 2)"
+        restricted = f"CREATE POLICY few ON visits AS RESTRICTIVE TO {user['db_username']} USING (id < 2)"
         await tenant.execute(restricted)
     rotated = data_of(await caller.post(f"{path}/credential_rotations", {"overlap_seconds": 0}))
     backup = await backed_up(caller, made)

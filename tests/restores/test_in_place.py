@@ -28,7 +28,7 @@ async def test_it_holds_what_the_backup_held_and_nothing_else_of_it_changes(
     if engine is Engine.POSTGRES:
         async with session(made) as tenant:
             await tenant.execute("ALTER TABLE visits ENABLE ROW LEVEL SECURITY")
-            await tenant.execute(f"CREATE POLICY few ON visits TO {user['username']} USING (id < 2)")
+            await tenant.execute(f"CREATE POLICY few ON visits TO {user['db_username']} USING (id < 2)")
     readable = 2 if engine is Engine.POSTGRES else 3
     backup = await backed_up(caller, made)
     async with session(made) as tenant:
