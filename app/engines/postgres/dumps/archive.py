@@ -4,7 +4,8 @@ Only PostgreSQL's source describes it (src/bin/pg_dump: `ReadHead` and `ReadToc`
 pg_backup_custom.c). It is read while it passes, one entry or piece at a time, so that memory doesn't grow with it.
 """
 
-from collections.abc import Generator
+import contextlib
+import struct
 
 import msgspec
 
@@ -13,10 +14,16 @@ _VERSIONS = ((1, 14), (1, 15), (1, 16))
 """Of the format. The first is that of pg_dump 13 to 15; 1.16 came with 17."""
 _CUSTOM = 1
 _TABLE_DATA, _LARGE_OBJECTS = 1, 3
+_HEADS = {4: struct.Struct("<xI"), 8: struct.Struct("<xQ")}
+"""A number's sign, which is 0, and the number, by its bytes."""
 _LARGEST_TEXT = 64 * 2**20
 """The maximum of bytes in one definition. The server itself takes up to a gigabyte."""
 _LINES_AFTER_ROWS = 3
 """That pg_dump writes after the rows of a table: the mark of their end, and two that are empty."""
+
+
+class _MoreNeeded(Exception):
+    """Of the stream."""
 
 
 class ArchiveInvalid(Exception):
@@ -49,10 +56,12 @@ class Archive:
         self._version = (0, 0)
         self._int_bytes = 4
         self._offset_bytes = 8
+        self._head = _HEADS[4]
         self._buffer = bytearray()
-        self._reading = self._read()
-        self._wanted = next(self._reading)
-        self._entry = bytearray()
+        self._begins = 0
+        """What lies before it in the buffer was passed on."""
+        self._at = 0
+        self._entries_left: int | None = None
         self._complete = bytearray()
         self._block: int | None = None
         self._large_objects = False
@@ -68,13 +77,7 @@ class Archive:
             self._count(piece)
             return piece
         self._buffer += piece
-        try:
-            while len(self._buffer) >= self._wanted:
-                taken = bytes(self._buffer[: self._wanted])
-                del self._buffer[: self._wanted]
-                self._wanted = self._reading.send(taken)
-        except StopIteration:
-            self.contents_read = True
+        self._read_all()
         out, self._complete = bytes(self._complete), bytearray()
         if self.contents_read:
             rest, self._buffer = bytes(self._buffer), bytearray()
@@ -87,80 +90,112 @@ class Archive:
         if not self.contents_read or self._block is not None or self._buffer:
             raise ArchiveInvalid("the dump ends in the middle")
 
-    # Reading the head and the table of contents: each `yield` asks for so many bytes.
+    # Reading the head and the table of contents: each step from its beginning again where more bytes are needed. There
+    # may be hundreds of thousands of entries, and everything else of the worker waits meanwhile.
 
-    def _read(self) -> Generator[int, bytes, None]:
-        yield from self._read_head()
-        entries = yield from self._integer()
-        self._complete, self._entry = self._entry, bytearray()
-        for _ in range(entries):
-            yield from self._read_entry()
-            self._complete += self._entry
-            self._entry.clear()
+    def _read_all(self) -> None:
+        """What the buffer holds, entry by entry."""
+        with contextlib.suppress(_MoreNeeded):
+            if self._entries_left is None:
+                self._read_head()
+            while self._entries_left:
+                self._read_entry()
+                self._entries_left -= 1
+            self.contents_read = True
+        del self._buffer[: self._begins]
+        self._begins = 0
 
-    def _read_head(self) -> Generator[int, bytes, None]:
-        head = yield from self._take(11)
+    def _read_head(self) -> None:
+        self._at = 0
+        head = self._take(11)
         self._version = (head[5], head[6])
         self._int_bytes, self._offset_bytes = head[8], head[9]
         known = self._version in _VERSIONS and self._int_bytes in (4, 8) and self._offset_bytes in (4, 8)
         if head[:5] != _MAGIC or not known or head[10] != _CUSTOM:
             raise ArchiveInvalid("it isn't a dump that pg_dump made, or one of a later version")
+        self._head = _HEADS[self._int_bytes]
         if self._version >= (1, 15):
-            yield from self._take(1)  # how the data is compressed
+            self._take(1)  # how the data is compressed
         else:
-            yield from self._integer()
+            self._integer()
         for _ in range(7):  # when it was made
-            yield from self._integer()
-        self.database = (yield from self._text()) or ""
-        self.server_version = (yield from self._text()) or ""
-        self.tool_version = (yield from self._text()) or ""
+            self._integer()
+        self.database = self._text() or ""
+        self.server_version = self._text() or ""
+        self.tool_version = self._text() or ""
+        self._entries_left = self._integer()
+        self._pass_on(self._at)
 
-    def _read_entry(self) -> Generator[int, bytes, None]:
-        number = yield from self._integer()
-        yield from self._integer()  # whether there is data
-        yield from self._text()  # the catalog's oid
-        yield from self._text()  # and the object's
-        tag = yield from self._text()
-        kind = yield from self._text()
-        yield from self._integer()  # the section
-        begins = len(self._entry)
-        definition = yield from self._text()
-        ends = len(self._entry)
-        yield from self._text()  # how it is dropped
-        yield from self._text()  # the statement for its data
-        namespace = yield from self._text()
-        yield from self._text()  # the tablespace
-        yield from self._text()  # the access method
+    def _read_entry(self) -> None:
+        self._at = self._begins
+        number = self._integer()
+        self._integer()  # whether there is data
+        self._skip()  # the catalog's oid
+        self._skip()  # and the object's
+        tag = self._text()
+        kind = self._text()
+        self._integer()  # the section
+        begins = self._at
+        definition = self._text()
+        ends = self._at
+        self._skip()  # how it is dropped
+        self._skip()  # the statement for its data
+        namespace = self._text()
+        self._skip()  # the tablespace
+        self._skip()  # the access method
         if self._version >= (1, 16):
-            yield from self._integer()  # the kind of relation
-        owner = yield from self._text()
-        yield from self._text()  # an old property of tables
-        while (yield from self._text()) is not None:  # what it depends on
+            self._integer()  # the kind of relation
+        owner = self._text()
+        self._skip()  # an old property of tables
+        while self._skip():  # what it depends on
             pass
-        yield from self._take(1 + self._offset_bytes)  # where its data begins
+        self._take(1 + self._offset_bytes)  # where its data begins
         entry = Entry(
             id=number, kind=kind or "", tag=tag or "", namespace=namespace, definition=definition, owner=owner
         )
+        upto = self._at
         self.see(entry)
         if entry.definition != definition:
-            self._entry[begins:ends] = self._written(entry.definition or "")
+            self._pass_on(begins)
+            self._complete += self._written(entry.definition or "")
+            self._begins = ends
+        self._pass_on(upto)
 
-    def _take(self, size: int) -> Generator[int, bytes, bytes]:
-        taken = (yield size) if size else b""
-        self._entry += taken
-        return taken
+    def _pass_on(self, upto: int) -> None:
+        self._complete += self._buffer[self._begins : upto]
+        self._begins = upto
 
-    def _integer(self) -> Generator[int, bytes, int]:
-        taken = yield from self._take(1 + self._int_bytes)
-        return -int.from_bytes(taken[1:], "little") if taken[0] else int.from_bytes(taken[1:], "little")
+    def _take(self, size: int) -> bytes:
+        begins, self._at = self._at, self._at + size
+        if self._at > len(self._buffer):
+            raise _MoreNeeded
+        return bytes(self._buffer[begins : self._at])
 
-    def _text(self) -> Generator[int, bytes, str | None]:
-        size = yield from self._integer()
+    def _integer(self) -> int:
+        begins = self._at
+        self._at += 1 + self._int_bytes
+        if self._at > len(self._buffer):
+            raise _MoreNeeded
+        number = int.from_bytes(self._buffer[begins + 1 : self._at], "little")
+        return -number if self._buffer[begins] else number
+
+    def _skip(self) -> bool:
+        """Whether there was a text."""
+        size = self._integer()
         if size < 0:
-            return None
+            return False
         if size > _LARGEST_TEXT:
             raise ArchiveInvalid(f"a definition is longer than {_LARGEST_TEXT // 2**20} MiB")
-        return (yield from self._take(size)).decode(errors="surrogateescape")
+        self._at += size
+        if self._at > len(self._buffer):
+            raise _MoreNeeded
+        return True
+
+    def _text(self) -> str | None:
+        before = self._at
+        if not self._skip():
+            return None
+        return self._buffer[before + 1 + self._int_bytes : self._at].decode(errors="surrogateescape")
 
     def _written(self, text: str) -> bytes:
         octets = text.encode(errors="surrogateescape")
@@ -174,6 +209,10 @@ class Archive:
             self._buffer.clear()
         at, end, head = 0, len(piece), 1 + self._int_bytes
         while at < end:
+            if not self._left and self._block is not None and not self._large_objects:
+                at = self._count_whole(piece, at, end)
+                if at == end:
+                    return
             if self._left:
                 upto = min(at + self._left, end)
                 if self._block is not None and not self._large_objects:
@@ -191,6 +230,21 @@ class Archive:
             else:
                 self._next_piece(number)
             at += needed
+
+    def _count_whole(self, piece: bytes, at: int, end: int) -> int:
+        """The pieces of a table's data that are here as a whole, of which each is a row: there are millions. Returns
+        where the others begin."""
+        assert self._block is not None
+        head, rows, count = self._head, 0, piece.count
+        while at + head.size <= end:
+            (number,) = head.unpack_from(piece, at)
+            upto = at + head.size + number
+            if not number or upto > end:
+                break
+            rows += count(b"\n", at + head.size, upto)
+            at = upto
+        self.rows[self._block] += rows
+        return at
 
     def _begin_block(self, kind: int, number: int) -> None:
         if kind not in (_TABLE_DATA, _LARGE_OBJECTS):
