@@ -7,7 +7,7 @@ from uuid import UUID
 from temporalio import activity
 
 from activities.errors import as_failures, failure
-from app.backup_store.errors import BackupDamaged, BackupMissing, IdentityNeeded
+from app.backup_store.errors import BackupDamaged, BackupMissing, IdentityNeeded, KeyUnknown
 from app.backup_store.store import BackupStore
 from app.backups.restoring import ContentsDiffer
 from app.contracts import restores as kinds
@@ -28,7 +28,7 @@ from app.provisioning import opening
 from app.provisioning.lifecycle import fail_restoration
 from app.quotas.plans import Plans
 from app.restores import in_place, preparing, records
-from app.restores.faults import BackupGone, BackupUnmade, ScratchGone, SourceGone, SourceUnavailable
+from app.restores.faults import BackupGone, BackupUnmade, DataNotBack, ScratchGone, SourceGone, SourceUnavailable
 from app.restores.transfers import Transfers
 from app.store.locks import database_lock
 
@@ -44,6 +44,7 @@ _FINAL: Mapping[type[Exception], str] = {
 }
 _PASSING: Mapping[type[Exception], str] = {
     IdentityNeeded: kinds.BACKUP_UNREADABLE,
+    DataNotBack: kinds.DATA_NOT_BACK,
     SourceUnavailable: kinds.SOURCE_AWAY,
 }
 
@@ -54,6 +55,8 @@ def as_restore_failures() -> Iterator[None]:
     with as_failures():
         try:
             yield
+        except KeyUnknown as fault:
+            raise failure(kinds.BACKUP_UNREADABLE, str(fault)) from None
         except tuple(_FINAL) as fault:
             raise failure(_kind(_FINAL, fault), str(fault), final=True) from None
         except tuple(_PASSING) as fault:

@@ -14,6 +14,7 @@ class BackupStoreError(Exception):
     ├── StoreRefused      the store refuses our credentials or our request; an operator has to change something
     ├── BackupMissing     there is no such backup
     ├── BackupDamaged     an object isn't what was written; another attempt ends the same way
+    │   └── KeyUnknown    its key is sealed with one that this process doesn't have
     ├── IdentityNeeded    only the operator's age identity opens it
     └── BackupLocked      Object Lock keeps it
     """
@@ -38,6 +39,11 @@ class BackupDamaged(BackupStoreError):
         super().__init__(f"{object}: {why}")
         self.object = object
         self.why = why
+
+
+class KeyUnknown(BackupDamaged):
+    """Perhaps HEADWATER_SECRET_KEYS of this process is not up to date: then another attempt succeeds after a
+    restart."""
 
 
 class IdentityNeeded(BackupStoreError):

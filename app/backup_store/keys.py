@@ -17,7 +17,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from pyrage.x25519 import Identity, Recipient
 
-from app.backup_store.errors import BackupDamaged
+from app.backup_store.errors import BackupDamaged, KeyUnknown
 from app.core.secrets import InvalidSecret, SecretBox, SecretLocation
 
 _NONCE_BYTES = 12
@@ -91,7 +91,9 @@ def new_key(box: SecretBox, backup: UUID, operator: Recipient | None = None) -> 
 
 def open_key(box: SecretBox, backup: UUID, sealed: bytes, identities: Sequence[Identity] = ()) -> BackupKey:
     """`identities` are the operator's. Without the right one, a key for an operator's recipient can read the manifest
-    alone. Raises `BackupDamaged`."""
+    alone. Raises `BackupDamaged`, and of that `KeyUnknown`."""
+    if sealed_with(sealed) not in box.key_ids:
+        raise KeyUnknown(f"{backup}/key", "it is sealed with a key that is not in HEADWATER_SECRET_KEYS")
     try:
         text = box.open(sealed, key_place(backup))
         material = msgspec.msgpack.decode(base64.b64decode(text), type=KeyMaterial)

@@ -54,13 +54,15 @@ class _Held(msgspec.Struct, frozen=True):
     stored_bytes: int
     newest: bool
     scheduled: bool
+    held: bool
 
 
-_HELD = """
+_HELD = f"""
 SELECT id, coalesce(stored_bytes, 0) AS stored_bytes, kind = 'scheduled' AS scheduled,
-       row_number() OVER (PARTITION BY database_uuid ORDER BY consistent_at DESC, id DESC) = 1 AS newest
+       row_number() OVER (PARTITION BY database_uuid ORDER BY consistent_at DESC, id DESC) = 1 AS newest,
+       {records.HELD} AS held
 FROM backups WHERE team_id = $1 AND status = 'completed' ORDER BY consistent_at, id
-"""
+"""  # noqa: S608  our own words
 
 
 async def make_room(terms: BackupTerms, team_id: int) -> bool:
@@ -71,7 +73,7 @@ async def make_room(terms: BackupTerms, team_id: int) -> bool:
     held = await fetch_all(_Held, _HELD, team_id)
     total, early = sum(one.stored_bytes for one in held), []
     for one in held:
-        if total >= limit and one.scheduled and not one.newest:
+        if total >= limit and one.scheduled and not one.newest and not one.held:
             early.append(one.id)
             total -= one.stored_bytes
     if early:
@@ -84,24 +86,26 @@ class _Kept(msgspec.Struct, frozen=True):
     database_id: int | None
     plan: str
     over: bool
+    held: bool
 
 
 async def expire(terms: BackupTerms, database: UUID) -> int:
-    """Ends the database's backups whose time is over, but for the newest that its rules keep whatever their age.
-    Returns how many."""
+    """Ends the database's backups whose time is over, but for the newest that its rules keep whatever their age, and
+    those that a restore needs. Returns how many."""
     async with transaction():
         kept = await fetch_all(
             _Kept,
-            """
-            SELECT id, database_id, plan, coalesce(expires_at <= now(), false) AS over FROM backups
+            f"""
+            SELECT id, database_id, plan, coalesce(expires_at <= now(), false) AS over, {records.HELD} AS held
+            FROM backups
             WHERE database_uuid = $1 AND status = 'completed' ORDER BY consistent_at DESC, id DESC FOR NO KEY UPDATE
-            """,
+            """,  # noqa: S608  our own words
             database,
         )
         if not kept:
             return 0
         rules = await find_rules(terms.plans, kept[0].database_id, kept[0].plan)
-        over = [one.id for one in kept[rules.keep_last :] if one.over]
+        over = [one.id for one in kept[rules.keep_last :] if one.over and not one.held]
         return await execute(
             "UPDATE backups SET status = 'expired', changed_at = now() WHERE id = any($1::bigint[])", over
         )

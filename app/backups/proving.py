@@ -8,7 +8,7 @@ from uuid import UUID
 
 import structlog
 
-from app.backup_store.errors import BackupDamaged, BackupMissing, BackupStoreError, IdentityNeeded
+from app.backup_store.errors import BackupDamaged, BackupMissing, BackupStoreError, IdentityNeeded, KeyUnknown
 from app.backup_store.store import BackupStore
 from app.backups import records, testing
 from app.backups.policies import BackupTerms
@@ -92,6 +92,8 @@ class BackupProving:
             async with _prolonged(test, scratch.uuid):
                 await _make(adapter, scratch, self._box)
                 report = await load_backup(self._store, record, adapter, tenant)
+        except KeyUnknown:
+            raise
         except ContentsDiffer as found:
             await testing.note_mismatch(self._terms, test, found)
         except (BackupDamaged, BackupMissing, IdentityNeeded, LoadRefused) as fault:

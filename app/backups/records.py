@@ -138,6 +138,19 @@ async def was_of_database(backup: UUID, database_id: int) -> bool:
     return await fetch_exists("SELECT 1 FROM backups WHERE uuid = $1 AND database_id = $2", backup, database_id)
 
 
+HELD = (
+    "EXISTS (SELECT FROM restorations r WHERE r.ended_at IS NULL AND (r.backup_uuid = backups.uuid"
+    " OR r.before_uuid = backups.uuid))"
+)
+"""Of a row of `backups`: whether a restore that is under way reads it, or would have to."""
+
+
+async def is_held(backup: UUID) -> bool:
+    """In a transaction that has it locked: no restore from it is accepted without being seen here, or sees what becomes
+    of it."""
+    return await fetch_exists(f"SELECT 1 FROM backups WHERE uuid = $1 AND {HELD}", backup)  # noqa: S608
+
+
 async def find_newest(database_id: int) -> BackupRecord | None:
     """The newest that is completed: the one whose data is the latest."""
     return await fetch_one(

@@ -140,7 +140,8 @@ async def delete(principal: Principal, backup: UUID, *, locked_in_store: bool = 
     record, operation = locked.record, locked.operation
     if record.status is BackupStatus.DELETED:
         raise NotFound(BACKUP)
-    if record.under_way and record.kind in (BackupKind.FINAL, BackupKind.BEFORE_RESTORE):
+    waited_for = record.under_way and record.kind in (BackupKind.FINAL, BackupKind.BEFORE_RESTORE)
+    if waited_for or await records.is_held(backup):
         raise BackupInUse(record.kind.value)
     if locked_in_store and record.expires_at is not None and record.expires_at > record.read_at:
         raise BackupProtected(record.expires_at)

@@ -47,6 +47,7 @@ class ReasonCode(StrEnum):
     FINAL_BACKUP_PENDING = "final_backup_pending", "The data is kept until its final backup is there."
     FINAL_BACKUP_FAILED = "final_backup_failed", "The final backup failed, and is tried again; the data is kept."
     LOAD_REFUSED = "load_refused", "The engine doesn't take the data."
+    DATA_NOT_BACK = "data_not_back", "What there was can't be loaded back from its backup yet; operators have to act."
     SOURCE_UNAVAILABLE = "source_unavailable", "The database that is cloned can't be read at the moment."
     SOURCE_GONE = "source_gone", "The database that was cloned is deleted."
     BACKUP_FAILED = "backup_failed", "The backup could not be taken; its record says why."

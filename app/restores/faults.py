@@ -22,6 +22,10 @@ class BackupUnmade(Exception):
     """The backup that has to be there before anything is touched could not be made."""
 
 
+class DataNotBack(Exception):
+    """The backup doesn't load, and neither does that of what there was. Nothing may end before it does."""
+
+
 class ScratchGone(Exception):
     """The scratch database was destroyed, because nobody had asked for it for a long time."""
 

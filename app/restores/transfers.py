@@ -5,7 +5,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from uuid import UUID
 
-from app.backup_store.errors import BackupDamaged
+from app.backup_store.errors import BackupDamaged, BackupMissing, KeyUnknown
 from app.backup_store.store import BackupStore
 from app.backups import records as backups
 from app.backups.restoring import ContentsDiffer, LoadReport, differences, load_backup
@@ -21,12 +21,22 @@ from app.engines.dumping import ContentKind, Dump, LoadRefused
 from app.hosts.adapters import Adapters
 from app.quotas.usage import storage_of
 from app.restores import in_place, records
-from app.restores.faults import BackupGone, ScratchGone, SourceGone, SourceUnavailable, blaming_source, of_source
+from app.restores.faults import (
+    BackupGone,
+    DataNotBack,
+    ScratchGone,
+    SourceGone,
+    SourceUnavailable,
+    blaming_source,
+    of_source,
+)
 from app.restores.progress import Progress
 from app.restores.records import RestorationRecord
 from app.store.locks import database_lock, transfers_lock
 from app.store.session import transaction
 
+_HOPELESS = (BackupDamaged, BackupMissing, BackupGone, ContentsDiffer, LoadRefused)
+"""Of a backup: no further attempt loads it."""
 SCRATCH_LASTS = timedelta(days=7)
 """Without a sign of whoever needs it."""
 
@@ -177,9 +187,19 @@ class Transfers:
         assert found.before_uuid is not None, "nothing is touched before it is there"
         try:
             await self._load_anew(adapter, record, found.backup_uuid, workflow_id)
-        except (BackupDamaged, ContentsDiffer, LoadRefused, BackupGone):
-            await self._load_anew(adapter, record, found.before_uuid, workflow_id)
+        except KeyUnknown:
             raise
+        except _HOPELESS:
+            await self._load_back(adapter, record, found.before_uuid, workflow_id)
+            raise
+
+    async def _load_back(
+        self, adapter: EngineAdapter, record: DatabaseRecord, before: UUID, workflow_id: str | None
+    ) -> None:
+        try:
+            await self._load_anew(adapter, record, before, workflow_id)
+        except _HOPELESS as fault:
+            raise DataNotBack(f"what there was can't be loaded back from the backup {before}: {fault}") from None
 
     async def _load_anew(
         self, adapter: EngineAdapter, record: DatabaseRecord, backup: UUID, workflow_id: str | None

@@ -60,7 +60,7 @@ PARTITIONED = {"audit_events", "audit_leaves"}
 JOINS = {
     "app/applications": {"blueprints", "databases"},
     "app/auth": {"databases"},
-    "app/backups": {"databases", "engine_hosts", "operations", "teams"},
+    "app/backups": {"databases", "engine_hosts", "operations", "restorations", "teams"},
     "app/blueprints": {"blueprint_applications"},
     "app/credentials": {"databases"},
     "app/databases": {"database_usage", "database_users", "engine_hosts", "teams"},

@@ -1,0 +1,132 @@
+"""What goes wrong while data is brought is waited for, or told; it never costs data that was there."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from app.backups import keeping
+from app.backups.admission import BackupLimits
+from app.backups.policies import BackupTerms
+from app.contracts.base import Engine
+from app.quotas.plans import DEFAULT_PLANS
+from app.store.locks import transfers_lock
+from app.store.session import fetch
+from tests.e2e.backup_storm import store_lost
+from tests.restores.conftest import ENGINES
+from tests.restores.support import backed_up, ended, filled, full, session, visits
+from tests.support.answers import body_of, data_of, error_of
+from tests.support.client import Caller
+from tests.support.service import RunningService
+from tests.support.waiting import until
+
+pytestmark = pytest.mark.usefixtures("adapters")
+
+
+@pytest.mark.parametrize("engine", ENGINES[1:])
+async def test_what_there_was_is_loaded_back(service: RunningService, caller: Caller, engine: Engine) -> None:
+    """Where databases can't be exchanged, and not before its own backup is whole."""
+    made = await filled(caller, engine)
+    backup = await backed_up(caller, made)
+    async with session(made) as tenant:
+        await tenant.execute("INSERT INTO visits VALUES (100, 'later')")
+    path = f"/databases/{made['uuid']}/restorations"
+    operation = body_of(await caller.post(path, {"backup_uuid": backup["uuid"]}), 202)["operation"]
+    async with _held_before_the_exchange(made) as before:
+        for kept in (backup["uuid"], str(before)):
+            error_of(await caller.delete(f"/backups/{kept}"), 409, "backup_in_use")
+        for damaged in (backup["uuid"], str(before)):
+            _flip(service, damaged)
+    await until(lambda: _waits_for(caller, operation["uuid"], "data_not_back"))
+    assert (await full(caller, made["uuid"]))["status"] == "paused"
+    _flip(service, str(before))
+    seen = await ended(caller, operation["uuid"])
+    assert (seen["status"], seen["reason"]["code"]) == ("failed", "backup_damaged")
+    await until(lambda: _is_active(caller, made))
+    assert await visits(made) == 4
+    data_of(await caller.delete(f"/backups/{before}"))
+
+
+@pytest.mark.parametrize("engine", [Engine.POSTGRES])
+async def test_a_store_that_is_away_is_waited_for(service: RunningService, caller: Caller, engine: Engine) -> None:
+    made = await filled(caller, engine)
+    source = {"backup_uuid": (await backed_up(caller, made))["uuid"]}
+    with store_lost(Path(service.folder) / "backups"):
+        created = body_of(await caller.create("again", source=source), 202)
+        restored = body_of(await caller.post(f"/databases/{made['uuid']}/restorations", source), 202)
+        for one in (created, restored):
+            await until(lambda one=one: _waits_for(caller, one["operation"]["uuid"], "backup_store_unavailable"))  # type: ignore[misc]
+        async with session(made) as tenant:
+            await tenant.execute("INSERT INTO visits VALUES (100, 'later')")
+    for one in (created, restored):
+        assert (await ended(caller, one["operation"]["uuid"]))["status"] == "succeeded"
+    assert [await visits(one) for one in (created["data"], made)] == [3, 3]
+
+
+async def test_a_backup_that_expires_while_one_of_two_restores_is_cancelled(
+    service: RunningService, caller: Caller
+) -> None:
+    made = await filled(caller, Engine.POSTGRES)
+    backup = await backed_up(caller, made)
+    await backed_up(caller, made)
+    data_of(await caller.patch(f"/databases/{made['uuid']}/backup_policy", {"keep_last": 1}))
+    terms = BackupTerms(plans=DEFAULT_PLANS, hour=timedelta(hours=1), limits=BackupLimits())
+    await fetch("UPDATE backups SET expires_at = now() WHERE uuid = $1", UUID(backup["uuid"]))
+    await service.kill("worker")
+    asked = [body_of(await caller.create("again", source={"backup_uuid": backup["uuid"]}), 202) for _ in range(2)]
+    async with AsyncExitStack() as held:
+        for one in asked:
+            await held.enter_async_context(transfers_lock(UUID(one["data"]["uuid"])))
+        await service.start("worker")
+        cancelled, other = asked
+        data_of(await caller.post(f"/operations/{cancelled['operation']['uuid']}/cancellations", None))
+        assert await keeping.expire(terms, UUID(made["uuid"])) == 0
+        error_of(await caller.delete(f"/backups/{backup['uuid']}"), 409, "backup_in_use")
+    assert (await ended(caller, cancelled["operation"]["uuid"]))["status"] == "cancelled"
+    assert (await ended(caller, other["operation"]["uuid"]))["status"] == "succeeded"
+    assert await visits(other["data"]) == 3
+    assert await keeping.expire(terms, UUID(made["uuid"])) == 1
+
+
+@asynccontextmanager
+async def _held_before_the_exchange(made: dict[str, Any]) -> AsyncIterator[UUID]:
+    """What there was is in this backup, and nothing of it is touched before the end of the block."""
+    database = UUID(made["uuid"])
+
+    async def noted() -> UUID | None:
+        rows = await fetch(
+            "SELECT r.before_uuid FROM restorations r JOIN databases d ON d.id = r.database_id WHERE d.uuid = $1",
+            database,
+        )
+        return rows[0]["before_uuid"] if rows else None
+
+    async def completed() -> bool:
+        [row] = await fetch("SELECT status FROM backups WHERE uuid = $1", before)
+        return bool(row["status"] == "completed")
+
+    before = await until(noted)
+    assert before is not None, "it was waited for"
+    async with transfers_lock(database):
+        await until(completed)
+        yield before
+
+
+def _flip(service: RunningService, backup: str) -> None:
+    """A byte in the middle of the dump; another call flips it back."""
+    (part,) = (Path(service.folder) / "backups" / backup).rglob("*.zst.age")
+    held = bytearray(part.read_bytes())
+    held[len(held) // 2] ^= 1
+    part.write_bytes(held)
+
+
+async def _waits_for(caller: Caller, operation: str, code: str) -> bool:
+    seen = data_of(await caller.get(f"/operations/{operation}"))
+    return bool(seen["status"] == "waiting" and seen["reason"]["code"] == code)
+
+
+async def _is_active(caller: Caller, made: dict[str, Any]) -> bool:
+    return bool((await full(caller, made["uuid"]))["status"] == "active")
