@@ -29,7 +29,7 @@ class BackupIncompatible(AppError):
 
 
 class BackupInUse(AppError):
-    """Something else waits for this backup: a restore from it or that comes after it, or the destruction of its database."""
+    """Something else needs this backup: a restore, before it or from it, or the destruction of its database."""
 
     code, status, transient = "backup_in_use", 409, True
     example_details = MappingProxyType({"kind": "before_restore"})
