@@ -24,6 +24,7 @@ from app.quotas.file import load_plans
 from app.store.migrate import follow_migrations
 from app.store.session import connected
 from app.webhooks.attempts import Attempts
+from workers.audit import serve_audit
 from workers.backups import remove_ended_backups, serve_backups
 from workers.credential_ends import end_due_credentials
 from workers.deliveries import WaitingDeliveries
@@ -86,7 +87,7 @@ async def run(settings: Settings, queues: Sequence[str], stop: asyncio.Event) ->
         if CONTROL_QUEUE in queues:
             background += [relay(client), maintain_schedules(client, settings)]
             background += [end_due_credentials(), serve_expiries(plans, settings)]
-            background += [serve_backups(tools.backup_terms)]
+            background += [serve_backups(tools.backup_terms), serve_audit(backup_store, plans, settings)]
         if WEBHOOK_QUEUE in queues:
             background += [dispatch_events(client, settings), WaitingDeliveries(tools.attempts, settings).serve()]
         for queue in queues:

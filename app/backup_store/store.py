@@ -12,6 +12,8 @@ import msgspec
 from pyrage.x25519 import Identity, Recipient
 
 from app.backup_store import keys
+from app.backup_store.audit_heads import FOLDER as AUDIT_FOLDER
+from app.backup_store.audit_heads import AuditHeads
 from app.backup_store.errors import BackupDamaged, BackupMissing, BackupStoreError, IdentityNeeded
 from app.backup_store.keys import KEY_BYTES, BackupKey
 from app.backup_store.location import location
@@ -75,6 +77,7 @@ class BackupStore:
         self._box = box
         self._recipient = recipient
         self._identities = identities
+        self.audit_heads = AuditHeads(objects)
 
     @classmethod
     def from_settings(cls, settings: Settings, box: SecretBox) -> "BackupStore":
@@ -176,11 +179,13 @@ class BackupStore:
         await self._objects.delete_all(str(backup))
 
     async def walk(self) -> AsyncIterator[StoredBackup | StrayObject]:
-        """Everything in the store."""
+        """All backups in the store, and all else but the audit log's seals."""
         folders, others = await self._objects.top()
         for item in others:
             yield _stray(item, None)
         for folder in folders:
+            if folder == AUDIT_FOLDER:
+                continue
             backup = _uuid(folder)
             found = [item async for item in self._objects.list(folder)]
             if backup and any(item.name == _manifest_name(backup) for item in found):

@@ -5,6 +5,7 @@ import sys
 import rich_click as click
 
 from app.cli.accounts import keys, teams, users
+from app.cli.audit import audit
 from app.cli.backups import backups
 from app.cli.blueprints import blueprints
 from app.cli.check import check
@@ -49,6 +50,7 @@ for command in (
     usage,
     webhooks,
     workflows,
+    audit,
     check,
     migrate,
     env,

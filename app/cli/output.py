@@ -28,16 +28,7 @@ def shown(run: Command) -> Callable[..., None]:
     @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
     @functools.wraps(run)
     def command(*, as_json: bool, **options: Any) -> None:
-        try:
-            result = asyncio.run(run(**options))
-        except AppError as error:
-            raise click.ClickException(error.message) from None
-        except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
-            raise click.ClickException(f"Our own database can't be reached: {error}") from None
-        except click.Abort:  # a RuntimeError too
-            raise
-        except (RPCError, RuntimeError) as error:
-            raise click.ClickException(f"Temporal can't be reached: {error}") from None
+        result = _ran(run, options)
         if as_json:
             listed = result.rows if isinstance(result, Rows) else result
             sys.stdout.buffer.write(_ENCODER.encode(listed) + b"\n")
@@ -49,3 +40,27 @@ def shown(run: Command) -> Callable[..., None]:
     # Click reads the options from the attributes that its decorators left, not from the wrapped function.
     command.__doc__ = inspect.getdoc(run)
     return command
+
+
+def silent(run: Command) -> Callable[..., None]:
+    """The same for a command that writes to standard output by itself."""
+
+    @functools.wraps(run)
+    def command(**options: Any) -> None:
+        _ran(run, options)
+
+    command.__doc__ = inspect.getdoc(run)
+    return command
+
+
+def _ran(run: Command, options: dict[str, Any]) -> Any:
+    try:
+        return asyncio.run(run(**options))
+    except AppError as error:
+        raise click.ClickException(error.message) from None
+    except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+        raise click.ClickException(f"Our own database can't be reached: {error}") from None
+    except click.Abort:  # a RuntimeError too
+        raise
+    except (RPCError, RuntimeError) as error:
+        raise click.ClickException(f"Temporal can't be reached: {error}") from None

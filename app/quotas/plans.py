@@ -56,6 +56,11 @@ class Plans(msgspec.Struct, frozen=True, kw_only=True):
     tiers: Mapping[str, TierLimits]
     """By the tier's name."""
 
+    @property
+    def longest_audit_days(self) -> int:
+        """For how long some tier sees its events in the audit log."""
+        return max(tier.audit_days for tier in self.tiers.values())
+
 
 def _plan(
     storage_gb: float, connections: int, users: int, backups: BackupRules, runtime_hours: float | None = None

@@ -1,0 +1,49 @@
+"""The audit log's upkeep: sealing, keeping seals elsewhere, partitions, and counts of what was refused."""
+
+import asyncio
+from datetime import timedelta
+from time import monotonic
+
+import structlog
+
+from app.audit.retention import drop_old, make_partitions, tell_omitted
+from app.audit.sealing import newest_seal, seal_events
+from app.backup_store.store import BackupStore
+from app.core.clock import utc_now
+from app.core.settings import Settings
+from app.quotas.plans import Plans
+
+_UPKEEP_SECONDS = 600.0
+log = structlog.get_logger(__name__)
+
+
+async def serve_audit(store: BackupStore, plans: Plans, settings: Settings) -> None:
+    """Runs until cancelled. Any number may run concurrently."""
+    upkeep_at = head_at = 0.0
+    while True:
+        try:
+            await seal_events()
+            if monotonic() >= upkeep_at:
+                await keep_up(plans, settings)
+                upkeep_at = monotonic() + _UPKEEP_SECONDS
+            if monotonic() >= head_at:
+                await keep_head(store, plans)
+                head_at = monotonic() + settings.audit_head_seconds
+        except Exception as fault:
+            # Nothing is lost: events stay unsealed, and `headwater audit verify` says for how long.
+            log.warning("audit_waiting", reason=str(fault) or type(fault).__name__)
+        await asyncio.sleep(settings.audit_seal_seconds)
+
+
+async def keep_up(plans: Plans, settings: Settings) -> None:
+    """Makes partitions and drops old ones, and tells of refusals that left no event."""
+    await make_partitions()
+    await tell_omitted(settings.audit_refusals_per_hour)
+    await drop_old(plans.longest_audit_days)
+
+
+async def keep_head(store: BackupStore, plans: Plans) -> None:
+    """Keeps the newest seal with the backups."""
+    seal = await newest_seal()
+    if seal is not None:
+        await store.audit_heads.keep(seal.id, seal.hash.hex(), utc_now() + timedelta(days=plans.longest_audit_days))
