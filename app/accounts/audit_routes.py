@@ -10,6 +10,7 @@ from litestar.di import NamedDependency
 from litestar.params import QueryParameter, SkipValidation
 
 from app.audit import records
+from app.audit.filters import ACTORS, actor_filter
 from app.audit.records import EventFilters
 from app.audit.schemas import AuditActor, AuditEventView, AuditSubject, event_view
 from app.auth.principal import Principal
@@ -21,16 +22,15 @@ from app.core.errors import InvalidField
 from app.quotas.plans import Plans
 from app.web.envelope import Page
 from app.web.operation import operation
-from app.web.parameters import Limit, StartingAfterId, cursor_id, parse_id
+from app.web.parameters import Limit, StartingAfterId, cursor_id
 
-_ACTORS = "user:ID, key:ID, operator or service"
 _LONGEST = 200
 """Characters of a filter."""
 ActorFilter = Annotated[
     str | None,
     QueryParameter(
         name="actor",
-        description=f"Only what this one did: {_ACTORS}.",
+        description=f"Only what this one did: {ACTORS}.",
         schema_extra={"pattern": "^((user|key):[1-9][0-9]{0,17}|operator|service)$"},
     ),
 ]
@@ -145,17 +145,6 @@ def _filters(
         raise InvalidField("to", "It has to be later than 'from'.")
     filters = EventFilters(action=action, object=kind, subject_id=id, since=first, until=last)
     return filters if actor is None else msgspec.structs.replace(filters, **actor_filter(actor))
-
-
-def actor_filter(actor: str) -> dict[str, Any]:
-    """The filter's fields. Raises `InvalidField`."""
-    if actor in (ActorKind.OPERATOR.value, ActorKind.SERVICE.value):
-        return {"actor_kind": actor}
-    kind, _, number = actor.partition(":")
-    id = parse_id(number)
-    if kind not in ("user", "key") or id is None:
-        raise InvalidField("actor", f"Expected {_ACTORS}.")
-    return {"user_id" if kind == "user" else "api_key_id": id}
 
 
 def _subject(subject: str, objects: frozenset[str]) -> tuple[str, str]:

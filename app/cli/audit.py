@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 import rich_click as click
 
-from app.accounts.audit_routes import actor_filter
 from app.audit import records
 from app.audit.exporting import export
+from app.audit.filters import actor_filter
 from app.audit.records import EventFilters, EventRecord
 from app.audit.retention import kept_since
 from app.audit.verifying import Verifier
