@@ -12,7 +12,7 @@ from app.cli.output import shown
 from app.cli.parameters import POSITIVE
 from app.cli.tables import Rows
 from app.usage.asking import read_query
-from app.usage.report import Granularity, GroupBy, UsageQuery, present, stream_lines
+from app.usage.report import Clock, Granularity, GroupBy, UsageQuery, read_clock, stream_lines
 from app.usage.schemas import UsageView
 from app.usage.views import csv_rows, views
 
@@ -55,26 +55,29 @@ async def usage(
     """Show what the databases of all teams used: seconds in which they were active, and byte-seconds of storage and
     backups. By teams, and in one line each, unless asked otherwise."""
     async with store():
+        clock = await read_clock()
         query = read_query(
             since=since,
             until=until,
             group_by=group_by,
             granularity=granularity,
-            now=await present(),
+            now=clock.now,
             team_ids=None if team is None else [team],
         )
         if as_csv:
-            await _print_csv(query)
+            await _print_csv(query, clock)
             return None
         rows = [
-            _line(view) async for page in stream_lines(query, page=_PAGE) for view in await views(query.group_by, page)
+            _line(view)
+            async for page in stream_lines(query, clock, page=_PAGE)
+            for view in await views(query.group_by, page)
         ]
     return Rows(rows=rows, total=len(rows), noun="lines", max_rows=_SHOWN)
 
 
-async def _print_csv(query: UsageQuery) -> None:
+async def _print_csv(query: UsageQuery, clock: Clock) -> None:
     click.echo(csv_rows([], header=True), nl=False)
-    async for page in stream_lines(query, page=_PAGE):
+    async for page in stream_lines(query, clock, page=_PAGE):
         click.echo(csv_rows(await views(query.group_by, page), header=False), nl=False)
 
 

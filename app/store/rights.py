@@ -26,7 +26,7 @@ class TableRules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 RULES = TableRules(
-    insert_only=frozenset({"audit_events", "audit_leaves", "audit_seals"}),
+    insert_only=frozenset({"audit_events", "audit_leaves", "audit_seals", "usage_periods"}),
     kept={"audit_events": timedelta(days=30), "audit_leaves": timedelta(days=30)},
 )
 

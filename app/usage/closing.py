@@ -65,26 +65,26 @@ async def _is_settled(horizon: str) -> bool:
     return False
 
 
-_BEHIND = "SELECT id FROM usage_meters WHERE at < $1 ORDER BY id LIMIT $2"
-_BEHIND_AND_FREE = f"{_BEHIND} FOR UPDATE SKIP LOCKED"
+_FREE = "SELECT id FROM usage_meters WHERE at < $1 AND id > $2 ORDER BY id LIMIT $3 FOR UPDATE SKIP LOCKED"
+_ANY = "SELECT id FROM usage_meters WHERE at < $1 AND id > $2 ORDER BY id LIMIT $3"
 
 
 async def _pass_border(border: datetime) -> None:
     """Has every meter count beyond the border. Those that others hold come last, one at a time: whoever waits for a
     meter holds no other."""
-    while await _count_on(_BEHIND_AND_FREE, border, _AT_ONCE):
-        pass
-    while await _count_on(_BEHIND, border, 1):
-        pass
+    for which, most in ((_FREE, _AT_ONCE), (_ANY, 1)):
+        last: int | None = 0
+        while last is not None:
+            last = await _count_on(which, border, last, most)
 
 
-async def _count_on(which: str, border: datetime, most: int) -> bool:
-    """False where none was left."""
+async def _count_on(which: str, border: datetime, after: int, most: int) -> int | None:
+    """The last of them; None where none was left."""
     async with transaction():
-        meters = await fetch_values(int, which, border, most)
+        meters = await fetch_values(int, which, border, after, most)
         if meters:
             await execute("SELECT usage_advance($1)", meters)
-        return bool(meters)
+        return meters[-1] if meters else None
 
 
 class _Months(msgspec.Struct, frozen=True):

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import msgspec
 
-from app.store.session import fetch_all, fetch_scalar
+from app.store.session import fetch_all, fetch_one
 
 
 class GroupBy(StrEnum):
@@ -43,6 +43,15 @@ class UsageQuery(msgspec.Struct, frozen=True, kw_only=True):
     """Only these; None for all."""
 
 
+class Clock(msgspec.Struct, frozen=True, kw_only=True):
+    """The meters'."""
+
+    now: datetime
+    """Everything before is counted."""
+    closed_through: datetime
+    period_seconds: int
+
+
 class UsageCursor(msgspec.Struct, frozen=True):
     """A line of a report."""
 
@@ -67,7 +76,6 @@ class UsageLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _WINDOW_GROWTH = 4
-_CLOCK = "SELECT greatest(usage_now(), closed_through) AS moment, closed_through, period_seconds FROM usage_clock"
 _WHERE = (
     "starts_at >= $1 AND starts_at < $2 AND ($3::bigint[] IS NULL OR team_id = any($3))"
     " AND ($4::uuid[] IS NULL OR database_uuid = any($4))"
@@ -78,20 +86,20 @@ _COLUMNS = (
 )
 # One statement, so that no period is seen on its way into the ledger, twice or not at all.
 _LINES = f"""
-WITH clock AS MATERIALIZED ({_CLOCK}), used AS (
+WITH used AS (
     SELECT {_COLUMNS} FROM usage_periods WHERE {_WHERE}
     UNION ALL
     SELECT {_COLUMNS} FROM usage_parts WHERE {_WHERE}
     UNION ALL
     SELECT m.database_uuid, m.team_id, m.plan, m.region, s.starts_at, s.ends_at, s.runtime_seconds,
            s.storage_byte_seconds, s.backup_byte_seconds
-    FROM clock, usage_meters m CROSS JOIN LATERAL usage_split(m, clock.moment, clock.period_seconds) s
+    FROM usage_meters m CROSS JOIN LATERAL usage_split(m, $8, $9) s
     WHERE m.team_id IS NOT NULL AND ($3::bigint[] IS NULL OR m.team_id = any($3))
       AND ($4::uuid[] IS NULL OR m.database_uuid = any($4)) AND s.starts_at >= $1 AND s.starts_at < $2
       AND (s.runtime_seconds > 0 OR s.storage_byte_seconds > 0 OR s.backup_byte_seconds > 0)
 ), lines AS (
     SELECT {{begin}} AS starts_at, max(ends_at) AS ends_at, {{key}}::text COLLATE "C" AS key, min(team_id) AS team_id,
-           bool_or(ends_at > (SELECT closed_through FROM clock)) AS open,
+           bool_or(ends_at > $10) AS open,
            sum(runtime_seconds)::bigint AS runtime_seconds,
            -- As text, which has all digits and no exponent.
            sum(storage_byte_seconds)::text AS storage_byte_seconds,
@@ -115,12 +123,15 @@ _KEYS = {
 }
 
 
-async def present() -> datetime:
-    """By the meters' clock: everything before is counted."""
-    return await fetch_scalar(datetime, "SELECT greatest(usage_now(), closed_through) FROM usage_clock")
+async def read_clock() -> Clock:
+    clock = await fetch_one(
+        Clock, "SELECT greatest(usage_now(), closed_through) AS now, closed_through, period_seconds FROM usage_clock"
+    )
+    assert clock is not None, "it has one row"
+    return clock
 
 
-async def read_lines(query: UsageQuery, *, after: UsageCursor | None, limit: int) -> list[UsageLine]:
+async def read_lines(query: UsageQuery, clock: Clock, *, after: UsageCursor | None, limit: int) -> list[UsageLine]:
     """As many lines, by time and group, from the one that follows `after` on. Those of closed periods never change."""
     # A window of time after the other: a page of a month's hours doesn't add up the month.
     begin = query.since if after is None else max(query.since, after.starts_at)
@@ -128,15 +139,15 @@ async def read_lines(query: UsageQuery, *, after: UsageCursor | None, limit: int
     span = _first_window(query.granularity)
     while begin < query.until and len(lines) < limit:
         end = query.until if span is None else min(query.until, _window_end(query.granularity, begin, span))
-        lines += await _read(query, begin, end, after, limit - len(lines))
+        lines += await _read(query, clock, begin, end, after, limit - len(lines))
         begin, span = end, None if span is None else span * _WINDOW_GROWTH
     return lines
 
 
-async def stream_lines(query: UsageQuery, *, page: int) -> AsyncIterator[list[UsageLine]]:
+async def stream_lines(query: UsageQuery, clock: Clock, *, page: int) -> AsyncIterator[list[UsageLine]]:
     """All lines, page by page. Nothing of our database is held between two pages, however slowly they are taken."""
     after: UsageCursor | None = None
-    while lines := await read_lines(query, after=after, limit=page):
+    while lines := await read_lines(query, clock, after=after, limit=page):
         yield lines
         if len(lines) < page:
             return
@@ -164,8 +175,9 @@ def _window_end(granularity: Granularity, begin: datetime, span: timedelta) -> d
 
 
 async def _read(
-    query: UsageQuery, begin: datetime, end: datetime, after: UsageCursor | None, limit: int
+    query: UsageQuery, clock: Clock, begin: datetime, end: datetime, after: UsageCursor | None, limit: int
 ) -> Sequence[UsageLine]:
     sql = _LINES.format(begin=_BEGINS[query.granularity], key=_KEYS[query.group_by])
     cursor = (None, None) if after is None else (after.starts_at, after.key)
-    return await fetch_all(UsageLine, sql, begin, end, query.team_ids, query.databases, *cursor, limit)
+    known = (clock.now, clock.period_seconds, clock.closed_through)
+    return await fetch_all(UsageLine, sql, begin, end, query.team_ids, query.databases, *cursor, limit, *known)

@@ -12,7 +12,7 @@ from app.auth.scopes import Reach, Scope
 from app.core.errors import InvalidField
 from app.usage.asking import read_cursor, read_query
 from app.usage.examples import EXAMPLE_CSV, EXAMPLE_REPORT
-from app.usage.report import Granularity, GroupBy, UsageQuery, present, read_lines, stream_lines
+from app.usage.report import Clock, Granularity, GroupBy, UsageQuery, read_clock, read_lines, stream_lines
 from app.usage.schemas import UsageReport
 from app.usage.views import csv_rows, views
 from app.web.envelope import encode
@@ -88,24 +88,24 @@ async def get_usage(
     limit: Lines = 1000,
     starting_after: After = None,
 ) -> Response[Any]:
-    now = await present()
+    clock = await read_clock()
     query = read_query(
         since=since,
         until=until,
         group_by=group_by,
         granularity=granularity,
-        now=now,
+        now=clock.now,
         team_ids=request.user.team_ids,
         databases=request.user.databases,
     )
     after = read_cursor(starting_after, query)
     if request.accept.best_match([_JSON, _CSV]) == _CSV:
         return Stream(
-            _csv(query),
+            _csv(query, clock),
             media_type=f"{_CSV}; charset=utf-8",
             headers={"Content-Disposition": 'attachment; filename="usage.csv"', "Vary": "Accept"},
         )
-    lines = await read_lines(query, after=after, limit=limit + 1)
+    lines = await read_lines(query, clock, after=after, limit=limit + 1)
     report = UsageReport(
         data=await views(query.group_by, lines[:limit]),
         has_more=len(lines) > limit,
@@ -113,12 +113,12 @@ async def get_usage(
         until=query.until,
         group_by=query.group_by.value,
         granularity=query.granularity.value,
-        as_of=now,
+        as_of=clock.now,
     )
     return Response(encode(report), media_type=_JSON, headers={"Vary": "Accept"})
 
 
-async def _csv(query: UsageQuery) -> AsyncIterator[str]:
+async def _csv(query: UsageQuery, clock: Clock) -> AsyncIterator[str]:
     yield csv_rows([], header=True)
-    async for lines in stream_lines(query, page=_CSV_PAGE):
+    async for lines in stream_lines(query, clock, page=_CSV_PAGE):
         yield csv_rows(await views(query.group_by, lines), header=False)

@@ -20,6 +20,7 @@ from tests.support.answers import data_of
 from tests.support.client import Caller
 from tests.support.lone_pool import LonePool
 from tests.support.moves import make_active
+from tests.support.store import execute_at
 from tests.usage.ledger_model import PERIOD, LedgerModel
 
 
@@ -38,18 +39,24 @@ class RolledBack(Exception):
     """What the change's transaction ends with."""
 
 
-async def set_clock(moment: int) -> None:
-    """The meters' clock, in the store's database."""
-    await fetch(
-        "CREATE OR REPLACE FUNCTION usage_now() RETURNS timestamptz LANGUAGE sql VOLATILE AS"
-        f" $$ SELECT to_timestamp({moment}) $$"
-    )
+_CLOCK = """
+CREATE TABLE test_clock (moment timestamptz);
+INSERT INTO test_clock VALUES (now());
+GRANT SELECT, UPDATE ON test_clock TO PUBLIC;
+CREATE OR REPLACE FUNCTION usage_now() RETURNS timestamptz LANGUAGE sql VOLATILE AS $$ SELECT moment FROM test_clock $$
+"""
 
 
-async def begin(moment: int) -> None:
-    """As if the tables had been made then."""
+async def begin(owner_dsn: str, moment: int) -> None:
+    """The meters' clock is `set_clock`'s from now on, in the database of that owner, as if our tables had been made at
+    that moment."""
+    await execute_at(owner_dsn, _CLOCK)
     await set_clock(moment)
-    await fetch("UPDATE usage_clock SET closed_through = usage_period_of(usage_now(), period_seconds)")
+    await execute("UPDATE usage_clock SET closed_through = usage_period_of(usage_now(), period_seconds)")
+
+
+async def set_clock(moment: int) -> None:
+    await execute("UPDATE test_clock SET moment = to_timestamp($1)", moment)
 
 
 class History:

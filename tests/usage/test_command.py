@@ -11,8 +11,8 @@ from tests.support.moves import make_active
 from tests.usage.histories import begin, moment_of, set_clock
 
 
-async def test_all_teams(lone: LoneApi) -> None:
-    await begin(moment_of("2027-01-31T21:40:00"))
+async def test_all_teams(lone: LoneApi, control_admin_dsn: str) -> None:
+    await begin(control_admin_dsn, moment_of("2027-01-31T21:40:00"))
     callers = [await lone.caller(), await lone.caller()]
     for caller, name in zip(callers, ("one", "two"), strict=True):
         await execute("UPDATE teams SET name = $2 WHERE id = $1", caller.team_id, name)

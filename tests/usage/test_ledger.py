@@ -3,9 +3,10 @@
 import random
 from collections import Counter
 
+import asyncpg
 import pytest
 
-from app.store.session import fetch
+from app.store.session import execute, fetch
 from app.usage import closing
 from tests.support.lone_pool import LonePool
 from tests.usage.histories import KEEP, START, History, begin, set_clock
@@ -27,9 +28,9 @@ async def _ledger() -> dict[Key, Sums]:
     }
 
 
-async def _history(pool: LonePool, seed: int, steps: int) -> History:
+async def _history(pool: LonePool, owner_dsn: str, seed: int, steps: int) -> History:
     host, other = await pool.api.add_host(), await pool.api.add_host()
-    await begin(START)
+    await begin(owner_dsn, START)
     callers = [await pool.api.caller(tier="enterprise") for _ in range(2)]
     history = History(pool, callers, host, other, random.Random(seed))
     for _ in range(3):
@@ -48,9 +49,15 @@ async def _close_all(history: History) -> int:
 
 
 @pytest.mark.parametrize("seed", range(4))
-async def test_random_histories(pool: LonePool, seed: int) -> None:
-    history = await _history(pool, seed, 60)
+async def test_random_histories(pool: LonePool, control_admin_dsn: str, seed: int) -> None:
+    history = await _history(pool, control_admin_dsn, seed, 60)
     end = await _close_all(history)
     assert await _ledger() == history.model.usage(end)
     assert history.rolled_back > 0
     assert await fetch("SELECT 1 FROM usage_parts") == []
+
+
+async def test_the_service_never_changes_what_is_closed(pool: LonePool) -> None:
+    for statement in ("UPDATE usage_periods SET runtime_seconds = 0", "DELETE FROM usage_periods"):
+        with pytest.raises(asyncpg.InsufficientPrivilegeError):
+            await execute(statement)

@@ -64,9 +64,9 @@ def _sums(lines: list[dict[str, Any]]) -> dict[str, int]:
 
 
 @pytest.fixture
-async def callers(lone: LoneApi) -> list[Caller]:
+async def callers(lone: LoneApi, control_admin_dsn: str) -> list[Caller]:
     """Of two teams, with two databases each; the first hour is closed, the next one is over, the third is under way."""
-    await begin(START)
+    await begin(control_admin_dsn, START)
     made = [await lone.caller(), await lone.caller()]
     for caller in made:
         await _database(caller, 1000)
@@ -144,8 +144,8 @@ async def test_csv(callers: list[Caller]) -> None:
     assert {row["open"] for row in rows} == {"true", "false"}
 
 
-async def test_no_cell_of_the_csv_is_a_formula(lone: LoneApi) -> None:
-    await begin(START)
+async def test_no_cell_of_the_csv_is_a_formula(lone: LoneApi, control_admin_dsn: str) -> None:
+    await begin(control_admin_dsn, START)
     caller = await lone.caller()
     await execute("UPDATE teams SET name = $2 WHERE id = $1", caller.team_id, '=HYPERLINK("http://evil.example/")')
     await _database(caller, 1)
@@ -161,9 +161,9 @@ async def test_json_unless_csv_is_preferred(lone: LoneApi) -> None:
         body_of(await caller.get("/usage", headers={"Accept": accept}))
 
 
-async def test_what_cannot_be_asked_for(lone: LoneApi) -> None:
+async def test_what_cannot_be_asked_for(lone: LoneApi, control_admin_dsn: str) -> None:
     caller = await lone.caller()
-    await set_clock(START)
+    await begin(control_admin_dsn, START)
     refused: list[tuple[dict[str, str], str]] = [
         ({"from": "yesterday"}, "from"),
         ({"from": "2027-02-30"}, "from"),

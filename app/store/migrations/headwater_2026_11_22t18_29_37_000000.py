@@ -70,7 +70,6 @@ CREATE TABLE usage_periods (
 _INDEXES = (
     "CREATE INDEX usage_periods_of_team ON usage_periods (team_id, starts_at)",
     "CREATE INDEX usage_parts_to_close ON usage_parts (ends_at)",
-    "CREATE INDEX usage_meters_behind ON usage_meters (at)",
     "CREATE INDEX usage_meters_of_team ON usage_meters (team_id)",
 )
 
@@ -111,6 +110,7 @@ $$
 """
 
 # The clock is read with the meters locked: their transactions take turns. It never runs back into what is closed.
+# Nearly always no period has ended since the last count.
 _ADVANCE = """
 CREATE FUNCTION usage_advance(meters bigint[]) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
@@ -120,6 +120,17 @@ BEGIN
     PERFORM FROM usage_meters WHERE id = any(meters) ORDER BY id FOR UPDATE;
     SELECT * INTO STRICT clock FROM usage_clock;
     upto := greatest(usage_now(), clock.closed_through);
+    UPDATE usage_meters m SET at = upto,
+           runtime_seconds = m.runtime_seconds
+               + CASE WHEN m.running THEN extract(epoch FROM upto - m.at)::bigint ELSE 0 END,
+           storage_byte_seconds = m.storage_byte_seconds
+               + m.storage_bytes::numeric * extract(epoch FROM upto - m.at)::bigint,
+           backup_byte_seconds = m.backup_byte_seconds
+               + m.backup_bytes::numeric * extract(epoch FROM upto - m.at)::bigint
+    WHERE m.id = any(meters) AND m.at < upto AND m.at >= usage_period_of(upto, clock.period_seconds);
+    IF NOT EXISTS (SELECT FROM usage_meters WHERE id = any(meters) AND at < upto) THEN
+        RETURN;
+    END IF;
     WITH pieces AS MATERIALIZED (
         SELECT m.id, m.database_uuid, m.team_id, m.plan, m.region, s.*
         FROM usage_meters m CROSS JOIN LATERAL usage_split(m, upto, clock.period_seconds) s
@@ -204,15 +215,27 @@ BEGIN
     RETURN NULL;
 END $$
 """
-# A measurement that comes after the end counts for nothing.
+# For all rows of a statement at once. A measurement that comes after the end counts for nothing.
 _OF_SIZES = """
 CREATE FUNCTION usage_of_sizes() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
-    meter bigint := (SELECT usage_meter(d.uuid) FROM databases d WHERE d.id = NEW.database_id);
+    meters bigint[];
 BEGIN
-    IF meter IS NOT NULL THEN
-        PERFORM usage_advance(ARRAY[meter]);
-        UPDATE usage_meters SET storage_bytes = NEW.storage_bytes WHERE id = meter AND kept;
+    IF TG_OP = 'INSERT' THEN
+        SELECT array_agg(m.id) INTO meters
+        FROM new_sizes n JOIN databases d ON d.id = n.database_id JOIN usage_meters m ON m.database_uuid = d.uuid
+        WHERE n.storage_bytes <> 0;
+    ELSE
+        SELECT array_agg(m.id) INTO meters
+        FROM new_sizes n JOIN old_sizes o ON o.id = n.id
+        JOIN databases d ON d.id = n.database_id JOIN usage_meters m ON m.database_uuid = d.uuid
+        WHERE n.storage_bytes <> o.storage_bytes;
+    END IF;
+    IF meters IS NOT NULL THEN
+        PERFORM usage_advance(meters);
+        UPDATE usage_meters m SET storage_bytes = n.storage_bytes
+        FROM new_sizes n JOIN databases d ON d.id = n.database_id
+        WHERE m.id = any(meters) AND m.database_uuid = d.uuid AND m.kept;
     END IF;
     RETURN NULL;
 END $$
@@ -251,10 +274,10 @@ _TRIGGERS = (
     " FOR EACH ROW WHEN ((OLD.status, OLD.team_id, OLD.plan, OLD.region, OLD.destroyed_at)"
     " IS DISTINCT FROM (NEW.status, NEW.team_id, NEW.plan, NEW.region, NEW.destroyed_at))"
     " EXECUTE FUNCTION usage_of_databases()",
-    "CREATE TRIGGER usage_of_first_size AFTER INSERT ON database_usage FOR EACH ROW"
-    " WHEN (NEW.storage_bytes <> 0) EXECUTE FUNCTION usage_of_sizes()",
-    "CREATE TRIGGER usage_of_size AFTER UPDATE OF storage_bytes ON database_usage FOR EACH ROW"
-    " WHEN (OLD.storage_bytes <> NEW.storage_bytes) EXECUTE FUNCTION usage_of_sizes()",
+    "CREATE TRIGGER usage_of_first_sizes AFTER INSERT ON database_usage REFERENCING NEW TABLE AS new_sizes"
+    " FOR EACH STATEMENT EXECUTE FUNCTION usage_of_sizes()",
+    "CREATE TRIGGER usage_of_sizes AFTER UPDATE ON database_usage REFERENCING OLD TABLE AS old_sizes"
+    " NEW TABLE AS new_sizes FOR EACH STATEMENT EXECUTE FUNCTION usage_of_sizes()",
     "CREATE TRIGGER usage_of_backup AFTER INSERT OR DELETE OR UPDATE OF status, stored_bytes ON backups"
     " FOR EACH ROW EXECUTE FUNCTION usage_of_backups()",
 )
