@@ -67,7 +67,7 @@ FROM backups WHERE team_id = $1 AND status = 'completed' ORDER BY consistent_at,
 
 async def make_room(terms: BackupTerms, team_id: int) -> bool:
     """Whether the team's backups take less than its tier has them take. Until they do, its oldest scheduled ones go
-    before their time, but never the newest of a database. In a transaction."""
+    before their time, but never the newest of a database, or one that is being restored. In a transaction."""
     team = await get_team(team_id)
     limit = terms.plans.tiers[team.tier].backup_storage_gb * 2**30
     held = await fetch_all(_Held, _HELD, team_id)
@@ -76,9 +76,8 @@ async def make_room(terms: BackupTerms, team_id: int) -> bool:
         if total >= limit and one.scheduled and not one.newest and not one.held:
             early.append(one.id)
             total -= one.stored_bytes
-    if early:
-        await execute("UPDATE backups SET status = 'expired', changed_at = now() WHERE id = any($1::bigint[])", early)
-    return total < limit
+    kept = early and await _end_unneeded(early)
+    return total + sum(one.stored_bytes for one in held if one.id in kept) < limit
 
 
 class _Kept(msgspec.Struct, frozen=True):
@@ -86,7 +85,6 @@ class _Kept(msgspec.Struct, frozen=True):
     database_id: int | None
     plan: str
     over: bool
-    held: bool
 
 
 async def expire(terms: BackupTerms, database: UUID) -> int:
@@ -95,20 +93,31 @@ async def expire(terms: BackupTerms, database: UUID) -> int:
     async with transaction():
         kept = await fetch_all(
             _Kept,
-            f"""
-            SELECT id, database_id, plan, coalesce(expires_at <= now(), false) AS over, {records.HELD} AS held
-            FROM backups
+            """
+            SELECT id, database_id, plan, coalesce(expires_at <= now(), false) AS over FROM backups
             WHERE database_uuid = $1 AND status = 'completed' ORDER BY consistent_at DESC, id DESC FOR NO KEY UPDATE
-            """,  # noqa: S608  our own words
+            """,
             database,
         )
         if not kept:
             return 0
         rules = await find_rules(terms.plans, kept[0].database_id, kept[0].plan)
-        over = [one.id for one in kept[rules.keep_last :] if one.over and not one.held]
-        return await execute(
-            "UPDATE backups SET status = 'expired', changed_at = now() WHERE id = any($1::bigint[])", over
-        )
+        over = [one.id for one in kept[rules.keep_last :] if one.over]
+        return len(over) - len(await _end_unneeded(over))
+
+
+async def _end_unneeded(expired: list[int]) -> list[int]:
+    """Ends these backups, but for those that a restoration needs; returns the latter, which end at a later look. In a
+    transaction."""
+    # Before the look: who waits for a row's lock sees other tables as they were before.
+    await execute("SELECT 1 FROM backups WHERE id = any($1::bigint[]) ORDER BY id FOR NO KEY UPDATE", expired)
+    ended = await fetch_values(
+        int,
+        f"UPDATE backups SET status = 'expired', changed_at = now() WHERE id = any($1::bigint[])"  # noqa: S608
+        f" AND status = 'completed' AND NOT {records.HELD} RETURNING id",
+        expired,
+    )
+    return [one for one in expired if one not in ended]
 
 
 async def find_removable(region: str, most: int, *, without: list[UUID]) -> list[UUID]:

@@ -142,13 +142,8 @@ HELD = (
     "EXISTS (SELECT FROM restorations r WHERE r.ended_at IS NULL AND (r.backup_uuid = backups.uuid"
     " OR r.before_uuid = backups.uuid))"
 )
-"""Of a row of `backups`: whether a restore that is under way reads it, or would have to."""
-
-
-async def is_held(backup: UUID) -> bool:
-    """In a transaction that has it locked: no restore from it is accepted without being seen here, or sees what becomes
-    of it."""
-    return await fetch_exists(f"SELECT 1 FROM backups WHERE uuid = $1 AND {HELD}", backup)  # noqa: S608
+"""Of a row of `backups`: whether a restore that is under way reads it, or would have to. Look with the row locked, and
+not in the statement that locks it: one that has waited for a lock sees other tables as they were before."""
 
 
 async def find_newest(database_id: int) -> BackupRecord | None:

@@ -27,6 +27,7 @@ from app.backups.views import view
 from app.backups.waiting import await_end, await_proof, is_tested
 from app.contracts.queues import backup_workflow_id
 from app.core.errors import (
+    BackupBeingRestored,
     BackupInUse,
     BackupNotCompleted,
     BackupProtected,
@@ -170,7 +171,7 @@ async def get_backup(request: Call, services: Injected, uuid: FromPath[str]) -> 
         role=Role.ADMIN,
         answers={200: Change[DeletedBackup]},
         examples={200: Change(message=_DELETED, data=EXAMPLE_DELETED_BACKUP)},
-        errors=(BackupInUse, BackupProtected),
+        errors=(BackupInUse, BackupBeingRestored, BackupProtected),
         idempotent=True,
     ),
 )

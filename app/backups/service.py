@@ -10,6 +10,7 @@ from app.auth.principal import Principal
 from app.auth.teams import get_team
 from app.backups import policies, records
 from app.backups.ends import lock
+from app.backups.holds import expect_unneeded
 from app.backups.policies import BackupTerms
 from app.backups.records import BackupRecord
 from app.backups.requests import request_backup
@@ -134,15 +135,15 @@ async def list_of_database(
 async def delete(principal: Principal, backup: UUID, *, locked_in_store: bool = False) -> Accepted:
     """Nothing can be restored from it any more; its objects go from the store afterwards. One that is being taken for a
     client or by schedule is stopped. `locked_in_store`: Object Lock keeps backups until they expire. Raises
-    `NotFound`, `BackupInUse` or `BackupProtected`."""
+    `NotFound`, `BackupInUse`, `BackupBeingRestored` or `BackupProtected`."""
     await get(principal, backup)
     locked = await lock(backup)
     record, operation = locked.record, locked.operation
     if record.status is BackupStatus.DELETED:
         raise NotFound(BACKUP)
-    waited_for = record.under_way and record.kind in (BackupKind.FINAL, BackupKind.BEFORE_RESTORE)
-    if waited_for or await records.is_held(backup):
+    if record.under_way and record.kind in (BackupKind.FINAL, BackupKind.BEFORE_RESTORE):
         raise BackupInUse(record.kind.value)
+    await expect_unneeded(backup)
     if locked_in_store and record.expires_at is not None and record.expires_at > record.read_at:
         raise BackupProtected(record.expires_at)
     await execute("UPDATE backups SET status = 'deleted', changed_at = now() WHERE uuid = $1", backup)

@@ -5,6 +5,7 @@ from uuid import UUID
 
 import msgspec
 
+from app.backups.holds import hold
 from app.contracts.restores import RestorationKind, RestorationOutcome
 from app.databases.records import NotWanted
 from app.store.session import execute, fetch_all, fetch_exists, fetch_one, fetch_scalar
@@ -60,7 +61,10 @@ class NewRestoration(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def insert(new: NewRestoration) -> None:
-    """In the transaction that accepts it, which has its database's row locked, or has written it."""
+    """In the transaction that accepts it, which has its database's row locked, or has written it. Raises `NotFound` or
+    `BackupNotCompleted` for a backup that has ended by now."""
+    if new.backup_uuid is not None:
+        await hold(new.backup_uuid)
     await execute(
         """
         INSERT INTO restorations (uuid, database_id, kind, backup_uuid, source_id, pause_source, from_host_id)

@@ -5,14 +5,16 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from uuid import uuid4
+from typing import Any
+from uuid import UUID, uuid4
 
+import httpx
 import msgspec
 import pytest
 
 from app.backups import policies, records
 from app.backups.admission import BackupLimits, WaitingBackup, admit_waiting, choose
-from app.backups.keeping import expire, find_expiring, find_removable, remove
+from app.backups.keeping import expire, find_expiring, find_removable, make_room, remove
 from app.backups.policies import next_backup
 from app.backups.scheduling import enrol, find_due, request_due
 from app.backups.testing import find_due_tests, request_due_test
@@ -20,11 +22,12 @@ from app.backups.yielding import giving_way
 from app.contracts.backups import BackupKind, BackupStatus
 from app.contracts.base import Engine
 from app.quotas.plans import DEFAULT_PLANS, BackupRules
-from app.store.session import fetch
+from app.store.session import fetch, transaction
 from tests.backups.support import TERMS, add_backup, database_row, status_of
 from tests.operations.support import active
 from tests.support.answers import data_of, error_of
 from tests.support.backups import backed_up, files_of, folder_store
+from tests.support.client import Caller
 from tests.support.in_process import LoneApi
 from workers.backups import take_due_backups
 
@@ -200,6 +203,67 @@ async def test_scheduled_ones_go_early_where_a_team_has_no_room(lone: LoneApi) -
     assert "as its tier allows" in (refused.error or "")
     [event] = await fetch("SELECT payload ->> 'event' AS event FROM events WHERE type = 'backup.failed'")
     assert event["event"] == "backup.failed"
+
+
+_DUMPED: dict[str, Any] = {
+    "format": '{"flavour": "postgres", "server_version": "18.6", "tool": "pg_dump 18.6", "layout": ""}',
+    "quotas": "{}",
+}
+
+
+async def test_what_is_being_restored_from_stays(lone: LoneApi) -> None:
+    caller, uuid = await active(lone)
+    database = await database_row(str(uuid))
+    limit = int(DEFAULT_PLANS.tiers["pro"].backup_storage_gb * 2**30)
+    await enrol(TERMS)
+    for days in (3, 2, 1):
+        await add_backup(database, days_ago=days)
+    used = await add_backup(database, days_ago=9, expires_in_days=-1, stored_bytes=limit, **_DUMPED)
+    other = await add_backup(database, days_ago=8, expires_in_days=-1)
+    restored = data_of(await _fill(caller, used), 202)["uuid"]
+    refused = error_of(await caller.delete(f"/backups/{used}"), 409, "backup_being_restored")
+    [operation] = data_of(await caller.get("/operations", params={"database_uuid": restored}))
+    assert refused["details"] == {"database_uuid": restored, "operation_uuid": operation["uuid"]}
+    rules = {"enabled": True, "keep_last": 1}
+    data_of(await caller.patch(f"/databases/{uuid}/backup_policy", rules))
+    assert await expire(TERMS, uuid) == 1
+    assert [await status_of(one) for one in (used, other)] == ["completed", "expired"]
+    async with transaction():
+        assert not await make_room(TERMS, caller.team_id)
+    assert await status_of(used) == "completed"
+    await fetch("UPDATE restorations SET ended_at = now()")
+    assert await expire(TERMS, uuid) == 1
+    data_of(await caller.delete(f"/backups/{used}"))
+
+
+async def test_what_there_was_stays_until_a_restore_in_place_has_ended(lone: LoneApi) -> None:
+    caller, uuid = await active(lone)
+    backup = await add_backup(await database_row(str(uuid)), kind=BackupKind.BEFORE_RESTORE)
+    await fetch(
+        "INSERT INTO restorations (uuid, database_id, kind, before_uuid)"
+        " SELECT gen_random_uuid(), id, 'in_place', $2 FROM databases WHERE uuid = $1",
+        uuid,
+        backup,
+    )
+    error_of(await caller.delete(f"/backups/{backup}"), 409, "backup_being_restored")
+
+
+async def test_of_a_deletion_and_a_restore_one_is_refused(lone: LoneApi) -> None:
+    """In turns that begin with either, at the same time: never both, and never neither."""
+    caller, uuid = await active(lone)
+    database = await database_row(str(uuid))
+    await lone.warm_up()
+    for turn in range(20):
+        backup = await add_backup(database, **_DUMPED)
+        both = [caller.delete(f"/backups/{backup}"), _fill(caller, backup)]
+        answers = await asyncio.gather(*(both if turn % 2 else reversed(both)))
+        deleted, filled = answers if turn % 2 else reversed(answers)
+        assert (deleted.status_code, filled.status_code) in {(200, 404), (409, 202)}, (deleted.text, filled.text)
+        await fetch("UPDATE restorations SET ended_at = now()")
+
+
+async def _fill(caller: Caller, backup: UUID) -> httpx.Response:
+    return await caller.post("/databases", {"name": "filled", "source": {"backup_uuid": str(backup)}})
 
 
 async def test_the_oldest_proof_comes_first(lone: LoneApi) -> None:

@@ -38,7 +38,7 @@ async def test_what_there_was_is_loaded_back(service: RunningService, caller: Ca
     operation = body_of(await caller.post(path, {"backup_uuid": backup["uuid"]}), 202)["operation"]
     async with _held_before_the_exchange(made) as before:
         for kept in (backup["uuid"], str(before)):
-            error_of(await caller.delete(f"/backups/{kept}"), 409, "backup_in_use")
+            error_of(await caller.delete(f"/backups/{kept}"), 409, "backup_being_restored")
         for damaged in (backup["uuid"], str(before)):
             _flip(service, damaged)
     await until(lambda: _waits_for(caller, operation["uuid"], "data_not_back"))
@@ -85,7 +85,7 @@ async def test_a_backup_that_expires_while_one_of_two_restores_is_cancelled(
         cancelled, other = asked
         data_of(await caller.post(f"/operations/{cancelled['operation']['uuid']}/cancellations", None))
         assert await keeping.expire(terms, UUID(made["uuid"])) == 0
-        error_of(await caller.delete(f"/backups/{backup['uuid']}"), 409, "backup_in_use")
+        error_of(await caller.delete(f"/backups/{backup['uuid']}"), 409, "backup_being_restored")
     assert (await ended(caller, cancelled["operation"]["uuid"]))["status"] == "cancelled"
     assert (await ended(caller, other["operation"]["uuid"]))["status"] == "succeeded"
     assert await visits(other["data"]) == 3

@@ -33,6 +33,7 @@
     ├── InvitationEnded          409 invitation_ended
     ├── TeamHasDatabases         409 team_has_databases
     ├── BackupInUse              409 backup_in_use
+    ├── BackupBeingRestored      409 backup_being_restored
     ├── BackupProtected          409 backup_locked
     ├── PayloadTooLarge          413 payload_too_large
     ├── MissingRequiredField     422 missing_required_field
@@ -89,6 +90,7 @@ from app.core.errors.access import (
     rate_limit_headers,
 )
 from app.core.errors.backups import (
+    BackupBeingRestored,
     BackupIncompatible,
     BackupInUse,
     BackupNotCompleted,
@@ -155,6 +157,7 @@ __all__ = [
     "AlreadyAMember",
     "ApiKeyExpired",
     "AppError",
+    "BackupBeingRestored",
     "BackupInUse",
     "BackupIncompatible",
     "BackupNotCompleted",

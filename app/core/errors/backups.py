@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from types import MappingProxyType
+from uuid import UUID
 
 from app.core.errors.base import AppError
 
@@ -38,6 +39,27 @@ class BackupInUse(AppError):
         """`kind` is the kind of the backup."""
         super().__init__(
             "Something else waits for this backup. It can be deleted when it has ended.", details={"kind": kind}
+        )
+
+
+class BackupBeingRestored(AppError):
+    """A restore that is under way needs this backup. The operation named in `details` does it, on that database."""
+
+    code, status, transient = "backup_being_restored", 409, True
+    example_details = MappingProxyType(
+        {
+            "database_uuid": "0b7c9d52-6f1e-4a3b-8c2d-5e4f60718293",
+            "operation_uuid": "7f6c2b1e-4d0a-4c8e-9b57-3a1f2e6d8c90",
+        }
+    )
+
+    def __init__(self, database: UUID, operation: UUID | None) -> None:
+        super().__init__(
+            "A restore that is under way needs this backup. It can be deleted when that has ended.",
+            details={
+                "database_uuid": str(database),
+                "operation_uuid": None if operation is None else str(operation),
+            },
         )
 
 
