@@ -41,6 +41,7 @@ from tests.servers import RunningServer
 from tests.support.answers import data_of
 from tests.support.client import Caller
 from tests.support.principals import principal_of
+from tests.support.store import execute_at
 from tests.support.waiting import until
 
 GRACE = timedelta(seconds=2)
@@ -244,8 +245,14 @@ async def own_temporal(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterato
 
 
 @pytest_asyncio.fixture
+async def own_numbers(control_admin_dsn: str) -> None:
+    """Workflows are named after applications, and Temporal knows those of the tests before."""
+    await execute_at(control_admin_dsn, f"SELECT setval('blueprint_applications_id_seq', {uuid4().int % 2**40})")
+
+
+@pytest_asyncio.fixture
 async def stage(
-    control_dsn: str, own_temporal: TemporalService, postgres_server: RunningServer
+    control_dsn: str, own_numbers: None, own_temporal: TemporalService, postgres_server: RunningServer
 ) -> AsyncIterator[Stage]:
     async with _stage(control_dsn, own_temporal, postgres_server) as made:
         yield made
@@ -253,7 +260,7 @@ async def stage(
 
 @pytest_asyncio.fixture
 async def mysql_stage(
-    control_dsn: str, own_temporal: TemporalService, mysql_server: RunningServer
+    control_dsn: str, own_numbers: None, own_temporal: TemporalService, mysql_server: RunningServer
 ) -> AsyncIterator[Stage]:
     async with _stage(control_dsn, own_temporal, mysql_server) as made:
         yield made
@@ -262,8 +269,6 @@ async def mysql_stage(
 @asynccontextmanager
 async def _stage(control_dsn: str, temporal: TemporalService, engine: RunningServer) -> AsyncIterator[Stage]:
     async with world(control_dsn, temporal.address, engine) as (made, caller):
-        # Workflows are named after applications, and Temporal knows those of the tests before.
-        await made.rows("SELECT setval('blueprint_applications_id_seq', $1)", uuid4().int % 2**40)
         sql = "CREATE TABLE IF NOT EXISTS one (id integer);\nCREATE TABLE IF NOT EXISTS two (id integer);"
         blueprint = data_of(await caller.post("/blueprints", {"name": "model", "sql_content": sql}), 201)
         yield Stage(made, caller, blueprint["uuid"])
