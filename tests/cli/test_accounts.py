@@ -122,6 +122,29 @@ async def test_the_tier_of_a_team(headwater: Headwater, control_dsn: str) -> Non
     assert "No such team" in await headwater.refusal("teams", "set", "404", "--tier", "pro")
 
 
+async def test_the_members_of_a_team(headwater: Headwater, control_dsn: str) -> None:
+    ada = await user(headwater, "--team", "Orders")
+    bob = await user(headwater, "--team", "Orders", "--role", "viewer", email="bob@example.com")
+    eve = await user(headwater, email="eve@example.com")
+    team, roles = str(ada["team_id"]), {}
+    for member in await headwater.json("teams", "members", team):
+        roles[member["email"]] = member["role"]
+    assert roles == {"ada@example.com": "owner", "bob@example.com": "viewer"}
+    added = await headwater.json("teams", "add-member", team, str(eve["user_id"]), "--role", "admin")
+    assert (added["user_id"], added["role"]) == (eve["user_id"], "admin")
+    assert "keeps an owner" in await headwater.refusal("teams", "remove-member", team, str(ada["user_id"]))
+    assert "keeps an owner" in await headwater.refusal("teams", "set-role", team, str(ada["user_id"]), "admin")
+    assert (await headwater.json("teams", "set-role", team, str(bob["user_id"]), "owner"))["role"] == "owner"
+    assert (await headwater.json("teams", "remove-member", team, str(ada["user_id"])))["user_id"] == ada["user_id"]
+    assert "boss" in await headwater.refusal("teams", "set-role", team, str(bob["user_id"]), "boss", exit_code=2)
+    assert "No such team" in await headwater.refusal("teams", "set-role", "404", str(bob["user_id"]), "owner")
+    async with store(control_dsn):
+        events = await fetch(
+            "SELECT action FROM audit_events WHERE action LIKE 'member.%' AND team_id = $1 ORDER BY id", ada["team_id"]
+        )
+    assert [event["action"] for event in events] == ["member.add", "member.change", "member.remove"]
+
+
 async def test_how_far_a_teams_questions_may_go(headwater: Headwater, control_dsn: str) -> None:
     team_id = (await user(headwater, "--tier", "pro"))["team_id"]
     changed = await headwater.json("teams", "set", str(team_id), "--queries", "read")
