@@ -20,7 +20,7 @@ from app.web.operation import operation
 
 Call = Request[Principal, Any, Any]
 _JSON, _CSV = "application/json", "text/csv"
-_CSV_PAGE = 5000
+_CSV_PAGE = 10_000
 """Lines that are read at once, and held in memory."""
 
 From = Annotated[

@@ -25,6 +25,7 @@ class LedgerModel:
     """Moments are whole seconds since the epoch."""
 
     now: int
+    period: int = PERIOD
     changes: dict[UUID, list[tuple[int, Rates]]] = field(default_factory=lambda: defaultdict(list))
 
     def rates(self, database: UUID) -> Rates:
@@ -41,7 +42,7 @@ class LedgerModel:
         for database, changes in self.changes.items():
             ends = [*(at for at, _ in changes[1:]), until]
             for (since, rates), end in zip(changes, ends, strict=True):
-                for period, seconds in _periods(since, min(end, until)):
+                for period, seconds in _periods(since, min(end, until), self.period):
                     row = sums[database, datetime.fromtimestamp(period, UTC)]
                     row[0] += seconds * rates.running
                     row[1] += seconds * rates.storage
@@ -49,10 +50,10 @@ class LedgerModel:
         return {key: (a, b, c) for key, (a, b, c) in sums.items() if a or b or c}
 
 
-def _periods(since: int, until: int) -> Iterator[tuple[int, int]]:
+def _periods(since: int, until: int, length: int) -> Iterator[tuple[int, int]]:
     """The periods that lie between, at least in part, each with its seconds."""
     while since < until:
-        begin = since - since % PERIOD
-        end = min(begin + PERIOD, until)
+        begin = since - since % length
+        end = min(begin + length, until)
         yield begin, end - since
         since = end

@@ -15,7 +15,7 @@ from tests.usage.ledger_model import PERIOD, Key, Sums
 _SUMS = "runtime_seconds, storage_byte_seconds, backup_byte_seconds"
 
 
-async def _ledger() -> dict[Key, Sums]:
+async def stored_ledger() -> dict[Key, Sums]:
     """As it is stored: a period of a database may have several rows."""
     rows = await fetch(f"SELECT database_uuid, starts_at, {_SUMS} FROM usage_periods")
     found: dict[Key, Counter[str]] = {}
@@ -52,7 +52,7 @@ async def _close_all(history: History) -> int:
 async def test_random_histories(pool: LonePool, control_admin_dsn: str, seed: int) -> None:
     history = await _history(pool, control_admin_dsn, seed, 60)
     end = await _close_all(history)
-    assert await _ledger() == history.model.usage(end)
+    assert await stored_ledger() == history.model.usage(end)
     assert history.rolled_back > 0
     assert await fetch("SELECT 1 FROM usage_parts") == []
 
