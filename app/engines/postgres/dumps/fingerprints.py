@@ -80,27 +80,59 @@ FROM (
     OFFSET 0
 ) pieces
 """  # noqa: S608  constants
-# What has no rows, by its kind: how many there are, and what they are called. Definitions are no part, because the
-# server writes some of them in another way once they were read again.
+# What has no rows, by its kind: how many there are, what they are called, and what of them is stored as it was written.
+# Expressions and queries are no part, because the server writes some of them in another way once they were read again.
+# Nor are rights and policies of users, who are not everywhere, and of the owner, which a frozen one lacks.
 OTHERS = """
 WITH schemas AS (
     SELECT oid, nspname::text AS schema FROM pg_namespace
     WHERE NOT starts_with(nspname, 'pg_') AND nspname <> 'information_schema' AND nspname <> $1
 ), members AS (
     SELECT classid, objid FROM pg_depend WHERE deptype = 'e'
+), everywhere AS (
+    SELECT oid, CASE rolname WHEN current_database() THEN 'owner' ELSE rolname END COLLATE "C" AS who FROM pg_roles
+    WHERE rolname = current_database() OR starts_with(rolname, 'pg_')
+    UNION ALL SELECT 0::oid, 'everybody'
+), rights AS (
+    SELECT s.schema || '.' || c.relname AS name, c.relowner AS owner, c.relacl AS acl
+    FROM pg_class c JOIN schemas s ON s.oid = c.relnamespace
+    WHERE c.relkind IN ('r', 'p', 'v', 'm', 'S') AND c.relpersistence <> 't'
+      AND NOT EXISTS (SELECT FROM members m WHERE m.classid = 'pg_class'::regclass AND m.objid = c.oid)
+    UNION ALL
+    SELECT s.schema || '.' || c.relname || '.' || a.attname, c.relowner, a.attacl
+    FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN schemas s ON s.oid = c.relnamespace
+    WHERE a.attacl IS NOT NULL AND NOT a.attisdropped AND c.relpersistence <> 't'
+      AND NOT EXISTS (SELECT FROM members m WHERE m.classid = 'pg_class'::regclass AND m.objid = c.oid)
+    UNION ALL
+    SELECT s.schema || '.' || p.proname || '(' || oidvectortypes(p.proargtypes) || ')', p.proowner,
+           coalesce(p.proacl, acldefault('f', p.proowner))
+    FROM pg_proc p JOIN schemas s ON s.oid = p.pronamespace
+    WHERE NOT EXISTS (SELECT FROM members m WHERE m.classid = 'pg_proc'::regclass AND m.objid = p.oid)
+    UNION ALL
+    SELECT s.schema, n.nspowner, n.nspacl FROM schemas s JOIN pg_namespace n ON n.oid = s.oid WHERE s.schema <> 'public'
 ), objects AS (
     SELECT 'schemas' AS kind, schema AS name FROM schemas WHERE schema <> 'public'
     UNION ALL
     SELECT CASE c.relkind WHEN 'v' THEN 'views' WHEN 'm' THEN 'materialized views' WHEN 'c' THEN 'types'
                           WHEN 'p' THEN 'partitioned tables' WHEN 'i' THEN 'indexes' WHEN 'I' THEN 'indexes' END,
-           s.schema || '.' || c.relname || CASE WHEN c.relkind = 'm' AND NOT c.relispopulated THEN ' empty' ELSE '' END
+           concat_ws(' ', s.schema || '.' || c.relname,
+                     CASE WHEN c.relkind = 'm' AND NOT c.relispopulated THEN 'empty' END,
+                     CASE WHEN c.relkind IN ('v', 'm') THEN c.reloptions::text END,
+                     CASE WHEN c.relkind IN ('v', 'm', 'c') THEN (
+                         SELECT string_agg(a.attname || ' ' || format_type(a.atttypid, a.atttypmod), ', '
+                                           ORDER BY a.attnum)
+                         FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+                     ) END)
     FROM pg_class c JOIN schemas s ON s.oid = c.relnamespace LEFT JOIN pg_index i ON i.indexrelid = c.oid
     WHERE c.relkind IN ('v', 'm', 'c', 'p', 'i', 'I') AND c.relpersistence <> 't'
       AND (i.indexrelid IS NULL OR i.indisvalid AND c.relkind = 'i')
       AND NOT EXISTS (SELECT FROM members m WHERE m.classid = 'pg_class'::regclass AND m.objid = c.oid)
     UNION ALL
-    SELECT 'routines', s.schema || '.' || p.proname || '(' || oidvectortypes(p.proargtypes) || ')'
-    FROM pg_proc p JOIN schemas s ON s.oid = p.pronamespace
+    SELECT 'routines', concat_ws(' ', s.schema || '.' || p.proname || '(' || oidvectortypes(p.proargtypes) || ')',
+                                 l.lanname, p.prokind, format_type(p.prorettype, NULL), p.proretset, p.proargmodes,
+                                 p.proargnames, p.provolatile, p.proisstrict, p.prosecdef, p.proleakproof,
+                                 p.proparallel, p.proconfig, p.prosrc, p.probin)
+    FROM pg_proc p JOIN schemas s ON s.oid = p.pronamespace JOIN pg_language l ON l.oid = p.prolang
     WHERE NOT EXISTS (SELECT FROM members m WHERE m.classid = 'pg_proc'::regclass AND m.objid = p.oid)
     UNION ALL
     SELECT 'types', s.schema || '.' || t.typname || ' ' || t.typtype::text
@@ -108,8 +140,10 @@ WITH schemas AS (
     WHERE t.typtype IN ('d', 'e', 'r')
       AND NOT EXISTS (SELECT FROM members m WHERE m.classid = 'pg_type'::regclass AND m.objid = t.oid)
     UNION ALL
-    SELECT 'triggers', s.schema || '.' || c.relname || '.' || g.tgname || ' ' || g.tgenabled::text
+    SELECT 'triggers', concat_ws(' ', s.schema || '.' || c.relname || '.' || g.tgname, g.tgenabled, g.tgtype, p.proname,
+                                 encode(g.tgargs, 'hex'), g.tgdeferrable, g.tginitdeferred, g.tgoldtable, g.tgnewtable)
     FROM pg_trigger g JOIN pg_class c ON c.oid = g.tgrelid JOIN schemas s ON s.oid = c.relnamespace
+    JOIN pg_proc p ON p.oid = g.tgfoid
     WHERE NOT g.tgisinternal AND c.relpersistence <> 't'
     UNION ALL
     SELECT 'constraints', s.schema || '.' || c.relname || '.' || k.conname || ' ' || k.contype::text || ' '
@@ -118,14 +152,21 @@ WITH schemas AS (
     WHERE k.contype IN ('c', 'f', 'p', 'u', 'x') AND c.relpersistence <> 't' AND k.conparentid = 0
     UNION ALL
     SELECT 'policies', s.schema || '.' || c.relname || '.' || p.polname || ' ' || p.polcmd::text
-           || ' ' || p.polpermissive
+           || ' ' || p.polpermissive || ' ' || (p.polqual IS NULL) || ' ' || (p.polwithcheck IS NULL) || ' ' || (
+               SELECT string_agg(w.who, ', ' ORDER BY w.who)
+               FROM unnest(p.polroles) AS r (oid) JOIN everywhere w ON w.oid = r.oid
+           )
     FROM pg_policy p JOIN pg_class c ON c.oid = p.polrelid JOIN schemas s ON s.oid = c.relnamespace
     -- A policy for users alone is there where they are.
-    WHERE EXISTS (SELECT FROM unnest(p.polroles) AS r (oid) LEFT JOIN pg_roles o ON o.oid = r.oid
-                  WHERE r.oid = 0 OR o.rolname = current_database() OR starts_with(o.rolname, 'pg_'))
+    WHERE EXISTS (SELECT FROM unnest(p.polroles) AS r (oid) JOIN everywhere w ON w.oid = r.oid)
     UNION ALL
     SELECT 'row level security', s.schema || '.' || c.relname || ' ' || c.relforcerowsecurity
     FROM pg_class c JOIN schemas s ON s.oid = c.relnamespace WHERE c.relrowsecurity
+    UNION ALL
+    -- Later servers have one more, which an earlier one's "all" comes to cover.
+    SELECT 'rights', concat_ws(' ', r.name, w.who, a.privilege_type, a.is_grantable)
+    FROM rights r CROSS JOIN LATERAL aclexplode(r.acl) a JOIN everywhere w ON w.oid = a.grantee
+    WHERE a.grantee <> r.owner AND a.grantor = r.owner AND a.privilege_type <> 'MAINTAIN'
     UNION ALL SELECT 'extensions', e.extname::text FROM pg_extension e JOIN schemas s ON s.oid = e.extnamespace
 )
 SELECT kind, count(*) AS rows, encode(sha256(convert_to(string_agg(name, E'\\n' ORDER BY name COLLATE "C"), 'UTF8')),
