@@ -83,8 +83,8 @@ async def measure(connections: PostgresConnections, connection: Any) -> None:
             f"CREATE SCHEMA probe; CREATE UNLOGGED TABLE probe.probe AS SELECT repeat('x', {_ROW_BYTES}) AS x"  # noqa: S608  constants
             f" FROM generate_series(1, {_PROBE_BYTES // 2048})"
         )
-    # The first ones wait until the server, and then its kernel, have written the probe to the disk; and whatever else the
-    # machine does adds to some of them.
+    # The first ones wait until the server, and then its kernel, have written the probe to the disk; and whatever else
+    # the machine does adds to some of them.
     taken = [
         await _timed(connection, _PROBE_COPY, source, method, after=drop)
         for source, method in [(template, "clone"), (_PROBE, "copy"), (_PROBE, "clone")] * _ROUNDS
