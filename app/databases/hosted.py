@@ -63,6 +63,8 @@ class MeasurableDatabase(msgspec.Struct, frozen=True):
     engine_name: str
     settled: bool
     """The engine has followed all changes of its access."""
+    running: bool
+    """It is neither paused nor being restored."""
 
 
 async def measurable_on(host_id: int) -> list[MeasurableDatabase]:
@@ -70,8 +72,9 @@ async def measurable_on(host_id: int) -> list[MeasurableDatabase]:
     return await fetch_all(
         MeasurableDatabase,
         """
-        SELECT id, uuid, engine_name, access_applied >= access_revision AS settled FROM databases
-        WHERE host_id = $1 AND team_id IS NOT NULL AND status IN ('active', 'paused') ORDER BY id
+        SELECT id, uuid, engine_name, access_applied >= access_revision AS settled,
+               status = 'active' AND restoring_at IS NULL AS running
+        FROM databases WHERE host_id = $1 AND team_id IS NOT NULL AND status IN ('active', 'paused') ORDER BY id
         """,
         host_id,
     )

@@ -70,6 +70,7 @@ from app.http.options import answer_options
 from app.http.request_metrics import RequestMetrics
 from app.http.state import AppState, RequestControls
 from app.http.unread_body import UnreadBodies
+from app.metrics.routes import MetricServices, get_database_metrics, get_team_prometheus
 from app.outbox.events import Notices
 from app.outbox.starter import Starter
 from app.pool.claim import Nudger, ReadyMembers
@@ -217,6 +218,7 @@ def _api(state: AppState) -> Router:
                 get_backup_policy,
                 change_backup_policy,
             ),
+            _resource(lambda: state.metrics, get_database_metrics, get_team_prometheus),
             _resource(lambda: state.webhooks, WebhookController),
             _resource(lambda: state.questions, execute_query),
         ],
@@ -302,6 +304,7 @@ async def _open(
         settings=settings, terms=BackupTerms.of(plans, settings), watch=watch, idempotency=idempotency
     )
     state.accounts = AccountServices(settings=settings, idempotency=idempotency)
+    state.metrics = MetricServices(settings=settings)
     state.webhooks = WebhookServices(
         settings=settings,
         box=box,

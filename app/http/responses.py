@@ -66,21 +66,24 @@ def _answer(declared: Operation, status: int) -> dict[str, Any]:
         "description": _REASONS[status],
         "headers": _header_references("X-Request-Id", *_ALLOWANCE),
     }
+    texts = _texts(declared) if status == 200 else {}
     if declared.answers[status] is None:
-        return described
+        return described | ({"content": texts} if texts else {})
     if declared.events is not None:
         return described | _stream(declared.events, declared.answers[status], declared.examples[status])
     media: dict[str, Any] = {"schema": reference(declared.answers[status])}
     if status in declared.examples:
         example = msgspec.json.decode(encode(declared.examples[status]))
         media["example"] = {**example, "request_id": _EXAMPLE_REQUEST_ID}
-    described["content"] = {"application/json": media}
-    if declared.csv is not None:
-        described["content"]["text/csv"] = {"schema": {"type": "string"}, "example": declared.csv}
+    described["content"] = {"application/json": media} | texts
     links = {name: _link(name, declared.link_by, f"/data/{declared.link_by}") for name in declared.links}
     if _names_operation(declared.answers[status]):
         links[_GET_OPERATION] = _link(_GET_OPERATION, "uuid", "/operation/uuid")
     return described | ({"links": links} if links else {})
+
+
+def _texts(declared: Operation) -> dict[str, Any]:
+    return {kind: {"schema": {"type": "string"}, "example": text} for kind, text in declared.texts.items()}
 
 
 def _names_operation(answer: Any) -> bool:

@@ -15,6 +15,7 @@ from app.backups.routes import BackupServices
 from app.blueprints.routes import BlueprintServices
 from app.credentials.routes import CredentialServices
 from app.http.in_flight import InFlight
+from app.metrics.routes import MetricServices
 from app.provisioning.operation_routes import OperationServices
 from app.provisioning.routes import DatabaseServices
 from app.queries.service import Questions
@@ -46,5 +47,6 @@ class AppState:
     backups: BackupServices
     audit: AuditServices
     accounts: AccountServices
+    metrics: MetricServices
     webhooks: WebhookServices
     questions: Questions

@@ -18,6 +18,8 @@ from app.engines.base import EngineAdapter, EngineError, HostUnavailable, Sessio
 from app.hosts.adapters import Adapters
 from app.hosts.loads import mark_sick
 from app.hosts.records import Host, registered_hosts
+from app.metrics import sampling
+from app.metrics.sampling import Sampled
 from app.outbox.event_types import EventType
 from app.quotas import own_logins, usage
 from app.quotas.decision import QuotaActions, QuotaState, decide
@@ -53,6 +55,7 @@ async def measure_region(
     are the seconds that no statement of a question takes unless its process died; `sessions` is what tenants' sessions
     may take."""
     hosts = await registered_hosts(region)
+    await sampling.prepare(at)
     counts: Counter[str] = Counter()
     unreachable: list[str] = []
 
@@ -63,7 +66,7 @@ async def measure_region(
                 adapter = await adapters.of_host(host.id)
                 counts.update(await _end_hoarding(adapter, host.address, databases, sessions or SessionLimits()))
                 counts.update(await _end_overdue(adapter, host, overdue))
-                counts["databases"] += await _measure_host(adapter, databases, at, longest_gap)
+                counts["databases"] += await _measure_host(adapter, host, databases, at, longest_gap)
         except (EngineError, TimeoutError) as error:
             log.warning("host_not_measured", host=host.address, reason=str(error) or "no answer in time")
             unreachable.append(host.address)
@@ -72,6 +75,7 @@ async def measure_region(
         counts.update(await _enforce(plans, databases))
 
     await asyncio.gather(*map(one, hosts))
+    await sampling.roll_up(at)
     return RegionMeasurement(
         databases=counts.pop("databases", 0),
         moves=dict(sorted(counts.items())),
@@ -108,13 +112,29 @@ async def _end_overdue(adapter: EngineAdapter, host: Host, overdue: float) -> Co
 
 
 async def _measure_host(
-    adapter: EngineAdapter, databases: Sequence[MeasurableDatabase], at: datetime, longest_gap: float
+    adapter: EngineAdapter, host: Host, databases: Sequence[MeasurableDatabase], at: datetime, longest_gap: float
 ) -> int:
-    """Records the use of all, then the storage of those whose turn it is; returns how many these were."""
+    """Records the use of all, then the storage of those whose turn it is; returns how many these were. What the server
+    counts of all is read in between, and kept whatever comes of the storage."""
     if not databases:
         return 0
-    await usage.record_use(await _samples(adapter, databases), at, longest_gap=longest_gap)
-    return await measure_storage(adapter, [one.id for one in databases], at)
+    sessions = await _use(adapter, databases, at, longest_gap)
+    counters = await sampling.look(adapter, host.address, [one.engine_name for one in databases if one.running])
+    try:
+        return await measure_storage(adapter, [one.id for one in databases], at)
+    finally:
+        storage = await usage.storage_measured_at([one.id for one in databases], at)
+        sampled = [
+            Sampled(
+                database_id=one.id,
+                name=one.engine_name,
+                running=one.running,
+                connections=sessions[one.engine_name],
+                storage_bytes=storage.get(one.id),
+            )
+            for one in databases
+        ]
+        await sampling.keep(host.id, sampled, counters, at, longest_gap=longest_gap)
 
 
 async def _enforce(plans: Plans, databases: Sequence[MeasurableDatabase]) -> Counter[str]:
@@ -128,27 +148,35 @@ async def _enforce(plans: Plans, databases: Sequence[MeasurableDatabase]) -> Cou
     return counts
 
 
-async def _samples(adapter: EngineAdapter, databases: Sequence[MeasurableDatabase]) -> list[Sample]:
+async def _use(
+    adapter: EngineAdapter, databases: Sequence[MeasurableDatabase], at: datetime, longest_gap: float
+) -> Counter[str]:
+    """Records which databases were in use; returns the most sessions that were seen open at once, by name."""
     since = await own_logins.moment()
-    seen = await _count_sessions(adapter, [one.engine_name for one in databases])
+    seen, most = await _count_sessions(adapter, [one.engine_name for one in databases])
     ours = await own_logins.among([one.id for one in databases], since)
-    # What may have been our own login is nobody's use.
-    return [
+    samples = [
+        # What may have been our own login is nobody's use.
         Sample(database_id=one.id, use=0.0 if one.id in ours else seen[one.engine_name] / SESSION_LISTS)
         for one in databases
     ]
+    await usage.record_use(samples, at, longest_gap=longest_gap)
+    return most
 
 
-async def _count_sessions(adapter: EngineAdapter, names: Sequence[str]) -> Counter[str]:
-    """How many of the lists had a session of each."""
+async def _count_sessions(adapter: EngineAdapter, names: Sequence[str]) -> tuple[Counter[str], Counter[str]]:
+    """How many of the lists had a session of each, and how many sessions the longest one had."""
     seen: Counter[str] = Counter()
+    most: Counter[str] = Counter()
     share = SESSION_LIST_SECONDS / SESSION_LISTS
     for _ in range(SESSION_LISTS):
         moment = _RANDOM.uniform(0, share)
         await asyncio.sleep(moment)
-        seen.update((await adapter.sessions(names)).keys())
+        found = await adapter.sessions(names)
+        seen.update(found.keys())
+        most |= Counter({name: len(sessions) for name, sessions in found.items()})
         await asyncio.sleep(share - moment)
-    return seen
+    return seen, most
 
 
 async def _act(plans: Plans, one: MeasurableDatabase) -> Counter[str]:

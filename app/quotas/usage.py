@@ -100,6 +100,18 @@ async def measured_at(databases: Sequence[UUID]) -> dict[UUID, datetime]:
     return {one.uuid: one.storage_measured_at for one in await fetch_all(_Measured, sql, list(databases))}
 
 
+class _Size(msgspec.Struct, frozen=True):
+    database_id: int
+    storage_bytes: int
+
+
+async def storage_measured_at(database_ids: Sequence[int], at: datetime) -> dict[int, int]:
+    """What those of these databases hold in bytes that were measured at that moment, by their ids."""
+    sql = "SELECT database_id, storage_bytes FROM database_usage WHERE database_id = any($1::bigint[])"
+    found = await fetch_all(_Size, f"{sql} AND storage_measured_at = $2", list(database_ids), at)
+    return {one.database_id: one.storage_bytes for one in found}
+
+
 async def measure_alone(database_ids: Sequence[int], at: datetime) -> None:
     """From that moment on: they couldn't be measured together, and most likely for one of them alone."""
     await execute(

@@ -9,6 +9,7 @@ import msgspec
 from app.backups.retention import delete_gone_backups
 from app.contracts.upkeep import SweepResult
 from app.credentials.rotations import delete_old, delete_secrets
+from app.metrics.sampling import drop_old_metrics
 from app.operations.retention import delete_old_operations
 from app.outbox.events import delete_old_events
 from app.queries.records import delete_old_executions
@@ -49,6 +50,7 @@ SWEEPS = (
     SweepRule(what="old rotations", delete=delete_old, retention="history"),
     SweepRule(what="backups that are gone", delete=delete_gone_backups, retention="operations"),
     SweepRule(what="old operations", delete=delete_old_operations, retention="operations"),
+    SweepRule(what="old metrics", delete=drop_old_metrics),
     SweepRule(what="old questions", delete=delete_old_executions, retention="questions"),
 )
 _NOT_KEPT = timedelta(0)

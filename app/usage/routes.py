@@ -76,7 +76,7 @@ After = Annotated[
         answers={200: UsageReport},
         examples={200: EXAMPLE_REPORT},
         errors=(InvalidField,),
-        csv=EXAMPLE_CSV,
+        texts={"text/csv": EXAMPLE_CSV},
     ),
 )
 async def get_usage(

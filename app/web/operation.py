@@ -34,9 +34,9 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     """For the API's description. `answers` maps a status to the struct that is the body, or to None where there is no
     body; `examples` to one such body. `errors` are those that the operation itself may meet, beyond those that its
     parts bring along. `links` are the operations that take an identifier of the answers, `data.uuid` or what `link_by`
-    names. `events` is the event's name where the answer is a stream of events; the struct is each one's data. `csv` is
-    an example of the answer's other form, for clients that accept it. `action` is what the audit log calls the
-    operation; None for one that reads."""
+    names. `events` is the event's name where the answer is a stream of events; the struct is each one's data. `texts`
+    are examples of the answers with status 200 that are no JSON, by their media type. `action` is what the audit log
+    calls the operation; None for one that reads."""
 
     scopes: tuple[Scope, ...]
     role: Role | None
@@ -50,7 +50,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     links: tuple[str, ...]
     link_by: str
     events: str | None
-    csv: str | None
+    texts: dict[str, str]
     action: str | Computes | None
 
 
@@ -71,7 +71,7 @@ def operation(
     links: tuple[str, ...] = (),
     link_by: str = "uuid",
     events: str | None = None,
-    csv: str | None = None,
+    texts: dict[str, str] | None = None,
 ) -> dict[str, Any]:
     """The keyword arguments of a route's decorator. `body` is the struct that `data` is read as, `example` one such
     body; `idempotent` operations demand an Idempotency-Key. `role` is the least role that may do it in a team, where
@@ -93,7 +93,7 @@ def operation(
         links=links,
         link_by=link_by,
         events=events,
-        csv=csv,
+        texts=texts or {},
         action=action,
     )
     arguments: dict[str, Any] = {

@@ -10,6 +10,7 @@ from app.store.tables.findings import Finding
 from app.store.tables.hosts import EngineHost
 from app.store.tables.installation import Installation
 from app.store.tables.metering import UsageClock, UsageMeter, UsagePart
+from app.store.tables.metrics import MetricReading, MetricRollup
 from app.store.tables.operations import DatabaseOperation
 from app.store.tables.pool import PoolTarget
 from app.store.tables.queries import QueryExecution, QueryReader
@@ -56,4 +57,6 @@ TABLES = (
     UsageClock,
     UsageMeter,
     UsagePart,
+    MetricReading,
+    MetricRollup,
 )

@@ -1,0 +1,142 @@
+"""Metrics of databases on real servers: what happens in them is counted rightly, and what can't be told is a gap."""
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from app.provisioning import enforcement
+from app.store.session import fetch
+from tests.e2e.hosts import mysql, postgres
+from tests.quotas.bench import REGION, Bench, bench
+from tests.quotas.tenant_session import session_of
+from tests.servers import RunningServer
+from tests.support.answers import data_of
+from tests.support.client import Caller
+
+SERVERS = {"postgres": "postgres_server", "mysql": "mysql_server", "oracle": "oracle_mysql_server"}
+MINUTE = timedelta(minutes=1)
+RESETS = {
+    "postgres": "SELECT pg_stat_reset()",
+    "mariadb": "FLUSH USER_STATISTICS",
+    "mysql": "FLUSH STATUS",
+}
+
+
+class Watched:
+    """A database, its team, and runs of the measuring at moments that the test chooses."""
+
+    def __init__(self, on: Bench, server: RunningServer, caller: Caller, made: dict[str, Any]) -> None:
+        self._bench = on
+        self.server = server
+        self.caller = caller
+        self.made = made
+        # Whole minutes, the last of which has just ended.
+        self.start = datetime.now(UTC).replace(second=0, microsecond=0) - 20 * MINUTE
+
+    def at(self, minute: int) -> datetime:
+        return self.start + minute * MINUTE
+
+    async def sample(self, minute: int) -> None:
+        await self._bench.enforce(self.at(minute))
+
+    async def metrics(self, **parameters: Any) -> dict[str, Any]:
+        known = {"from": self.start.isoformat(), "to": self.at(15).isoformat(), "step": 60} | parameters
+        found: dict[str, Any] = data_of(await self.caller.get(f"/databases/{self.made['uuid']}/metrics", params=known))
+        return found
+
+    async def points(self, name: str) -> dict[int, float]:
+        """By the minute."""
+        (series,) = (await self.metrics(names=name))["series"]
+        assert series["name"] == name
+        return {(datetime.fromisoformat(at) - self.start) // MINUTE: value for at, value in series["points"]}
+
+    async def gaps(self) -> list[tuple[int, int]]:
+        """In minutes from the beginning; without the one since the newest sample, for no test takes place in time."""
+        found = (await self.metrics())["gaps"]
+        minutes = [tuple((datetime.fromisoformat(end) - self.start) // MINUTE for end in gap) for gap in found]
+        assert minutes.pop()[1] == 15
+        return [(since, end) for since, end in minutes]
+
+    async def as_root(self, statement: str) -> None:
+        """On the server; on PostgreSQL in the tenant's database."""
+        if self.server.flavour == "postgres":
+            dsn = self.server.admin_dsn.rpartition("/")[0] + f"/{self.made['db_name']}"
+            async with postgres(dsn) as connection:
+                await connection.execute(statement)
+        else:
+            async with mysql(self.server.admin_dsn) as connection:
+                await connection.execute(statement)
+
+
+@pytest.fixture(params=SERVERS)
+def server(request: pytest.FixtureRequest) -> RunningServer:
+    running: RunningServer = request.getfixturevalue(SERVERS[request.param])
+    return running
+
+
+@pytest.fixture
+async def watched(server: RunningServer, control_dsn: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Watched]:
+    monkeypatch.setattr(enforcement, "SESSION_LIST_SECONDS", 0.2)
+    async with bench(control_dsn, server) as on:
+        caller = await on.api.caller(tier="pro")
+        engine = "postgres" if server.flavour == "postgres" else "mysql"
+        made = data_of(await caller.create(region=REGION, db_type=engine), 202)
+        await on.steps.create_database(UUID(made["uuid"]))
+        yield Watched(on, server, caller, data_of(await caller.get(f"/databases/{made['uuid']}")))
+
+
+async def test_what_happens_is_counted_once_and_in_its_minute(watched: Watched) -> None:
+    async with session_of(watched.made) as session:
+        await session.run("CREATE TABLE counted (id integer)")
+    await watched.sample(0)
+    await watched.sample(1)
+    async with session_of(watched.made) as session:
+        for _ in range(20):
+            await session.run("BEGIN")
+            await session.run(f"INSERT INTO counted VALUES {', '.join(['(1)'] * 50)}")
+            await session.run("COMMIT")
+        await session.value("SELECT sum(id) FROM counted")
+        await watched.sample(2)
+    await watched.sample(2)
+    await watched.sample(3)
+    written = await watched.points("rows_written")
+    assert sum(written.values()) == 1000, written
+    assert written[2] + written[3] == 1000, "PostgreSQL tells a second later, or at the session's end"
+    transactions = await watched.points("transactions")
+    assert 20 <= transactions[2] + transactions[3] <= 30
+    read = await watched.points("rows_read")
+    assert 1000 <= read[2] + read[3] <= 3000
+    assert (await watched.points("connections"))[2] == 1
+    assert (await watched.points("storage_bytes"))[3] > 0
+    assert await watched.gaps() == []
+
+
+async def test_a_pause_is_a_gap(watched: Watched) -> None:
+    await watched.sample(0)
+    await watched.sample(1)
+    await fetch("UPDATE databases SET status = 'paused'")
+    await watched.sample(2)
+    await fetch("UPDATE databases SET status = 'active'")
+    await watched.sample(3)
+    await watched.sample(4)
+    assert await watched.gaps() == [(1, 3)]
+    assert set(await watched.points("transactions")) == {1, 4}
+    assert set(await watched.points("connections")) == {0, 1, 3, 4}, "what a database has is known at once"
+
+
+async def test_a_reset_of_the_servers_statistics_is_a_gap(watched: Watched) -> None:
+    async with session_of(watched.made) as session:
+        await session.run("CREATE TABLE counted (id integer)")
+        await session.run(f"INSERT INTO counted VALUES {', '.join(['(1)'] * 500)}")
+    await watched.sample(0)
+    await watched.sample(1)
+    await watched.as_root(RESETS[watched.server.flavour])
+    await watched.sample(2)
+    await watched.sample(3)
+    assert await watched.gaps() == [(1, 2)]
+    points = await watched.points("rows_written")
+    assert set(points) == {1, 3}
+    assert min(points.values()) >= 0
