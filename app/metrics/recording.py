@@ -25,7 +25,7 @@ class Taken(msgspec.Struct, frozen=True, kw_only=True):
     """None where it wasn't measured."""
 
 
-class _Reading(msgspec.Struct, frozen=True, kw_only=True):
+class _Before(msgspec.Struct, frozen=True, kw_only=True):
     database_id: int
     first_at: datetime
     read_at: datetime
@@ -79,7 +79,7 @@ async def record(taken: Sequence[Taken], at: datetime, *, longest: timedelta, st
     async with transaction():
         if not await rollups.takes(at):
             return 0
-        found = await fetch_all(_Reading, _BEFORE, [*ids, *stopped])
+        found = await fetch_all(_Before, _BEFORE, [*ids, *stopped])
         before = {one.database_id: one for one in found}
         samples = [
             _sample(one, before.get(one.database_id), at, longest)
@@ -92,7 +92,7 @@ async def record(taken: Sequence[Taken], at: datetime, *, longest: timedelta, st
     return len(samples)
 
 
-def _sample(taken: Taken, before: _Reading | None, at: datetime, longest: timedelta) -> _Sample:
+def _sample(taken: Taken, before: _Before | None, at: datetime, longest: timedelta) -> _Sample:
     if before is None:
         return _Sample(
             taken=taken,

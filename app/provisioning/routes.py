@@ -157,6 +157,7 @@ class DatabaseController(Controller):
                 "getBackupPolicy",
                 "changeBackupPolicy",
                 "restoreDatabase",
+                "getDatabaseMetrics",
             ),
         ),
     )

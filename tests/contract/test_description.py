@@ -11,6 +11,7 @@ from jsonschema_rs import Draft202012Validator
 from litestar import Litestar, get, post
 from litestar.handlers import HTTPRouteHandler
 from litestar.routes import HTTPRoute
+from prometheus_client.parser import text_string_to_metric_families
 from schemathesis.specs.openapi.definitions import OPENAPI_31_VALIDATOR
 
 from app.auth.scopes import Scope
@@ -57,6 +58,8 @@ SPECIFIED = {
     ("GET", "/api/v1/webhook_endpoints/{id}/deliveries/{delivery_id}"): {"webhooks:read"},
     ("POST", "/api/v1/webhook_endpoints/{id}/deliveries/{delivery_id}/retries"): {"webhooks:write"},
     ("GET", "/api/v1/usage"): {"databases:read"},
+    ("GET", "/api/v1/databases/{uuid}/metrics"): {"databases:read"},
+    ("GET", "/api/v1/teams/{id}/prometheus"): {"databases:read"},
     ("GET", "/api/v1/operations"): {"databases:read"},
     ("GET", "/api/v1/operations/{uuid}"): {"databases:read"},
     ("GET", "/api/v1/operations/{uuid}/events"): {"databases:read"},
@@ -223,6 +226,9 @@ def test_every_answer_has_an_example_that_fits(found: Described) -> None:
             name, data = event_of(resolved["content"][EVENTS]["example"])
             assert (name, data["object"]) == ("operation", "operation")
             DESCRIPTION.validate({"$ref": "#/components/schemas/OperationView"}, data)
+            continue
+        if "text/plain" in resolved.get("content", {}):
+            assert list(text_string_to_metric_families(resolved["content"]["text/plain"]["example"]))
             continue
         media = media_of(answer)
         examples = (
