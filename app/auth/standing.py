@@ -5,9 +5,14 @@ from uuid import UUID
 
 import msgspec
 
-from app.auth.roles import roles_that_may
+from app.auth.principal import Principal
+from app.auth.roles import Role, roles_that_may
 from app.auth.scopes import Scope, granting
-from app.store.session import fetch_all
+from app.core.errors import InsufficientRole, InvalidApiKey, NotAMember
+from app.store.session import fetch_all, fetch_one
+
+LONG_SECONDS = 1.0
+"""An answer that took longer is given to whom it would be given now."""
 
 
 class Standing(msgspec.Struct, frozen=True):
@@ -40,3 +45,33 @@ async def still_good(asked: Collection[Standing], scope: Scope) -> set[Standing]
         list(roles_that_may([scope])),
     )
     return set(found)
+
+
+class _Now(msgspec.Struct, frozen=True):
+    ended: bool
+    role: Role | None
+
+
+async def expect(caller: Principal, team_id: int | None) -> None:
+    """That the caller would still be let in, and has no smaller role in this team than when it was. Raises
+    `InvalidApiKey`, `NotAMember` or `InsufficientRole`."""
+    now = await fetch_one(
+        _Now,
+        """
+        SELECT k.revoked_at IS NOT NULL OR coalesce(k.expires_at <= now(), false) AS ended, m.role
+        FROM api_keys k LEFT JOIN memberships m
+          ON m.user_id = k.user_id AND m.team_id = $2 AND m.team_id <> ALL (k.ended_teams)
+        WHERE k.id = $1
+        """,
+        caller.key_id,
+        team_id,
+    )
+    if now is None or now.ended:
+        raise InvalidApiKey("This API key has been revoked, or has expired, since the request came.")
+    before = None if team_id is None else caller.role_in(team_id)
+    if team_id is None or before is None:
+        return
+    if now.role is None:
+        raise NotAMember(team_id)
+    if not now.role.covers(before):
+        raise InsufficientRole(now.role, [role for role in Role if role.covers(before)], team_id)

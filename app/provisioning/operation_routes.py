@@ -12,7 +12,7 @@ from msgspec import UNSET
 
 from app.auth.principal import Principal
 from app.auth.scopes import Reach, Scope
-from app.auth.standing import Standing
+from app.auth.standing import Standing, expect
 from app.core.errors import (
     CapacityExhausted,
     InvalidField,
@@ -159,6 +159,7 @@ class OperationController(Controller):
         if wait and not record.ended:
             ended = await services.watch.wait_for(record.database, look, timeout)
             record = ended or await _owned(request, uuid)
+            await expect(request.user, record.team_id)
         return Item(data=view(record))
 
     @get(

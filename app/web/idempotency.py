@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial
+from time import monotonic
 from typing import Any
 
 import msgspec
@@ -16,6 +17,7 @@ from litestar import MediaType, Request, Response
 
 from app.audit import events as audit
 from app.audit.drafts import current_draft
+from app.auth import standing
 from app.auth.principal import Principal
 from app.core.context import current_request_id
 from app.core.errors import AppError, IdempotencyKeyConflict, IdempotencyKeyInProgress
@@ -72,7 +74,8 @@ class Idempotency:
 
         `during_begin` is entered before the transaction, and left before anything is waited for.
 
-        Raises `IdempotencyKeyConflict` or `IdempotencyKeyInProgress`, and what the functions raise.
+        Raises `IdempotencyKeyConflict` or `IdempotencyKeyInProgress`, and what the functions raise; and what
+        `standing.expect` does, where `finish` took long.
         """
         claim = await _claim_for(request)
         try:
@@ -104,9 +107,13 @@ class Idempotency:
         if accepted.start is not None:
             self._starter.start_soon(accepted.start)
         if answer is None:
+            started = monotonic()
             async with self._rows.leased(claim):
                 answer = await finish(accepted.subject)
                 await self._rows.store(claim, answer.status, encode(answer.body))
+            if monotonic() - started > standing.LONG_SECONDS:
+                draft = current_draft()
+                await standing.expect(request.user, None if draft is None else draft.team_id)
         return _respond(answer)
 
     async def _answer_to_repeat(self, claim: KeyClaim) -> Response[bytes]:

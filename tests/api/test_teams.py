@@ -277,6 +277,24 @@ async def test_a_role_holds_from_the_next_request_on(shared: LoneApi) -> None:
     data_of(await guest.patch(f"/databases/{uuid}", {"name": "b"}))
 
 
+async def test_a_long_answer_is_given_to_who_is_still_in_the_team(shared: LoneApi) -> None:
+    owner, guest = await shared.caller(), await shared.caller()
+    team = owner.team_id
+    await joined(owner, team, guest)
+    waiting = {"wait": "true", "timeout": "3"}
+    body = {"name": "awaited", "team_id": team}
+    made = asyncio.ensure_future(guest.post("/databases", body, params=waiting))
+    while not (listed := data_of(await owner.get("/operations"))):
+        assert not made.done()
+    operation = asyncio.ensure_future(guest.get(f"/operations/{listed[0]['uuid']}", params=waiting))
+    asked = "SELECT window_count FROM api_key_usage WHERE key_id = $1"
+    while (await fetch(asked, guest.key_id))[0][0] < 3:
+        assert not made.done()
+    data_of(await owner.delete(member(team, guest)))
+    for answer in await asyncio.gather(made, operation):
+        error_of(answer, 403, "not_a_member")
+
+
 async def test_who_adds_whom(shared: LoneApi) -> None:
     owner, known, stranger = [await shared.caller() for _ in range(3)]
     await joined(owner, owner.team_id, known)
