@@ -12,6 +12,8 @@ from app.store.session import Statement, execute, transaction
 
 SUCCEEDED, REFUSED = "succeeded", "refused"
 _SERVICE = Actor(kind=ActorKind.SERVICE)
+OPERATOR = Actor(kind=ActorKind.OPERATOR)
+"""Of what was done by hand in Temporal, which doesn't know by whom."""
 
 _COLUMNS = """actor_kind, user_id, api_key_id, actor_name, action, object, subject_id, team_id, address, request_id,
     outcome, error, changes"""

@@ -12,8 +12,6 @@ from app.store.session import fetch_all, transaction
 
 EVENTS = PartitionedTable(tablename="audit_events", span=Span.MONTH)
 LEAVES = PartitionedTable(tablename="audit_leaves", span=Span.MONTH)
-INSERT_ONLY = frozenset({"audit_events", "audit_leaves", "audit_seals"})
-"""Tables that the service's role may read and insert into, and nothing else."""
 _AHEAD = timedelta(days=100)
 _BATCH = 500
 _TAKE_COUNTS = """

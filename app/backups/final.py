@@ -5,6 +5,7 @@ from uuid import UUID
 
 import msgspec
 
+from app.audit.drafts import note
 from app.backups import records
 from app.backups.operation import find_operation, mark_cancelled
 from app.backups.policies import BackupTerms, find_rules
@@ -91,6 +92,7 @@ async def waive(database: UUID) -> None:
             raise NotFound("database")
         if record.status is not DatabaseStatus.DELETED:
             raise DatabaseNotDeleted(record.status.value)
+        note(team_id=record.team_id)
         latest = await _latest(database)
         if latest is None or not latest.under_way:
             latest = (await request_backup(record, BackupKind.FINAL)).record

@@ -9,6 +9,8 @@ from uuid import UUID
 
 import msgspec
 
+from app.audit.actions import Action
+from app.audit.events import append
 from app.backups import ends
 from app.backups.keeping import FULL, make_room
 from app.backups.policies import BackupTerms, find, next_backup, schedule
@@ -59,7 +61,9 @@ async def request_due(terms: BackupTerms, database: UUID) -> bool:
         if not await make_room(terms, record.team_id):
             await _refuse(record)
             return False
-        await request_backup(record, BackupKind.SCHEDULED)
+        requested = await request_backup(record, BackupKind.SCHEDULED)
+        changes = {"backup": (None, str(requested.record.uuid))}
+        await append(Action.BACKUP_TAKE, ("database", database), team_id=record.team_id, changes=changes)
         return True
 
 

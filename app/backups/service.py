@@ -6,6 +6,7 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET
 
+from app.audit.drafts import note
 from app.auth.principal import Principal
 from app.auth.teams import get_team
 from app.backups import policies, records
@@ -80,6 +81,7 @@ async def take_any(terms: BackupTerms, database: UUID, request: TakeBackup) -> A
     found = await databases.find(database)
     if found is None or found.team_id is None or found.status is DatabaseStatus.DELETED:
         raise NotFound("database")
+    note(team_id=found.team_id)
     await get_team(found.team_id, lock=True)
     return await _take(terms, require_found(await databases.find_for_update(database), "database"), request)
 
@@ -181,6 +183,7 @@ async def test(terms: BackupTerms, principal: Principal, backup: UUID) -> Accept
 async def test_any(backup: UUID) -> Accepted:
     """The same for an operator, whosever it is."""
     found = await get_any(backup)
+    note(team_id=found.team_id)
     await databases.find_for_update(found.database)
     return await _test(require_found(await records.find_for_update(backup), BACKUP))
 

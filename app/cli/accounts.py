@@ -6,6 +6,7 @@ import rich_click as click
 
 from app.accounts import member_service
 from app.audit.actions import Action
+from app.audit.drafts import note
 from app.audit.events import change
 from app.auth import keys as api_keys
 from app.auth import members
@@ -45,8 +46,10 @@ async def list_users() -> list[UserLine]:
 @shown
 async def create_user(email: str, name: str, team: str | None, tier: str | None, role: str | None) -> NewUser:
     """Create a user, in a team of their own unless a team is named."""
-    async with store():
-        return await accounts.create_user(email=email, name=name, team=team, tier=tier, role=role)
+    async with store(), change(Action.USER_CREATE, "user"):
+        made = await accounts.create_user(email=email, name=name, team=team, tier=tier, role=role)
+        note(subject=("user", made.user_id), team_id=made.team_id)
+        return made
 
 
 @click.group()
@@ -93,8 +96,10 @@ async def create_key(
         expires_at=_time(expires_at),
     )
     chosen = [scope.strip() for scope in scopes.split(",") if scope.strip()]
-    async with store():
-        return await api_keys.create_key(user_id=user_id, name=name, scopes=chosen, controls=controls)
+    async with store(), change(Action.KEY_CREATE, "api_key"):
+        made = await api_keys.create_key(user_id=user_id, name=name, scopes=chosen, controls=controls)
+        note(subject=("api_key", made.id), changes={"user": (None, user_id), "scopes": (None, chosen)})
+        return made
 
 
 @keys.command("revoke")
@@ -102,7 +107,7 @@ async def create_key(
 @shown
 async def revoke_key(key_id: int) -> RevokedKey:
     """Revoke a key, which is refused from now on."""
-    async with store():
+    async with store(), change(Action.KEY_REVOKE, ("api_key", key_id)):
         return await api_keys.revoke_key(key_id)
 
 
@@ -128,7 +133,9 @@ async def set_team(team_id: int, tier: str | None, queries: str | None) -> TeamS
     """Set a team's tier and what its questions may do. What is not given stays."""
     if tier is None and queries is None:
         raise click.UsageError("Give --tier, --queries or both.")
-    async with store():
+    async with store(), change(Action.TEAM_CHANGE, ("team", team_id), team_id=team_id):
+        given = {name: value for name, value in (("tier", tier), ("queries", queries)) if value is not None}
+        note(changes={name: (None, value) for name, value in given.items()})
         return await accounts.set_team(team_id, tier=tier, queries=queries)
 
 

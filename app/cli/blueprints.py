@@ -7,6 +7,9 @@ from uuid import UUID
 import msgspec
 import rich_click as click
 
+from app.audit.actions import Action
+from app.audit.drafts import note
+from app.audit.events import change
 from app.blueprints import service
 from app.blueprints.records import BlueprintRecord
 from app.blueprints.schemas import CreateBlueprint
@@ -15,7 +18,6 @@ from app.cli.installation import store
 from app.cli.output import shown
 from app.contracts.base import Engine
 from app.core.errors import BlueprintInvalid, InvalidField
-from app.store.session import transaction
 
 _File = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -44,10 +46,11 @@ async def publish(file: Path, name: str, description: str | None, variables_file
     """Publish the SQL in FILE as a system blueprint."""
     given = _request(file, name, description, variables_file)
     try:
-        async with store(), transaction():
+        async with store(), change(Action.BLUEPRINT_PUBLISH, "blueprint"):
             record = await service.publish(
                 given.name, given.sql_content, description=given.description, variables=given.variables
             )
+            note(subject=("blueprint", record.uuid))
     except BlueprintInvalid as error:
         raise click.ClickException("\n".join([error.message, *error.errors])) from None
     return _published(record)
@@ -57,7 +60,7 @@ async def publish(file: Path, name: str, description: str | None, variables_file
 @shown
 async def ship() -> list[PublishedBlueprint]:
     """Publish the system blueprints that come with Headwater."""
-    async with store():
+    async with store(), change(Action.BLUEPRINT_PUBLISH, "blueprint"):
         return [_published(record) for record in await publish_shipped()]
 
 

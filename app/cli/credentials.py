@@ -7,6 +7,8 @@ from uuid import UUID
 
 import rich_click as click
 
+from app.audit.actions import Action
+from app.audit.events import change
 from app.cli.installation import secret_box, settings, store
 from app.cli.output import shown
 from app.core.errors import NotFound
@@ -26,7 +28,6 @@ from app.databases import inventory, records
 from app.databases.records import DatabaseRecord
 from app.hosts.adapters import Adapters
 from app.store.notify import RowWatch
-from app.store.session import transaction
 
 _APPLIED_SECONDS = 60.0
 """How long a command waits for the engine."""
@@ -52,7 +53,7 @@ async def rotate(database: str, overlap: int, end_sessions: bool) -> RotationVie
     async with store():
         record = await _record(database)
         request = RotateCredentials(overlap_seconds=overlap, end_sessions=end_sessions)
-        async with transaction():
+        async with change(Action.CREDENTIALS_ROTATE, ("database", record.uuid)):
             accepted = await service.rotate_any(secret_box(), record.uuid, request)
         async with _watch().running() as watch:
             rotation = await await_rotation(watch, UUID(accepted.subject), _APPLIED_SECONDS)
@@ -69,7 +70,7 @@ async def complete_rotation(database: str) -> RotationView:
         rotation = await rotations.find_under_way(record.id)
         if rotation is None:
             raise NotFound("rotation under way")
-        async with transaction():
+        async with change(Action.CREDENTIAL_ROTATION_COMPLETE, ("credential_rotation", rotation.uuid)):
             await service.complete_any(rotation.uuid)
         async with _watch().running() as watch:
             return rotation_view(record, await await_completed(watch, rotation.uuid, _APPLIED_SECONDS), None)
@@ -106,7 +107,7 @@ async def remove_user(database: str, name: str) -> list[DatabaseUserView]:
     """End a user's access and remove it; what it owns stays, as the database's. Shows those that are left."""
     async with store():
         record = await _record(database)
-        async with transaction():
+        async with change(Action.DATABASE_USER_DELETE, ("database", record.uuid)):
             accepted = await service.remove_user_of_any(record.uuid, name)
         user = UUID(accepted.subject.partition("/")[2])
         async with _watch().running() as watch:

@@ -8,6 +8,9 @@ from uuid import UUID
 import msgspec
 import rich_click as click
 
+from app.audit.actions import Action
+from app.audit.drafts import note
+from app.audit.events import change
 from app.backups import final
 from app.cli.credentials import COMMANDS
 from app.cli.installation import plans, settings, store
@@ -26,7 +29,6 @@ from app.databases.schemas import ChangeDatabase
 from app.provisioning import operator, service
 from app.provisioning.undeletion import undelete
 from app.store.notify import RowWatch
-from app.store.session import transaction
 
 _APPLIED_SECONDS = 60.0
 """How long a command waits for the engine."""
@@ -125,7 +127,10 @@ async def inspect_database(database: str) -> DatabaseDetails:
 async def pause_database(database: str) -> DatabaseDetails:
     """End all connections to a database and refuse new ones; its data and credentials stay."""
     async with store():
-        return await _applied(await operator.pause(plans(), await inventory.resolve(database)))
+        found = await inventory.resolve(database)
+        async with change(Action.DATABASE_PAUSE, ("database", found)):
+            paused = await operator.pause(plans(), found)
+        return await _applied(paused)
 
 
 @databases.command("resume")
@@ -134,7 +139,10 @@ async def pause_database(database: str) -> DatabaseDetails:
 async def resume_database(database: str) -> DatabaseDetails:
     """Let a paused database's credentials work again, whatever the reason for the pause."""
     async with store():
-        return await _applied(await operator.resume(await inventory.resolve(database)))
+        found = await inventory.resolve(database)
+        async with change(Action.DATABASE_RESUME, ("database", found)):
+            resumed = await operator.resume(found)
+        return await _applied(resumed)
 
 
 @databases.command("undelete")
@@ -143,7 +151,10 @@ async def resume_database(database: str) -> DatabaseDetails:
 async def undelete_database(database: str) -> DatabaseDetails:
     """Restore a deleted database while its data is kept: with its name, its data and its credentials."""
     async with store():
-        return await _applied(await undelete(plans(), await inventory.resolve(database, deleted=True)))
+        found = await inventory.resolve(database, deleted=True)
+        async with change(Action.DATABASE_UNDELETE, ("database", found)):
+            undeleted = await undelete(plans(), found)
+        return await _applied(undeleted)
 
 
 @databases.command("waive-final-backup")
@@ -154,7 +165,8 @@ async def waive_final_backup(database: str) -> DatabaseDetails:
     """Have the data of one deleted database destroyed without a final backup, when its grace is over."""
     async with store():
         found = await inventory.resolve(database, deleted=None)
-        await final.waive(found)
+        async with change(Action.DATABASE_WAIVE_FINAL_BACKUP, ("database", found)):
+            await final.waive(found)
         return await inventory.get_details(found)
 
 
@@ -214,7 +226,7 @@ async def delete_database(database: str, yes: bool, even_if_protected: bool) -> 
         found = await inventory.get_details(await inventory.resolve(database))
         if not yes:
             click.confirm(f"Delete {found.name} ({found.uuid}) of {found.team}?", abort=True, err=True)
-        async with transaction():
+        async with change(Action.DATABASE_DELETE, ("database", found.uuid)):
             grace = timedelta(seconds=settings().deletion_grace_seconds)
             await service.delete_any(plans(), found.uuid, grace, even_if_protected=even_if_protected)
         return await _revoked(found.uuid)
@@ -227,8 +239,9 @@ async def _changed(database: str, **fields: Any) -> DatabaseDetails:
     except msgspec.ValidationError as fault:
         (field,) = fields
         raise InvalidField(field, f"This can't be its {field}: {fault}") from None
-    async with store(), transaction():
+    async with store(), change(Action.DATABASE_CHANGE, "database"):
         uuid = await inventory.resolve(database)
+        note(subject=("database", uuid))
         await service.change_any(uuid, wanted)
         return await inventory.get_details(uuid)
 

@@ -7,6 +7,9 @@ from urllib.parse import SplitResult, unquote, urlsplit
 import msgspec
 import rich_click as click
 
+from app.audit.actions import Action
+from app.audit.drafts import Draft, drafting, note
+from app.audit.events import change
 from app.cli.installation import secret_box, settings, store
 from app.cli.output import shown
 from app.cli.parameters import PORT, POSITIVE
@@ -19,7 +22,6 @@ from app.hosts import service
 from app.hosts.service import DEFAULT_CAPACITY, HostAdded, HostSummary, NewHost
 from app.restores.evacuation import evacuate
 from app.restores.records import give_up_left_behind
-from app.store.session import transaction
 from app.upkeep.reconcile import findings
 
 _TLS_MODES = [mode.value for mode in TlsMode if mode is not TlsMode.PREFER]
@@ -104,7 +106,8 @@ async def add_host(
             capacity=capacity,
             connection_capacity=connection_capacity,
         )
-        return await service.add_host(box, new, settings().postgres_extensions)
+        with drafting(Draft(action=Action.HOST_ADD, object="host")):
+            return await service.add_host(box, new, settings().postgres_extensions)
 
 
 @hosts.command("drain")
@@ -112,7 +115,7 @@ async def add_host(
 @shown
 async def drain_host(host_id: int) -> Drained:
     """Place no new databases on a host; those that are there stay."""
-    async with store():
+    async with store(), change(Action.HOST_DRAIN, ("host", host_id)):
         await service.drain_host(host_id)
     return Drained(host_id, draining=True)
 
@@ -122,7 +125,7 @@ async def drain_host(host_id: int) -> Drained:
 @shown
 async def undrain_host(host_id: int) -> Drained:
     """Place new databases on a host again."""
-    async with store():
+    async with store(), change(Action.HOST_UNDRAIN, ("host", host_id)):
         await service.undrain_host(host_id)
     return Drained(host_id, draining=False)
 
@@ -134,6 +137,9 @@ async def undrain_host(host_id: int) -> Drained:
 async def evacuate_host(host_id: int, discard: bool) -> Rows:
     """Make the databases of a lost host again on others, from their newest backups. Repeat it to see how far it is."""
     async with store():
+        # Before the work: each database is a transaction of its own.
+        async with change(Action.HOST_EVACUATE, ("host", host_id)):
+            note(changes={"discard": (None, discard)})
         if discard:
             await give_up_left_behind(host_id)
         rows = await evacuate(host_id)
@@ -145,7 +151,7 @@ async def evacuate_host(host_id: int, discard: bool) -> Rows:
 @shown
 async def remove_host(host_id: int) -> Removed:
     """Remove a host that has no databases any more, and its administrator's credentials. Drain it first."""
-    async with store(), transaction():
+    async with store(), change(Action.HOST_REMOVE, ("host", host_id)):
         await service.remove_host(host_id)
         await findings.forget_host(host_id)
     return Removed(host_id)

@@ -1,5 +1,6 @@
 """The installation that a command works on: the one in the environment, or the stack that runs in `HEADWATER_HOME`."""
 
+import getpass
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -8,7 +9,9 @@ from pathlib import Path
 import msgspec
 import rich_click as click
 
+from app.audit.drafts import MOST_TEXT
 from app.backup_store.store import BackupStore
+from app.core import context
 from app.core.secrets import SecretBox
 from app.core.settings import InvalidSettings, Settings
 from app.local import stack_file
@@ -48,7 +51,7 @@ def settings() -> Settings:
 
 @asynccontextmanager
 async def store() -> AsyncIterator[None]:
-    """Connects to our own database for the block."""
+    """Connects to our own database for the block. What is done in it, an operator does."""
     dsn = settings().control_dsn
     assert dsn is not None
     async with connected(dsn, max_size=4):
@@ -56,7 +59,19 @@ async def store() -> AsyncIterator[None]:
             await require_current()
         except MigrationFailed as error:
             raise click.ClickException(str(error)) from None
-        yield
+        token = context.actor.set(context.Actor(kind=context.ActorKind.OPERATOR, name=_login()))
+        try:
+            yield
+        finally:
+            context.actor.reset(token)
+
+
+def _login() -> str:
+    """What the operating system calls whoever runs the command; behind `sudo`, whoever asked it."""
+    try:
+        return (os.environ.get("SUDO_USER") or getpass.getuser())[:MOST_TEXT]
+    except (KeyError, OSError):
+        return str(os.getuid())
 
 
 def plans() -> Plans:

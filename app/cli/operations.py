@@ -7,6 +7,8 @@ from uuid import UUID
 import msgspec
 import rich_click as click
 
+from app.audit.actions import Action
+from app.audit.events import change
 from app.cli.installation import plans, settings, store
 from app.cli.output import shown
 from app.cli.parameters import POSITIVE
@@ -23,7 +25,6 @@ from app.operations.schemas import OperationView
 from app.operations.views import view
 from app.provisioning import operation_service
 from app.provisioning.cancelling import CANCELLATIONS
-from app.store.session import transaction
 
 _SHOWN = 100
 """The maximum of lines in a list, unless `--limit` is given. `--json` prints all."""
@@ -104,7 +105,7 @@ async def cancel_operation(operation: str, yes: bool) -> OperationDetails:
         if not yes:
             what = f"{found.type.value} of {found.database} ({found.database_uuid}) of {found.team}"
             click.confirm(f"Cancel the {what}?", abort=True, err=True)
-        async with transaction():
+        async with change(Action.OPERATION_CANCEL, ("operation", uuid)):
             await operation_service.cancel_any(plans(), CANCELLATIONS, uuid)
         return await _details(uuid)
 
@@ -116,7 +117,7 @@ async def retry_operation(operation: str) -> OperationDetails:
     """Have an operation that waits make its next attempt now, not at the end of its pause."""
     async with store():
         uuid = await inventory.resolve(operation)
-        async with transaction():
+        async with change(Action.OPERATION_RETRY, ("operation", uuid)):
             await operation_service.retry_any(uuid)
         return await _details(uuid)
 

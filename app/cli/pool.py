@@ -5,6 +5,9 @@ import contextlib
 import rich_click as click
 from temporalio.service import RPCError
 
+from app.audit.actions import Action
+from app.audit.drafts import note
+from app.audit.events import change
 from app.cli.installation import settings, store
 from app.cli.output import shown
 from app.contracts.base import Engine
@@ -41,7 +44,9 @@ async def set_size(region: str, engine: str, size: int | None, by_default: bool)
         raise click.UsageError("Give --size or --default.")
     known = settings()
     async with store():
-        await targets.set_target(Engine(engine), region, size)
+        async with change(Action.POOL_SET, ("pool", f"{engine}/{region}")):
+            note(changes={"size": (None, size)})
+            await targets.set_target(Engine(engine), region, size)
         all_pools = await targets.pool_status(known.pool_size)
     # Only a hint: without Temporal the next scheduled run does it.
     with contextlib.suppress(RPCError, RuntimeError):

@@ -8,6 +8,8 @@ import msgspec
 import rich_click as click
 
 from app.applications.records import SEALED_VALUES
+from app.audit.actions import Action
+from app.audit.events import change
 from app.backup_store.errors import BackupStoreError
 from app.backup_store.store import BackupStore
 from app.backups.keys import SEALED_KEY
@@ -74,6 +76,9 @@ async def reseal_all() -> Keys:
     box, backups = secret_box(), backup_store()
     resealed, unreadable = 0, list[str]()
     async with store():
+        # Before the work, which is a transaction for each batch.
+        async with change(Action.SECRETS_RESEAL, ("secrets", box.newest.decode())):
+            pass
         for column in SEALED:
             async for batch in reseal(box, column):
                 resealed += batch.done

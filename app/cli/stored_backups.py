@@ -7,6 +7,8 @@ from uuid import UUID
 import msgspec
 import rich_click as click
 
+from app.audit.actions import Action
+from app.audit.drafts import Draft, drafting
 from app.backup_store.checking import check_backup
 from app.backup_store.errors import BackupStoreError
 from app.backup_store.manifest import BackupManifest
@@ -104,17 +106,19 @@ async def restore(
         dsn = settings().control_dsn
         assert dsn is not None, "the store is connected"
         try:
+            restoring = Draft(action=Action.DATABASE_RECOVER, object="database", team_id=team_id)
             async with RowWatch(dsn).running() as watch:
-                database = await restore_stored(
-                    backup_store(identity),
-                    backup,
-                    team_id=team_id,
-                    name=name,
-                    region=region,
-                    plans=plans(),
-                    box=secret_box(),
-                    watch=watch,
-                )
+                with drafting(restoring):
+                    database = await restore_stored(
+                        backup_store(identity),
+                        backup,
+                        team_id=team_id,
+                        name=name,
+                        region=region,
+                        plans=plans(),
+                        box=secret_box(),
+                        watch=watch,
+                    )
                 record = await await_active(watch, database, wait)
         except BackupStoreError as error:
             raise click.ClickException(str(error)) from None

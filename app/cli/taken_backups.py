@@ -8,6 +8,8 @@ from uuid import UUID
 
 import rich_click as click
 
+from app.audit.actions import Action
+from app.audit.events import change
 from app.backups import inventory, records, service
 from app.backups.inventory import BackupFilters
 from app.backups.policies import BackupTerms
@@ -22,7 +24,6 @@ from app.cli.tables import Rows, size_text
 from app.contracts.backups import BackupKind, BackupStatus, ProofStatus
 from app.core.errors import require_found
 from app.databases import inventory as databases
-from app.store.session import transaction
 
 _SHOWN = 100
 """The maximum of lines in a list, unless `--limit` is given. `--json` prints all."""
@@ -101,7 +102,7 @@ async def run_backup(database: str, description: str | None, keep_days: int | No
     """Take a backup of a database now. DATABASE is a uuid, the beginning of one, or a unique name."""
     async with store():
         subject = await databases.resolve(database)
-        async with transaction():
+        async with change(Action.BACKUP_TAKE, ("database", subject)):
             request = TakeBackup(description=description, keep_days=keep_days)
             accepted = await service.take_any(BackupTerms.of(plans(), settings()), subject, request)
         uuid = UUID(accepted.subject)
@@ -118,7 +119,7 @@ async def prove_backup(backup: str, wait: bool) -> BackupDetails:
     """Prove a backup by restoring it into a database of nobody's. BACKUP is a uuid or the beginning of one."""
     async with store():
         found = await inventory.resolve(backup)
-        async with transaction():
+        async with change(Action.BACKUP_TEST, ("backup", found)):
             accepted = await service.test_any(found)
         uuid, number = service.read_test_subject(accepted.subject)
         if wait:

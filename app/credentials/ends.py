@@ -2,6 +2,8 @@
 
 from uuid import UUID
 
+from app.audit.actions import Action
+from app.audit.events import append
 from app.contracts.base import DatabaseStatus
 from app.credentials import operation, rotations, users
 from app.credentials.requests import request_apply
@@ -38,6 +40,7 @@ async def begin_due(database: UUID) -> bool:
         if begun:
             revision = await credentials.next_revision(record.id)
             await request_apply(record, revision, priority=NORMAL, relayed=True)
+            await append(Action.CREDENTIALS_END, ("database", database), team_id=record.team_id)
         return bool(begun)
 
 

@@ -89,7 +89,6 @@ async def complete_any(rotation: UUID) -> Accepted:
 async def _complete(found: RotationRecord) -> Accepted:
     # The database before what it owns, as everything does that changes both.
     record = await _live(found.database)
-    note(team_id=record.team_id)
     current = require_found(await rotations.find(found.uuid), ROTATION)
     if current.status in (RotationStatus.RETIRING, RotationStatus.COMPLETED):
         return Accepted(subject=str(found.uuid))
@@ -207,4 +206,5 @@ async def _live(database: UUID) -> DatabaseRecord:
     record = await records.find_for_update(database)
     if record is None or record.team_id is None or record.status is DatabaseStatus.DELETED:
         raise NotFound("database")
+    note(team_id=record.team_id)
     return record

@@ -6,6 +6,8 @@ from datetime import datetime
 
 import msgspec
 
+from app.audit.drafts import note
+from app.audit.events import audited
 from app.contracts.base import Engine
 from app.contracts.queues import is_region_code
 from app.core.errors import InvalidField, NotFound
@@ -80,8 +82,10 @@ async def add_host(box: SecretBox, new: NewHost, extensions: Sequence[str] = ())
         raise InvalidField("admin_dsn", f"The host can't be used: {error}") from error
     finally:
         await adapter.close()
-    host_id = await _write(box, new, facts)
-    await note_extensions(host_id, present)
+    async with audited():
+        host_id = await _write(box, new, facts)
+        await note_extensions(host_id, present)
+        note(subject=("host", host_id), changes={"address": (None, f"{new.public_host}:{new.public_port}")})
     return HostAdded(
         host_id=host_id,
         flavour=facts.flavour,

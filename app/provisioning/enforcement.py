@@ -9,6 +9,8 @@ from random import SystemRandom
 import msgspec
 import structlog
 
+from app.audit.actions import Action
+from app.audit.events import append
 from app.contracts.quotas import RegionMeasurement
 from app.core.metrics import counters
 from app.databases import access, records
@@ -198,10 +200,27 @@ async def _act(plans: Plans, one: MeasurableDatabase) -> Counter[str]:
         if verdict.resume:
             await access.resume(record)
         await usage.remember(one.id, verdict)
+        for action in _actions(verdict):
+            await append(action, ("database", one.uuid), team_id=record.team_id, changes=_because(verdict))
     counts = Counter(_moves(verdict))
     if counts:
         log.info("quota_enforced", database=str(one.uuid), moves=sorted(counts))
     return counts
+
+
+def _actions(verdict: QuotaActions) -> list[Action]:
+    """What it does to the database's access."""
+    done = {
+        Action.DATABASE_FREEZE: verdict.freeze,
+        Action.DATABASE_UNFREEZE: verdict.thaw,
+        Action.DATABASE_PAUSE: verdict.pause is not None,
+        Action.DATABASE_RESUME: verdict.resume,
+    }
+    return [action for action, is_done in done.items() if is_done]
+
+
+def _because(verdict: QuotaActions) -> dict[str, tuple[None, str]] | None:
+    return None if verdict.pause is None else {"paused_reason": (None, verdict.pause.value)}
 
 
 def _as_seen(standing: QuotaState, *, settled: bool) -> QuotaState:

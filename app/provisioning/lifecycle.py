@@ -5,7 +5,10 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from app.applications.queue import end_waiting, start_next
+from app.audit.actions import Action
+from app.audit.events import OPERATOR, append
 from app.contracts.base import DatabaseStatus
+from app.contracts.databases import ProvisionDatabase
 from app.contracts.restores import (
     BACKUP_DAMAGED,
     BACKUP_MISSING,
@@ -88,6 +91,8 @@ async def note_destroyed(plans: Plans, database: UUID) -> None:
         if await states.record_destroyed(database):
             record = await records.find(database)
             assert record is not None, "it was changed a moment ago"
+            if record.team_id is not None:
+                await append(Action.DATABASE_DESTROY, ("database", database), team_id=record.team_id)
             if record.provisioned_at is not None:
                 await append_event_for(plans, EventType.DATABASE_DESTROYED, record)
 
@@ -98,6 +103,10 @@ async def abandon_provisioning(plans: Plans, database: UUID) -> None:
         record = await records.find_for_update(database)
         if record is not None and record.status is DatabaseStatus.PROVISIONING:
             await note_deleted(plans, record, grace=NO_GRACE, cancelled_jobs=1)
+            # By hand, in Temporal: what a client or the command cancels is deleted before its workflow learns of it.
+            stopped = {"workflow": (ProvisionDatabase.__name__, "cancelled")}
+            subject = ("database", database)
+            await append(Action.WORKFLOW_STOP, subject, team_id=record.team_id, changes=stopped, actor=OPERATOR)
 
 
 async def fail_restoration(plans: Plans, restoration: UUID, kind: str) -> None:

@@ -5,6 +5,7 @@ from uuid import UUID
 
 import msgspec
 
+from app.audit.drafts import note
 from app.auth.principal import Principal
 from app.auth.teams import get_team
 from app.contracts.retries import RETRY_NOW
@@ -39,6 +40,7 @@ async def cancel(plans: Plans, cancellations: Cancellations, principal: Principa
 async def cancel_any(plans: Plans, cancellations: Cancellations, operation: UUID) -> Accepted:
     """The same for an operator, whosever it is; also what no client asked for."""
     found = require_found(await records.find(operation), _WHAT)
+    note(team_id=found.team_id)
     return await _cancel(plans, cancellations, found, by_operator=True)
 
 
@@ -52,6 +54,7 @@ async def retry_any(operation: UUID) -> Accepted:
     """The same for an operator, whosever it is. Nothing happens to one whose next attempt is under way or about to be:
     each signal is kept in the workflow's history, whose length is bounded, so there is one for each pause at most."""
     record = require_found(await records.find(operation, lock=True), _WHAT)
+    note(team_id=record.team_id)
     if record.ended:
         raise OperationEnded(record.status.value)
     pause = record.stored_reason

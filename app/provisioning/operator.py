@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+from app.audit.drafts import note
 from app.contracts.base import PauseReason
 from app.core.clock import utc_now
 from app.core.errors import NotFound
@@ -36,4 +37,5 @@ async def _locked(database: UUID) -> DatabaseRecord:
     record = await records.find_for_update(database)
     if record is None or record.team_id is None:
         raise NotFound("database")
+    note(team_id=record.team_id)
     return record

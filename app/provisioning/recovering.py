@@ -4,6 +4,8 @@ from uuid import UUID
 
 from msgspec import UNSET
 
+from app.audit.drafts import note
+from app.audit.events import audited
 from app.auth.operators import acting_for
 from app.backup_store.errors import IdentityNeeded
 from app.backup_store.store import BackupStore
@@ -15,7 +17,6 @@ from app.pool.claim import ReadyMembers
 from app.provisioning.creation import DatabaseCreation
 from app.quotas.plans import Plans
 from app.store.notify import RowWatch
-from app.store.session import transaction
 
 
 async def restore_stored(
@@ -53,10 +54,11 @@ async def restore_stored(
         watch=watch,
         scripts=LargeScripts(),
     )
-    async with transaction():
+    async with audited():
         # What the operator's identity has opened, the worker that loads it opens too.
         readable = store.readable(key)
         if not await stored.adopt(manifest, readable, team_id):
             await stored.set_key(backup, readable)
         accepted = await creation.begin()
+        note(subject=("database", accepted.subject), changes={"backup": (None, str(backup))})
     return UUID(accepted.subject)

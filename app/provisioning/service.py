@@ -7,7 +7,9 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from app.audit.drafts import note_difference
+from app.audit.actions import Action
+from app.audit.drafts import note, note_difference
+from app.audit.events import append
 from app.auth.principal import Principal
 from app.auth.roles import Role
 from app.auth.teams import get_team
@@ -171,6 +173,7 @@ async def delete_expired(plans: Plans, database: UUID, grace: timedelta) -> bool
             return False
         await announce_expiry(plans, database)
         await _delete(plans, record, grace, relayed=True)
+        await append(Action.DATABASE_EXPIRE, ("database", database), team_id=record.team_id)
         return True
 
 
@@ -237,6 +240,7 @@ async def _get_live(database: UUID, *, lock: bool = False) -> DatabaseRecord:
     record = await (records.find_for_update(database) if lock else records.find(database))
     if record is None or record.team_id is None or record.status is DatabaseStatus.DELETED:
         raise NotFound("database")
+    note(team_id=record.team_id)
     return record
 
 

@@ -6,6 +6,8 @@ from typing import Literal
 
 import msgspec
 
+from app.audit.actions import Action
+from app.audit.events import append
 from app.backups.retention import delete_gone_backups
 from app.contracts.upkeep import SweepResult
 from app.credentials.rotations import delete_old, delete_secrets
@@ -13,6 +15,7 @@ from app.metrics.sampling import drop_old_metrics
 from app.operations.retention import delete_old_operations
 from app.outbox.events import delete_old_events
 from app.queries.records import delete_old_executions
+from app.store.session import transaction
 from app.web.idempotency_rows import delete_expired_keys
 from app.webhooks.records import delete_old_deliveries, delete_replaced_secrets
 
@@ -67,7 +70,10 @@ async def sweep(what: str, retention: Retention, *, batch: int = _BATCH) -> Swee
     age: timedelta = getattr(retention, rule.retention) if rule.retention else _NOT_KEPT
     removed = 0
     for _ in range(_BATCHES):
-        gone = await rule.delete(batch, age)
+        async with transaction():
+            gone = await rule.delete(batch, age)
+            if gone:
+                await append(Action.RECORDS_SWEEP, ("records", "swept"), changes={what: (gone, 0)})
         removed += gone
         if gone < batch:
             return SweepResult(removed=removed, more=False)

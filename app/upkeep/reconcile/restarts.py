@@ -8,8 +8,11 @@ from typing import Any
 from uuid import UUID
 
 import msgspec
-from temporalio.client import Client
+from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
 
+from app.audit.actions import Action
+from app.audit.events import OPERATOR, append
+from app.audit.records import is_told
 from app.contracts.applications import ApplyBlueprint, ApplyBlueprintInput
 from app.contracts.backups import BackupDatabase, BackupDatabaseInput, ProveBackup, ProveBackupInput
 from app.contracts.base import Engine
@@ -48,6 +51,8 @@ RESTART_AFTER = timedelta(minutes=5)
 """Long enough for Temporal's list to show a workflow that was started."""
 _MAX = 50
 """The maximum of restarts in one run."""
+_MOST_STOPPED = 10
+"""Of one database, that were stopped by hand."""
 _PAGE = 100
 """The number of databases in one query to Temporal."""
 
@@ -145,8 +150,17 @@ async def restart_lost_workflows(client: Client, patience: timedelta = RESTART_A
         after = (stuck[-1].id, stuck[-1].workflow)
         at_work = await _running_workflows(client, stuck)
         lost = [one for one in stuck if (str(one.uuid), one.workflow) not in at_work]
-        begun += [await _restart(one) for one in lost[: _MAX - len(begun)]]
+        begun += [await _restart(one, await _stopped_by_hand(client, one)) for one in lost[: _MAX - len(begun)]]
     return begun
+
+
+async def _stopped_by_hand(client: Client, stuck: _StuckDatabase) -> list[WorkflowExecution]:
+    """Its workflows that somebody terminated or cancelled."""
+    query = (
+        f"ExecutionStatus IN ('Terminated', 'Canceled') AND {DATABASE_ATTRIBUTE.name} = '{stuck.uuid}'"
+        f" AND WorkflowType = '{stuck.workflow}'"
+    )
+    return [one async for one in client.list_workflows(query, limit=_MOST_STOPPED)]
 
 
 async def _running_workflows(client: Client, stuck: list[_StuckDatabase]) -> set[tuple[str, str]]:
@@ -159,9 +173,10 @@ async def _running_workflows(client: Client, stuck: list[_StuckDatabase]) -> set
     }
 
 
-async def _restart(stuck: _StuckDatabase) -> str:
+async def _restart(stuck: _StuckDatabase, stopped: list[WorkflowExecution]) -> str:
     # A new id: Temporal doesn't accept the id of a closed workflow again.
     async with transaction():
+        await _tell(stuck, stopped)
         if stuck.workflow == "DeleteDatabase":
             await _restart_deletion(stuck.uuid)
         else:
@@ -170,6 +185,20 @@ async def _restart(stuck: _StuckDatabase) -> str:
             await rename_workflow(workflow_id, again)
             await request_start(workflow, again, request, priority=NORMAL, relayed=True)
     return f"Began {stuck.workflow} anew for database {stuck.uuid}: nothing was at it any more."
+
+
+async def _tell(stuck: _StuckDatabase, stopped: list[WorkflowExecution]) -> None:
+    """In the audit log: what an operator did in Temporal, once for each run that was stopped, and what the service does
+    about it."""
+    for one in stopped:
+        if not await is_told(stuck.team_id, "workflow", one.run_id):
+            status = "terminated" if one.status is WorkflowExecutionStatus.TERMINATED else "cancelled"
+            closed_at = None if one.close_time is None else one.close_time.isoformat()
+            changes = {"workflow": (None, one.id), "status": ("running", status), "closed_at": (None, closed_at)}
+            subject = ("workflow", one.run_id)
+            await append(Action.WORKFLOW_STOP, subject, team_id=stuck.team_id, changes=changes, actor=OPERATOR)
+    restarted = {"workflow": (None, stuck.workflow)}
+    await append(Action.WORKFLOW_RESTART, ("database", stuck.uuid), team_id=stuck.team_id, changes=restarted)
 
 
 async def _restart_deletion(database: UUID) -> None:

@@ -7,6 +7,8 @@ from uuid import UUID
 
 from temporalio.client import Client
 
+from app.audit.actions import Action
+from app.audit.events import append
 from app.contracts.reconcile import HostRef, ReconcileStep
 from app.core.ids import find_uuid
 from app.core.secrets import SecretBox
@@ -64,11 +66,9 @@ async def reconcile_records(client: Client) -> ReconcileStep:
     await tell_of_overdue()
     violations = [*await check_store_role(), *await check_records(PATIENCE), *await check_schedules(client)]
     await findings.write(None, violations, {})
-    repairs = [
-        *await end_astray(),
-        *await restart_lost_workflows(client),
-        *await recover_deliveries(client),
-    ]
+    mended = [*await end_astray(), *await recover_deliveries(client)]
+    await _tell(Action.RECORDS_REPAIR, ("records", "own"), mended)
+    repairs = [*mended, *await restart_lost_workflows(client)]
     return await _step_result(violations, repairs)
 
 
@@ -103,7 +103,14 @@ async def reconcile_host(
         *await restore_credentials(plans, box, adapter, trying, refusals),
         *await repair_accounts(box, adapter, strays),
     ]
+    await _tell(Action.HOST_REPAIR, ("host", host.id), repairs)
     return await _step_result([*reported, *logins, *shared, *strays], repairs, notes)
+
+
+async def _tell(action: Action, subject: tuple[str, object], repairs: Sequence[str]) -> None:
+    """In the audit log, of what was done on a host or in several transactions."""
+    for sentence in repairs[:_MAX_SENTENCES]:
+        await append(action, subject, changes={"repair": (None, sentence)})
 
 
 def _split_notes(found: Sequence[Violation]) -> tuple[list[Violation], list[Violation]]:
