@@ -132,7 +132,7 @@ class MySQLAdapter(EngineAdapter):
     async def log_in(self, tenant: Tenant) -> None:
         check_tenant(tenant)
         async with self._tenant(tenant) as connection:
-            await connection.run("SELECT 1")
+            await connection.run_last("SELECT 1")
 
     async def restore_credentials(self, tenant: Tenant) -> None:
         check_tenant(tenant)
@@ -184,7 +184,7 @@ class MySQLAdapter(EngineAdapter):
     async def log_in_as(self, tenant: Tenant, login: Login) -> None:
         check_login(tenant, login)
         async with self._connections.tenant(login.name, login.password, tenant.name) as connection:
-            await connection.run("SELECT 1")
+            await connection.run_last("SELECT 1")
 
     async def open_sessions(self, tenant: Tenant) -> dict[str, int]:
         check_tenant(tenant)
@@ -462,15 +462,10 @@ class MySQLAdapter(EngineAdapter):
         """Excludes other calls for this tenant during the block. The lock outlives a killed worker as long as the
         server still runs its last statement. Yields the tenant's row, or None when there is none. Raises
         `NameTaken`."""
-        lock = await bookkeeping.take_lock(connection, tenant.name, BUSY_SECONDS)
-        if lock is None:
-            yield None
-            return
-        row = await bookkeeping.find_row(connection, tenant)
-        if row and row.lock_name != lock:
-            raise EngineError(f"{tenant.name} was removed and made again meanwhile")
+        lock, row = await bookkeeping.take_lock(connection, tenant, BUSY_SECONDS)
         yield row
-        await connection.send(f"DO RELEASE_LOCK({literal(lock)})")
+        if lock is not None:
+            await connection.send(f"DO RELEASE_LOCK({literal(lock)})")
 
 
 def _check_own(tenant: Tenant, login: Login) -> None:

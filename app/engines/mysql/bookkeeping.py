@@ -6,6 +6,7 @@ under a row's name is ours, however far its creation came. The row is deleted la
 
 import secrets
 from enum import Enum
+from typing import Any
 
 import msgspec
 import pymysql
@@ -70,11 +71,15 @@ async def create_tables(connection: MySQLConnection) -> None:
             await connection.run(_ADD_CONNECTIONS)
 
 
+_ROW = "SELECT marker, lock_name, revoked, connections FROM headwater.tenants WHERE name = %s"
+
+
 async def find_row(connection: MySQLConnection, tenant: Tenant) -> TenantRow | None:
     """Raises `NameTaken` when the name has another marker."""
-    rows = await connection.run(
-        "SELECT marker, lock_name, revoked, connections FROM headwater.tenants WHERE name = %s", (tenant.name,)
-    )
+    return _read_row(await connection.run(_ROW, (tenant.name,)), tenant)
+
+
+def _read_row(rows: list[tuple[Any, ...]], tenant: Tenant) -> TenantRow | None:
     if not rows:
         return None
     written, lock_name, revoked, connections = rows[0]
@@ -84,18 +89,25 @@ async def find_row(connection: MySQLConnection, tenant: Tenant) -> TenantRow | N
     return TenantRow(marker=marker, lock_name=lock_name, revoked=bool(revoked), connections=connections)
 
 
-async def take_lock(connection: MySQLConnection, name: str, seconds: int) -> str | None:
-    """The name of the lock, which this session has afterwards; None when the tenant has no row. Raises `EngineError`
-    when another session has it for longer than that."""
-    rows = await connection.run(
-        "SELECT lock_name, GET_LOCK(lock_name, %s) FROM headwater.tenants WHERE name = %s", (seconds, name)
+async def take_lock(connection: MySQLConnection, tenant: Tenant, seconds: int) -> tuple[str | None, TenantRow | None]:
+    """The name of the tenant's lock, which this session has afterwards, and the tenant's row as it is then; None where
+    there is none. Raises `NameTaken`, and `EngineError` when another session has the lock for longer than that, or
+    the row is another one than before."""
+    name = tenant.name
+    # The row is read by a statement of its own, which begins when the lock is taken.
+    locked, rows = await connection.run_in_turn(
+        ("SELECT lock_name, GET_LOCK(lock_name, %s) FROM headwater.tenants WHERE name = %s", (seconds, name)),
+        (_ROW, (name,)),
     )
-    if not rows:
-        return None
-    lock, taken = rows[0]
+    if not locked:
+        return None, None
+    lock, taken = locked[0]
     if taken != 1:
         raise EngineError(f"another call is working on {name}")
-    return str(lock)
+    row = _read_row(rows, tenant)
+    if row and row.lock_name != lock:
+        raise EngineError(f"{name} was removed and made again meanwhile")
+    return str(lock), row
 
 
 async def register(connection: MySQLConnection, tenant: Tenant, installation: str, connections: int) -> None:

@@ -115,17 +115,43 @@ class MySQLConnection(GuardedLogin):
         writer = self._writer
         self.quit()
         if writer is not None:
-            # A peer that doesn't close is left to the operating system.
-            with contextlib.suppress(OSError, TimeoutError):
-                async with asyncio.timeout(CLOSE_SECONDS):
-                    await writer.wait_closed()
+            await _closed(writer)
 
     async def run(self, statement: str, values: Sequence[Any] | None = None) -> list[tuple[Any, ...]]:
         """The rows of the response; none for a statement without rows. A list as a value stands for `(…, …)`."""
-        statement, values = _spread(statement, values or ())
-        async with asyncio.timeout(STATEMENT_SECONDS), self.cursor() as cursor:
-            await cursor.execute(statement, values or None)
-            return list(await cursor.fetchall())
+        (rows,) = await self.run_in_turn((statement, values or ()))
+        return rows
+
+    async def run_in_turn(self, *statements: tuple[str, Sequence[Any]]) -> list[list[tuple[Any, ...]]]:
+        """The same for several statements that are sent together, without the waits between them. A server begins each
+        when it is done with the one before, whether that failed or not. When one fails, the connection is of no use
+        any more."""
+        texts = [self._written(statement, values) for statement, values in statements]
+        async with asyncio.timeout(STATEMENT_SECONDS):
+            for text in texts:
+                await self._execute_command(COMMAND.COM_QUERY, text)
+            return [await self._next_response() for _ in texts]
+
+    async def run_last(self, statement: str) -> list[tuple[Any, ...]]:
+        """The same for the last statement of a connection, which the server ends when it has answered."""
+        writer = self._writer
+        async with asyncio.timeout(STATEMENT_SECONDS):
+            await self._execute_command(COMMAND.COM_QUERY, statement)
+            writer.write(_QUIT)
+            rows = await self._next_response()
+        self.close()
+        await _closed(writer)
+        return rows
+
+    def _written(self, statement: str, values: Sequence[Any]) -> str:
+        statement, values = _spread(statement, values)
+        text: str = _Cursor(self).mogrify(statement, values or None)
+        return text
+
+    async def _next_response(self) -> list[tuple[Any, ...]]:
+        self._next_seq_id = 1
+        await self._read_query_result()
+        return list(self._result.rows or ())
 
     async def send(self, statement: str) -> None:
         """Sends a statement without rows, and doesn't wait for the server: the last one before the connection goes back
@@ -287,6 +313,13 @@ class MySQLConnections:
             if now - since >= IDLE_SECONDS:
                 self._idle.remove((since, connection))
                 connection.quit()
+
+
+async def _closed(writer: asyncio.StreamWriter) -> None:
+    """A peer that doesn't close is left to the operating system."""
+    with contextlib.suppress(OSError, TimeoutError):
+        async with asyncio.timeout(CLOSE_SECONDS):
+            await writer.wait_closed()
 
 
 def _spread(statement: str, values: Sequence[Any]) -> tuple[str, list[Any]]:
