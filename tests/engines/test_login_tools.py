@@ -103,7 +103,7 @@ _MYSQL_SHOP = """
 CREATE TABLE orders (id INT AUTO_INCREMENT PRIMARY KEY, note TEXT NOT NULL);
 INSERT INTO orders (note) VALUES ('first'), ('second');
 CREATE VIEW recent AS SELECT * FROM orders WHERE id > 1;
-CREATE FUNCTION one() RETURNS INT DETERMINISTIC RETURN 1;
+CREATE FUNCTION first_note() RETURNS INT DETERMINISTIC RETURN 1;
 CREATE PROCEDURE adding() INSERT INTO orders (note) VALUES ('third');
 CREATE TRIGGER short BEFORE INSERT ON orders FOR EACH ROW SET NEW.note = LEFT(NEW.note, 10);
 """
@@ -119,14 +119,19 @@ async def test_a_dump_with_routines_after_a_rotation(host: EngineHost, engine_se
     async with tenants(host) as [tenant]:
         await _mysql_tool(engine_server, tenant, client, stdin=_MYSQL_SHOP)
         moved = await rotated(host, tenant)
+        # For the transactions' names, MySQL's tool would flush tables, which a tenant may not.
+        names_of = ["--set-gtid-purged=OFF"] if host.flavour == "mysql" else []
         dumped = await _mysql_tool(
-            engine_server, moved, dump, "--single-transaction", "--no-tablespaces", "--routines", "--triggers"
+            *(engine_server, moved, dump, "--single-transaction", "--no-tablespaces", "--routines", "--triggers"),
+            *names_of,
         )
-        await _mysql_tool(engine_server, moved, client, stdin="DROP TABLE orders; DROP VIEW recent; DROP FUNCTION one")
+        await _mysql_tool(
+            engine_server, moved, client, stdin="DROP TABLE orders; DROP VIEW recent; DROP FUNCTION first_note"
+        )
         await _mysql_tool(engine_server, moved, client, stdin=dumped)
         async with session_as(host, moved, login_of(moved)) as session:
             await session.run("CALL adding()")
-            assert await session.run("SELECT note, one() FROM recent") == [("second", 1), ("third", 1)]
+            assert await session.run("SELECT note, first_note() FROM recent") == [("second", 1), ("third", 1)]
 
 
 async def _version(program: str) -> str:
