@@ -276,6 +276,12 @@ class EngineAdapter(ABC):
         how many. The caller knows that none is under way."""
         return 0
 
+    async def left_dumps(self, names: Sequence[str], *, remove: bool = False) -> list[str]:
+        """Accounts of dumps and loads of these tenants that a process which died has left and that nothing uses; takes
+        them away with `remove`. One under way isn't touched, whatever happens at the same time. Some servers show them
+        only when their time is over, minutes later. Raises `EngineError`."""
+        return []
+
     @abstractmethod
     def measuring(self, names: Sequence[str]) -> AbstractAsyncContextManager[Measuring]:
         """A measurement of these databases, in parts that the caller chooses. What the server reports only for all

@@ -6,7 +6,7 @@ import pytest
 
 from app.engines.base import EngineAdapter, EngineError, LoginRefused, Tenant
 from app.engines.dumping import Content, ContentKind, DumpFormat
-from tests.engines.harness import EngineHost, session_of, tenants
+from tests.engines.harness import EngineHost, as_root, kind_of, session_of, tenants
 
 
 @pytest.fixture(autouse=True)
@@ -103,3 +103,36 @@ async def test_a_database_is_replaced_by_another(host: EngineHost) -> None:
             await session.run("DROP TABLE pets")
         await host.adapter.verify_login(tenant)
     assert await host.catalog() == before
+
+
+async def test_what_a_dead_process_left_is_found_and_removed(host: EngineHost) -> None:
+    async with tenants(host, 2) as [tenant, other]:
+        left = Tenant(name=f"{tenant.name}_dump", password="Left0verPassw0rd", marker="")
+        await host.make_helper(tenant, left)
+        await _out_of_time(host, left.name)
+        both = [tenant.name, other.name]
+        assert await host.adapter.left_dumps([other.name]) == []
+        assert await host.adapter.left_dumps(both) == [left.name]
+        assert await host.adapter.left_dumps(both, remove=True) == [left.name]
+        assert await host.adapter.left_dumps(both) == []
+        assert await host.adapter.end_dumps(both) == 0
+
+
+async def test_a_dump_under_way_is_left_by_nobody(host: EngineHost) -> None:
+    async with tenants(host) as [tenant]:
+        async with session_of(host, tenant) as session:
+            await session.run("CREATE TABLE pets (n int)")
+        async with host.adapter.dumping(tenant) as dump:
+            chunks = aiter(dump.chunks())
+            assert await anext(chunks)
+            await _out_of_time(host, f"{tenant.name}_dump")
+            assert await host.adapter.left_dumps([tenant.name], remove=True) == []
+            async for _ in chunks:
+                pass
+            assert tables(await dump.contents())
+
+
+async def _out_of_time(host: EngineHost, account: str) -> None:
+    """As the account is when it can log in no more, where it can only for a while."""
+    if kind_of(host) == "postgres":
+        await as_root(host, f"ALTER ROLE {account} VALID UNTIL '2026-01-01'")

@@ -51,7 +51,7 @@ from app.engines.mysql.blockers import ending_blockers
 from app.engines.mysql.bookkeeping import FreezeState
 from app.engines.mysql.connections import MySQLConnection, MySQLConnections
 from app.engines.mysql.dumps import comparing, loading
-from app.engines.mysql.dumps.accounts import reading_session
+from app.engines.mysql.dumps.accounts import left_accounts, reading_session
 from app.engines.mysql.dumps.dump import run_tool
 from app.engines.mysql.dumps.owning import close_owner, owner_session
 from app.engines.mysql.dumps.tools import find_tool
@@ -324,6 +324,10 @@ class MySQLAdapter(EngineAdapter):
                 ended += await removal.end_dumps(connection, name)
                 ended += await close_owner(self._connections, name)
         return ended
+
+    async def left_dumps(self, names: Sequence[str], *, remove: bool = False) -> list[str]:
+        async with self._connections.admin() as connection:
+            return await left_accounts(connection, names, remove=remove)
 
     @asynccontextmanager
     async def measuring(self, names: Sequence[str]) -> AsyncIterator[Measuring]:

@@ -335,6 +335,9 @@ class PostgresAdapter(EngineAdapter):
     async def end_dumps(self, names: Sequence[str]) -> int:
         return sum([await helpers.end_helpers(self._connections, name) for name in names])
 
+    async def left_dumps(self, names: Sequence[str], *, remove: bool = False) -> list[str]:
+        return await helpers.left(self._connections, names, remove=remove)
+
     @asynccontextmanager
     async def script_session(self, tenant: Tenant, seconds: float) -> AsyncIterator[ScriptSession]:
         check_tenant(tenant)

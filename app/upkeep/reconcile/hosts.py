@@ -9,6 +9,7 @@ from app.hosts.adapters import Adapters
 from app.hosts.records import Host, registered_hosts
 from app.upkeep.reconcile import orphans
 from app.upkeep.reconcile.accounts import check_accounts
+from app.upkeep.reconcile.dump_accounts import check_dump_accounts
 from app.upkeep.reconcile.findings import Violation
 from app.upkeep.reconcile.host_resources import scarce
 from app.upkeep.reconcile.host_rules import Inspection, mismatches
@@ -50,4 +51,5 @@ async def _check_host(box: SecretBox, adapters: Adapters, host: Host, orphan_age
     logins = await try_logins(box, adapter, active(inspection.snapshot.recorded.values()))
     shared = await scarce(host, adapter)
     strays = await check_accounts(adapter, active(inspection.snapshot.recorded.values()))
+    strays += await check_dump_accounts(inspection.snapshot, adapter)
     return [*await orphans.dated(inspection, orphan_age), *shared, *strays, *(refusal.violation for refusal in logins)]

@@ -22,6 +22,7 @@ from app.outbox.workflow_starts import without_markup
 from app.quotas.plans import Plans
 from app.upkeep.reconcile import findings, orphans
 from app.upkeep.reconcile.accounts import check_accounts, repair_accounts
+from app.upkeep.reconcile.dump_accounts import check_dump_accounts, remove_dump_accounts
 from app.upkeep.reconcile.findings import Report, Violation
 from app.upkeep.reconcile.host_resources import scarce
 from app.upkeep.reconcile.host_rules import FOREIGN, ORPHAN
@@ -93,8 +94,11 @@ async def reconcile_host(
     violations, _ = _split_notes([mismatch.violation for mismatch in inspection.mismatches])
     shared = await scarce(host, adapter)
     strays = await check_accounts(adapter, trying)
+    dumps = await check_dump_accounts(inspection.snapshot, adapter)
     await findings.write(
-        host.id, [*violations, *logins, *shared, *strays], {one.name: one.marker for one in orphans.of(inspection)}
+        host.id,
+        [*violations, *logins, *shared, *strays, *dumps],
+        {one.name: one.marker for one in orphans.of(inspection)},
     )
     await findings.reset_first_seen(host.id, ORPHAN, in_use)
     reported, notes = _split_notes(await orphans.dated(inspection, orphan_age))
@@ -102,9 +106,10 @@ async def reconcile_host(
         *await repair_host(inspection, adapter, orphan_age),
         *await restore_credentials(plans, box, adapter, trying, refusals),
         *await repair_accounts(box, adapter, strays),
+        *await remove_dump_accounts(adapter, inspection.snapshot, dumps),
     ]
     await _tell(Action.HOST_REPAIR, ("host", host.id), repairs)
-    return await _step_result([*reported, *logins, *shared, *strays], repairs, notes)
+    return await _step_result([*reported, *logins, *shared, *strays, *dumps], repairs, notes)
 
 
 async def _tell(action: Action, subject: tuple[str, object], repairs: Sequence[str]) -> None:

@@ -5,9 +5,11 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from uuid import uuid4
 
+from app.contracts.base import Engine
 from app.core.ids import engine_name, engine_password, marker
 from app.engines.base import EngineAdapter, EngineLimits, Tenant
 from app.engines.registry import open_adapter
+from tests.support.client import Caller
 from tests.support.waiting import until
 from tests.upkeep.reconcile.conftest import AGE, Bench
 
@@ -104,3 +106,21 @@ def _address(bench: Bench, adapter: EngineAdapter, tenant: Tenant) -> str:
         f"{adapter.uri_scheme}://{tenant.name}:{tenant.password}@{adapter.address.host}:{adapter.address.port}/"
         f"{tenant.name}"
     )
+
+
+async def test_the_account_of_a_dump_whose_process_died_is_removed(bench: Bench, caller: Caller) -> None:
+    made = await caller.created(db_type=bench.host.engine)
+    account = f"{made['db_name']}_dump"
+    admin = (await bench.adapter()).address
+    address = f"{bench.host.engine.value}://{admin.user}:{admin.password}@{admin.host}:{admin.port}"
+    statement = {
+        Engine.POSTGRES: f"CREATE ROLE {account} LOGIN VALID UNTIL '2026-01-01'",
+        Engine.MYSQL: f"CREATE USER {account}@'%' IDENTIFIED BY 'Left0verPassw0rd'",
+    }[bench.host.engine]
+    database = f"/{admin.database}" if bench.host.engine is Engine.POSTGRES else ""
+    await bench.as_tenant({"connection_string": address + database}, statement)
+    assert "whose process has died" in (await bench.told(account))[0]
+    ran = await bench.run()
+    assert any(repair.startswith(f"Removed {account}, which a dump") for repair in ran.repairs)
+    await bench.run()
+    assert await bench.findings(account) == []

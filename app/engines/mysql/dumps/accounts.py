@@ -5,14 +5,15 @@ named lock that lives as long as the session that took it, so a process that die
 """
 
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 
 from app.engines.base import Tenant
 from app.engines.errors import EngineError
 from app.engines.mysql import bookkeeping, removal
-from app.engines.mysql.accounts import account_name, helper_name
+from app.engines.mysql.accounts import DUMP_PURPOSE, LOAD_PURPOSE, account_name, helper_name
 from app.engines.mysql.connections import MySQLConnection, MySQLConnections
+from app.engines.naming import HELPER_SEPARATOR
 
 _RIGHTS = "SELECT, SHOW VIEW, TRIGGER, EXECUTE"
 """What is read of routines is shown to who may execute them; nothing is executed."""
@@ -23,6 +24,35 @@ _SESSION = (
     "SET SESSION lock_wait_timeout = {seconds:d}, sql_mode = '', time_zone = '+00:00', "
     "net_read_timeout = 3600, net_write_timeout = 3600"
 )
+
+
+_ALL = "SELECT DISTINCT user FROM mysql.user WHERE SUBSTRING_INDEX(user, %s, -1) IN (%s, %s) ORDER BY user"
+_IS_FREE = "SELECT IS_FREE_LOCK(CONCAT(lock_name, '-', %s)) FROM headwater.tenants WHERE name = %s"
+_TAKE = "SELECT GET_LOCK(CONCAT(lock_name, '-', %s), 0) FROM headwater.tenants WHERE name = %s"
+_RELEASE = "SELECT RELEASE_LOCK(CONCAT(lock_name, '-', %s)) FROM headwater.tenants WHERE name = %s"
+
+
+async def left_accounts(connection: MySQLConnection, names: Sequence[str], *, remove: bool) -> list[str]:
+    """Those of these tenants whose lock nobody has; removes them where asked to."""
+    theirs, left = set(names), []
+    for account in await _accounts(connection):
+        name, _, purpose = account.partition(HELPER_SEPARATOR)
+        if name in theirs and await connection.run(_IS_FREE, (purpose, name)) == [(1,)]:
+            left.append(account)
+    # One whose dump has just ended is gone by now.
+    left = sorted(set(left).intersection(await _accounts(connection))) if left else []
+    for account in left if remove else ():
+        name, _, purpose = account.partition(HELPER_SEPARATOR)
+        if await connection.run(_TAKE, (purpose, name)) == [(1,)]:
+            await removal.end_dumps(connection, name, purpose)
+            await connection.run(_RELEASE, (purpose, name))
+    return left
+
+
+async def _accounts(connection: MySQLConnection) -> list[str]:
+    """Of dumps and loads of all tenants."""
+    rows = await connection.run(_ALL, (HELPER_SEPARATOR, DUMP_PURPOSE, LOAD_PURPOSE))
+    return [str(user) for (user,) in rows]
 
 
 @asynccontextmanager

@@ -32,6 +32,12 @@ _ITERATIONS = 1
 """As with the accounts for questions: the password is random."""
 _HINDERED_SECONDS = 2.0
 
+_LEFT = f"""
+SELECT rolname FROM pg_roles r
+WHERE split_part(rolname, '{HELPER_SEPARATOR}', 2) = ANY ($1::text[]) AND rolvaliduntil < now()
+  AND NOT EXISTS (SELECT FROM pg_stat_activity a WHERE a.usesysid = r.oid) ORDER BY rolname
+"""  # noqa: S608 - our own words
+
 log = structlog.get_logger(__name__)
 
 
@@ -69,6 +75,21 @@ async def end_helpers(connections: PostgresConnections, name: str) -> int:
         ended = [await _remove(connections, connection, name, purpose) for purpose in PURPOSES]
         await _close_again(connection, name)
     return sum(ended)
+
+
+async def left(connections: PostgresConnections, names: Sequence[str], *, remove: bool) -> list[str]:
+    """Those of these tenants that may not log in any more and have no session, which removes those where asked to."""
+    async with connections.admin() as connection:
+        found = await connection.fetch(_LEFT, list(PURPOSES))
+    places = [(account.rpartition(HELPER_SEPARATOR), account) for account in (row["rolname"] for row in found)]
+    theirs = [(name, purpose, account) for (name, _, purpose), account in places if name in set(names)]
+    for name, purpose, account in theirs if remove else ():
+        async with _working(connections, name) as connection:
+            # Not that of a dump that has begun meanwhile.
+            if account in {row["rolname"] for row in await connection.fetch(_LEFT, list(PURPOSES))}:
+                await _remove(connections, connection, name, purpose)
+                await _close_again(connection, name)
+    return [account for _, _, account in theirs]
 
 
 @asynccontextmanager
