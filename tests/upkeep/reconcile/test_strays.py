@@ -114,13 +114,14 @@ async def test_the_account_of_a_dump_whose_process_died_is_removed(bench: Bench,
     admin = (await bench.adapter()).address
     address = f"{bench.host.engine.value}://{admin.user}:{admin.password}@{admin.host}:{admin.port}"
     statement = {
-        Engine.POSTGRES: f"CREATE ROLE {account} LOGIN VALID UNTIL '2026-01-01'",
+        Engine.POSTGRES: "SET createrole_self_grant = 'set, inherit';"
+        f"CREATE ROLE {account} LOGIN VALID UNTIL '2026-01-01'",
         Engine.MYSQL: f"CREATE USER {account}@'%' IDENTIFIED BY 'Left0verPassw0rd'",
     }[bench.host.engine]
     database = f"/{admin.database}" if bench.host.engine is Engine.POSTGRES else ""
     await bench.as_tenant({"connection_string": address + database}, statement)
     assert "whose process has died" in (await bench.told(account))[0]
     ran = await bench.run()
-    assert any(repair.startswith(f"Removed {account}, which a dump") for repair in ran.repairs)
+    assert any(repair.startswith(f"Removed {account}, which a dump") for repair in ran.repairs), ran
     await bench.run()
     assert await bench.findings(account) == []
