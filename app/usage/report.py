@@ -99,7 +99,7 @@ WITH used AS (
       AND (s.runtime_seconds > 0 OR s.storage_byte_seconds > 0 OR s.backup_byte_seconds > 0)
 ), lines AS (
     SELECT {{begin}} AS starts_at, max(ends_at) AS ends_at, {{key}}::text COLLATE "C" AS key, min(team_id) AS team_id,
-           bool_or(ends_at > $10) AS open,
+           max(ends_at) > $10 AS open,
            sum(runtime_seconds)::bigint AS runtime_seconds,
            -- As text, which has all digits and no exponent.
            sum(storage_byte_seconds)::text AS storage_byte_seconds,

@@ -151,11 +151,6 @@ BEGIN
 END $$
 """
 
-_FIND = """
-CREATE FUNCTION usage_meter(of_database uuid) RETURNS bigint LANGUAGE sql STABLE AS $$
-    SELECT id FROM usage_meters WHERE database_uuid = of_database
-$$
-"""
 _ADD = """
 CREATE FUNCTION usage_add_meter(of_database uuid, of_team bigint, with_plan text, in_region text, on_host boolean)
 RETURNS bigint LANGUAGE plpgsql AS $$
@@ -181,37 +176,53 @@ END $$
 """
 
 # It begins with the first `active`. Whose it is changes when it leaves the warm pool: what it used there is nobody's.
+# A create from the pool waits for this, so the usual case, in which no period has ended, takes one update.
 _OF_DATABASES = """
 CREATE FUNCTION usage_of_databases() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
-    meter bigint := usage_meter(NEW.uuid);
+    meter usage_meters;
+    clock usage_clock;
+    upto timestamptz;
+    passed bigint;
 BEGIN
-    IF meter IS NULL THEN
+    SELECT * INTO meter FROM usage_meters WHERE database_uuid = NEW.uuid FOR UPDATE;
+    IF NOT FOUND THEN
         IF NEW.status <> 'active' THEN
             RETURN NULL;
         END IF;
-        meter := usage_add_meter(NEW.uuid, NEW.team_id, NEW.plan, NEW.region, true);
+        PERFORM usage_add_meter(NEW.uuid, NEW.team_id, NEW.plan, NEW.region, true);
+        SELECT * INTO STRICT meter FROM usage_meters WHERE database_uuid = NEW.uuid FOR UPDATE;
     END IF;
-    PERFORM usage_advance(ARRAY[meter]);
-    WITH before AS (
-        SELECT m.*, c.period_seconds FROM usage_meters m, usage_clock c
-        WHERE m.id = meter AND (m.team_id, m.plan, m.region) IS DISTINCT FROM (NEW.team_id, NEW.plan, NEW.region)
-    ), part AS (
+    SELECT * INTO STRICT clock FROM usage_clock;
+    upto := greatest(usage_now(), clock.closed_through, meter.at);
+    IF meter.at < usage_period_of(upto, clock.period_seconds) THEN
+        PERFORM usage_advance(ARRAY[meter.id]);
+        SELECT * INTO STRICT meter FROM usage_meters WHERE id = meter.id;
+        upto := meter.at;
+    END IF;
+    passed := extract(epoch FROM upto - meter.at)::bigint;
+    meter.runtime_seconds := meter.runtime_seconds + CASE WHEN meter.running THEN passed ELSE 0 END;
+    meter.storage_byte_seconds := meter.storage_byte_seconds + meter.storage_bytes::numeric * passed;
+    meter.backup_byte_seconds := meter.backup_byte_seconds + meter.backup_bytes::numeric * passed;
+    IF (meter.team_id, meter.plan, meter.region) IS DISTINCT FROM (NEW.team_id, NEW.plan, NEW.region) THEN
         INSERT INTO usage_parts (database_uuid, team_id, plan, region, starts_at, ends_at, since,
                                  runtime_seconds, storage_byte_seconds, backup_byte_seconds)
-        SELECT b.database_uuid, b.team_id, b.plan, b.region, b.starts_at,
-               usage_period_of(b.at, b.period_seconds) + make_interval(secs => b.period_seconds), b.since,
-               b.runtime_seconds, b.storage_byte_seconds, b.backup_byte_seconds
-        FROM before b
-        WHERE b.team_id IS NOT NULL
-          AND (b.runtime_seconds > 0 OR b.storage_byte_seconds > 0 OR b.backup_byte_seconds > 0)
-    )
-    UPDATE usage_meters m SET team_id = NEW.team_id, plan = NEW.plan, region = NEW.region, since = m.at,
-           runtime_seconds = 0, storage_byte_seconds = 0, backup_byte_seconds = 0
-    FROM before b WHERE b.id = m.id;
-    UPDATE usage_meters SET running = NEW.status = 'active', kept = NEW.destroyed_at IS NULL,
+        SELECT meter.database_uuid, meter.team_id, meter.plan, meter.region, meter.starts_at,
+               usage_period_of(upto, clock.period_seconds) + make_interval(secs => clock.period_seconds), meter.since,
+               meter.runtime_seconds, meter.storage_byte_seconds, meter.backup_byte_seconds
+        WHERE meter.team_id IS NOT NULL
+          AND (meter.runtime_seconds > 0 OR meter.storage_byte_seconds > 0 OR meter.backup_byte_seconds > 0);
+        meter.since := upto;
+        meter.runtime_seconds := 0;
+        meter.storage_byte_seconds := 0;
+        meter.backup_byte_seconds := 0;
+    END IF;
+    UPDATE usage_meters SET team_id = NEW.team_id, plan = NEW.plan, region = NEW.region, at = upto,
+           since = meter.since, runtime_seconds = meter.runtime_seconds,
+           storage_byte_seconds = meter.storage_byte_seconds, backup_byte_seconds = meter.backup_byte_seconds,
+           running = NEW.status = 'active', kept = NEW.destroyed_at IS NULL,
            storage_bytes = CASE WHEN NEW.destroyed_at IS NULL THEN storage_bytes ELSE 0 END
-    WHERE id = meter;
+    WHERE id = meter.id;
     RETURN NULL;
 END $$
 """
@@ -254,7 +265,7 @@ BEGIN
     END IF;
     LOOP
         meter := coalesce(
-            usage_meter(one.database_uuid),
+            (SELECT id FROM usage_meters WHERE database_uuid = one.database_uuid),
             usage_add_meter(one.database_uuid, one.team_id, one.plan, one.region, EXISTS (
                 SELECT FROM databases WHERE uuid = one.database_uuid AND destroyed_at IS NULL
             ))
@@ -312,7 +323,7 @@ class _WithFunctions(MigrationManager):
 
     async def run(self, backwards: bool = False) -> None:
         await super().run(backwards)
-        functions = (_NOW, _PERIOD_OF, _SPLIT, _ADVANCE, _FIND, _ADD, _OF_DATABASES, _OF_SIZES, _OF_BACKUPS)
+        functions = (_NOW, _PERIOD_OF, _SPLIT, _ADVANCE, _ADD, _OF_DATABASES, _OF_SIZES, _OF_BACKUPS)
         for statement in (_LEDGER, *_INDEXES, *functions, *_TRIGGERS, _BEGIN, _PRESENT):
             await DB.run_ddl(statement)
 
