@@ -5,7 +5,7 @@ from uuid import UUID
 
 import msgspec
 
-from app.backups.schemas import BackupPolicyView, BackupView, DeletedBackup, Difference, ProofView
+from app.backups.schemas import BackupPolicyView, BackupStorage, BackupView, DeletedBackup, Difference, ProofView
 from app.contracts.backups import BackupKind, BackupStatus, ProofStatus
 from app.contracts.base import Engine
 from app.databases.examples import EXAMPLE_DATABASE
@@ -82,6 +82,7 @@ EXAMPLE_UNTESTED = msgspec.structs.replace(
         _UNPROVEN, status=ProofStatus.FAILED, error="No host that takes it has room for a restore test."
     ),
 )
+EXAMPLE_STORAGE = BackupStorage(team_id=1, backups=31, stored_bytes=48_318_382_080, limit_bytes=1_073_741_824_000)
 EXAMPLE_DELETED_BACKUP = DeletedBackup(uuid=EXAMPLE_BACKUP_UUID)
 EXAMPLE_POLICY = BackupPolicyView(
     database_uuid=EXAMPLE_DATABASE.uuid,

@@ -146,6 +146,24 @@ HELD = (
 not in the statement that locks it: one that has waited for a lock sees other tables as they were before."""
 
 
+class Stored(msgspec.Struct, frozen=True):
+    """What completed backups take in the store."""
+
+    backups: int
+    stored_bytes: int
+
+
+async def stored_by(team_id: int) -> Stored:
+    found = await fetch_one(
+        Stored,
+        "SELECT count(*) AS backups, coalesce(sum(stored_bytes), 0)::bigint AS stored_bytes FROM backups"
+        " WHERE team_id = $1 AND status = 'completed'",
+        team_id,
+    )
+    assert found is not None, "it counts"
+    return found
+
+
 async def find_newest(database_id: int) -> BackupRecord | None:
     """The newest that is completed: the one whose data is the latest."""
     return await fetch_one(

@@ -1,4 +1,5 @@
-"""`/api/v1/backups`, and under `/api/v1/databases/{uuid}` its `backups` and its `backup_policy`."""
+"""`/api/v1/backups`, under `/api/v1/databases/{uuid}` its `backups` and its `backup_policy`, and a team's
+`backup_storage`."""
 
 from typing import Any
 from uuid import UUID
@@ -18,10 +19,18 @@ from app.backups.examples import (
     EXAMPLE_DELETED_BACKUP,
     EXAMPLE_POLICY,
     EXAMPLE_PROVEN,
+    EXAMPLE_STORAGE,
     EXAMPLE_UNDER_WAY,
 )
 from app.backups.policies import BackupTerms, policy_view
-from app.backups.schemas import BackupPolicyView, BackupView, ChangeBackupPolicy, DeletedBackup, TakeBackup
+from app.backups.schemas import (
+    BackupPolicyView,
+    BackupStorage,
+    BackupView,
+    ChangeBackupPolicy,
+    DeletedBackup,
+    TakeBackup,
+)
 from app.backups.sources import BACKUP
 from app.backups.views import view
 from app.backups.waiting import await_end, await_proof, is_tested
@@ -48,7 +57,7 @@ from app.store.notify import RowWatch
 from app.web.envelope import AcceptedChange, Change, Item, Page
 from app.web.idempotency import Answer, Idempotency
 from app.web.operation import operation
-from app.web.parameters import Limit, StartingAfter, Timeout, Wait, cursor_uuid, path_uuid
+from app.web.parameters import Limit, StartingAfter, Timeout, Wait, cursor_uuid, path_id, path_uuid
 
 Call = Request[Principal, Any, Any]
 _DELETED = "Backup deleted."
@@ -145,6 +154,20 @@ async def list_backups(
 ) -> Page[BackupView]:
     page, has_more = await service.list_page(request.user, starting_after=cursor_uuid(starting_after), limit=limit)
     return Page(data=[view(record) for record in page], has_more=has_more)
+
+
+@get(
+    "/teams/{id:str}/backup_storage",
+    **operation(
+        "getBackupStorage",
+        "What a team's backups take in the store, of what its tier has them take",
+        scopes=(Scope.BACKUPS_READ,),
+        answers={200: Item[BackupStorage]},
+        examples={200: Item(data=EXAMPLE_STORAGE)},
+    ),
+)
+async def get_backup_storage(request: Call, services: Injected, id: FromPath[str]) -> Item[BackupStorage]:
+    return Item(data=await service.storage(services.terms, request.user, path_id(id, "team")))
 
 
 @get(

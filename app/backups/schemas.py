@@ -46,6 +46,16 @@ class BackupPolicyView(Struct, kw_only=True):
     next_test_at: Moment | None
 
 
+class BackupStorage(Struct, kw_only=True):
+    """What a team's completed backups take in the store, and how much its tier has them take."""
+
+    object: Literal["backup_storage"] = "backup_storage"
+    team_id: int
+    backups: int
+    stored_bytes: int
+    limit_bytes: int
+
+
 class Difference(Struct, frozen=True, kw_only=True):
     """One object that a restore brought back otherwise. Null where it was, or is, not there."""
 

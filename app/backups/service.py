@@ -15,7 +15,7 @@ from app.backups.holds import expect_unneeded
 from app.backups.policies import BackupTerms
 from app.backups.records import BackupRecord
 from app.backups.requests import request_backup
-from app.backups.schemas import ChangeBackupPolicy, TakeBackup
+from app.backups.schemas import BackupStorage, ChangeBackupPolicy, TakeBackup
 from app.backups.sources import BACKUP
 from app.backups.testing import request_test
 from app.contracts.backups import BackupKind, BackupStatus, ProofStatus
@@ -132,6 +132,17 @@ async def list_of_database(
     if not page and starting_after is not None and not await records.was_of_database(starting_after, database.id):
         raise InvalidField("starting_after", "This is not the uuid of a backup of this database.")
     return page[:limit], len(page) > limit
+
+
+async def storage(terms: BackupTerms, principal: Principal, team_id: int) -> BackupStorage:
+    """Raises `NotFound`."""
+    if team_id not in principal.team_ids:
+        raise NotFound("team")
+    team, stored = await get_team(team_id, live=True), await records.stored_by(team_id)
+    limit = terms.plans.tiers[team.tier].backup_storage_gb
+    return BackupStorage(
+        team_id=team_id, backups=stored.backups, stored_bytes=stored.stored_bytes, limit_bytes=int(limit * 2**30)
+    )
 
 
 async def delete(principal: Principal, backup: UUID, *, locked_in_store: bool = False) -> Accepted:

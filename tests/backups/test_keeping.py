@@ -308,6 +308,22 @@ async def test_refusals(lone: LoneApi) -> None:
     error_of(await caller.post(f"/databases/{unmade}/backups", {}), 422, "database_not_active")
 
 
+async def test_a_team_sees_what_its_backups_take(lone: LoneApi) -> None:
+    caller, uuid = await active(lone)
+    database = await database_row(str(uuid))
+    for status in (BackupStatus.COMPLETED, BackupStatus.COMPLETED, BackupStatus.EXPIRED):
+        await add_backup(database, status=status, stored_bytes=1000)
+    path = f"/teams/{caller.team_id}/backup_storage"
+    assert data_of(await caller.get(path)) == {
+        "object": "backup_storage",
+        "team_id": caller.team_id,
+        "backups": 2,
+        "stored_bytes": 2000,
+        "limit_bytes": int(DEFAULT_PLANS.tiers["pro"].backup_storage_gb * 2**30),
+    }
+    error_of(await (await lone.caller()).get(path), 404, "not_found")
+
+
 async def test_a_backup_outlives_its_database(lone: LoneApi) -> None:
     caller, uuid = await active(lone)
     backup = await add_backup(await database_row(str(uuid)))

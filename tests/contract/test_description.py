@@ -60,6 +60,7 @@ SPECIFIED = {
     ("GET", "/api/v1/usage"): {"databases:read"},
     ("GET", "/api/v1/databases/{uuid}/metrics"): {"databases:read"},
     ("GET", "/api/v1/teams/{id}/prometheus"): {"databases:read"},
+    ("GET", "/api/v1/teams/{id}/backup_storage"): {"backups:read"},
     ("GET", "/api/v1/operations"): {"databases:read"},
     ("GET", "/api/v1/operations/{uuid}"): {"databases:read"},
     ("GET", "/api/v1/operations/{uuid}/events"): {"databases:read"},
