@@ -60,6 +60,17 @@ async def test_a_provisioning_whose_workflow_was_terminated_goes_on(
         assert await _deeds(client, uuid, timedelta(minutes=15)) == [], "it has not been so for long"
         assert await _deeds(client, uuid, timedelta(minutes=5)) == ["ProvisionDatabase"]
         assert await _deeds(client, uuid, timedelta(minutes=5)) == [], "it is promised"
+        # The audit log tells who stopped it, and what the service did about it.
+        told = await fetch(
+            "SELECT actor_kind, action, changes ->> 'workflow' AS workflow FROM audit_events"
+            " WHERE actor_kind <> 'key' AND team_id = $1 ORDER BY id",
+            caller.team_id,
+        )
+        assert [(one["actor_kind"], one["action"]) for one in told] == [
+            ("operator", "workflow.stop"),
+            ("service", "workflow.restart"),
+        ]
+        assert provision_workflow_id(UUID(uuid)) in told[0]["workflow"]
 
     async def active() -> bool:
         return (await _row(uuid))["status"] == "active"
