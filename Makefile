@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed
 COMPILE := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 \
 	--no-annotate --no-header --no-emit-index-url --quiet
 # More than cores: half of what the tests do is to wait.
-PROCESSES ?= 4
+PROCESSES ?= 5
 IN_PROCESSES := -p tests.support.distribution --numprocesses=$(PROCESSES) --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
@@ -19,7 +19,7 @@ IN_PROCESSES := -p tests.support.distribution --numprocesses=$(PROCESSES) --no-l
 up: $(STAMP) ## Run the whole stack in the foreground; Ctrl-C stops it, the data stays in .headwater
 	@exec $(BIN)/python -m app.local
 
-test: $(STAMP) ## Run all tests, on real servers, in PROCESSES (4); ARGS="-k name" chooses, in one
+test: $(STAMP) ## Run all tests, on real servers, in PROCESSES (5); ARGS="-k name" chooses, in one
 	@$(BIN)/python -m app.local.install_mysql
 	@# While pytest reads a source to show a failure, a traceback written by the collector would end the whole run: both
 	@# parse, and Python 3.11.7 loses count. Without columns a traceback parses nothing.

@@ -7,8 +7,9 @@ connected to anew for each request.
 
 import ssl
 from collections import OrderedDict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import cached_property
 from time import monotonic
 
 import httpcore
@@ -33,9 +34,10 @@ class _Receiver:
 class ReceiverConnections:
     """Dials what the guard admits."""
 
-    def __init__(self, context: ssl.SSLContext, guard: Guard, *, unused: int = _UNUSED) -> None:
-        """`unused` is how many connections are kept to receivers to which nothing is being sent."""
-        self._context = context
+    def __init__(self, new_context: Callable[[], ssl.SSLContext], guard: Guard, *, unused: int = _UNUSED) -> None:
+        """`new_context` is called once, before the first connection; `unused` is how many are kept to receivers to
+        which nothing is being sent."""
+        self._new_context = new_context
         self._unused = unused
         self._guard = guard
         self._receivers: OrderedDict[tuple[str, int], _Receiver] = OrderedDict()
@@ -72,6 +74,10 @@ class ReceiverConnections:
             if not one.requests and self._receivers.get(place) is one:
                 del self._receivers[place]
                 await one.pool.aclose()
+
+    @cached_property
+    def _context(self) -> ssl.SSLContext:
+        return self._new_context()
 
     def _new_pool(self) -> httpcore.AsyncConnectionPool:
         return httpcore.AsyncConnectionPool(

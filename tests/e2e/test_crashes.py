@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 RECOVERED_SECONDS = 20
 """From the kill to rest, grace period included. Shared machines are slow; a design that waits for a default
 time-out of Temporal's is slower."""
-ROUND = 4
+ROUND = 2
 """Databases of each engine under way when the part dies."""
 
 

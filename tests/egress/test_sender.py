@@ -96,7 +96,7 @@ async def test_so_many_are_kept_to_receivers_that_nothing_is_sent_to(
 ) -> None:
     """Those that were used longest ago are closed."""
     guard = Guard(AddressRule(("127.0.0.0/8",)), resolve_by_system)
-    connections = ReceiverConnections(ssl.create_default_context(cafile=outside.ca_file), guard, unused=unused)
+    connections = ReceiverConnections(lambda: ssl.create_default_context(cafile=outside.ca_file), guard, unused=unused)
     limits = {"timeout": dict.fromkeys(("connect", "read", "write", "pool"), LIMIT_SECONDS)}
     for receiving in (outside, other, outside, other, outside):
         async with connections.of(LOOPBACK, receiving.port) as pool:

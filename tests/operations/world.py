@@ -113,6 +113,8 @@ class World:
     box: SecretBox
     direct_dsn: str
     """Of our own database, past its door."""
+    direct: "asyncpg.Pool[asyncpg.Record]"
+    """Connections to it."""
     engine: RunningServer
     region: str
     client: Client
@@ -128,11 +130,7 @@ class World:
 
     async def rows(self, sql: str, *arguments: object) -> list[Any]:
         """Of our own database, whoever else can't reach it."""
-        connection = await asyncpg.connect(self.direct_dsn)
-        try:
-            return list(await connection.fetch(sql, *arguments))
-        finally:
-            await connection.close()
+        return list(await self.direct.fetch(sql, *arguments))
 
     async def hurry(self) -> None:
         """Has the relay start now what a request would have started."""
@@ -141,11 +139,10 @@ class World:
     async def faults(self) -> list[str]:
         """What is left under way, or doesn't agree: with each other, or with the engine."""
         left = await self.rows("SELECT workflow_id FROM workflow_starts")
-        return [
-            *[f"{row['workflow_id']} is still to be started" for row in left],
-            *disagreements(await self.rows(ROWS)),
-            *await self._engine_faults(),
-        ]
+        faults = [f"{row['workflow_id']} is still to be started" for row in left]
+        faults += disagreements(await self.rows(ROWS))
+        # Looked at once all else is well.
+        return faults or await self._engine_faults()
 
     async def _engine_faults(self) -> list[str]:
         kept = await self.rows(
@@ -203,7 +200,8 @@ async def world(control_dsn: str, temporal_address: str, engine: RunningServer) 
             asyncio.create_task(start_provisionings(client, settings, region, tools.running)),
         ]
         stack.push_async_callback(_cancel, background)
-        made = World(api, box, control_dsn, engine, region, client, gates, *doors)
+        direct = await stack.enter_async_context(asyncpg.create_pool(control_dsn, min_size=0, max_size=4))
+        made = World(api, box, control_dsn, direct, engine, region, client, gates, *doors)
         yield made, await api.caller()
 
 

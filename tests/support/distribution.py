@@ -10,6 +10,16 @@ TOGETHER = ("tests/webhooks/", "tests/e2e/", "tests/pool/", "tests/workflows/", 
 """Folders with a stack or a server for themselves: one process runs all of it, or each would start it. They take
 longest too, so they come first and nobody waits for them at the end."""
 LONG = (
+    "tests/operations/test_model.py",
+    "tests/races/",
+    "tests/restores/",
+    "tests/backups/",
+    "tests/credentials/",
+    "tests/backup_store/",
+    "tests/deployment/test_register_hosts.py",
+    "tests/contract/test_schemathesis.py",
+    "tests/storm/",
+    "tests/model/",
     "tests/quotas/test_storage.py",
     "tests/upkeep/reconcile/test_by_hand.py",
     "tests/clients/test_clients.py",
@@ -23,7 +33,7 @@ LONG = (
     "tests/quotas/test_undelete.py",
     "tests/engines/test_crash.py",
 )
-"""Files that take half a minute or more, for the same reason next; the longest first."""
+"""Files that take half a minute or more, and folders of such, for the same reason next; the longest first."""
 _FIRST = (*TOGETHER, *LONG)
 
 

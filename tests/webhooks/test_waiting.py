@@ -18,7 +18,7 @@ from tests.support.store import copy_of
 from tests.support.waiting import until
 from tests.support.webhooks import WEBHOOKS, Delivering, delivering, emit, path, subscribed
 
-TEAMS, ENDPOINTS, EVENTS = 2, 4, 15
+TEAMS, ENDPOINTS, EVENTS = 2, 3, 10
 ALL = TEAMS * ENDPOINTS * EVENTS
 
 
@@ -165,7 +165,7 @@ async def test_none_is_lost_while_workers_are_killed(patient: Delivering, hangin
     for where in hanging.paths:
         target.replies[where] = answer(200)
     before = len(target.received)
-    for least in (5, 40):
+    for least in (5, 20):
 
         async def begun(least: int = least) -> bool:
             return len(target.received) >= before + least
