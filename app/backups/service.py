@@ -78,10 +78,8 @@ async def take(terms: BackupTerms, principal: Principal, database: UUID, request
 
 async def take_any(terms: BackupTerms, database: UUID, request: TakeBackup) -> Accepted:
     """The same for an operator, whosever it is."""
-    found = await databases.find(database)
-    if found is None or found.team_id is None or found.status is DatabaseStatus.DELETED:
-        raise NotFound("database")
-    note(team_id=found.team_id)
+    found = await databases.get_live(database)
+    assert found.team_id is not None, "a team's"
     await get_team(found.team_id, lock=True)
     return await _take(terms, require_found(await databases.find_for_update(database), "database"), request)
 

@@ -14,7 +14,6 @@ from app.core.errors import (
     CredentialsPending,
     DatabaseNotActive,
     InvalidField,
-    NotFound,
     PlanLimitExceeded,
     RotationCancelled,
     RotationInProgress,
@@ -302,10 +301,7 @@ async def _owned(request: Call, uuid: str) -> DatabaseRecord:
 
 async def _database_of(rotation: RotationRecord) -> DatabaseRecord:
     """Raises `NotFound` for one that was deleted meanwhile."""
-    record = await records.find(rotation.database)
-    if record is None or record.status == "deleted":
-        raise NotFound("database")
-    return record
+    return await records.get_live(rotation.database)
 
 
 def _pair(subject: str) -> tuple[UUID, UUID]:

@@ -14,7 +14,6 @@ from app.core.clock import utc_now
 from app.core.errors import (
     DatabaseNotActive,
     InvalidField,
-    NotFound,
     PlanLimitExceeded,
     RotationInProgress,
     RotationNotOverlapping,
@@ -49,7 +48,7 @@ async def rotate(box: SecretBox, principal: Principal, database: UUID, request: 
 
 async def rotate_any(box: SecretBox, database: UUID, request: RotateCredentials) -> Accepted:
     """The same for an operator, whosever it is."""
-    return await _rotate(box, await _live(database), request)
+    return await _rotate(box, await records.get_live(database, lock=True), request)
 
 
 async def _rotate(box: SecretBox, record: DatabaseRecord, request: RotateCredentials) -> Accepted:
@@ -88,7 +87,7 @@ async def complete_any(rotation: UUID) -> Accepted:
 
 async def _complete(found: RotationRecord) -> Accepted:
     # The database before what it owns, as everything does that changes both.
-    record = await _live(found.database)
+    record = await records.get_live(found.database, lock=True)
     current = require_found(await rotations.find(found.uuid), ROTATION)
     if current.status in (RotationStatus.RETIRING, RotationStatus.COMPLETED):
         return Accepted(subject=str(found.uuid))
@@ -127,7 +126,7 @@ async def add_user(
 
 async def add_user_to_any(plans: Plans, box: SecretBox, database: UUID, request: CreateDatabaseUser) -> Accepted:
     """The same for an operator, whosever it is."""
-    return await _add_user(plans, box, await _live(database), request)
+    return await _add_user(plans, box, await records.get_live(database, lock=True), request)
 
 
 async def _add_user(plans: Plans, box: SecretBox, record: DatabaseRecord, request: CreateDatabaseUser) -> Accepted:
@@ -167,7 +166,7 @@ async def remove_user(principal: Principal, database: UUID, name: str) -> Accept
 
 async def remove_user_of_any(database: UUID, name: str) -> Accepted:
     """The same for an operator, whosever it is."""
-    return await _remove_user(await _live(database), name)
+    return await _remove_user(await records.get_live(database, lock=True), name)
 
 
 async def _remove_user(record: DatabaseRecord, name: str) -> Accepted:
@@ -199,12 +198,3 @@ def _expect_active(record: DatabaseRecord) -> None:
     """Nothing can be proven where nobody may enter."""
     if record.status is not DatabaseStatus.ACTIVE:
         raise DatabaseNotActive(record.status.value)
-
-
-async def _live(database: UUID) -> DatabaseRecord:
-    """Any team's, locked, unless it is deleted. Raises `NotFound`."""
-    record = await records.find_for_update(database)
-    if record is None or record.team_id is None or record.status is DatabaseStatus.DELETED:
-        raise NotFound("database")
-    note(team_id=record.team_id)
-    return record

@@ -78,8 +78,6 @@ async def _rotation(rotation: UUID) -> RotationRecord:
 
 
 async def _refuse_inaccessible(database: UUID) -> None:
-    record = await records.find(database)
-    if record is None or record.status is DatabaseStatus.DELETED:
-        raise NotFound("database")
+    record = await records.get_live(database)
     if record.status is not DatabaseStatus.ACTIVE:
         raise DatabaseNotActive(record.status.value)

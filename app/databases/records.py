@@ -9,6 +9,7 @@ import msgspec
 from app.audit.drafts import found
 from app.contracts.base import DatabaseStatus, Engine, PauseReason
 from app.contracts.databases import Placement
+from app.core.errors import NotFound
 from app.databases.filters import DatabaseFilters, conditions
 from app.quotas.plans import Quotas
 from app.store.session import execute, fetch_all, fetch_exists, fetch_one, fetch_scalar, fetch_values
@@ -109,6 +110,14 @@ def expect(record: DatabaseRecord | None, *statuses: DatabaseStatus) -> Database
 async def find(database: UUID) -> DatabaseRecord | None:
     """In whatever state, whosever it is."""
     return await fetch_one(DatabaseRecord, _UNLOCKED.format("d.uuid = $1"), database)
+
+
+async def get_live(database: UUID, *, lock: bool = False) -> DatabaseRecord:
+    """Any team's, unless it is deleted; `lock` until the end of the transaction. Raises `NotFound`."""
+    record = await (find_for_update(database) if lock else find(database))
+    if record is None or record.team_id is None or record.status is DatabaseStatus.DELETED:
+        raise NotFound("database")
+    return found(record)
 
 
 async def find_for_update(database: UUID) -> DatabaseRecord | None:

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from app.audit.actions import Action
-from app.audit.drafts import note, note_difference
+from app.audit.drafts import note_difference
 from app.audit.events import append
 from app.auth.principal import Principal
 from app.auth.roles import Role
@@ -104,7 +104,7 @@ async def change(principal: Principal, database: UUID, wanted: ChangeDatabase) -
 async def change_any(database: UUID, wanted: ChangeDatabase) -> None:
     """The same for an operator, whosever it is. Raises as `change` does."""
     _check_given(wanted)
-    await _change(await _get_live(database, lock=True), wanted, utc_now())
+    await _change(await records.get_live(database, lock=True), wanted, utc_now())
 
 
 async def change_quotas(plans: Plans, principal: Principal, database: UUID, change: ChangeQuotas) -> Accepted:
@@ -147,7 +147,7 @@ async def delete(plans: Plans, principal: Principal, database: UUID, grace: time
 async def delete_any(plans: Plans, database: UUID, grace: timedelta, *, even_if_protected: bool = False) -> Accepted:
     """The same for an operator, whosever it is. Raises `NotFound`, `RestorationInProgress`, and `DeletionProtected`
     unless told otherwise."""
-    record = await _lock_with_team(await _get_live(database))
+    record = await _lock_with_team(await records.get_live(database))
     if record.deletion_protection and not even_if_protected:
         raise DeletionProtected()
     await in_place.expect_not_exchanging(record)
@@ -189,7 +189,7 @@ async def _lock_with_team(found: DatabaseRecord) -> DatabaseRecord:
     assert found.team_id is not None, "it is one of a team's"
     # Before the database, as everything does that counts what a team has.
     await get_team(found.team_id, lock=True)
-    return await _get_live(found.uuid, lock=True)
+    return await records.get_live(found.uuid, lock=True)
 
 
 async def _delete(plans: Plans, record: DatabaseRecord, grace: timedelta, *, relayed: bool = False) -> Accepted:
@@ -233,15 +233,6 @@ async def _change(record: DatabaseRecord, wanted: ChangeDatabase, now: datetime)
             "labels": label_map(labels),
         },
     )
-
-
-async def _get_live(database: UUID, *, lock: bool = False) -> DatabaseRecord:
-    """Any team's, unless it is deleted. Raises `NotFound`."""
-    record = await (records.find_for_update(database) if lock else records.find(database))
-    if record is None or record.team_id is None or record.status is DatabaseStatus.DELETED:
-        raise NotFound("database")
-    note(team_id=record.team_id)
-    return record
 
 
 async def _owned_for_update(principal: Principal, database: UUID) -> DatabaseRecord:

@@ -10,7 +10,7 @@ from uuid import UUID
 import structlog
 
 from app.contracts.base import DatabaseStatus
-from app.core.errors import DatabaseNotActive, DatabaseUnreachable, NotFound
+from app.core.errors import DatabaseNotActive, DatabaseUnreachable
 from app.core.ids import engine_password
 from app.core.limiter import Limiter
 from app.core.secrets import SecretBox
@@ -95,9 +95,7 @@ class Sessions:
         exists: whoever comes after a crash finishes the work."""
         try:
             async with database_lock(target.uuid):
-                record = await databases.find(target.uuid)
-                if record is None or record.status is DatabaseStatus.DELETED:
-                    raise NotFound("database")
+                record = await databases.get_live(target.uuid)
                 if record.status is not DatabaseStatus.ACTIVE:
                     raise DatabaseNotActive(record.status.value)
                 password = await self._kept_password(target)
