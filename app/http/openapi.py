@@ -26,7 +26,8 @@ from app.operations.examples import EXAMPLE_OPERATION
 from app.operations.schemas import OperationView
 from app.outbox.event_types import EventType
 from app.web.envelope import ErrorAnswer
-from app.web.guards import IDEMPOTENCY_HEADER, IDEMPOTENCY_KEY_PATTERN, query_parameters
+from app.web.guards import query_parameters
+from app.web.idempotency import IDEMPOTENCY_HEADER, IDEMPOTENCY_KEY_PATTERN
 from app.web.operation import OPT, Operation
 from app.webhooks.examples import EXAMPLE_ENDPOINT
 from app.webhooks.schemas import EndpointView

@@ -22,11 +22,8 @@ from app.core.errors import (
     NotAMember,
     NotFound,
 )
+from app.web.idempotency import IDEMPOTENCY_HEADER, IDEMPOTENCY_KEY_PATTERN, idempotency_key
 from app.web.parameters import parse_uuid
-
-IDEMPOTENCY_HEADER = "Idempotency-Key"
-IDEMPOTENCY_KEY_PATTERN = r"^[!-~]([ -~]{0,253}[!-~])?$"
-"""1 to 255 printable ASCII characters, no blank at either end."""
 
 FindTeam = Callable[[str, Sequence[int]], Awaitable[int | None]]
 """Of an identifier in a path and of teams: which of these teams has what it names."""
@@ -120,9 +117,3 @@ def query_parameters(handler: HTTPRouteHandler) -> list[tuple[FieldDefinition, Q
     """Those that a route reads, each with the parameter of its function."""
     fields = handler.parsed_fn_signature.parameters.values()
     return [(field, field.kwarg_definition) for field in fields if isinstance(field.kwarg_definition, QueryParameter)]
-
-
-def idempotency_key(connection: ASGIConnection[Any, Any, Any, Any]) -> str:
-    """The header's value, bare or as the IETF draft's quoted string."""
-    value = connection.headers.get(IDEMPOTENCY_HEADER, "").strip()
-    return value[1:-1] if len(value) >= 2 and value[0] == value[-1] == '"' else value

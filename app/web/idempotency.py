@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 from litestar import MediaType, Request, Response
+from litestar.connection import ASGIConnection
 
 from app.audit import events as audit
 from app.audit.drafts import current_draft
@@ -27,10 +28,12 @@ from app.outbox.starter import Starter
 from app.outbox.workflow_starts import Accepted
 from app.store.session import Statement, transaction
 from app.web.body import canonical
-from app.web.envelope import ErrorAnswer, ErrorBody, encode
-from app.web.guards import idempotency_key
+from app.web.envelope import ErrorAnswer, ErrorBody
 from app.web.idempotency_rows import KeyClaim, KeyRows
 
+IDEMPOTENCY_HEADER = "Idempotency-Key"
+IDEMPOTENCY_KEY_PATTERN = r"^[!-~]([ -~]{0,253}[!-~])?$"
+"""1 to 255 printable ASCII characters, no blank at either end."""
 _DECIDED = frozenset({404, 409, 422})
 """Refusals by the business rules, which a retry would meet again."""
 
@@ -93,7 +96,7 @@ class Idempotency:
                 accepted = Accepted(subject=owned.resource) if owned.resource else await begin()
                 answer = await finish(accepted.subject) if accepted.settled else None
                 if answer is not None:
-                    await self._rows.store(claim, answer.status, encode(answer.body), accepted.subject)
+                    await self._rows.store(claim, answer.status, msgspec.json.encode(answer.body), accepted.subject)
                 elif not owned.resource:
                     await self._rows.store_subject(claim, accepted.subject)
                 await audit.append_drafted(accepted.subject)
@@ -110,7 +113,7 @@ class Idempotency:
             started = monotonic()
             async with self._rows.leased(claim):
                 answer = await finish(accepted.subject)
-                await self._rows.store(claim, answer.status, encode(answer.body))
+                await self._rows.store(claim, answer.status, msgspec.json.encode(answer.body))
             if monotonic() - started > standing.LONG_SECONDS:
                 draft = current_draft()
                 await standing.expect(request.user, None if draft is None else draft.team_id)
@@ -137,15 +140,21 @@ class Idempotency:
         async with transaction():
             if await self._rows.take(claim) is None:
                 return await self._answer_to_repeat(claim)
-            await self._rows.store(claim, error.status, encode(body))
+            await self._rows.store(claim, error.status, msgspec.json.encode(body))
             await audit.append_refusal(error.code)
         audit.settle()
         return None
 
     def _insertion(self, claim: KeyClaim, subject: str, answer: Answer) -> tuple[Statement, ...]:
-        stored = self._rows.insertion(claim, subject, answer.status, encode(answer.body))
+        stored = self._rows.insertion(claim, subject, answer.status, msgspec.json.encode(answer.body))
         draft = current_draft()
         return (stored,) if draft is None else (stored, audit.insertion(draft, subject))
+
+
+def idempotency_key(connection: ASGIConnection[Any, Any, Any, Any]) -> str:
+    """The header's value, bare or as the IETF draft's quoted string."""
+    value = connection.headers.get(IDEMPOTENCY_HEADER, "").strip()
+    return value[1:-1] if len(value) >= 2 and value[0] == value[-1] == '"' else value
 
 
 async def _claim_for(request: Request[Principal, Any, Any]) -> KeyClaim:
@@ -187,7 +196,7 @@ def _replay(body: bytes) -> bytes:
 
 
 def _respond(answer: Answer) -> Response[bytes]:
-    return _reply(answer.status, encode(answer.body))
+    return _reply(answer.status, msgspec.json.encode(answer.body))
 
 
 def _reply(status: int, body: bytes) -> Response[bytes]:

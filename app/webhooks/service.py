@@ -21,7 +21,8 @@ from app.egress.targets import UnusableURL, parse_target
 from app.outbox.event_types import EventType
 from app.outbox.workflow_starts import NORMAL, Accepted, PendingStart, request_start
 from app.store.session import execute, fetch_one, fetch_scalar
-from app.webhooks import records, revocation
+from app.webhooks import records, waiting
+from app.webhooks.attempts import REVOKED
 from app.webhooks.dispatch import summary_of
 from app.webhooks.records import AttemptRecord, DeliveryRecord, EndpointRecord
 from app.webhooks.schemas import CreateEndpoint
@@ -84,7 +85,9 @@ async def list_page(
 async def revoke(principal: Principal, endpoint: int) -> Accepted:
     """Raises `NotFound`, also for one that is revoked."""
     record = require_found(await records.find_owned(endpoint, principal.team_ids, active=True, lock=True), ENDPOINT)
-    await revocation.revoke(record)
+    # Nothing more is delivered to it, what was still to be sent included.
+    await execute("UPDATE webhook_endpoints SET revoked_at = now(), next_attempt_at = NULL WHERE id = $1", record.id)
+    await waiting.end_all(record.id, REVOKED)
     return Accepted(subject=str(endpoint), settled=True)
 
 

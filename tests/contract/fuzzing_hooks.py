@@ -10,7 +10,7 @@ from schemathesis import Case, HookContext
 from schemathesis.core.transport import Response
 from schemathesis.specs.openapi import object_authorization
 
-from app.web.guards import IDEMPOTENCY_HEADER, IDEMPOTENCY_KEY_PATTERN
+from app.web.idempotency import IDEMPOTENCY_HEADER, IDEMPOTENCY_KEY_PATTERN
 
 _CREATES = {"POST /api/v1/databases", "POST /api/v1/blueprints", "POST /api/v1/api_keys", "POST /api/v1/teams"}
 _numbers = itertools.count()

@@ -47,7 +47,7 @@ async def _changed(client: PatientClient, database: str) -> list[Any]:
 def _of_the_stack(stack: LiveStack) -> Iterator[bytes]:
     """The API key, every administrator's password, and the keys that seal them."""
     yield stack.file.api_key.encode()
-    for dsn in (stack.file.control_dsn, *(host.admin_dsn for host in stack.file.hosts)):
+    for dsn in (stack.file.control_dsn, stack.file.control_admin_dsn, *(host.admin_dsn for host in stack.file.hosts)):
         password = urlsplit(dsn).password
         assert password
         yield password.encode()
@@ -65,7 +65,7 @@ async def _tables(stack: LiveStack) -> dict[str, bytes]:
     """Every row of every table, as text."""
     names = await stack.control("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
     tables = {}
-    async with postgres(stack.file.control_dsn) as connection:
+    async with postgres(stack.file.control_admin_dsn) as connection:
         for (name,) in names:
             rows = await connection.fetch(f'SELECT t::text FROM "{name}" t')
             tables[name] = "\n".join(row[0] for row in rows).encode()
