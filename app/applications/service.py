@@ -11,12 +11,11 @@ from app.applications.queue import start_next
 from app.applications.records import ApplicationRecord, values_place
 from app.applications.schemas import ApplyToDatabase, Values
 from app.auth.principal import Principal
-from app.auth.teams import get_team
 from app.blueprints import records as blueprints
 from app.blueprints.checking import check_no_values, prepared, secret_names
 from app.blueprints.records import BlueprintRecord, encoded
 from app.contracts.base import DatabaseStatus, Engine
-from app.core.errors import DatabaseNotActive, InvalidField, NotFound, TooManyUnderWay, require_found
+from app.core.errors import DatabaseNotActive, InvalidField, TooManyUnderWay, require_found
 from app.core.secrets import SecretBox
 from app.databases import records as databases
 from app.databases.records import DatabaseRecord
@@ -82,19 +81,16 @@ async def apply(
     plans: Plans, box: SecretBox, principal: Principal, database: UUID, request: ApplyToDatabase
 ) -> Accepted:
     """Raises `NotFound`, `DatabaseNotActive`, `InvalidField` or `TooManyUnderWay`."""
-    found = await databases.find_owned(database, principal.team_ids)
-    if found is None or found.team_id is None:
-        raise NotFound("database")
-    # Before the database, as everything does that counts what a team has.
-    await get_team(found.team_id, lock=True)
-    target = require_found(await databases.find_owned(database, principal.team_ids, lock=True), "database")
+    found = require_found(await databases.find_owned(database, principal.team_ids), "database")
+    target = await databases.lock_with_team(found)
     teams = principal.readable_teams
     visible = await blueprints.find_visible(request.blueprint_uuid, teams, lock="FOR KEY SHARE")
     blueprint = require_found(visible, "blueprint")
     if target.status is not DatabaseStatus.ACTIVE:
         raise DatabaseNotActive(target.status.value)
     planned = await plan(blueprint, target.engine, request.variables, field="variables")
-    await check_bound(plans, UNDER_WAY, found.team_id)
+    assert target.team_id is not None, "it is a team's"
+    await check_bound(plans, UNDER_WAY, target.team_id)
     application = await add(box, principal, target, planned, dry_run=request.dry_run)
     return Accepted(subject=str(application), start=await start_next(target.id))
 

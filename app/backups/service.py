@@ -67,21 +67,14 @@ STORED = Bound(
 
 async def take(terms: BackupTerms, principal: Principal, database: UUID, request: TakeBackup) -> Accepted:
     """The subject is the backup. Raises `NotFound`, `DatabaseNotActive`, `TooManyUnderWay` or `TeamLimitReached`."""
-    found = await databases.find_owned(database, principal.team_ids)
-    if found is None or found.team_id is None:
-        raise NotFound("database")
-    # Before the database, as everything does that counts what a team has.
-    await get_team(found.team_id, lock=True)
-    target = require_found(await databases.find_owned(database, principal.team_ids, lock=True), "database")
-    return await _take(terms, target, request)
+    found = require_found(await databases.find_owned(database, principal.team_ids), "database")
+    return await _take(terms, await databases.lock_with_team(found), request)
 
 
 async def take_any(terms: BackupTerms, database: UUID, request: TakeBackup) -> Accepted:
     """The same for an operator, whosever it is."""
     found = await databases.get_live(database)
-    assert found.team_id is not None, "a team's"
-    await get_team(found.team_id, lock=True)
-    return await _take(terms, require_found(await databases.find_for_update(database), "database"), request)
+    return await _take(terms, await databases.lock_with_team(found), request)
 
 
 async def _take(terms: BackupTerms, target: DatabaseRecord, request: TakeBackup) -> Accepted:

@@ -7,6 +7,7 @@ from uuid import UUID
 import msgspec
 
 from app.audit.drafts import found
+from app.auth.teams import get_team
 from app.contracts.base import DatabaseStatus, Engine, PauseReason
 from app.contracts.databases import Placement
 from app.core.errors import NotFound
@@ -118,6 +119,14 @@ async def get_live(database: UUID, *, lock: bool = False) -> DatabaseRecord:
     if record is None or record.team_id is None or record.status is DatabaseStatus.DELETED:
         raise NotFound("database")
     return found(record)
+
+
+async def lock_with_team(found: DatabaseRecord) -> DatabaseRecord:
+    """Locks its team and then the database, as everything does that counts what a team has, until the end of the
+    transaction. Raises `NotFound` when it was deleted meanwhile."""
+    assert found.team_id is not None, "it is one of a team's"
+    await get_team(found.team_id, lock=True)
+    return await get_live(found.uuid, lock=True)
 
 
 async def find_for_update(database: UUID) -> DatabaseRecord | None:

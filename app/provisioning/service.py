@@ -137,7 +137,7 @@ async def delete(plans: Plans, principal: Principal, database: UUID, grace: time
     """Marks it deleted, and ends the grace of the team's oldest ones beyond what its tier has it keep. Access ends
     when the workflow has revoked it, which the caller waits for. Raises `NotFound`, `DeletionProtected`, or
     `RestorationInProgress` while its data is being exchanged."""
-    record = await _lock_with_team(await get(principal, database))
+    record = await records.lock_with_team(await get(principal, database))
     if record.deletion_protection:
         raise DeletionProtected()
     await in_place.expect_not_exchanging(record)
@@ -147,7 +147,7 @@ async def delete(plans: Plans, principal: Principal, database: UUID, grace: time
 async def delete_any(plans: Plans, database: UUID, grace: timedelta, *, even_if_protected: bool = False) -> Accepted:
     """The same for an operator, whosever it is. Raises `NotFound`, `RestorationInProgress`, and `DeletionProtected`
     unless told otherwise."""
-    record = await _lock_with_team(await records.get_live(database))
+    record = await records.lock_with_team(await records.get_live(database))
     if record.deletion_protection and not even_if_protected:
         raise DeletionProtected()
     await in_place.expect_not_exchanging(record)
@@ -162,7 +162,7 @@ async def delete_expired(plans: Plans, database: UUID, grace: timedelta) -> bool
         if found is None or found.status is DatabaseStatus.DELETED:
             return False
         try:
-            record = await _lock_with_team(found)
+            record = await records.lock_with_team(found)
         except NotFound:
             return False
         if not await expiry.is_expired(record):
@@ -182,14 +182,6 @@ async def announce_expiry(plans: Plans, database: UUID) -> None:
     async with transaction():
         if await expiry.note_announced(database):
             await append_event(plans, EventType.DATABASE_EXPIRING, database)
-
-
-async def _lock_with_team(found: DatabaseRecord) -> DatabaseRecord:
-    """Raises `NotFound` when it was deleted meanwhile."""
-    assert found.team_id is not None, "it is one of a team's"
-    # Before the database, as everything does that counts what a team has.
-    await get_team(found.team_id, lock=True)
-    return await records.get_live(found.uuid, lock=True)
 
 
 async def _delete(plans: Plans, record: DatabaseRecord, grace: timedelta, *, relayed: bool = False) -> Accepted:
