@@ -111,7 +111,7 @@ def dialect_of(host: EngineHost) -> Dialect:
 
 
 @each_dialect
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(text=TEXTS)
 def test_tokens_cover_the_text(dialect: Dialect, text: str) -> None:
     at = 0
@@ -198,7 +198,7 @@ def test_signs_are_of_scripts_for_this_engine(dialect: Dialect) -> None:
 
 
 @each_dialect
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(text=TEXTS)
 def test_a_quoted_text_is_one_token(dialect: Dialect, text: str) -> None:
     quoted = dialect.quote(text)
@@ -206,7 +206,7 @@ def test_a_quoted_text_is_one_token(dialect: Dialect, text: str) -> None:
 
 
 @each_dialect
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(name=TEXTS)
 def test_a_quoted_name_is_one_token(dialect: Dialect, name: str) -> None:
     quoted = dialect.quote_name(name)

@@ -60,7 +60,7 @@ PIECES = (
 SCRIPTS = st.lists(st.sampled_from(PIECES), max_size=25).map("".join)
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(SCRIPTS)
 def test_no_text_is_lost(script: str) -> None:
     at = 0
@@ -74,7 +74,7 @@ def test_no_text_is_lost(script: str) -> None:
     assert not script[at:].strip()
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(SCRIPTS)
 def test_between_statements_are_delimiters_blanks_and_comments_only(script: str) -> None:
     result = split(script)

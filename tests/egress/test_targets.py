@@ -106,7 +106,7 @@ def test_the_host_header() -> None:
     assert parse_target("https://[2001:db8::1]:8443/").authority == "[2001:db8::1]:8443"
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(st.text(max_size=40))
 def test_any_text_is_taken_apart_or_refused(rest: str) -> None:
     try:
