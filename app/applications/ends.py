@@ -5,7 +5,7 @@ from app.applications.log import Log
 from app.applications.records import ApplicationRecord
 from app.applications.rehearsal import Rehearsal
 from app.applications.schemas import StatementStatus
-from app.applications.script import ScriptFault
+from app.applications.script import ExecutionFault
 from app.contracts.applications import ApplicationStatus
 from app.engines.base import EngineAdapter
 from app.engines.scripts import ScriptEnd
@@ -65,7 +65,7 @@ class Ending:
         _skip_rest(entries)
         await self._journal.end(ApplicationStatus.FAILED, message, entries)
 
-    async def of_transaction(self, log: Log, fault: ScriptFault | None) -> None:
+    async def of_transaction(self, log: Log, fault: ExecutionFault | None) -> None:
         if fault is not None:
             log.annotate(ROLLED_BACK, StatementStatus.SUCCEEDED)
             _skip_rest(log.entries)
@@ -96,7 +96,7 @@ class Ending:
         message = f"{rehearsal.fault.message_with_line(log)}. It was tried on a throw-away copy.{left_out} {_NOTHING}"
         await self._journal.end(ApplicationStatus.FAILED, message, log.entries)
 
-    async def of_rehearsal(self, log: Log, fault: ScriptFault) -> None:
+    async def of_rehearsal(self, log: Log, fault: ExecutionFault) -> None:
         """A script that its rehearsal has stopped."""
         log.annotate(REHEARSED, StatementStatus.SUCCEEDED, StatementStatus.UNKNOWN, status=StatementStatus.SKIPPED)
         log.annotate(COPY_REFUSED, StatementStatus.FAILED)
@@ -104,7 +104,7 @@ class Ending:
         message = f"{fault.message_with_line(log)}. It was tried on a throw-away copy of the schema first. {_NOTHING}"
         await self._journal.end(ApplicationStatus.FAILED, message, log.entries)
 
-    async def of_steps(self, log: Log, fault: ScriptFault | None) -> None:
+    async def of_steps(self, log: Log, fault: ExecutionFault | None) -> None:
         """A script whose statements last one by one."""
         if fault is None:
             await self._journal.end(ApplicationStatus.COMPLETED, None, log.entries)

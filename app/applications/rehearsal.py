@@ -12,7 +12,7 @@ import msgspec
 from app.applications.journal import Journal
 from app.applications.log import Log
 from app.applications.records import ApplicationRecord
-from app.applications.script import STATEMENT_SECONDS, ScriptFault, run_all
+from app.applications.script import STATEMENT_SECONDS, ExecutionFault, run_all
 from app.blueprints.preparation import PreparedStatement
 from app.core.ids import engine_name, engine_password, scratch_marker
 from app.engines.base import EngineAdapter, EngineLimits, HostUnavailable, LoginRefused, NameTaken, Tenant
@@ -21,7 +21,7 @@ _LIMITS = EngineLimits(connections=3)
 
 
 class Rehearsal(msgspec.Struct, frozen=True, kw_only=True):
-    fault: ScriptFault | None
+    fault: ExecutionFault | None
     left_out: list[str]
     """What of the schema couldn't be copied."""
 

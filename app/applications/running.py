@@ -12,7 +12,7 @@ from app.applications.journal import Journal, claim
 from app.applications.log import Hide, Log
 from app.applications.records import ApplicationRecord, values_place
 from app.applications.rehearsal import rehearse, remove_scratch
-from app.applications.script import STATEMENT_SECONDS, ScriptFault, run_all
+from app.applications.script import STATEMENT_SECONDS, ExecutionFault, run_all
 from app.blueprints import records as blueprints
 from app.blueprints.checking import prepared
 from app.blueprints.preparation import PreparedStatement, hide_secrets
@@ -118,14 +118,14 @@ class _Run(msgspec.Struct, frozen=True):
         else:
             await self.ending.of_transaction(self.log, fault)
 
-    async def _run_and_end(self, session: ScriptSession) -> ScriptFault | None:
+    async def _run_and_end(self, session: ScriptSession) -> ExecutionFault | None:
         """Raises `StatementUncertain` when the transaction is no longer ours."""
         fault = await run_all(session, self.statements, self.log)
         if fault is None:
             try:
                 await (session.roll_back(checked=True) if self.record.is_dry_run else session.commit())
             except StatementFailed as error:
-                fault = ScriptFault(position=None, message=self.log.message_of(error), code=error.code)
+                fault = ExecutionFault(position=None, message=self.log.message_of(error), code=error.code)
         return fault
 
     async def _rehearsed(self, opening: asyncio.Task[None]) -> bool:

@@ -15,7 +15,7 @@ STATEMENT_SECONDS = 300.0
 """How long one statement may take."""
 
 
-class ScriptFault(msgspec.Struct, frozen=True, kw_only=True):
+class ExecutionFault(msgspec.Struct, frozen=True, kw_only=True):
     """Where a script stopped. `position` is None when it was none of its statements."""
 
     position: int | None
@@ -37,7 +37,7 @@ async def run_all(
     *,
     durable: bool = False,
     on_copy: bool = False,
-) -> ScriptFault | None:
+) -> ExecutionFault | None:
     """The first failure, after which nothing more is run. With `durable`, nothing is started that isn't written down
     before; `on_copy`, what fails for want of data is no failure. Raises `HostUnavailable`, and `StatementUncertain`
     where it isn't on a copy."""
@@ -57,7 +57,7 @@ async def run_all(
         except StatementFailed as error:
             message = log.fail(position, error, _since(began), at_line=_line(statement, error))
             if not (on_copy and error.wants_data):
-                return ScriptFault(position=position, message=message, code=error.code)
+                return ExecutionFault(position=position, message=message, code=error.code)
             log.doubt(position)
             continue
         log.succeed(position, rows, _since(began))

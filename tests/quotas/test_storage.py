@@ -13,8 +13,8 @@ from tests.support.answers import data_of
 from tests.support.client import Caller
 from tests.support.store import database_dsn
 
-LIMIT_GB = 16 / 1024
-FILLING_MB = 20
+LIMIT_GB = 32 / 1024
+FILLING_MB = 40
 
 
 @pytest.mark.parametrize("engine", ENGINES)
