@@ -9,7 +9,7 @@ from app.metrics import series
 from app.metrics.asking import Asked
 from app.metrics.names import MetricName
 from app.metrics.schemas import DatabaseMetrics, MetricSeries
-from app.metrics.series import Gap, NewestSample, Steps
+from app.metrics.series import Series
 
 _MISSED = 3.0
 """So many intervals without a sample, and some seconds, are a gap."""
@@ -25,42 +25,44 @@ async def metrics_of(
     database: UUID, team_ids: list[int], asked: Asked, now: datetime, interval: float
 ) -> DatabaseMetrics:
     """Of one of these teams' databases. `interval` is how many seconds lie between samples. Raises `NotFound`."""
-    seen = require_found(await series.find_owned(database, team_ids), "database")
-    found = await series.steps(seen.id, asked.resolution, asked.step, asked.since, asked.until)
-    known = await series.gaps(seen.id, asked.since, asked.until)
+    found = require_found(
+        await series.read(database, team_ids, asked.resolution, asked.step, asked.since, asked.until), "database"
+    )
+    read_at = found.read_at
     return DatabaseMetrics(
         series=[_series(name, found) for name in asked.names],
         step=asked.step,
         sampled_every=interval,
-        stale_seconds=None if seen.read_at is None else round(max((now - seen.read_at).total_seconds(), 0.0), 3),
-        gaps=list(_gaps(asked, known, seen, now, timedelta(seconds=longest_gap(interval)))),
-        uncounted=[] if seen.read_at is None else [name for name in asked.names if _uncounted(name, seen)],
+        stale_seconds=None if read_at is None else round(max((now - read_at).total_seconds(), 0.0), 3),
+        gaps=list(_gaps(asked, found, now, timedelta(seconds=longest_gap(interval)))),
+        uncounted=[] if read_at is None else [name for name in asked.names if not _counted(name, found)],
     )
 
 
-def _series(name: MetricName, found: Steps) -> MetricSeries:
+def _series(name: MetricName, found: Series) -> MetricSeries:
     values: list[int | float | None] = getattr(found, name.value)
     points = [(at, value) for at, value in zip(found.at, values, strict=True) if value is not None]
     return MetricSeries(name=name, unit=name.unit, points=points)
 
 
-def _gaps(
-    asked: Asked, known: list[Gap], seen: NewestSample, now: datetime, longest: timedelta
-) -> Iterator[tuple[datetime, datetime]]:
+def _gaps(asked: Asked, found: Series, now: datetime, longest: timedelta) -> Iterator[tuple[datetime, datetime]]:
     """Those within what was asked for: before the first sample, between samples, and since the newest one."""
     end = min(asked.until, now)
-    bounds = [(gap.since, gap.until) for gap in known]
-    if seen.first_at is None or seen.read_at is None:
+    bounds = list(zip(found.gaps_since, found.gaps_until, strict=True))
+    if found.first_at is None or found.read_at is None:
         bounds = [(asked.since, end)]
     else:
-        bounds.insert(0, (asked.since, seen.first_at))
-        if seen.broken or now - seen.read_at > longest:
-            bounds.append((seen.read_at, end))
+        bounds.insert(0, (asked.since, found.first_at))
+        if found.broken or now - found.read_at > longest:
+            bounds.append((found.read_at, end))
     for since, until in bounds:
         if max(since, asked.since) < min(until, end):
             yield max(since, asked.since), min(until, end)
 
 
-def _uncounted(name: MetricName, seen: NewestSample) -> bool:
-    counter = "cache_hits" if name is MetricName.CACHE_HIT_RATIO else name.value
-    return name not in (MetricName.STORAGE_BYTES, MetricName.CONNECTIONS) and getattr(seen, counter) is None
+def _counted(name: MetricName, found: Series) -> bool:
+    if name is MetricName.TRANSACTIONS:
+        return found.counts_transactions
+    if name in (MetricName.ROWS_READ, MetricName.ROWS_WRITTEN):
+        return found.counts_rows
+    return found.counts_pages or name is not MetricName.CACHE_HIT_RATIO

@@ -15,6 +15,7 @@ from app.metrics import recording, rollups, sampling, series
 from app.metrics.differences import Look
 from app.metrics.recording import Taken
 from app.metrics.rollups import FIVE_MINUTES, HOURS, SAMPLES
+from app.metrics.series import Series
 from app.store.engine import DB
 from app.store.session import fetch
 from tests.servers import RunningServer
@@ -67,16 +68,25 @@ async def record(at: datetime, *those: Taken, stopped: Sequence[int] = ()) -> in
     return await recording.record(those, at, longest=LONGEST, stopped=stopped)
 
 
+async def read(database: int, seconds: int = 60) -> Series:
+    (row,) = await fetch("SELECT uuid, team_id FROM databases WHERE id = $1", database)
+    resolution = next(one for one in (HOURS, FIVE_MINUTES, SAMPLES) if one.seconds <= seconds)
+    since, until = START - timedelta(days=1), START + timedelta(days=2)
+    found = await series.read(row["uuid"], [row["team_id"]], resolution, seconds, since, until)
+    assert found is not None
+    return found
+
+
 async def points(database: int, seconds: int = 60) -> list[tuple[int, int | None]]:
     """Transactions by the step's first minute."""
-    resolution = next(one for one in (HOURS, FIVE_MINUTES, SAMPLES) if one.seconds <= seconds)
-    found = await series.steps(database, resolution, seconds, START, START + timedelta(days=2))
+    found = await read(database, seconds)
     return [((at - START) // MINUTE, value) for at, value in zip(found.at, found.transactions, strict=True)]
 
 
 async def gaps(database: int) -> list[tuple[int, int]]:
-    found = await series.gaps(database, START - timedelta(days=1), START + timedelta(days=2))
-    return [((one.since - START) // MINUTE, (one.until - START) // MINUTE) for one in found]
+    found = await read(database)
+    bounds = zip(found.gaps_since, found.gaps_until, strict=True)
+    return [((since - START) // MINUTE, (until - START) // MINUTE) for since, until in bounds]
 
 
 async def test_sixteen_at_once_write_one_sample(databases: list[int]) -> None:
