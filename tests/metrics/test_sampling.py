@@ -5,13 +5,19 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+import msgspec
 import pytest
 
+from app.contracts.base import Engine
+from app.engines.base import AdminAddress
+from app.hosts.adapters import admin_place
+from app.local.ports import LOOPBACK
 from app.provisioning import enforcement
 from app.store.session import fetch
 from tests.e2e.hosts import mysql, postgres
 from tests.quotas.bench import REGION, Bench, bench
 from tests.quotas.tenant_session import session_of
+from tests.quotas.test_enforcement import silent_server
 from tests.servers import RunningServer
 from tests.support.answers import data_of
 from tests.support.client import Caller
@@ -59,6 +65,13 @@ class Watched:
         minutes = [tuple((datetime.fromisoformat(end) - self.start) // MINUTE for end in gap) for gap in found]
         assert minutes.pop()[1] == 15
         return [(since, end) for since, end in minutes]
+
+    async def host_at(self, port: int) -> int:
+        """A registered host on this port."""
+        address = AdminAddress(host=LOOPBACK, port=port, user="nobody", password="nothing")
+        place = admin_place(Engine.POSTGRES, LOOPBACK, port)
+        sealed = self._bench.box.seal(msgspec.json.encode(address).decode(), place)
+        return await self._bench.api.add_host(region=REGION, host=LOOPBACK, port=port, admin_sealed=sealed)
 
     async def as_root(self, statement: str) -> None:
         """On the server; on PostgreSQL in the tenant's database."""
@@ -140,3 +153,23 @@ async def test_a_reset_of_the_servers_statistics_is_a_gap(watched: Watched) -> N
     points = await watched.points("rows_written")
     assert set(points) == {1, 3}
     assert min(points.values()) >= 0
+
+
+@pytest.mark.parametrize("server", ["postgres"], indirect=True)
+async def test_a_host_that_hangs_makes_what_is_known_old(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(enforcement, "HOST_SECONDS", 1.0)
+    await watched.sample(0)
+    await watched.sample(1)
+    (home,) = await fetch("SELECT host_id FROM databases")
+    async with silent_server() as port:
+        await fetch("UPDATE databases SET host_id = $1", await watched.host_at(port))
+        for minute in (2, 3):
+            await watched.sample(minute)
+        found = await watched.metrics()
+        assert found["stale_seconds"] >= 18 * 60, "the newest sample is that of minute 1, 20 minutes before the test"
+        assert datetime.fromisoformat(found["gaps"][-1][0]) == watched.at(1)
+        await fetch("UPDATE databases SET host_id = $1", home["host_id"])
+    await watched.sample(8)
+    await watched.sample(9)
+    assert await watched.gaps() == [(1, 8)]
+    assert set(await watched.points("transactions")) == {1, 9}
