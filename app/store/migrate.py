@@ -124,11 +124,16 @@ async def migrate() -> None:
     if _known() <= await _that_ran():
         return
     async with transaction():
-        await fetch("SET LOCAL lock_timeout = 0")
-        await fetch("SELECT pg_advisory_xact_lock($1)", _LOCK)
+        await lock_migrations()
         await _adopt_unreleased()
         await _forwards("all")
         await renew_rights()
+
+
+async def lock_migrations() -> None:
+    """Until the end of the transaction nobody else changes tables or rights."""
+    await fetch("SET LOCAL lock_timeout = 0")
+    await fetch("SELECT pg_advisory_xact_lock($1)", _LOCK)
 
 
 def _known() -> set[str]:

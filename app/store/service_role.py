@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import asyncpg
 
 from app.core.scram import verifier
-from app.store.migrate import MigrationFailed, migrate, require_current
+from app.store.migrate import MigrationFailed, lock_migrations, migrate, require_current
 from app.store.rights import READ_ONLY, RULES, TableRules, give_rights
 from app.store.session import connected, execute, fetch_exists, fetch_scalar, fetch_values, transaction
 
@@ -89,6 +89,7 @@ async def prepare(admin_dsn: str, dsn: str) -> None:
     async with connected(admin_dsn, max_size=2):
         await migrate()
         async with transaction():
+            await lock_migrations()
             await _make(role, None if known else password)
             await give_rights(role)
             if beyond := await powers_beyond_need(role):

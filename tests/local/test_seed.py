@@ -2,10 +2,23 @@
 
 import pytest
 
+from app.auth.keys import is_key_active
 from app.core.secrets import InvalidSecret, SecretBox, new_key_setting
 from app.local.seed import ControlDsns, seed
+from tests.servers import RunningServer
+from tests.store import releases
 from tests.support.answers import data_of
 from tests.support.in_process import lone_api
+from tests.support.store import new_database, service_dsn, store
+
+
+async def test_the_database_of_a_release_moves_and_gets_the_services_role(control_server: RunningServer) -> None:
+    admin = await new_database(control_server.admin_dsn)
+    releases.load(admin, releases.releases()[-1])
+    dsns = ControlDsns(admin=admin, service=service_dsn(admin))
+    key = await seed(dsns, SecretBox.from_setting(releases.SECRET_KEYS), [], [], None)
+    async with store(dsns.service):
+        assert await is_key_active(key)
 
 
 async def test_a_secret_key_that_was_taken_away(control_dsn: str, control_admin_dsn: str) -> None:

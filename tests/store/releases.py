@@ -15,6 +15,9 @@ from app.store.migrate import migrate
 from tests import servers
 from tests.support.store import new_database, store
 
+SECRET_KEYS = "k1:ripfYr3FPLPEKQ8SYvR2i0zzi0ktKqO5tSOH+CzgC90="
+"""What the releases' databases are sealed with."""
+
 _FOLDER = Path(__file__).with_name("releases")
 
 

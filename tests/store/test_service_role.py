@@ -1,9 +1,15 @@
 """The role with which the service logs in to our own database: what it can't do, and how it comes to be."""
 
+import asyncio
+import os
+import sys
+from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator
+from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
+import msgspec
 import pytest
 import pytest_asyncio
 
@@ -206,6 +212,17 @@ async def test_an_installation_of_a_release_gets_its_role(release: str, owner: s
         await follow_migrations()
         assert await check_store_role() == []
         assert await fetch("SELECT 1 FROM users")
+
+
+async def test_several_at_once_make_it_once(owner: str) -> None:
+    dsn = named(owner, f"r{urlsplit(owner).path[-12:]}")
+    environ = {"HEADWATER_CONTROL_ADMIN_DSN": owner, "HEADWATER_CONTROL_DSN": dsn, "PATH": os.environ["PATH"]}
+    command = (str(Path(sys.executable).with_name("headwater")), "migrate", "--json")
+    running = [await asyncio.create_subprocess_exec(*command, env=environ, stdout=PIPE, stderr=PIPE) for _ in range(3)]
+    assert [await one.communicate() for one in running] == [
+        (msgspec.json.encode({"role": urlsplit(dsn).username, "advice": None}) + b"\n", b"")
+    ] * 3
+    await execute_at(dsn, "SELECT 1 FROM users")
 
 
 async def test_a_process_waits_until_somebody_has_migrated(owner: str, migrated_dsn: str) -> None:

@@ -35,9 +35,6 @@ _NOT_YET: dict[str, set[str]] = {
 }
 """The sealed columns that a release did not have."""
 
-_SECRET_KEYS = "k1:ripfYr3FPLPEKQ8SYvR2i0zzi0ktKqO5tSOH+CzgC90="
-"""What the releases' databases are sealed with."""
-
 _COLUMNS = """
 SELECT c.relname || '.' || a.attname || ' ' || format_type(a.atttypid, a.atttypmod)
        || CASE WHEN a.attnotnull THEN ' NOT NULL' ELSE '' END
@@ -150,7 +147,7 @@ async def test_an_upgrade_keeps_the_data_and_ends_at_this_schema(
 async def test_sealed_values_open_after_an_upgrade(release: str, empty_dsn: str) -> None:
     """They are bound to the names of their table and column: a migration that renames one has to seal them anew."""
     releases.load(empty_dsn, release)
-    box = SecretBox.from_setting(_SECRET_KEYS)
+    box = SecretBox.from_setting(releases.SECRET_KEYS)
     async with store(empty_dsn):
         await migrate()
         for column in SEALED:
@@ -244,5 +241,5 @@ async def test_a_database_from_amid_the_earlier_migrations_is_refused(empty_dsn:
         with pytest.raises(MigrationFailed, match=r"34 of the 35 migrations .* commit 0b92163"):
             await migrate()
     assert releases.dump(empty_dsn) == before
-    command = Headwater({"CONTROL_DSN": empty_dsn, "SECRET_KEYS": _SECRET_KEYS})
+    command = Headwater({"CONTROL_DSN": empty_dsn, "SECRET_KEYS": releases.SECRET_KEYS})
     assert "commit 0b92163" in await command.refusal("teams", "list")
