@@ -63,10 +63,23 @@ async def check(stack: LiveStack, ledger: Ledger, timeout: float = 60) -> float:
     assert set(status) >= set(ledger.created.values()), "a database that was promised is not there"
     assert {status[database] for database in ledger.deleted} <= {"deleted"}
     assert {status[database] for database in ledger.kept} <= {"active"}
+    await _check_events(stack, ledger)
     async with client_of(stack) as client:
         for database in ledger.kept:
             assert await login((await client.get(database)).data["connection_string"]) >= 1
     return took
+
+
+async def _check_events(stack: LiveStack, ledger: Ledger) -> None:
+    """Each change left one event in the audit log, however often it was sent and whatever died."""
+    rows = await stack.control(
+        "SELECT action, subject_id, count(*) AS events FROM audit_events"
+        " WHERE action IN ('database.create', 'database.delete') AND outcome = 'succeeded' GROUP BY 1, 2"
+    )
+    counted = {(row["action"], row["subject_id"]): row["events"] for row in rows}
+    wanted = {("database.create", database) for database in ledger.created.values()}
+    wanted |= {("database.delete", database) for database in ledger.deleted}
+    assert {change: counted.get(change) for change in wanted} == dict.fromkeys(wanted, 1)
 
 
 class Hand:
