@@ -22,6 +22,7 @@ from app.backup_store.objects import Objects
 from app.core.clock import utc_now
 from app.store.session import execute, fetch, raw_connection, transaction
 from tests.cli.command import Headwater
+from tests.support.backups import folder_store
 from tests.support.store import execute_at
 
 Line = dict[str, Any]
@@ -273,6 +274,7 @@ async def test_the_command_line(sealed: list[int], tamper: Tamper, control_dsn: 
     assert head is not None
     for _ in range(2):
         await heads.keep(head.id, head.hash.hex(), utc_now())
+    assert [item async for item in folder_store(tmp_path / "store").walk()] == [], "they are nobody's backup"
     assert len(await command.json("audit", "list", "--actor", "service", "--limit", "5")) == 5
     assert (await command.json("audit", "verify"))["ok"] is True
     exported = tmp_path / "export.ndjson"
