@@ -233,11 +233,12 @@ class MySQLAdapter(EngineAdapter):
             if not complete:
                 await bookkeeping.mark_frozen(connection, tenant.name, FreezeState.BEGUN)
             await self._grant_all(connection, tenant, found, frozen=True)
-            # It waits for every transaction that has used the database.
+            # Where there is something to lift, that waits for every transaction that has used the database.
             await ending_blockers(connection, tenant.name, partial(removal.lift_read_only, connection, tenant.name))
             if not complete:
                 # A session keeps the rights that it had when it selected its database.
                 await end_present_sessions(connection, tenant.name, dumps=False)
+                await ending_blockers(connection, tenant.name, partial(removal.lift_read_only, connection, tenant.name))
                 await bookkeeping.mark_frozen(connection, tenant.name, FreezeState.COMPLETE)
 
     async def thaw(self, tenant: Tenant) -> None:

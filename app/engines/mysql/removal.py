@@ -9,7 +9,7 @@ from app.engines.base import EngineError
 from app.engines.mysql import bookkeeping, branches
 from app.engines.mysql.accounts import account_name, dump_helpers, helper_name
 from app.engines.mysql.connections import MySQLConnection, MySQLConnections
-from app.engines.mysql.errors import DATABASE_GONE, LOCK_WAIT_TIMEOUT, NO_SUCH_DATABASE, SYNTAX_ERROR, ignored
+from app.engines.mysql.errors import DATABASE_GONE, LOCK_WAIT_TIMEOUT, NO_SUCH_DATABASE, NO_SUCH_TABLE, ignored
 from app.engines.mysql.sessions import end_present_sessions, end_sessions
 
 OBSERVE_SECONDS = 0.15
@@ -19,6 +19,9 @@ _TABLES = """
 SELECT table_name FROM information_schema.tables
 WHERE table_schema = %s AND table_type = 'BASE TABLE' AND BINARY table_name > BINARY %s
 ORDER BY BINARY table_name LIMIT %s
+"""
+_READ_ONLY = """
+SELECT 1 FROM information_schema.schemata_extensions WHERE schema_name = %s AND options LIKE '%%READ ONLY=1%%'
 """
 
 
@@ -58,12 +61,18 @@ async def remove(connection: MySQLConnection, connections: MySQLConnections, nam
 
 
 async def lift_read_only(connection: MySQLConnection, name: str) -> None:
-    """A tenant may make its database read-only; then nobody can delete from it or drop it."""
+    """A tenant may make its database read-only; then nobody can delete from it or drop it. One that isn't is left
+    alone: the statement would wait for every transaction that has used it, a dump's among them."""
     statement = connection.flavour.lift_read_only
-    if statement is not None:
-        # A syntax error: before MySQL 8.0.22 there is no such thing.
-        with ignored(NO_SUCH_DATABASE), ignored(DATABASE_GONE), ignored(SYNTAX_ERROR):
+    if statement is not None and await _is_read_only(connection, name):
+        with ignored(NO_SUCH_DATABASE), ignored(DATABASE_GONE):
             await connection.run(statement.format(name=name))
+
+
+async def _is_read_only(connection: MySQLConnection, name: str) -> bool:
+    with ignored(NO_SUCH_TABLE):  # before MySQL 8.0.22 there is no such thing
+        return bool(await connection.run(_READ_ONLY, (name,)))
+    return False
 
 
 async def drop_database(connection: MySQLConnection, connections: MySQLConnections, name: str) -> None:

@@ -5,6 +5,7 @@ their fingerprints, read in its own snapshot; and tables are selected exactly.
 """
 
 import asyncio
+import contextlib
 import re
 from datetime import UTC, datetime
 
@@ -49,6 +50,7 @@ class Relay:
         self._columns: dict[str, dict[str, str]] = {}
         self._watched: Watched | None = None
         self._beginning = False
+        self._passing: asyncio.Task[None] | None = None
         self.contents: list[Content] = []
         self.consistent_at = datetime.now(UTC)
         self.begun = asyncio.Event()
@@ -63,38 +65,49 @@ class Relay:
                 plugin=self._upstream.flavour.login_plugin,
             )
             while True:
-                command = await self._next_command(reader, writer)
+                command = await self._next_command(reader)
                 await self._finish_watching()
                 if command[0] == wire.COM_QUIT:
                     return
                 await self._handle(command, writer)
+                if self._passing is None:
+                    self._passing = asyncio.create_task(self._pass_answers(writer))
         finally:
+            with contextlib.suppress(Exception):
+                await self._stop_passing()
             writer.close()
 
-    async def _next_command(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
-        """Passes the answer to the last command on until the next one comes: then nothing is on its way any more."""
-        passing = asyncio.create_task(self._pass_answer(writer))
-        asking = asyncio.create_task(wire.read_packet(reader))
+    async def _next_command(self, reader: asyncio.StreamReader) -> bytes:
+        """The answer to the last one is passed on meanwhile: when the next comes, nothing is on its way any more."""
         try:
-            await asyncio.wait({passing, asking}, return_when=asyncio.FIRST_COMPLETED)
-            if not asking.done():
-                passing.result()
-            return asking.result()[1]
+            return (await wire.read_packet(reader))[1]
         except asyncio.IncompleteReadError as error:
+            if self._passing is not None and self._passing.done():
+                self._passing.result()
             raise ToolEnded from error
-        finally:
-            for task in (passing, asking):
-                task.cancel()
-            await asyncio.gather(passing, asking, return_exceptions=True)
 
-    async def _pass_answer(self, writer: asyncio.StreamWriter) -> None:
+    async def _pass_answers(self, writer: asyncio.StreamWriter) -> None:
+        """Until we ask the server ourselves. A failure ends the tool's connection, so that nobody waits for more."""
         reader: asyncio.StreamReader = self._upstream._reader
-        while data := await reader.read(READ_BYTES):
-            if self._watched is not None:
-                self._watched.digest.feed(data)
-            writer.write(data)
-            await writer.drain()
-        raise HostUnavailable("the server ended the session of the dump")
+        try:
+            while data := await reader.read(READ_BYTES):
+                if self._watched is not None:
+                    self._watched.digest.feed(data)
+                writer.write(data)
+                await writer.drain()
+            raise HostUnavailable("the server ended the session of the dump")
+        except Exception:
+            writer.close()
+            raise
+
+    async def _stop_passing(self) -> None:
+        """Before the server is asked something by us. Raises what has ended it."""
+        if self._passing is not None:
+            passing, self._passing = self._passing, None
+            if passing.done():
+                passing.result()
+            passing.cancel()
+            await asyncio.gather(passing, return_exceptions=True)
 
     async def _handle(self, command: bytes, writer: asyncio.StreamWriter) -> None:
         if command[0] in (wire.COM_INIT_DB, wire.COM_PING):
@@ -129,6 +142,7 @@ class Relay:
 
     async def _begin(self) -> None:
         """Before the snapshot: what comes after it isn't looked for, and what is gone at once is missed."""
+        await self._stop_passing()
         self._tables = await TableList.read(self._upstream, self._database)
         self._ids = await table_ids(self._administrator, self._database)
         [(now,)] = await self._upstream.run("SELECT UTC_TIMESTAMP(6)")
@@ -139,6 +153,7 @@ class Relay:
         """Keeps the table's definition as it is from now until its rows are there."""
         if self._tables.kinds.get(table) != BASE or table in self._told:
             return
+        await self._stop_passing()
         try:
             await self._upstream.run(f"SELECT 1 FROM {quoted(table)} LIMIT 0")  # noqa: S608 - a quoted name
             self._columns[table] = await selection(self._upstream, self._database, table)
@@ -157,7 +172,10 @@ class Relay:
             )
 
     async def _select_rows(self, asked: str, table: str) -> None:
-        columns = self._columns.pop(table, None) or await selection(self._upstream, self._database, table)
+        columns = self._columns.pop(table, None)
+        if columns is None:
+            await self._stop_passing()
+            columns = await selection(self._upstream, self._database, table)
         names = [_unquoted(name) for name in _COLUMN.findall(asked)]
         if names and names != [*columns]:
             raise DumpRefused(f"the table {named(table)} has other columns than the dump tool asked for")
@@ -179,7 +197,10 @@ class Relay:
         watched, self._watched = self._watched, None
         # Otherwise the tool got an error, and says what it is.
         if watched.digest.complete():
-            [(rows,)] = await self._upstream.run("SELECT FOUND_ROWS()")
+            rows = watched.digest.count()
+            if rows is None:
+                await self._stop_passing()
+                [(rows,)] = await self._upstream.run("SELECT FOUND_ROWS()")
             self.contents.append(
                 Content(
                     name=watched.name,

@@ -12,6 +12,8 @@ from app.engines.errors import EngineError
 EOF_BYTES = 9
 """The length of the packet that ends the rows."""
 _MAX_HEAD_BYTES = 16 * 1024 * 1024
+_FEW_BYTES = 65_536
+"""Of rows that are counted here. For more the server is asked, which a small table isn't worth."""
 _EOF, _ERROR = 0xFE, 0xFF
 
 
@@ -24,6 +26,7 @@ class RowsDigest:
         self._kept_back = kept_back
         self._head: bytearray | None = bytearray()
         self._tail = b""
+        self._few: bytearray | None = bytearray()
 
     def feed(self, data: bytes) -> None:
         if self._head is not None:
@@ -34,6 +37,8 @@ class RowsDigest:
                     raise EngineError("the server described a table in too many words")
                 return
             data, self._head = bytes(self._head[end:]), None
+        if self._few is not None:
+            self._few = None if len(self._few) + len(data) > _FEW_BYTES else self._few + data
         if len(data) >= self._kept_back:
             self._hash.update(self._tail)
             self._hash.update(memoryview(data)[: len(data) - self._kept_back])
@@ -56,6 +61,16 @@ class RowsDigest:
     def complete(self) -> bool:
         """Whether the rows were ended, not broken off by an error."""
         return self._head is None and self._tail[:3] == b"\x05\x00\x00" and self._tail[4] == _EOF
+
+    def count(self) -> int | None:
+        """How many rows there were; None for more than a few."""
+        if self._few is None:
+            return None
+        at, packets = 0, 0
+        while at < len(self._few):
+            at += 4 + int.from_bytes(self._few[at : at + 3], "little")
+            packets += 1
+        return packets - 1
 
     def hexdigest(self) -> str:
         return self._hash.hexdigest()
