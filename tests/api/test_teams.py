@@ -228,6 +228,7 @@ async def test_leaving_ends_what_ones_keys_could_do_there(shared: LoneApi) -> No
     team, home = owner.team_id, guest.team_id
     await joined(owner, team, guest)
     bound, wide = await minted(guest, team_id=team), await minted(guest)
+    at_home = await minted(guest, team_id=home)
     uuid = data_of(await owner.create("seen"), 202)["uuid"]
     made = body_of(await guest.create("made", team_id=team, key="before"), 202)["data"]
     for key in (guest, bound, wide):
@@ -243,7 +244,7 @@ async def test_leaving_ends_what_ones_keys_could_do_there(shared: LoneApi) -> No
         assert data_of(await key.get("/databases")) == []
     replayed = await guest.create("made", team_id=team, key="before")
     assert made["db_password"] not in replayed.text
-    assert data_of(await guest.get("/api_keys"))[0]["ended_teams"] == [team]
+    assert data_of(await guest.get(f"/api_keys/{wide.key_id}"))["ended_teams"] == [team]
     # Who comes back brings new keys.
     await joined(owner, team, guest, "admin")
     error_of(await bound.get("/me"), 403, "not_a_member")
@@ -254,6 +255,8 @@ async def test_leaving_ends_what_ones_keys_could_do_there(shared: LoneApi) -> No
         made_by_old = await minted(old)
         error_of(await made_by_old.get(f"/databases/{uuid}"), 403, "not_a_member")
         error_of(await old.post(f"/api_keys/{fresh.key_id}/rotations", {}), 404, "not_found")
+        error_of(await old.delete(f"/api_keys/{fresh.key_id}"), 404, "not_found")
+        error_of(await old.patch(f"/api_keys/{at_home.key_id}", {"team_id": None}), 403, "exceeds_own_key")
         error_of(
             await old.post("/api_keys", {"name": "a", "permissions": ["keys:read"], "team_id": team}),
             403,
