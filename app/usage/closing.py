@@ -18,7 +18,6 @@ from app.store.tables.metering import LEDGER
 _AT_ONCE = 500
 """Meters in one transaction."""
 _PARTS_AT_ONCE = 5000
-_PATIENCE_SECONDS = 10.0
 _LOOK_SECONDS = 0.1
 log = structlog.get_logger(__name__)
 
@@ -31,14 +30,14 @@ class _Border(msgspec.Struct, frozen=True):
     """The id of a transaction: this one and all after it began after the border."""
 
 
-async def close(period_seconds: int, keep: timedelta) -> ClosedPeriods:
+async def close(period_seconds: int, keep: timedelta, *, patience: float = 10.0) -> ClosedPeriods:
     """Closes what is over. Any number of these may run at once, and each may end anywhere. While a transaction is open
-    that began before the end of a period, in which it may count, nothing is closed. Partitions of the ledger are
-    dropped when all their rows are older than `keep`."""
+    that began before the end of a period, in which it may count, nothing is closed; it is waited for as many seconds as
+    `patience`. Partitions of the ledger are dropped when all their rows are older than `keep`."""
     await execute("UPDATE usage_clock SET period_seconds = $1 WHERE period_seconds <> $1", period_seconds)
     found = await fetch_one(_Border, _BORDER)
     assert found is not None, "the clock has one row"
-    if not found.is_new or not await _is_settled(found.horizon):
+    if not found.is_new or not await _is_settled(found.horizon, patience):
         return ClosedPeriods(through=None, rows=0)
     await _pass_border(found.border)
     rows = await _move(found.border)
@@ -55,12 +54,14 @@ FROM (SELECT usage_period_of(usage_now(), period_seconds) AS border, closed_thro
 _IS_SETTLED = "SELECT pg_snapshot_xmin(pg_current_snapshot()) >= $1::text::xid8"
 
 
-async def _is_settled(horizon: str) -> bool:
+async def _is_settled(horizon: str, patience: float) -> bool:
     """Waits until all transactions before that one have ended; False when they take too long."""
-    for _ in range(round(_PATIENCE_SECONDS / _LOOK_SECONDS)):
+    looks = 1 + round(patience / _LOOK_SECONDS)
+    for look in range(looks):
         if await fetch_scalar(bool, _IS_SETTLED, horizon):
             return True
-        await asyncio.sleep(_LOOK_SECONDS)
+        if look + 1 < looks:
+            await asyncio.sleep(_LOOK_SECONDS)
     log.info("usage_not_closed", reason="a transaction is open that began before the period's end")
     return False
 
