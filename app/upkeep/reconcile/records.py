@@ -74,6 +74,21 @@ _RULES = (
       AND u.unmeasured_since < now() - greatest($1::interval, interval '15 minutes')
     """,
     """
+    SELECT 'usage_not_closed' AS rule, 'usage' AS subject,
+           'the ledger of usage is closed through ' || closed_through || ' only' AS detail
+    FROM usage_clock
+    WHERE closed_through < now() - 2 * make_interval(secs => period_seconds) - greatest($1::interval, interval '1 hour')
+    """,
+    """
+    SELECT 'usage_not_metered' AS rule, d.uuid::text AS subject,
+           'the meter of its usage is not what the database is' AS detail
+    FROM databases d
+    LEFT JOIN usage_meters m ON m.database_uuid = d.uuid LEFT JOIN database_usage u ON u.database_id = d.id
+    WHERE d.team_id IS NOT NULL AND d.status IN ('active', 'paused') AND d.updated_at < now() - $1::interval
+      AND (coalesce(m.running, false) <> (d.status = 'active') OR m.team_id <> d.team_id
+           OR m.storage_bytes <> u.storage_bytes)
+    """,
+    """
     SELECT 'application_stuck' AS rule, a.id::text AS subject,
            a.status || ' since ' || coalesce(a.started_at, a.created_at) || ' on database ' || d.uuid AS detail
     FROM blueprint_applications a JOIN databases d ON d.id = a.database_id
