@@ -72,12 +72,12 @@ def read_filters(
     statuses = _distinct(status)
     if DatabaseStatus.DELETED in statuses:
         raise InvalidField("status", "Deleted databases are in a list of their own: GET /api/v1/deleted_databases.")
+    _check_count("region", len(region), MOST_REGIONS)
+    _check_count("label", len(label), MOST_LABELS_SOUGHT)
     for code in region:
         if not re.fullmatch(_REGION_PATTERN, code):
             raise InvalidField("region", f"There is no region {code[:100]!r}.")
     regions, labels = _distinct(region), tuple(parse_label(one) for one in _distinct(label))
-    _check_count("region", len(regions), MOST_REGIONS)
-    _check_count("label", len(labels), MOST_LABELS_SOUGHT)
     return DatabaseFilters(
         name=name,
         statuses=tuple(DatabaseStatus(_chosen("status", one, LISTED)) for one in statuses),

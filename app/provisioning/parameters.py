@@ -8,7 +8,7 @@ from typing import Annotated
 from litestar.params import QueryParameter
 
 from app.contracts.base import Engine
-from app.databases.filters import LISTED, NAME_PATTERN, PLAN_NAMES
+from app.databases.filters import LISTED, MOST_LABELS_SOUGHT, MOST_REGIONS, NAME_PATTERN, PLAN_NAMES
 from app.databases.labels import KEY_PATTERN, VALUE_PATTERN
 
 NameFilter = Annotated[
@@ -35,7 +35,11 @@ EngineFilter = Annotated[
 ]
 RegionFilter = Annotated[
     tuple[str, ...],
-    QueryParameter(name="region", description="A region's code. May be repeated: any of them."),
+    QueryParameter(
+        name="region",
+        description="A region's code. May be repeated: any of them.",
+        schema_extra={"items": {"type": "string", "minLength": 1, "maxLength": 255}, "maxItems": MOST_REGIONS},
+    ),
 ]
 PlanFilter = Annotated[
     tuple[str, ...],
@@ -50,6 +54,9 @@ LabelFilter = Annotated[
     QueryParameter(
         name="label",
         description="A label, as `key:value`. May be repeated: all of them.",
-        schema_extra={"items": {"type": "string", "pattern": f"^{KEY_PATTERN}:{VALUE_PATTERN}$"}},
+        schema_extra={
+            "items": {"type": "string", "pattern": f"^{KEY_PATTERN}:{VALUE_PATTERN}$"},
+            "maxItems": MOST_LABELS_SOUGHT,
+        },
     ),
 ]
