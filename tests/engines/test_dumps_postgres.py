@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from app.engines.base import EngineAdapter, EngineLimits, HostUnavailable, Tenant
+from app.engines.base import EngineAdapter, EngineError, EngineLimits, HostUnavailable, Tenant
 from app.engines.dumping import DumpRefused, LoadRefused
 from app.engines.postgres import PostgresAdapter
 from tests.engines.harness import LIMITS, EngineHost, as_root, new_tenant, session_of, tenants
@@ -333,6 +333,23 @@ async def test_what_can_not_be_loaded_is_named(host: EngineHost) -> None:
         chunks, form, _ = await dumped(host, tenant)
         with pytest.raises(LoadRefused, match=re.escape("public.pets")):
             await host.adapter.load(target, form, streamed(chunks))
+
+
+async def test_a_host_that_is_full_refuses_nothing_for_good(host: EngineHost) -> None:
+    async with tenants(host, 2) as [tenant, target]:
+        async with session_of(host, tenant) as session:
+            # A load meets the server's own words.
+            await session.run(
+                "CREATE FUNCTION fits() RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN"
+                " IF session_user LIKE '%restore' THEN RAISE"
+                " 'could not extend file: No space left on device'; END IF; RETURN true; END $$"
+            )
+            await session.run("CREATE TABLE pets (n int CHECK (fits()))")
+            await session.run("INSERT INTO pets VALUES (1)")
+        chunks, form, _ = await dumped(host, tenant)
+        with pytest.raises(EngineError, match="No space left") as failed:
+            await host.adapter.load(target, form, streamed(chunks))
+        assert not isinstance(failed.value, LoadRefused), "it is tried again"
 
 
 async def test_what_a_dump_defines_runs_with_the_tenants_rights(host: EngineHost) -> None:

@@ -15,6 +15,9 @@ SYNTAX_ERROR = 1064
 LOCK_WAIT_TIMEOUT = 1205
 NO_SUCH_DATABASE = 1049
 NO_SUCH_TABLE = 1109
+LACKING = (1021, 1037, 1041, 1114)
+"""The host has no room on its disk, or no memory, at the moment: `ER_DISK_FULL`, `ER_OUTOFMEMORY`,
+`ER_OUT_OF_RESOURCES`, and `ER_RECORD_FILE_FULL`, which is what a table says on a full disk."""
 DATABASE_GONE = 3503  # its making was rolled back meanwhile
 NO_PRIVILEGE_ON_TABLE = 1142
 NO_SUCH_GRANT = 1141

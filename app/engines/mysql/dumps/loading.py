@@ -11,12 +11,12 @@ import pymysql
 from pymysql.constants.SERVER_STATUS import SERVER_STATUS_NO_BACKSLASH_ESCAPES
 
 from app.engines.dumping import DumpFormat, LoadRefused
-from app.engines.errors import shortened
+from app.engines.errors import EngineError, shortened
 from app.engines.mysql.connections import MySQLConnection
 from app.engines.mysql.dumps.dump import LAYOUT
 from app.engines.mysql.dumps.long_rows import LongStatement
 from app.engines.mysql.dumps.statements import Statements
-from app.engines.mysql.errors import SESSION_LOST, translated
+from app.engines.mysql.errors import LACKING, SESSION_LOST, translated
 
 _HEADER = re.compile(rb"-- headwater ([a-z][a-z0-9]{0,31})\n")
 _ACCOUNT = rb"DEFINER=`(?:[^`]|``)*`@`(?:[^`]|``)*`\s?"
@@ -59,6 +59,8 @@ async def _run(session: MySQLConnection, statement: bytes, running: Awaitable[No
     except pymysql.MySQLError as error:
         if error.args[0] in SESSION_LOST or not session.usable:
             raise
+        if error.args[0] in LACKING:
+            raise EngineError(f"{_shown(statement)}: {_said(error)}", code=str(error.args[0])) from error
         raise LoadRefused(f"{_shown(statement)}: {_said(error)}", code=str(error.args[0])) from error
 
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import AsyncIterator, Collection
 
-from app.engines.base import Tenant
+from app.engines.base import EngineError, Tenant
 from app.engines.dumping import DumpFormat, LoadRefused
 from app.engines.postgres import catalog
 from app.engines.postgres.connections import PostgresConnections
@@ -35,6 +35,9 @@ _ARGUMENTS = [
     # Rows are written before there are policies.
     "--enable-row-security",
 ]
+_LACKING = ("No space left on device", "Disk quota exceeded", "out of shared memory", "ERROR:  out of memory")
+"""What the server says that lacks something at the moment: it is no fault of the dump. Nothing else tells, for the tool
+prints no code; a dump that says so itself is loaded again, at its tenant's own cost."""
 _TRANSACTIONS = "--transaction-size=100"
 """Not one for each object, and not one for all, whose locks the server would hold together. Since version 17."""
 _TRANSACTIONS_SINCE = 17
@@ -97,7 +100,10 @@ async def load(
         await _feed(running, _Loadable(tenant.name, owner.name, accounts), chunks)
         if await running.end() != 0:
             await answering(connections)
-            raise LoadRefused(said(running.errors, "pg_restore was ended, or took too much memory"))
+            why = said(running.errors, "pg_restore was ended, or took too much memory")
+            if any(sign in running.errors for sign in _LACKING):
+                raise EngineError(why)
+            raise LoadRefused(why)
 
 
 async def _feed(running: ToolProcess, archive: Archive, chunks: AsyncIterator[bytes]) -> None:
