@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
+import asyncpg
 import httpx
 import pytest
 
@@ -14,6 +15,7 @@ from tests.servers import RunningServer
 from tests.support.answers import body_of, data_of, error_of, field_of
 from tests.support.client import ALL_SCOPES, UNHURRIED, Caller
 from tests.support.in_process import LoneApi, lone_api
+from tests.support.lone_pool import LonePool
 from tests.support.store import database_name, new_database
 
 
@@ -103,6 +105,25 @@ async def test_nothing_becomes_a_teams_that_ends(shared: LoneApi) -> None:
             error_of(ended, 409, "team_has_databases")
             data_of(made, 202)
             assert len(live) == 1
+
+
+async def test_no_member_of_the_pool_becomes_a_teams_that_ends(pool: LonePool) -> None:
+    """A create that comes while the team is being deleted waits for what becomes of that."""
+    caller = await pool.api.caller()
+    await pool.add_members(1, await pool.api.add_host())
+    other = await asyncpg.connect(pool.api.control_dsn)
+    try:
+        async with other.transaction():
+            await other.fetch("SELECT 1 FROM teams WHERE id = $1 FOR UPDATE", caller.team_id)
+            made = asyncio.ensure_future(caller.create())
+            waiting = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+            while not await fetch(waiting):
+                assert not made.done()
+            await other.execute("UPDATE teams SET deleted_at = now() WHERE id = $1", caller.team_id)
+    finally:
+        await other.close()
+    error_of(await made, 403, "not_a_member")
+    assert not await fetch("SELECT 1 FROM databases WHERE team_id = $1", caller.team_id)
 
 
 async def test_an_invitation_works_once(shared: LoneApi) -> None:
@@ -263,6 +284,16 @@ async def test_leaving_ends_what_ones_keys_could_do_there(shared: LoneApi) -> No
             "not_a_member",
         )
     assert data_of(await guest.create("home"), 202)["team_id"] == home
+
+
+async def test_an_answer_is_not_repeated_to_who_has_left(shared: LoneApi) -> None:
+    owner, guest = await shared.caller(), await shared.caller()
+    await joined(owner, owner.team_id, guest)
+    await joined(guest, guest.team_id, owner, "owner")
+    made = data_of(await guest.create("made", key="before"), 202)
+    assert made["team_id"] == guest.team_id
+    data_of(await guest.delete(member(guest.team_id, guest)))
+    error_of(await guest.create("made", key="before"), 409, "idempotency_key_conflict")
 
 
 async def test_a_role_holds_from_the_next_request_on(shared: LoneApi) -> None:
