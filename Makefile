@@ -32,13 +32,14 @@ check: $(STAMP) ## Formatting, lint, types and import direction, in under a minu
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(STAMP) ## Measure creates, the API, its event streams, questions, rotations and kept backups, each against its bare counterpart
+bench: $(STAMP) ## Measure creates, the API, filters of lists, event streams, questions, rotations and kept backups, each against its bare counterpart
 	@$(BIN)/python -m benchmarks
 	@$(BIN)/python -m benchmarks.pool
 	@$(BIN)/python -m benchmarks.api
 	@$(BIN)/python -m benchmarks.streams
 	@$(BIN)/python -m benchmarks.questions
 	@$(BIN)/python -m benchmarks.rotation
+	@$(BIN)/python -m benchmarks.filters
 	@$(BIN)/python -m benchmarks.backup_store
 
 openapi: $(STAMP) ## Write the API's description to docs/openapi.json

@@ -79,7 +79,7 @@ async def _run(pages: int, rows: int) -> None:
         host = await add_host()
         sizes = {caller.team_id: count for caller, count in zip(callers.values(), (rows, _FEW), strict=True)}
         await fill(servers.dsn, host, sizes | {other.team_id: 9_500 for other in others})
-        await fetch("UPDATE engine_hosts SET region = 'us-east-1'")
+        await fetch("UPDATE engine_hosts SET region = 'ca-central-1'")  # an empty page asks whether there is one
         async with httpx.AsyncClient(base_url=servers.api, trust_env=False, timeout=60) as http:
             for size, caller in callers.items():
                 await _compare(http, size, caller, pages)
@@ -132,7 +132,8 @@ async def _refused(http: httpx.AsyncClient, caller: Account) -> None:
         for _ in range(5):
             took, answer = await _read(http, caller, query, refused=True)
             times.append(took)
-        print(f"| {name} | {answer['error']['code']} | {1000 * statistics.median(times):.0f} ms |")
+        what = answer["error"]["code"] if "error" in answer else f"{len(answer['data'])} found"
+        print(f"| {name} | {what} | {1000 * statistics.median(times):.0f} ms |")
 
 
 async def _read(
@@ -143,7 +144,7 @@ async def _read(
         "/api/v1/databases", params=httpx.QueryParams(query), headers={"Authorization": f"Bearer {caller.api_key}"}
     )
     took = time.perf_counter() - started
-    if answer.status_code != (422 if refused else 200):
+    if answer.status_code not in ((200, 422) if refused else (200,)):
         raise RuntimeError(f"{query}: {answer.status_code}: {answer.text[:500]}")
     body: dict[str, Any] = answer.json()
     return took, body

@@ -53,6 +53,9 @@ async def search(
 def _walks(filters: DatabaseFilters) -> Iterator[tuple[str, Sequence[str]]]:
     """The lists to walk, the likely shortest first, each with the values of it that are wanted."""
     alone = filters == DatabaseFilters(name=filters.name)
+    if alone:
+        # Many may begin like that.
+        yield "all", _NOTHING
     if filters.name is not None:
         yield "name alone" if alone else "name", _NOTHING
     for label in filters.labels:
@@ -65,8 +68,6 @@ def _walks(filters: DatabaseFilters) -> Iterator[tuple[str, Sequence[str]]]:
     ):
         if values:
             yield column, values
-    if alone:
-        yield "all", _NOTHING
 
 
 _BEFORE = """(
