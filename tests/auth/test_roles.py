@@ -23,12 +23,15 @@ from tests.support.store import copy_of
 MEMBERS = (Role.MEMBER, Role.ADMIN, Role.OWNER)
 ADMINS = (Role.ADMIN, Role.OWNER)
 OF_ADMINS = {"deleteDatabase", "deleteBackup", "listAuditEvents"}
-OPERATIONS: list[tuple[str, str, str, Operation]] = [
-    (str(method), path.removeprefix("/api/v1"), str(handler.operation_id), handler.opt[OPT])
-    for path, handler in api_handlers()
-    for method in sorted(handler.http_methods)
-    if OPT in handler.opt and handler.opt[OPT].reach is not Reach.PERSON
-]
+OPERATIONS: list[tuple[str, str, str, Operation]] = sorted(
+    (
+        (str(method), path.removeprefix("/api/v1"), str(handler.operation_id), handler.opt[OPT])
+        for path, handler in api_handlers()
+        for method in sorted(handler.http_methods)
+        if OPT in handler.opt and handler.opt[OPT].reach is not Reach.PERSON
+    ),
+    key=lambda one: one[2],  # the order of routes is another one in each process
+)
 
 
 @pytest_asyncio.fixture(scope="module")
