@@ -117,4 +117,4 @@ async def get_team_prometheus(request: Call, services: Injected, id: FromPath[st
     found = await prometheus.newest(team, request.user.databases)
     # In a thread: thousands of databases take a tenth of a second, in which other requests go on.
     page = await asyncio.to_thread(prometheus.render, found, utc_now(), service.longest_gap(services.interval))
-    return Response(page, media_type=prometheus.CONTENT_TYPE)
+    return Response(page, headers={"Content-Type": prometheus.CONTENT_TYPE})

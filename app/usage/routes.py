@@ -102,7 +102,7 @@ async def get_usage(
     if request.accept.best_match([_JSON, _CSV]) == _CSV:
         return Stream(
             _csv(query, clock),
-            media_type=f"{_CSV}; charset=utf-8",
+            media_type=_CSV,  # to which Litestar adds the charset
             headers={"Content-Disposition": 'attachment; filename="usage.csv"', "Vary": "Accept"},
         )
     lines = await read_lines(query, clock, after=after, limit=limit + 1)

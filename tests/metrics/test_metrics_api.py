@@ -155,7 +155,7 @@ async def _page(caller: Caller) -> tuple[dict[str, dict[str, float]], str]:
     (team,) = await fetch("SELECT DISTINCT team_id FROM databases")
     answer = await caller.get(f"/teams/{team['team_id']}/prometheus")
     assert answer.status_code == 200
-    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+    assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
     found: dict[str, dict[str, float]] = {}
     for family in text_string_to_metric_families(answer.text):
         for one in family.samples:

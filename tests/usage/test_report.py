@@ -137,7 +137,7 @@ async def test_csv(callers: list[Caller]) -> None:
     first, _ = callers
     await first.patch(f"/databases/{(await _lines(first))[0]['database_uuid']}", {"name": "renamed"})
     answer = await first.get("/usage", params={"from": "2027-01-01"}, headers={"Accept": "text/csv"})
-    assert answer.headers["content-type"].startswith("text/csv")
+    assert answer.headers["content-type"] == "text/csv; charset=utf-8"
     rows = list(csv.DictReader(io.StringIO(answer.text)))
     assert _sums(rows) == _sums(await _lines(first))
     assert {row["database_name"] for row in rows} == {"renamed", "db"}
