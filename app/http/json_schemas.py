@@ -78,6 +78,9 @@ def _tidy(schema: Any) -> Any:
     if isinstance(schema, dict):
         if schema.get("format") == "decimal":
             schema = {key: value for key, value in schema.items() if key != "format"} | {"type": "integer"}
+        if "prefixItems" in schema or schema == {"type": "array"}:
+            # Generators want a schema there, and stumble over `false`: that nothing follows, `maxItems` says too.
+            schema = schema | {"items": {}}
         anything = {"additionalProperties": True} if schema == {"type": "object"} else {}
         return anything | {
             key: value.replace(r"\A", "^").replace(r"\Z", "$") if key == "pattern" else _tidy(value)

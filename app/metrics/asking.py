@@ -9,6 +9,7 @@ from app.core.errors import InvalidField
 from app.metrics.names import MetricName
 from app.metrics.rollups import HOURS, RESOLUTIONS, Resolution, begin_of
 
+AUTOMATIC = 0
 STEPS = (60, 300, 900, 3600, 21_600, 86_400)
 """Seconds."""
 MOST_POINTS = 2_200
@@ -30,7 +31,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     resolution: Resolution
 
 
-def read(names: str | None, since: str | None, until: str | None, step: int | None, now: datetime) -> Asked:
+def read(names: str | None, since: str | None, until: str | None, step: int, now: datetime) -> Asked:
     """From the query parameters `names`, `from`, `to` and `step`. Raises `InvalidField` that names one of them."""
     chosen = _names(names)
     end = now if until is None else _moment("to", until)
@@ -64,9 +65,9 @@ def _moment(field: str, text: str) -> datetime:
     return moment
 
 
-def _step(asked: int | None, begin: datetime, end: datetime, now: datetime) -> int:
+def _step(asked: int, begin: datetime, end: datetime, now: datetime) -> int:
     offered = [step for step in STEPS if _fits(step, begin, end, now, MOST_POINTS)]
-    if asked is None:
+    if asked == AUTOMATIC:
         return next((step for step in offered if _fits(step, begin, end, now, _USUAL_POINTS)), STEPS[-1])
     if asked not in STEPS:
         raise InvalidField("step", f"Expected one of {_list(STEPS)}.")

@@ -14,7 +14,7 @@ from app.core.clock import utc_now
 from app.core.errors import InvalidField, NotFound
 from app.core.settings import Settings
 from app.metrics import asking, prometheus, service
-from app.metrics.asking import STEPS
+from app.metrics.asking import AUTOMATIC, STEPS
 from app.metrics.examples import EXAMPLE_METRICS, EXAMPLE_PAGE
 from app.metrics.names import MetricName
 from app.metrics.schemas import DatabaseMetrics
@@ -48,11 +48,12 @@ Until = Annotated[
     ),
 ]
 Step = Annotated[
-    int | None,
+    int,
     QueryParameter(
         name="step",
-        description="Seconds of a point. Minutes are kept for a day, five minutes for a week, hours for 60 days.",
-        schema_extra={"enum": list(STEPS)},
+        description="Seconds of a point. Minutes are kept for a day, five minutes for a week, hours for 60 days; 0 "
+        "chooses by the range.",
+        schema_extra={"enum": [AUTOMATIC, *STEPS]},
     ),
 ]
 
@@ -91,7 +92,7 @@ async def get_database_metrics(
     names: Names = None,
     since: Since = None,
     until: Until = None,
-    step: Step = None,
+    step: Step = AUTOMATIC,
 ) -> Item[DatabaseMetrics]:
     database, now = path_uuid(uuid, "database"), utc_now()
     asked = asking.read(names, since, until, step, now)

@@ -1,6 +1,7 @@
 """Deleting expired rows: one rule for each kind, in batches small enough that no statement locks many rows for long."""
 
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from datetime import timedelta
 from typing import Literal
 
@@ -41,6 +42,8 @@ class SweepRule(msgspec.Struct, frozen=True, kw_only=True):
     locked ones, and returns how many it deleted."""
     retention: Literal["history", "questions", "operations"] | None = None
     """How long finished rows are kept; not at all where it is None."""
+    commits: bool = False
+    """The function has transactions of its own, whose locks would last too long in one of ours."""
 
 
 SWEEPS = (
@@ -53,7 +56,7 @@ SWEEPS = (
     SweepRule(what="old rotations", delete=delete_old, retention="history"),
     SweepRule(what="backups that are gone", delete=delete_gone_backups, retention="operations"),
     SweepRule(what="old operations", delete=delete_old_operations, retention="operations"),
-    SweepRule(what="old metrics", delete=drop_old_metrics),
+    SweepRule(what="old metrics", delete=drop_old_metrics, commits=True),
     SweepRule(what="old questions", delete=delete_old_executions, retention="questions"),
 )
 _NOT_KEPT = timedelta(0)
@@ -70,7 +73,7 @@ async def sweep(what: str, retention: Retention, *, batch: int = _BATCH) -> Swee
     age: timedelta = getattr(retention, rule.retention) if rule.retention else _NOT_KEPT
     removed = 0
     for _ in range(_BATCHES):
-        async with transaction():
+        async with nullcontext() if rule.commits else transaction():
             gone = await rule.delete(batch, age)
             if gone:
                 await append(Action.RECORDS_SWEEP, ("records", "swept"), changes={what: (gone, 0)})

@@ -31,8 +31,8 @@ async def test_an_operator_takes_and_proves_one(command: Headwater, caller: Call
     assert await command.json("backups", "list", "--team", str(caller.team_id), "--status", "failed") == []
     tested = await command.json("backups", "test", run["uuid"][:13], "--wait")
     assert tested["proof"]["status"] == "proven"
-    assert [
-        one["uuid"] for one in await command.json("backups", "list", "--proof", "proven", "--team", str(caller.team_id))
-    ] == [run["uuid"]]
+    proven = await command.json("backups", "list", "--proof", "proven", "--team", str(caller.team_id))
+    # The other one may have been proven by its schedule.
+    assert run["uuid"] in {one["uuid"] for one in proven} <= {run["uuid"], mine["uuid"]}
     assert (await command.json("backups", "show", run["uuid"]))["proof"]["status"] == "proven"
     assert "No such backup" in await command.refusal("backups", "show", "00000000")

@@ -159,7 +159,7 @@ async def test_other_secret_keys_list_what_they_cannot_read(kept: Kept) -> None:
     other = kept.command.with_settings(SECRET_KEYS="k9:" + "A" * 43 + "=")
     [one] = await other.json("backups", "recover")
     assert one["uuid"] == str(manifest.backup)
-    assert "sealed with a key that is not configured" in one["state"]
+    assert "sealed with a key that is not in HEADWATER_SECRET_KEYS" in one["state"]
 
 
 async def test_what_needs_an_identity(kept: Kept, tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def test_it_fills_everything_in(project: Path) -> None:
     assert values["ENGINE_PUBLIC_HOST"] == "db.example.com"
     SecretBox.from_setting(values["SECRET_KEYS"])
     passwords = [value for name, value in values.items() if name.endswith("_PASSWORD")]
-    assert len(set(passwords)) == len(passwords) == 6
+    assert len(set(passwords)) == len(passwords) == 7
     assert all(len(password) == 48 and password.isalnum() for password in passwords)
     assert stat.S_IMODE((project / ".env").stat().st_mode) == 0o600
     for service in compose.services().values():

@@ -67,7 +67,9 @@ class World:
     async def _make_users(self) -> list[User]:
         async with httpx.AsyncClient() as unused, store(self._dsn):
             pro, free, both = [await new_caller(unused, self._dsn, tier=tier) for tier in ("pro", "free", "pro")]
-            await fetch("INSERT INTO memberships (user_id, team_id) VALUES ($1, $2)", both.user_id, free.team_id)
+            await fetch(
+                "INSERT INTO memberships (user_id, team_id, role) VALUES ($1, $2, 'owner')", both.user_id, free.team_id
+            )
         shared = Team(free.team_id, "Test User", "free")
         return [
             User("pro", pro.user_id, pro.api_key, [Team(pro.team_id, "Test User", "pro")]),
