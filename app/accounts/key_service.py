@@ -18,7 +18,7 @@ from app.auth.authority import Authority, excess
 from app.auth.key_records import KeyRecord
 from app.auth.principal import Principal
 from app.auth.roles import Role, roles_that_may
-from app.auth.scopes import Scope
+from app.auth.scopes import OPERATOR_SCOPES, Scope
 from app.auth.users import check_name
 from app.core.clock import utc_now
 from app.core.errors import (
@@ -218,6 +218,8 @@ async def _check(principal: Principal, own: Authority, present: Authority, wante
     for scope in wanted.scopes:
         if scope not in known:
             raise InvalidField("permissions", f"{scope!r} is no scope; the scopes are {', '.join(known)}.")
+    if not principal.operator and OPERATOR_SCOPES.intersection(wanted.scopes).difference(present.scopes):
+        raise ExceedsOwnKey("permissions")
     for network in wanted.allowed_ips:
         try:
             ipaddress.ip_network(network, strict=False)

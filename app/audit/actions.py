@@ -43,6 +43,7 @@ class Action(StrEnum):
     REFUSALS_OMIT = "refusals.omit"
     SECRETS_RESEAL = "secrets.reseal"
     TEAM_CHANGE = "team.change"
+    USER_CHANGE = "user.change"
     USER_CREATE = "user.create"
     WORKFLOW_RESTART = "workflow.restart"
     WORKFLOW_STOP = "workflow.stop"

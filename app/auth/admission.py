@@ -89,7 +89,7 @@ WITH asked AS (
     SELECT asked.hash, asked.addresses, EXISTS (SELECT FROM asked present WHERE present.hash = k.hash), k.*
     FROM asked JOIN api_keys k ON k.previous_hash = asked.hash WHERE k.previous_until > now()
 ), key AS (
-    SELECT k.*, u.name AS user_name, u.email AS user_email, c.last_used_at, clock_timestamp() AS at,
+    SELECT k.*, u.name AS user_name, u.email AS user_email, u.operator, c.last_used_at, clock_timestamp() AS at,
            coalesce(k.expires_at <= now(), false) OR coalesce(
                coalesce(c.last_used_at, k.created_at) + make_interval(days => k.inactive_ttl_days) <= now(), false
            ) AS expired,
@@ -121,7 +121,7 @@ WITH asked AS (
               extract(epoch FROM c.window_start + $3::interval - a.at)::float8 AS window_left
 )
 SELECT a.asked_hash AS hash, a.postponed,
-       a.user_id, a.user_name, a.user_email, a.id AS key_id, a.name AS key_name, a.preview, a.scopes,
+       a.user_id, a.user_name, a.user_email, a.operator, a.id AS key_id, a.name AS key_name, a.preview, a.scopes,
        a.requests_per_minute, a.monthly_quota, a.allowed_ips, a.inactive_ttl_days, a.last_used_at,
        a.team_id AS key_team_id, a.databases, a.ended_teams,
        a.revoked_at IS NOT NULL AS revoked, a.expired, a.allowed,

@@ -9,10 +9,10 @@ from datetime import datetime
 import msgspec
 
 from app.auth.authority import Authority
-from app.auth.scopes import Scope
+from app.auth.scopes import OPERATOR_SCOPES, Scope
 from app.auth.users import check_name
 from app.core.errors import InvalidField, NotFound
-from app.store.session import execute, fetch_all, fetch_exists, fetch_one, fetch_scalar, transaction
+from app.store.session import execute, fetch_all, fetch_exists, fetch_one, fetch_scalar, fetch_value, transaction
 
 PREFIX = "pk_live_"
 
@@ -67,8 +67,11 @@ async def create_key(*, user_id: int, name: str, scopes: Sequence[str], controls
     controls = controls or KeyControls()
     check_name(name)
     _check(scopes, controls)
-    if not await fetch_exists("SELECT 1 FROM users WHERE id = $1", user_id):
+    operator = await fetch_value(bool, "SELECT operator FROM users WHERE id = $1", user_id)
+    if operator is None:
         raise NotFound("user")
+    if not operator and OPERATOR_SCOPES.intersection(scopes):
+        raise InvalidField("scopes", "Only an operator's keys have operator:read and operator:write.")
     limits = Authority(
         scopes=list(scopes),
         requests_per_minute=controls.requests_per_minute,

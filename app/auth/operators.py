@@ -2,7 +2,7 @@
 
 from app.auth.principal import Principal
 from app.auth.roles import Role
-from app.auth.scopes import Scope
+from app.auth.scopes import TEAM_SCOPES
 from app.auth.teams import TeamRecord
 from app.core.clock import utc_now
 from app.core.errors import InvalidField
@@ -10,7 +10,7 @@ from app.store.session import fetch_one, fetch_value
 
 
 async def acting_for(team_id: int) -> Principal:
-    """A caller in that team alone, with every scope, and with no key. Raises `InvalidField` where there is no such
+    """A caller in that team alone, with every scope of teams, and with no key. Raises `InvalidField` where there is no such
     team, or nobody is in it."""
     team = await fetch_one(TeamRecord, "SELECT id, tier, name FROM teams WHERE id = $1 AND deleted_at IS NULL", team_id)
     user_id = await fetch_value(int, "SELECT min(user_id) FROM memberships WHERE team_id = $1", team_id)
@@ -23,7 +23,7 @@ async def acting_for(team_id: int) -> Principal:
         key_id=0,
         key_name="",
         preview="",
-        scopes=[scope.value for scope in Scope],
+        scopes=[scope.value for scope in TEAM_SCOPES],
         requests_per_minute=1,
         monthly_quota=None,
         allowed_ips=[],

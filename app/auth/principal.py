@@ -46,6 +46,8 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
     """The roles that may do it, where any are withheld."""
     primary_team: int | None = None
     """The one that the user joined first, where any are withheld."""
+    operator: bool = False
+    """Whether the user is marked as one, whatever the key's scopes."""
     admitted_at: datetime
     """When that was, by our database's clock."""
 

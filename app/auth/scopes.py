@@ -20,6 +20,14 @@ class Scope(StrEnum):
     TEAMS_READ = "teams:read"
     TEAMS_WRITE = "teams:write"
     AUDIT_READ = "audit:read"
+    OPERATOR_READ = "operator:read"
+    OPERATOR_WRITE = "operator:write"
+
+
+OPERATOR_SCOPES = frozenset({Scope.OPERATOR_READ, Scope.OPERATOR_WRITE})
+"""For keys of operators alone. No key has them by default."""
+TEAM_SCOPES = tuple(scope for scope in Scope if scope not in OPERATOR_SCOPES)
+"""What everybody's keys may have."""
 
 
 class Reach(Enum):

@@ -25,6 +25,7 @@ class UserLine(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     team_ids: list[int]
     """The primary one first."""
+    operator: bool
     created_at: datetime
 
 
@@ -91,11 +92,35 @@ async def list_users() -> list[UserLine]:
     return await fetch_all(
         UserLine,
         """
-        SELECT u.id, u.email, u.name, u.created_at,
+        SELECT u.id, u.email, u.name, u.operator, u.created_at,
                array(SELECT m.team_id FROM memberships m WHERE m.user_id = u.id ORDER BY m.id) AS team_ids
         FROM users u ORDER BY u.id
         """,
     )
+
+
+class UserSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What an operator sets of a user. `before` is what held before."""
+
+    user_id: int
+    operator: bool
+    before: bool
+
+
+async def set_operator(user_id: int, operator: bool) -> UserSettings:
+    """Raises `NotFound` for an unknown user."""
+    changed = await fetch_one(
+        UserSettings,
+        """
+        UPDATE users u SET operator = $2 FROM (SELECT id, operator FROM users WHERE id = $1 FOR NO KEY UPDATE) old
+        WHERE u.id = old.id RETURNING u.id AS user_id, u.operator, old.operator AS before
+        """,
+        user_id,
+        operator,
+    )
+    if changed is None:
+        raise NotFound("user")
+    return changed
 
 
 async def list_teams() -> list[TeamLine]:

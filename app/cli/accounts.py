@@ -14,7 +14,7 @@ from app.auth import users as accounts
 from app.auth.keys import KeyControls, KeyLine, NewKey, RevokedKey
 from app.auth.members import MemberRecord
 from app.auth.roles import Role
-from app.auth.users import QUERY_CLASSES, TIERS, NewUser, TeamLine, TeamSettings, UserLine
+from app.auth.users import QUERY_CLASSES, TIERS, NewUser, TeamLine, TeamSettings, UserLine, UserSettings
 from app.cli.installation import store
 from app.cli.output import shown
 from app.cli.parameters import POSITIVE
@@ -50,6 +50,18 @@ async def create_user(email: str, name: str, team: str | None, tier: str | None,
         made = await accounts.create_user(email=email, name=name, team=team, tier=tier, role=role)
         note(subject=("user", made.user_id), team_id=made.team_id)
         return made
+
+
+@users.command("set")
+@click.argument("user_id", type=POSITIVE)
+@click.option("--operator/--no-operator", required=True, help="Whether they see and do what concerns all teams.")
+@shown
+async def set_user(user_id: int, operator: bool) -> UserSettings:
+    """Mark a user as an operator, or no longer: their keys with operator's scopes end to be of use at once."""
+    async with store(), change(Action.USER_CHANGE, ("user", user_id)):
+        changed = await accounts.set_operator(user_id, operator)
+        note(changes={"operator": (changed.before, changed.operator)})
+        return changed
 
 
 @click.group()

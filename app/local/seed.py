@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import msgspec
 
 from app.auth.keys import KeyControls, create_key, is_key_active
-from app.auth.scopes import Scope
-from app.auth.users import create_user, find_user
+from app.auth.scopes import TEAM_SCOPES
+from app.auth.users import create_user, find_user, set_operator
 from app.blueprints.shipped import publish_shipped
 from app.contracts.base import Engine
 from app.core.secrets import SecretBox
@@ -51,7 +51,7 @@ async def seed(
     dsns: ControlDsns, box: SecretBox, hosts: Sequence[SeedHost], gone: Sequence[RemovedHost], last_key: str | None
 ) -> str:
     """Migrates our database to this version, makes the service's role in it, registers the hosts, and sets removed ones
-    aside. Returns an API key with every scope, of a `pro` team: the last stack's key if it is still valid. Raises
+    aside. Returns an API key with every scope of teams, of a `pro` team: the last stack's key if it is still valid. Raises
     `InvalidSecret`, before anything is registered, when `box` lacks the key of stored secrets."""
     await prepare(dsns.admin, dsns.service)
     async with connected(dsns.service, max_size=4):
@@ -98,11 +98,14 @@ async def _api_key(last_key: str | None) -> str:
     if last_key is not None and await is_key_active(last_key):
         return last_key
     async with transaction():
-        user_id = await find_user(_EMAIL) or (await create_user(email=_EMAIL, name=_NAME, tier="pro")).user_id
+        user_id = await find_user(_EMAIL)
+        if user_id is None:
+            user_id = (await create_user(email=_EMAIL, name=_NAME, tier="pro")).user_id
+            await set_operator(user_id, True)
         key = await create_key(
             user_id=user_id,
             name=_KEY_NAME,
-            scopes=list(Scope),
+            scopes=TEAM_SCOPES,
             controls=KeyControls(requests_per_minute=_REQUESTS_PER_MINUTE),
         )
     return key.api_key

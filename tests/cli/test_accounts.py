@@ -47,6 +47,25 @@ async def test_a_user_that_cannot_be(headwater: Headwater) -> None:
     assert "--name" in await headwater.refusal("users", "create", "--email", "a@example.com", exit_code=2)
 
 
+async def test_an_operator_alone_has_operators_keys(headwater: Headwater, control_dsn: str) -> None:
+    user_id = str((await user(headwater))["user_id"])
+    arguments = ("keys", "create", "--user", user_id, "--name", "ops", "--scopes", "operator:read")
+    assert "Only an operator's keys" in await headwater.refusal(*arguments)
+    marked = await headwater.json("users", "set", user_id, "--operator")
+    assert marked == {"user_id": int(user_id), "operator": True, "before": False}
+    assert [line["operator"] for line in await headwater.json("users", "list")] == [True]
+    assert (await headwater.json(*arguments))["api_key"].startswith("pk_live_")
+    assert not (await headwater.json("users", "set", user_id, "--no-operator"))["operator"]
+    assert "Only an operator's keys" in await headwater.refusal(*arguments)
+    assert "No such user" in await headwater.refusal("users", "set", "4711", "--operator")
+    async with store(control_dsn):
+        events = await fetch("SELECT subject_id, changes::text FROM audit_events WHERE action = 'user.change'")
+    assert [tuple(row.values()) for row in events] == [
+        (user_id, '{"operator": [false, true]}'),
+        (user_id, '{"operator": [true, false]}'),
+    ]
+
+
 async def test_a_key_is_shown_once(headwater: Headwater, control_dsn: str) -> None:
     user_id = (await user(headwater))["user_id"]
     made = await key(

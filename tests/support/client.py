@@ -8,11 +8,11 @@ from uuid import uuid4
 import httpx
 
 from app.auth.keys import KeyControls, create_key
-from app.auth.scopes import Scope
+from app.auth.scopes import TEAM_SCOPES
 from app.auth.users import create_user
 from tests.support.store import store
 
-ALL_SCOPES = tuple(scope.value for scope in Scope)
+ALL_SCOPES = tuple(scope.value for scope in TEAM_SCOPES)
 UNHURRIED = KeyControls(requests_per_minute=100_000)
 """Controls so high that no test meets a limit by accident."""
 

@@ -1,6 +1,6 @@
 """Users, their teams and their API keys."""
 
-from piccolo.columns import UUID, Array, BigInt, BigSerial, Bytea, Date, ForeignKey, Integer, Text, Timestamptz
+from piccolo.columns import UUID, Array, BigInt, BigSerial, Boolean, Bytea, Date, ForeignKey, Integer, Text, Timestamptz
 from piccolo.columns.base import OnDelete
 from piccolo.columns.defaults.date import DateNow
 from piccolo.columns.defaults.timestamptz import TimestamptzNow
@@ -12,11 +12,12 @@ from app.store.tables import columns
 
 
 class User(Table, tablename="users", db=DB):
-    """A person, or a program, that owns API keys."""
+    """A person, or a program, that owns API keys. An `operator` also does what concerns all teams."""
 
     id = BigSerial(primary_key=True)
     email = Text(unique=True)
     name = Text()
+    operator = Boolean(default=False)
     created_at = columns.created_at()
 
 
