@@ -10,8 +10,8 @@ from app.store.session import fetch_one, fetch_value
 
 
 async def acting_for(team_id: int) -> Principal:
-    """A caller in that team alone, with every scope of teams, and with no key. Raises `InvalidField` where there is no such
-    team, or nobody is in it."""
+    """A caller in that team alone, with every scope of teams, and with no key. Raises `InvalidField` where there is no
+    such team, or nobody is in it."""
     team = await fetch_one(TeamRecord, "SELECT id, tier, name FROM teams WHERE id = $1 AND deleted_at IS NULL", team_id)
     user_id = await fetch_value(int, "SELECT min(user_id) FROM memberships WHERE team_id = $1", team_id)
     if team is None or user_id is None:

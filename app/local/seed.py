@@ -51,8 +51,8 @@ async def seed(
     dsns: ControlDsns, box: SecretBox, hosts: Sequence[SeedHost], gone: Sequence[RemovedHost], last_key: str | None
 ) -> str:
     """Migrates our database to this version, makes the service's role in it, registers the hosts, and sets removed ones
-    aside. Returns an API key with every scope of teams, of a `pro` team: the last stack's key if it is still valid. Raises
-    `InvalidSecret`, before anything is registered, when `box` lacks the key of stored secrets."""
+    aside. Returns an API key with every scope of teams, of a `pro` team: the last stack's key if it is still valid.
+    Raises `InvalidSecret`, before anything is registered, when `box` lacks the key of stored secrets."""
     await prepare(dsns.admin, dsns.service)
     async with connected(dsns.service, max_size=4):
         await _check_keys(box)
