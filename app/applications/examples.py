@@ -44,6 +44,7 @@ EXAMPLE_APPLICATION = ApplicationView(
     created_at=_ASKED_AT,
 )
 EXAMPLE_WHOLE_APPLICATION = msgspec.structs.replace(EXAMPLE_APPLICATION, sql_content=EXAMPLE_SQL)
+EXAMPLE_LISTED = msgspec.structs.replace(EXAMPLE_APPLICATION, execution_log=None)
 EXAMPLE_UNDER_WAY = msgspec.structs.replace(
     EXAMPLE_APPLICATION,
     status=ApplicationStatus.PENDING,

@@ -91,6 +91,17 @@ async def find_owned(application: int, team_ids: list[int]) -> ApplicationRecord
     )
 
 
+async def list_of_database(database_id: int, *, after: int | None, limit: int) -> list[ApplicationRecord]:
+    """Newest first, from the one that follows `after` on."""
+    return await fetch_all(
+        ApplicationRecord,
+        f"{_SELECT} WHERE a.database_id = $1 AND ($2::bigint IS NULL OR a.id < $2) ORDER BY a.id DESC LIMIT $3",
+        database_id,
+        after,
+        limit,
+    )
+
+
 async def find_at_creation(database: UUID) -> ApplicationRecord | None:
     """The one that the database was created with."""
     return await fetch_one(ApplicationRecord, f"{_SELECT} WHERE d.uuid = $1 AND a.at_creation", database)

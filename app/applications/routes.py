@@ -9,7 +9,12 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath, SkipValidation
 
 from app.applications import service
-from app.applications.examples import EXAMPLE_APPLICATION, EXAMPLE_UNDER_WAY, EXAMPLE_WHOLE_APPLICATION
+from app.applications.examples import (
+    EXAMPLE_APPLICATION,
+    EXAMPLE_LISTED,
+    EXAMPLE_UNDER_WAY,
+    EXAMPLE_WHOLE_APPLICATION,
+)
 from app.applications.schemas import ApplicationView, ApplyToDatabase
 from app.applications.views import view
 from app.applications.waiting import await_end
@@ -27,10 +32,10 @@ from app.operations.schemas import OperationReference
 from app.outbox.workflow_starts import Accepted
 from app.quotas.plans import Plans
 from app.store.notify import RowWatch
-from app.web.envelope import AcceptedChange, Item
+from app.web.envelope import AcceptedChange, Item, Page
 from app.web.idempotency import Answer, Idempotency
 from app.web.operation import operation
-from app.web.parameters import path_id, path_uuid
+from app.web.parameters import Limit, StartingAfterId, cursor_id, path_id, path_uuid
 
 Call = Request[Principal, Any, Any]
 
@@ -101,6 +106,27 @@ async def apply_blueprint(
 
     turn = services.scripts.slot(request.user.team_ids, await size_to_prepare(request.user, data.blueprint_uuid))
     return await services.idempotency.run(request, begin=begin, finish=finish, during_begin=turn)
+
+
+@get(
+    "/databases/{uuid:str}/blueprint_applications",
+    **operation(
+        "listBlueprintApplications",
+        "List applications of blueprints to a database, newest first, without their logs",
+        scopes=(Scope.DATABASES_READ, Scope.BLUEPRINTS_READ),
+        reach=Reach.DATABASE,
+        answers={200: Page[ApplicationView]},
+        examples={200: Page(data=[EXAMPLE_LISTED], has_more=False)},
+        errors=(InvalidField,),
+    ),
+)
+async def list_applications(
+    request: Call, uuid: FromPath[str], limit: Limit = 25, starting_after: StartingAfterId = None
+) -> Page[ApplicationView]:
+    page, has_more = await service.list_of(
+        request.user, path_uuid(uuid, "database"), starting_after=cursor_id(starting_after), limit=limit
+    )
+    return Page(data=[await view(record, with_log=False) for record in page], has_more=has_more)
 
 
 @get(

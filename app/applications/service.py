@@ -132,6 +132,15 @@ async def add(
     return application
 
 
+async def list_of(
+    principal: Principal, database: UUID, *, starting_after: int | None, limit: int
+) -> tuple[list[ApplicationRecord], bool]:
+    """A page of those to a database, newest first, and whether more follows. Raises `NotFound`."""
+    record = require_found(await databases.find_owned(database, principal.team_ids), "database")
+    page = await records.list_of_database(record.id, after=starting_after, limit=limit + 1)
+    return page[:limit], len(page) > limit
+
+
 async def get(principal: Principal, application: int) -> ApplicationRecord:
     """Raises `NotFound`."""
     found = require_found(await records.find_owned(application, principal.team_ids), "blueprint application")

@@ -6,7 +6,8 @@ from uuid import UUID
 import msgspec
 
 from app.contracts.base import DatabaseStatus, Engine
-from app.databases.schemas import DatabaseView, DeletedDatabase, DeletedDatabaseView, Provisioning
+from app.databases.schemas import DatabaseView, DeletedDatabase, DeletedDatabaseView, Provisioning, StatusReason
+from app.engines.tls import TlsMode
 from app.quotas.plans import DEFAULT_PLANS, Quotas
 
 EXAMPLE_UUID = "7f6c2b1e-4d0a-4c8e-9b57-3a1f2e6d8c90"
@@ -18,6 +19,7 @@ EXAMPLE_DATABASE = DatabaseView(
     uuid=UUID(EXAMPLE_UUID),
     name="orders",
     status=DatabaseStatus.ACTIVE,
+    status_reason=None,
     region="us-east-1",
     plan="free",
     quotas=Quotas(),
@@ -25,6 +27,7 @@ EXAMPLE_DATABASE = DatabaseView(
     db_type=Engine.POSTGRES,
     host="db1.example.com",
     port=5432,
+    tls_mode=TlsMode.REQUIRE,
     db_name=_NAME,
     db_username=_NAME,
     team_id=1,
@@ -37,11 +40,16 @@ EXAMPLE_DATABASE = DatabaseView(
     updated_at=_MADE_AT,
 )
 """As in a list: without its password."""
-EXAMPLE_PAUSED = msgspec.structs.replace(EXAMPLE_DATABASE, status=DatabaseStatus.PAUSED)
+EXAMPLE_PAUSED = msgspec.structs.replace(
+    EXAMPLE_DATABASE,
+    status=DatabaseStatus.PAUSED,
+    status_reason=StatusReason(code="team", message="Its team paused it."),
+)
 
 EXAMPLE_ACTIVE = msgspec.structs.replace(
     EXAMPLE_DATABASE,
     db_password="example-password",  # noqa: S106 - it opens nothing
+    tls_ca=None,
     connection_string=f"postgresql://{_NAME}:example-password@{_ADDRESS}/{_NAME}",
 )
 EXAMPLE_PROVISIONING = msgspec.structs.replace(EXAMPLE_ACTIVE, status=DatabaseStatus.PROVISIONING)

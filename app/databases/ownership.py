@@ -89,7 +89,7 @@ async def insert(new: PlacedDatabase) -> None:
 # out once the host has answered. The oldest first, so that few get too old. By position, which only the index of the
 # pools sorts by: by id, a plan may walk the primary key through all that was ever claimed.
 _READY = """
-SELECT m.*, m.xmin AS version, h.xmin AS host_version, NULL AS team_name, h.host, h.port
+SELECT m.*, m.xmin AS version, h.xmin AS host_version, NULL AS team_name, h.host, h.port, h.tls, h.tls_ca
 FROM databases m JOIN engine_hosts h ON h.id = m.host_id
 WHERE m.team_id IS NULL AND m.destroyed_at IS NULL AND m.status = 'active'
   AND m.engine = $1 AND ($2::text IS NULL OR m.region = $2)

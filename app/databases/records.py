@@ -12,6 +12,7 @@ from app.contracts.base import DatabaseStatus, Engine, PauseReason
 from app.contracts.databases import Placement
 from app.core.errors import NotFound
 from app.databases.filters import DatabaseFilters, conditions
+from app.engines.tls import TlsMode
 from app.quotas.plans import Quotas
 from app.store.session import execute, fetch_all, fetch_exists, fetch_one, fetch_scalar, fetch_values
 
@@ -36,6 +37,8 @@ class DatabaseRecord(msgspec.Struct, frozen=True, kw_only=True):
     host_id: int
     host: str
     port: int
+    tls: TlsMode
+    tls_ca: str | None
     engine_name: str
     password_sealed: bytes | None
     storage_hard_limit_gb: float | None
@@ -88,7 +91,7 @@ class DatabaseRecord(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-_SELECT = "SELECT d.*, t.name AS team_name, h.host, h.port FROM"
+_SELECT = "SELECT d.*, t.name AS team_name, h.host, h.port, h.tls, h.tls_ca FROM"
 _JOINS = "LEFT JOIN teams t ON t.id = d.team_id JOIN engine_hosts h ON h.id = d.host_id"
 # Locked beneath the joins: above them, a row that has moved to another host while it was waited for would be missed.
 _LOCKED = f"{_SELECT} (SELECT * FROM databases d WHERE {{}} FOR NO KEY UPDATE) d {_JOINS}"  # noqa: S608 - our own words
@@ -225,7 +228,7 @@ async def names_of(databases: list[UUID]) -> dict[UUID, tuple[str, str | None]]:
 # A page is read off one index, team by team. By -position, which only that index sorts by: by position, a plan that
 # serves all teams alike may walk all of an index on it, for a team with a few old databases.
 PAGE = """
-SELECT d.*, t.name AS team_name, h.host, h.port
+SELECT d.*, t.name AS team_name, h.host, h.port, h.tls, h.tls_ca
 FROM unnest($1::bigint[]) AS mine (team_id)
 CROSS JOIN LATERAL (
     SELECT * FROM databases
@@ -241,7 +244,7 @@ ORDER BY d.position DESC LIMIT $3
 
 # The tiers limit how many there are. A cancelled create has nothing to come back to.
 _PAGE_OF_SOME = f"""
-SELECT d.*, t.name AS team_name, h.host, h.port
+SELECT d.*, t.name AS team_name, h.host, h.port, h.tls, h.tls_ca
 FROM databases d JOIN teams t ON t.id = d.team_id JOIN engine_hosts h ON h.id = d.host_id
 WHERE d.uuid = any($1::uuid[]) AND d.team_id = any($2::bigint[]) AND d.status <> 'deleted'
   AND ($3::uuid IS NULL OR d.position < (SELECT position FROM databases WHERE uuid = $3 AND team_id = any($2)))
@@ -249,7 +252,7 @@ WHERE d.uuid = any($1::uuid[]) AND d.team_id = any($2::bigint[]) AND d.status <>
 ORDER BY d.position DESC LIMIT $4
 """  # noqa: S608 - our own words
 _DELETED_PAGE = f"""
-SELECT d.*, t.name AS team_name, h.host, h.port
+SELECT d.*, t.name AS team_name, h.host, h.port, h.tls, h.tls_ca
 FROM databases d JOIN teams t ON t.id = d.team_id JOIN engine_hosts h ON h.id = d.host_id
 WHERE d.team_id = any($1::bigint[]) AND d.status = 'deleted' AND d.destroyed_at IS NULL AND d.destroy_at > now()
   AND d.cancelled_provision_jobs = 0

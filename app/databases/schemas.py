@@ -8,6 +8,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from app.contracts.base import DatabaseStatus, Engine
 from app.core.clock import Moment
 from app.databases.labels import labels_schema
+from app.engines.tls import TlsMode
 from app.quotas.plans import Limits, Quotas
 
 Value = TypeVar("Value")
@@ -105,6 +106,13 @@ class ChangeQuotas(Struct, kw_only=True, forbid_unknown_fields=True):
         )
 
 
+class StatusReason(Struct, frozen=True, kw_only=True):
+    """Why a database is not simply open: who or what has paused it, or that it may not write."""
+
+    code: Literal["team", "operator", "runtime", "storage", "resuming", "restoring", "frozen"]
+    message: str
+
+
 class DatabaseView(Struct, kw_only=True):
     """A Database. `limits` is what is in force: the plan's limits with `quotas` over them."""
 
@@ -112,6 +120,8 @@ class DatabaseView(Struct, kw_only=True):
     uuid: UUID
     name: str
     status: DatabaseStatus
+    status_reason: StatusReason | None
+    """Why it is paused, or that an active one may not write. Null where there is nothing to say."""
     region: str
     plan: str
     quotas: Quotas
@@ -119,6 +129,10 @@ class DatabaseView(Struct, kw_only=True):
     db_type: Engine
     host: str
     port: int
+    tls_mode: TlsMode
+    """How Headwater itself connects to the host: with `require` and `verify-full` it takes TLS, and so should clients."""
+    tls_ca: str | UnsetType | None = UNSET
+    """Where `db_password` is: a PEM of the authorities that sign the host's certificate, null where clients know them."""
     db_name: str
     db_username: str
     team_id: int | None

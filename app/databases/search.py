@@ -109,7 +109,7 @@ FROM (
     ) e WHERE place > {{step}} OR position < {_BEFORE} ORDER BY rank DESC
 ) n CROSS JOIN LATERAL (SELECT * FROM databases WHERE {_OF_TEAM} AND -position = -n.position OFFSET 0) d
 """  # noqa: S608
-_SHOWN = "SELECT d.*, d.place > {step} AS beyond, t.name AS team_name, h.host, h.port"
+_SHOWN = "SELECT d.*, d.place > {step} AS beyond, t.name AS team_name, h.host, h.port, h.tls, h.tls_ca"
 _LISTS = f"""
 FROM unnest($1::bigint[]) AS mine (team_id) CROSS JOIN unnest($3::text[]) AS wanted (value)
 CROSS JOIN LATERAL (

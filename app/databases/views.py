@@ -4,12 +4,13 @@ from uuid import UUID
 
 import msgspec
 
+from app.contracts.base import DatabaseStatus, PauseReason
 from app.core.secrets import SecretBox
 from app.databases import records
 from app.databases.labels import label_map
 from app.databases.passwords import password_place
 from app.databases.records import DatabaseRecord
-from app.databases.schemas import DatabaseView, DeletedDatabaseView
+from app.databases.schemas import DatabaseView, DeletedDatabaseView, StatusReason
 from app.engines.registry import ADAPTERS
 from app.outbox import events
 from app.outbox.event_types import EventType
@@ -18,6 +19,17 @@ from app.store.session import Statement
 
 MASK = "********"
 """In the place of a password that is not shown."""
+_FROZEN = StatusReason(code="frozen", message="Its storage reached the limit: it reads and deletes, and writes nothing.")
+_RESTORING = StatusReason(code="restoring", message="Its data is being exchanged; nobody is let in meanwhile.")
+_RESUMING = StatusReason(code="resuming", message="It is being opened again.")
+_PAUSED = {
+    PauseReason.TEAM: StatusReason(code="team", message="Its team paused it."),
+    PauseReason.OPERATOR: StatusReason(code="operator", message="An operator paused it, and only an operator resumes it."),
+    PauseReason.RUNTIME: StatusReason(code="runtime", message="Its plan's hours of this month are used up."),
+    PauseReason.STORAGE: StatusReason(
+        code="storage", message="It grew although its writes were frozen at the storage limit."
+    ),
+}
 
 
 def masked_view(plans: Plans, record: DatabaseRecord) -> DatabaseView:
@@ -31,6 +43,7 @@ def full_view(plans: Plans, record: DatabaseRecord, box: SecretBox) -> DatabaseV
     password = box.open(record.password_sealed, password_place(record.uuid))
     view = _view(plans, record, password)
     view.db_password = password
+    view.tls_ca = record.tls_ca
     return view
 
 
@@ -51,6 +64,7 @@ def _view(plans: Plans, record: DatabaseRecord, password: str) -> DatabaseView:
         uuid=record.uuid,
         name=record.name,
         status=record.status,
+        status_reason=status_reason(record),
         region=record.region,
         plan=record.plan,
         quotas=record.quotas,
@@ -58,6 +72,7 @@ def _view(plans: Plans, record: DatabaseRecord, password: str) -> DatabaseView:
         db_type=record.engine,
         host=record.host,
         port=record.port,
+        tls_mode=record.tls,
         db_name=record.engine_name,
         db_username=record.login,
         team_id=record.team_id,
@@ -69,6 +84,17 @@ def _view(plans: Plans, record: DatabaseRecord, password: str) -> DatabaseView:
         created_at=record.created_at,
         updated_at=record.updated_at,
     )
+
+
+def status_reason(record: DatabaseRecord) -> StatusReason | None:
+    """Why it is not simply open; None where it is, and where its operations say why."""
+    if record.status is DatabaseStatus.ACTIVE:
+        return None if record.frozen_at is None else _FROZEN
+    if record.status is not DatabaseStatus.PAUSED:
+        return None
+    if record.restoring_at is not None:
+        return _RESTORING
+    return _RESUMING if record.paused_reason is None else _PAUSED[record.paused_reason]
 
 
 def connection_string(record: DatabaseRecord, login: str, password: str) -> str:

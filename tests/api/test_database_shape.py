@@ -19,6 +19,7 @@ FIELDS: dict[str, type | tuple[type, ...]] = {
     "uuid": str,
     "name": str,
     "status": str,
+    "status_reason": (dict, type(None)),
     "region": str,
     "plan": str,
     "quotas": dict,
@@ -26,6 +27,7 @@ FIELDS: dict[str, type | tuple[type, ...]] = {
     "db_type": str,
     "host": str,
     "port": int,
+    "tls_mode": str,
     "db_name": str,
     "db_username": str,
     "team_id": int,
@@ -40,7 +42,7 @@ FIELDS: dict[str, type | tuple[type, ...]] = {
 
 
 def check_database(data: dict[str, Any], *, with_password: bool) -> None:
-    assert data.keys() == FIELDS.keys() | ({"db_password"} if with_password else set())
+    assert data.keys() == FIELDS.keys() | ({"db_password", "tls_ca"} if with_password else set())
     for field, kind in FIELDS.items():
         assert isinstance(data[field], kind), field
     assert data["object"] == "database"

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.applications.support import ENGINES, TWO_TABLES, applied, ask, catalogs, ended, saved, seen, tables
-from tests.support.answers import data_of, error_of, field_of
+from tests.support.answers import body_of, data_of, error_of, field_of
 from tests.support.client import Caller
 from tests.support.service import RunningService
 
@@ -190,3 +190,23 @@ async def test_refusals(caller: Caller) -> None:
     for number in ("0", "999999999999999999999", "x", "1"):
         answer = await caller.get(f"/blueprint_applications/{number}")
         error_of(answer, 404, "not_found")
+
+
+async def test_those_of_a_database_newest_first(service: RunningService, caller: Caller) -> None:
+    database, neighbour = await caller.created(), await caller.created()
+    made = [await applied(caller, database, "SELECT 1;"), await applied(caller, database, BROKEN)]
+    await applied(caller, neighbour, "SELECT 1;")
+    path = f"/databases/{database['uuid']}/blueprint_applications"
+    listed = body_of(await caller.get(path))
+    assert [(one["id"], one["status"]) for one in listed["data"]] == [
+        (made[1]["id"], "failed"),
+        (made[0]["id"], "completed"),
+    ]
+    assert all(one["execution_log"] is None and "sql_content" not in one for one in listed["data"])
+    first = body_of(await caller.get(path, params={"limit": "1"}))
+    assert first["has_more"] is True
+    rest = body_of(await caller.get(path, params={"starting_after": str(first["data"][0]["id"])}))
+    assert [one["id"] for one in rest["data"]] == [made[0]["id"]]
+    assert field_of(await caller.get(path, params={"starting_after": "x"})) == "starting_after"
+    stranger = await service.caller()
+    error_of(await stranger.get(path), 404, "not_found")

@@ -51,6 +51,7 @@ async def test_an_operators_pause_is_not_the_teams(operator: Operator, caller: C
     await operator.pause(made)
     for answer in (await caller.delete(path_of(made)), await caller.post(path_of(made), None)):
         assert error_of(answer, 409, "paused_otherwise")["details"] == {"reason": "operator"}
+    assert data_of(await caller.get(f"/databases/{made['uuid']}"))["status_reason"]["code"] == "operator"
     assert await refused(made)
     assert (await operator.resume(made))["status"] == "active"
     data_of(await caller.post(path_of(made), None))
@@ -67,6 +68,7 @@ async def test_nor_is_the_plans(operator: Operator, caller: Caller, reason: Paus
         await access.pause(DEFAULT_PLANS, record, reason)
     for answer in (await caller.delete(path_of(made)), await caller.post(path_of(made), None)):
         assert error_of(answer, 409, "paused_otherwise")["details"] == {"reason": reason.value}
+    assert data_of(await caller.get(f"/databases/{made['uuid']}"))["status_reason"]["code"] == reason.value
     data_of(await caller.delete(f"/databases/{made['uuid']}"))
 
 
