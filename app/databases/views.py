@@ -19,12 +19,16 @@ from app.store.session import Statement
 
 MASK = "********"
 """In the place of a password that is not shown."""
-_FROZEN = StatusReason(code="frozen", message="Its storage reached the limit: it reads and deletes, and writes nothing.")
+_FROZEN = StatusReason(
+    code="frozen", message="Its storage reached the limit: it reads and deletes, and writes nothing."
+)
 _RESTORING = StatusReason(code="restoring", message="Its data is being exchanged; nobody is let in meanwhile.")
 _RESUMING = StatusReason(code="resuming", message="It is being opened again.")
 _PAUSED = {
     PauseReason.TEAM: StatusReason(code="team", message="Its team paused it."),
-    PauseReason.OPERATOR: StatusReason(code="operator", message="An operator paused it, and only an operator resumes it."),
+    PauseReason.OPERATOR: StatusReason(
+        code="operator", message="An operator paused it, and only an operator resumes it."
+    ),
     PauseReason.RUNTIME: StatusReason(code="runtime", message="Its plan's hours of this month are used up."),
     PauseReason.STORAGE: StatusReason(
         code="storage", message="It grew although its writes were frozen at the storage limit."
