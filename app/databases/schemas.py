@@ -130,9 +130,9 @@ class DatabaseView(Struct, kw_only=True):
     host: str
     port: int
     tls_mode: TlsMode
-    """How Headwater itself connects to the host: with `require` and `verify-full` it takes TLS, and so should clients."""
+    """How Headwater itself connects to its host; a client that asks for the same gets in."""
     tls_ca: str | UnsetType | None = UNSET
-    """Where `db_password` is: a PEM of the authorities that sign the host's certificate, null where clients know them."""
+    """Where `db_password` is: a PEM of the authorities of the certificate, null where clients know them."""
     db_name: str
     db_username: str
     team_id: int | None
