@@ -84,6 +84,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     api_host: str = "127.0.0.1"
     api_connections: int = 4096
     """The maximum of open connections, idle ones included. More wait to be accepted."""
+    console: bool = True
+    """Whether the API serves the console. `off` takes it away."""
     api_keys_per_user: int = 100
     """Keys that are not revoked. Operators may make more."""
     teams_per_user: int = 20
@@ -246,7 +248,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 _EXPECTED: dict[Any, str] = {
     int: "expected a whole number",
     float: "expected a number of seconds",
-    bool: "expected true or false",
+    bool: "expected true or false, or on or off",
     int | None: "expected a whole number",
     tuple[float, ...]: "expected numbers of seconds, comma-separated",
 }
@@ -266,6 +268,8 @@ def _converted(text: str, kind: Any) -> Any:
         return msgspec.convert(parts, kind, strict=False)
     if kind in (Path, Path | None):
         return Path(text).expanduser()
+    if kind is bool:
+        text = {"on": "true", "off": "false"}.get(text.lower(), text)
     return msgspec.convert(text, kind, strict=False)
 
 

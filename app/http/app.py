@@ -41,6 +41,7 @@ from app.backups.routes import (
 )
 from app.blueprints.large_scripts import LargeScripts
 from app.blueprints.routes import BlueprintController, BlueprintServices, validate_blueprint
+from app.console.routes import console
 from app.core.metrics.page import MetricsPage
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
@@ -107,6 +108,7 @@ class Routes:
     litestar: Litestar
     state: AppState
     with_metrics: bool
+    with_console: bool
 
 
 def create_app(settings: Settings, stopping: asyncio.Event | None = None, *, routes: Routes | None = None) -> ASGIApp:
@@ -117,7 +119,7 @@ def create_app(settings: Settings, stopping: asyncio.Event | None = None, *, rou
     box = SecretBox.from_setting(settings.secret_keys)
     if not settings.control_dsn:
         raise ValueError("HEADWATER_CONTROL_DSN is not set")
-    routes = routes or assemble(with_metrics=serves_metrics(settings))
+    routes = routes or assemble(with_metrics=serves_metrics(settings), with_console=settings.console)
     state = routes.state
 
     async def opening(app: Litestar, stack: AsyncExitStack) -> None:
@@ -138,7 +140,7 @@ def serves_metrics(settings: Settings) -> bool:
     return settings.metrics_port == settings.api_port
 
 
-def assemble(*, with_metrics: bool) -> Routes:
+def assemble(*, with_metrics: bool, with_console: bool) -> Routes:
     """Routes for an application, which sets the state's `opening`."""
     state = AppState()
 
@@ -152,7 +154,13 @@ def assemble(*, with_metrics: bool) -> Routes:
             yield
 
     litestar = Litestar(
-        route_handlers=[_api(state), live, ready, *([read_metrics] if with_metrics else [])],
+        route_handlers=[
+            _api(state),
+            live,
+            ready,
+            *([console] if with_console else []),
+            *([read_metrics] if with_metrics else []),
+        ],
         exception_handlers=EXCEPTION_HANDLERS,
         request_max_body_size=_BODY_LIMIT,
         openapi_config=None,
@@ -161,7 +169,7 @@ def assemble(*, with_metrics: bool) -> Routes:
         logging_config=None,
     )
     litestar.register(documentation(_handlers(litestar)))
-    return Routes(litestar, state, with_metrics)
+    return Routes(litestar, state, with_metrics, with_console)
 
 
 def describe() -> dict[str, Any]:

@@ -75,7 +75,7 @@ async def lone_api(control_dsn: str, **settings: Any) -> AsyncIterator[LoneApi]:
     DB.pool = None
     started = Settings(**known)
     try:
-        with _lent_routes(with_metrics=serves_metrics(started)) as routes:
+        with _lent_routes(with_metrics=serves_metrics(started), with_console=started.console) as routes:
             app = create_app(started, routes=routes)
             async with _lifespan(app), _client(app) as http:
                 yield LoneApi(http, control_dsn)
@@ -88,11 +88,12 @@ _unused: list[Routes] = []
 
 
 @contextmanager
-def _lent_routes(*, with_metrics: bool) -> Iterator[Routes]:
+def _lent_routes(*, with_metrics: bool, with_console: bool) -> Iterator[Routes]:
     """To one application at a time."""
-    routes = next((one for one in _unused if one.with_metrics == with_metrics), None)
+    wanted = (with_metrics, with_console)
+    routes = next((one for one in _unused if (one.with_metrics, one.with_console) == wanted), None)
     if routes is None:
-        routes = assemble(with_metrics=with_metrics)
+        routes = assemble(with_metrics=with_metrics, with_console=with_console)
     else:
         _unused.remove(routes)
     yield routes

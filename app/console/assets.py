@@ -1,0 +1,97 @@
+"""The console's files as they are sent: read, compressed and named by their content once.
+
+All but the index page are below a folder whose name is the hash of all of them. So browsers keep them for ever, and a
+page never mixes modules of two versions: imports are relative.
+"""
+
+import gzip
+import hashlib
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+_FOLDER = Path(__file__).parent / "files"
+_TYPES = {
+    ".css": "text/css",
+    ".js": "text/javascript",
+    ".svg": "image/svg+xml",
+    ".txt": "text/plain",
+}
+_INDEX = "index.html"
+_START = "main.js"
+_IMPORT = re.compile(rb"""\b(?:from|import)\s*["'](?P<path>\.{1,2}/[^"']+)["']""")
+"""Not `import(…)`, which waits until it is reached."""
+
+
+@dataclass(frozen=True)
+class File:
+    """What is sent for one address."""
+
+    content: bytes
+    compressed: bytes
+    """By gzip."""
+    media_type: str
+    etag: str
+
+
+@dataclass(frozen=True)
+class Files:
+    """All of them."""
+
+    version: str
+    index: File
+    by_path: dict[str, File]
+    """Those below the folder of this version, by their path in it."""
+
+
+@cache
+def load_files() -> Files:
+    """Those of this process's version. The first call takes a few hundredths of a second."""
+    sources = {
+        path.relative_to(_FOLDER).as_posix(): path.read_bytes()
+        for path in sorted(_FOLDER.rglob("*"))
+        if path.suffix in _TYPES and not path.name.startswith(".")
+    }
+    index = (_FOLDER / _INDEX).read_bytes()
+    version = hashlib.sha256(repr([*sources.items(), index]).encode()).hexdigest()[:16]
+    by_path = {name: _file(content, _TYPES[Path(name).suffix]) for name, content in sources.items()}
+    return Files(version, _file(_index(index, sources, version), "text/html"), by_path)
+
+
+def first_modules(sources: dict[str, bytes], start: str = _START) -> list[str]:
+    """The modules that `start` needs before it runs, itself first."""
+    found: dict[str, None] = {}
+    waiting = [start]
+    while waiting:
+        name = waiting.pop(0)
+        if name in found or name not in sources:
+            continue
+        found[name] = None
+        waiting += [_resolve(name, match["path"].decode()) for match in _IMPORT.finditer(sources[name])]
+    return list(found)
+
+
+def _resolve(importer: str, path: str) -> str:
+    parts = importer.split("/")[:-1]
+    for part in path.split("/"):
+        if part == "..":
+            parts.pop()
+        elif part != ".":
+            parts.append(part)
+    return "/".join(parts)
+
+
+def _index(page: bytes, sources: dict[str, bytes], version: str) -> bytes:
+    """With the addresses of this version, and all first modules named so that a browser asks for them at once."""
+    base = f"/console/{version}"
+    sheets = [name for name in sources if name.endswith(".css")]
+    links = [f'<link rel="stylesheet" href="{base}/{name}">' for name in sheets]
+    links += [f'<link rel="modulepreload" href="{base}/{name}">' for name in first_modules(sources)]
+    return page.replace(b"<!-- links -->", "\n".join(links).encode()).replace(b"{base}", base.encode())
+
+
+def _file(content: bytes, media_type: str) -> File:
+    # Without the time of compression, so that all processes send the same bytes.
+    compressed = gzip.compress(content, compresslevel=9, mtime=0)
+    return File(content, compressed, media_type, f'"{hashlib.sha256(content).hexdigest()[:32]}"')

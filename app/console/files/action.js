@@ -1,0 +1,61 @@
+// What a person does: one request, with one Idempotency-Key for as long as it is the same request.
+import { announce } from "./announce.js";
+import { ApiError, api, newKey } from "./api.js";
+import { useEffect, useRef, useState } from "./html.js";
+
+/**
+ * @typedef {{
+ *   method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE",
+ *   path: string,
+ *   params?: Record<string, string | number>,
+ *   query?: import("./api.js").Query,
+ *   body?: any,
+ * }} Call
+ */
+
+/**
+ * A hook: runs a change. `key` is the Idempotency-Key that the next run has: a new one after an answer, the same one
+ * while there was none.
+ * @param {Call} call
+ * @param {(answer: any) => void} [onDone]
+ */
+export function useAction(call, onDone) {
+  const [state, setState] = useState(
+    /** @type {{ running: boolean, error: any, answer: any }} */ ({ running: false, error: null, answer: undefined }),
+  );
+  const text = JSON.stringify(call);
+  const keys = useRef({ text: "", key: "" });
+  if (keys.current.text !== text && !state.running) keys.current = { text, key: newKey() };
+  const here = useRef(true);
+  useEffect(() => {
+    here.current = true;
+    return () => {
+      here.current = false;
+    };
+  }, []);
+
+  const run = async () => {
+    if (state.running) return;
+    const { key } = keys.current;
+    setState({ running: true, error: null, answer: undefined });
+    try {
+      const { method, path, body, params, query } = call;
+      const answer =
+        method === "GET"
+          ? await api.get(path, { params, query })
+          : await api.send(method, path, body, { params, query, key });
+      keys.current = { text: "", key: "" };
+      if (!here.current) return;
+      setState({ running: false, error: null, answer });
+      onDone?.(answer);
+    } catch (error) {
+      // An error is an answer too, which the same key would only get again.
+      if (error instanceof ApiError && error.status < 500) keys.current = { text: "", key: "" };
+      if (!here.current) return;
+      setState({ running: false, error, answer: undefined });
+      announce(error instanceof Error ? error.message : String(error), { urgent: true });
+    }
+  };
+  const clear = () => setState({ running: false, error: null, answer: undefined });
+  return { ...state, run, clear, key: keys.current.key };
+}

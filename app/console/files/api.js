@@ -1,0 +1,184 @@
+// The public API, for a session's cookie. Each change has an Idempotency-Key, so an attempt whose answer was lost is
+// repeated with the same key, and nothing is done twice.
+import { signal } from "./html.js";
+
+/** @typedef {import("../types/api.js").paths} Paths */
+/** @typedef {import("../types/api.js").components["schemas"]} Schemas */
+/** @typedef {Record<string, string | number | boolean | string[] | null | undefined>} Query */
+/** @typedef {{ params?: Record<string, string | number>, query?: Query, signal?: AbortSignal }} ReadOptions */
+/** @typedef {ReadOptions & { key?: string }} SendOptions */
+
+const ROOT = "/api/v1";
+const FIRST_PAUSE = 500;
+const LONGEST_PAUSE = 5000;
+const AWAY = [502, 503, 504];
+
+/**
+ * Whether the API answers: `lost` from the first attempt without an answer to the next answer.
+ * @type {import("./vendor/signals.js").Signal<"ok" | "lost">}
+ */
+export const connection = signal(/** @type {"ok" | "lost"} */ ("ok"));
+
+/** Counts the answers that nobody is signed in. */
+export const refusals = signal(0);
+
+/** An answer that is an error. */
+export class ApiError extends Error {
+  /** @param {number} status @param {any} answer @param {string} requestId */
+  constructor(status, answer, requestId) {
+    const error = answer?.error ?? {};
+    super(error.message ?? `The answer's status is ${status}.`);
+    this.name = "ApiError";
+    this.status = status;
+    /** @type {string} */
+    this.code = error.code ?? `status_${status}`;
+    /** @type {string} */
+    this.requestId = answer?.request_id ?? requestId;
+    /** @type {Record<string, any>} */
+    this.details = error.details ?? {};
+    /** What is wrong with which field, for forms. @type {Record<string, string>} */
+    this.fields = typeof this.details.field === "string" ? { [this.details.field]: this.message } : {};
+  }
+}
+
+/** A fresh Idempotency-Key: one for each thing that a person does. */
+export function newKey() {
+  // Not crypto.randomUUID(), which only pages over TLS or from this machine have.
+  const random = crypto.getRandomValues(new Uint8Array(16));
+  random[6] = (random[6] & 0x0f) | 0x40;
+  random[8] = (random[8] & 0x3f) | 0x80;
+  const hex = Array.from(random, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
+}
+
+/**
+ * The address of a path such as `/databases/{uuid}`, below `/api/v1`.
+ * @param {string} path
+ * @param {ReadOptions} [options]
+ */
+export function address(path, { params = {}, query = {} } = {}) {
+  const filled = path.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(String(params[name])));
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    for (const one of Array.isArray(value) ? value : [value]) {
+      if (one !== null && one !== undefined && one !== "") search.append(name, String(one));
+    }
+  }
+  const text = search.toString();
+  return ROOT + filled + (text && `?${text}`);
+}
+
+export const api = {
+  /**
+   * The whole answer: `{ data, request_id, … }`.
+   * @type {{
+   *   <P extends import("./api-types.js").ReadPath>(path: P, options?: ReadOptions):
+   *     Promise<import("./api-types.js").Answer<P, "get">>,
+   *   (path: string, options?: ReadOptions): Promise<any>,
+   * }}
+   */
+  get: (/** @type {string} */ path, /** @type {ReadOptions} */ options = {}) =>
+    request("GET", address(path, options), { signal: options.signal }),
+
+  /**
+   * A change; the whole answer. `key` is that of the person's action; without one it is a new one.
+   * @param {"POST" | "PUT" | "PATCH" | "DELETE"} method
+   * @param {string} path
+   * @param {object | null} [body]
+   * @param {SendOptions} [options]
+   * @returns {Promise<any>}
+   */
+  send(method, path, body = null, { key = newKey(), signal: stop, ...where } = {}) {
+    return request(method, address(path, where), {
+      signal: stop,
+      headers: { "Idempotency-Key": key, ...(body && { "Content-Type": "application/json" }) },
+      body: body && JSON.stringify(body),
+    });
+  },
+
+  /**
+   * The pages of a list, one after the other; `id` names what the next page starts after.
+   * @param {string} path
+   * @param {ReadOptions & { id?: string }} [options]
+   * @returns {AsyncGenerator<any[]>}
+   */
+  async *pages(path, { id, query = {}, ...options } = {}) {
+    let after;
+    for (let more = true; more; ) {
+      const page = await api.get(path, { ...options, query: { limit: 100, ...query, starting_after: after } });
+      yield page.data;
+      const last = page.data.at(-1);
+      after = last && (id ? last[id] : (last.uuid ?? last.id));
+      more = page.has_more && after !== undefined;
+    }
+  },
+};
+
+/**
+ * Asks until there is an answer or `signal` says to stop.
+ * @param {string} method
+ * @param {string} url
+ * @param {RequestInit} init
+ */
+async function request(method, url, init) {
+  for (let pause = FIRST_PAUSE; ; pause = Math.min(2 * pause, LONGEST_PAUSE)) {
+    const answer = await attempt(method, url, init);
+    if (answer) return answer;
+    connection.value = "lost";
+    await wait(pause, init.signal ?? undefined);
+  }
+}
+
+/**
+ * The parsed answer; null if there was none, or only that the service is away.
+ * @param {string} method
+ * @param {string} url
+ * @param {RequestInit} init
+ */
+async function attempt(method, url, init) {
+  let response, text;
+  try {
+    response = await fetch(url, { ...init, method, credentials: "same-origin" });
+    text = await response.text();
+  } catch (fault) {
+    if (init.signal?.aborted) throw fault;
+    return null;
+  }
+  const answer = parsed(text);
+  // A change that the service itself puts off is for the person to repeat, who sees why: its key stays the same.
+  if (AWAY.includes(response.status) && (method === "GET" || !answer?.error)) return null;
+  connection.value = "ok";
+  if (response.ok) return answer ?? {};
+  if (response.status === 401) refusals.value += 1;
+  throw new ApiError(response.status, answer, response.headers.get("X-Request-Id") ?? "");
+}
+
+/** @param {string} text @returns {any} */
+function parsed(text) {
+  try {
+    return text ? JSON.parse(text) : null;
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * @param {number} milliseconds
+ * @param {AbortSignal} [stop] ends it with its reason
+ * @returns {Promise<void>}
+ */
+export function wait(milliseconds, stop) {
+  return new Promise((done, failed) => {
+    if (stop?.aborted) return failed(stop.reason);
+    const timer = setTimeout(ended, milliseconds);
+    function ended() {
+      stop?.removeEventListener("abort", stopped);
+      done();
+    }
+    function stopped() {
+      clearTimeout(timer);
+      failed(stop?.reason);
+    }
+    stop?.addEventListener("abort", stopped, { once: true });
+  });
+}

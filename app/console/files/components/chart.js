@@ -1,0 +1,100 @@
+import { number, time } from "../format.js";
+import { html, useEffect, useRef } from "../html.js";
+import uPlot from "../vendor/uplot.js";
+
+/** @param {string} name */
+const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+/**
+ * Lines over time, and the same numbers in a table beneath. Load this module on pages with charts alone.
+ * @param {{
+ *   title: string,
+ *   times: number[],
+ *   series: { label: string, values: (number | null)[], colour?: string }[],
+ *   write?: (value: number) => string,
+ *   height?: number,
+ * }} props `times` in seconds since 1970. `write`: a value with its unit. `colour`: a custom property, `--accent` unless
+ *   given.
+ */
+export function Chart({ title, times, series, write = number, height = 180 }) {
+  const place = useRef(/** @type {HTMLDivElement | null} */ (null));
+  const chart = useRef(/** @type {any} */ (null));
+  const data = /** @type {any} */ ([times, ...series.map((one) => one.values)]);
+
+  useEffect(() => {
+    const box = place.current;
+    if (!box) return;
+    const draw = () => {
+      chart.current?.destroy();
+      const axis = { stroke: colour("--quiet"), grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false } };
+      const options = {
+        width: box.clientWidth,
+        height,
+        cursor: { drag: { x: false, y: false } },
+        scales: { y: { range: { min: { pad: 0, soft: 0, mode: 1 }, max: { pad: 0.1, soft: 1, mode: 2 } } } },
+        axes: [axis, { ...axis, size: 72, values: (/** @type {any} */ _, /** @type {number[]} */ all) => all.map(write) }],
+        series: [
+          { value: (/** @type {any} */ _, /** @type {number | null} */ at) => (at == null ? "–" : time(new Date(at * 1000))) },
+          ...series.map((one, index) => ({
+            label: one.label,
+            stroke: colour(one.colour ?? (index ? "--accent-2" : "--accent")),
+            width: 2,
+            dash: index ? [6, 3] : undefined,
+            points: { show: times.length < 3 },
+            value: (/** @type {any} */ _, /** @type {number | null} */ value) => (value == null ? "–" : write(value)),
+          })),
+        ],
+      };
+      chart.current = new uPlot(/** @type {any} */ (options), data, box);
+    };
+    draw();
+    const sized = new ResizeObserver(() => chart.current?.setSize({ width: box.clientWidth, height }));
+    sized.observe(box);
+    // The canvas has its colours from the theme.
+    const themed = new MutationObserver(draw);
+    themed.observe(document.documentElement, { attributeFilter: ["data-theme"] });
+    const dark = matchMedia("(prefers-color-scheme: dark)");
+    dark.addEventListener("change", draw);
+    return () => {
+      sized.disconnect();
+      themed.disconnect();
+      dark.removeEventListener("change", draw);
+      chart.current?.destroy();
+      chart.current = null;
+    };
+  }, [series.map((one) => one.label).join("\n"), height]);
+
+  useEffect(() => {
+    chart.current?.setData(data);
+  }, [JSON.stringify(data)]);
+
+  return html`
+    <figure class="chart">
+      <figcaption>${title}</figcaption>
+      <div class="chart-place" ref=${place} role="img" aria-label=${`${title}: the numbers are in the table beneath`}></div>
+      <details>
+        <summary>${title} as a table</summary>
+        <div class="table-scroll" tabindex="0" role="region" aria-label=${`${title} as a table`}>
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">Time</th>
+                ${series.map((one) => html`<th key=${one.label} scope="col" class="number">${one.label}</th>`)}
+              </tr>
+            </thead>
+            <tbody>
+              ${times.map(
+                (at, index) => html`<tr key=${at}>
+                  <td>${time(new Date(at * 1000))}</td>
+                  ${series.map((one) => html`<td key=${one.label} class="number">
+                    ${one.values[index] == null ? "–" : write(/** @type {number} */ (one.values[index]))}
+                  </td>`)}
+                </tr>`,
+              )}
+            </tbody>
+          </table>
+        </div>
+      </details>
+    </figure>
+  `;
+}

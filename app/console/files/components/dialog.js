@@ -1,0 +1,27 @@
+import { html, useEffect, useId, useRef } from "../html.js";
+
+/**
+ * A modal dialog; Escape closes it, and the focus goes back to where it was. Render it while it is open.
+ * @param {{ title: string, onClose: () => void, busy?: boolean, children?: any }} props
+ */
+export function Dialog({ title, onClose, busy = false, children }) {
+  const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
+  const id = useId();
+  useEffect(() => {
+    const before = document.activeElement;
+    dialog.current?.showModal();
+    return () => {
+      if (before instanceof HTMLElement) before.focus();
+    };
+  }, []);
+  const cancel = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    if (!busy) onClose();
+  };
+  return html`
+    <dialog ref=${dialog} aria-labelledby=${id} onCancel=${cancel}>
+      <h2 id=${id}>${title}</h2>
+      ${children}
+    </dialog>
+  `;
+}

@@ -1,0 +1,58 @@
+// Times and numbers as a reader expects them.
+
+const UNITS = ["B", "KB", "MB", "GB", "TB"];
+const minute = 60;
+const hour = 60 * minute;
+const day = 24 * hour;
+
+const wholeTime = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
+
+/** @param {number} value @param {number} [digits] at most after the point */
+export function number(value, digits = 1) {
+  return new Intl.NumberFormat(undefined, { maximumFractionDigits: digits }).format(value);
+}
+
+/** With the unit that leaves one to three digits before the point. Units are of 1024. @param {number} value */
+export function bytes(value) {
+  let power = 0;
+  while (Math.abs(value) >= 1024 && power < UNITS.length - 1) {
+    value /= 1024;
+    power += 1;
+  }
+  return `${number(value)} ${UNITS[power]}`;
+}
+
+/** @param {number} value in seconds */
+export function seconds(value) {
+  if (value < 1) return `${number(value * 1000, 0)} ms`;
+  if (value < minute) return `${number(value)} s`;
+  if (value < hour) return `${Math.floor(value / minute)} min ${Math.floor(value % minute)} s`;
+  if (value < 2 * day) return `${Math.floor(value / hour)} h ${Math.floor((value % hour) / minute)} min`;
+  return `${number(value / day)} days`;
+}
+
+/** In the reader's zone. @param {string | Date} value */
+export function time(value) {
+  return wholeTime.format(new Date(value));
+}
+
+/** For a hover. @param {string | Date} value */
+export function utc(value) {
+  return `${new Date(value).toISOString().replace("T", " ").slice(0, 19)} UTC`;
+}
+
+/** "3 minutes ago", "in 2 days". @param {string | Date} value */
+export function ago(value) {
+  const away = (new Date(value).getTime() - Date.now()) / 1000;
+  const size = Math.abs(away);
+  if (size < minute) return relative.format(Math.round(away), "second");
+  if (size < hour) return relative.format(Math.round(away / minute), "minute");
+  if (size < day) return relative.format(Math.round(away / hour), "hour");
+  return relative.format(Math.round(away / day), "day");
+}
+
+/** "2 databases", "1 database". @param {number} count @param {string} one @param {string} [many] */
+export function counted(count, one, many = `${one}s`) {
+  return `${number(count, 0)} ${count === 1 ? one : many}`;
+}

@@ -1,0 +1,95 @@
+// Starts the console: the frame around all pages.
+import { LiveRegions, announce } from "./announce.js";
+import { connection } from "./api.js";
+import { effect, html, render, useEffect, useState } from "./html.js";
+import { groups } from "./navigation.js";
+import { CurrentPage, listen, match, place, to } from "./router.js";
+import { readSession, session } from "./session.js";
+import { Theme } from "./components/theme.js";
+import { SignedOut } from "./components/signed-out.js";
+
+function Console() {
+  const open = match(place.value.path)?.route.open;
+  return html`
+    <a class="skip-link" href="#main">Skip to the page</a>
+    <${Header} />
+    <${Connection} />
+    <div class="body">
+      ${session.value && html`<${Navigation} />`}
+      <main id="main" tabindex="-1"><${Page} open=${open} /></main>
+    </div>
+    <${LiveRegions} />
+  `;
+}
+
+/** @param {{ open?: boolean }} props */
+function Page({ open }) {
+  if (open || session.value) return html`<${CurrentPage} />`;
+  if (session.value === null) return html`<${SignedOut} />`;
+  return html`<div class="page-loading" aria-busy="true"><span class="spinner"></span> Loading…</div>`;
+}
+
+function Header() {
+  const person = session.value?.user;
+  return html`
+    <header class="top">
+      <a class="brand" href=${to("/")}>Headwater</a>
+      <span class="grow"></span>
+      <${Theme} />
+      ${person && html`<a class="person" href=${to("/account")}>${person.name}</a>`}
+    </header>
+  `;
+}
+
+function Navigation() {
+  const [shown, show] = useState(false);
+  const path = place.value.path;
+  useEffect(() => show(false), [path]);
+  const current = path === "/" ? "/databases" : path;
+  const seen = groups.filter(
+    (group) => group.entries.length > 0 && (!group.operator || session.value?.operator),
+  );
+  return html`
+    <nav class="navigation" aria-label="Console">
+      <button type="button" class="menu" aria-expanded=${shown} aria-controls="menu" onClick=${() => show(!shown)}>
+        Menu
+      </button>
+      <div id="menu" class=${shown ? "shown" : ""}>
+        ${seen.map(
+          (group) => html`
+            <h2 key=${group.label}>${group.label}</h2>
+            <ul>
+              ${group.entries.map((entry) => {
+                const within = current === entry.path || current.startsWith(`${entry.path}/`);
+                const state = current === entry.path ? "page" : within ? "true" : undefined;
+                return html`<li key=${entry.path}>
+                  <a href=${to(entry.path)} aria-current=${state}>${entry.label}</a>
+                </li>`;
+              })}
+            </ul>
+          `,
+        )}
+      </div>
+    </nav>
+  `;
+}
+
+/** Says that nothing answers, and that it is tried again. */
+function Connection() {
+  if (connection.value === "ok") return null;
+  return html`<p class="connection"><span class="spinner"></span> Connection lost, retrying…</p>`;
+}
+
+let was = connection.value;
+effect(() => {
+  if (connection.value !== was) announce(connection.value === "lost" ? "Connection lost, retrying." : "Connected again.");
+  was = connection.value;
+});
+
+listen();
+readSession();
+const root = document.getElementById("console");
+if (root) {
+  root.textContent = "";
+  render(html`<${Console} />`, root);
+}

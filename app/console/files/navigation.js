@@ -1,0 +1,34 @@
+// The navigation, in groups. `operator`: for operators alone.
+
+/** @typedef {{ path: string, label: string }} Entry */
+/** @typedef {{ label: string, operator?: boolean, entries: Entry[] }} Group */
+
+/** @type {Group[]} */
+export const groups = [
+  {
+    label: "Databases",
+    entries: [
+      { path: "/databases", label: "Databases" },
+      // database
+    ],
+  },
+  {
+    label: "Work",
+    entries: [
+      // work
+    ],
+  },
+  {
+    label: "Team",
+    entries: [
+      // people
+    ],
+  },
+  {
+    label: "Operators",
+    operator: true,
+    entries: [
+      // operators
+    ],
+  },
+];

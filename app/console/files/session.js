@@ -1,0 +1,58 @@
+// Who is signed in, and what they may do. The API decides each request; this only saves a person useless buttons.
+import { ApiError, api, refusals } from "./api.js";
+import { effect, signal } from "./html.js";
+
+/** @typedef {"viewer" | "member" | "admin" | "owner"} Role */
+/**
+ * @typedef {{
+ *   user: { id: number, name: string, email: string },
+ *   teams: { id: number, name: string, role: Role }[],
+ *   operator: boolean,
+ *   expires_at: string,
+ * }} Session
+ */
+
+const ROLES = ["viewer", "member", "admin", "owner"];
+
+/** undefined while it is asked for, null when nobody is signed in. */
+export const session = signal(/** @type {Session | null | undefined} */ (undefined));
+
+/** Asks who is signed in; raises nothing that means "nobody". */
+export async function readSession() {
+  try {
+    session.value = (await api.get("/session")).data;
+  } catch (fault) {
+    if (!(fault instanceof ApiError)) throw fault;
+    session.value = null;
+  }
+}
+
+// A session that has ended shows itself by an answer to something else.
+effect(() => {
+  if (refusals.value > 0) session.value = null;
+});
+
+/**
+ * The person's role in a team; null where they have none.
+ * @param {number | null | undefined} teamId
+ * @returns {Role | null}
+ */
+export function roleIn(teamId) {
+  return session.value?.teams.find((team) => team.id === teamId)?.role ?? null;
+}
+
+/**
+ * Whether the person's role in the team is at least `role`. Without a team: in any of theirs.
+ * @param {Role} role
+ * @param {number | null} [teamId]
+ */
+export function may(role, teamId) {
+  const held = teamId == null ? (session.value?.teams ?? []).map((team) => team.role) : [roleIn(teamId)];
+  return held.some((one) => one !== null && ROLES.indexOf(one) >= ROLES.indexOf(role));
+}
+
+/** "members, admins and owners": who may what needs `role`. @param {Role} role */
+export function rolesFrom(role) {
+  const names = ROLES.slice(ROLES.indexOf(role)).map((one) => `${one}s`);
+  return names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${names.at(-1)}` : names[0];
+}

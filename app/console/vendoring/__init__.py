@@ -1,0 +1,1 @@
+"""What the console's pages are made with, and how it came here. Not part of the package that is installed."""

@@ -1,0 +1,119 @@
+"""The console's files, as the API sends them. No database is needed for it."""
+
+import gzip
+import hashlib
+import json
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx
+import pytest
+import pytest_asyncio
+
+from app.console.assets import load_files
+from app.console.vendoring.recipe import MODULES
+from app.http.app import assemble
+
+VENDOR = Path("app/console/files/vendor")
+FIRST_VISIT_BYTES = 60 * 1024
+"""What a first visit may load, compressed, before the editor."""
+
+
+def client(*, with_console: bool) -> httpx.AsyncClient:
+    app = assemble(with_metrics=False, with_console=with_console).litestar
+    transport = httpx.ASGITransport(app=app)  # type: ignore[arg-type]  # Litestar types its scopes more narrowly
+    return httpx.AsyncClient(transport=transport, base_url="http://test")
+
+
+@pytest_asyncio.fixture(scope="module")
+async def http() -> AsyncIterator[httpx.AsyncClient]:
+    async with client(with_console=True) as made:
+        yield made
+
+
+@pytest.mark.parametrize("path", ["/console", "/console/", "/console/databases/new", "/console/no/such/page"])
+async def test_every_address_answers_the_page(http: httpx.AsyncClient, path: str) -> None:
+    answer = await http.get(path)
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    assert answer.headers["cache-control"] == "no-cache"
+    again = await http.get(path, headers={"If-None-Match": answer.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+
+
+async def test_what_the_page_names_is_kept_for_ever(http: httpx.AsyncClient) -> None:
+    page = (await http.get("/console")).text
+    named = re.findall(r'(?:href|src)="([^"]+)"', page)
+    assert len(named) > 10
+    for path in named:
+        answer = await http.get(path)
+        assert answer.status_code == 200, path
+        assert "immutable" in answer.headers["cache-control"]
+
+
+@pytest.mark.parametrize("path", ["VERSION/none.js", "0000000000000000/main.js", "VERSION/..%2froutes.py"])
+async def test_a_file_of_another_version_is_not_found(http: httpx.AsyncClient, path: str) -> None:
+    answer = await http.get("/console/" + path.replace("VERSION", load_files().version))
+    assert answer.status_code == 404
+
+
+@pytest.mark.parametrize("path", ["/console", "/console/VERSION/main.js"])
+async def test_security_headers(http: httpx.AsyncClient, path: str) -> None:
+    headers = (await http.get(path.replace("VERSION", load_files().version))).headers
+    policy = dict(part.strip().split(" ", 1) for part in headers["content-security-policy"].split(";"))
+    assert policy["default-src"] == policy["script-src"] == policy["style-src"] == "'self'"
+    assert policy["form-action"] == "'self'"
+    assert policy["base-uri"] == policy["object-src"] == policy["frame-ancestors"] == "'none'"
+    assert "unsafe" not in headers["content-security-policy"]
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["x-frame-options"] == "DENY"
+    assert headers["referrer-policy"] == "same-origin"
+    assert headers["cross-origin-opener-policy"] == "same-origin"
+
+
+def test_a_compressed_file_is_the_same() -> None:
+    for file in load_files().by_path.values():
+        assert gzip.decompress(file.compressed) == file.content
+
+
+async def test_compression_is_asked_for(http: httpx.AsyncClient) -> None:
+    plain = await http.get("/console", headers={"Accept-Encoding": "identity"})
+    assert "content-encoding" not in plain.headers
+    assert (await http.get("/console")).headers["content-encoding"] == "gzip"
+    assert (await http.get("/console")).text == plain.text
+
+
+async def test_the_console_can_be_left_out() -> None:
+    async with client(with_console=False) as http:
+        assert (await http.get("/console")).status_code == 404
+        assert (await http.get("/docs")).status_code == 200
+
+
+async def test_a_first_visit_loads_little(http: httpx.AsyncClient) -> None:
+    files = load_files()
+    page = (await http.get("/console")).text
+    named = set(re.findall(rf'/console/{files.version}/([^"]+)"', page))
+    assert "main.js" in named
+    assert "vendor/signals-core.js" in named
+    needed = named | {name for name in files.by_path if name.startswith(("pages/databases", "components/"))}
+    total = sum(len(files.by_path[name].compressed) for name in needed) + len(files.index.compressed)
+    assert total <= FIRST_VISIT_BYTES
+
+
+def test_vendored_files_are_what_was_vendored() -> None:
+    described = json.loads((VENDOR / "vendored.json").read_text())
+    locked = json.loads(Path("app/console/vendoring/package-lock.json").read_text())["packages"]
+    there = {path.relative_to(VENDOR).as_posix() for path in VENDOR.rglob("*") if path.is_file()}
+    assert there - {"vendored.json"} == set(described)
+    assert {module.name for module in MODULES} <= set(described)
+    for name, origin in described.items():
+        assert hashlib.sha256((VENDOR / name).read_bytes()).hexdigest() == origin["sha256"], name
+        if package := locked.get(f"node_modules/{origin['package']}"):
+            assert (origin["version"], origin["package_integrity"]) == (package["version"], package["integrity"])
+
+
+def test_pages_have_no_style_or_script_inside() -> None:
+    for name, file in load_files().by_path.items():
+        if name.endswith(".js") and not name.startswith("vendor/"):
+            assert not re.search(rb"""\bstyle=|innerHTML|\bhttps?://""", file.content), name
