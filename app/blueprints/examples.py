@@ -6,7 +6,7 @@ from uuid import UUID
 
 import msgspec
 
-from app.blueprints.schemas import BlueprintView, DeletedBlueprint, Metadata
+from app.blueprints.schemas import BlueprintVersionView, BlueprintView, DeletedBlueprint, Metadata
 from app.blueprints.validation import Manifest, ManifestStatement, ManifestVariable, Validation
 from app.contracts.base import Engine
 
@@ -31,6 +31,15 @@ EXAMPLE_BLUEPRINT = BlueprintView(
 """As in a list: without its SQL."""
 
 EXAMPLE_WHOLE_BLUEPRINT = msgspec.structs.replace(EXAMPLE_BLUEPRINT, sql_content=EXAMPLE_SQL)
+EXAMPLE_VERSION = BlueprintVersionView(
+    blueprint_uuid=UUID(EXAMPLE_BLUEPRINT_UUID),
+    version=1,
+    size_bytes=len(EXAMPLE_SQL),
+    variables=EXAMPLE_VARIABLES,
+    metadata=EXAMPLE_BLUEPRINT.metadata,
+    created_at=_MADE_AT,
+)
+EXAMPLE_WHOLE_VERSION = msgspec.structs.replace(EXAMPLE_VERSION, sql_content=EXAMPLE_SQL)
 EXAMPLE_DELETED_BLUEPRINT = DeletedBlueprint(uuid=UUID(EXAMPLE_BLUEPRINT_UUID))
 EXAMPLE_VALIDATION = Validation(
     valid=True,

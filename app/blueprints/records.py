@@ -93,6 +93,32 @@ async def sql_of(blueprint_id: int, version: int) -> str:
     )
 
 
+class VersionRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """Columns of `blueprint_versions`."""
+
+    version: int
+    size_bytes: int
+    variables_json: str | None
+    metadata_json: str | None
+    created_at: datetime
+
+
+_VERSION = """
+SELECT version, size_bytes, variables::text AS variables_json, metadata::text AS metadata_json, created_at
+FROM blueprint_versions WHERE blueprint_id = $1
+"""
+
+
+async def find_version(blueprint_id: int, version: int) -> VersionRecord | None:
+    return await fetch_one(VersionRecord, f"{_VERSION} AND version = $2", blueprint_id, version)
+
+
+async def list_versions(blueprint_id: int, *, after: int | None, limit: int) -> list[VersionRecord]:
+    """Newest first, from the one before `after` on."""
+    sql = f"{_VERSION} AND ($2::int IS NULL OR version < $2) ORDER BY version DESC LIMIT $3"
+    return await fetch_all(VersionRecord, sql, blueprint_id, after, limit)
+
+
 async def forget_unused(blueprint_id: int) -> None:
     """Of a blueprint that is deleted and locked `FOR UPDATE`: the SQL that no application was made with. What is left
     of it has its name and numbers, no more."""

@@ -21,10 +21,13 @@ from app.blueprints.examples import (
     EXAMPLE_REQUEST,
     EXAMPLE_SQL,
     EXAMPLE_VALIDATION,
+    EXAMPLE_VERSION,
     EXAMPLE_WHOLE_BLUEPRINT,
+    EXAMPLE_WHOLE_VERSION,
 )
 from app.blueprints.large_scripts import LargeScripts
 from app.blueprints.schemas import (
+    BlueprintVersionView,
     BlueprintView,
     CreateBlueprint,
     DeletedBlueprint,
@@ -32,15 +35,15 @@ from app.blueprints.schemas import (
     ValidateBlueprint,
 )
 from app.blueprints.validation import Validation
-from app.blueprints.views import view
-from app.core.errors import BlueprintInvalid, InvalidField, SystemBlueprint, TeamLimitReached
+from app.blueprints.views import version_view, view
+from app.core.errors import BlueprintInvalid, InvalidField, SystemBlueprint, TeamLimitReached, require_found
 from app.hosts.service import offered_extensions
 from app.outbox.workflow_starts import Accepted
 from app.quotas.plans import Plans
 from app.web.envelope import Change, Item, Page
 from app.web.idempotency import Answer, Idempotency
 from app.web.operation import COMPUTES, operation
-from app.web.parameters import Limit, StartingAfter, cursor_uuid, path_uuid
+from app.web.parameters import Limit, StartingAfter, StartingAfterId, cursor_id, cursor_uuid, path_id, path_uuid
 
 Call = Request[Principal, Any, Any]
 
@@ -53,6 +56,7 @@ class BlueprintServices(msgspec.Struct, frozen=True, kw_only=True):
     scripts: LargeScripts
 
 
+_VERSION = "version of a blueprint"
 Injected = NamedDependency[SkipValidation[BlueprintServices]]
 """The type of a route's parameter `services`. We made it ourselves: there is nothing to validate."""
 
@@ -123,6 +127,47 @@ class BlueprintController(Controller):
         record = await service.get(request.user, path_uuid(uuid, "blueprint"))
         return Item(data=view(record, await records.sql_of(record.id, record.version)))
 
+    @get(
+        "/{uuid:str}/versions",
+        **operation(
+            "listBlueprintVersions",
+            "List a blueprint's versions, newest first",
+            scopes=(Scope.BLUEPRINTS_READ,),
+            reach=Reach.OWN,
+            answers={200: Page[BlueprintVersionView]},
+            examples={200: Page(data=[EXAMPLE_VERSION], has_more=False)},
+            errors=(InvalidField,),
+        ),
+    )
+    async def list_versions(
+        self, request: Call, uuid: FromPath[str], limit: Limit = 25, starting_after: StartingAfterId = None
+    ) -> Page[BlueprintVersionView]:
+        blueprint = await service.get(request.user, path_uuid(uuid, "blueprint"))
+        after = cursor_id(starting_after)
+        if after is not None and not await _version(blueprint.id, after):
+            raise InvalidField("starting_after", "This is not a version of this blueprint.")
+        page = await records.list_versions(blueprint.id, after=after, limit=limit + 1)
+        views = [version_view(blueprint.uuid, version) for version in page[:limit]]
+        return Page(data=views, has_more=len(page) > limit)
+
+    @get(
+        "/{uuid:str}/versions/{version:str}",
+        **operation(
+            "getBlueprintVersion",
+            "Get a version of a blueprint, with its SQL",
+            scopes=(Scope.BLUEPRINTS_READ,),
+            reach=Reach.OWN,
+            answers={200: Item[BlueprintVersionView]},
+            examples={200: Item(data=EXAMPLE_WHOLE_VERSION)},
+        ),
+    )
+    async def get_version(
+        self, request: Call, uuid: FromPath[str], version: FromPath[str]
+    ) -> Item[BlueprintVersionView]:
+        blueprint = await service.get(request.user, path_uuid(uuid, "blueprint"))
+        found = require_found(await _version(blueprint.id, path_id(version, _VERSION)), _VERSION)
+        return Item(data=version_view(blueprint.uuid, found, await records.sql_of(blueprint.id, found.version)))
+
     @patch(
         "/{uuid:str}",
         **operation(
@@ -165,6 +210,11 @@ class BlueprintController(Controller):
         async with audited():
             await service.delete(request.user, blueprint)
         return Item(message="Blueprint deleted.", data=DeletedBlueprint(uuid=blueprint))
+
+
+async def _version(blueprint_id: int, version: int) -> records.VersionRecord | None:
+    """One of a blueprint's versions, if there is one of that number."""
+    return await records.find_version(blueprint_id, version) if version < 2**31 else None
 
 
 @post(

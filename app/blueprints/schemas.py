@@ -68,6 +68,20 @@ class BlueprintView(Struct, kw_only=True):
     updated_at: Moment
 
 
+class BlueprintVersionView(Struct, kw_only=True):
+    """One version of a blueprint's SQL, which never changes; `variables` are the definitions that it has now."""
+
+    object: Literal["blueprint_version"] = "blueprint_version"
+    blueprint_uuid: UUID
+    version: int
+    size_bytes: int
+    variables: dict[str, Any] | None
+    metadata: Metadata | None
+    sql_content: str | UnsetType = UNSET
+    """On single get only."""
+    created_at: Moment
+
+
 class DeletedBlueprint(Struct, kw_only=True):
     uuid: UUID
     deleted: bool = True

@@ -80,7 +80,12 @@ from app.provisioning.cancelling import CANCELLATIONS
 from app.provisioning.catalog import list_database_types
 from app.provisioning.operation_routes import OperationController, OperationServices
 from app.provisioning.routes import DatabaseController, DatabaseServices, list_deleted_databases
-from app.queries.routes import execute_query
+from app.queries.routes import (
+    execute_query,
+    execute_translated_query,
+    get_query_allowance,
+    list_query_executions,
+)
 from app.queries.service import Questions
 from app.quotas.file import load_plans
 from app.quotas.plans import Plans
@@ -230,7 +235,13 @@ def _api(state: AppState) -> Router:
             ),
             _resource(lambda: state.metrics, get_database_metrics, get_team_prometheus),
             _resource(lambda: state.webhooks, WebhookController),
-            _resource(lambda: state.questions, execute_query),
+            _resource(
+                lambda: state.questions,
+                execute_query,
+                execute_translated_query,
+                list_query_executions,
+                get_query_allowance,
+            ),
         ],
         middleware=[Authenticate],
     )

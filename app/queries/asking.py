@@ -68,6 +68,18 @@ class Asking:
             await self._resources.aclose()
             return await self._mended(conversation, failure)
 
+    async def execute(self, execution: Execution) -> Result:
+        """SQL that is there: judged anew, for what may be run can have changed since, and not mended."""
+        assert execution.sql is not None, "it was translated"
+        self._execution = execution
+        self._finding = await asyncio.to_thread(self._judge, execution.sql)
+        await self._connecting
+        try:
+            session, self._session = self._session, None
+            return await self._execute(await self._judged(), session)
+        except (Unreadable, QueryFailed) as failure:
+            raise self._final(failure) from None
+
     async def _open(self) -> SchemaDescription:
         dependencies = self._dependencies
         self._session = session = await self._resources.enter_async_context(dependencies.sessions.reading(self._target))
@@ -197,6 +209,9 @@ class Asking:
             raise LanguageModelUnavailable("The language model's answer came too late: ask again.")
 
     async def _execute(self, verdict: AllowedSQL, session: ReadSession | None) -> Result:
+        if self._execution.step == "translate":
+            await self._note(durable=False)
+            return Result(type=verdict.sql_class)
         if verdict.sql_class is SqlClass.SELECT:
             return self._rows(await self._read_and_note(verdict.statements[0], session))
         await self._note(durable=True)

@@ -1,10 +1,12 @@
 """One question and its answer, for the API's description."""
 
+from datetime import UTC, datetime
 from typing import Any
+from uuid import UUID
 
 from app.databases.examples import EXAMPLE_UUID
 from app.dialects.verdict import SqlClass
-from app.queries.schemas import Column, QueryAnswer, Result
+from app.queries.schemas import Column, QueryAllowance, QueryAnswer, QueryExecutionView, Result
 
 EXAMPLE_QUESTION: dict[str, Any] = {"database_uuid": EXAMPLE_UUID, "query": "Which three customers spent the most?"}
 EXAMPLE_ANSWER = QueryAnswer(
@@ -18,4 +20,20 @@ EXAMPLE_ANSWER = QueryAnswer(
         maxRows=1000,
     ),
     query_id=7,
+)
+EXAMPLE_EXECUTION = QueryExecutionView(
+    id=7,
+    database_uuid=UUID(EXAMPLE_UUID),
+    query=EXAMPLE_QUESTION["query"],
+    sql=EXAMPLE_ANSWER.sql,
+    type=SqlClass.SELECT,
+    outcome="succeeded",
+    error_code=None,
+    reason=None,
+    row_count=1,
+    duration_ms=840,
+    created_at=datetime(2026, 11, 20, 8, 0, tzinfo=UTC),
+)
+EXAMPLE_ALLOWANCE = QueryAllowance(
+    team_id=1, per_day=10, used=3, remaining=7, resets_at=datetime(2026, 11, 21, tzinfo=UTC)
 )

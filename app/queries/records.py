@@ -9,6 +9,7 @@ end. A place or a read's note that such a crash forgets is one of a question tha
 
 import time
 from datetime import timedelta
+from typing import Literal
 
 import msgspec
 
@@ -28,7 +29,7 @@ _TOO_MANY = -1
 """In place of an id: as many are under way as may be."""
 _RESETS_IN = f"SELECT ceil(extract(epoch FROM {_TODAY} + interval '1 day' - now()))::int AS seconds"  # noqa: S608
 _JUDGED = """
-UPDATE query_executions SET counts = true, sql = $2, declared_kind = $3, sql_class = $4, verdict = $5, reason = $6
+UPDATE query_executions SET counts = $8, sql = $2, declared_kind = $3, sql_class = $4, verdict = $5, reason = $6
 WHERE id = $1 AND outcome IS NULL AND (counts OR reserved_until > now())
 RETURNING set_config('synchronous_commit', CASE WHEN $7 THEN current_setting('synchronous_commit') ELSE 'off' END, true)
 """
@@ -45,6 +46,8 @@ class Execution(msgspec.Struct, kw_only=True):
 
     id: int
     started: float
+    step: Literal["all", "translate", "execute"] = "all"
+    """What of it is done. Executing what was translated before doesn't count: translating did."""
     counts: bool = False
     sql: str | None = None
     declared_kind: str | None = None
@@ -66,10 +69,19 @@ class Execution(msgspec.Struct, kw_only=True):
     async def note_judged(self, *, durable: bool) -> bool:
         """Before anything is executed; `durable` where that changes something. False when this came too late: the place
         was given away."""
-        self.counts = await fetch_exists(
-            _JUDGED, self.id, self.sql, self.declared_kind, self.sql_class, self.verdict, self.reason, durable
+        in_time = await fetch_exists(
+            _JUDGED,
+            self.id,
+            self.sql,
+            self.declared_kind,
+            self.sql_class,
+            self.verdict,
+            self.reason,
+            durable,
+            self.step != "execute",
         )
-        return self.counts
+        self.counts = in_time and self.step != "execute"
+        return in_time
 
     async def finish(self, outcome: str, error_code: str | None = None) -> None:
         await execute(
@@ -102,6 +114,7 @@ async def begin(
     *,
     place_seconds: float,
     most_seconds: float,
+    step: Literal["all", "translate"],
 ) -> Execution:
     """Takes a place in the day's allowance for `place_seconds`; nothing takes longer than `most_seconds` in all.
     Raises `QueryAllowanceExceeded`, or `TooManyUnderWay` when the team has as many questions under way as it may, over
@@ -126,7 +139,7 @@ async def begin(
     if execution is None:
         assert allowance is not None
         raise QueryAllowanceExceeded(allowance, max(1, await fetch_scalar(int, _RESETS_IN)))
-    return Execution(id=execution, started=started)
+    return Execution(id=execution, started=started, step=step)
 
 
 async def delete_old_executions(most: int, age: timedelta) -> int:

@@ -18,7 +18,7 @@ from app.core.secrets import SecretBox
 from app.core.settings import Settings
 from app.engines.querying import QueryLimits
 from app.hosts.adapters import Adapters
-from app.queries import counting, records, targets
+from app.queries import counting, previews, records, targets
 from app.queries.asking import Asking, QueryDependencies
 from app.queries.descriptions import Descriptions
 from app.queries.records import Execution
@@ -70,17 +70,32 @@ class Questions:
                     self.model.name,
                     place_seconds=self._place_seconds,
                     most_seconds=self._most_seconds,
+                    step="all" if asked.execute else "translate",
                 )
             async with _recorded(execution, target.engine, resources):
                 result = await asking.answer(execution)
         assert execution.sql is not None
         return QueryAnswer(sql=execution.sql, result=result, query_id=execution.id)
 
+    async def execute(self, principal: Principal, query: int) -> QueryAnswer:
+        """What a question was translated to, once. Raises `NotFound`, `QueryAlreadyExecuted`, and what `ask` raises
+        but for what is the model's."""
+        preview = await previews.find(principal, query)
+        target = await targets.find(principal, preview.database)
+        at_once = self._plans.tiers[target.tier].query_executions
+        async with AsyncExitStack() as resources:
+            asking = Asking(self._dependencies, target, preview.question, resources)
+            async with audited():
+                execution = await previews.begin(preview, principal, target, self._place_seconds, at_once=at_once)
+            async with _recorded(execution, target.engine, resources):
+                result = await asking.execute(execution)
+        return QueryAnswer(sql=preview.sql, result=result, query_id=execution.id)
+
 
 @asynccontextmanager
 async def _recorded(execution: Execution, engine: Engine, resources: AsyncExitStack) -> AsyncIterator[None]:
     """However the block ends, the record says so, and the metrics. `resources` are closed meanwhile."""
-    outcome, code = "succeeded", None
+    outcome, code = previews.TRANSLATED if execution.step == "translate" else "succeeded", None
     try:
         yield
     except BaseException as error:

@@ -43,5 +43,6 @@ EXAMPLE_ATTEMPTS = DeliveryWithAttempts(
     attempts=[
         AttemptView(response_code=204, error_message=None, response_body="", duration_ms=31, created_at=_ANSWERED_AT)
     ],
+    request_body='{"event":"database.provisioned","timestamp":"2026-11-20T08:00:00+00:00","data":{"object":"database"}}',
     **_DELIVERY,
 )

@@ -114,14 +114,31 @@ async def find_delivery(delivery: int, endpoint: int, *, lock: bool = False) -> 
     )
 
 
-async def list_deliveries(endpoint: int, *, after: int | None, limit: int) -> list[DeliveryRecord]:
-    """An endpoint's deliveries, newest first, from the one that follows `after` on."""
+async def list_deliveries(
+    endpoint: int, *, status: DeliveryStatus | None, event_type: str | None, after: int | None, limit: int
+) -> list[DeliveryRecord]:
+    """An endpoint's deliveries, of this status and of this type unless None, newest first, from the one that follows
+    `after` on."""
     return await fetch_all(
         DeliveryRecord,
-        f"{_DELIVERY} WHERE d.endpoint_id = $1 AND ($2::bigint IS NULL OR d.id < $2) ORDER BY d.id DESC LIMIT $3",
+        f"{_DELIVERY} WHERE d.endpoint_id = $1 AND ($2::bigint IS NULL OR d.id < $2)"
+        " AND ($4::text IS NULL OR d.status = $4) AND ($5::text IS NULL OR d.event_type = $5)"
+        " ORDER BY d.id DESC LIMIT $3",
         endpoint,
         after,
         limit,
+        None if status is None else status.value,
+        event_type,
+    )
+
+
+async def payload_of(delivery: int) -> str:
+    """What a delivery tells, as JSON; see `app.webhooks.attempts.body_of` for the bytes that are sent."""
+    return await fetch_scalar(
+        str,
+        "SELECT coalesce(d.payload, e.payload::text) FROM webhook_deliveries d LEFT JOIN events e ON e.id = d.event_id"
+        " WHERE d.id = $1",
+        delivery,
     )
 
 

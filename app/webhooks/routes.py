@@ -1,26 +1,29 @@
 """`/api/v1/webhook_endpoints`. Interface specification, section 4.14."""
 
 from datetime import timedelta
-from typing import Any
+from enum import StrEnum
+from typing import Annotated, Any, TypeVar
 
 import msgspec
-from litestar import Controller, Request, Response, delete, get, params, post
+from litestar import Controller, Request, Response, delete, get, params, patch, post
 from litestar.di import NamedDependency
-from litestar.params import FromPath, SkipValidation
+from litestar.params import FromPath, QueryParameter, SkipValidation
 
 from app.auth.principal import Principal
 from app.auth.scopes import Scope
+from app.contracts.webhooks import DeliveryStatus
 from app.core.errors import EndpointLimitReached, InvalidField, PingsUnderWay
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
 from app.egress.sender import Sender
+from app.outbox.event_types import EventType
 from app.outbox.starter import Starter
 from app.outbox.workflow_starts import Accepted
 from app.web.envelope import Change, Item, Page
 from app.web.idempotency import Answer, Idempotency
 from app.web.operation import operation
 from app.web.parameters import Limit, StartingAfterId, cursor_id, path_id
-from app.webhooks import service
+from app.webhooks import records, service
 from app.webhooks.examples import (
     EXAMPLE_ATTEMPTS,
     EXAMPLE_DELIVERY,
@@ -31,6 +34,7 @@ from app.webhooks.examples import (
 )
 from app.webhooks.ping import Pings
 from app.webhooks.schemas import (
+    ChangeEndpoint,
     CreateEndpoint,
     DeliveryView,
     DeliveryWithAttempts,
@@ -43,9 +47,30 @@ from app.webhooks.schemas import (
 )
 
 _CREATED = "Webhook endpoint created. Keep the secret: it is not shown again."
+_CHANGED = "Webhook endpoint changed."
 _ROTATED = "Signing secret replaced. Keep the new one: it is not shown again."
 
+Status = Annotated[
+    str | None,
+    QueryParameter(
+        name="status",
+        description="Only deliveries with this status.",
+        schema_extra={"enum": [status.value for status in DeliveryStatus]},
+    ),
+]
+Event = Annotated[
+    str | None,
+    QueryParameter(
+        name="event_type",
+        description="Only deliveries of this event.",
+        schema_extra={"enum": [event.value for event in EventType]},
+    ),
+]
+
 Call = Request[Principal, Any, Any]
+
+
+Choice = TypeVar("Choice", bound=StrEnum)
 
 
 class WebhookServices(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,6 +138,38 @@ class WebhookController(Controller):
     ) -> Page[EndpointView]:
         page, has_more = await service.list_page(request.user, starting_after=cursor_id(starting_after), limit=limit)
         return Page(data=[endpoint_view(record) for record in page], has_more=has_more)
+
+    @patch(
+        "/{id:str}",
+        **operation(
+            "changeWebhookEndpoint",
+            "Change where a webhook endpoint's events go, and which they are",
+            action="webhook_endpoint.change",
+            scopes=(Scope.WEBHOOKS_WRITE,),
+            answers={200: Change[EndpointView]},
+            examples={200: Change(message=_CHANGED, data=EXAMPLE_ENDPOINT)},
+            body=ChangeEndpoint,
+            example={"events": ["database.provisioned", "database.deleted"]},
+            idempotent=True,
+        ),
+    )
+    async def change(
+        self, request: Call, services: Injected, id: FromPath[str], data: params.JSONBody[ChangeEndpoint]
+    ) -> Response[bytes]:
+        settings, guard, fault = services.settings, services.sender.guard, None
+        if isinstance(data.url, str):
+            timeout = settings.webhook_lookup_timeout_seconds
+            fault = await service.url_fault(guard, request.user, data.url, timeout=timeout)
+
+        async def begin() -> Accepted:
+            return await service.change(request.user, path_id(id, service.ENDPOINT), data, fault=fault)
+
+        async def finish(subject: str) -> Answer:
+            record = await records.find_endpoint(int(subject))
+            assert record is not None, "endpoints are revoked, and stay"
+            return Answer(200, Change(message=_CHANGED, data=endpoint_view(record)))
+
+        return await services.idempotency.run(request, begin=begin, finish=finish)
 
     @delete(
         "/{id:str}",
@@ -183,10 +240,21 @@ class WebhookController(Controller):
         ),
     )
     async def list_deliveries(
-        self, request: Call, id: FromPath[str], limit: Limit = 25, starting_after: StartingAfterId = None
+        self,
+        request: Call,
+        id: FromPath[str],
+        limit: Limit = 25,
+        starting_after: StartingAfterId = None,
+        status: Status = None,
+        event_type: Event = None,
     ) -> Page[DeliveryView]:
         page, has_more = await service.list_deliveries(
-            request.user, path_id(id, service.ENDPOINT), starting_after=cursor_id(starting_after), limit=limit
+            request.user,
+            path_id(id, service.ENDPOINT),
+            status=_chosen(DeliveryStatus, "status", status),
+            event_type=_chosen(EventType, "event_type", event_type),
+            starting_after=cursor_id(starting_after),
+            limit=limit,
         )
         return Page(data=[delivery_view(record) for record in page], has_more=has_more)
 
@@ -203,10 +271,10 @@ class WebhookController(Controller):
     async def get_delivery(
         self, request: Call, id: FromPath[str], delivery_id: FromPath[str]
     ) -> Item[DeliveryWithAttempts]:
-        record, attempts = await service.get_delivery(
+        record, attempts, body = await service.get_delivery(
             request.user, path_id(id, service.ENDPOINT), path_id(delivery_id, service.DELIVERY)
         )
-        return Item(data=delivery_with_attempts(record, attempts))
+        return Item(data=delivery_with_attempts(record, attempts, body))
 
     @post(
         "/{id:str}/deliveries/{delivery_id:str}/retries",
@@ -227,6 +295,13 @@ class WebhookController(Controller):
         )
         services.starter.start_soon(start)
         return Item(message="The delivery is sent again.", data=delivery_view(record))
+
+
+def _chosen(choices: type[Choice], name: str, given: str | None) -> Choice | None:
+    """Raises `InvalidField`."""
+    if given is not None and given not in set(choices):
+        raise InvalidField(name, f"Expected one of {', '.join(choices)}.")
+    return None if given is None else choices(given)
 
 
 def _with_secret(services: WebhookServices, status: int, message: str) -> Any:

@@ -34,6 +34,13 @@ class CreateEndpoint(Struct, kw_only=True, forbid_unknown_fields=True):
     team_id: Annotated[int, Meta(ge=1, le=2**63 - 1)] | UnsetType = UNSET
 
 
+class ChangeEndpoint(Struct, kw_only=True, forbid_unknown_fields=True):
+    """A field left out stays as it is."""
+
+    url: URL | UnsetType = UNSET
+    events: list[EventName] | UnsetType = UNSET
+
+
 class EndpointView(Struct, kw_only=True):
     object: Literal["webhook_endpoint"] = "webhook_endpoint"
     id: int
@@ -74,6 +81,8 @@ class AttemptView(Struct, kw_only=True):
 
 class DeliveryWithAttempts(DeliveryView, kw_only=True):
     attempts: list[AttemptView]
+    request_body: str
+    """The body that each attempt sends."""
 
 
 class RevokedEndpoint(Struct, kw_only=True):
@@ -108,7 +117,9 @@ def delivery_view(record: DeliveryRecord) -> DeliveryView:
     return DeliveryView(**_fields(record))
 
 
-def delivery_with_attempts(record: DeliveryRecord, attempts: list[AttemptRecord]) -> DeliveryWithAttempts:
+def delivery_with_attempts(
+    record: DeliveryRecord, attempts: list[AttemptRecord], request_body: str
+) -> DeliveryWithAttempts:
     views = [
         AttemptView(
             response_code=attempt.response_code,
@@ -119,7 +130,7 @@ def delivery_with_attempts(record: DeliveryRecord, attempts: list[AttemptRecord]
         )
         for attempt in attempts
     ]
-    return DeliveryWithAttempts(attempts=views, **_fields(record))
+    return DeliveryWithAttempts(attempts=views, request_body=request_body, **_fields(record))
 
 
 def timestamp(moment: datetime) -> str:

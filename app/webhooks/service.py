@@ -6,13 +6,14 @@ from datetime import timedelta
 from uuid import UUID
 
 import msgspec
+from msgspec import UnsetType
 
 from app.audit.drafts import note
 from app.audit.events import audited
 from app.auth.principal import Principal
 from app.auth.teams import get_team
 from app.contracts.queues import delivery_workflow_id
-from app.contracts.webhooks import DeliverWebhook, DeliverWebhookInput
+from app.contracts.webhooks import DeliverWebhook, DeliverWebhookInput, DeliveryStatus
 from app.core.errors import EndpointLimitReached, InvalidField, NotFound, require_found
 from app.core.ids import new_uuid
 from app.core.secrets import SecretBox
@@ -22,10 +23,10 @@ from app.outbox.event_types import EventType
 from app.outbox.workflow_starts import NORMAL, Accepted, PendingStart, request_start
 from app.store.session import execute, fetch_one, fetch_scalar
 from app.webhooks import records, waiting
-from app.webhooks.attempts import REVOKED
+from app.webhooks.attempts import REVOKED, body_of
 from app.webhooks.dispatch import summary_of
 from app.webhooks.records import AttemptRecord, DeliveryRecord, EndpointRecord
-from app.webhooks.schemas import CreateEndpoint
+from app.webhooks.schemas import ChangeEndpoint, CreateEndpoint
 from app.webhooks.signing import new_secret
 
 ENDPOINT, DELIVERY = "webhook endpoint", "webhook delivery"
@@ -64,6 +65,20 @@ async def create(
     )
     note(subject=("webhook_endpoint", endpoint), team_id=team, changes={"url": (None, request.url)})
     return Accepted(subject=str(await _add_secret(box, endpoint)), settled=True)
+
+
+async def change(principal: Principal, endpoint: int, request: ChangeEndpoint, *, fault: str | None) -> Accepted:
+    """`fault` is what is wrong with the new URL. Attempts that are still to come go to it too. Raises `NotFound`, also
+    for one that is revoked, and `InvalidField`."""
+    record = require_found(await records.find_owned(endpoint, principal.team_ids, active=True, lock=True), ENDPOINT)
+    if fault is not None:
+        raise InvalidField("url", fault)
+    url = record.url if isinstance(request.url, UnsetType) else request.url
+    events = record.events if isinstance(request.events, UnsetType) else _known(request.events)
+    await execute("UPDATE webhook_endpoints SET url = $2, events = $3 WHERE id = $1", record.id, url, events)
+    changes = {"url": (record.url, url), "events": (record.events, events)}
+    note(team_id=record.team_id, changes={name: two for name, two in changes.items() if two[0] != two[1]})
+    return Accepted(subject=str(endpoint), settled=True)
 
 
 async def get(principal: Principal, endpoint: int, *, active: bool = False) -> EndpointRecord:
@@ -120,24 +135,33 @@ async def with_secret(box: SecretBox, subject: str) -> tuple[EndpointRecord, str
 
 
 async def list_deliveries(
-    principal: Principal, endpoint: int, *, starting_after: int | None, limit: int
+    principal: Principal,
+    endpoint: int,
+    *,
+    status: DeliveryStatus | None,
+    event_type: str | None,
+    starting_after: int | None,
+    limit: int,
 ) -> tuple[list[DeliveryRecord], bool]:
-    """A page, newest first, and whether more follows. Raises `NotFound`, and `InvalidField` for a cursor that is none
-    of this endpoint's deliveries."""
+    """A page of those of this status and type, newest first, and whether more follows. Raises `NotFound`, and
+    `InvalidField` for a cursor that is none of this endpoint's deliveries."""
     await get(principal, endpoint)
     if starting_after is not None and await records.find_delivery(starting_after, endpoint) is None:
         raise InvalidField("starting_after", "This is not the id of a delivery of this endpoint.")
-    page = await records.list_deliveries(endpoint, after=starting_after, limit=limit + 1)
+    page = await records.list_deliveries(
+        endpoint, status=status, event_type=event_type, after=starting_after, limit=limit + 1
+    )
     return page[:limit], len(page) > limit
 
 
 async def get_delivery(
     principal: Principal, endpoint: int, delivery: int
-) -> tuple[DeliveryRecord, list[AttemptRecord]]:
-    """A delivery with its attempts. Raises `NotFound`."""
+) -> tuple[DeliveryRecord, list[AttemptRecord], str]:
+    """A delivery with its attempts, and the body that each sends. Raises `NotFound`."""
     await get(principal, endpoint)
     record = require_found(await records.find_delivery(delivery, endpoint), DELIVERY)
-    return record, await records.list_attempts(delivery)
+    body = body_of(await records.payload_of(delivery)).decode()
+    return record, await records.list_attempts(delivery), body
 
 
 async def send_again(principal: Principal, endpoint: int, delivery: int) -> tuple[DeliveryRecord, PendingStart]:

@@ -23,6 +23,7 @@
     ├── DeletionUndone           409 deletion_undone
     ├── RestorationInProgress    409 restoration_in_progress
     ├── OperationNotCancellable  409 operation_not_cancellable
+    ├── QueryAlreadyExecuted     409 query_already_executed
     ├── OperationEnded           409 operation_ended
     ├── RotationInProgress       409 rotation_in_progress
     ├── RotationNotOverlapping   409 rotation_not_overlapping
@@ -125,6 +126,7 @@ from app.core.errors.operations import OperationEnded, OperationNotCancellable
 from app.core.errors.questions import (
     LanguageModelUnavailable,
     QueryAllowanceExceeded,
+    QueryAlreadyExecuted,
     QueryExecutionFailed,
     QueryNotTranslated,
     UnsafeSQL,
@@ -200,6 +202,7 @@ __all__ = [
     "PingsUnderWay",
     "PlanLimitExceeded",
     "QueryAllowanceExceeded",
+    "QueryAlreadyExecuted",
     "QueryExecutionFailed",
     "QueryNotTranslated",
     "RateLimitExceeded",

@@ -29,6 +29,15 @@ class QueryNotTranslated(AppError):
         super().__init__(f"The question was not translated: {reason}", details={"reason": reason, "query_id": query_id})
 
 
+class QueryAlreadyExecuted(AppError):
+    """This SQL was executed, or is being, or it was translated too long ago: ask again."""
+
+    code, status = "query_already_executed", 409
+
+    def __init__(self) -> None:
+        super().__init__("This SQL was executed already, or it is too old to be: ask again.")
+
+
 class QueryAllowanceExceeded(AppError):
     """The team's questions of this day (UTC) are used up."""
 
