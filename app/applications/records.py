@@ -102,6 +102,24 @@ async def list_of_database(database_id: int, *, after: int | None, limit: int) -
     )
 
 
+async def list_of_blueprint(
+    blueprint_id: int, team_ids: list[int], databases: list[UUID] | None, *, after: int | None, limit: int
+) -> list[ApplicationRecord]:
+    """To databases of these teams, and of these databases unless None; newest first, from the one that follows `after`
+    on."""
+    return await fetch_all(
+        ApplicationRecord,
+        f"{_SELECT} WHERE a.blueprint_id = $1 AND d.team_id = any($2::bigint[])"
+        " AND ($3::uuid[] IS NULL OR d.uuid = any($3::uuid[])) AND ($4::bigint IS NULL OR a.id < $4)"
+        " ORDER BY a.id DESC LIMIT $5",
+        blueprint_id,
+        team_ids,
+        databases,
+        after,
+        limit,
+    )
+
+
 async def find_at_creation(database: UUID) -> ApplicationRecord | None:
     """The one that the database was created with."""
     return await fetch_one(ApplicationRecord, f"{_SELECT} WHERE d.uuid = $1 AND a.at_creation", database)

@@ -130,6 +130,27 @@ async def list_applications(
 
 
 @get(
+    "/blueprints/{uuid:str}/blueprint_applications",
+    **operation(
+        "listApplicationsOfBlueprint",
+        "List applications of a blueprint to your databases, newest first, without their logs",
+        scopes=(Scope.BLUEPRINTS_READ,),
+        reach=Reach.OWN,
+        answers={200: Page[ApplicationView]},
+        examples={200: Page(data=[EXAMPLE_LISTED], has_more=False)},
+        errors=(InvalidField,),
+    ),
+)
+async def list_applications_of_blueprint(
+    request: Call, uuid: FromPath[str], limit: Limit = 25, starting_after: StartingAfterId = None
+) -> Page[ApplicationView]:
+    page, has_more = await service.list_of_blueprint(
+        request.user, path_uuid(uuid, "blueprint"), starting_after=cursor_id(starting_after), limit=limit
+    )
+    return Page(data=[await view(record, with_log=False) for record in page], has_more=has_more)
+
+
+@get(
     "/blueprint_applications/{id:str}",
     **operation(
         "getBlueprintApplication",

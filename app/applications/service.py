@@ -141,6 +141,18 @@ async def list_of(
     return page[:limit], len(page) > limit
 
 
+async def list_of_blueprint(
+    principal: Principal, blueprint: UUID, *, starting_after: int | None, limit: int
+) -> tuple[list[ApplicationRecord], bool]:
+    """A page of those of a blueprint to the caller's databases, newest first, and whether more follows. Raises
+    `NotFound`."""
+    record = require_found(await blueprints.find_visible(blueprint, principal.readable_teams), "blueprint")
+    page = await records.list_of_blueprint(
+        record.id, principal.readable_teams, principal.databases, after=starting_after, limit=limit + 1
+    )
+    return page[:limit], len(page) > limit
+
+
 async def get(principal: Principal, application: int) -> ApplicationRecord:
     """Raises `NotFound`."""
     found = require_found(await records.find_owned(application, principal.team_ids), "blueprint application")

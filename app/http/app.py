@@ -23,7 +23,13 @@ from app.accounts.invitation_routes import (
 from app.accounts.key_routes import KeyController
 from app.accounts.routes import get_me
 from app.accounts.team_routes import TeamController
-from app.applications.routes import ApplicationServices, apply_blueprint, get_application, list_applications
+from app.applications.routes import (
+    ApplicationServices,
+    apply_blueprint,
+    get_application,
+    list_applications,
+    list_applications_of_blueprint,
+)
 from app.auth.admission import admission
 from app.auth.client_address import parse_networks
 from app.backups.policies import BackupTerms
@@ -208,7 +214,13 @@ def _api(state: AppState) -> Router:
             _resource(lambda: state.databases, DatabaseController, list_deleted_databases),
             _resource(lambda: state.operations, OperationController),
             _resource(lambda: state.blueprints, BlueprintController, validate_blueprint),
-            _resource(lambda: state.applications, apply_blueprint, list_applications, get_application),
+            _resource(
+                lambda: state.applications,
+                apply_blueprint,
+                list_applications,
+                list_applications_of_blueprint,
+                get_application,
+            ),
             _resource(
                 lambda: state.credentials,
                 rotate_credentials,

@@ -59,7 +59,7 @@ async def test_a_malformed_identifier_names_nothing(asking: Caller, uuid: str) -
 async def test_a_parameter_that_the_operation_does_not_have(
     asking: Caller, method: str, path: str, query: dict[str, str]
 ) -> None:
-    path = path.format(uuid=uuid4(), id=1, delivery_id=1, user_id=1, invitation_id=1, name="one")
+    path = path.format(uuid=uuid4(), id=1, delivery_id=1, user_id=1, invitation_id=1, name="one", version=1)
     answer = await asking.request(method, path, key=str(uuid4()), params=query, content="{}")
     assert field_of(answer) == next(iter(query))
 

@@ -250,3 +250,28 @@ async def test_validation_creates_nothing(lone: LoneApi) -> None:
     assert bad["errors"]
     assert field_of(await caller.request("POST", "/blueprint_validations", json={}), "missing_required_field")
     assert await uuids(caller) == ([], False)
+
+
+async def test_every_version_with_its_sql(lone: LoneApi) -> None:
+    caller, stranger = await lone.caller(), await lone.caller()
+    blueprint = await made(caller)
+    await changed(caller, blueprint, sql_content=OTHER_SQL)
+    path = f"/blueprints/{blueprint['uuid']}/versions"
+    versions = body_of(await caller.get(path))["data"]
+    assert [(one["object"], one["version"], one["size_bytes"]) for one in versions] == [
+        ("blueprint_version", 2, len(OTHER_SQL)),
+        ("blueprint_version", 1, len(SQL)),
+    ]
+    assert not any("sql_content" in one for one in versions)
+    first = body_of(await caller.get(path, params={"limit": "1"}))
+    assert ([one["version"] for one in first["data"]], first["has_more"]) == ([2], True)
+    rest = body_of(await caller.get(path, params={"starting_after": "2"}))
+    assert ([one["version"] for one in rest["data"]], rest["has_more"]) == ([1], False)
+    assert field_of(await caller.get(path, params={"starting_after": "3"})) == "starting_after"
+    assert data_of(await caller.get(f"{path}/1")) == {**versions[1], "sql_content": SQL}
+    for unknown in ("3", "0", "x", "9999999999"):
+        error_of(await caller.get(f"{path}/{unknown}"), 404, "not_found")
+    error_of(await stranger.get(path), 404, "not_found")
+    error_of(await stranger.get(f"{path}/1"), 404, "not_found")
+    assert body_of(await caller.get(f"/blueprints/{blueprint['uuid']}/blueprint_applications"))["data"] == []
+    error_of(await stranger.get(f"/blueprints/{blueprint['uuid']}/blueprint_applications"), 404, "not_found")

@@ -10,7 +10,7 @@ import pytest
 from app.egress.lookups import Lookups
 from app.outbox.event_types import EventType
 from app.store.session import fetch
-from tests.support.answers import body_of, data_of
+from tests.support.answers import body_of, data_of, error_of, field_of
 from tests.support.client import Caller
 from tests.support.in_process import LoneApi, lone_api
 from tests.support.receiver import Receiver
@@ -189,3 +189,19 @@ async def test_pages(lone: LoneApi) -> None:
     for wrong in ("0", "x", str(2**64), str(made[-1] + 1000)):
         answer = await caller.get(f"/webhook_endpoints?starting_after={wrong}")
         assert body_of(answer, 422)["error"]["details"] == {"field": "starting_after"}
+
+
+async def test_an_endpoint_is_changed(lone: LoneApi) -> None:
+    caller, stranger, key = await lone.caller(), await lone.caller(), str(uuid4())
+    made = (await created(caller, events=["database.deleted"]))["data"]
+    path, other = f"/webhook_endpoints/{made['id']}", URL + "/new"
+    changed = body_of(await caller.request("PATCH", path, key=key, json={"url": other}))
+    assert changed["data"] == {**made, "url": other}
+    again = body_of(await caller.request("PATCH", path, key=key, json={"url": other}))
+    assert (again["data"], again["idempotency_replay"]) == (changed["data"], True)
+    assert data_of(await caller.patch(path, {"events": []})) == {**made, "url": other, "events": []}
+    for field, value in {"url": "https://127.0.0.1/", "events": ["no.such"]}.items():
+        assert field_of(await caller.patch(path, {field: value})) == field
+    error_of(await stranger.patch(path, {"events": []}), 404, "not_found")
+    body_of(await caller.delete(path))
+    error_of(await caller.patch(path, {"events": []}), 404, "not_found")

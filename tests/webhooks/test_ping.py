@@ -4,7 +4,7 @@ import asyncio
 import json
 
 from app.core.secrets import new_key_setting
-from tests.support.answers import body_of, data_of
+from tests.support.answers import body_of, data_of, field_of
 from tests.support.client import Caller
 from tests.support.in_process import LoneApi, lone_api
 from tests.support.receiver import Receiver, answer, hang
@@ -44,6 +44,14 @@ async def test_a_ping_that_arrives(sending: LoneApi, receiving: Receiver) -> Non
     }
     assert sent.items() >= wanted.items()
     assert await deliveries(caller, endpoint) == [sent]
+    listed = f"/webhook_endpoints/{endpoint}/deliveries"
+    assert data_of(await caller.get(f"{listed}/{sent['id']}"))["request_body"] == received.body.decode()
+    for asked, found in {"status=delivered": [sent], "status=failed": [], "event_type=ping": [sent]}.items():
+        name, _, value = asked.partition("=")
+        assert data_of(await caller.get(listed, params={name: value})) == found
+    assert data_of(await caller.get(listed, params={"status": "delivered", "event_type": "backup.failed"})) == []
+    assert field_of(await caller.get(listed, params={"status": "lost"})) == "status"
+    assert field_of(await caller.get(listed, params={"event_type": "lost"})) == "event_type"
     assert data_of(await caller.get("/webhook_endpoints"))[0]["last_success_at"]
 
 
