@@ -77,7 +77,13 @@ class BlueprintController(Controller):
             body=CreateBlueprint,
             example=EXAMPLE_REQUEST,
             idempotent=True,
-            links=("getBlueprint", "updateBlueprint", "deleteBlueprint"),
+            links=(
+                "getBlueprint",
+                "listBlueprintVersions",
+                "listApplicationsOfBlueprint",
+                "updateBlueprint",
+                "deleteBlueprint",
+            ),
         ),
     )
     async def create(

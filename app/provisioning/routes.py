@@ -147,6 +147,7 @@ class DatabaseController(Controller):
                 "pauseDatabase",
                 "resumeDatabase",
                 "applyBlueprint",
+                "listBlueprintApplications",
                 "rotateCredentials",
                 "listCredentialRotations",
                 "listCredentials",
@@ -158,6 +159,7 @@ class DatabaseController(Controller):
                 "changeBackupPolicy",
                 "restoreDatabase",
                 "getDatabaseMetrics",
+                "getQueryAllowance",
             ),
         ),
     )

@@ -80,7 +80,7 @@ async def execute_query(request: Call, services: Injected, data: params.JSONBody
     **operation(
         "executeTranslatedQuery",
         "Execute what a question was translated to, once",
-        action="query.execute",
+        action="query.run",
         scopes=(Scope.QUERIES_WRITE,),
         reach=Reach.OWN,
         answers={200: QueryAnswer},

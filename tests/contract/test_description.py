@@ -84,6 +84,14 @@ SPECIFIED = {
     ("GET", "/api/v1/databases/{uuid}/backup_policy"): {"backups:read"},
     ("PATCH", "/api/v1/databases/{uuid}/backup_policy"): {"backups:write"},
     ("POST", "/api/v1/query_executions"): {"queries:write"},
+    ("GET", "/api/v1/query_executions"): {"queries:write"},
+    ("POST", "/api/v1/query_executions/{id}/runs"): {"queries:write"},
+    ("GET", "/api/v1/databases/{uuid}/query_allowance"): {"queries:write"},
+    ("PATCH", "/api/v1/webhook_endpoints/{id}"): {"webhooks:write"},
+    ("GET", "/api/v1/blueprints/{uuid}/versions"): {"blueprints:read"},
+    ("GET", "/api/v1/blueprints/{uuid}/versions/{version}"): {"blueprints:read"},
+    ("GET", "/api/v1/blueprints/{uuid}/blueprint_applications"): {"blueprints:read"},
+    ("GET", "/api/v1/databases/{uuid}/blueprint_applications"): {"databases:read", "blueprints:read"},
     ("POST", "/api/v1/databases/{uuid}/pauses"): {"databases:write"},
     ("DELETE", "/api/v1/databases/{uuid}/pauses"): {"databases:write"},
     ("GET", "/api/v1/audit_events"): {"audit:read"},
@@ -118,6 +126,7 @@ UNKEYED = {
     "testWebhookEndpoint",
     "retryWebhookDelivery",
     "executeQuery",
+    "executeTranslatedQuery",
 }
 """Operations that change something, or read a body, and take no Idempotency-Key: section 4.13."""
 
