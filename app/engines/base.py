@@ -189,8 +189,8 @@ class EngineAdapter(ABC):
     @abstractmethod
     async def freeze(self, tenant: Tenant) -> None:
         """Ends all writes except those that free space: when it returns, the tenant can read, DELETE, TRUNCATE and
-        DROP, but can't write or create in any way. Ends the open sessions once. Raises `EngineError` for a tenant
-        that doesn't exist."""
+        DROP, but can't write or create in any way, triggers of MySQL and MariaDB excepted: the right to drop them is
+        the right to make them. Ends the open sessions once. Raises `EngineError` for a tenant that doesn't exist."""
 
     @abstractmethod
     async def thaw(self, tenant: Tenant) -> None:

@@ -21,7 +21,12 @@ DEFINITIONS = {
     },
 }
 CASES = [(engine, kind) for engine, kinds in DEFINITIONS.items() for kind in kinds]
-DROPS = {"a procedure": "DROP PROCEDURE defined", "a function": "DROP FUNCTION defined", "a view": "DROP VIEW defined"}
+DROPS = {
+    "a procedure": "DROP PROCEDURE defined",
+    "a function": "DROP FUNCTION defined",
+    "a view": "DROP VIEW defined",
+    "a trigger": "DROP TRIGGER defined",
+}
 
 
 async def _octets(host: EngineHost, tenant: Tenant) -> int:
@@ -51,13 +56,35 @@ async def test_a_frozen_tenant_drops_what_it_defined(host: EngineHost, kind: str
         pytest.skip("there are functions alone")
     async with tenants(host) as [tenant]:
         async with session_of(host, tenant) as session:
+            await session.run("CREATE TABLE kept (n INT)")
             await session.run(statement.format(body="short"))
         # A pause takes what the server grants to whoever makes a routine.
         await host.adapter.revoke(tenant)
         await host.adapter.restore(tenant, frozen=True)
         async with session_of(host, tenant) as session:
             await session.run(DROPS[kind])
-            assert await refusal(session, statement.format(body="short")) is not None
+            # One right drops triggers and makes them.
+            assert kind == "a trigger" or await refusal(session, statement.format(body="short")) is not None
+
+
+async def test_a_trigger_that_a_frozen_tenant_makes_writes_nothing_and_is_storage(host: EngineHost) -> None:
+    if kind_of(host) != "mysql":
+        pytest.skip("a frozen tenant makes no trigger")
+    async with tenants(host) as [tenant]:
+        async with session_of(host, tenant) as session:
+            await session.run("CREATE TABLE kept (n INT)")
+            await session.run("INSERT INTO kept VALUES (1)")
+        await host.adapter.freeze(tenant)
+        before = await _octets(host, tenant)
+        async with session_of(host, tenant) as session:
+            await session.run("CREATE TRIGGER writing AFTER DELETE ON kept FOR EACH ROW INSERT INTO kept VALUES (2)")
+            assert await refusal(session, "DELETE FROM kept") is not None
+            await session.run("DROP TRIGGER writing")
+            await session.run(DEFINITIONS["mysql"]["a trigger"].format(body="x" * BODY))
+            assert await _octets(host, tenant) >= before + BODY
+            await session.run("DROP TRIGGER defined")
+            await session.run("DELETE FROM kept")
+            assert await _octets(host, tenant) < before + BODY // 2
 
 
 def _scattered(count: int) -> list[int]:

@@ -129,6 +129,7 @@ HARMLESS = {
     "SET ROLE ALL",
     "LOCK TABLES kept WRITE, kept AS k WRITE",
     "OPTIMIZE TABLE kept",
+    "CREATE TRIGGER made AFTER DELETE ON kept FOR EACH ROW SET @x = 1",
 }
 """Tricks that the engine may take, and that change nothing."""
 

@@ -12,9 +12,10 @@ TENANT_PRIVILEGES = (
     "LOCK TABLES, EXECUTE, CREATE VIEW, SHOW VIEW, CREATE ROUTINE, ALTER ROUTINE, TRIGGER"
 )
 """All privileges of a tenant on its own database. No EVENT: events would go on after the account is locked."""
-FROZEN_PRIVILEGES = "SELECT, DELETE, DROP, LOCK TABLES, EXECUTE, SHOW VIEW, ALTER ROUTINE"
+FROZEN_PRIVILEGES = "SELECT, DELETE, DROP, LOCK TABLES, EXECUTE, SHOW VIEW, ALTER ROUTINE, TRIGGER"
 """The privileges of a frozen tenant. DROP is also needed for TRUNCATE, and drops views; ALTER ROUTINE drops
-routines. The privilege to drop a trigger would also create one: triggers are dropped with their table."""
+routines. TRIGGER drops triggers and can't be had without the right to make them: one that a frozen tenant makes does
+no more than the tenant may, and its text counts as storage, so that whoever goes on with it is paused."""
 READ_ONLY_PRIVILEGES = "SELECT, SHOW VIEW"
 """The privileges of an account that only reads."""
 TENANT_PATTERN = "t%"
