@@ -12,20 +12,29 @@ from app.core.errors import DatabaseDestroyed
 from app.provisioning.undeletion import undelete
 from app.quotas.plans import DEFAULT_PLANS
 from app.store.session import fetch
+from tests.servers import RunningServer
 from tests.support.answers import body_of, data_of, error_of
 from tests.support.client import Caller
-from tests.support.in_process import LoneApi
+from tests.support.in_process import LoneApi, lone_api
 from tests.support.meeting import meet
 from tests.support.moves import make_active
+from tests.support.store import database_name, new_database
 
 BOUND = DEFAULT_PLANS.tiers["free"].deleted_databases
 KEPT = "SELECT uuid FROM databases WHERE team_id = $1 AND status = 'deleted' AND destroy_at > now() ORDER BY id"
 HELD = "SELECT count(*) FROM databases WHERE team_id = $1 AND destroyed_at IS NULL"
 
+COMPLETED = """
+INSERT INTO backups (uuid, team_id, database_id, database_uuid, database_name, engine, region, plan, quotas, kind, status,
+                     priority)
+SELECT gen_random_uuid(), team_id, id, uuid, name, engine, region, plan, '{}', 'manual', 'completed', 1 FROM databases
+WHERE uuid = $1
+"""
 
-async def active(caller: Caller) -> str:
+
+async def active(caller: Caller, **fields: Any) -> str:
     """One that its team has; on no host, so that a DELETE waits for nobody."""
-    uuid: str = data_of(await caller.create(), 202)["uuid"]
+    uuid: str = data_of(await caller.create(**fields), 202)["uuid"]
     await make_active(uuid)
     await fetch("UPDATE databases SET remote_since = NULL WHERE uuid = $1", UUID(uuid))
     return uuid
@@ -147,3 +156,21 @@ async def test_a_process_whose_clock_is_wrong(lone: LoneApi, monkeypatch: pytest
     assert 0 <= grace[cancelled] < 3600
     with pytest.raises(DatabaseDestroyed):
         await undelete(DEFAULT_PLANS, UUID(cancelled))
+
+
+async def test_making_and_deleting_teams_is_no_way_round(control_server: RunningServer, migrated_dsn: str) -> None:
+    dsn = await new_database(control_server.admin_dsn, template=database_name(migrated_dsn))
+    async with lone_api(dsn, teams_per_user=2) as api:
+        await api.add_host()
+        caller = await api.caller()
+        for _ in range(2):
+            team = data_of(await caller.post("/teams", {"name": "short-lived"}), 201)["id"]
+            uuid = await active(caller, team_id=team)
+            await delete(caller, uuid)
+            body_of(await caller.delete(f"/teams/{team}"))
+            error_of(await caller.post("/teams", {"name": "next"}), 422, "teams_limit_reached")
+            await fetch("UPDATE databases SET destroyed_at = now() WHERE uuid = $1", UUID(uuid))
+        await fetch(COMPLETED, UUID(uuid))
+        error_of(await caller.post("/teams", {"name": "next"}), 422, "teams_limit_reached")
+        await fetch("UPDATE backups SET status = 'deleted'")
+        data_of(await caller.post("/teams", {"name": "next"}), 201)

@@ -65,7 +65,7 @@ PARTITIONED = {"audit_events", "audit_leaves"}
 # What a folder's statements on its own tables may read beside them.
 JOINS = {
     "app/applications": {"blueprints", "databases"},
-    "app/auth": {"databases"},
+    "app/auth": {"backups", "databases"},
     "app/backups": {"databases", "engine_hosts", "operations", "restorations", "teams"},
     "app/blueprints": {"blueprint_applications"},
     "app/credentials": {"databases"},

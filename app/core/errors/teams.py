@@ -36,7 +36,8 @@ class TooManyUnderWay(AppError):
 
 
 class TeamsLimitReached(AppError):
-    """The person is in as many teams as there may be. Leaving one makes room."""
+    """The person is in as many teams as there may be. Leaving one makes room; a deleted one counts as long as data of
+    databases that the person made in it is kept."""
 
     code, status, transient = "teams_limit_reached", 422, True
     example_details = MappingProxyType({"limit": 20})
