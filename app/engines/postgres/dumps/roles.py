@@ -46,7 +46,7 @@ class RoleNames:
 
     def policy(self, text: str) -> str:
         """A statement that makes a policy, empty if it would be for nobody."""
-        tokens = _tokens(text)
+        tokens, conditions = _head(text)
         at = _after(tokens, "TO")
         if at is None:
             return text
@@ -65,7 +65,7 @@ class RoleNames:
         present = [named for role in roles if role != ";" and (named := self.named(_plain(role))) is not None]
         if not present:
             return ""
-        rest = "".join(tokens[end:])
+        rest = "".join(tokens[end:]) + conditions
         return "".join(tokens[:at]) + " " + ", ".join(present) + (f" {rest}" if rest != ";" else rest)
 
     def _in_statement(self, tokens: list[str]) -> str | None:
@@ -96,6 +96,17 @@ def without(role: str, text: str) -> str:
         if role not in of:
             kept.append("".join(statement).strip())
     return "".join(f"{statement};\n" for statement in kept)
+
+
+def _head(text: str) -> tuple[list[str], str]:
+    """The tokens before a policy's conditions, and the conditions: these may be as long as a server takes, and have a
+    TO of their own, as in `interval day to hour`."""
+    tokens = []
+    for found in _TOKEN.finditer(text):
+        if found[0].upper() in ("USING", "WITH"):
+            return tokens, text[found.start() :]
+        tokens.append(found[0])
+    return tokens, ""
 
 
 def _tokens(text: str) -> list[str]:
