@@ -4,6 +4,9 @@ A dump is made by the engine's own tool, as an account that reads everything of 
 holds is told table by table at the same moment, so that a restored copy can be compared with it.
 """
 
+import contextlib
+import resource
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator
 from datetime import datetime
@@ -15,6 +18,12 @@ from app.engines.errors import EngineError
 
 CHUNK_BYTES = 1_048_576
 """The size of a dump's chunks at most."""
+MOST_OBJECTS = 100_000
+"""The most tables of a database that is dumped, views included where they are listed with them: their names are in
+memory meanwhile, and in the manifest."""
+_TOOL_MEMORY_BYTES = 2**30
+"""The maximum that a dump tool may take: it holds a row at a time, and lists of what a tenant has made, and tenants may
+write rows of a gigabyte."""
 
 
 class DumpRefused(EngineError):
@@ -85,3 +94,10 @@ class Dump(ABC):
     async def contents(self) -> list[Content]:
         """Everything that the dump holds, ordered by name, at the dump's own moment. Complete only after `chunks` has
         ended. Raises `DumpRefused`; `HostUnavailable`."""
+
+
+def bound_memory(pid: int) -> None:
+    """Bounds the memory of a dump tool that was just started."""
+    if sys.platform == "linux":
+        with contextlib.suppress(ProcessLookupError):
+            resource.prlimit(pid, resource.RLIMIT_DATA, (_TOOL_MEMORY_BYTES, _TOOL_MEMORY_BYTES))

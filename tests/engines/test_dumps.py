@@ -1,6 +1,7 @@
 """A dump holds everything of one moment, and what is loaded from it is equal."""
 
 from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
 
 import pytest
 
@@ -42,6 +43,25 @@ async def test_a_loaded_dump_is_equal(host: EngineHost) -> None:
         assert await host.adapter.contents(target) == told
         async with session_of(host, target) as session:
             assert await session.run("SELECT name, age FROM pets ORDER BY name") == [("", None), ("Rex", 3)]
+
+
+async def test_a_dump_tool_has_a_bound_on_its_memory(host: EngineHost) -> None:
+    """It keeps lists of what a tenant has made, and a row of any length."""
+    texts = {"postgres": "SELECT repeat(md5(n::text), 30000) FROM generate_series(1, 5) n"}.get(
+        kind_of(host), "SELECT REPEAT('x', 3000000) AS t"
+    )
+    async with tenants(host) as [tenant]:
+        async with session_of(host, tenant) as session:
+            await session.run(f"CREATE TABLE texts AS {texts}")
+        async with host.adapter.dumping(tenant):
+            [limits] = [
+                Path(f"/proc/{child}/limits").read_text()
+                for thread in Path("/proc/self/task").iterdir()
+                for child in (thread / "children").read_text().split()
+                if "dump" in Path(f"/proc/{child}/cmdline").read_text()
+            ]
+        [line] = [line for line in limits.splitlines() if line.startswith("Max data size")]
+        assert line.split()[3:5] == [str(2**30)] * 2
 
 
 async def test_a_cleared_database_is_empty_and_takes_a_dump_again(host: EngineHost) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from app.engines.dumping import DumpRefused
 from app.engines.postgres.readers import reader_name
 from app.engines.querying import QueryLimits
 from tests import servers
@@ -47,6 +48,9 @@ async def test_a_tenant_with_more_tables_than_there_are_locks(small: EngineHost)
             for table in ("kept", "many0_1", "many19_100"):
                 assert await refusal(session, f"INSERT INTO {table} VALUES (NULL)") == "42501"
             assert await refusal(session, "DELETE FROM many7_7") is None
+        with pytest.raises(DumpRefused, match="has more than [0-9]+ tables"):
+            async with small.adapter.dumping(tenant):
+                pass
         await small.adapter.make_reader(tenant, READER)
         limits = QueryLimits(seconds=10, rows=5)
         async with small.adapter.reading(tenant, READER, limits) as reading:

@@ -7,6 +7,8 @@ import pytest
 
 from app.engines.base import EngineError
 from app.engines.dumping import DumpRefused
+from app.engines.mysql.connections import MySQLConnections
+from app.engines.mysql.dumps.tables import TableList, table_ids
 from tests.engines.harness import EngineHost, as_root, session_of, tenants
 from tests.engines.mysql_dumping import dumped, each, helpers_left, run_all, skip_without_tool
 
@@ -140,6 +142,21 @@ async def test_what_a_snapshot_does_not_hold_is_refused_by_name(host: EngineHost
         )
         with pytest.raises(DumpRefused, match="'torn' is kept by MyISAM"):
             await dumped(host, tenant)
+
+
+async def test_more_tables_than_a_dump_may_have_are_not_even_read(host: EngineHost) -> None:
+    partitioned = "CREATE TABLE parts (n INT) PARTITION BY HASH (n) PARTITIONS 3"
+    async with tenants(host) as [tenant]:
+        await run_all(host, tenant, "CREATE TABLE one (n INT)", partitioned, "CREATE VIEW seen AS SELECT n FROM one")
+        async with MySQLConnections(host.administrator).extra() as session:
+            found = await TableList.read(session, tenant.name, 3)
+            assert [sorted(found.kinds), found.views] == [["one", "parts"], ("seen",)]
+            ids = await table_ids(session, tenant.name, 4)
+            assert len(ids) == 4
+            with pytest.raises(DumpRefused, match="more than 2 tables and views"):
+                await TableList.read(session, tenant.name, 2)
+            with pytest.raises(DumpRefused, match="more than 3 tables and partitions"):
+                await table_ids(session, tenant.name, 3)
 
 
 async def test_json_that_its_text_does_not_tell_is_refused_by_name(host: EngineHost) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from app.engines.base import Tenant
-from app.engines.dumping import CHUNK_BYTES, Content, Dump, DumpFormat, DumpRefused
+from app.engines.dumping import CHUNK_BYTES, Content, Dump, DumpFormat, DumpRefused, bound_memory
 from app.engines.errors import EngineError, shortened
 from app.engines.mysql.connections import MySQLConnection
 from app.engines.mysql.dumps.relay import Relay, ToolEnded
@@ -160,7 +160,7 @@ async def run_tool(
 
 
 async def _start(tool: DumpTool, flavour: Flavour, socket: Path, database: str) -> asyncio.subprocess.Process:
-    return await asyncio.create_subprocess_exec(
+    process = await asyncio.create_subprocess_exec(
         tool.path,
         "--no-defaults",
         f"--socket={socket}",
@@ -177,6 +177,8 @@ async def _start(tool: DumpTool, flavour: Flavour, socket: Path, database: str) 
         env={"HOME": "/nonexistent", "LC_ALL": "C"},
         start_new_session=True,
     )
+    bound_memory(process.pid)
+    return process
 
 
 def _only_first(connected: "asyncio.Future[Streams]") -> Callable[..., None]:

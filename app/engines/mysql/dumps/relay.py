@@ -130,9 +130,10 @@ class Relay:
             if _BEGINS.match(statement):
                 await self._begin()
             elif _LISTED.match(statement):
-                command = bytes([wire.COM_QUERY]) + self._tables.listing(self._database).encode(
-                    "utf-8", "surrogateescape"
-                )
+                listing = self._tables.listing(self._database).encode("utf-8", "surrogateescape")
+                if len(listing) >= wire.MAX_PACKET_BYTES:
+                    raise DumpRefused("the names of its tables are too long together for a dump")
+                command = bytes([wire.COM_QUERY]) + listing
             elif found := _SHOWN.match(statement):
                 await self._hold(_unquoted(found[1]))
             self._send(command)

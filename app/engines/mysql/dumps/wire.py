@@ -13,6 +13,8 @@ from pymysql.constants import CLIENT
 from app.engines.errors import EngineError
 
 COM_QUIT, COM_INIT_DB, COM_QUERY, COM_PING = 1, 2, 3, 14
+MAX_PACKET_BYTES = 2**24 - 1
+"""From this length on a statement would be several packets, and MariaDB takes none by default."""
 MAX_COMMAND_BYTES = 1_048_576
 """Of what a tool sends: its statements are short."""
 _CAPABILITIES = (

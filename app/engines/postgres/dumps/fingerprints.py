@@ -7,7 +7,7 @@ of their names, and generated ones left out, as they are from a dump. Rows are a
 """
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -41,15 +41,18 @@ _ARGUMENTS = 90
 # Not what belongs to an extension, nor ours. The `name`s sort by their bytes.
 TABLES = """
 SELECT c.oid, n.nspname::text AS schema, c.relname::text AS name, c.relkind = 'r' AS has_rows,
-       c.relforcerowsecurity AND c.relrowsecurity AS secured,
-       ARRAY(SELECT a.attname::text FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0
-             AND NOT a.attisdropped AND a.attgenerated = '' ORDER BY a.attname) AS columns
+       c.relforcerowsecurity AND c.relrowsecurity AS secured
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'p') AND c.relpersistence <> 't' AND NOT starts_with(n.nspname, 'pg_')
   AND n.nspname <> 'information_schema' AND n.nspname <> $1
   AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid
                   AND d.deptype = 'e')
-ORDER BY n.nspname, c.relname
+ORDER BY n.nspname, c.relname LIMIT $2
+"""
+# Of some tables at a time: together they may have millions.
+COLUMNS = """
+SELECT attrelid AS oid, array_agg(attname::text ORDER BY attname) AS columns FROM pg_attribute
+WHERE attrelid = ANY($1::oid[]) AND attnum > 0 AND NOT attisdropped AND attgenerated = '' GROUP BY attrelid
 """
 SEQUENCES = """
 SELECT n.nspname::text AS schema, c.relname::text AS name
@@ -183,20 +186,20 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
     """It holds rows itself; a partitioned one doesn't."""
     secured: bool
     """Row level security holds for its owner too."""
-    columns: list[str]
 
     @property
     def qualified(self) -> str:
         return f"{quoted(self.schema)}.{quoted(self.name)}"
 
 
-def fingerprint_of(tables: Sequence[Table]) -> str:
-    """A statement with a row for each table: its number in the sequence, its rows, and two sums."""
-    return " UNION ALL ".join(_one(number, table) for number, table in enumerate(tables))
+def fingerprint_of(tables: Sequence[Table], columns: Mapping[int, Sequence[str]]) -> str:
+    """A statement with a row for each table: its number in the sequence, its rows, and two sums. `columns` are their
+    names by the table's oid; tables without columns are left out of it."""
+    return " UNION ALL ".join(_one(number, table, columns.get(table.oid, ())) for number, table in enumerate(tables))
 
 
-def _one(number: int, table: Table) -> str:
-    columns = [f"r.{quoted(column)}" for column in table.columns]
+def _one(number: int, table: Table, names: Sequence[str]) -> str:
+    columns = [f"r.{quoted(name)}" for name in names]
     values = _concatenated([part for column in columns for part in (column, f"'{_SEPARATOR}'")])
     # Of a composite type, IS NULL would tell whether all within are null.
     nulls = _concatenated([f"{column} IS NOT DISTINCT FROM NULL" for column in columns])
@@ -222,8 +225,8 @@ def content(name: str, rows: int, *parts: object, kind: ContentKind = ContentKin
     return Content(name=name[:MOST_NAME], kind=kind, rows=rows, fingerprint=hashlib.sha256(written).hexdigest()[:32])
 
 
-def table_content(table: Table, rows: int, one: object, two: object) -> Content:
-    return content(table.qualified, rows, *table.columns, rows, one, two)
+def table_content(table: Table, columns: Sequence[str], rows: int, one: object, two: object) -> Content:
+    return content(table.qualified, rows, *columns, rows, one, two)
 
 
 def sequence_content(schema: str, name: str, last: str, called: bool) -> Content:

@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import fcntl
 import os
-import resource
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Mapping
@@ -13,13 +12,11 @@ from pathlib import Path
 from types import TracebackType
 
 from app.engines.base import AdminAddress
-from app.engines.dumping import CHUNK_BYTES
+from app.engines.dumping import CHUNK_BYTES, bound_memory
 from app.engines.tls import TlsMode
 
 _KEPT_BYTES = 16_384
 """The maximum of its messages that is kept: the first of them."""
-_MEMORY_BYTES = 2**30
-"""The maximum that a tool may take: it holds a row at a time, and tenants may write rows of a gigabyte."""
 _STOP_SECONDS = 5
 _AS_THEY_ARE = ("TMPDIR", "TZDIR", "SSL_CERT_FILE", "SSL_CERT_DIR")
 
@@ -111,7 +108,8 @@ class RunningTool:
             limit=CHUNK_BYTES,
             start_new_session=True,
         )
-        _bound(process)
+        bound_memory(process.pid)
+        _widen(process)
         self._tool = ToolProcess(process)
         return self._tool
 
@@ -122,11 +120,10 @@ class RunningTool:
         await self._tool.stop()
 
 
-def _bound(process: asyncio.subprocess.Process) -> None:
+def _widen(process: asyncio.subprocess.Process) -> None:
+    """Its pipes, to whole chunks."""
     if sys.platform != "linux":
         return
-    with contextlib.suppress(ProcessLookupError):
-        resource.prlimit(process.pid, resource.RLIMIT_DATA, (_MEMORY_BYTES, _MEMORY_BYTES))
     for stream in (process.stdin, process.stdout):
         pipe = None if stream is None else stream._transport.get_extra_info("pipe")  # type: ignore[union-attr]
         if pipe is not None:

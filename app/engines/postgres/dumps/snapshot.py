@@ -10,7 +10,7 @@ import asyncpg
 import msgspec
 
 from app.engines.base import Tenant
-from app.engines.dumping import Content, DumpRefused
+from app.engines.dumping import MOST_OBJECTS, Content, DumpRefused
 from app.engines.postgres import freezing
 from app.engines.postgres.connections import PostgresConnections
 from app.engines.postgres.dumps import fingerprints
@@ -59,17 +59,18 @@ class Snapshot:
         """Locks all tables, and then takes the snapshot: one taken first would find a table empty that was emptied or
         rewritten in between. Raises `DumpRefused`."""
         for _ in range(_ATTEMPTS):
-            locked = await self._list()
-            self._check(locked, helper, await self._session.fetchrow(_ROOM))
+            most = await self._room()
+            locked = await self._list(most)
+            self._check(locked, helper)
             await self._session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             await self._lock(locked)
             row = await self._session.fetchrow(_MOMENT)
             self.moment = Moment(row["snapshot"], row["at"], row["position"])
-            self.tables = await self._list()
+            self.tables = await self._list(most)
             if {(table.oid, table.qualified) for table in self.tables} == {
                 (table.oid, table.qualified) for table in locked
             }:
-                self._check(self.tables, helper, None)
+                self._check(self.tables, helper)
                 return
             await self._session.execute("ROLLBACK")
         raise DumpRefused("tables are made and dropped all the time: there was no moment at which to hold them all")
@@ -94,21 +95,27 @@ class Snapshot:
             async with self._turn:
                 await self._session.execute("SELECT 1")
 
-    async def _list(self) -> list[Table]:
-        rows = await self._session.fetch(fingerprints.TABLES, self.own_schema)
+    async def _room(self) -> int:
+        """How many tables may be locked."""
+        room = await self._session.fetchrow(_ROOM)
+        return max(0, min(MOST_OBJECTS, room["capacity"] * _LOCKED_PERCENT // 100 - room["used"]))
+
+    async def _list(self, most: int) -> list[Table]:
+        """Raises `DumpRefused` if there are more: they aren't even read then."""
+        rows = await self._session.fetch(fingerprints.TABLES, self.own_schema, most + 1)
+        if len(rows) > most:
+            raise DumpRefused(
+                f"it has more than {most} tables, which is more than the host has room for in its lock table "
+                "(max_locks_per_transaction), or than a dump may have"
+            )
         return [msgspec.convert(dict(row), Table) for row in rows]
 
-    def _check(self, tables: Sequence[Table], helper: Helper, room: Any) -> None:
+    def _check(self, tables: Sequence[Table], helper: Helper) -> None:
         secured = [table.qualified for table in tables if table.secured]
         if secured and not helper.reads_everything:
             raise DumpRefused(
                 f"{secured[0]} has row level security that holds for its owner too (FORCE), and this host's "
                 "administrator can't make accounts that read past it: it needs BYPASSRLS"
-            )
-        if room is not None and len(tables) > room["capacity"] * _LOCKED_PERCENT // 100 - room["used"]:
-            raise DumpRefused(
-                f"it has {len(tables)} tables, which is more than the host has room for in its lock table "
-                f"({room['used']} of {room['capacity']} in use): max_locks_per_transaction is too low"
             )
 
     async def _lock(self, tables: Sequence[Table]) -> None:
@@ -125,8 +132,12 @@ class Snapshot:
     async def _fingerprint_tables(self) -> list[Content]:
         found = []
         for batch in _batches([table for table in self.tables if table.has_rows]):
-            for row in await self._session.fetch(fingerprints.fingerprint_of(batch)):
-                found.append(fingerprints.table_content(batch[row["number"]], row["rows"], row["one"], row["two"]))
+            described = await self._session.fetch(fingerprints.COLUMNS, [table.oid for table in batch])
+            columns = {row["oid"]: row["columns"] for row in described}
+            for row in await self._session.fetch(fingerprints.fingerprint_of(batch, columns)):
+                table = batch[row["number"]]
+                named = columns.get(table.oid, ())
+                found.append(fingerprints.table_content(table, named, row["rows"], row["one"], row["two"]))
         return found
 
     async def _large_objects(self) -> list[Content]:
