@@ -25,8 +25,8 @@ KEPT = "SELECT uuid FROM databases WHERE team_id = $1 AND status = 'deleted' AND
 HELD = "SELECT count(*) FROM databases WHERE team_id = $1 AND destroyed_at IS NULL"
 
 COMPLETED = """
-INSERT INTO backups (uuid, team_id, database_id, database_uuid, database_name, engine, region, plan, quotas, kind, status,
-                     priority)
+INSERT INTO backups
+    (uuid, team_id, database_id, database_uuid, database_name, engine, region, plan, quotas, kind, status, priority)
 SELECT gen_random_uuid(), team_id, id, uuid, name, engine, region, plan, '{}', 'manual', 'completed', 1 FROM databases
 WHERE uuid = $1
 """

@@ -45,6 +45,16 @@ async def test_a_loaded_dump_is_equal(host: EngineHost) -> None:
             assert await session.run("SELECT name, age FROM pets ORDER BY name") == [("", None), ("Rex", 3)]
 
 
+def limits_of_tools() -> list[str]:
+    """Of the dump tools that this process has started."""
+    children = [
+        Path("/proc") / child
+        for thread in Path("/proc/self/task").iterdir()
+        for child in (thread / "children").read_text().split()
+    ]
+    return [(child / "limits").read_text() for child in children if "dump" in (child / "cmdline").read_text()]
+
+
 async def test_a_dump_tool_has_a_bound_on_its_memory(host: EngineHost) -> None:
     """It keeps lists of what a tenant has made, and a row of any length."""
     texts = {"postgres": "SELECT repeat(md5(n::text), 30000) FROM generate_series(1, 5) n"}.get(
@@ -54,12 +64,7 @@ async def test_a_dump_tool_has_a_bound_on_its_memory(host: EngineHost) -> None:
         async with session_of(host, tenant) as session:
             await session.run(f"CREATE TABLE texts AS {texts}")
         async with host.adapter.dumping(tenant):
-            [limits] = [
-                Path(f"/proc/{child}/limits").read_text()
-                for thread in Path("/proc/self/task").iterdir()
-                for child in (thread / "children").read_text().split()
-                if "dump" in Path(f"/proc/{child}/cmdline").read_text()
-            ]
+            [limits] = limits_of_tools()
         [line] = [line for line in limits.splitlines() if line.startswith("Max data size")]
         assert line.split()[3:5] == [str(2**30)] * 2
 

@@ -48,7 +48,7 @@ async def test_a_tenant_with_more_tables_than_there_are_locks(small: EngineHost)
             for table in ("kept", "many0_1", "many19_100"):
                 assert await refusal(session, f"INSERT INTO {table} VALUES (NULL)") == "42501"
             assert await refusal(session, "DELETE FROM many7_7") is None
-        with pytest.raises(DumpRefused, match="has more than [0-9]+ tables"):
+        with pytest.raises(DumpRefused, match=r"has more than [0-9]+ tables"):
             async with small.adapter.dumping(tenant):
                 pass
         await small.adapter.make_reader(tenant, READER)
