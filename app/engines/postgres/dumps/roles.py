@@ -101,7 +101,7 @@ def without(role: str, text: str) -> str:
 def _head(text: str) -> tuple[list[str], str]:
     """The tokens before a policy's conditions, and the conditions: these may be as long as a server takes, and have a
     TO of their own, as in `interval day to hour`."""
-    tokens = []
+    tokens: list[str] = []
     for found in _TOKEN.finditer(text):
         if found[0].upper() in ("USING", "WITH"):
             return tokens, text[found.start() :]

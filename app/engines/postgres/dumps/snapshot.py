@@ -98,7 +98,8 @@ class Snapshot:
     async def _room(self) -> int:
         """How many tables may be locked."""
         room = await self._session.fetchrow(_ROOM)
-        return max(0, min(MOST_OBJECTS, room["capacity"] * _LOCKED_PERCENT // 100 - room["used"]))
+        free: int = room["capacity"] * _LOCKED_PERCENT // 100 - room["used"]
+        return max(0, min(MOST_OBJECTS, free))
 
     async def _list(self, most: int) -> list[Table]:
         """Raises `DumpRefused` if there are more: they aren't even read then."""
