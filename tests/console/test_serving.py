@@ -109,7 +109,10 @@ def test_vendored_files_are_what_was_vendored() -> None:
     assert {module.name for module in MODULES} <= set(described)
     for name, origin in described.items():
         assert hashlib.sha256((VENDOR / name).read_bytes()).hexdigest() == origin["sha256"], name
-        if package := locked.get(f"node_modules/{origin['package']}"):
+        if "bundled" in origin:
+            for package, version in origin["bundled"].items():
+                assert locked[f"node_modules/{package}"]["version"] == version
+        elif package := locked.get(f"node_modules/{origin['package']}"):
             assert (origin["version"], origin["package_integrity"]) == (package["version"], package["integrity"])
 
 

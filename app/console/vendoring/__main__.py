@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from app.console.vendoring.recipe import MODULES, SPECIFIERS, Module
+from app.console.vendoring.recipe import BUNDLED, BUNDLED_TYPES, MODULES, SPECIFIERS, Module
 
 _HERE = Path(__file__).parent
 _VENDOR = _HERE.parent / "files" / "vendor"
@@ -29,8 +29,11 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         packages = _install(Path(folder))
         made = {module.name: _make(packages, module) for module in MODULES}
-        licences = {_licence_name(module.package): _licence(packages, module.package) for module in MODULES}
-        described = _describe(packages, made | licences)
+        made[BUNDLED], bundled = _bundle(packages)
+        made[BUNDLED_TYPES] = _names_of((_HERE / BUNDLED).read_text())
+        named = {*bundled, *(module.package for module in MODULES)}
+        licences = {_licence_name(package): _licence(packages, package) for package in named}
+        described = _describe(packages, made | licences, bundled)
     (_VENDOR / "licences").mkdir(parents=True, exist_ok=True)
     for name, content in (made | licences).items():
         (_VENDOR / name).write_bytes(content)
@@ -59,6 +62,23 @@ def _make(packages: Path, module: Module) -> bytes:
     return (text.rstrip() + "\n" + module.appended).encode()
 
 
+def _bundle(packages: Path) -> tuple[bytes, list[str]]:
+    """The module, and the packages that it is made of."""
+    shutil.copy(_HERE / BUNDLED, packages.parent)
+    made, told = packages.parent / "made.js", packages.parent / "made.json"
+    options = ["--bundle", "--minify", "--format=esm", "--target=es2022", "--legal-comments=none"]
+    command = [str(packages / ".bin" / "esbuild"), BUNDLED, *options, f"--outfile={made}", f"--metafile={told}"]
+    subprocess.run(command, cwd=packages.parent, check=True)
+    inputs = json.loads(told.read_text())["inputs"]
+    found = {match[1] for name in inputs if (match := re.match(r"node_modules/((?:@[^/]+/)?[^/]+)/", name))}
+    return made.read_bytes(), sorted(found)
+
+
+def _names_of(module: str) -> bytes:
+    names = sorted(name for line in re.findall(r"export {(.*)}", module) for name in re.findall(r"\w+", line))
+    return "".join(f"export const {name}: any;\n" for name in names).encode()
+
+
 def _relative(found: re.Match[str]) -> str:
     name = found["name"]
     return f"{found['before']}{found['quote']}{SPECIFIERS.get(name, name)}{found['quote']}"
@@ -72,12 +92,12 @@ def _licence_name(package: str) -> str:
     return f"licences/{package.removeprefix('@').replace('/', '-')}.txt"
 
 
-def _describe(packages: Path, made: dict[str, bytes]) -> dict[str, Any]:
+def _describe(packages: Path, made: dict[str, bytes], bundled: list[str]) -> dict[str, Any]:
     locked = json.loads((_HERE / "package-lock.json").read_text())["packages"]
     of = {module.name: module.package for module in MODULES}
-    of |= {_licence_name(package): package for package in of.values()}
+    of |= {_licence_name(package): package for package in [*of.values(), *bundled]}
     described: dict[str, Any] = {}
-    for name in sorted(made):
+    for name in sorted(set(made) - {BUNDLED, BUNDLED_TYPES}):
         manifest = json.loads((packages / of[name] / "package.json").read_text())
         described[name] = {
             "package": of[name],
@@ -86,7 +106,13 @@ def _describe(packages: Path, made: dict[str, bytes]) -> dict[str, Any]:
             "package_integrity": locked[f"node_modules/{of[name]}"]["integrity"],
             "sha256": hashlib.sha256(made[name]).hexdigest(),
         }
-    return described
+    for name in (BUNDLED, BUNDLED_TYPES):
+        described[name] = {
+            "bundled": {package: locked[f"node_modules/{package}"]["version"] for package in bundled},
+            "licence": "MIT",
+            "sha256": hashlib.sha256(made[name]).hexdigest(),
+        }
+    return dict(sorted(described.items()))
 
 
 if __name__ == "__main__":

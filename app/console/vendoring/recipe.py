@@ -34,6 +34,12 @@ MODULES = (
     Module("uplot", "dist/uPlot.min.css", "uplot.css"),
 )
 
+BUNDLED = "editor.js"
+"""The SQL editor, which is some twenty packages: esbuild makes one module of them, which only pages with an editor
+load. Beside this file is what it begins with."""
+BUNDLED_TYPES = "editor.d.ts"
+"""Types of the bundle are not kept: they are those of all its packages. Its names are known, so tsc needn't read it."""
+
 SPECIFIERS: Mapping[str, str] = {
     "preact": "./preact.js",
     "preact/hooks": "./hooks.js",
