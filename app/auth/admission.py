@@ -1,24 +1,26 @@
-"""Letting a request in: its key, the key's controls, its rate and its monthly quota, in one round trip.
+"""Letting a request in: its key, the key's controls, its rate and its monthly quota, in one round trip. Or the session
+of a person: see `app.auth.session_admission`.
 
 The counters live in our own database, so that they hold over all API processes; one statement reads the keys and
 counts. Requests that arrive while such statements are under way share the next one, whatever their keys. Its
 transaction doesn't wait for the disk: what a crash of our database may forget is the last moments' counts.
 """
 
-import asyncio
 import math
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from datetime import timedelta
 
 import asyncpg
 import msgspec
 from asyncpg import Connection
 
+from app.auth.batches import STATEMENTS, WINDOW_SECONDS, Admitted, Allowance, Batches, Waiter
 from app.auth.bearer import bearer_key
 from app.auth.client_address import Address
 from app.auth.keys import hash_key
 from app.auth.principal import Principal
+from app.auth.session_admission import session_batches
 from app.core.errors import (
     ApiKeyExpired,
     AppError,
@@ -32,30 +34,7 @@ from app.core.errors import (
 from app.store.connections import StoreConnection
 from app.store.session import APPLICATION_NAME, keep_session
 
-WINDOW_SECONDS = 60
 _WINDOW = timedelta(seconds=WINDOW_SECONDS)
-_STATEMENTS = 2
-"""At the same time: while one is under way, the next one's requests collect. A second, so that a key whose row another
-process holds doesn't make all others wait."""
-_MOST_REQUESTS = 256
-"""In one statement."""
-
-
-_Waiter = tuple[Address, "asyncio.Future[Admitted]"]
-
-
-class Allowance(msgspec.Struct, frozen=True):
-    """What is left to a key in its present window."""
-
-    limit: int
-    remaining: int
-    resets_in: int
-    """Seconds."""
-
-
-class Admitted(msgspec.Struct, frozen=True):
-    principal: Principal
-    allowance: Allowance
 
 
 class _Verdict(Principal, frozen=True, kw_only=True):
@@ -141,106 +120,32 @@ FROM asking a LEFT JOIN counted ON counted.key_id = a.id AND NOT a.postponed CRO
 class Admission:
     """Decides on every request of one API process."""
 
-    def __init__(self, pool: asyncpg.Pool) -> None:
-        self._pool = pool
-        self._waiting: dict[bytes, list[_Waiter]] = {}
-        """By the hash of their key."""
-        self._postponed: dict[bytes, list[_Waiter]] = {}
-        """The same, of those that came with the same key's other text. The next statement is theirs alone, or they
-        would come with that one again and again."""
-        self._asking: set[bytes] = set()
-        """Hashes of the keys that a statement under way is about. One key is in one statement at a time."""
-        self._tasks: set[asyncio.Task[None]] = set()
-        """Those that still read what waits."""
-        self._closing = False
-        self._idle: list[Connection] = []
-        """Taken from the pool for good: taking one and giving it back costs a quarter of what asking does."""
+    def __init__(self, pool: asyncpg.Pool, sessions_per_minute: int) -> None:
+        self._keys = Batches(pool, _ask, _settle)
+        self._sessions = session_batches(pool, sessions_per_minute)
 
     async def admit(self, authorization: str | None, address: Address) -> Admitted:
-        """Raises `Unauthorized`, `InvalidApiKey`, `ApiKeyExpired`, `IpNotAllowed`, `RateLimitExceeded` or
-        `MonthlyQuotaExceeded`."""
-        key_hash = hash_key(bearer_key(authorization))
-        answer: asyncio.Future[Admitted] = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(key_hash, []).append((address, answer))
-        if len(self._tasks) < _STATEMENTS:
-            task = asyncio.create_task(self._serve())
-            self._tasks.add(task)
-        return await answer
+        """A program, by its key. Raises `Unauthorized`, `InvalidApiKey`, `ApiKeyExpired`, `IpNotAllowed`,
+        `RateLimitExceeded` or `MonthlyQuotaExceeded`."""
+        return await self._keys.admit(hash_key(bearer_key(authorization)), address)
 
-    async def _serve(self) -> None:
-        """Decides on what waits, batch by batch, until nothing does that another task isn't at."""
-        while batch := self._take():
-            try:
-                async with self._connection() as connection:
-                    verdicts = await self._ask(connection, batch)
-                for key_hash, waiters in batch.items():
-                    verdict = verdicts.get(key_hash)
-                    if verdict is not None and verdict.postponed:
-                        self._postponed.setdefault(key_hash, []).extend(waiters)
-                    else:
-                        _settle(waiters, verdict)
-            except Exception as fault:
-                _refuse(batch, fault)
-            finally:
-                self._asking -= batch.keys()
-        # With no pause since the queue was empty, or a request could come in between and find nobody.
-        self._tasks.discard(asyncio.current_task())
-
-    @asynccontextmanager
-    async def _connection(self) -> AsyncIterator[Connection]:
-        """One that is nobody else's for the block. One that failed goes back to the pool, which finds out whether it is
-        lost."""
-        while self._idle:
-            connection = self._idle.pop()
-            if not connection.is_closed():
-                break
-            await self._pool.release(connection)
-        else:
-            connection = await self._pool.acquire()
-        reusable = False
-        try:
-            yield connection
-            reusable = not self._closing
-        finally:
-            if reusable:
-                self._idle.append(connection)
-            else:
-                with suppress(Exception):
-                    await self._pool.release(connection)
+    async def admit_session(self, token: str, address: Address) -> Admitted:
+        """A person, by the token of their session. Raises `SessionEnded` or `RateLimitExceeded`."""
+        return await self._sessions.admit(hash_key(token), address)
 
     async def close(self) -> None:
         """Gives its connections back, now or when what is under way has ended."""
-        self._closing = True
-        while self._idle:
-            await self._pool.release(self._idle.pop())
+        await self._keys.close()
+        await self._sessions.close()
 
-    def _take(self) -> "dict[bytes, list[_Waiter]]":
-        batch: dict[bytes, list[_Waiter]] = {}
-        room = _MOST_REQUESTS
-        source, free = self._postponed, [each for each in self._postponed if each not in self._asking]
-        if not free:
-            source, free = self._waiting, [each for each in self._waiting if each not in self._asking]
-        for key_hash in free:
-            waiters = source.pop(key_hash)
-            batch[key_hash], later = waiters[:room], waiters[room:]
-            if later:
-                source[key_hash] = later
-            room -= len(batch[key_hash])
-            if not room:
-                break
-        self._asking |= batch.keys()
-        return batch
 
-    async def _ask(self, connection: Connection, batch: "dict[bytes, list[_Waiter]]") -> dict[bytes, _Verdict]:
-        hashes = [key_hash for key_hash, waiters in batch.items() for _ in waiters]
-        # As text: the driver would parse each of them again.
-        addresses = [address.compressed for waiters in batch.values() for address, _ in waiters]
-        rows = await connection.fetch(_ADMIT, hashes, addresses, _WINDOW)
-        return {row["hash"]: msgspec.convert(dict(row), _Verdict) for row in rows}
+async def _ask(connection: Connection, hashes: Sequence[bytes], addresses: Sequence[str]) -> dict[bytes, _Verdict]:
+    rows = await connection.fetch(_ADMIT, hashes, addresses, _WINDOW)
+    return {row["hash"]: msgspec.convert(dict(row), _Verdict) for row in rows}
 
 
 @asynccontextmanager
-async def admission(dsn: str) -> AsyncIterator[Admission]:
+async def admission(dsn: str, *, sessions_per_minute: int = 600) -> AsyncIterator[Admission]:
     """Admission on a pool of its own, for the block: its transactions wait for no disk, and never queue behind
     those that do."""
     settings = {
@@ -252,27 +157,22 @@ async def admission(dsn: str) -> AsyncIterator[Admission]:
     async with asyncpg.create_pool(
         dsn,
         min_size=1,
-        max_size=_STATEMENTS,
+        # Of keys, and of sessions.
+        max_size=2 * STATEMENTS,
         timeout=5,
         command_timeout=10,
         server_settings=settings,
         reset=keep_session,
         connection_class=StoreConnection,
     ) as pool:
-        admitting = Admission(pool)
+        admitting = Admission(pool, sessions_per_minute)
         try:
             yield admitting
         finally:
             await admitting.close()
 
 
-def _refuse(batch: "dict[bytes, list[_Waiter]]", fault: Exception) -> None:
-    for _, answer in (waiter for waiters in batch.values() for waiter in waiters):
-        if not answer.done():
-            answer.set_exception(fault)
-
-
-def _settle(batch: "list[_Waiter]", verdict: _Verdict | None) -> None:
+def _settle(batch: list[Waiter], verdict: _Verdict | None) -> None:
     """Gives each request of a batch its answer. They were counted together, in this order."""
     place = 0
     for index, (_, answer) in enumerate(batch):

@@ -11,12 +11,15 @@ from app.core.errors import InsufficientRole, InvalidField, NotAMember, NotFound
 
 
 class Principal(msgspec.Struct, frozen=True, kw_only=True):
-    """The caller of one request: a user, by one of their keys."""
+    """The caller of one request: a user, by one of their keys, or by the session of their browser."""
 
     user_id: int
     user_name: str
     user_email: str
     key_id: int
+    """0 where there is none."""
+    session_id: int | None = None
+    """The session that a person is signed in with; None for a key."""
     key_name: str
     preview: str
     scopes: list[str]

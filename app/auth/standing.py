@@ -8,7 +8,8 @@ import msgspec
 from app.auth.principal import Principal
 from app.auth.roles import Role, roles_that_may
 from app.auth.scopes import Scope, granting
-from app.core.errors import InsufficientRole, InvalidApiKey, NotAMember
+from app.auth.sessions import is_live, which_stand
+from app.core.errors import InsufficientRole, InvalidApiKey, NotAMember, SessionEnded
 from app.store.session import fetch_all, fetch_one
 
 LONG_SECONDS = 1.0
@@ -16,17 +17,36 @@ LONG_SECONDS = 1.0
 
 
 class Standing(msgspec.Struct, frozen=True):
-    """A caller's key, and the team whose things it sees: those of one database, if they are one's."""
+    """A caller's key or session, and the team whose things it sees: those of one database, if they are one's."""
 
     key_id: int
+    """0 for a session."""
     team_id: int
     database: UUID | None = None
+    session_id: int | None = None
+
+    @property
+    def holder(self) -> tuple[int, int | None]:
+        """The key or the session."""
+        return self.key_id, self.session_id
 
 
 async def still_good(asked: Collection[Standing], scope: Scope) -> set[Standing]:
-    """Those whose key is neither revoked nor expired, has that scope and is for that team and database, and whose user
+    """Those whose session has not ended, or whose key is neither revoked nor expired, has that scope and is for that team and database, and whose user
     is in the team with a role that may do as much."""
-    sought = list(set(asked))
+    people = [one for one in set(asked) if one.session_id is not None]
+    sought = [one for one in set(asked) if one.session_id is None]
+    standing = await _people_who_stand(people, scope) if people else set()
+    return standing | await _keys_that_stand(sought, scope) if sought else standing
+
+
+async def _people_who_stand(people: list[Standing], scope: Scope) -> set[Standing]:
+    places = [(one.session_id or 0, one.team_id) for one in people]
+    good = await which_stand(places, list(roles_that_may([scope])))
+    return {one for one in people if (one.session_id, one.team_id) in good}
+
+
+async def _keys_that_stand(sought: list[Standing], scope: Scope) -> set[Standing]:
     found = await fetch_all(
         Standing,
         """
@@ -54,7 +74,9 @@ class _Now(msgspec.Struct, frozen=True):
 
 async def expect(caller: Principal, team_id: int | None) -> None:
     """That the caller would still be let in, and has no smaller role in this team than when it was. Raises
-    `InvalidApiKey`, `NotAMember` or `InsufficientRole`."""
+    `InvalidApiKey`, `SessionEnded`, `NotAMember` or `InsufficientRole`."""
+    if caller.session_id is not None and not await is_live(caller.session_id):
+        raise SessionEnded
     now = await fetch_one(
         _Now,
         """
@@ -62,9 +84,13 @@ async def expect(caller: Principal, team_id: int | None) -> None:
         FROM api_keys k LEFT JOIN memberships m
           ON m.user_id = k.user_id AND m.team_id = $2 AND m.team_id <> ALL (k.ended_teams)
         WHERE k.id = $1
+        UNION ALL
+        SELECT false, m.role FROM users u LEFT JOIN memberships m ON m.user_id = u.id AND m.team_id = $2
+        WHERE u.id = $3
         """,
         caller.key_id,
         team_id,
+        None if caller.session_id is None else caller.user_id,
     )
     if now is None or now.ended:
         raise InvalidApiKey("This API key has been revoked, or has expired, since the request came.")

@@ -5,6 +5,7 @@ are reported together, so that a misspelt setting is never ignored.
 """
 
 import ipaddress
+import re
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from difflib import get_close_matches
@@ -109,6 +110,19 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     event_stream_comment_seconds: float = 15
     """How long an event stream is silent before it sends a comment."""
     trusted_proxies: tuple[str, ...] = ()
+    """Networks of proxies that are believed which address a request comes from, and whether over TLS."""
+    public_url: str | None = None
+    """Where people reach the API, such as `https://databases.example.com`; by default what each request says."""
+    console: str = "on"
+    """`on` or `off`: whether there is a console, and people sign in to it."""
+    sign_in_link_seconds: float = 600
+    """How long a link to sign in with can be used."""
+    session_idle_seconds: int = 43_200
+    """After so long without a request a person who signed in does it again."""
+    session_seconds: int = 1_209_600
+    """The same whatever they did."""
+    session_requests_per_minute: int = 600
+    """A person's, by all of their sessions together."""
     idempotency_ttl_seconds: float = 86_400
     idempotency_lease_seconds: float = 10
     """How long an Idempotency-Key stays in flight after its request's process died."""
@@ -299,6 +313,10 @@ _POSITIVE = {
     "audit_head_seconds",
     "revocation_timeout_seconds",
     "limits_timeout_seconds",
+    "sign_in_link_seconds",
+    "session_idle_seconds",
+    "session_seconds",
+    "session_requests_per_minute",
     "api_keys_per_user",
     "teams_per_user",
     "members_per_team",
@@ -340,6 +358,7 @@ _POSITIVE = {
     "query_timeout_seconds",
 }
 _NOT_NEGATIVE = {"pool_size", "deletion_grace_seconds", "orphan_age_seconds", "webhook_secret_overlap_seconds"}
+_ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:[0-9]{1,5})?|https?://\[[0-9a-f:]+\](:[0-9]{1,5})?")
 _LARGEST = 1_000_000_000
 """About 31 years, so that the resulting times can still be represented."""
 _RULES: tuple[tuple[set[str], Callable[[Any], bool], str], ...] = (
@@ -356,6 +375,8 @@ _RULES: tuple[tuple[set[str], Callable[[Any], bool], str], ...] = (
         lambda waits: not waits or not all(0 <= wait <= _LARGEST for wait in waits),
         f"expected seconds from 0 to {_LARGEST}, comma-separated",
     ),
+    ({"console"}, lambda mode: mode not in ("on", "off"), "expected on or off"),
+    ({"public_url"}, lambda url: not _ORIGIN.fullmatch(url), "expected https://host or http://host, with no path"),
     ({"log_format"}, lambda form: form not in ("json", "console"), "expected json or console"),
     (
         {"backup_object_lock"},

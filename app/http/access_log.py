@@ -39,6 +39,7 @@ class AccessLine(LogLine, kw_only=True, omit_defaults=True):
     team_id: int | None = None
     """The caller's primary team."""
     key_id: int | None = None
+    session_id: int | None = None
     resource: str | None = None
     """The identifier in the path, if it has a valid form."""
     error: str | None = None
@@ -67,7 +68,7 @@ def log_request(
         resource=_resource(scope),
     )
     if caller is not None:
-        line.user_id, line.key_id = caller.user_id, caller.key_id
+        line.user_id, line.key_id, line.session_id = caller.user_id, caller.key_id or None, caller.session_id
         line.team_id = caller.team_ids[0] if caller.team_ids else None
     elif refusal is not None:
         line.key_id = refusal.key_id

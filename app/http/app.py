@@ -78,6 +78,7 @@ from app.http.options import answer_options
 from app.http.request_metrics import RequestMetrics
 from app.http.state import AppState, RequestControls
 from app.http.unread_body import UnreadBodies
+from app.http.visitors import Visitors
 from app.metrics.routes import MetricServices, get_database_metrics, get_team_prometheus
 from app.outbox.events import Notices
 from app.outbox.starter import Starter
@@ -96,6 +97,10 @@ from app.queries.service import Questions
 from app.quotas.file import load_plans
 from app.quotas.plans import Plans
 from app.restores.routes import RestoreServices, restore_database
+from app.sessions.attempts import Attempts
+from app.sessions.calls import SessionServices
+from app.sessions.routes import end_all_sessions, end_session, get_session, list_sessions
+from app.sessions.sign_in_routes import follow_link
 from app.store.migrate import follow_migrations
 from app.store.notify import RowWatch
 from app.store.session import connected
@@ -105,6 +110,7 @@ from app.web.event_streams import EventStreams
 from app.web.idempotency import Idempotency
 from app.web.operation import check_actions
 from app.web.request_id import RequestIds
+from app.web.site import Site
 from app.webhooks.ping import Pings
 from app.webhooks.routes import WebhookController, WebhookServices
 
@@ -167,6 +173,7 @@ def assemble(*, with_metrics: bool, with_console: bool) -> Routes:
     litestar = Litestar(
         route_handlers=[
             _api(state),
+            _signing_in(state),
             live,
             ready,
             *([console] if with_console else []),
@@ -190,7 +197,7 @@ def describe() -> dict[str, Any]:
 
 def api_handlers() -> list[tuple[str, HTTPRouteHandler]]:
     """Every handler under `/api/v1`, with its path."""
-    app = Litestar([_api(AppState())], openapi_config=None)
+    app = Litestar([_api(AppState()), _signing_in(AppState())], openapi_config=None)
     return _handlers(app)
 
 
@@ -199,6 +206,9 @@ def _api(state: AppState) -> Router:
         "/api/v1",
         route_handlers=[
             get_me,
+            get_session,
+            list_sessions,
+            _resource(lambda: state.sessions, end_session, end_all_sessions),
             _resource(lambda: state.audit, list_audit_events),
             _resource(
                 lambda: state.accounts,
@@ -259,6 +269,11 @@ def _api(state: AppState) -> Router:
     )
 
 
+def _signing_in(state: AppState) -> Router:
+    """What needs no key and no session."""
+    return Router("/api/v1", route_handlers=[_resource(lambda: state.sessions, follow_link)], middleware=[Visitors])
+
+
 def _resource(services: Callable[[], object], *handlers: ControllerRouterHandler) -> Router:
     """Routes with what they work with, as their parameter `services`: one dependency for each route, which takes no
     arguments. Several are resolved in a task group, and arguments validated, with each request: either costs more than
@@ -292,7 +307,9 @@ async def _open(
     await stack.enter_async_context(connected(settings.control_dsn))
     await follow_migrations()
     watch = await stack.enter_async_context(RowWatch(settings.control_dsn).running())
-    admitting = await stack.enter_async_context(admission(settings.control_dsn))
+    admitting = await stack.enter_async_context(
+        admission(settings.control_dsn, sessions_per_minute=settings.session_requests_per_minute)
+    )
     client = await connect_from_settings(settings, lazy=True)
     sender, adapters, starter, nudger = Sender(settings), Adapters(box), Starter(client), Nudger(client)
     members, notices = ReadyMembers(), Notices()
@@ -337,6 +354,9 @@ async def _open(
         settings=settings, terms=BackupTerms.of(plans, settings), watch=watch, idempotency=idempotency
     )
     state.accounts = AccountServices(settings=settings, idempotency=idempotency)
+    proxies = parse_networks(settings.trusted_proxies)
+    site = Site(settings.public_url, proxies)
+    state.sessions = SessionServices(settings=settings, site=site, idempotency=idempotency)
     state.metrics = MetricServices(settings=settings)
     state.webhooks = WebhookServices(
         settings=settings,
@@ -348,9 +368,11 @@ async def _open(
     )
     return RequestControls(
         admission=admitting,
-        trusted_proxies=parse_networks(settings.trusted_proxies),
+        trusted_proxies=proxies,
         in_flight=InFlight(
             per_key=settings.requests_in_flight_per_key, per_address=settings.requests_in_flight_per_address
         ),
+        site=site if settings.console == "on" else None,
+        attempts=Attempts(),
         audit_refusals=settings.audit_refusals_per_hour,
     )

@@ -22,9 +22,9 @@ _NOT_RECORDED = frozenset({401, 408, 429, 499})
 log = structlog.get_logger(__name__)
 
 
-def request_draft(scope: Scope, address: Address, caller: Principal, *, refusals: int) -> Draft | None:
+def request_draft(scope: Scope, address: Address, caller: Principal | None, *, refusals: int) -> Draft | None:
     """The event that the request is to leave; None for one that reads or computes. `refusals` is how many of a user's
-    leave one in an hour."""
+    leave one in an hour. None of somebody who is about to sign in."""
     declared: Operation | None = scope["route_handler"].opt.get(OPT)
     if declared is None or not isinstance(declared.action, str):
         return None
@@ -33,7 +33,7 @@ def request_draft(scope: Scope, address: Address, caller: Principal, *, refusals
         action=declared.action,
         object=kind,
         id=None if parameter is None else valid_id(scope["path_params"].get(parameter)),
-        own_team_id=caller.team_ids[0] if caller.team_ids else None,
+        own_team_id=caller.team_ids[0] if caller is not None and caller.team_ids else None,
         address=address.compressed,
         refusals=refusals,
     )

@@ -1,4 +1,4 @@
-"""Limits on the requests in flight in this process, by key and by client address. Requests that wait, or whose
+"""Limits on the requests in flight in this process, by key or person and by client address. Requests that wait, or whose
 bodies arrive slowly, so leave room for others."""
 
 from collections.abc import Hashable, Iterator
@@ -17,6 +17,7 @@ class InFlight:
 
     def __init__(self, *, per_key: int, per_address: int) -> None:
         self._per_key, self._keys = per_key, Limiter[int](per_key)
+        self._people = Limiter[int](per_key)
         self._per_address, self._addresses = per_address, Limiter[Address](per_address)
 
     @contextmanager
@@ -31,6 +32,13 @@ class InFlight:
         """The same for a key."""
         _check(self._keys, key_id, "This API key", self._per_key)
         with self._keys.slot_now(key_id):
+            yield
+
+    @contextmanager
+    def of_person(self, user_id: int) -> Iterator[None]:
+        """The same for all sessions of a person."""
+        _check(self._people, user_id, "A person", self._per_key)
+        with self._people.slot_now(user_id):
             yield
 
 

@@ -28,7 +28,7 @@ from app.outbox.event_types import EventType
 from app.web.envelope import ErrorAnswer
 from app.web.guards import query_parameters
 from app.web.idempotency import IDEMPOTENCY_HEADER, IDEMPOTENCY_KEY_PATTERN
-from app.web.operation import OPT, Operation
+from app.web.operation import OPT, Entry, Operation
 from app.webhooks.examples import EXAMPLE_ENDPOINT
 from app.webhooks.schemas import EndpointView
 
@@ -46,6 +46,12 @@ _EVERY = (
     errors.InternalError,
     errors.ServiceUnavailable,
 )
+_OF_SESSIONS = (errors.SessionEnded, errors.SessionRequired, errors.CrossOriginRefused)
+_ENTRIES = {
+    Entry.CALLER: "Any valid key.",
+    Entry.SESSION: "A person who is signed in to the console.",
+    Entry.ANYBODY: "Anybody, from a page of the same origin.",
+}
 _WITH_BODY = (
     errors.MalformedJSON,
     errors.RequestTimeout,
@@ -107,6 +113,9 @@ _TAGS = {
     "invitation_acceptances": "Joining a team by the token of an invitation.",
     "webhook_endpoints": "The endpoints that receive events, and the outcome of each delivery.",
     "me": "The caller and the key.",
+    "session": "Who is signed in to the console.",
+    "sessions": "The browsers in which somebody is signed in.",
+    "sign_ins": "Signing in to the console.",
 }
 """By the resource in the path, in reading order."""
 _SUBJECTS: dict[EventType, tuple[type[msgspec.Struct], msgspec.Struct]] = {
@@ -158,7 +167,15 @@ def document(handlers: Iterable[tuple[str, HTTPRouteHandler]]) -> dict[str, Any]
             "examples": error_examples(),
             "headers": HEADERS,
             "securitySchemes": {
-                "api_key": {"type": "http", "scheme": "bearer", "description": "An API key, `pk_live_…`."}
+                "api_key": {"type": "http", "scheme": "bearer", "description": "An API key, `pk_live_…`."},
+                "session": {
+                    "type": "apiKey",
+                    "in": "cookie",
+                    "name": "headwater_session",
+                    "description": "A person's session in the console, which every operation with a key takes too. Over "
+                    "TLS its name begins with `__Host-`. What changes something has to come from a page of the same "
+                    "origin.",
+                },
             },
         },
     }
@@ -170,9 +187,9 @@ def _operation(path: str, handler: HTTPRouteHandler) -> dict[str, Any]:
     described: dict[str, Any] = {
         "operationId": handler.operation_id,
         "summary": handler.summary,
-        "description": f"Scopes: {names}." if names else "Any valid key.",
+        "description": f"Scopes: {names}." if names else _ENTRIES[declared.entry],
         "tags": [path.split("/")[3]],
-        "security": [{"api_key": [scope.value for scope in declared.scopes]}],
+        "security": _security(declared),
         "parameters": list(_parameters(path, handler, declared)),
         "responses": responses(declared) | error_responses(_errors(path, declared, handler)),
     }
@@ -182,6 +199,12 @@ def _operation(path: str, handler: HTTPRouteHandler) -> dict[str, Any]:
         media = {"schema": reference(declared.body)} | ({"example": declared.example} if declared.example else {})
         described["requestBody"] = {"required": True, "content": {"application/json": media}}
     return described
+
+
+def _security(declared: Operation) -> list[dict[str, list[str]]]:
+    if declared.entry is Entry.CALLER:
+        return [{"api_key": [scope.value for scope in declared.scopes]}]
+    return [{"session": []}] if declared.entry is Entry.SESSION else []
 
 
 def _parameters(path: str, handler: HTTPRouteHandler, declared: Operation) -> Iterator[dict[str, Any]]:
@@ -240,6 +263,7 @@ def _query_schema(field: FieldDefinition, parameter: QueryParameter) -> dict[str
 def _errors(path: str, declared: Operation, handler: HTTPRouteHandler) -> Sequence[type[AppError]]:
     return (
         *_EVERY,
+        *(_OF_SESSIONS if declared.entry is Entry.SESSION else ()),
         *((errors.InsufficientScope,) if declared.scopes else ()),
         *((errors.InsufficientRole,) if declared.reach is not Reach.PERSON else ()),
         *((errors.KeyForSomeDatabases,) if declared.reach is Reach.TEAM else ()),

@@ -20,6 +20,9 @@ from app.provisioning.operation_routes import OperationServices
 from app.provisioning.routes import DatabaseServices
 from app.queries.service import Questions
 from app.restores.routes import RestoreServices
+from app.sessions.attempts import Attempts
+from app.sessions.calls import SessionServices
+from app.web.site import Site
 from app.webhooks.routes import WebhookServices
 
 
@@ -29,6 +32,10 @@ class RequestControls(msgspec.Struct, frozen=True, kw_only=True):
     admission: Admission
     trusted_proxies: tuple[Network, ...]
     in_flight: InFlight
+    site: Site | None
+    """Where people sign in; None where there is no console."""
+    attempts: Attempts
+    """To sign in."""
     audit_refusals: int
     """How many refusals of a user leave an event in an hour."""
 
@@ -50,3 +57,4 @@ class AppState:
     metrics: MetricServices
     webhooks: WebhookServices
     questions: Questions
+    sessions: SessionServices

@@ -15,7 +15,8 @@ class RequestedBy(Struct, kw_only=True):
     """Whose request it was. The key may be revoked by now."""
 
     user_id: int
-    api_key_id: int
+    api_key_id: int | None
+    """Null for a person who was signed in to the console."""
 
 
 class OperationView(Struct, kw_only=True):

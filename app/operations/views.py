@@ -30,6 +30,6 @@ def reference(record: OperationRecord) -> OperationReference:
 
 
 def _requested_by(record: OperationRecord) -> RequestedBy | None:
-    if record.user_id is None or record.key_id is None:
+    if record.user_id is None:
         return None
     return RequestedBy(user_id=record.user_id, api_key_id=record.key_id)

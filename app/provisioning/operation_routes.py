@@ -184,7 +184,7 @@ class OperationController(Controller):
 
         return services.streams.answer(
             request,
-            Standing(request.user.key_id, record.team_id, record.database),
+            Standing(request.user.key_id, record.team_id, record.database, request.user.session_id),
             lambda: services.watch.changes(record.database),
             look,
             now=_frame(record),

@@ -9,6 +9,7 @@ import msgspec
 
 from app.audit.actions import Action
 from app.audit.events import append
+from app.auth.sessions import delete_ended
 from app.backups.retention import delete_gone_backups
 from app.contracts.upkeep import SweepResult
 from app.credentials.rotations import delete_old, delete_secrets
@@ -16,6 +17,7 @@ from app.metrics.sampling import drop_old_metrics
 from app.operations.retention import delete_old_operations
 from app.outbox.events import delete_old_events
 from app.queries.records import delete_old_executions
+from app.sessions.links import delete_expired_links
 from app.store.session import transaction
 from app.web.idempotency_rows import delete_expired_keys
 from app.webhooks.records import delete_old_deliveries, delete_replaced_secrets
@@ -57,6 +59,8 @@ SWEEPS = (
     SweepRule(what="backups that are gone", delete=delete_gone_backups, retention="operations"),
     SweepRule(what="old operations", delete=delete_old_operations, retention="operations"),
     SweepRule(what="old metrics", delete=drop_old_metrics, commits=True),
+    SweepRule(what="ended sessions", delete=delete_ended),
+    SweepRule(what="expired links to sign in", delete=delete_expired_links),
     SweepRule(what="old questions", delete=delete_old_executions, retention="questions"),
 )
 _NOT_KEPT = timedelta(0)

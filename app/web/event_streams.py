@@ -1,7 +1,7 @@
 """Answers that stay open and tell of each change: Server-Sent Events (WHATWG HTML, section 9.2).
 
 A stream is not a request in flight: it has a bound of its own, holds no connection to our database while nothing
-happens, and ends when its operation does, when its key or its user's membership does, and when the process does. What a
+happens, and ends when its operation does, when its key, its session or its user's membership does, and when the process does. What a
 client misses between two streams it gets from the next one: it sends the id of the last event that it had.
 """
 
@@ -55,7 +55,7 @@ class EventStreams:
     ) -> None:
         """`stopping` is set when the process is to end, and ends all streams. A comment is sent after so many seconds
         without an event, so that nothing on the way takes the connection for dead."""
-        self._per_key, self._keys = per_key, Limiter[int](per_key)
+        self._per_key, self._keys = per_key, Limiter[tuple[int, int | None]](per_key)
         self._per_team, self._teams = per_team, Limiter[int](per_team)
         self._total, self._all = total, Limiter[None](total)
         self._stopping = stopping
@@ -103,10 +103,10 @@ class EventStreams:
 
     @contextmanager
     def _slots(self, caller: Standing) -> Iterator[None]:
-        _check_room(self._keys, caller.key_id, "This API key", self._per_key)
+        _check_room(self._keys, caller.holder, "This API key or session", self._per_key)
         _check_room(self._teams, caller.team_id, "The team", self._per_team)
         _check_room(self._all, None, "One process of the API", self._total)
-        with self._keys.slot_now(caller.key_id), self._teams.slot_now(caller.team_id), self._all.slot_now(None):
+        with self._keys.slot_now(caller.holder), self._teams.slot_now(caller.team_id), self._all.slot_now(None):
             yield
 
     @contextmanager

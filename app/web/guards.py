@@ -21,6 +21,7 @@ from app.core.errors import (
     MissingRequiredField,
     NotAMember,
     NotFound,
+    SessionRequired,
 )
 from app.web.idempotency import IDEMPOTENCY_HEADER, IDEMPOTENCY_KEY_PATTERN, idempotency_key
 from app.web.parameters import parse_uuid
@@ -32,11 +33,11 @@ Belonging = Mapping[str, FindTeam]
 
 
 def demands(
-    scopes: Sequence[Scope], roles: frozenset[Role], *, reach: Reach, needs_key: bool
+    scopes: Sequence[Scope], roles: frozenset[Role], *, reach: Reach, needs_key: bool, needs_session: bool = False
 ) -> Callable[[Request[Any, Any, Any]], Awaitable[None]]:
     """The key needs all of these scopes and has to be for what the operation is about; its user needs one of these
     roles in the team of that, and the handler sees a caller in the teams where that is so. The request needs perhaps an
-    Idempotency-Key, and no query parameter that the operation doesn't have: one that is misspelt would be ignored in
+    Idempotency-Key or a session, and no query parameter that the operation doesn't have: one that is misspelt would be ignored in
     silence.
 
     To be called before a request is handled, not as one of Litestar's guards: for each of those it copies the whole
@@ -44,6 +45,8 @@ def demands(
     """
 
     async def check(request: Request[Any, Any, Any]) -> None:
+        if needs_session and request.user.session_id is None:
+            raise SessionRequired
         for scope in scopes:
             if not grants(request.user.scopes, scope):
                 raise InsufficientScope(scope.value)
@@ -53,8 +56,7 @@ def demands(
             await _check_roles(request, roles, reach)
         if needs_key:
             _check_idempotency_key(request)
-        if request.scope["query_string"]:
-            _check_query(request)
+        await check_query(request)
 
     return check
 
@@ -106,7 +108,10 @@ def _check_idempotency_key(connection: ASGIConnection[Any, Any, Any, Any]) -> No
         raise InvalidField(IDEMPOTENCY_HEADER, "An idempotency key has 1 to 255 printable ASCII characters.")
 
 
-def _check_query(request: Request[Any, Any, Any]) -> None:
+async def check_query(request: Request[Any, Any, Any]) -> None:
+    """Raises `InvalidField` for a query parameter that the operation doesn't have."""
+    if not request.scope["query_string"]:
+        return
     known = {parameter.name for _, parameter in query_parameters(request.route_handler)}
     unknown = next((name for name in request.query_params if name not in known), None)
     if unknown is not None:

@@ -12,7 +12,7 @@ from app.auth.roles import Role, roles_that_may
 from app.auth.scopes import Reach, Scope
 from app.core.errors import AppError
 from app.web.body import JSONBody
-from app.web.guards import demands
+from app.web.guards import check_query, demands
 
 OPT = "operation"
 CHANGING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
@@ -30,6 +30,17 @@ COMPUTES = Computes.COMPUTES
 """Its declaration: the operation leaves no event in the audit log."""
 
 
+class Entry(Enum):
+    """Whom an operation lets in."""
+
+    CALLER = "caller"
+    """Programs by their key, and people by their session."""
+    SESSION = "session"
+    """People who are signed in, and nobody by a key."""
+    ANYBODY = "anybody"
+    """Also who isn't signed in yet."""
+
+
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
     """For the API's description. `answers` maps a status to the struct that is the body, or to None where there is no
     body; `examples` to one such body. `errors` are those that the operation itself may meet, beyond those that its
@@ -38,6 +49,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     are examples of the answers with status 200 that are no JSON, by their media type. `action` is what the audit log
     calls the operation; None for one that reads."""
 
+    entry: Entry
     scopes: tuple[Scope, ...]
     role: Role | None
     reach: Reach
@@ -59,6 +71,7 @@ def operation(
     summary: str,
     *,
     action: str | Computes | None = None,
+    entry: Entry = Entry.CALLER,
     answers: dict[int, Any],
     examples: dict[int, msgspec.Struct],
     scopes: tuple[Scope, ...] = (),
@@ -81,6 +94,7 @@ def operation(
     if isinstance(action, str) and not _ACTION.fullmatch(action):
         raise ValueError(f"{operation_id}: an action is 'subject.verb', not {action!r}")
     declared = Operation(
+        entry=entry,
         scopes=scopes,
         role=role,
         reach=reach,
@@ -100,7 +114,15 @@ def operation(
         "operation_id": operation_id,
         "summary": summary,
         "status_code": min(answers),
-        "before_request": demands(scopes, roles_that_may(scopes, role), reach=reach, needs_key=idempotent),
+        "before_request": check_query
+        if entry is Entry.ANYBODY
+        else demands(
+            scopes,
+            roles_that_may(scopes, role),
+            reach=reach,
+            needs_key=idempotent,
+            needs_session=entry is Entry.SESSION,
+        ),
         "opt": {OPT: declared},
     }
     if body is not None:

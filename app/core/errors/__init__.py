@@ -3,6 +3,7 @@
     AppError
     ├── MalformedJSON            400 malformed_json
     ├── Unauthorized             401 unauthorized
+    ├── SessionEnded             401 session_ended
     ├── InvalidApiKey            403 invalid_api_key
     ├── ApiKeyExpired            403 api_key_expired
     ├── IpNotAllowed             403 ip_not_allowed
@@ -11,6 +12,9 @@
     ├── NotAMember               403 not_a_member
     ├── KeyForSomeDatabases      403 key_for_some_databases
     ├── ExceedsOwnKey            403 exceeds_own_key
+    ├── SessionRequired          403 session_required
+    ├── CrossOriginRefused       403 cross_origin_refused
+    ├── SignInRefused            403 sign_in_refused
     ├── NotFound                 404 not_found
     ├── MethodNotAllowed         405 method_not_allowed
     ├── RequestTimeout           408 request_timeout
@@ -144,6 +148,7 @@ from app.core.errors.requests import (
     require_found,
 )
 from app.core.errors.service import InternalError, ServiceUnavailable
+from app.core.errors.sessions import CrossOriginRefused, SessionEnded, SessionRequired, SignInRefused
 from app.core.errors.teams import (
     AlreadyAMember,
     InvitationEnded,
@@ -167,6 +172,7 @@ __all__ = [
     "BlueprintInvalid",
     "CapacityExhausted",
     "CredentialsPending",
+    "CrossOriginRefused",
     "DatabaseDestroyed",
     "DatabaseNotActive",
     "DatabaseNotDeleted",
@@ -215,6 +221,9 @@ __all__ = [
     "RotationNotOverlapping",
     "SearchTooWide",
     "ServiceUnavailable",
+    "SessionEnded",
+    "SessionRequired",
+    "SignInRefused",
     "SystemBlueprint",
     "TeamHasDatabases",
     "TeamLimitReached",

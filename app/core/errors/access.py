@@ -113,10 +113,10 @@ class RateLimitExceeded(AppError):
     code, status = "rate_limit_exceeded", 429
     example_details = MappingProxyType({})
 
-    def __init__(self, limit: int, resets_in: int) -> None:
+    def __init__(self, limit: int, resets_in: int, whose: str = "This API key") -> None:
         """`resets_in` is in seconds. `Retry-After` is 60 whatever it is: interface specification, section 8."""
         super().__init__(
-            f"This API key may make {limit} requests a minute.",
+            f"{whose} may make {limit} requests a minute.",
             details={},
             headers={"Retry-After": "60", **rate_limit_headers(limit, 0, resets_in)},
         )

@@ -16,6 +16,7 @@ from app.store.tables.pool import PoolTarget
 from app.store.tables.queries import QueryExecution, QueryReader
 from app.store.tables.requests import Event, IdempotencyKey, WorkflowStart
 from app.store.tables.restorations import Restoration
+from app.store.tables.sessions import Session, SessionUsage, SignInLink
 from app.store.tables.usage import DatabaseUsage
 from app.store.tables.webhooks import WebhookAttempt, WebhookDelivery, WebhookEndpoint, WebhookSecret
 
@@ -27,6 +28,9 @@ TABLES = (
     Invitation,
     ApiKey,
     ApiKeyUsage,
+    Session,
+    SessionUsage,
+    SignInLink,
     EngineHost,
     Database,
     DatabaseLabel,

@@ -1,0 +1,157 @@
+"""Requests that are let in together: those that arrive while a statement is under way share the next one."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import Generic, Protocol, TypeVar
+
+import asyncpg
+import msgspec
+from asyncpg import Connection
+
+from app.auth.client_address import Address
+from app.auth.principal import Principal
+
+WINDOW_SECONDS = 60
+"""In which requests are counted."""
+STATEMENTS = 2
+"""At the same time: while one is under way, the next one's requests collect. A second, so that a key whose row another
+process holds doesn't make all others wait."""
+_MOST_REQUESTS = 256
+"""In one statement."""
+
+
+class Allowance(msgspec.Struct, frozen=True):
+    """What is left to a key, or to a person, in the present window."""
+
+    limit: int
+    remaining: int
+    resets_in: int
+    """Seconds."""
+
+
+class Admitted(msgspec.Struct, frozen=True):
+    principal: Principal
+    allowance: Allowance
+
+
+class Verdict(Protocol):
+    """What the statement says of one secret."""
+
+    @property
+    def postponed(self) -> bool:
+        """Requests with another secret of the same owner are counted now, these later."""
+
+
+Said = TypeVar("Said", bound=Verdict)
+Waiter = tuple[Address, "asyncio.Future[Admitted]"]
+Batch = dict[bytes, list[Waiter]]
+"""By the hash of what the requests came with."""
+
+
+class Batches(Generic[Said]):
+    """Those of one process. `ask` is the statement, for hashes and addresses of the same length; `settle` gives each
+    request of one secret its answer, in the order in which they were counted."""
+
+    def __init__(
+        self,
+        pool: asyncpg.Pool,
+        ask: Callable[[Connection, Sequence[bytes], Sequence[str]], Awaitable[dict[bytes, Said]]],
+        settle: Callable[[list[Waiter], Said | None], None],
+    ) -> None:
+        self._pool = pool
+        self._ask = ask
+        self._settle = settle
+        self._waiting: Batch = {}
+        self._postponed: Batch = {}
+        """Of those that came with the same owner's other secret. The next statement is theirs alone, or they would come
+        with that one again and again."""
+        self._asking: set[bytes] = set()
+        """Hashes that a statement under way is about. Each is in one statement at a time."""
+        self._tasks: set[asyncio.Task[None]] = set()
+        """Those that still read what waits."""
+        self._closing = False
+        self._idle: list[Connection] = []
+        """Taken from the pool for good: taking one and giving it back costs a quarter of what asking does."""
+
+    async def admit(self, secret: bytes, address: Address) -> Admitted:
+        """What `settle` says of a request with the secret that has this hash."""
+        answer: asyncio.Future[Admitted] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(secret, []).append((address, answer))
+        if len(self._tasks) < STATEMENTS:
+            task = asyncio.create_task(self._serve())
+            self._tasks.add(task)
+        return await answer
+
+    async def _serve(self) -> None:
+        """Decides on what waits, batch by batch, until nothing does that another task isn't at."""
+        while batch := self._take():
+            try:
+                hashes = [secret for secret, waiters in batch.items() for _ in waiters]
+                # As text: the driver would parse each of them again.
+                addresses = [address.compressed for waiters in batch.values() for address, _ in waiters]
+                async with self._connection() as connection:
+                    verdicts = await self._ask(connection, hashes, addresses)
+                for secret, waiters in batch.items():
+                    verdict = verdicts.get(secret)
+                    if verdict is not None and verdict.postponed:
+                        self._postponed.setdefault(secret, []).extend(waiters)
+                    else:
+                        self._settle(waiters, verdict)
+            except Exception as fault:
+                _refuse(batch, fault)
+            finally:
+                self._asking -= batch.keys()
+        # With no pause since the queue was empty, or a request could come in between and find nobody.
+        self._tasks.discard(asyncio.current_task())
+
+    @asynccontextmanager
+    async def _connection(self) -> AsyncIterator[Connection]:
+        """One that is nobody else's for the block. One that failed goes back to the pool, which finds out whether it is
+        lost."""
+        while self._idle:
+            connection = self._idle.pop()
+            if not connection.is_closed():
+                break
+            await self._pool.release(connection)
+        else:
+            connection = await self._pool.acquire()
+        reusable = False
+        try:
+            yield connection
+            reusable = not self._closing
+        finally:
+            if reusable:
+                self._idle.append(connection)
+            else:
+                with suppress(Exception):
+                    await self._pool.release(connection)
+
+    async def close(self) -> None:
+        """Gives its connections back, now or when what is under way has ended."""
+        self._closing = True
+        while self._idle:
+            await self._pool.release(self._idle.pop())
+
+    def _take(self) -> Batch:
+        batch: Batch = {}
+        room = _MOST_REQUESTS
+        source, free = self._postponed, [each for each in self._postponed if each not in self._asking]
+        if not free:
+            source, free = self._waiting, [each for each in self._waiting if each not in self._asking]
+        for secret in free:
+            waiters = source.pop(secret)
+            batch[secret], later = waiters[:room], waiters[room:]
+            if later:
+                source[secret] = later
+            room -= len(batch[secret])
+            if not room:
+                break
+        self._asking |= batch.keys()
+        return batch
+
+
+def _refuse(batch: Batch, fault: Exception) -> None:
+    for _, answer in (waiter for waiters in batch.values() for waiter in waiters):
+        if not answer.done():
+            answer.set_exception(fault)

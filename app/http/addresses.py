@@ -1,0 +1,16 @@
+"""What answers to all callers share: their address, and that no cache stores what they get."""
+
+from litestar.datastructures import Headers
+from litestar.types import Scope
+
+from app.auth.client_address import Address, Network, client_address
+
+NO_STORE = (b"cache-control", b"no-store")
+"""Answers hold passwords and short-lived data, so no cache may store them."""
+
+
+def address_of(scope: Scope, headers: Headers, trusted_proxies: tuple[Network, ...]) -> Address:
+    """The client's; behind trusted proxies, the one that they report."""
+    client = scope["client"]
+    forwarded_for = ",".join(headers.getall("X-Forwarded-For", [])) if trusted_proxies else None
+    return client_address(client[0] if client else "", forwarded_for, trusted_proxies)

@@ -1,0 +1,1 @@
+"""Signing in to the console, and the sessions of people who did."""
