@@ -42,6 +42,7 @@ class Action(StrEnum):
     RECORDS_SWEEP = "records.sweep"
     REFUSALS_OMIT = "refusals.omit"
     SECRETS_RESEAL = "secrets.reseal"
+    SIGN_IN_LINK_CREATE = "sign_in_link.create"
     TEAM_CHANGE = "team.change"
     USER_CHANGE = "user.change"
     USER_CREATE = "user.create"

@@ -49,7 +49,7 @@ WITH asked AS (
     RETURNING c.user_id, c.window_count - p.persons AS window_before,
               extract(epoch FROM c.window_start + $2::interval - p.at)::float8 AS window_left
 )
-SELECT a.asked_hash AS hash, a.id AS session_id, a.user_id, u.name AS user_name, u.email AS user_email,
+SELECT a.asked_hash AS hash, a.id AS session_id, a.user_id, u.name AS user_name, u.email AS user_email, u.operator,
        a.last_used_at, a.at AS admitted_at, counted.window_before + a.earlier AS window_before, counted.window_left,
        coalesce(mine.ids, '{}') AS team_ids, coalesce(mine.tiers, '{}') AS team_tiers,
        coalesce(mine.names, '{}') AS team_names, coalesce(mine.roles, '{}') AS team_roles
@@ -68,6 +68,7 @@ class _Live(msgspec.Struct, frozen=True, kw_only=True):
     user_id: int
     user_name: str
     user_email: str
+    operator: bool
     last_used_at: datetime
     admitted_at: datetime
     window_before: int
@@ -135,5 +136,6 @@ def _principal(live: _Live, per_minute: int) -> Principal:
         team_tiers=live.team_tiers,
         team_names=live.team_names,
         team_roles=live.team_roles,
+        operator=live.operator,
         admitted_at=live.admitted_at,
     )

@@ -10,7 +10,7 @@ import msgspec
 
 from app.auth.keys import hash_key
 from app.core.ids import new_uuid
-from app.store.session import execute, fetch_all, fetch_exists, fetch_one, fetch_values
+from app.store.session import execute, fetch_all, fetch_one, fetch_values
 
 _MOST_OF_A_PERSON = 50
 _MOST_AGENT = 200
@@ -106,7 +106,7 @@ async def find_session(session_id: int) -> SessionRecord | None:
 
 async def is_live(session_id: int) -> bool:
     """Whether it has not ended."""
-    return await fetch_exists(f"SELECT 1 FROM sessions s WHERE s.id = $1 AND {_LIVE}", session_id)
+    return await find_session(session_id) is not None
 
 
 class _Place(msgspec.Struct, frozen=True):

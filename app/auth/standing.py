@@ -32,8 +32,8 @@ class Standing(msgspec.Struct, frozen=True):
 
 
 async def still_good(asked: Collection[Standing], scope: Scope) -> set[Standing]:
-    """Those whose session has not ended, or whose key is neither revoked nor expired, has that scope and is for that team and database, and whose user
-    is in the team with a role that may do as much."""
+    """Those whose session has not ended, or whose key is neither revoked nor expired, has that scope and is for that
+    team and database; and whose user is in the team with a role that may do as much."""
     people = [one for one in set(asked) if one.session_id is not None]
     sought = [one for one in set(asked) if one.session_id is None]
     standing = await _people_who_stand(people, scope) if people else set()

@@ -88,6 +88,12 @@ async def find_user(email: str) -> int | None:
     return await fetch_value(int, "SELECT id FROM users WHERE email = $1", email)
 
 
+async def lock_person(user_id: int) -> None:
+    """Nobody else changes what is this user's until the end of the transaction. Raises `NotFound`."""
+    if await fetch_value(int, "SELECT id FROM users WHERE id = $1 FOR NO KEY UPDATE", user_id) is None:
+        raise NotFound("user")
+
+
 async def list_users() -> list[UserLine]:
     return await fetch_all(
         UserLine,

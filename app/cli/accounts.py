@@ -15,10 +15,11 @@ from app.auth.keys import KeyControls, KeyLine, NewKey, RevokedKey
 from app.auth.members import MemberRecord
 from app.auth.roles import Role
 from app.auth.users import QUERY_CLASSES, TIERS, NewUser, TeamLine, TeamSettings, UserLine, UserSettings
-from app.cli.installation import store
+from app.cli.installation import settings, store
 from app.cli.output import shown
 from app.cli.parameters import POSITIVE
 from app.core.clock import utc_now
+from app.sessions.links import SignInUrl, console_url, make_link
 
 _TIER = click.Choice(TIERS)
 _ROLE = click.Choice([role.value for role in Role])
@@ -62,6 +63,19 @@ async def set_user(user_id: int, operator: bool) -> UserSettings:
         changed = await accounts.set_operator(user_id, operator)
         note(changes={"operator": (changed.before, changed.operator)})
         return changed
+
+
+@users.command("sign-in-link")
+@click.argument("user_id", type=POSITIVE)
+@shown
+async def make_sign_in_link(user_id: int) -> SignInUrl:
+    """Make a link with which a user signs in to the console: once, within ten minutes. Whoever has it, has the user's
+    rights."""
+    known = settings()
+    if not known.console:
+        raise click.ClickException("There is no console: HEADWATER_CONSOLE is off.")
+    async with store(), change(Action.SIGN_IN_LINK_CREATE, ("user", user_id)):
+        return await make_link(user_id, console_url(known), known.sign_in_link_seconds)
 
 
 @click.group()

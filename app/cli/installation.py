@@ -42,6 +42,7 @@ def settings() -> Settings:
         given,
         control_dsn=running.control_dsn,
         control_admin_dsn=running.control_admin_dsn or None,
+        public_url=given.public_url or running.api_url,
         temporal_address=running.temporal_address,
         temporal_namespace=running.temporal_namespace,
         temporal_ui_url=given.temporal_ui_url or running.temporal_ui_url,

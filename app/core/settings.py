@@ -86,7 +86,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     api_connections: int = 4096
     """The maximum of open connections, idle ones included. More wait to be accepted."""
     console: bool = True
-    """Whether the API serves the console. `off` takes it away."""
+    """Whether the API serves the console, and people sign in to it. `off` takes it away."""
     api_keys_per_user: int = 100
     """Keys that are not revoked. Operators may make more."""
     teams_per_user: int = 20
@@ -113,8 +113,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Networks of proxies that are believed which address a request comes from, and whether over TLS."""
     public_url: str | None = None
     """Where people reach the API, such as `https://databases.example.com`; by default what each request says."""
-    console: str = "on"
-    """`on` or `off`: whether there is a console, and people sign in to it."""
     sign_in_link_seconds: float = 600
     """How long a link to sign in with can be used."""
     session_idle_seconds: int = 43_200
@@ -375,7 +373,6 @@ _RULES: tuple[tuple[set[str], Callable[[Any], bool], str], ...] = (
         lambda waits: not waits or not all(0 <= wait <= _LARGEST for wait in waits),
         f"expected seconds from 0 to {_LARGEST}, comma-separated",
     ),
-    ({"console"}, lambda mode: mode not in ("on", "off"), "expected on or off"),
     ({"public_url"}, lambda url: not _ORIGIN.fullmatch(url), "expected https://host or http://host, with no path"),
     ({"log_format"}, lambda form: form not in ("json", "console"), "expected json or console"),
     (

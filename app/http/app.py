@@ -372,7 +372,7 @@ async def _open(
         in_flight=InFlight(
             per_key=settings.requests_in_flight_per_key, per_address=settings.requests_in_flight_per_address
         ),
-        site=site if settings.console == "on" else None,
+        site=site if settings.console else None,
         attempts=Attempts(),
         audit_refusals=settings.audit_refusals_per_hour,
     )

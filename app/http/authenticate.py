@@ -44,7 +44,9 @@ class Authenticate:
             scope["state"][HELD] = held
             held.enter_context(controls.in_flight.of_address(address))
             authorization = _authorization(headers)
-            admitted = None if authorization is not None else await _by_session(controls, scope, headers, address)
+            admitted = (
+                await _by_session(controls, scope, scope["method"], headers, address) if authorization is None else None
+            )
             if admitted is None:
                 admitted = await controls.admission.admit(authorization, address)
             caller = scope["user"] = admitted.principal
@@ -77,7 +79,9 @@ class Authenticate:
         await self._app(scope, receive, send_with_headers)
 
 
-async def _by_session(controls: RequestControls, scope: Scope, headers: Headers, address: Address) -> Admitted | None:
+async def _by_session(
+    controls: RequestControls, scope: Scope, method: str, headers: Headers, address: Address
+) -> Admitted | None:
     """None for a request without a session's cookie. Raises `CrossOriginRefused`, before anything is counted, and what
     `Admission.admit_session` does."""
     if controls.site is None or "cookie" not in headers:
@@ -87,7 +91,7 @@ async def _by_session(controls: RequestControls, scope: Scope, headers: Headers,
         token = session_token(headers, origin.cookie)
         if token is None:
             return None
-        check_own_page(scope["method"], headers, origin)
+        check_own_page(method, headers, origin)
         return await controls.admission.admit_session(token, address)
     except AppError as refusal:
         refusal.headers |= {name.decode(): value.decode() for name, value in PROTECTIVE_HEADERS}

@@ -172,9 +172,9 @@ def document(handlers: Iterable[tuple[str, HTTPRouteHandler]]) -> dict[str, Any]
                     "type": "apiKey",
                     "in": "cookie",
                     "name": "headwater_session",
-                    "description": "A person's session in the console, which every operation with a key takes too. Over "
-                    "TLS its name begins with `__Host-`. What changes something has to come from a page of the same "
-                    "origin.",
+                    "description": "A person's session in the console, which every operation with a key takes too. "
+                    "Over TLS its name begins with `__Host-`. What changes something has to come from a page of "
+                    "the same origin.",
                 },
             },
         },

@@ -4,16 +4,20 @@ from collections.abc import Sequence
 
 import msgspec
 
+from app.audit.actions import Action
+from app.audit.events import change
 from app.auth.keys import KeyControls, create_key, is_key_active
 from app.auth.scopes import TEAM_SCOPES
 from app.auth.users import create_user, find_user, set_operator
 from app.blueprints.shipped import publish_shipped
 from app.contracts.base import Engine
 from app.core.secrets import SecretBox
+from app.core.settings import Settings
 from app.databases.passwords import find_oldest_password, password_place
 from app.engines.base import AdminAddress
 from app.hosts.records import change_port, find_again, is_draining
 from app.hosts.service import NewHost, add_host, drain_host, set_aside
+from app.sessions.links import console_url, make_link
 from app.store.service_role import prepare
 from app.store.session import connected, transaction
 
@@ -62,6 +66,20 @@ async def seed(
             await set_aside(absent.engine, absent.host, absent.port)
         await publish_shipped()
         return await _api_key(last_key)
+
+
+async def operator_link(dsn: str, settings: Settings, api_url: str) -> str | None:
+    """A link with which the stack's operator signs in to the console. None where there is no console, or the operator
+    is gone."""
+    if not settings.console:
+        return None
+    public = msgspec.structs.replace(settings, public_url=settings.public_url or api_url)
+    async with connected(dsn, max_size=1):
+        user_id = await find_user(_EMAIL)
+        if user_id is None:
+            return None
+        async with change(Action.SIGN_IN_LINK_CREATE, ("user", user_id)):
+            return (await make_link(user_id, console_url(public), settings.sign_in_link_seconds)).url
 
 
 async def _check_keys(box: SecretBox) -> None:

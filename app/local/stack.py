@@ -18,7 +18,7 @@ from app.local.mysql import MysqlService
 from app.local.mysql_source import MysqlSource
 from app.local.ports import LOOPBACK, PortAllocator
 from app.local.screen import Screen
-from app.local.seed import RemovedHost, SeedHost, seed
+from app.local.seed import RemovedHost, SeedHost, operator_link, seed
 from app.local.stack_file import StackFile
 from app.local.stack_services import EngineServer, StackServices
 from app.local.supervisor import Supervisor, all_of
@@ -96,7 +96,8 @@ class Stack:
         await self._start(parts)
         self._ready = True
         self._write(parts)
-        self._screen.say(welcome(self._stack_file(parts), parts.metrics_urls(), self._home.folder))
+        link = await operator_link(parts.control_dsns.service, self._settings, parts.api.url)
+        self._screen.say(welcome(self._stack_file(parts), parts.metrics_urls(), self._home.folder, link))
         await self._supervisor.run_forever()
 
     async def _bound_logs(self) -> None:

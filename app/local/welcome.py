@@ -9,13 +9,16 @@ from app.local.stack_file import NAME, StackFile
 COMMAND = Path(sys.executable).with_name("headwater")
 
 
-def welcome(stack: StackFile, metrics_urls: list[str], home: Path, *, command: Path = COMMAND) -> str:
-    """The addresses, the key, a first request to paste, and the operator's command."""
+def welcome(
+    stack: StackFile, metrics_urls: list[str], home: Path, link: str | None = None, *, command: Path = COMMAND
+) -> str:
+    """The addresses, a link to sign in with if there is a console, the key, a first request to paste, and the
+    operator's command."""
     engines = ", ".join(f"{host.flavour or host.engine} in {host.region}" for host in stack.hosts)
     return f"""
 Headwater is ready.
 
-  API           {stack.api_url}
+{_console(link)}  API           {stack.api_url}
   Temporal UI   {stack.temporal_ui_url}
   metrics       {", ".join(metrics_urls)}
   engines       {engines}
@@ -37,4 +40,12 @@ The operator's command, with psql and pg_dump beside it, in another shell:
   headwater databases list
 
 Ctrl-C stops everything and keeps the data.
+"""
+
+
+def _console(link: str | None) -> str:
+    if link is None:
+        return ""
+    return f"""  console       {link}
+                signs in once, and soon; 'headwater users sign-in-link ID' makes another
 """

@@ -10,8 +10,9 @@ from datetime import datetime, timedelta
 import msgspec
 
 from app.auth.keys import hash_key
-from app.core.errors import NotFound
-from app.store.session import execute, fetch_exists, fetch_scalar, fetch_value, fetch_values
+from app.auth.users import lock_person
+from app.core.settings import Settings
+from app.store.session import execute, fetch_scalar, fetch_value, fetch_values
 
 PAGE = "/console/sign-in"
 _MOST = 20
@@ -25,10 +26,20 @@ class SignInUrl(msgspec.Struct, frozen=True, kw_only=True):
     expires_at: datetime
 
 
+def console_url(settings: Settings) -> str:
+    """The console's origin, as a browser on this machine reaches it unless the setting says otherwise. By the name
+    `localhost` in place of its address: passkeys belong to names."""
+    url = settings.public_url or f"http://{settings.api_host}:{settings.api_port}"
+    scheme, host = url.split("://", 1)
+    name, colon, port = host.rpartition(":")
+    if scheme == "http" and name in ("127.0.0.1", "[::1]", "::1", "0.0.0.0", "::"):  # noqa: S104 - compared, not bound
+        return f"{scheme}://localhost{colon}{port}"
+    return url
+
+
 async def make_link(user_id: int, base: str, seconds: float) -> SignInUrl:
     """`base` is the console's origin. Raises `NotFound` for an unknown user."""
-    if not await fetch_exists("SELECT 1 FROM users WHERE id = $1 FOR NO KEY UPDATE", user_id):
-        raise NotFound("user")
+    await lock_person(user_id)
     await execute(
         """
         DELETE FROM sign_in_links WHERE user_id = $1 AND id NOT IN (
@@ -53,8 +64,8 @@ async def make_link(user_id: int, base: str, seconds: float) -> SignInUrl:
 
 
 async def use_link(token: str) -> int | None:
-    """The person whose link it is. It is used up, in the current transaction: of two that come at once one waits for the
-    other, and finds nothing. None for one that is unknown, used or expired."""
+    """The person whose link it is. It is used up, in the current transaction: of two that come at once one waits for
+    the other, and finds nothing. None for one that is unknown, used or expired."""
     return await fetch_value(
         int,
         "DELETE FROM sign_in_links WHERE token_hash = $1 AND expires_at > clock_timestamp() RETURNING user_id",

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 from uuid import UUID
 
 from msgspec import Meta, Struct
+from msgspec.structs import asdict
 
 from app.auth.principal import Principal
 from app.auth.roles import Role
@@ -78,27 +79,25 @@ class FollowedLink(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 def session_view(record: SessionRecord, current: int | None) -> SessionView:
-    return SessionView(**_fields(record, current))
-
-
-def _fields(record: SessionRecord, current: int | None) -> dict[str, object]:
-    return {
-        "uuid": record.uuid,
-        "current": record.id == current,
-        "method": record.method,
-        "address": record.address,
-        "user_agent": record.user_agent,
-        "created_at": record.created_at,
-        "last_used_at": record.last_used_at,
-        "expires_at": record.expires_at,
-        "idle_expires_at": record.idle_expires_at,
-    }
+    """`current` is the session of the request."""
+    return SessionView(
+        uuid=record.uuid,
+        current=record.id == current,
+        method=record.method,
+        address=record.address,
+        user_agent=record.user_agent,
+        created_at=record.created_at,
+        last_used_at=record.last_used_at,
+        expires_at=record.expires_at,
+        idle_expires_at=record.idle_expires_at,
+    )
 
 
 def current_view(record: SessionRecord, caller: Principal) -> CurrentSessionView:
+    """The session of this request."""
     places = zip(caller.team_ids, caller.team_names, caller.team_tiers, caller.team_roles, strict=True)
     return CurrentSessionView(
-        **_fields(record, record.id),
+        **asdict(session_view(record, caller.session_id)),
         user=PersonView(id=caller.user_id, name=caller.user_name, email=caller.user_email),
         teams=[TeamPlaceView(id=id, name=name, tier=tier, role=role) for id, name, tier, role in places],
         operator=caller.operator,

@@ -1,8 +1,8 @@
 """Answers that stay open and tell of each change: Server-Sent Events (WHATWG HTML, section 9.2).
 
 A stream is not a request in flight: it has a bound of its own, holds no connection to our database while nothing
-happens, and ends when its operation does, when its key, its session or its user's membership does, and when the process does. What a
-client misses between two streams it gets from the next one: it sends the id of the last event that it had.
+happens, and ends when its operation does, when its key, its session or its user's membership does, and when the process
+does. What a client misses between two streams it gets from the next one: it sends the id of the last event that it had.
 """
 
 import asyncio

@@ -37,8 +37,8 @@ def demands(
 ) -> Callable[[Request[Any, Any, Any]], Awaitable[None]]:
     """The key needs all of these scopes and has to be for what the operation is about; its user needs one of these
     roles in the team of that, and the handler sees a caller in the teams where that is so. The request needs perhaps an
-    Idempotency-Key or a session, and no query parameter that the operation doesn't have: one that is misspelt would be ignored in
-    silence.
+    Idempotency-Key or a session, and no query parameter that the operation doesn't have: one that is misspelt would be
+    ignored in silence.
 
     To be called before a request is handled, not as one of Litestar's guards: for each of those it copies the whole
     route. Asynchronous though it seldom waits for anything: what is synchronous would run in a thread.

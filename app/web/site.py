@@ -106,8 +106,8 @@ def session_cookie(origin: Origin, token: str, seconds: int) -> str:
 
 
 def check_own_page(method: str, headers: Headers, origin: Origin) -> None:
-    """Raises `CrossOriginRefused` for a request with a cookie that comes from elsewhere than a page of this origin. What
-    may change something has to say so; what reads may say nothing."""
+    """Raises `CrossOriginRefused` for a request with a cookie that comes from elsewhere than a page of this origin.
+    What may change something has to say so; what reads may say nothing."""
     site = headers.get("Sec-Fetch-Site")
     if method in _SAFE:
         if site is not None and site not in _OWN_READS:

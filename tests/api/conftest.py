@@ -7,6 +7,7 @@ import pytest_asyncio
 from tests.servers import RunningServer
 from tests.support.client import Caller
 from tests.support.in_process import LoneApi, lone_api
+from tests.support.people import Person, sign_in
 from tests.support.store import copy_of
 
 
@@ -23,3 +24,9 @@ async def shared(control_server: RunningServer, migrated_dsn: str) -> AsyncItera
 async def asking(shared: LoneApi) -> Caller:
     """A caller of `shared`."""
     return await shared.caller()
+
+
+@pytest_asyncio.fixture(scope="module")
+async def signed_in(shared: LoneApi) -> Person:
+    """Somebody who is signed in to `shared`."""
+    return await sign_in(shared.http, shared.control_dsn, await shared.caller())

@@ -1,0 +1,141 @@
+"""What a session lets its person do, how long, and how it is ended."""
+
+import asyncio
+from uuid import uuid4
+
+import pytest
+
+from app.auth.members import delete_member
+from app.store.session import execute, fetch
+from tests.servers import RunningServer
+from tests.support.answers import body_of, data_of, error_of
+from tests.support.in_process import LoneApi, lone_api
+from tests.support.people import Person, sign_in
+from tests.support.store import copy_of
+
+
+async def test_a_person_may_do_what_their_role_allows(shared: LoneApi, person: Person) -> None:
+    made = data_of(await person.post("/blueprints", {"name": "one", "sql_content": "SELECT 1"}), 201)
+    assert made["uuid"] in (await person.get("/blueprints")).text
+    await execute("UPDATE memberships SET role = 'viewer' WHERE user_id = $1", person.user_id)
+    error_of(await person.post("/blueprints", {"name": "two", "sql_content": "SELECT 1"}), 403, "insufficient_role")
+    assert made["uuid"] in (await person.get("/blueprints")).text
+
+
+async def test_who_is_removed_from_a_team_has_nothing_there_with_the_next_request(
+    shared: LoneApi, person: Person
+) -> None:
+    data_of(await person.get("/blueprints"))
+    await delete_member(person.team_id, person.user_id)
+    error_of(await person.get("/blueprints"), 403, "not_a_member")
+    assert data_of(await person.get("/session"))["teams"] == []
+
+
+async def test_who_is_deleted_is_nobody_with_the_next_request(shared: LoneApi, person: Person) -> None:
+    await execute("DELETE FROM users WHERE id = $1", person.user_id)
+    error_of(await person.get("/session"), 401, "session_ended")
+
+
+async def test_who_they_are_by_me(shared: LoneApi, person: Person) -> None:
+    me = data_of(await person.get("/me"))
+    assert (me["api_key"]["id"], me["api_key"]["name"]) == (0, "console session")
+    assert me["teams"] == [{"id": person.team_id, "name": "Test User", "role": "owner"}]
+
+
+async def test_a_key_is_no_session(shared: LoneApi) -> None:
+    caller = await shared.caller()
+    for method, path in (("GET", "/session"), ("GET", "/sessions"), ("DELETE", "/sessions")):
+        error_of(await caller.request(method, path, key=str(uuid4())), 403, "session_required")
+
+
+async def test_a_request_with_a_key_is_the_keys_whatever_cookies_it_has(shared: LoneApi, person: Person) -> None:
+    caller = await shared.caller()
+    headers = {"Authorization": f"Bearer {caller.api_key}"}
+    me = data_of(await person.get("/me", headers=headers))
+    assert me["api_key"]["id"] == caller.key_id
+    # Also where the key is none: nobody falls back to the cookie.
+    wrong = {"Authorization": "Bearer pk_live_wrong"}
+    error_of(await person.get("/me", headers=wrong), 403, "invalid_api_key")
+
+
+@pytest.mark.parametrize(
+    "ended", ["expires_at = now()", "last_used_at = now() - make_interval(secs => idle_seconds)"], ids=["age", "idle"]
+)
+async def test_a_session_whose_time_has_passed(shared: LoneApi, person: Person, ended: str) -> None:
+    data_of(await person.get("/session"))
+    await execute(f"UPDATE sessions SET {ended} WHERE user_id = $1", person.user_id)
+    error_of(await person.get("/session"), 401, "session_ended")
+
+
+async def test_use_keeps_a_session_from_becoming_idle(shared: LoneApi, person: Person) -> None:
+    await execute("UPDATE sessions SET last_used_at = now() - interval '11 hours' WHERE user_id = $1", person.user_id)
+    before = data_of(await person.get("/session"))
+    after = data_of(await person.get("/session"))
+    assert after["idle_expires_at"] >= before["idle_expires_at"]
+    (row,) = await fetch(
+        "SELECT now() - last_used_at < '1 minute' AS used FROM sessions WHERE user_id = $1", person.user_id
+    )
+    assert row["used"]
+
+
+async def test_the_sessions_of_a_person(shared: LoneApi) -> None:
+    caller = await shared.caller()
+    one, other = [await sign_in(shared.http, shared.control_dsn, caller) for _ in range(2)]
+    stranger = await sign_in(shared.http, shared.control_dsn, await shared.caller())
+    listed = data_of(await other.get("/sessions"))
+    assert [session["current"] for session in listed] == [True, False]
+    first = body_of(await one.get("/sessions", params={"limit": "1"}))
+    assert first["has_more"] is True
+    rest = body_of(await one.get("/sessions", params={"starting_after": first["data"][0]["uuid"]}))
+    assert [session["uuid"] for session in rest["data"]] == [listed[1]["uuid"]]
+    error_of(await stranger.delete(f"/sessions/{listed[1]['uuid']}"), 404, "not_found")
+    ended = await other.delete(f"/sessions/{listed[1]['uuid']}")
+    assert data_of(ended)["ended"] is True
+    assert "Set-Cookie" not in ended.headers
+    error_of(await one.get("/session"), 401, "session_ended")
+    data_of(await other.get("/session"))
+
+
+async def test_signing_out(shared: LoneApi, person: Person) -> None:
+    uuid = data_of(await person.get("/session"))["uuid"]
+    answer = await person.delete(f"/sessions/{uuid}")
+    assert data_of(answer)["uuid"] == uuid
+    assert answer.headers["Set-Cookie"].startswith("headwater_session=; Path=/; Max-Age=0")
+    error_of(await person.get("/session"), 401, "session_ended")
+
+
+async def test_signing_out_everywhere(shared: LoneApi) -> None:
+    caller = await shared.caller()
+    sessions = [await sign_in(shared.http, shared.control_dsn, caller) for _ in range(3)]
+    stranger = await sign_in(shared.http, shared.control_dsn, await shared.caller())
+    assert data_of(await sessions[1].delete("/sessions"))["ended"] == 3
+    for one in sessions:
+        error_of(await one.get("/session"), 401, "session_ended")
+    data_of(await stranger.get("/session"))
+    body_of(await caller.get("/me"))
+    actions = [event["action"] for event in data_of(await caller.get("/audit_events"))]
+    assert actions.count("session.end_all") == 1
+
+
+async def test_all_sessions_of_a_person_share_one_rate(control_server: RunningServer, migrated_dsn: str) -> None:
+    dsn = await copy_of(migrated_dsn, control_server.admin_dsn)
+    async with lone_api(dsn, session_requests_per_minute=6) as api:
+        caller = await api.caller()
+        one, other = [await sign_in(api.http, dsn, caller) for _ in range(2)]
+        stranger = await sign_in(api.http, dsn, await api.caller())
+        answers = await asyncio.gather(*(who.get("/session") for who in (one, other) * 5))
+        assert sorted(answer.status_code for answer in answers) == [200] * 6 + [429] * 4
+        left = sorted(int(answer.headers["RateLimit"].split(";")[1][2:]) for answer in answers)
+        assert left == [0] * 4 + [0, 1, 2, 3, 4, 5]
+        data_of(await stranger.get("/session"))
+        body_of(await caller.get("/me"))
+
+
+async def test_no_console_no_sessions(control_server: RunningServer, migrated_dsn: str) -> None:
+    dsn = await copy_of(migrated_dsn, control_server.admin_dsn)
+    async with lone_api(dsn) as api:
+        person = await sign_in(api.http, dsn, await api.caller())
+    async with lone_api(dsn, console=False) as api:
+        away = Person(api.http, person.token, person.user_id, person.team_id, person.origin)
+        error_of(await away.get("/session"), 401, "unauthorized")
+        error_of(await away.post("/sign_ins/links", {"token": "x"}), 404, "not_found")
