@@ -55,6 +55,7 @@ EXAMPLES: dict[str, tuple[str, Any]] = {
     "event_streams_per_key": ("50", 50),
     "event_streams_per_team": ("60", 60),
     "event_stream_comment_seconds": ("5", 5.0),
+    "console": ("off", False),
     "public_url": ("https://db.example.com", "https://db.example.com"),
     "sign_in_link_seconds": ("60", 60.0),
     "session_idle_seconds": ("3600", 3600),
@@ -193,7 +194,7 @@ def test_an_unknown_name() -> None:
     [
         ("pool_size", "few", "expected a whole number"),
         ("query_timeout_seconds", "soon", "expected a number of seconds"),
-        ("orphan_removal", "maybe", "expected true or false"),
+        ("orphan_removal", "maybe", "expected true or false, or on or off"),
         ("webhook_retry_schedule", "0,soon", "expected numbers of seconds, comma-separated"),
     ],
 )
