@@ -1,6 +1,7 @@
 """The administrator's connections: few, not for ever, and one statement at a time."""
 
 import asyncio
+import contextlib
 
 import msgspec
 import pytest
@@ -12,7 +13,7 @@ from app.engines.mysql import connections as mysql_connections
 from app.engines.mysql.connections import MySQLConnection
 from app.engines.postgres import connections as postgres_connections
 from app.engines.registry import open_adapter
-from tests.engines.harness import LIMITS, EngineHost, new_tenant, tenants
+from tests.engines.harness import LIMITS, EngineHost, Session, new_tenant, tenants
 from tests.support.proxy import copy
 from tests.support.waiting import until
 
@@ -63,7 +64,8 @@ async def test_one_call_at_a_time_works_on_a_tenant(host: EngineHost, monkeypatc
     monkeypatch.setattr(mysql_adapter, "BUSY_SECONDS", 1)
     async with tenants(host) as [tenant]:
         root = await host.root()
-        await root.run(f"SELECT GET_LOCK(lock_name, 0) FROM headwater.tenants WHERE name = '{tenant.name}'")
+        # The call that made the tenant didn't wait for its lock's release.
+        await root.run(f"SELECT GET_LOCK(lock_name, 9) FROM headwater.tenants WHERE name = '{tenant.name}'")
         with pytest.raises(EngineError, match="another call"):
             await host.adapter.set_limits(tenant, LIMITS)
         await root.close()
@@ -90,6 +92,36 @@ async def test_a_call_that_has_returned_holds_up_no_other(host: EngineHost, monk
                 await adapter.set_limits(tenant, LIMITS)
     finally:
         await other.close()
+
+
+@MYSQL
+@pytest.mark.parametrize("again", [False, True])
+async def test_a_tenant_that_is_removed_while_a_call_waits_for_it(host: EngineHost, again: bool) -> None:
+    async with tenants(host) as [tenant]:
+        root, where = await host.root(), f"FROM headwater.tenants WHERE name = '{tenant.name}'"
+        ((lock, _),) = await root.run(f"SELECT lock_name, GET_LOCK(lock_name, 9) {where}")
+        removing = asyncio.create_task(host.adapter.destroy(tenant))
+        waiting = f"SELECT 1 FROM information_schema.processlist WHERE info LIKE 'SELECT GET_LOCK%{tenant.name}%'"
+
+        async def waits() -> bool:
+            return removing.done() or bool(await root.run(waiting))
+
+        await until(waits)
+        for statement in (f"DELETE {where}", f"DROP USER '{tenant.name}'@'%'", f"DROP DATABASE {tenant.name}"):
+            await root.run(statement)
+        if again:
+            made = (tenant.name, tenant.marker, "another")
+            await root.run(f"INSERT INTO headwater.tenants (name, marker, lock_name) VALUES {made}")
+        await root.run(f"DO RELEASE_LOCK('{lock}')")
+        with pytest.raises(EngineError, match="another call") if again else contextlib.nullcontext():
+            await removing
+        # Whoever kept it would keep it for ever: no row tells its name any more.
+        await until(lambda: _is_free(root, lock))
+        await root.close()
+
+
+async def _is_free(root: Session, lock: str) -> bool:
+    return await root.run(f"SELECT IS_FREE_LOCK('{lock}')") == [(1,)]
 
 
 @MYSQL

@@ -55,7 +55,7 @@ from app.engines.mysql.dumps.accounts import left_accounts, reading_session
 from app.engines.mysql.dumps.dump import run_tool
 from app.engines.mysql.dumps.owning import close_owner, owner_session
 from app.engines.mysql.dumps.tools import find_tool
-from app.engines.mysql.errors import translated
+from app.engines.mysql.errors import EMPTY_PASSWORD, translated
 from app.engines.mysql.grants import grant, grant_all
 from app.engines.mysql.sessions import end_overdue, end_present_sessions
 from app.engines.naming import check_login, check_name, check_tenant, literal
@@ -144,8 +144,19 @@ class MySQLAdapter(EngineAdapter):
     async def add_credential(self, tenant: Tenant, new: Login) -> None:
         check_tenant(tenant)
         _check_own(tenant, new)
+        try:
+            await self._let_both_in(tenant, new, has_password=True)
+        except EngineError as error:
+            if error.code != str(EMPTY_PASSWORD):
+                raise
+            # The tenant has taken its password away, and the server the second one with it.
+            await self._let_both_in(tenant, new, has_password=False)
+
+    async def _let_both_in(self, tenant: Tenant, new: Login, *, has_password: bool) -> None:
         async with self._present(tenant) as connection:
-            await passwords.let_both_in(connection, tenant.name, tenant.password, new.password)
+            await passwords.let_both_in(
+                connection, tenant.name, tenant.password, new.password, has_password=has_password
+            )
 
     async def retire_credential(self, tenant: Tenant, current: Login, old: Login, *, end_sessions: bool) -> None:
         check_tenant(tenant)
@@ -467,10 +478,10 @@ class MySQLAdapter(EngineAdapter):
         """Excludes other calls for this tenant during the block. The lock outlives a killed worker as long as the
         server still runs its last statement. Yields the tenant's row, or None when there is none. Raises
         `NameTaken`."""
-        lock, row = await bookkeeping.take_lock(connection, tenant, BUSY_SECONDS)
+        row = await bookkeeping.take_lock(connection, tenant, BUSY_SECONDS)
+        connection.parting = f"DO RELEASE_LOCK({literal(row.lock_name)})" if row is not None else None
         yield row
-        if lock is not None:
-            await connection.send(f"DO RELEASE_LOCK({literal(lock)})")
+        await connection.part()
 
 
 def _check_own(tenant: Tenant, login: Login) -> None:

@@ -50,6 +50,8 @@ class TenantRow(msgspec.Struct, frozen=True, kw_only=True):
     revoked: bool
     connections: int | None
     """How many its accounts may have together; None if it was made before there were users."""
+    holder: int | None = None
+    """The session that has its lock, where that was asked for."""
 
 
 class ExistingObjects(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,43 +73,50 @@ async def create_tables(connection: MySQLConnection) -> None:
             await connection.run(_ADD_CONNECTIONS)
 
 
-_ROW = "SELECT marker, lock_name, revoked, connections FROM headwater.tenants WHERE name = %s"
+# In one column: the driver reads and describes each one of a response by itself.
+_ROW = "SELECT JSON_ARRAY(marker, lock_name, revoked, connections{}) FROM headwater.tenants WHERE name = %s"
+_ROW_AND_HOLDER = _ROW.format(", IS_USED_LOCK(lock_name)")
 
 
 async def find_row(connection: MySQLConnection, tenant: Tenant) -> TenantRow | None:
     """Raises `NameTaken` when the name has another marker."""
-    return _read_row(await connection.run(_ROW, (tenant.name,)), tenant)
+    return _read_row(await connection.run(_ROW.format(""), (tenant.name,)), tenant)
 
 
 def _read_row(rows: list[tuple[Any, ...]], tenant: Tenant) -> TenantRow | None:
     if not rows:
         return None
-    written, lock_name, revoked, connections = rows[0]
+    written, lock_name, revoked, connections, *holder = msgspec.json.decode(rows[0][0])
     marker, _ = read_marker(written)
     if marker != tenant.marker:
         raise NameTaken(f"the name {tenant.name} is not ours")
-    return TenantRow(marker=marker, lock_name=lock_name, revoked=bool(revoked), connections=connections)
-
-
-async def take_lock(connection: MySQLConnection, tenant: Tenant, seconds: int) -> tuple[str | None, TenantRow | None]:
-    """The name of the tenant's lock, which this session has afterwards, and the tenant's row as it is then; None where
-    there is none. Raises `NameTaken`, and `EngineError` when another session has the lock for longer than that, or
-    the row is another one than before."""
-    name = tenant.name
-    # The row is read by a statement of its own, which begins when the lock is taken.
-    locked, rows = await connection.run_in_turn(
-        ("SELECT lock_name, GET_LOCK(lock_name, %s) FROM headwater.tenants WHERE name = %s", (seconds, name)),
-        (_ROW, (name,)),
+    return TenantRow(
+        marker=marker,
+        lock_name=lock_name,
+        revoked=bool(revoked),
+        connections=connections,
+        holder=holder[0] if holder else None,
     )
-    if not locked:
-        return None, None
-    lock, taken = locked[0]
-    if taken != 1:
-        raise EngineError(f"another call is working on {name}")
+
+
+async def take_lock(connection: MySQLConnection, tenant: Tenant, seconds: int) -> TenantRow | None:
+    """This session has the tenant's lock afterwards. Returns the tenant's row as it is then; None, and no lock, where
+    there is none. Raises `NameTaken`, and `EngineError` when another session has the lock for longer than that."""
+    name = tenant.name
+    # The row is read by a statement of its own, which begins when the lock is taken, and tells whose lock it is: the
+    # tenant may have been removed meanwhile, and made again. The first one is a SELECT: in any other statement, InnoDB
+    # would lock the row for as long as it waits.
+    _, rows = await connection.run_in_turn(
+        ("SELECT GET_LOCK(lock_name, %s) FROM headwater.tenants WHERE name = %s", (seconds, name)),
+        (_ROW_AND_HOLDER, (name,)),
+    )
     row = _read_row(rows, tenant)
-    if row and row.lock_name != lock:
-        raise EngineError(f"{name} was removed and made again meanwhile")
-    return str(lock), row
+    if row is None:
+        await connection.run("DO RELEASE_ALL_LOCKS()")
+        return None
+    if row.holder != connection.thread_id():
+        raise EngineError(f"another call is working on {name}")
+    return row
 
 
 async def register(connection: MySQLConnection, tenant: Tenant, installation: str, connections: int) -> None:

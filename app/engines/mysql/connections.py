@@ -4,8 +4,8 @@ import asyncio
 import contextlib
 import struct
 import time
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import aiomysql
@@ -49,6 +49,9 @@ class MySQLConnection(GuardedLogin):
     _received = 0
     _discarding = False
     _unread = False
+    _held: list[bytes] | None = None
+    parting: str | None = None
+    """A statement without rows that comes last before the connection goes back to the pool."""
 
     def __init__(self, policy: TlsPolicy, *, max_response_bytes: int = MAX_RESPONSE_BYTES, **options: Any) -> None:
         """A statement's response may have `max_response_bytes` bytes."""
@@ -74,6 +77,8 @@ class MySQLConnection(GuardedLogin):
         return connection
 
     async def _execute_command(self, command: int, sql: str | bytes) -> None:
+        if self._unread:
+            raise RuntimeError("nothing follows the last statement")
         self._received = 0
         await super()._execute_command(command, sql)
 
@@ -128,20 +133,40 @@ class MySQLConnection(GuardedLogin):
         any more."""
         texts = [self._written(statement, values) for statement, values in statements]
         async with asyncio.timeout(STATEMENT_SECONDS):
-            for text in texts:
-                await self._execute_command(COMMAND.COM_QUERY, text)
+            with self._written_at_once():
+                for text in texts:
+                    await self._execute_command(COMMAND.COM_QUERY, text)
             return [await self._next_response() for _ in texts]
 
     async def run_last(self, statement: str) -> list[tuple[Any, ...]]:
         """The same for the last statement of a connection, which the server ends when it has answered."""
-        writer = self._writer
         async with asyncio.timeout(STATEMENT_SECONDS):
-            await self._execute_command(COMMAND.COM_QUERY, statement)
-            writer.write(_QUIT)
+            with self._written_at_once():
+                await self._execute_command(COMMAND.COM_QUERY, statement)
+                self._write_bytes(_QUIT)
             rows = await self._next_response()
+        writer = self._writer
         self.close()
-        await _closed(writer)
+        if self._secure:
+            # Without TLS nothing more is said.
+            await _closed(writer)
         return rows
+
+    @contextmanager
+    def _written_at_once(self) -> Iterator[None]:
+        """What the block writes is sent with one call of the system, which costs more than the bytes do."""
+        self._held = []
+        try:
+            yield
+            self._writer.write(b"".join(self._held))
+        finally:
+            self._held = None
+
+    def _write_bytes(self, data: bytes) -> None:
+        if self._held is None:
+            super()._write_bytes(data)
+        else:
+            self._held.append(data)
 
     def _written(self, statement: str, values: Sequence[Any]) -> str:
         statement, values = _spread(statement, values)
@@ -153,19 +178,30 @@ class MySQLConnection(GuardedLogin):
         await self._read_query_result()
         return list(self._result.rows or ())
 
-    async def send(self, statement: str) -> None:
-        """Sends a statement without rows, and doesn't wait for the server: the last one before the connection goes back
-        to the pool, which reads the response before the next use."""
-        await self._execute_command(COMMAND.COM_QUERY, statement)
-        self._unread = True
+    async def run_and_part(self, statement: str) -> None:
+        """Runs the last statement, without rows, before the connection goes back to the pool. `parting` is sent with
+        it; the server comes to that afterwards, whether the statement failed or not."""
+        async with asyncio.timeout(STATEMENT_SECONDS):
+            with self._written_at_once():
+                await self._execute_command(COMMAND.COM_QUERY, statement)
+                await self.part()
+            await self._next_response()
+
+    async def part(self) -> None:
+        """Sends `parting` if that wasn't done yet, and doesn't wait for the server: the response is read before the
+        next use."""
+        if self.parting is not None:
+            parting, self.parting = self.parting, None
+            await self._execute_command(COMMAND.COM_QUERY, parting)
+            self._unread = True
 
     async def settle(self) -> bool:
-        """Reads the response to what was sent. False if the connection can't be used any more."""
+        """Reads the response to `parting`. False if the connection can't be used any more."""
         if not (self.usable and self._unread):
             return self.usable
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
-                await self._read_query_result()
+                await self._next_response()
         except (OSError, pymysql.MySQLError):
             return False
         self._unread = False

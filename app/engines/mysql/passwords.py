@@ -2,33 +2,27 @@
 
 from collections.abc import Sequence
 
-import pymysql
-
 from app.engines.mysql.accounts import account_name
 from app.engines.mysql.connections import MySQLConnection
-from app.engines.mysql.errors import EMPTY_PASSWORD
 
 
-async def let_both_in(connection: MySQLConnection, user: str, old: str, new: str) -> None:
-    """Both passwords work afterwards, and no other, whatever the account had before."""
+async def let_both_in(connection: MySQLConnection, user: str, old: str, new: str, *, has_password: bool) -> None:
+    """Both passwords work afterwards, and no other, whatever the account had before; only on MySQL it matters whether
+    it has one at all. This is the last that the connection runs."""
     flavour = connection.flavour
     clauses = flavour.overlapping(old, new)
-    try:
-        await _alter(connection, user, clauses)
-    except pymysql.MySQLError as error:
-        if error.args[:1] != (EMPTY_PASSWORD,):
-            raise
-        # The tenant has taken its password away, and the server the second one with it.
-        await _alter(connection, user, (flavour.identified(old), *clauses))
+    statement = _altered(user, clauses if has_password else (flavour.identified(old), *clauses))
+    await connection.run_and_part(statement)
 
 
 async def let_one_in(connection: MySQLConnection, user: str, password: str) -> None:
     """Only this password works afterwards. It works in between, too, if it did before."""
-    await _alter(connection, user, (connection.flavour.identified(password), *connection.flavour.dropping_second))
+    flavour = connection.flavour
+    await connection.run(_altered(user, (flavour.identified(password), *flavour.dropping_second)))
 
 
-async def _alter(connection: MySQLConnection, user: str, clauses: Sequence[str]) -> None:
+def _altered(user: str, clauses: Sequence[str]) -> str:
     # A server takes them one after the other, each from the account's row as the one before has left it, and keeps all
     # or none.
     account = account_name(user)
-    await connection.run(f"ALTER USER {', '.join(f'{account} {clause}' for clause in clauses)}")
+    return f"ALTER USER {', '.join(f'{account} {clause}' for clause in clauses)}"
