@@ -21,16 +21,18 @@ up: $(STAMP) ## Run the whole stack in the foreground; Ctrl-C stops it, the data
 
 test: $(STAMP) ## Run all tests, on real servers, in PROCESSES (5); ARGS="-k name" chooses, in one
 	@$(BIN)/python -m app.local.install_mysql
+	@$(BIN)/python -m tests.console.install_chromium
 	@# While pytest reads a source to show a failure, a traceback written by the collector would end the whole run: both
 	@# parse, and Python 3.11.7 loses count. Without columns a traceback parses nothing.
 	@# What pytest makes of the tests is kept: to do it again takes each process seconds.
 	@PYTHONNODEBUGRANGES=1 PYTHONDONTWRITEBYTECODE= exec $(BIN)/python -m pytest $(or $(ARGS),$(IN_PROCESSES))
 
-check: $(STAMP) ## Formatting, lint, types and import direction, in under a minute
+check: $(STAMP) ## Formatting, lint, types, those of the console too, and import direction, in under a minute
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m tests.console.check_types
 
 bench: $(STAMP) ## Measure creates, the API, filters of lists, event streams, questions, rotations and kept backups, each against its bare counterpart
 	@$(BIN)/python -m benchmarks

@@ -41,6 +41,8 @@ class Files:
 
     version: str
     index: File
+    visitors_index: File
+    """The same for who is surely not signed in."""
     by_path: dict[str, File]
     """Those below the folder of this version, by their path in it."""
 
@@ -56,7 +58,13 @@ def load_files() -> Files:
     index = (_FOLDER / _INDEX).read_bytes()
     version = hashlib.sha256(repr([*sources.items(), index]).encode()).hexdigest()[:16]
     by_path = {name: _file(content, _TYPES[Path(name).suffix]) for name, content in sources.items()}
-    return Files(version, _file(_index(index, sources, version), "text/html"), by_path)
+    page = _index(index, sources, version)
+    return Files(
+        version=version,
+        index=_file(page, "text/html"),
+        visitors_index=_file(page.replace(b"<html ", b"<html data-visitor ", 1), "text/html"),
+        by_path=by_path,
+    )
 
 
 def first_modules(sources: dict[str, bytes], start: str = _START) -> list[str]:

@@ -35,6 +35,9 @@ SECURITY_HEADERS = {
 }
 _FOR_EVER = "public, max-age=31536000, immutable"
 _ASK_EACH_TIME = "no-cache"
+_COOKIE = "headwater_session="
+"""In the name of the session's cookie, with TLS and without."""
+_VARY = "Accept-Encoding, Cookie, Sec-Fetch-Site"
 
 Call = Request[Any, Any, Any]
 
@@ -51,7 +54,14 @@ async def console(request: Call) -> Response[bytes]:
     if rest and _names_a_file(rest):
         # Of another version: its page is to be loaded again, and must not take a page for a module.
         raise NotFoundException
-    return _answer(request, files.index, _ASK_EACH_TIME)
+    return _answer(request, files.visitors_index if _is_visitor(request) else files.index, _ASK_EACH_TIME)
+
+
+def _is_visitor(request: Call) -> bool:
+    """Whether this is surely nobody who is signed in: then the page need not ask the API, which would refuse. A link on
+    another site leads here without our cookie, which is SameSite=Strict."""
+    known = request.headers.get("Sec-Fetch-Site", "") in ("none", "same-origin")
+    return known and _COOKIE not in request.headers.get("Cookie", "")
 
 
 def _names_a_file(path: str) -> bool:
@@ -59,7 +69,7 @@ def _names_a_file(path: str) -> bool:
 
 
 def _answer(request: Call, file: File, caching: str) -> Response[bytes]:
-    headers = {**SECURITY_HEADERS, "Cache-Control": caching, "ETag": file.etag, "Vary": "Accept-Encoding"}
+    headers = {**SECURITY_HEADERS, "Cache-Control": caching, "ETag": file.etag, "Vary": _VARY}
     if file.etag in request.headers.get("If-None-Match", ""):
         return Response(b"", status_code=304, headers=headers)
     if "gzip" in request.headers.get("Accept-Encoding", ""):

@@ -12,6 +12,7 @@ import importlib.util
 import os
 import shutil
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,7 +43,7 @@ class Toolbox:
 
     async def run(self, *command: str, **environ: str) -> str:
         """Returns what it printed. Raises `ToolFailed`."""
-        return await _run(*command, folder=self.folder, **environ)
+        return await run(*command, folder=self.folder, **environ)
 
     async def generate(self) -> None:
         """All three clients, and the programs that drive them; those in TypeScript checked by its compiler."""
@@ -67,36 +68,38 @@ class Toolbox:
 
 async def toolbox(folder: Path) -> Toolbox:
     """In an empty folder. What the lock file names is fetched when it has changed since the last run."""
-    packages = await asyncio.to_thread(_lock_and_find)
+    installed = await asyncio.to_thread(packages)
     for source in _SOURCES.iterdir():
         if source.suffix in (".ts", ".json", ".mjs", ".yaml") or source.name.startswith("drive_"):
             shutil.copy(source, folder)
-    (folder / "node_modules").symlink_to(packages / "node_modules")
+    (folder / "node_modules").symlink_to(installed / "node_modules")
     (folder / "openapi.json").write_bytes(formatted(describe()))
     return Toolbox(folder)
 
 
-def _lock_and_find() -> Path:
+def packages() -> Path:
     """The folder of the packages that the lock file names; another test process may be about to install them."""
     content = b"".join((_SOURCES / name).read_bytes() for name in _MANIFESTS)
-    packages = Path(sys.prefix) / f"node-{hashlib.sha256(content).hexdigest()[:16]}"
+    folder = Path(sys.prefix) / f"node-{hashlib.sha256(content).hexdigest()[:16]}"
     with (Path(sys.prefix) / "node.lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not packages.exists():
-            asyncio.run(_install(packages))
-    return packages
+        if not folder.exists():
+            # In a thread of its own, for the caller's may have a loop already.
+            with ThreadPoolExecutor(max_workers=1) as thread:
+                thread.submit(asyncio.run, _install(folder)).result()
+    return folder
 
 
-async def _install(packages: Path) -> None:
-    draft = packages.with_suffix(".draft")
+async def _install(folder: Path) -> None:
+    draft = folder.with_suffix(".draft")
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir()
     for name in _MANIFESTS:
         shutil.copy(_SOURCES / name, draft)
     npm = _node().parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
     options = ("--ignore-scripts", "--no-audit", "--no-fund")
-    await _run(str(_node() / "node"), str(npm), "ci", *options, folder=draft)
-    draft.rename(packages)
+    await run(str(_node() / "node"), str(npm), "ci", *options, folder=draft)
+    draft.rename(folder)
 
 
 def _node() -> Path:
@@ -107,7 +110,8 @@ def _node() -> Path:
     return Path(package.origin).parent / "bin"
 
 
-async def _run(*command: str, folder: Path, **environ: str) -> str:
+async def run(*command: str, folder: Path, **environ: str) -> str:
+    """Returns what it printed. Raises `ToolFailed`."""
     programs = (str(_node()), str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath))
     process = await asyncio.create_subprocess_exec(
         *command,

@@ -42,6 +42,23 @@ async def test_every_address_answers_the_page(http: httpx.AsyncClient, path: str
     assert (again.status_code, again.content) == (304, b"")
 
 
+@pytest.mark.parametrize(
+    ("site", "cookie", "visitor"),
+    [
+        ("none", "", True),
+        ("same-origin", "other=1", True),
+        ("same-origin", "headwater_session=x", False),
+        ("none", "__Host-headwater_session=x", False),
+        # A link on another site leads here without the cookie.
+        ("cross-site", "", False),
+        ("", "", False),
+    ],
+)
+async def test_who_is_surely_not_signed_in(http: httpx.AsyncClient, site: str, cookie: str, visitor: bool) -> None:
+    answer = await http.get("/console", headers={"Sec-Fetch-Site": site, "Cookie": cookie})
+    assert ("data-visitor" in answer.text) is visitor
+
+
 async def test_what_the_page_names_is_kept_for_ever(http: httpx.AsyncClient) -> None:
     page = (await http.get("/console")).text
     named = re.findall(r'(?:href|src)="([^"]+)"', page)

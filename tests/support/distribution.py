@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-TOGETHER = ("tests/webhooks/", "tests/e2e/", "tests/pool/", "tests/workflows/", "tests/workers/")
+TOGETHER = ("tests/webhooks/", "tests/console/", "tests/e2e/", "tests/pool/", "tests/workflows/", "tests/workers/")
 """Folders with a stack or a server for themselves: one process runs all of it, or each would start it. They take
 longest too, so they come first and nobody waits for them at the end."""
 LONG = (

@@ -103,8 +103,10 @@ export const api = {
    * @returns {AsyncGenerator<any[]>}
    */
   async *pages(path, { id, query = {}, ...options } = {}) {
+    /** @type {string | number | undefined} */
     let after;
     for (let more = true; more; ) {
+      /** @type {{ data: any[], has_more: boolean }} */
       const page = await api.get(path, { ...options, query: { limit: 100, ...query, starting_after: after } });
       yield page.data;
       const last = page.data.at(-1);

@@ -74,12 +74,13 @@ async function follow(url, lastId, onEvent, signal) {
  * @param {(event: { id: string, event: string, data: any }) => void} onEvent
  */
 async function readEvents(body, onEvent) {
-  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  const reader = body.getReader();
+  const decoder = new TextDecoder();
   let buffer = "";
   for (;;) {
     const { value, done } = await reader.read();
     if (done) return;
-    const blocks = (buffer + value.replaceAll("\r", "")).split("\n\n");
+    const blocks = (buffer + decoder.decode(value, { stream: true })).split("\n\n");
     buffer = blocks.pop() ?? "";
     for (const block of blocks) {
       const event = { id: "", event: "message", data: "" };

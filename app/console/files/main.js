@@ -4,7 +4,7 @@ import { connection } from "./api.js";
 import { effect, html, render, useEffect, useState } from "./html.js";
 import { groups } from "./navigation.js";
 import { CurrentPage, listen, match, place, to } from "./router.js";
-import { readSession, session } from "./session.js";
+import { session, startSession } from "./session.js";
 import { Theme } from "./components/theme.js";
 import { SignedOut } from "./components/signed-out.js";
 
@@ -87,7 +87,7 @@ effect(() => {
 });
 
 listen();
-readSession();
+startSession();
 const root = document.getElementById("console");
 if (root) {
   root.textContent = "";

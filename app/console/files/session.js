@@ -17,7 +17,13 @@ const ROLES = ["viewer", "member", "admin", "owner"];
 /** undefined while it is asked for, null when nobody is signed in. */
 export const session = signal(/** @type {Session | null | undefined} */ (undefined));
 
-/** Asks who is signed in; raises nothing that means "nobody". */
+/** At the start: the server knows of some that they are not signed in. */
+export async function startSession() {
+  if ("visitor" in document.documentElement.dataset) session.value = null;
+  else await readSession();
+}
+
+/** Asks who is signed in, at the start and after signing in; raises nothing that means "nobody". */
 export async function readSession() {
   try {
     session.value = (await api.get("/session")).data;

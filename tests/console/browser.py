@@ -1,0 +1,108 @@
+"""A real Chromium, and the console in it."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from playwright.async_api import Browser, BrowserContext, Page, async_playwright
+
+from tests.console.install_chromium import find_chromium
+from tests.console.watch import Watch
+from tests.support.client import Caller
+from tests.support.service import RunningService
+
+_OPTIONS = (
+    "--no-sandbox",  # root has none
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+WIDE, NARROW = {"width": 1440, "height": 900}, {"width": 360, "height": 780}
+_SECONDS = 20
+"""A wait's limit, far beyond what it takes."""
+
+
+@asynccontextmanager
+async def chromium() -> AsyncIterator[Browser]:
+    """Skips the test on a machine without one."""
+    program = find_chromium()
+    if program is None:
+        pytest.skip("no Chromium on this machine; `make test` installs one as root or with sudo")
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=program, args=_OPTIONS)
+        try:
+            yield browser
+        finally:
+            await browser.close()
+
+
+@dataclass(frozen=True)
+class Console:
+    """The console of one running service, and a browser."""
+
+    service: RunningService
+    browser: Browser
+
+    @property
+    def origin(self) -> str:
+        return str(self.service.http.base_url).rstrip("/")
+
+    @asynccontextmanager
+    async def visitor(self, **options: Any) -> AsyncIterator["Visit"]:
+        """Somebody with a browser of their own who isn't signed in. `options` are a context's. At the end nothing may
+        have been written to the browser's console, failed, or gone to another host."""
+        context = await self.browser.new_context(**({"viewport": WIDE, "base_url": self.origin} | options))
+        context.set_default_timeout(1000 * _SECONDS)
+        watch = Watch(context, self.origin)
+        try:
+            yield Visit(self, context, await context.new_page(), watch)
+            watch.check()
+        finally:
+            await context.close()
+
+    @asynccontextmanager
+    async def person(self, caller: Caller | None = None, **options: Any) -> AsyncIterator["Visit"]:
+        """The same, signed in: a new user who owns a team of their own, or the user of that key."""
+        async with self.visitor(**options) as visit:
+            visit.caller = caller or await self.service.caller()
+            await visit.sign_in(visit.caller)
+            yield visit
+
+
+@dataclass
+class Visit:
+    """One browser context with one page. More pages are `context.new_page()`."""
+
+    console: Console
+    context: BrowserContext
+    page: Page
+    watch: Watch
+    caller: Caller | None = None
+
+    async def sign_in(self, caller: Caller) -> None:
+        session = {
+            "user": {"id": caller.user_id, "name": "Test User", "email": "test@example.com"},
+            "teams": [{"id": caller.team_id, "name": "team", "tier": "pro", "role": "owner"}],
+            "operator": False,
+            "expires_at": "2100-01-01T00:00:00Z",
+        }
+
+        async def with_key(route: Any) -> None:
+            if route.request.url.endswith("/api/v1/session"):
+                await route.fulfill(json={"data": session, "request_id": "req_none"})
+            else:
+                headers = {**route.request.headers, "authorization": f"Bearer {caller.api_key}"}
+                await route.continue_(headers=headers)
+
+        await self.context.route("**/api/v1/**", with_key)
+
+    async def open(self, path: str) -> Page:
+        """A page of the console, such as `/databases`, when its heading is there."""
+        await self.page.goto(f"/console{path}")
+        await self.page.locator("main h1").wait_for()
+        return self.page

@@ -1,0 +1,50 @@
+"""What a browser's page must not do: write to its console, fail, or ask another host."""
+
+import re
+from urllib.parse import urlsplit
+
+from playwright.async_api import BrowserContext, ConsoleMessage, Request, WebError
+
+_REFUSAL = re.compile(r"Failed to load resource: the server responded with a status of (?P<status>\d+)")
+_LOSS = re.compile(r"Failed to load resource: net::ERR_|net::ERR_[A-Z_]+ \d+")
+
+
+class Watch:
+    """Collects what the pages of a context did wrong."""
+
+    def __init__(self, context: BrowserContext, origin: str) -> None:
+        self.faults: list[str] = []
+        self._origin = origin
+        self._statuses: set[int] = set()
+        self._losses = False
+        context.on("console", self._on_console)
+        context.on("weberror", self._on_error)
+        context.on("request", self._on_request)
+
+    def expect(self, *statuses: int) -> None:
+        """The browser itself reports refused requests to its console. These the test causes."""
+        self._statuses |= set(statuses)
+
+    def expect_losses(self) -> None:
+        """The same of connections that break: the test ends the API."""
+        self._losses = True
+
+    def check(self) -> None:
+        assert not self.faults, "\n".join(self.faults)
+
+    def _on_console(self, message: ConsoleMessage) -> None:
+        refused = _REFUSAL.search(message.text)
+        if refused and int(refused["status"]) in self._statuses:
+            return
+        if self._losses and (_LOSS.search(message.text) or (refused and refused["status"] in ("502", "503", "504"))):
+            return
+        where = message.location
+        self.faults.append(f"console {message.type}: {message.text} ({where['url']}:{where['lineNumber']})")
+
+    def _on_error(self, error: WebError) -> None:
+        self.faults.append(f"error: {error.error}")
+
+    def _on_request(self, request: Request) -> None:
+        parts = urlsplit(request.url)
+        if parts.scheme not in ("data", "blob") and f"{parts.scheme}://{parts.netloc}" != self._origin:
+            self.faults.append(f"request to another host: {request.url}")
