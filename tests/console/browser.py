@@ -99,6 +99,7 @@ class Visit:
                 headers = {**route.request.headers, "authorization": f"Bearer {caller.api_key}"}
                 await route.continue_(headers=headers)
 
+        await self.context.add_cookies([{"name": "headwater_session", "value": "none", "url": self.console.origin}])
         await self.context.route("**/api/v1/**", with_key)
 
     async def open(self, path: str) -> Page:
