@@ -30,7 +30,7 @@ async def check_accessible(page: Page) -> None:
     if not await page.evaluate("() => 'axe' in window"):
         await page.evaluate(source)
     for scheme in ("light", "dark"):
-        await page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # type: ignore[arg-type]
+        await page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
         found: list[dict[str, Any]] = await page.evaluate(_RUN)
         assert not found, f"{page.url} in {scheme}:\n" + "\n".join(
             f"{one['id']}: {one['help']}\n  " + "\n  ".join(one["nodes"]) for one in found

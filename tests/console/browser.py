@@ -11,6 +11,7 @@ from playwright.async_api import Browser, BrowserContext, Page, async_playwright
 from tests.console.install_chromium import find_chromium
 from tests.console.watch import Watch
 from tests.support.client import Caller
+from tests.support.people import sign_in
 from tests.support.service import RunningService
 
 _OPTIONS = (
@@ -85,22 +86,11 @@ class Visit:
     caller: Caller | None = None
 
     async def sign_in(self, caller: Caller) -> None:
-        session = {
-            "user": {"id": caller.user_id, "name": "Test User", "email": "test@example.com"},
-            "teams": [{"id": caller.team_id, "name": "team", "tier": "pro", "role": "owner"}],
-            "operator": False,
-            "expires_at": "2100-01-01T00:00:00Z",
-        }
-
-        async def with_key(route: Any) -> None:
-            if route.request.url.endswith("/api/v1/session"):
-                await route.fulfill(json={"data": session, "request_id": "req_none"})
-            else:
-                headers = {**route.request.headers, "authorization": f"Bearer {caller.api_key}"}
-                await route.continue_(headers=headers)
-
-        await self.context.add_cookies([{"name": "headwater_session", "value": "none", "url": self.console.origin}])
-        await self.context.route("**/api/v1/**", with_key)
+        """By a link, whose cookie this browser gets."""
+        service, origin = self.console.service, self.console.origin
+        person = await sign_in(service.http, service.control_dsn, caller)
+        cookie = {"name": person.cookie, "value": person.token, "url": origin, "httpOnly": True, "sameSite": "Strict"}
+        await self.context.add_cookies([cookie])  # type: ignore[list-item]  # this is a cookie's shape
 
     async def open(self, path: str) -> Page:
         """A page of the console, such as `/databases`, when its heading is there."""

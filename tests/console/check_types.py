@@ -1,5 +1,5 @@
-"""`python -m tests.console.check_types`: TypeScript's compiler reads the console's files, strictly, with the types of the
-API's description. It writes nothing but those types, and what it found, so that it has less to do the next time."""
+"""`python -m tests.console.check_types`: TypeScript's compiler reads the console's files, strictly, with the types of
+the API's description. It writes those types, and what it found, so that it has less to do the next time."""
 
 import asyncio
 import hashlib
