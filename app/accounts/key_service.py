@@ -218,7 +218,8 @@ async def _check(principal: Principal, own: Authority, present: Authority, wante
     for scope in wanted.scopes:
         if scope not in known:
             raise InvalidField("permissions", f"{scope!r} is no scope; the scopes are {', '.join(known)}.")
-    if not principal.operator and OPERATOR_SCOPES.intersection(wanted.scopes).difference(present.scopes):
+    kept = [] if present is own else present.scopes
+    if not principal.operator and OPERATOR_SCOPES.intersection(wanted.scopes).difference(kept):
         raise ExceedsOwnKey("permissions")
     for network in wanted.allowed_ips:
         try:

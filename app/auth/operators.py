@@ -1,12 +1,19 @@
-"""What an operator does for a team, by the functions that serve the team's own requests."""
+"""Operators: whether somebody is one, and what one does for a team by the functions that serve its own requests."""
 
 from app.auth.principal import Principal
 from app.auth.roles import Role
 from app.auth.scopes import TEAM_SCOPES
 from app.auth.teams import TeamRecord
 from app.core.clock import utc_now
-from app.core.errors import InvalidField
-from app.store.session import fetch_one, fetch_value
+from app.core.errors import InvalidField, OperatorsOnly
+from app.store.session import fetch_exists, fetch_one, fetch_value
+
+
+async def keep_operator(user_id: int) -> None:
+    """Until the end of the transaction the user is one. Raises `OperatorsOnly` for somebody who is not, or no
+    longer."""
+    if not await fetch_exists("SELECT 1 FROM users WHERE id = $1 AND operator FOR SHARE", user_id):
+        raise OperatorsOnly("You are not marked as an operator.")
 
 
 async def acting_for(team_id: int) -> Principal:

@@ -41,6 +41,8 @@ class Reach(Enum):
     """What the operation itself confines to the key's databases, or what is no database's."""
     PERSON = "person"
     """What is the person's own, whatever their teams and roles: somebody in no team may do it too."""
+    OPERATOR = "operator"
+    """What is all teams': for operators, by a key that is for no single team or database."""
 
 
 def grants(held: Collection[str], required: Scope) -> bool:

@@ -1,10 +1,8 @@
 """`headwater operations`: the changes of all teams' databases that take time."""
 
 from typing import Any
-from urllib.parse import quote
 from uuid import UUID
 
-import msgspec
 import rich_click as click
 
 from app.audit.actions import Action
@@ -14,32 +12,17 @@ from app.cli.output import shown
 from app.cli.parameters import POSITIVE
 from app.cli.tables import Rows
 from app.core.errors import require_found
-from app.core.settings import Settings
 from app.databases import inventory as databases
-from app.databases.records import names_of
-from app.operations import inventory, records
+from app.operations import inventory
 from app.operations.inventory import OperatorFilters
 from app.operations.kinds import OperationStatus, OperationType
-from app.operations.records import OperationRecord
-from app.operations.schemas import OperationView
-from app.operations.views import view
+from app.operators.reading import operation_view
+from app.operators.schemas import OperatorOperationView
 from app.provisioning import operation_service
 from app.provisioning.cancelling import CANCELLATIONS
 
 _SHOWN = 100
 """The maximum of lines in a list, unless `--limit` is given. `--json` prints all."""
-
-
-class OperationDetails(OperationView, kw_only=True):
-    """An operation as its team sees it, and what helps operators."""
-
-    team_id: int
-    team: str | None
-    database: str | None
-    """Its name."""
-    overdue_since: str | None
-    temporal_url: str | None
-    """Its workflow in Temporal's pages."""
 
 
 def _operation(command: Any) -> Any:
@@ -87,7 +70,7 @@ async def list_operations(
 @operations.command("show")
 @_operation
 @shown
-async def show_operation(operation: str) -> OperationDetails:
+async def show_operation(operation: str) -> OperatorOperationView:
     """Show everything about one operation, with a link to its workflow."""
     async with store():
         return await _details(await inventory.resolve(operation))
@@ -97,7 +80,7 @@ async def show_operation(operation: str) -> OperationDetails:
 @_operation
 @click.option("--yes", is_flag=True, help="Don't ask for confirmation.")
 @shown
-async def cancel_operation(operation: str, yes: bool) -> OperationDetails:
+async def cancel_operation(operation: str, yes: bool) -> OperatorOperationView:
     """Undo what an operation has changed so far, and end it. A cancelled create leaves no database."""
     async with store():
         uuid = await inventory.resolve(operation)
@@ -113,7 +96,7 @@ async def cancel_operation(operation: str, yes: bool) -> OperationDetails:
 @operations.command("retry")
 @_operation
 @shown
-async def retry_operation(operation: str) -> OperationDetails:
+async def retry_operation(operation: str) -> OperatorOperationView:
     """Have an operation that waits make its next attempt now, not at the end of its pause."""
     async with store():
         uuid = await inventory.resolve(operation)
@@ -122,22 +105,6 @@ async def retry_operation(operation: str) -> OperationDetails:
         return await _details(uuid)
 
 
-async def _details(operation: UUID) -> OperationDetails:
+async def _details(operation: UUID) -> OperatorOperationView:
     """Raises `NotFound`."""
-    record = require_found(await records.find(operation), "operation")
-    name, team = (await names_of([record.database])).get(record.database, (None, None))
-    return OperationDetails(
-        **msgspec.structs.asdict(view(record)),
-        team_id=record.team_id,
-        team=team,
-        database=name,
-        overdue_since=None if record.overdue_at is None else record.overdue_at.isoformat(),
-        temporal_url=_temporal_url(settings(), record),
-    )
-
-
-def _temporal_url(known: Settings, record: OperationRecord) -> str | None:
-    if known.temporal_ui_url is None or record.workflow_id is None:
-        return None
-    namespace, workflow = quote(known.temporal_namespace, safe=""), quote(record.workflow_id, safe="")
-    return f"{known.temporal_ui_url.rstrip('/')}/namespaces/{namespace}/workflows/{workflow}"
+    return operation_view(settings(), require_found(await inventory.find(operation), "operation"))

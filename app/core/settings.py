@@ -55,7 +55,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     temporal_address: str = "127.0.0.1:7233"
     temporal_namespace: str = "default"
     temporal_ui_url: str | None = None
-    """The address of Temporal's web pages, for the links that the operator's command shows."""
+    """The address of Temporal's web pages, for the links that operators get. `http://` or `https://`."""
     temporal_tls: bool = False
     """Whether to reach Temporal over TLS. Setting any of the five below implies it."""
     temporal_tls_ca_file: Path | None = None

@@ -4,7 +4,8 @@ import dataclasses
 import logging
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+from urllib.parse import quote
 
 import msgspec
 from temporalio.api.common.v1 import Payload
@@ -100,6 +101,14 @@ async def connect_from_settings(settings: Settings, *, lazy: bool = False, runti
         tls=_tls(settings),
         api_key=settings.temporal_api_key,
     )
+
+
+def page_of(settings: Settings, kind: Literal["workflows", "schedules"], id: str | None) -> str | None:
+    """The address of a workflow or a Schedule in Temporal's web pages; None where these aren't known."""
+    if settings.temporal_ui_url is None or id is None:
+        return None
+    namespace = quote(settings.temporal_namespace, safe="")
+    return f"{settings.temporal_ui_url.rstrip('/')}/namespaces/{namespace}/{kind}/{quote(id, safe='')}"
 
 
 @cache

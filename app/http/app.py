@@ -80,6 +80,16 @@ from app.http.state import AppState, RequestControls
 from app.http.unread_body import UnreadBodies
 from app.http.visitors import Visitors
 from app.metrics.routes import MetricServices, get_database_metrics, get_team_prometheus
+from app.operators.calls import OperatorServices
+from app.operators.operation_routes import OperatorOperationController
+from app.operators.routes import (
+    list_findings,
+    list_hosts,
+    list_pools,
+    pause_any_database,
+    resume_any_database,
+    run_consistency_check,
+)
 from app.outbox.events import Notices
 from app.outbox.starter import Starter
 from app.pool.claim import Nudger, ReadyMembers
@@ -264,6 +274,16 @@ def _api(state: AppState) -> Router:
                 list_query_executions,
                 get_query_allowance,
             ),
+            _resource(
+                lambda: state.operators,
+                list_hosts,
+                list_pools,
+                list_findings,
+                run_consistency_check,
+                pause_any_database,
+                resume_any_database,
+                OperatorOperationController,
+            ),
         ],
         middleware=[Authenticate],
     )
@@ -358,6 +378,9 @@ async def _open(
     site = Site(settings.public_url, proxies)
     state.sessions = SessionServices(settings=settings, site=site, idempotency=idempotency)
     state.metrics = MetricServices(settings=settings)
+    state.operators = OperatorServices(
+        settings=settings, plans=plans, client=client, watch=watch, idempotency=idempotency
+    )
     state.webhooks = WebhookServices(
         settings=settings,
         box=box,

@@ -16,6 +16,7 @@ from app.blueprints.routes import BlueprintServices
 from app.credentials.routes import CredentialServices
 from app.http.in_flight import InFlight
 from app.metrics.routes import MetricServices
+from app.operators.calls import OperatorServices
 from app.provisioning.operation_routes import OperationServices
 from app.provisioning.routes import DatabaseServices
 from app.queries.service import Questions
@@ -58,3 +59,4 @@ class AppState:
     webhooks: WebhookServices
     questions: Questions
     sessions: SessionServices
+    operators: OperatorServices

@@ -136,6 +136,7 @@ class StackServices:
             # Whoever takes a process over doesn't find it there.
             "HEADWATER_CONTROL_ADMIN_DSN": "",
             "HEADWATER_TEMPORAL_ADDRESS": self.temporal.address,
+            "HEADWATER_TEMPORAL_UI_URL": self._settings.temporal_ui_url or f"http://{LOOPBACK}:{self.temporal.ui_port}",
             "HEADWATER_SECRET_KEYS": self._secret_keys,
             "PYTHONUNBUFFERED": "1",
         }

@@ -8,7 +8,8 @@ import msgspec
 
 from app.core.errors import InvalidField, NotFound
 from app.operations.kinds import OperationStatus, OperationType
-from app.store.session import fetch_all, fetch_scalar, fetch_values
+from app.operations.records import COLUMNS, OperationRecord
+from app.store.session import fetch_all, fetch_one, fetch_scalar, fetch_values
 
 SHORTEST_PREFIX = 4
 """The least characters of a uuid that identify an operation."""
@@ -30,6 +31,14 @@ class OperationLine(msgspec.Struct, kw_only=True):
     finished_at: datetime | None
     database_uuid: UUID
     workflow_id: str | None
+
+
+class OperatorRecord(OperationRecord, frozen=True, kw_only=True):
+    """An operation with the names that operators know its database and its team by."""
+
+    database_name: str
+    team_name: str
+    overdue: bool
 
 
 class OperatorFilters(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,12 +68,26 @@ SELECT o.uuid, o.type, o.status, d.name AS database, t.name AS team, {_OVERDUE} 
        o.reason ->> 'message' AS reason, o.created_at, o.finished_at, d.uuid AS database_uuid, o.workflow_id
 {_FROM} {_WHERE} ORDER BY o.id DESC LIMIT $7
 """  # noqa: S608 - our own words
+_RECORDS = f"SELECT {COLUMNS}, d.name AS database_name, t.name AS team_name, {_OVERDUE} AS overdue {_FROM}"
+_PAGE = f"""
+{_RECORDS} {_WHERE} AND ($7::uuid IS NULL OR o.id < (SELECT id FROM operations WHERE uuid = $7))
+ORDER BY o.id DESC LIMIT $8
+"""  # noqa: S608 - our own words
 _COUNT = f"SELECT count(*) {_FROM} {_WHERE}"
 
 
 async def list_lines(filters: OperatorFilters, limit: int | None = None) -> list[OperationLine]:
     """The matching operations, newest first; all of them when `limit` is None."""
     return await fetch_all(OperationLine, _LINES, *_values(filters), limit)
+
+
+async def list_page(filters: OperatorFilters, *, after: UUID | None, limit: int) -> list[OperatorRecord]:
+    """The matching operations, newest first, from the one that follows `after` on; none when there is no such one."""
+    return await fetch_all(OperatorRecord, _PAGE, *_values(filters), after, limit)
+
+
+async def find(operation: UUID) -> OperatorRecord | None:
+    return await fetch_one(OperatorRecord, f"{_RECORDS} WHERE o.uuid = $1", operation)
 
 
 async def count(filters: OperatorFilters) -> int:

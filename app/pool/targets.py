@@ -26,6 +26,17 @@ class PoolStatus(msgspec.Struct, frozen=True, kw_only=True):
     """How many a create could claim right now."""
 
 
+class PoolFilling(PoolStatus, frozen=True, kw_only=True):
+    """A pool, and what fills it."""
+
+    chosen: bool
+    """An operator has set the size, in place of the setting."""
+    coming: int
+    """Members that are being made."""
+    open_hosts: int
+    """Hosts that could take more."""
+
+
 _SERVED = "(SELECT DISTINCT engine, region FROM engine_hosts WHERE removed_at IS NULL) served"
 _WANTED = f"""
 SELECT served.engine, served.region, coalesce(t.size, $1) AS size
@@ -72,19 +83,26 @@ async def set_target(engine: Engine, region: str, size: int | None) -> None:
         )
 
 
+_STATUS = f"""
+SELECT served.region, served.engine, coalesce(t.size, t.setting, $1) AS size, t.size IS NOT NULL AS chosen,
+       count(d.id) FILTER (WHERE d.status = 'active') AS ready,
+       count(d.id) FILTER (WHERE d.status = 'provisioning') AS coming,
+       (SELECT count(*) FROM engine_hosts h WHERE h.engine = served.engine AND h.region = served.region
+        AND h.removed_at IS NULL AND NOT h.draining AND coalesce(h.sick_until <= now(), true)) AS open_hosts
+FROM {_SERVED}
+LEFT JOIN pool_targets t ON t.engine = served.engine AND t.region = served.region
+LEFT JOIN (databases d JOIN engine_hosts h ON h.id = d.host_id AND NOT h.draining AND h.sick_until IS NULL)
+       ON d.engine = served.engine AND d.region = served.region
+      AND d.team_id IS NULL AND d.status IN ('active', 'provisioning') AND d.destroyed_at IS NULL
+GROUP BY served.region, served.engine, t.size, t.setting ORDER BY served.region, served.engine
+"""  # noqa: S608 - our own words
+
+
 async def pool_status(default: int) -> list[PoolStatus]:
     """Every pool. `default` is used until a worker has recorded its setting."""
-    return await fetch_all(
-        PoolStatus,
-        f"""
-        SELECT served.region, served.engine, coalesce(t.size, t.setting, $1) AS size, count(d.id) AS ready
-        FROM {_SERVED}
-        LEFT JOIN pool_targets t ON t.engine = served.engine AND t.region = served.region
-        LEFT JOIN (databases d JOIN engine_hosts h ON h.id = d.host_id
-                   AND NOT h.draining AND h.sick_until IS NULL)
-               ON d.engine = served.engine AND d.region = served.region
-              AND d.team_id IS NULL AND d.status = 'active' AND d.destroyed_at IS NULL
-        GROUP BY served.region, served.engine, t.size, t.setting ORDER BY served.region, served.engine
-        """,  # noqa: S608
-        default,
-    )
+    return await fetch_all(PoolStatus, _STATUS, default)
+
+
+async def pool_filling(default: int) -> list[PoolFilling]:
+    """The same, with what fills each."""
+    return await fetch_all(PoolFilling, _STATUS, default)

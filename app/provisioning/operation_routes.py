@@ -1,13 +1,12 @@
 """`/api/v1/operations`: changes that take time, from the request to their end."""
 
-from enum import StrEnum
-from typing import Annotated, Any, TypeVar
+from typing import Any
 from uuid import UUID
 
 import msgspec
 from litestar import Controller, Request, Response, get, post
 from litestar.di import NamedDependency
-from litestar.params import FromPath, QueryParameter, SkipValidation
+from litestar.params import FromPath, SkipValidation
 from msgspec import UNSET
 
 from app.auth.principal import Principal
@@ -39,6 +38,13 @@ from app.operations.views import view
 from app.outbox.workflow_starts import Accepted
 from app.provisioning import operation_service
 from app.provisioning.cancelling import UNDONE_BY
+from app.provisioning.operation_parameters import (
+    OperatedFilter,
+    OperationStatusFilter,
+    OperationTypeFilter,
+    known_choice,
+    known_uuid,
+)
 from app.provisioning.operation_service import Cancellations
 from app.quotas.plans import Plans
 from app.store.notify import RowWatch
@@ -46,36 +52,9 @@ from app.web.envelope import AcceptedChange, Change, Item, Page
 from app.web.event_streams import EventStreams, Frame
 from app.web.idempotency import Answer, Idempotency
 from app.web.operation import operation
-from app.web.parameters import Limit, StartingAfter, Timeout, Wait, cursor_uuid, parse_uuid, path_uuid
+from app.web.parameters import Limit, StartingAfter, Timeout, Wait, cursor_uuid, path_uuid
 
 Call = Request[Principal, Any, Any]
-Choice = TypeVar("Choice", bound=StrEnum)
-
-DatabaseUuid = Annotated[
-    str | None,
-    QueryParameter(
-        name="database_uuid",
-        description="Only operations on this database, deleted or not.",
-        schema_extra={"format": "uuid"},
-    ),
-]
-Status = Annotated[
-    str | None,
-    QueryParameter(
-        name="status",
-        description="Only operations with this status.",
-        schema_extra={"enum": [status.value for status in OperationStatus]},
-    ),
-]
-Type = Annotated[
-    str | None,
-    QueryParameter(
-        name="type",
-        description="Only operations of this type.",
-        schema_extra={"enum": [type.value for type in OperationType]},
-    ),
-]
-
 
 _WHAT = "operation"
 _CANCELLED = "Operation cancelled."
@@ -115,16 +94,16 @@ class OperationController(Controller):
     async def list_operations(
         self,
         request: Call,
-        database_uuid: DatabaseUuid = None,
-        status: Status = None,
-        type: Type = None,
+        database_uuid: OperatedFilter = None,
+        status: OperationStatusFilter = None,
+        type: OperationTypeFilter = None,
         limit: Limit = 25,
         starting_after: StartingAfter = None,
     ) -> Page[OperationView]:
         filters = OperationFilters(
-            database=_uuid("database_uuid", database_uuid),
-            status=_choice("status", status, OperationStatus),
-            type=_choice("type", type, OperationType),
+            database=known_uuid("database_uuid", database_uuid),
+            status=known_choice("status", status, OperationStatus),
+            type=known_choice("type", type, OperationType),
         )
         if filters.database is None and request.user.databases is not None:
             raise InvalidField("database_uuid", "This API key is for some databases only: name one of them.")
@@ -258,21 +237,3 @@ async def _any(uuid: str) -> OperationRecord:
 
 def _frame(record: OperationRecord) -> Frame:
     return Frame(version=record.version, event="operation", data=msgspec.json.encode(view(record)), last=record.ended)
-
-
-def _uuid(field: str, text: str | None) -> UUID | None:
-    """Raises `InvalidField`."""
-    uuid = None if text is None else parse_uuid(text)
-    if text is not None and uuid is None:
-        raise InvalidField(field, "Expected a uuid.")
-    return uuid
-
-
-def _choice(field: str, text: str | None, choices: type[Choice]) -> Choice | None:
-    """Raises `InvalidField`."""
-    if text is None:
-        return None
-    try:
-        return choices(text)
-    except ValueError:
-        raise InvalidField(field, f"Expected one of {', '.join(choices)}.") from None

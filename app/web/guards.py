@@ -21,6 +21,7 @@ from app.core.errors import (
     MissingRequiredField,
     NotAMember,
     NotFound,
+    OperatorsOnly,
     SessionRequired,
 )
 from app.web.idempotency import IDEMPOTENCY_HEADER, IDEMPOTENCY_KEY_PATTERN, idempotency_key
@@ -52,13 +53,22 @@ def demands(
                 raise InsufficientScope(scope.value)
         if request.user.databases is not None:
             _check_reach(request, reach)
-        if reach is not Reach.PERSON:
+        if reach is Reach.OPERATOR:
+            _check_operator(request.user)
+        elif reach is not Reach.PERSON:
             await _check_roles(request, roles, reach)
         if needs_key:
             _check_idempotency_key(request)
         await check_query(request)
 
     return check
+
+
+def _check_operator(caller: Principal) -> None:
+    if not caller.operator:
+        raise OperatorsOnly("You are not marked as an operator.")
+    if caller.narrowed:
+        raise OperatorsOnly("This API key is for one team only, or for some databases.")
 
 
 def _check_reach(request: Request[Any, Any, Any], reach: Reach) -> None:

@@ -28,7 +28,7 @@ OPERATIONS: list[tuple[str, str, str, Operation]] = sorted(
         (str(method), path.removeprefix("/api/v1"), str(handler.operation_id), handler.opt[OPT])
         for path, handler in api_handlers()
         for method in sorted(handler.http_methods)
-        if OPT in handler.opt and handler.opt[OPT].reach is not Reach.PERSON
+        if OPT in handler.opt and handler.opt[OPT].reach not in (Reach.PERSON, Reach.OPERATOR)
     ),
     key=lambda one: one[2],  # the order of routes is another one in each process
 )

@@ -119,6 +119,16 @@ SPECIFIED = {
     ("POST", "/api/v1/teams/{id}/invitations"): {"teams:write"},
     ("DELETE", "/api/v1/teams/{id}/invitations/{invitation_id}"): {"teams:write"},
     ("POST", "/api/v1/invitation_acceptances"): {"teams:write"},
+    ("GET", "/api/v1/operator/hosts"): {"operator:read"},
+    ("GET", "/api/v1/operator/pools"): {"operator:read"},
+    ("GET", "/api/v1/operator/findings"): {"operator:read"},
+    ("POST", "/api/v1/operator/checks"): {"operator:write"},
+    ("GET", "/api/v1/operator/operations"): {"operator:read"},
+    ("GET", "/api/v1/operator/operations/{uuid}"): {"operator:read"},
+    ("POST", "/api/v1/operator/operations/{uuid}/cancellations"): {"operator:write"},
+    ("POST", "/api/v1/operator/operations/{uuid}/retries"): {"operator:write"},
+    ("POST", "/api/v1/operator/databases/{uuid}/pauses"): {"operator:write"},
+    ("DELETE", "/api/v1/operator/databases/{uuid}/pauses"): {"operator:write"},
 }
 """Interface specification, section 4."""
 COMPUTING = {"validateBlueprint"}

@@ -12,7 +12,7 @@ import pytest
 from app.http.app import describe
 from tests.contract.documented import Description
 from tests.contract.fuzzing_hooks import OWN_KEYS, OWN_TEAMS
-from tests.support.client import Caller
+from tests.support.client import OPERATOR_TOO, Caller
 from tests.support.service import RunningService
 
 DESCRIPTION = Description(describe())
@@ -21,7 +21,7 @@ _ROOT = Path(__file__).parents[2]
 
 async def fuzz(service: RunningService, folder: Path, *, examples: int) -> str:
     """The report of one run. Fails with it when a check fails or warns."""
-    users = {"owner": await service.caller(), "stranger": await service.caller()}
+    users = {"owner": await service.caller(scopes=OPERATOR_TOO), "stranger": await service.caller()}
     keys, own = folder / "keys.json", [str(caller.key_id) for caller in users.values()]
     teams = [str(caller.team_id) for caller in users.values()]
     keys.write_text(json.dumps({"auth": [_user(name, caller) for name, caller in users.items()]}))

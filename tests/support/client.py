@@ -8,11 +8,12 @@ from uuid import uuid4
 import httpx
 
 from app.auth.keys import KeyControls, create_key
-from app.auth.scopes import TEAM_SCOPES
-from app.auth.users import create_user
+from app.auth.scopes import OPERATOR_SCOPES, TEAM_SCOPES, Scope
+from app.auth.users import create_user, set_operator
 from tests.support.store import store
 
 ALL_SCOPES = tuple(scope.value for scope in TEAM_SCOPES)
+OPERATOR_TOO = tuple(scope.value for scope in Scope)
 UNHURRIED = KeyControls(requests_per_minute=100_000)
 """Controls so high that no test meets a limit by accident."""
 
@@ -70,8 +71,10 @@ async def new_caller(
     scopes: tuple[str, ...] = ALL_SCOPES,
     controls: KeyControls = UNHURRIED,
 ) -> Caller:
-    """A new user with a team of that tier, and a key."""
+    """A new user with a team of that tier, and a key; an operator, where the scopes are for those."""
     async with store(control_dsn):
         user = await create_user(email=f"{uuid4().hex}@example.com", name="Test User", tier=tier)
+        if OPERATOR_SCOPES.intersection(scopes):
+            await set_operator(user.user_id, True)
         key = await create_key(user_id=user.user_id, name="test key", scopes=scopes, controls=controls)
     return Caller(http, key.api_key, user.user_id, user.team_id, key.id)

@@ -15,6 +15,7 @@
     ├── SessionRequired          403 session_required
     ├── CrossOriginRefused       403 cross_origin_refused
     ├── SignInRefused            403 sign_in_refused
+    ├── OperatorsOnly            403 operators_only
     ├── NotFound                 404 not_found
     ├── MethodNotAllowed         405 method_not_allowed
     ├── RequestTimeout           408 request_timeout
@@ -88,6 +89,7 @@ from app.core.errors.access import (
     KeyLimitReached,
     MonthlyQuotaExceeded,
     NotAMember,
+    OperatorsOnly,
     RateLimitExceeded,
     TooManyInFlight,
     TooManyStreams,
@@ -203,6 +205,7 @@ __all__ = [
     "NotFound",
     "OperationEnded",
     "OperationNotCancellable",
+    "OperatorsOnly",
     "PausedOtherwise",
     "PayloadTooLarge",
     "PingsUnderWay",

@@ -87,6 +87,16 @@ class KeyForSomeDatabases(AppError):
         super().__init__("This API key is for some databases only, and this concerns more than those.")
 
 
+class OperatorsOnly(AppError):
+    """It concerns all teams, and takes an operator: somebody marked as one, by a key that is for no single team or
+    database."""
+
+    code, status = "operators_only", 403
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"Only operators do this. {why}")
+
+
 class ExceedsOwnKey(AppError):
     """What a key makes of another is to be no wider than it is itself."""
 

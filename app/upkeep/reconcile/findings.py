@@ -1,10 +1,11 @@
 """Findings of consistency checks, stored from the first run that sees them to the last."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 
 import msgspec
 
-from app.store.session import execute, transaction
+from app.store.session import execute, fetch_all, transaction
 
 
 class Violation(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,6 +50,30 @@ async def write(host_id: int | None, violations: Sequence[Violation], marks: Mar
             await execute(
                 "DELETE FROM findings WHERE host_id IS NOT DISTINCT FROM $1::bigint AND last_seen_at < now()", host_id
             )
+
+
+class StoredFinding(msgspec.Struct, frozen=True, kw_only=True):
+    """A violation that scheduled runs have found, and that is not over as far as they know."""
+
+    id: int
+    host_id: int | None
+    """None for what concerns our own records."""
+    rule: str
+    subject: str
+    detail: str
+    first_seen_at: datetime
+    last_seen_at: datetime
+
+
+async def list_stored(*, after: int | None, limit: int) -> list[StoredFinding]:
+    """The newest first, from the one that follows `after` on."""
+    return await fetch_all(
+        StoredFinding,
+        "SELECT id, host_id, rule, subject, detail, first_seen_at, last_seen_at FROM findings"
+        " WHERE $1::bigint IS NULL OR id < $1 ORDER BY id DESC LIMIT $2",
+        after,
+        limit,
+    )
 
 
 async def forget_host(host_id: int) -> None:

@@ -1,0 +1,79 @@
+"""From the rows of all teams to what operators see of them."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+import msgspec
+
+from app.core.ids import find_uuid
+from app.core.settings import Settings
+from app.core.temporal import page_of
+from app.databases.records import names_of
+from app.hosts.service import HostSummary
+from app.operations.inventory import OperatorRecord
+from app.operations.views import view
+from app.operators.schemas import FindingView, HostRoom, HostView, OperatorOperationView, PoolView
+from app.pool.targets import PoolFilling
+from app.upkeep.reconcile.findings import StoredFinding
+
+
+def host_view(host: HostSummary) -> HostView:
+    databases, connections = host.capacity - host.databases, host.connection_capacity - host.connections
+    return HostView(
+        id=host.id,
+        db_type=host.engine,
+        flavour=host.flavour,
+        version=host.version,
+        region=host.region,
+        host=host.host,
+        port=host.port,
+        databases=host.databases,
+        capacity=host.capacity,
+        connections=host.connections,
+        connection_capacity=host.connection_capacity,
+        load=round(max(host.databases / host.capacity, host.connections / host.connection_capacity), 4),
+        room=HostRoom(databases=max(0, databases), connections=max(0, connections)),
+        draining=host.draining,
+        failure=host.sick_reason,
+        tls=host.tls,
+        ca=host.ca,
+        extensions=host.extensions,
+    )
+
+
+def pool_view(pool: PoolFilling) -> PoolView:
+    return PoolView(
+        db_type=pool.engine,
+        region=pool.region,
+        size=pool.size,
+        size_from="operator" if pool.chosen else "setting",
+        ready=pool.ready,
+        coming=pool.coming,
+        missing=max(0, pool.size - pool.ready - pool.coming),
+        open_hosts=pool.open_hosts,
+    )
+
+
+async def finding_views(findings: Sequence[StoredFinding]) -> list[FindingView]:
+    """With the names of the databases and teams that they are about."""
+    uuids = [find_uuid(one.subject) for one in findings]
+    names = await names_of([uuid for uuid in uuids if uuid is not None])
+    nobody = (None, None)
+    named = [names.get(uuid or UUID(int=0), nobody) for uuid in uuids]
+    return [
+        FindingView(**msgspec.structs.asdict(one), database=name, team=team)
+        for one, (name, team) in zip(findings, named, strict=True)
+    ]
+
+
+def operation_view(settings: Settings, record: OperatorRecord) -> OperatorOperationView:
+    return OperatorOperationView(
+        **msgspec.structs.asdict(view(record)),
+        database=record.database_name,
+        team_id=record.team_id,
+        team=record.team_name,
+        overdue=record.overdue,
+        overdue_since=record.overdue_at,
+        operator_cancellable=record.undoable,
+        temporal_url=page_of(settings, "workflows", record.workflow_id),
+    )

@@ -1,0 +1,110 @@
+"""What operators see, on the wire."""
+
+from typing import Literal
+
+from msgspec import Struct
+
+from app.contracts.base import Engine
+from app.core.clock import Moment
+from app.engines.tls import TlsMode
+from app.operations.schemas import OperationView
+
+
+class HostRoom(Struct, kw_only=True):
+    """What may still be placed on a host."""
+
+    databases: int
+    connections: int
+    """The sum of the connection limits of further databases."""
+
+
+class HostView(Struct, kw_only=True):
+    """A server that holds tenants' databases."""
+
+    object: Literal["host"] = "host"
+    id: int
+    db_type: Engine
+    flavour: str
+    version: str
+    region: str
+    host: str
+    port: int
+    databases: int
+    capacity: int
+    connections: int
+    """The sum of the connection limits of its databases."""
+    connection_capacity: int
+    load: float
+    """From 0 for an empty host to 1 for a full one, by whichever of the two is scarcer."""
+    room: HostRoom
+    draining: bool
+    """It takes no new databases."""
+    failure: str | None
+    """Why it is passed over for now."""
+    tls: TlsMode
+    ca: bool
+    """Whether the server's certificate has to be of an authority of its own."""
+    extensions: list[str]
+
+
+class PoolView(Struct, kw_only=True):
+    """Databases that are kept ready for creates, of one engine in one region."""
+
+    object: Literal["pool"] = "pool"
+    db_type: Engine
+    region: str
+    size: int
+    """How many there are to be."""
+    size_from: Literal["operator", "setting"]
+    ready: int
+    coming: int
+    """That are being made."""
+    missing: int
+    open_hosts: int
+    """Hosts that take new databases."""
+
+
+class FindingView(Struct, kw_only=True):
+    """A rule that scheduled consistency checks have found violated, and that is not over as far as they know."""
+
+    object: Literal["finding"] = "finding"
+    id: int
+    rule: str
+    subject: str
+    """A database's uuid, a name on a host, or a key."""
+    detail: str
+    database: str | None
+    """The name of the database that it is about."""
+    team: str | None
+    host_id: int | None
+    """Null for what concerns our own records."""
+    first_seen_at: Moment
+    last_seen_at: Moment
+
+
+class CheckView(Struct, kw_only=True):
+    """A run of the consistency check: what it finds are the findings afterwards."""
+
+    object: Literal["check"] = "check"
+    schedule_id: str
+    """The Schedule in Temporal whose run it is."""
+    temporal_url: str | None
+    """Its page in Temporal's web pages."""
+
+
+class OperatorOperationView(OperationView, kw_only=True):
+    """An operation as its team sees it, and what helps operators."""
+
+    database: str
+    """Its name."""
+    team_id: int
+    team: str
+    """Its name."""
+    overdue: bool
+    """It is open after its deadline."""
+    overdue_since: Moment | None
+    """When its team was told so."""
+    operator_cancellable: bool
+    """Operators cancel also what no client asked for."""
+    temporal_url: str | None
+    """Its workflow in Temporal's web pages."""
