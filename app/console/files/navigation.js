@@ -9,7 +9,8 @@ export const groups = [
     label: "Databases",
     entries: [
       { path: "/databases", label: "Databases" },
-      // database
+      { path: "/databases/deleted", label: "Deleted databases" },
+      { path: "/operations", label: "Operations" },
     ],
   },
   {

@@ -6,7 +6,16 @@ export const routes = [
   { path: "/databases", title: "Databases", load: () => import("./databases.js") },
   { path: "/databases/new", title: "New database", load: () => import("./new-database.js") },
 
-  // database: one database, operations, deleted databases
+  { path: "/databases/deleted", title: "Deleted databases", load: () => import("./deleted-databases.js") },
+  { path: "/databases/:uuid", title: "Database", load: () => import("./database/overview.js") },
+  { path: "/databases/:uuid/connect", title: "Connect", load: () => import("./database/connect.js") },
+  { path: "/databases/:uuid/users", title: "Users", load: () => import("./database/users.js") },
+  { path: "/databases/:uuid/charts", title: "Charts", load: () => import("./database/charts.js") },
+  { path: "/databases/:uuid/backups", title: "Backups", load: () => import("./database/backups.js") },
+  { path: "/databases/:uuid/operations", title: "Operations", load: () => import("./database/operations.js") },
+  { path: "/databases/:uuid/blueprints", title: "Blueprints", load: () => import("./database/blueprints.js") },
+  { path: "/operations", title: "Operations", load: () => import("./operations.js") },
+  { path: "/operations/:uuid", title: "Operation", load: () => import("./operation.js") },
 
   // work: blueprints, questions, webhooks
 

@@ -1,0 +1,54 @@
+import { api } from "../api.js";
+import { Action } from "../components/action.js";
+import { Empty } from "../components/empty.js";
+import { ErrorNote } from "../components/error-note.js";
+import { Page } from "../components/page.js";
+import { Table } from "../components/table.js";
+import { Time } from "../components/time.js";
+import { html } from "../html.js";
+import { resource } from "../live.js";
+import { navigate, to } from "../router.js";
+import { may, rolesFrom } from "../session.js";
+
+/** @typedef {import("../api.js").Schemas["DeletedDatabaseView"]} Deleted */
+
+export default function DeletedDatabases() {
+  const { data, error, reload } = resource(async (signal) => {
+    /** @type {Deleted[]} */ const all = [];
+    for await (const page of api.pages("/deleted_databases", { signal })) all.push(...page);
+    return all;
+  }, [], { every: 10_000 });
+  return html`<${Page} title="Deleted databases" crumbs=${[{ path: "/databases", label: "Databases" }]}>
+    <p>Until its data is destroyed, a deleted database can come back with its name, data, user and password.</p>
+    <${ErrorNote} error=${error} retry=${reload} />
+    ${!data && !error && html`<p aria-busy="true"><span class="spinner"></span> Reading the deleted databases…</p>`}
+    ${data?.length === 0 && html`<${Empty} title="Nothing to bring back"><p>What you delete is here for its grace period.</p><//>`}
+    ${data && data.length > 0 &&
+    html`<${Table}
+      label="Deleted databases"
+      rows=${data}
+      id=${(/** @type {Deleted} */ one) => one.uuid}
+      columns=${[
+        { label: "Name", class: "main", cell: (/** @type {Deleted} */ one) => one.name },
+        { label: "Engine", wide: true, cell: (/** @type {Deleted} */ one) => one.db_type },
+        { label: "Deleted", wide: true, cell: (/** @type {Deleted} */ one) => html`<${Time} value=${one.deleted_at} relative />` },
+        { label: "Data is destroyed", cell: (/** @type {Deleted} */ one) => html`<${Time} value=${one.destroy_scheduled_at} relative />` },
+        { label: "Final backup", wide: true, cell: (/** @type {Deleted} */ one) => (one.final_backup_uuid ? "taken" : html`<span class="quiet">not yet</span>`) },
+        {
+          label: "Do",
+          cell: (/** @type {Deleted} */ one) => html`<${Action}
+            label="Undelete"
+            title=${`Undelete ${one.name}`}
+            small
+            call=${{ method: "POST", path: "/databases/{uuid}/undeletions", params: { uuid: one.uuid } }}
+            onDone=${() => navigate(`/databases/${one.uuid}`)}
+            ...${may("member", one.team_id) ? {} : { disabled: true, why: `Only ${rolesFrom("member")} of the team may.` }}
+          >
+            <p>It comes back as it was, and takes connections again.</p>
+          <//>`,
+        },
+      ]}
+    />`}
+    <p><a href=${to("/databases")}>All databases</a></p>
+  <//>`;
+}
