@@ -27,7 +27,7 @@ export function bytes(value) {
 export function seconds(value) {
   if (value < 1) return `${number(value * 1000, 0)} ms`;
   if (value < minute) return `${number(value)} s`;
-  if (value < hour) return `${Math.floor(value / minute)} min ${Math.floor(value % minute)} s`;
+  if (value < hour) return `${Math.floor(value / minute)} min${value % minute >= 1 ? ` ${Math.floor(value % minute)} s` : ""}`;
   if (value < 2 * day) return `${Math.floor(value / hour)} h ${Math.floor((value % hour) / minute)} min`;
   return `${number(value / day)} days`;
 }

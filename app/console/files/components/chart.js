@@ -2,8 +2,13 @@ import { number, time } from "../format.js";
 import { html, useEffect, useRef } from "../html.js";
 import uPlot from "../vendor/uplot.js";
 
-/** @param {string} name */
-const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+/** As a canvas takes it: a custom property itself may be `light-dark(…)`. @param {HTMLElement} box @param {string} name */
+function colour(box, name) {
+  box.style.setProperty("color", `var(${name})`);
+  const found = getComputedStyle(box).color;
+  box.style.removeProperty("color");
+  return found;
+}
 
 /**
  * Lines over time, and the same numbers in a table beneath. Load this module on pages with charts alone.
@@ -13,39 +18,42 @@ const colour = (name) => getComputedStyle(document.documentElement).getPropertyV
  *   series: { label: string, values: (number | null)[], colour?: string }[],
  *   write?: (value: number) => string,
  *   height?: number,
+ *   span?: [number, number],
  * }} props `times` in seconds since 1970. `write`: a value with its unit. `colour`: a custom property, `--accent` unless
- *   given.
+ *   given. `span`: from when to when, also where there is nothing to draw.
  */
-export function Chart({ title, times, series, write = number, height = 180 }) {
+export function Chart({ title, times, series, write = number, height = 180, span }) {
   const place = useRef(/** @type {HTMLDivElement | null} */ (null));
   const chart = useRef(/** @type {any} */ (null));
   const data = /** @type {any} */ ([times, ...series.map((one) => one.values)]);
+  const latest = useRef({ data, span });
+  latest.current = { data, span };
 
   useEffect(() => {
     const box = place.current;
     if (!box) return;
     const draw = () => {
       chart.current?.destroy();
-      const axis = { stroke: colour("--quiet"), grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false } };
+      const axis = { stroke: colour(box, "--quiet"), grid: { stroke: colour(box, "--line"), width: 1 }, ticks: { show: false } };
       const options = {
         width: box.clientWidth,
         height,
         cursor: { drag: { x: false, y: false } },
-        scales: { y: { range: { min: { pad: 0, soft: 0, mode: 1 }, max: { pad: 0.1, soft: 1, mode: 2 } } } },
+        scales: { x: { range: (/** @type {any} */ _, /** @type {number} */ min, /** @type {number} */ max) => latest.current.span ?? [min, max] }, y: { range: { min: { pad: 0, soft: 0, mode: 1 }, max: { pad: 0.1, soft: 1, mode: 2 } } } },
         axes: [axis, { ...axis, size: 72, values: (/** @type {any} */ _, /** @type {number[]} */ all) => all.map(write) }],
         series: [
           { value: (/** @type {any} */ _, /** @type {number | null} */ at) => (at == null ? "–" : time(new Date(at * 1000))) },
           ...series.map((one, index) => ({
             label: one.label,
-            stroke: colour(one.colour ?? (index ? "--accent-2" : "--accent")),
+            stroke: colour(box, one.colour ?? (index ? "--accent-2" : "--accent")),
             width: 2,
             dash: index ? [6, 3] : undefined,
-            points: { show: times.length < 3 },
+            points: { show: times.length < 3 || undefined },
             value: (/** @type {any} */ _, /** @type {number | null} */ value) => (value == null ? "–" : write(value)),
           })),
         ],
       };
-      chart.current = new uPlot(/** @type {any} */ (options), data, box);
+      chart.current = new uPlot(/** @type {any} */ (options), latest.current.data, box);
     };
     draw();
     const sized = new ResizeObserver(() => chart.current?.setSize({ width: box.clientWidth, height }));
@@ -66,7 +74,7 @@ export function Chart({ title, times, series, write = number, height = 180 }) {
 
   useEffect(() => {
     chart.current?.setData(data);
-  }, [JSON.stringify(data)]);
+  }, [JSON.stringify([data, span])]);
 
   return html`
     <figure class="chart">

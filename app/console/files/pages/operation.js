@@ -40,7 +40,7 @@ export default function OneOperation({ params: { uuid } }) {
   const name = database.data?.name;
   const over = status !== undefined && ENDED.includes(status);
   return html`<${Page}
-    title=${type ? `Operation: ${type}${name ? ` of ${name}` : ""}` : "Operation"}
+    title=${type ? `${name ? `${name}: ` : "Operation: "}${type}` : "Operation"}
     crumbs=${[
       { path: "/databases", label: "Databases" },
       ...(operation && name ? [{ path: `/databases/${operation.database_uuid}/operations`, label: name }] : []),
@@ -66,6 +66,7 @@ export default function OneOperation({ params: { uuid } }) {
         <dd>
           ${name ? html`<a href=${to(`/databases/${operation.database_uuid}`)}>${name}</a>` : html`<code>${operation.database_uuid}</code> <a href=${to("/databases/deleted")}>Deleted databases</a>`}
         </dd>
+        ${operation.type === "apply_blueprint" && html`<dt>Log</dt><dd><a href=${to(`/databases/${operation.database_uuid}/blueprints`)}>Applications to the database</a></dd>`}
         <dt>Asked for</dt><dd><${Time} value=${operation.created_at} /></dd>
         <dt>Begun</dt><dd><${Time} value=${operation.started_at} none="not yet" /></dd>
         <dt>Ended</dt><dd><${Time} value=${operation.finished_at} none="not yet" /></dd>

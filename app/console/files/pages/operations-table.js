@@ -59,12 +59,12 @@ export function OperationTable({ label, database }) {
           id=${(/** @type {Operation} */ one) => one.uuid}
           onEnd=${readOlder}
           columns=${[
-            { label: "Operation", cell: (/** @type {Operation} */ one) => html`<a href=${to(`/operations/${one.uuid}`)}>${one.type.replaceAll("_", " ")}</a>` },
+            { label: "Operation", class: "nowrap", cell: (/** @type {Operation} */ one) => html`<a href=${to(`/operations/${one.uuid}`)}>${one.type.replaceAll("_", " ")}</a>` },
             { label: "Status", cell: (/** @type {Operation} */ one) => html`<${Status} value=${one.status} />` },
             { label: "Why", class: "main", wide: true, cell: (/** @type {Operation} */ one) => one.reason?.message ?? "" },
             ...(database ? [] : [{ label: "Database", cell: (/** @type {Operation} */ one) => html`<a href=${to(`/databases/${one.database_uuid}`)}><code>${one.database_uuid.slice(0, 8)}</code></a>` }]),
-            { label: "Took", class: "number", wide: true, cell: took },
-            { label: "Begun", cell: (/** @type {Operation} */ one) => html`<${Time} value=${one.created_at} relative />` },
+            { label: "Took", class: "number nowrap", wide: true, cell: took },
+            { label: "Begun", class: "nowrap", cell: (/** @type {Operation} */ one) => html`<${Time} value=${one.created_at} relative />` },
           ]}
         />`}
   `;

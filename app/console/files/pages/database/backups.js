@@ -60,7 +60,7 @@ function List({ database, onChange }) {
       ? html`<${Empty} title="No backups yet" action=${take}>
           <p>One is taken by itself as the policy says. Take one now before you change something.</p>
         <//>`
-      : take}
+      : html`<div class="buttons">${take}</div>`}
     ${all.map((/** @type {Backup} */ one) => html`<${One} key=${one.uuid} backup=${one} database=${database} onDone=${reload} />`)}
     ${backups.data?.has_more &&
     (limit < 100
@@ -197,7 +197,7 @@ function PolicyPanel({ database, policy, onDone }) {
     ),
   );
   return html`<section class="panel" aria-labelledby="policy">
-    <h2 id="policy">By themselves</h2>
+    <h2 id="policy">Scheduled backups</h2>
     <p>
       ${policy.enabled
         ? `Every ${policy.every_hours} hours, kept for ${policy.keep_days} days and at least the last ${policy.keep_last}. One is proven by a restore every ${policy.test_every_days} days.`

@@ -31,21 +31,26 @@ export default function Charts({ params: { uuid } }) {
 function Drawn({ uuid }) {
   const span = SPANS.find((one) => one.value === query().span)?.value ?? "86400";
   const { data, error, reload } = resource(
-    (signal) =>
-      api.get("/databases/{uuid}/metrics", {
+    async (signal) => {
+      const now = Date.now() / 1000;
+      const answer = await api.get("/databases/{uuid}/metrics", {
         params: { uuid },
         query: {
           names: Object.keys(TITLES).join(","),
-          from: new Date(Date.now() - Number(span) * 1000).toISOString(),
+          from: new Date((now - Number(span)) * 1000).toISOString(),
         },
         signal,
-      }),
+      });
+      return { ...answer, span: /** @type {[number, number]} */ ([now - Number(span), now]) };
+    },
     [uuid, span],
     { every: 30_000 },
   );
   const metrics = data?.data;
   return html`
-    <${Field} label="Time" value=${span} onValue=${(/** @type {string} */ value) => setQuery({ span: value })} options=${SPANS} />
+    <div class="filters">
+      <${Field} label="Time" value=${span} onValue=${(/** @type {string} */ value) => setQuery({ span: value })} options=${SPANS} />
+    </div>
     <${ErrorNote} error=${error} retry=${reload} />
     ${!metrics && !error && html`<p aria-busy="true"><span class="spinner"></span> Reading the metrics…</p>`}
     ${metrics && html`
@@ -54,20 +59,20 @@ function Drawn({ uuid }) {
         ${metrics.stale_seconds === null ? " Not measured yet: the first measurement comes within a minute or two." : ` Measured ${seconds(metrics.stale_seconds)} ago.`}
         ${metrics.uncounted.length > 0 && ` The server doesn't count: ${metrics.uncounted.map(words).join(", ")}.`}
       </p>
-      ${metrics.series.map((/** @type {any} */ one) => html`<${Line} key=${`${one.name}-${span}`} series=${one} step=${metrics.step} />`)}
+      ${metrics.series.map((/** @type {any} */ one) => html`<${Line} key=${`${one.name}-${span}`} series=${one} step=${metrics.step} span=${data.span} />`)}
       <${Gaps} gaps=${metrics.gaps} />
     `}
   `;
 }
 
-/** @param {{ series: Series, step: number }} props */
-function Line({ series, step }) {
+/** @param {{ series: Series, step: number, span: [number, number] }} props */
+function Line({ series, step, span }) {
   const title = TITLES[/** @type {keyof typeof TITLES} */ (series.name)];
   if (series.points.length === 0) return html`<p>${title}: <span class="quiet">no measurements in this time</span></p>`;
   const [times, values] = withGaps(series.points, step);
   const write = series.name === "storage_bytes" ? bytes : (/** @type {number} */ value) => number(value);
   const unit = series.name === "transactions" ? `${title} in ${seconds(step)}` : title;
-  return html`<${Chart} title=${unit} times=${times} series=${[{ label: title, values }]} write=${write} />`;
+  return html`<${Chart} title=${unit} times=${times} series=${[{ label: title, values }]} write=${write} span=${span} />`;
 }
 
 /**

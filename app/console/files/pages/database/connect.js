@@ -65,12 +65,12 @@ function Ways({ database }) {
     <${RoleNote} database=${database} what="see passwords" />
     <${ErrorNote} error=${error} />
     <h2>Snippets</h2>
-    <${Field}
+    <div class="filters"><${Field}
       label="Client, language or framework"
       value=${way.id}
       onValue=${(/** @type {string} */ id) => setQuery({ client: id })}
       options=${ways.map(({ id, label }) => ({ value: id, label }))}
-    />
+    /></div>
     <pre tabindex="0" role="region" aria-label=${`Snippet for ${way.label}`}>${way.text}</pre>
     ${way.note && html`<p class="quiet">${way.note}</p>`}
     <p>

@@ -57,11 +57,13 @@ function Logins({ database, onChange }) {
         rows=${credentials.data?.data ?? []}
         id=${(/** @type {Credential} */ one) => one.db_username + one.created_at}
         columns=${[
-          { label: "Login", class: "main", cell: (/** @type {Credential} */ one) => html`<code>${one.db_username}</code>` },
-          { label: "Of", wide: true, cell: (/** @type {Credential} */ one) => one.user ?? "the database" },
-          { label: "Status", cell: (/** @type {Credential} */ one) => html`<${Status} value=${one.status} tone=${one.status === "retiring" ? "warn" : undefined} />` },
-          { label: "Ends", cell: (/** @type {Credential} */ one) => html`<${Time} value=${one.retires_at} relative />` },
-          { label: "Sessions", class: "number", cell: (/** @type {Credential} */ one) => sessions(one.open_sessions) },
+          { label: "Login", class: "main", cell: (/** @type {Credential} */ one) => html`${one.user ?? "The database's own"} <code class="account">${one.db_username}</code>` },
+          {
+            label: "Status",
+            cell: (/** @type {Credential} */ one) => html`<${Status} value=${one.status} tone=${one.status === "retiring" ? "warn" : undefined} />
+              ${one.retires_at && html`<br />ends <${Time} value=${one.retires_at} relative />`}`,
+          },
+          { label: "Sessions", class: "number", wide: true, cell: (/** @type {Credential} */ one) => sessions(one.open_sessions) },
         ]}
       />
       <div class="buttons">
@@ -93,11 +95,11 @@ function Logins({ database, onChange }) {
         rows=${made}
         id=${(/** @type {User} */ one) => one.name}
         columns=${[
-          { label: "Name", class: "main", cell: (/** @type {User} */ one) => html`${one.name} <code class="quiet">${one.db_username}</code>` },
-          { label: "Access", cell: (/** @type {User} */ one) => words(one.access) },
+          { label: "Name", class: "main", cell: (/** @type {User} */ one) => html`${one.name} <code class="account">${one.db_username}</code>` },
+          { label: "Access", class: "nowrap", wide: true, cell: (/** @type {User} */ one) => words(one.access) },
           { label: "Status", cell: (/** @type {User} */ one) => html`<${Status} value=${one.status} />` },
           { label: "Connections", class: "number", wide: true, cell: (/** @type {User} */ one) => one.connection_limit },
-          { label: "Expires", wide: true, cell: (/** @type {User} */ one) => html`<${Time} value=${one.expires_at} />` },
+          { label: "Expires", class: "nowrap", wide: true, cell: (/** @type {User} */ one) => html`<${Time} value=${one.expires_at} />` },
           { label: "Sessions", class: "number", wide: true, cell: (/** @type {User} */ one) => sessions(one.open_sessions) },
           {
             label: "Do",
