@@ -18,7 +18,7 @@ SELECT d.uuid::text, d.team_id IS NULL AS pooled, d.engine, d.engine_name, d.sta
        EXISTS (SELECT FROM query_readers r WHERE r.database_id = d.id) AS has_reader,
        ARRAY(SELECT e.type FROM events e WHERE e.database_id = d.id AND e.type <> 'database.credentials_rotated'
                AND NOT starts_with(e.type, 'backup.')
-               AND e.type NOT IN ('database.paused', 'database.restored', 'database.resumed')
+               AND e.type NOT IN ('database.paused', 'database.restored', 'database.resumed', 'database.expiring')
              ORDER BY e.id) AS events
 FROM databases d JOIN engine_hosts h ON h.id = d.host_id
 """
@@ -58,8 +58,20 @@ def _row_faults(row: dict[str, object]) -> Iterable[str]:
         yield "is not destroyed"
     if deleted == row["has_password"] and row["destroyed"]:
         yield "is destroyed, and its password kept"
-    if row["events"] not in _stories(row, deleted=deleted):
+    if _without_undeletions(row["events"]) not in _stories(row, deleted=deleted):
         yield f"has the events {row['events']}"
+
+
+def _without_undeletions(events: object) -> list[str]:
+    """What is left when each undeletion takes away the deletion before it."""
+    told: list[str] = []
+    assert isinstance(events, list)
+    for event in events:
+        if event == "database.undeleted" and told[-1:] == ["database.deleted"]:
+            told.pop()
+        else:
+            told.append(event)
+    return told
 
 
 def _stories(row: dict[str, object], *, deleted: bool) -> list[list[str]]:

@@ -1,4 +1,4 @@
-"""No secret lies in the clear: not in Temporal's files, not in a log, not in a column of ours."""
+"""No secret lies in the clear: not in Temporal's files and histories, not in a log, not in a column of ours."""
 
 import itertools
 from collections.abc import Iterator
@@ -6,10 +6,15 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from app.contracts.base import Engine
 from tests.e2e.chaos import ENGINES, Ledger, check, delete
 from tests.e2e.hosts import postgres
 from tests.e2e.patient_client import PatientClient, client_of
 from tests.support.stack import LiveStack
+
+
+_WORKFLOWS = {"provision-database", "apply-limits", "apply-credentials", "delete-database", "apply-access"}
+"""What the workflows' ids begin with."""
 
 
 async def test_no_secret_lies_in_the_clear(stack: LiveStack) -> None:
@@ -23,15 +28,23 @@ async def test_no_secret_lies_in_the_clear(stack: LiveStack) -> None:
             await client.get(one["uuid"])
         changed = [await _changed(client, one["uuid"]) for one in made]
         await delete(client, ledger, made[0]["uuid"])
-        secrets = {one["db_password"].encode() for one in [*made, *itertools.chain(*changed)]} | set(
+        returned = (await client.create(Engine.MYSQL)).data
+        await client.delete(returned["uuid"])
+        await client.send("POST", f"/databases/{returned['uuid']}/undeletions")
+        await client.delete(returned["uuid"])
+        secrets = {one["db_password"].encode() for one in [*made, returned, *itertools.chain(*changed)]} | set(
             _of_the_stack(stack)
         )
         assert len(secrets) >= 12
-        places = {**_files(stack.home / "temporal"), **_files(stack.home / "logs"), **await _tables(stack)}
+        histories = await _histories(stack, [one["uuid"] for one in [*made, returned]])
+        places = {**_files(stack.home / "temporal"), **_files(stack.home / "logs"), **await _tables(stack), **histories}
         for one in made[1:]:
             await delete(client, ledger, one["uuid"])
     assert len(places) > 12
-    assert any(made[1]["uuid"].encode() in text for text in places.values()), "nothing was looked at"
+    for told in ("database.credentials_rotated", "database.undeleted"):
+        assert told.encode() in places["events"], "nothing was looked at"
+    assert all(any(one["uuid"].encode() in text for text in histories.values()) for one in made)
+    assert {place.partition("/")[0] for place in histories} >= _WORKFLOWS
     found = [place for place, text in places.items() for secret in secrets if _holds(text, secret)]
     assert found == []
     await check(stack, ledger)
@@ -59,6 +72,17 @@ def _of_the_stack(stack: LiveStack) -> Iterator[bytes]:
 
 def _files(folder: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+async def _histories(stack: LiveStack, databases: list[str]) -> dict[str, bytes]:
+    """What Temporal knows of the workflows of these databases, by their ids."""
+    client, found = await stack.temporal(), dict[str, bytes]()
+    async for one in client.list_workflows():
+        if any(database in one.id for database in databases):
+            history = await client.get_workflow_handle(one.id, run_id=one.run_id).fetch_history()
+            # Payloads are bytes in it, as they were sent.
+            found[f"{one.id} {one.run_id}"] = b"\n".join(event.SerializeToString() for event in history.events)
+    return found
 
 
 async def _tables(stack: LiveStack) -> dict[str, bytes]:

@@ -15,6 +15,7 @@ from app.core.temporal import connect
 from app.local.stack_file import StackFile
 from tests import servers
 from tests.local.stack_process import StackProcess
+from tests.support.waiting import until
 
 PARTS = ("worker", "api", "temporal", "control-postgres", "postgres-us-east-1", "mysql-us-east-1")
 
@@ -37,6 +38,15 @@ class LiveStack:
     def send_signal(self, part: str, number: signal.Signals) -> None:
         """Sends a signal to the service's main process, unless it is down."""
         signal_process(self.pid(part), number)
+
+    async def kill(self) -> None:
+        """As a machine without power ends it: everything at once."""
+        await self._process.stop(signal.SIGKILL)
+        await until(lambda: self._process.survivors() == [])
+
+    async def start(self) -> None:
+        """Again, with its data."""
+        await self._process.start()
 
     async def control(self, sql: str, *arguments: object) -> list[Any]:
         """Rows of our own database."""
