@@ -27,7 +27,7 @@ DYNAMIC_CONFIG = {
     "history.timerProcessorMaxTimeShift": '"10ms"',
     "matching.enableFairness": "true",
 }
-_RETENTION = timedelta(hours=72)
+RETENTION = timedelta(hours=72)
 _RPC_TIMEOUT = timedelta(seconds=2)
 
 
@@ -107,10 +107,10 @@ class TemporalService(Service):
         description = await service.describe_namespace(
             DescribeNamespaceRequest(namespace=self._namespace), timeout=_RPC_TIMEOUT
         )
-        if description.config.workflow_execution_retention_ttl.ToTimedelta() >= _RETENTION:
+        if description.config.workflow_execution_retention_ttl.ToTimedelta() >= RETENTION:
             return
         retention = Duration()
-        retention.FromTimedelta(_RETENTION)
+        retention.FromTimedelta(RETENTION)
         await service.update_namespace(
             UpdateNamespaceRequest(
                 namespace=self._namespace, config=NamespaceConfig(workflow_execution_retention_ttl=retention)

@@ -12,7 +12,6 @@ from tests.e2e.hosts import postgres
 from tests.e2e.patient_client import PatientClient, client_of
 from tests.support.stack import LiveStack
 
-
 _WORKFLOWS = {"provision-database", "apply-limits", "apply-credentials", "delete-database", "apply-access"}
 """What the workflows' ids begin with."""
 
