@@ -1,15 +1,72 @@
 """The list of databases, and a new one."""
 
+import re
+
+from playwright.async_api import expect
+
 from tests.console.accessible import check_accessible
-from tests.console.browser import Visit
+from tests.console.browser import NARROW, Console, Visit
 
 
-async def test_the_first_database(visit: Visit) -> None:
+async def test_the_first_database_and_the_filters_of_the_list(visit: Visit) -> None:
     page = await visit.open("/")
     await page.get_by_text("No databases yet").wait_for()
     await check_accessible(page)
     await page.get_by_role("link", name="New database").click()
+    await expect(page.get_by_role("heading", name="New database")).to_be_focused()
+    await expect(page).to_have_title("New database · Headwater")
+
     await page.get_by_label("Name").fill("first")
+    await page.get_by_text("Limits, labels").click()
+    await page.get_by_label("Labels").fill("env:production\nowner:core")
     await check_accessible(page)
-    await page.get_by_role("button", name="Create").click()
-    await page.wait_for_url("**/console/databases/*-*")
+    await page.get_by_role("button", name="Create database").click()
+    await page.get_by_role("heading", name="Making first").wait_for()
+    await check_accessible(page)
+    await page.wait_for_url(re.compile(r"/console/databases/[0-9a-f]{8}-"))
+
+    page = await visit.open("/databases?label=env:production")
+    row = page.get_by_role("row").filter(has=page.get_by_role("link", name="first"))
+    await expect(row).to_contain_text("active")
+    await expect(row).to_contain_text("owner:core")
+    await check_accessible(page)
+    await page.get_by_label("Name begins with").fill("second")
+    await page.get_by_text("No database fits").wait_for()
+    assert "name=second" in page.url
+    await check_accessible(page)
+    await page.get_by_role("button", name="Clear").click()
+    await expect(row).to_be_visible()
+    await page.set_viewport_size(NARROW)
+    await expect(row).to_contain_text("active")
+    assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+async def test_a_create_that_is_refused_says_why(visit: Visit) -> None:
+    visit.watch.expect(422)
+    page = await visit.open("/databases/new")
+    await page.get_by_label("Name").fill("too-late")
+    await page.get_by_text("Limits, labels").click()
+    await page.get_by_label("Expires at").fill("2020-01-01T00:00")
+    await page.get_by_role("button", name="Create database").click()
+    note = page.locator(".error-note")
+    await expect(note).to_contain_text("invalid_field")
+    await expect(note).to_contain_text("req_")
+    await expect(page.get_by_label("Expires at")).to_have_attribute("aria-invalid", "true")
+    await check_accessible(page)
+
+
+async def test_the_curl_does_the_same(visit: Visit) -> None:
+    page = await visit.open("/databases/new")
+    await page.get_by_label("Name").fill("by-curl")
+    await page.get_by_text("The same with curl").click()
+    command = await page.locator(".curl pre").inner_text()
+    assert f"{visit.console.origin}/api/v1/databases" in command
+    assert "Idempotency-Key: " in command
+    assert '"name":"by-curl"' in command
+
+
+async def test_without_a_session_there_is_the_sign_in(console: Console) -> None:
+    async with console.visitor() as visit:
+        page = await visit.open("/databases")
+        await expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+        await check_accessible(page)

@@ -1,5 +1,5 @@
 // What changes while it is looked at: Server-Sent Events, and reading again.
-import { connection, address, refusals, wait } from "./api.js";
+import { address, api, connection, refusals, wait } from "./api.js";
 import { useEffect, useRef, useState } from "./html.js";
 
 const FIRST_PAUSE = 500;
@@ -177,3 +177,121 @@ export function useOperation(uuid) {
   }, [uuid]);
   return operation;
 }
+
+/**
+ * A hook: a list, read page by page as its end comes in sight, with the part in sight read again every `every`
+ * milliseconds. Tell `inSight` which rows are.
+ * @param {string} path
+ * @param {import("./api.js").Query} query
+ * @param {{ every?: number }} [options]
+ * @returns {{
+ *   rows: any[] | undefined,
+ *   complete: boolean,
+ *   error: any,
+ *   more: () => void,
+ *   inSight: (first: number) => void,
+ *   reload: () => void,
+ * }} `rows` is undefined until the first page is there.
+ */
+export function useList(path, query, { every = 0 } = {}) {
+  const subject = JSON.stringify([path, query]);
+  const [list, setList] = useState(() => new PagedList(path, query));
+  const [, drawn] = useState(0);
+  useEffect(() => {
+    const made = list.subject === subject ? list : new PagedList(path, query);
+    made.onChange = () => drawn((one) => one + 1);
+    setList(made);
+    made.refresh();
+    return () => made.stop();
+  }, [subject]);
+  useEffect(() => {
+    if (!every) return;
+    const again = () => document.hidden || list.refresh();
+    const timer = setInterval(again, every);
+    document.addEventListener("visibilitychange", again);
+    return () => {
+      clearInterval(timer);
+      document.removeEventListener("visibilitychange", again);
+    };
+  }, [list, every]);
+  const current = list.subject === subject;
+  return {
+    rows: current ? list.rows : undefined,
+    complete: !list.hasMore,
+    error: current ? list.error : null,
+    more: () => list.more(),
+    inSight: (first) => (list.first = first),
+    reload: () => list.refresh(0),
+  };
+}
+
+const PAGE = 100;
+
+class PagedList {
+  /** @param {string} path @param {import("./api.js").Query} query */
+  constructor(path, query) {
+    this.path = path;
+    this.query = query;
+    this.subject = JSON.stringify([path, query]);
+    /** @type {any[] | undefined} */
+    this.rows = undefined;
+    this.hasMore = true;
+    /** @type {any} */
+    this.error = null;
+    this.first = 0;
+    this.busy = false;
+    this.stopping = new AbortController();
+    this.onChange = () => {};
+  }
+
+  stop() {
+    this.stopping.abort(new DOMException("no longer looked at", "AbortError"));
+  }
+
+  more() {
+    if (this.hasMore && this.rows) this.read(this.rows.length);
+  }
+
+  /** Reads the rows in sight again. @param {number} [from] */
+  refresh(from = Math.max(0, this.first - PAGE / 4)) {
+    this.read(Math.min(from, this.rows?.length ?? 0));
+  }
+
+  /** @param {number} from the first row that is read */
+  async read(from) {
+    if (this.busy || this.stopping.signal.aborted) return;
+    this.busy = true;
+    try {
+      const after = from > 0 ? idOf(this.rows?.[from - 1]) : undefined;
+      const query = { ...this.query, limit: PAGE, starting_after: after };
+      const page = await api.get(this.path, { query, signal: this.stopping.signal });
+      this.put(from, page.data, page.has_more);
+      this.error = null;
+    } catch (fault) {
+      if (this.stopping.signal.aborted) return;
+      // The row that it starts after may be gone.
+      if (from > 0) this.first = 0;
+      this.error = from > 0 ? null : fault;
+    } finally {
+      this.busy = false;
+    }
+    this.onChange();
+  }
+
+  /**
+   * In place of the rows that the page covers. Rows after it stay, if it ends at one of them.
+   * @param {number} from @param {any[]} page @param {boolean} hasMore
+   */
+  put(from, page, hasMore) {
+    /** @type {any[]} */
+    const rows = this.rows ?? [];
+    const last = page.at(-1);
+    const end = hasMore && last ? rows.findIndex((row, at) => at >= from && idOf(row) === idOf(last)) : -1;
+    const rest = end < 0 ? [] : rows.slice(end + 1);
+    if (rest.length === 0) this.hasMore = hasMore;
+    this.rows = [...rows.slice(0, from), ...page, ...rest];
+  }
+}
+
+/** @param {any} row */
+const idOf = (row) => row?.uuid ?? row?.id;

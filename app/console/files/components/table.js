@@ -23,12 +23,13 @@ const MORE = 12;
  *   columns: Column<Row>[],
  *   rows: Row[],
  *   id: (row: Row) => string | number,
- *   total?: number,
+ *   fixed?: boolean,
  *   onEnd?: () => void,
  *   onRange?: (first: number, last: number) => void,
- * }} props `onRange`: told which rows are in sight.
+ * }} props `fixed`: columns have the width of their class, so that nothing moves when other rows come in sight.
+ *   `onRange`: told which rows are in sight.
  */
-export function Table({ label, columns, rows, id, total, onEnd, onRange }) {
+export function Table({ label, columns, rows, id, fixed = false, onEnd, onRange }) {
   const body = useRef(/** @type {HTMLTableSectionElement | null} */ (null));
   const long = rows.length > VIRTUAL_FROM;
   const [first, last] = useSight(body, rows.length, long);
@@ -67,7 +68,7 @@ export function Table({ label, columns, rows, id, total, onEnd, onRange }) {
 
   return html`
     <div class="table-scroll" tabindex="-1">
-      <table class=${long ? "long" : ""} aria-rowcount=${total ?? (onEnd ? -1 : rows.length + 1)}>
+      <table class=${long || fixed ? "fixed" : ""} aria-rowcount=${onEnd ? -1 : rows.length + 1}>
         <caption class="visually-hidden">${label}</caption>
         <thead>
           <tr aria-rowindex="1">

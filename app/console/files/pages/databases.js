@@ -1,41 +1,164 @@
 import { api } from "../api.js";
 import { Empty } from "../components/empty.js";
 import { ErrorNote } from "../components/error-note.js";
+import { Field } from "../components/field.js";
+import { Labels } from "../components/labels.js";
 import { Page } from "../components/page.js";
 import { Status } from "../components/status.js";
 import { Table } from "../components/table.js";
 import { Time } from "../components/time.js";
-import { html } from "../html.js";
-import { resource } from "../live.js";
-import { to } from "../router.js";
+import { html, useEffect, useState } from "../html.js";
+import { resource, useList } from "../live.js";
+import { setQuery, to } from "../router.js";
+import { may, rolesFrom, session } from "../session.js";
 
 /** @typedef {import("../api.js").Schemas["DatabaseView"]} Database */
 
-export default function Databases() {
-  const { data, error, reload } = resource((signal) => api.get("/databases", { query: { limit: 100 }, signal }), [], {
-    every: 5000,
-  });
-  const create = html`<a class="button primary" href=${to("/databases/new")}>New database</a>`;
-  if (data?.data.length === 0) {
-    return html`<${Page} title="Databases">
+const FILTERS = ["name", "status", "db_type", "region", "plan", "label"];
+const NAME = /^[a-z0-9][a-z0-9-]{0,62}$/;
+const LABEL = /^[a-z0-9][a-z0-9_.-]{0,62}:.{0,255}$/;
+const SOON = 3000;
+const SELDOM = 10000;
+
+/** What a list has room for; the whole sentence is in the title. */
+const REASONS = {
+  operator: "by an operator",
+  team: "by the team",
+  runtime: "hours used up",
+  storage: "over its storage",
+  restoring: "restoring",
+  resuming: "resuming",
+  frozen: "writes frozen",
+};
+
+/** @param {import("../router.js").PageProps} props */
+export default function Databases({ query }) {
+  const filters = Object.fromEntries(FILTERS.filter((name) => query[name]).map((name) => [name, query[name]]));
+  const filtered = Object.keys(filters).length > 0;
+  const [every, setEvery] = useState(SELDOM);
+  const list = useList("/databases", filters, { every });
+  const { rows } = list;
+  const changing = (rows ?? []).some((row) => row.status === "provisioning");
+  useEffect(() => setEvery(changing ? SOON : SELDOM), [changing]);
+
+  const create = may("member") && html`<a class="button primary" href=${to("/databases/new")}>New database</a>`;
+  if (rows?.length === 0 && !filtered) return html`<${FirstVisit} create=${create} />`;
+  return html`
+    <${Page} title="Databases" actions=${create}>
+      <${Filters} query=${query} filtered=${filtered} />
+      <${ErrorNote} error=${list.error} retry=${list.reload} />
+      ${rows === undefined && !list.error && html`<p class="page-loading" aria-busy="true"><span class="spinner"></span> Loading…</p>`}
+      ${rows?.length === 0 &&
+      html`<${Empty} title="No database fits">
+        <p>There are databases, but none with these filters.</p>
+      <//>`}
+      ${rows && rows.length > 0 && html`<${List} list=${list} rows=${rows} />`}
+    <//>
+  `;
+}
+
+/** @param {{ create: any }} props */
+function FirstVisit({ create }) {
+  return html`
+    <${Page} title="Databases">
       <${Empty} title="No databases yet" action=${create}>
-        <p>A database is ready in seconds: an isolated PostgreSQL or MySQL with its own name, user, password and limits.</p>
+        <p>A database is ready in seconds: isolated, with its own name, user, password and limits.</p>
+        ${!create && html`<p>In your teams ${rolesFrom("member")} may make one.</p>`}
       <//>
-    <//>`;
-  }
-  return html`<${Page} title="Databases" actions=${create}>
-    <${ErrorNote} error=${error} retry=${reload} />
+    <//>
+  `;
+}
+
+/** @param {{ list: any, rows: Database[] }} props */
+function List({ list, rows }) {
+  const several = (session.value?.teams.length ?? 0) > 1;
+  /** @type {import("../components/table.js").Column<Database>[]} */
+  const columns = [
+    { label: "Name", cell: (row) => html`<${Name} row=${row} />` },
+    { label: "Status", class: "w-status", cell: (row) => html`<${State} row=${row} />` },
+    { label: "Engine", class: "w-short", wide: true, cell: (row) => row.db_type },
+    { label: "Region", class: "w-medium", wide: true, cell: (row) => row.region },
+    { label: "Plan", class: "w-short", wide: true, cell: (row) => row.plan },
+    ...(several ? [{ label: "Team", class: "w-medium", wide: true, cell: (/** @type {Database} */ row) => row.team_name }] : []),
+    { label: "Created", class: "w-medium", wide: true, cell: (row) => html`<${Time} value=${row.created_at} relative />` },
+  ];
+  return html`
     <${Table}
       label="Databases"
-      rows=${data?.data ?? []}
+      fixed
+      rows=${rows}
+      columns=${columns}
       id=${(/** @type {Database} */ row) => row.uuid}
-      columns=${[
-        { label: "Name", class: "main", cell: (/** @type {Database} */ row) => html`<a href=${to(`/databases/${row.uuid}`)}>${row.name}</a>` },
-        { label: "Status", cell: (/** @type {Database} */ row) => html`<${Status} value=${row.status} />` },
-        { label: "Engine", wide: true, cell: (/** @type {Database} */ row) => row.db_type },
-        { label: "Region", wide: true, cell: (/** @type {Database} */ row) => row.region },
-        { label: "Made", wide: true, cell: (/** @type {Database} */ row) => html`<${Time} value=${row.created_at} relative />` },
-      ]}
+      onEnd=${list.complete ? undefined : list.more}
+      onRange=${list.inSight}
     />
-  <//>`;
+  `;
+}
+
+/** @param {{ row: Database }} props */
+function Name({ row }) {
+  return html`
+    <a href=${to(`/databases/${row.uuid}`)}>${row.name}</a>
+    <div class="second"><span class="narrow">${row.db_type} </span><${Labels} labels=${row.labels} /></div>
+  `;
+}
+
+/** @param {{ row: Database }} props */
+function State({ row }) {
+  const reason = row.status_reason;
+  return html`
+    <${Status} value=${row.status} tone=${reason?.code === "frozen" ? "warn" : undefined} />
+    ${reason && html`<div class="second" title=${reason.message}>${REASONS[reason.code] ?? reason.code}</div>`}
+  `;
+}
+
+/** @param {{ query: Record<string, string>, filtered: boolean }} props */
+function Filters({ query, filtered }) {
+  const { data } = resource((signal) => api.get("/database_types", { signal }));
+  const engines = data?.data ?? [];
+  const regions = [...new Set(engines.flatMap((engine) => engine.regions.map((region) => region.code)))];
+  const choice = (/** @type {string} */ name, /** @type {string} */ label, /** @type {string[]} */ values) => html`
+    <${Field}
+      label=${label}
+      value=${query[name] ?? ""}
+      onValue=${(/** @type {string} */ value) => setQuery({ [name]: value })}
+      options=${[{ value: "", label: "all" }, ...values.map((value) => ({ value, label: value }))]}
+    />
+  `;
+  return html`
+    <search class="filters">
+      <${Typed} key="name" name="name" label="Name begins with" pattern=${NAME} wrong="a to z, 0 to 9 and -" query=${query} />
+      ${choice("status", "Status", ["active", "provisioning", "paused"])}
+      ${choice("db_type", "Engine", ["postgres", "mysql"])}
+      ${choice("region", "Region", query.region && !regions.includes(query.region) ? [...regions, query.region] : regions)}
+      ${choice("plan", "Plan", ["free", "launch", "grow", "pro"])}
+      <${Typed} key="label" name="label" label="Label" pattern=${LABEL} wrong="key:value" query=${query} placeholder="key:value" />
+      ${filtered &&
+      html`<button type="button" onClick=${() => setQuery(Object.fromEntries(FILTERS.map((name) => [name, null])))}>
+        Clear
+      </button>`}
+    </search>
+  `;
+}
+
+/** What is typed filters a moment later, for each request costs. @param {any} props */
+function Typed({ name, label, pattern, wrong, query, ...others }) {
+  const [text, setText] = useState(query[name] ?? "");
+  useEffect(() => setText(query[name] ?? ""), [query[name]]);
+  const usable = text === "" || pattern.test(text);
+  useEffect(() => {
+    if (!usable || text === (query[name] ?? "")) return;
+    const timer = setTimeout(() => setQuery({ [name]: text }), 200);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return html`<${Field}
+    label=${label}
+    type="search"
+    value=${text}
+    onValue=${(/** @type {string} */ value) => setText(name === "name" ? value.toLowerCase() : value)}
+    error=${usable ? null : wrong}
+    autocomplete="off"
+    spellcheck="false"
+    ...${others}
+  />`;
 }

@@ -1,28 +1,209 @@
-import { ActionForm } from "../components/action.js";
+import { announce } from "../announce.js";
+import { api } from "../api.js";
+import { Action, ActionForm } from "../components/action.js";
+import { Curl } from "../components/curl.js";
+import { ErrorNote } from "../components/error-note.js";
 import { Field } from "../components/field.js";
 import { Page } from "../components/page.js";
 import { Steps } from "../components/steps.js";
 import { html, useEffect, useState } from "../html.js";
-import { useOperation } from "../live.js";
-import { navigate } from "../router.js";
+import { resource, useOperation } from "../live.js";
+import { navigate, setQuery, to } from "../router.js";
+import { may, rolesFrom, session } from "../session.js";
 
-export default function NewDatabase() {
-  const [name, setName] = useState("");
-  const [engine, setEngine] = useState("postgres");
-  const [made, setMade] = useState(/** @type {any} */ (null));
-  const operation = useOperation(made?.operation?.uuid);
-  const crumbs = [{ path: "/databases", label: "Databases" }];
-  useEffect(() => {
-    if (operation?.status === "succeeded") navigate(`/databases/${made.data.uuid}`, { replace: true });
-  }, [operation?.status]);
-  if (made) return html`<${Page} title=${made.data.name} crumbs=${crumbs}><${Steps} operation=${operation} /><//>`;
-  const call = { method: "POST", path: "/databases", body: { name, db_type: engine } };
-  return html`<${Page} title="New database" crumbs=${crumbs}>
-    <${ActionForm} call=${call} submit="Create" ready=${name !== ""} onDone=${setMade}>
+const CRUMBS = [{ path: "/databases", label: "Databases" }];
+const PLANS = ["free", "launch", "grow", "pro"];
+const NAME = "^[a-z0-9][a-z0-9\\-]{0,62}$";
+
+/**
+ * The form, and then the steps of its operation, whose id is in the address: to load the page again goes on with them.
+ * @param {import("../router.js").PageProps} props
+ */
+export default function NewDatabase({ query }) {
+  if (query.operation && query.database) {
+    return html`<${Making} operation=${query.operation} database=${query.database} />`;
+  }
+  if (!may("member")) {
+    return html`<${Page} title="New database" crumbs=${CRUMBS}><p>In your teams ${rolesFrom("member")} may make databases.</p><//>`;
+  }
+  return html`<${Page} title="New database" crumbs=${CRUMBS}><${Form} /><//>`;
+}
+
+/** @param {any} answer of the create */
+function follow(answer) {
+  const uuid = answer.data.uuid;
+  if (answer.data.status === "active" || !answer.operation) navigate(`/databases/${uuid}`, { replace: true });
+  else setQuery({ operation: answer.operation.uuid, database: uuid });
+}
+
+function Form() {
+  const types = resource((signal) => api.get("/database_types", { signal }));
+  const teams = (session.value?.teams ?? []).filter((team) => may("member", team.id));
+  const [fields, setFields] = useState(
+    /** @type {Record<string, any>} */ ({
+      name: "",
+      db_type: "postgres",
+      region: "",
+      plan: "free",
+      team_id: String(teams[0]?.id ?? ""),
+      labels: "",
+      storage_hard_limit_gb: "",
+      connection_hard_limit: "",
+      expires_at: "",
+      deletion_protection: false,
+    }),
+  );
+  const field = (/** @type {string} */ name) => ({
+    value: fields[name],
+    onValue: (/** @type {any} */ value) => setFields((was) => ({ ...was, [name]: value })),
+  });
+  const engines = (types.data?.data ?? []).filter((engine) => engine.is_provisionable);
+  const engine = engines.find((one) => one.value === fields.db_type);
+  const regions = engine?.regions ?? [];
+  const region = regions.some((one) => one.code === fields.region) ? fields.region : (regions[0]?.code ?? "");
+  const call = { method: "POST", path: "/databases", body: body({ ...fields, region }) };
+
+  return html`
+    <${ErrorNote} error=${types.error} retry=${types.reload} />
+    <${ActionForm} call=${call} submit="Create database" ready=${fields.name !== ""} onDone=${follow}>
       ${(/** @type {Record<string, string>} */ errors) => html`
-        <${Field} label="Name" value=${name} onValue=${setName} error=${errors.name} autocomplete="off" />
-        <${Field} label="Engine" value=${engine} onValue=${setEngine} options=${["postgres", "mysql"]} error=${errors.db_type} />
+        <${Field}
+          label="Name"
+          ...${field("name")}
+          error=${errors.name}
+          hint="Small letters, digits and hyphens."
+          required
+          maxlength="63"
+          pattern=${NAME}
+          autocomplete="off"
+          spellcheck="false"
+        />
+        <${Field}
+          label="Engine"
+          ...${field("db_type")}
+          error=${errors.db_type}
+          options=${engines.length > 0
+            ? engines.map((one) => ({ value: one.value, label: one.label, disabled: !one.is_available }))
+            : [{ value: "postgres", label: "PostgreSQL" }]}
+        />
+        <div class="pair">
+          <${Field}
+            label="Region"
+            ...${field("region")}
+            value=${region}
+            error=${errors.region}
+            options=${regions.map((one) => ({ value: one.code, label: one.label, disabled: !one.is_available }))}
+          />
+          <${Field} label="Plan" ...${field("plan")} error=${errors.plan} options=${PLANS} />
+        </div>
+        ${teams.length > 1 &&
+        html`<${Field}
+          label="Team"
+          ...${field("team_id")}
+          error=${errors.team_id}
+          options=${teams.map((team) => ({ value: String(team.id), label: team.name }))}
+        />`}
+        <details>
+          <summary>Limits, labels, expiry, protection</summary>
+          <div class="pair">
+            <${Field}
+              label="Storage limit in GB"
+              ...${field("storage_hard_limit_gb")}
+              type="number"
+              min="0"
+              step="any"
+              error=${errors.storage_hard_limit_gb}
+              hint="The plan's unless given."
+            />
+            <${Field}
+              label="Connection limit"
+              ...${field("connection_hard_limit")}
+              type="number"
+              min="1"
+              step="1"
+              error=${errors.connection_hard_limit}
+              hint="The plan's unless given."
+            />
+          </div>
+          <${Field}
+            label="Labels"
+            ...${field("labels")}
+            rows="3"
+            error=${errors.labels}
+            hint="One a line, as key:value."
+            spellcheck="false"
+          />
+          <${Field}
+            label="Expires at"
+            ...${field("expires_at")}
+            type="datetime-local"
+            error=${errors.expires_at}
+            hint="In your time zone. Then it is deleted; never unless given."
+          />
+          <${Field}
+            label="Protect from deletion"
+            ...${field("deletion_protection")}
+            type="checkbox"
+            error=${errors.deletion_protection}
+          />
+        </details>
       `}
     <//>
-  <//>`;
+  `;
+}
+
+/** Without what is left to the API. @param {Record<string, any>} fields */
+function body({ labels, storage_hard_limit_gb, connection_hard_limit, expires_at, deletion_protection, team_id, ...rest }) {
+  const pairs = labels
+    .split("\n")
+    .map((/** @type {string} */ line) => line.trim())
+    .filter(Boolean)
+    .map((/** @type {string} */ line) => /** @type {[string, string]} */ (/^([^:]*):?(.*)$/.exec(line)?.slice(1)));
+  return {
+    ...rest,
+    region: rest.region || undefined,
+    team_id: team_id ? Number(team_id) : undefined,
+    labels: pairs.length > 0 ? Object.fromEntries(pairs) : undefined,
+    storage_hard_limit_gb: storage_hard_limit_gb ? Number(storage_hard_limit_gb) : undefined,
+    connection_hard_limit: connection_hard_limit ? Number(connection_hard_limit) : undefined,
+    expires_at: expires_at ? new Date(expires_at).toISOString() : undefined,
+    deletion_protection: deletion_protection || undefined,
+  };
+}
+
+/** @param {{ operation: string, database: string }} props */
+function Making({ operation: uuid, database }) {
+  const operation = useOperation(uuid);
+  const { data, error } = resource((signal) => api.get("/databases/{uuid}", { params: { uuid: database }, signal }), [database]);
+  const name = data?.data.name ?? "New database";
+  const call = { method: "GET", path: "/operations/{uuid}/events", params: { uuid } };
+  useEffect(() => {
+    if (operation?.status !== "succeeded") return;
+    announce(`${name} is active.`);
+    navigate(`/databases/${database}`, { replace: true });
+  }, [operation?.status]);
+  return html`
+    <${Page} title=${`Making ${name}`} crumbs=${CRUMBS}>
+      <${ErrorNote} error=${operation ? null : error} />
+      <${Steps} operation=${operation} />
+      <div class="buttons">
+        ${operation?.status === "failed" &&
+        html`<${Action}
+          label="Try again"
+          call=${{ method: "POST", path: "/operations/{uuid}/retries", params: { uuid } }}
+          onDone=${(/** @type {any} */ answer) => setQuery({ operation: answer.data?.uuid ?? uuid })}
+        ><p>The operation goes on where it failed.</p><//>`}
+        ${operation?.cancellable &&
+        html`<${Action}
+          label="Cancel"
+          title="Cancel the creation"
+          confirm="Cancel the creation"
+          danger
+          call=${{ method: "POST", path: "/operations/{uuid}/cancellations", params: { uuid } }}
+        ><p>What was made of ${name} is taken away.</p><//>`}
+        <a class="button" href=${to(`/operations/${uuid}`)}>The operation</a>
+      </div>
+      <${Curl} call=${call} />
+    <//>
+  `;
 }
