@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, BrowserContext, Page, async_playwright
+from playwright.async_api import Browser, BrowserContext, Page, ViewportSize, async_playwright
 
 from tests.console.install_chromium import find_chromium
 from tests.console.watch import Watch
@@ -23,7 +23,7 @@ _OPTIONS = (
     "--disable-component-update",
     "--disable-sync",
 )
-WIDE, NARROW = {"width": 1440, "height": 900}, {"width": 360, "height": 780}
+WIDE, NARROW = ViewportSize(width=1440, height=900), ViewportSize(width=360, height=780)
 _SECONDS = 20
 """A wait's limit, far beyond what it takes."""
 
