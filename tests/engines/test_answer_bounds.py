@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 import msgspec
+import pytest
 
 from app.contracts.base import Engine
 from app.engines.base import Tenant
@@ -128,6 +129,33 @@ async def test_a_message_of_hundreds_of_megabytes(host: EngineHost) -> None:
         )
     assert [each["error"] for each in found] == ["QueryFailed", "QueryFailed", "QueryFailed", "StatementFailed"]
     assert all(len(each["message"]) <= MAX_MESSAGE + 1 for each in found[:3])
+
+
+async def test_types_with_hundreds_of_thousands_of_attributes(host: EngineHost) -> None:
+    """The driver wants to know all of them, and those of the types within them, before it reads a value."""
+    if host.flavour != "postgres":
+        pytest.skip("there are no such types")
+    attributes = ", ".join(f"attribute_{n} int" for n in range(1500))
+    make = "DO $$ BEGIN FOR i IN 1..40 LOOP EXECUTE format('CREATE TYPE wide_%s AS ({})', i); END LOOP; END $$"
+    async with tenants(host) as [tenant]:
+        await host.adapter.make_reader(tenant, PASSWORD)
+        async with session_of(host, tenant) as session:
+            await session.run(make.format(attributes))
+            for name, count in (("few", 2), ("many", 40)):
+                await session.run(f"CREATE TYPE {name} AS ({', '.join(f'w{n} wide_{n + 1}' for n in range(count))})")
+            await session.run("CREATE TABLE kept (n INT)")
+        few, many, written, after = await outcomes(
+            host,
+            tenant,
+            ["read", "SELECT NULL::few AS v"],
+            ["read", "SELECT NULL::many AS v"],
+            ["write", "INSERT INTO kept VALUES (1) RETURNING NULL::many"],
+            ["read", "SELECT 1"],
+        )
+    assert few == after == {"rows": 1, "truncated": False}
+    for refused in (many, written):
+        assert refused["error"] == "QueryFailed"
+        assert "larger than" in refused["message"]
 
 
 async def test_a_schema_whose_words_are_hundreds_of_megabytes(host: EngineHost) -> None:

@@ -20,6 +20,8 @@ CLOSE_SECONDS = 1
 LOCK_SECONDS = 10
 POOL_SIZE = 8
 IDLE_SECONDS = 60
+_TYPES_BYTES = 1024 * 1024
+"""Of the description of a statement's types: some tens of thousands of attributes."""
 
 _ADMIN_SETTINGS = {
     # Every tenant sees it in pg_stat_activity, so it says nothing about the work.
@@ -49,6 +51,12 @@ class _BoundedConnection(asyncpg.Connection):  # type: ignore[misc]  # the drive
     async def _execute(self, *args: Any, **options: Any) -> Any:
         metered(self).begin()
         return await super()._execute(*args, **options)
+
+    async def _introspect_types(self, *args: Any, **options: Any) -> Any:
+        """What the driver asks before a statement with types that it doesn't know: all attributes of composite types
+        and of those within them, of each of which it makes objects."""
+        with metered(self).at_most(_TYPES_BYTES):
+            return await super()._introspect_types(*args, **options)
 
 
 class _AdminConnection(_BoundedConnection):

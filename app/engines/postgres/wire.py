@@ -4,6 +4,8 @@ The driver reads a whole message before it looks at it, so the bytes are counted
 """
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from app.engines.errors import MAX_RESPONSE_BYTES, ResponseTooLarge
@@ -30,6 +32,15 @@ class Meter(asyncio.Protocol):
         """Resets the count for the next statement; `most`, if given, is the limit from now on."""
         self._received = 0
         self._most = self._most if most is None else most
+
+    @contextmanager
+    def at_most(self, more: int) -> Iterator[None]:
+        """Within the block not more than `more` further bytes may come."""
+        before, self._most = self._most, min(self._most, self._received + more)
+        try:
+            yield
+        finally:
+            self._most = before
 
     def discard_rows(self, *, discarding: bool) -> None:
         """Sets whether rows and notices are discarded as they arrive, without being counted. Call it before a
