@@ -1,5 +1,5 @@
-"""What keys do with other keys of their user, and with those that are for teams whose admin their user is. Every change
-belongs in the request's transaction.
+"""What keys do with other keys of their user, what people do with theirs, and both with those that are for teams whose
+admin the user is. Every change belongs in the request's transaction.
 
 A key gives what it has and no more. What it makes of another key is checked as a whole: if each limit were compared by
 itself, a key for much in one database and one for little in all of them would together make one for much in all.
@@ -19,6 +19,7 @@ from app.auth.key_records import KeyRecord
 from app.auth.principal import Principal
 from app.auth.roles import Role, roles_that_may
 from app.auth.scopes import OPERATOR_SCOPES, Scope
+from app.auth.sessions import is_live
 from app.auth.users import check_name
 from app.core.clock import utc_now
 from app.core.errors import (
@@ -31,11 +32,14 @@ from app.core.errors import (
     KeyLimitReached,
     NotAMember,
     NotFound,
+    SessionEnded,
     require_found,
 )
 from app.databases import records as databases
 
 WHAT = "API key"
+_DEFAULT_RATE = keys.KeyControls().requests_per_minute
+"""Requests a minute of a key that a person makes without saying."""
 _Value = TypeVar("_Value")
 _ADMINS = (Role.ADMIN, Role.OWNER)
 _MINTING = roles_that_may([Scope.KEYS_WRITE])
@@ -46,13 +50,15 @@ async def mint(principal: Principal, request: CreateKey, *, most: int) -> tuple[
     `InsufficientRole`, `NotAMember` or `KeyLimitReached`."""
     own = await _own(principal)
     check_name(request.name)
-    wanted = _changed(own, request, request.permissions)
+    default = own if principal.session_id is None else msgspec.structs.replace(own, requests_per_minute=_DEFAULT_RATE)
+    wanted = _changed(default, request, request.permissions)
     await _check(principal, own, own, wanted)
     if (field := excess(wanted, own)) is not None:
         raise ExceedsOwnKey(field)
     if await key_records.count_unrevoked(principal.user_id) >= most:
         raise KeyLimitReached(most)
-    made = await keys.insert_key(principal.user_id, request.name, wanted, minted_by=own.id)
+    minted_by = principal.key_id if principal.session_id is None else None
+    made = await keys.insert_key(principal.user_id, request.name, wanted, minted_by=minted_by)
     return await _managed(principal, made.id), made.api_key
 
 
@@ -79,7 +85,7 @@ async def rotate(principal: Principal, key_id: int, overlap_seconds: float) -> t
     also for one that is revoked, or `ExceedsOwnKey`."""
     own = await _own(principal)
     record = await _unrevoked(principal, key_id)
-    if record.id != own.id and (field := excess(record, own)) is not None:
+    if record.id != principal.key_id and (field := excess(record, own)) is not None:
         raise ExceedsOwnKey(field)
     api_key = await key_records.replace_secret(record.id, overlap_seconds)
     return await _managed(principal, record.id), api_key
@@ -106,9 +112,12 @@ async def get(principal: Principal, key_id: int) -> KeyRecord:
 
 async def list_page(principal: Principal, *, starting_after: int | None, limit: int) -> tuple[list[KeyRecord], bool]:
     """A page, newest first, and whether more follows. Raises `InvalidField` for a cursor that is none of the keys'."""
-    if starting_after is not None and await key_records.find_managed(principal.key_id, starting_after) is None:
+    if starting_after is not None and await _find_managed(principal, starting_after) is None:
         raise InvalidField("starting_after", "This is not the id of an API key of yours.")
-    page = await key_records.list_managed(principal.key_id, after=starting_after, limit=limit + 1)
+    if principal.session_id is None:
+        page = await key_records.list_managed(principal.key_id, after=starting_after, limit=limit + 1)
+    else:
+        page = await key_records.list_of_user(principal.user_id, after=starting_after, limit=limit + 1)
     return page[:limit], len(page) > limit
 
 
@@ -166,10 +175,15 @@ async def _end_one(teams: list[int], key_id: int) -> bool:
     return True
 
 
-async def _own(principal: Principal) -> KeyRecord:
-    """The asking key as it is now: since it was let in it may have been changed or revoked. Nobody else changes its
-    user's keys until the end of the transaction. Raises `InvalidApiKey` or `ApiKeyExpired`."""
+async def _own(principal: Principal) -> Authority:
+    """What the asking key, or the person who is signed in, may give now: since it was let in it may have been changed
+    or revoked. Nobody else changes its user's keys until the end of the transaction. Raises `InvalidApiKey`,
+    `ApiKeyExpired` or `SessionEnded`."""
     await key_records.lock_user(principal.user_id)
+    if principal.session_id is not None:
+        if not await is_live(principal.session_id):
+            raise SessionEnded
+        return _of_person(principal)
     own = await key_records.find_managed(principal.key_id, principal.key_id)
     if own is None or own.revoked_at is not None:
         raise InvalidApiKey("This API key is unknown or revoked.")
@@ -178,8 +192,28 @@ async def _own(principal: Principal) -> KeyRecord:
     return own
 
 
+def _of_person(principal: Principal) -> Authority:
+    """All that the person's roles allow, at the rate of their session: a team's limits are not widened by keys."""
+    return Authority(
+        scopes=principal.scopes,
+        requests_per_minute=principal.requests_per_minute,
+        monthly_quota=None,
+        allowed_ips=[],
+        inactive_ttl_days=None,
+        expires_at=None,
+        team_id=None,
+        databases=None,
+    )
+
+
+async def _find_managed(principal: Principal, key_id: int) -> KeyRecord | None:
+    if principal.session_id is not None:
+        return await key_records.find_of_user(principal.user_id, key_id)
+    return await key_records.find_managed(principal.key_id, key_id)
+
+
 async def _managed(principal: Principal, key_id: int) -> KeyRecord:
-    return require_found(await key_records.find_managed(principal.key_id, key_id), WHAT)
+    return require_found(await _find_managed(principal, key_id), WHAT)
 
 
 async def _unrevoked(principal: Principal, key_id: int) -> KeyRecord:

@@ -1,4 +1,4 @@
-"""Rows of API keys, for the keys that manage others of the same user.
+"""Rows of API keys, for the keys that manage others of the same user, and for people who manage theirs.
 
 A key manages those of its user that are for no more than the team and the databases that it is for itself. Admins of a
 team see all keys that are for it. Whoever changes a user's keys locks the user first, so that no key makes another
@@ -54,6 +54,10 @@ _ANY = f"""
 SELECT {_COLUMNS} FROM api_keys k JOIN api_key_usage c ON c.key_id = k.id WHERE k.id = $1
 """  # noqa: S608 - our own words
 
+_OF_USER = f"""
+SELECT {_COLUMNS} FROM api_keys k JOIN api_key_usage c ON c.key_id = k.id WHERE k.user_id = $1
+"""  # noqa: S608 - our own words
+
 
 async def lock_user(user_id: int) -> None:
     """Until the end of the transaction nobody else changes this user's keys."""
@@ -65,6 +69,11 @@ async def find_managed(by: int, key_id: int) -> KeyRecord | None:
     return await fetch_one(KeyRecord, f"{_MANAGED} AND k.id = $2", by, key_id)
 
 
+async def find_of_user(user_id: int, key_id: int) -> KeyRecord | None:
+    """The key, if it is this person's."""
+    return await fetch_one(KeyRecord, f"{_ANY} AND k.user_id = $2", key_id, user_id)
+
+
 async def find(key_id: int) -> KeyRecord | None:
     """Whosever it is."""
     return await fetch_one(KeyRecord, _ANY, key_id)
@@ -74,6 +83,12 @@ async def list_managed(by: int, *, after: int | None, limit: int) -> list[KeyRec
     """The keys that `by` manages, newest first, revoked ones too."""
     sql = f"{_MANAGED} AND ($2::bigint IS NULL OR k.id < $2) ORDER BY k.id DESC LIMIT $3"
     return await fetch_all(KeyRecord, sql, by, after, limit)
+
+
+async def list_of_user(user_id: int, *, after: int | None, limit: int) -> list[KeyRecord]:
+    """The person's keys, newest first, revoked ones too."""
+    sql = f"{_OF_USER} AND ($2::bigint IS NULL OR k.id < $2) ORDER BY k.id DESC LIMIT $3"
+    return await fetch_all(KeyRecord, sql, user_id, after, limit)
 
 
 _OF_TEAM = f"""

@@ -13,13 +13,14 @@ from asyncpg import Connection
 from app.auth.batches import WINDOW_SECONDS, Admitted, Allowance, Batches, Waiter
 from app.auth.principal import Principal
 from app.auth.roles import Role
-from app.auth.scopes import Scope
+from app.auth.scopes import TEAM_SCOPES, Scope
 from app.core.errors import AppError, RateLimitExceeded, SessionEnded
 
 _WINDOW = timedelta(seconds=WINDOW_SECONDS)
 _USED = timedelta(seconds=60)
 """Between two notes that a session is in use, at most."""
-_SCOPES = [scope.value for scope in Scope]
+_TEAM_SCOPES = [scope.value for scope in TEAM_SCOPES]
+_ALL_SCOPES = [scope.value for scope in Scope]
 KEY_NAME = "console session"
 """In place of a key's name."""
 
@@ -115,7 +116,7 @@ def _allowance(live: _Live, place: int, per_minute: int) -> Allowance:
 
 
 def _principal(live: _Live, per_minute: int) -> Principal:
-    """The person, with all scopes: their roles say what they may do."""
+    """The person, with all scopes that somebody like them may have: their roles say what they may do."""
     return Principal(
         user_id=live.user_id,
         user_name=live.user_name,
@@ -124,7 +125,7 @@ def _principal(live: _Live, per_minute: int) -> Principal:
         session_id=live.session_id,
         key_name=KEY_NAME,
         preview="",
-        scopes=_SCOPES,
+        scopes=_ALL_SCOPES if live.operator else _TEAM_SCOPES,
         requests_per_minute=per_minute,
         monthly_quota=None,
         allowed_ips=[],

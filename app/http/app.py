@@ -109,8 +109,8 @@ from app.quotas.plans import Plans
 from app.restores.routes import RestoreServices, restore_database
 from app.sessions.attempts import Attempts
 from app.sessions.calls import SessionServices
-from app.sessions.routes import end_all_sessions, end_session, get_session, list_sessions
-from app.sessions.sign_in_routes import follow_link
+from app.sessions.routes import end_all_sessions, end_session, list_sessions
+from app.sessions.sign_in_routes import follow_link, get_session
 from app.store.migrate import follow_migrations
 from app.store.notify import RowWatch
 from app.store.session import connected
@@ -216,7 +216,6 @@ def _api(state: AppState) -> Router:
         "/api/v1",
         route_handlers=[
             get_me,
-            get_session,
             list_sessions,
             _resource(lambda: state.sessions, end_session, end_all_sessions),
             _resource(lambda: state.audit, list_audit_events),
@@ -291,7 +290,9 @@ def _api(state: AppState) -> Router:
 
 def _signing_in(state: AppState) -> Router:
     """What needs no key and no session."""
-    return Router("/api/v1", route_handlers=[_resource(lambda: state.sessions, follow_link)], middleware=[Visitors])
+    return Router(
+        "/api/v1", route_handlers=[_resource(lambda: state.sessions, get_session, follow_link)], middleware=[Visitors]
+    )
 
 
 def _resource(services: Callable[[], object], *handlers: ControllerRouterHandler) -> Router:
@@ -376,7 +377,7 @@ async def _open(
     state.accounts = AccountServices(settings=settings, idempotency=idempotency)
     proxies = parse_networks(settings.trusted_proxies)
     site = Site(settings.public_url, proxies)
-    state.sessions = SessionServices(settings=settings, site=site, idempotency=idempotency)
+    state.sessions = SessionServices(settings=settings, site=site, admission=admitting, idempotency=idempotency)
     state.metrics = MetricServices(settings=settings)
     state.operators = OperatorServices(
         settings=settings, plans=plans, client=client, watch=watch, idempotency=idempotency

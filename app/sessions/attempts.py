@@ -7,7 +7,7 @@ from time import monotonic
 from app.auth.client_address import Address, Network
 from app.core.errors import RateLimitExceeded
 
-PER_MINUTE = 60
+PER_MINUTE = 300
 _WINDOW_SECONDS = 60.0
 _MOST_ADDRESSES = 10_000
 

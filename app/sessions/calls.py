@@ -10,6 +10,7 @@ from litestar.params import SkipValidation
 
 from app.audit.drafts import note
 from app.auth import members, sessions
+from app.auth.admission import Admission
 from app.auth.principal import Principal
 from app.auth.sessions import NewSession, SessionLimits, SignInMethod
 from app.core import context
@@ -24,6 +25,7 @@ class SessionServices(msgspec.Struct, frozen=True, kw_only=True):
 
     settings: Settings
     site: Site
+    admission: Admission
     idempotency: Idempotency
 
     @property

@@ -1,49 +1,21 @@
-"""`/api/v1/session` and `/api/v1/sessions`: who is signed in, and where. For people alone, not for keys."""
+"""`/api/v1/sessions`: where a person is signed in. For people alone, not for keys."""
 
 from litestar import Response, delete, get
 from litestar.params import FromPath
 
 from app.auth import sessions
 from app.auth.scopes import Reach
-from app.core.errors import InvalidField, SessionEnded, SessionRequired, require_found
+from app.core.errors import InvalidField, require_found
 from app.sessions.calls import Call, Injected, Made, settled
-from app.sessions.examples import EXAMPLE_CURRENT, EXAMPLE_SESSION
-from app.sessions.schemas import (
-    CurrentSessionView,
-    EndedSession,
-    EndedSessions,
-    SessionView,
-    current_view,
-    session_view,
-)
-from app.web.envelope import Change, Item, Page
+from app.sessions.examples import EXAMPLE_SESSION
+from app.sessions.schemas import EndedSession, EndedSessions, SessionView, session_view
+from app.web.envelope import Change, Page
 from app.web.operation import Entry, operation
 from app.web.parameters import Limit, StartingAfter, cursor_uuid, path_uuid
 from app.web.site import session_cookie
 
 WHAT = "session"
 _ENDED, _ALL_ENDED = "Session ended.", "Signed out everywhere."
-
-
-@get(
-    "/session",
-    **operation(
-        "getSession",
-        "Who is signed in, with which roles",
-        entry=Entry.SESSION,
-        reach=Reach.PERSON,
-        answers={200: Item[CurrentSessionView]},
-        examples={200: Item(data=EXAMPLE_CURRENT)},
-    ),
-)
-async def get_session(request: Call) -> Item[CurrentSessionView]:
-    caller = request.user
-    if caller.session_id is None:
-        raise SessionRequired
-    record = await sessions.find_session(caller.session_id)
-    if record is None:
-        raise SessionEnded
-    return Item(data=current_view(record, caller))
 
 
 @get(

@@ -1,20 +1,54 @@
-"""Signing in. These routes know nobody yet: see `app.http.visitors`."""
+"""Signing in, and who is signed in. These routes know nobody yet: see `app.http.visitors`."""
 
-from litestar import MediaType, Response, params, post
+from litestar import MediaType, Response, get, params, post
 
 from app.audit.events import audited
 from app.auth import sessions
+from app.auth.client_address import parse_address
 from app.auth.scopes import Reach
 from app.auth.sessions import SignInMethod
-from app.core.errors import CrossOriginRefused, SignInRefused, require_found
+from app.core.errors import CrossOriginRefused, SessionEnded, SignInRefused, require_found
 from app.sessions.calls import Injected, Visit, open_session
-from app.sessions.examples import EXAMPLE_LINK_TOKEN, EXAMPLE_SESSION
+from app.sessions.examples import EXAMPLE_CURRENT, EXAMPLE_LINK_TOKEN, EXAMPLE_SESSION
 from app.sessions.links import use_link
-from app.sessions.schemas import FollowedLink, SessionView, session_view
+from app.sessions.schemas import CurrentSessionView, FollowedLink, SessionView, current_view, session_view
 from app.web.envelope import Item, encode
 from app.web.operation import Entry, operation
+from app.web.site import session_cookie, session_token
 
 _SIGNED_IN = "Signed in."
+
+
+@get(
+    "/session",
+    **operation(
+        "getSession",
+        "Who is signed in with this browser, with which roles; null for nobody",
+        entry=Entry.ANYBODY,
+        reach=Reach.PERSON,
+        answers={200: Item[CurrentSessionView | None]},
+        examples={200: Item(data=EXAMPLE_CURRENT)},
+        errors=(CrossOriginRefused,),
+    ),
+)
+async def get_session(request: Visit, services: Injected) -> Response[bytes]:
+    origin = services.site.origin(request.scope, request.headers)
+    token = session_token(request.headers, origin.cookie)
+    current = None if token is None else await _current(request, services, token)
+    # A browser forgets the cookie of what has ended.
+    headers = {"Set-Cookie": session_cookie(origin, "", 0)} if token is not None and current is None else {}
+    return Response(encode(Item(data=current)), media_type=MediaType.JSON, headers=headers)
+
+
+async def _current(request: Visit, services: Injected, token: str) -> CurrentSessionView | None:
+    """It counts as a request of the person's."""
+    address = parse_address(request.scope["state"]["client_address"])
+    try:
+        admitted = await services.admission.admit_session(token, address)
+    except SessionEnded:
+        return None
+    record = await sessions.find_session(admitted.principal.session_id or 0)
+    return None if record is None else current_view(record, admitted.principal)
 
 
 @post(

@@ -27,10 +27,10 @@ DOCUMENT = DESCRIPTION.document
 OPERATIONS = DESCRIPTION.operations
 COMMITTED = Path(__file__).parents[2] / "docs" / "openapi.json"
 
-FOR_PEOPLE = {"getSession", "listSessions", "endSession", "endAllSessions"}
+FOR_PEOPLE = {"listSessions", "endSession", "endAllSessions"}
 """Operations that need a session."""
-FOR_ANYBODY = {"followSignInLink"}
-"""Operations that sign somebody in."""
+FOR_ANYBODY = {"followSignInLink", "getSession"}
+"""Operations that need neither: they sign somebody in, or say who is."""
 ANY_KEY = {"getMe"} | FOR_PEOPLE | FOR_ANYBODY
 """Operations that need no scope: interface specification, section 5, point 5."""
 SPECIFIED = {

@@ -68,7 +68,7 @@ async def test_each_sign_in_has_a_token_of_its_own_and_ends_the_browsers_last_se
     planted = {"Cookie": f"{before.cookie}={before.token}"}
     answer = await follow(shared.http, await link_for(shared.control_dsn, caller.user_id), headers=planted)
     assert cookie_of(answer)[1] != before.token
-    error_of(await before.get("/session"), 401, "session_ended")
+    error_of(await before.get("/sessions"), 401, "session_ended")
     planted = {"Cookie": "headwater_session=chosen-by-somebody-else"}
     answer = await follow(shared.http, await link_for(shared.control_dsn, caller.user_id), headers=planted)
     assert cookie_of(answer)[1] != "chosen-by-somebody-else"

@@ -33,7 +33,7 @@ async def test_who_is_removed_from_a_team_has_nothing_there_with_the_next_reques
 
 async def test_who_is_deleted_is_nobody_with_the_next_request(shared: LoneApi, person: Person) -> None:
     await execute("DELETE FROM users WHERE id = $1", person.user_id)
-    error_of(await person.get("/session"), 401, "session_ended")
+    error_of(await person.get("/sessions"), 401, "session_ended")
 
 
 async def test_who_they_are_by_me(shared: LoneApi, person: Person) -> None:
@@ -44,7 +44,7 @@ async def test_who_they_are_by_me(shared: LoneApi, person: Person) -> None:
 
 async def test_a_key_is_no_session(shared: LoneApi) -> None:
     caller = await shared.caller()
-    for method, path in (("GET", "/session"), ("GET", "/sessions"), ("DELETE", "/sessions")):
+    for method, path in (("GET", "/sessions"), ("DELETE", "/sessions")):
         error_of(await caller.request(method, path, key=str(uuid4())), 403, "session_required")
 
 
@@ -64,7 +64,7 @@ async def test_a_request_with_a_key_is_the_keys_whatever_cookies_it_has(shared: 
 async def test_a_session_whose_time_has_passed(shared: LoneApi, person: Person, ended: str) -> None:
     data_of(await person.get("/session"))
     await execute(f"UPDATE sessions SET {ended} WHERE user_id = $1", person.user_id)
-    error_of(await person.get("/session"), 401, "session_ended")
+    error_of(await person.get("/sessions"), 401, "session_ended")
 
 
 async def test_use_keeps_a_session_from_becoming_idle(shared: LoneApi, person: Person) -> None:
@@ -92,7 +92,7 @@ async def test_the_sessions_of_a_person(shared: LoneApi) -> None:
     ended = await other.delete(f"/sessions/{listed[1]['uuid']}")
     assert data_of(ended)["ended"] is True
     assert "Set-Cookie" not in ended.headers
-    error_of(await one.get("/session"), 401, "session_ended")
+    error_of(await one.get("/sessions"), 401, "session_ended")
     data_of(await other.get("/session"))
 
 
@@ -101,7 +101,7 @@ async def test_signing_out(shared: LoneApi, person: Person) -> None:
     answer = await person.delete(f"/sessions/{uuid}")
     assert data_of(answer)["uuid"] == uuid
     assert answer.headers["Set-Cookie"].startswith("headwater_session=; Path=/; Max-Age=0")
-    error_of(await person.get("/session"), 401, "session_ended")
+    error_of(await person.get("/sessions"), 401, "session_ended")
 
 
 async def test_signing_out_everywhere(shared: LoneApi) -> None:
@@ -110,7 +110,7 @@ async def test_signing_out_everywhere(shared: LoneApi) -> None:
     stranger = await sign_in(shared.http, shared.control_dsn, await shared.caller())
     assert data_of(await sessions[1].delete("/sessions"))["ended"] == 3
     for one in sessions:
-        error_of(await one.get("/session"), 401, "session_ended")
+        error_of(await one.get("/sessions"), 401, "session_ended")
     data_of(await stranger.get("/session"))
     body_of(await caller.get("/me"))
     actions = [event["action"] for event in data_of(await caller.get("/audit_events"))]
@@ -123,7 +123,7 @@ async def test_all_sessions_of_a_person_share_one_rate(control_server: RunningSe
         caller = await api.caller()
         one, other = [await sign_in(api.http, dsn, caller) for _ in range(2)]
         stranger = await sign_in(api.http, dsn, await api.caller())
-        answers = await asyncio.gather(*(who.get("/session") for who in (one, other) * 5))
+        answers = await asyncio.gather(*(who.get("/sessions") for who in (one, other) * 5))
         assert sorted(answer.status_code for answer in answers) == [200] * 6 + [429] * 4
         left = sorted(int(answer.headers["RateLimit"].split(";")[1][2:]) for answer in answers)
         assert left == [0] * 4 + [0, 1, 2, 3, 4, 5]
@@ -137,5 +137,42 @@ async def test_no_console_no_sessions(control_server: RunningServer, migrated_ds
         person = await sign_in(api.http, dsn, await api.caller())
     async with lone_api(dsn, console=False) as api:
         away = Person(api.http, person.token, person.user_id, person.team_id, person.origin)
-        error_of(await away.get("/session"), 401, "unauthorized")
+        error_of(await away.get("/sessions"), 401, "unauthorized")
         error_of(await away.post("/sign_ins/links", {"token": "x"}), 404, "not_found")
+
+
+async def test_who_is_signed_in_where_nobody_is(shared: LoneApi, person: Person) -> None:
+    """A page that asks gets an answer and no error, and a browser forgets what has ended."""
+    answer = await person.get("/session", headers={"Cookie": ""})
+    assert data_of(answer) is None
+    assert "Set-Cookie" not in answer.headers
+    data_of(await person.delete("/sessions"))
+    answer = await person.get("/session")
+    assert data_of(answer) is None
+    assert "Max-Age=0" in answer.headers["Set-Cookie"]
+
+
+async def test_the_keys_of_a_person(shared: LoneApi, person: Person) -> None:
+    """They make and see their own, and no key of theirs is wider than what they may do themselves."""
+    made = data_of(await person.post("/api_keys", {"name": "ci", "permissions": ["databases:read"]}), 201)
+    assert made["controls"]["requests_per_minute"] == 120
+    assert made["minted_by"] is None
+    listed = data_of(await person.get("/api_keys"))
+    assert [key["name"] for key in listed] == ["ci", "test key"]
+    answer = await person.post("/api_keys", {"name": "op", "permissions": ["operator:read"]})
+    error_of(answer, 403, "exceeds_own_key")
+    fast = {"name": "fast", "permissions": ["databases:read"], "controls": {"requests_per_minute": 601}}
+    error_of(await person.post("/api_keys", fast), 403, "exceeds_own_key")
+    rotated = await person.post(f"/api_keys/{made['id']}/rotations", {"overlap_seconds": 0})
+    assert data_of(rotated)["id"] == made["id"]
+    data_of(await person.delete(f"/api_keys/{made['id']}"))
+    stranger = await shared.caller()
+    error_of(await person.get(f"/api_keys/{stranger.key_id}"), 404, "not_found")
+
+
+async def test_who_has_begun_an_operation(shared: LoneApi, person: Person) -> None:
+    await shared.add_host()
+    answer = body_of(await person.post("/databases", {"name": "one"}), 202)
+    shown = data_of(await person.get(f"/operations/{answer['operation']['uuid']}"))
+    assert shown["requested_by"] == {"user_id": person.user_id, "api_key_id": None}
+    assert shown["cancellable"] is True
