@@ -11,8 +11,7 @@ from app.sessions.attempts import Attempts
 def outcome(attempts: Attempts, address: str) -> bool:
     try:
         attempts.count(ip_address(address))
-    except RateLimitExceeded as refusal:
-        assert refusal.headers["Retry-After"] == "60"
+    except RateLimitExceeded:
         return False
     return True
 
