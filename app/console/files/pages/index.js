@@ -19,6 +19,8 @@ export const routes = [
 
   // work: blueprints, questions, webhooks
 
+  { path: "/sign-in", title: "Sign in", open: true, load: () => import("./sign-in.js") },
+  { path: "/account", title: "Your account", load: () => import("./account.js") },
   // sign-in: signing in, the account
 
   // people: keys, teams, audit, usage

@@ -1,0 +1,119 @@
+// The person's own account: where they are signed in.
+import { api } from "../api.js";
+import { Action } from "../components/action.js";
+import { ErrorNote } from "../components/error-note.js";
+import { Page } from "../components/page.js";
+import { Status } from "../components/status.js";
+import { Table } from "../components/table.js";
+import { Time } from "../components/time.js";
+import { html } from "../html.js";
+import { resource } from "../live.js";
+import { session } from "../session.js";
+
+/** @typedef {import("../api.js").Schemas["SessionView"]} SessionView */
+
+const METHODS = { link: "a link", passkey: "a passkey", oidc: "your organisation" };
+
+export default function Account() {
+  const user = session.value?.user;
+  return html`
+    <${Page} title="Your account">
+      <dl class="facts">
+        <dt>Name</dt>
+        <dd>${user?.name}</dd>
+        <dt>Email</dt>
+        <dd>${user?.email}</dd>
+        <dt>Teams</dt>
+        <dd>${session.value?.teams.map((team) => `${team.name} (${team.role})`).join(", ") || "none"}</dd>
+      </dl>
+      <${Sessions} />
+    <//>
+  `;
+}
+
+function Sessions() {
+  const { data, error, reload } = resource((signal) => api.get("/sessions", { query: { limit: 100 }, signal }), []);
+  /** @type {SessionView[] | undefined} */
+  const rows = data?.data;
+  const here = rows?.find((one) => one.current);
+  return html`
+    <section>
+      <div class="heading">
+        <h2>Where you are signed in</h2>
+        <div class="actions">
+          ${here && html`<${SignOut} uuid=${here.uuid} label="Sign out" />`}
+          <${Action}
+            label="Sign out everywhere"
+            danger
+            call=${{ method: "DELETE", path: "/sessions" }}
+            onDone=${signedOut}
+          >
+            <p>Ends all of your sessions, this one too. Your API keys stay.</p>
+          <//>
+        </div>
+      </div>
+      <${ErrorNote} error=${error} retry=${reload} />
+      ${rows &&
+      html`<${Table}
+        label="Where you are signed in"
+        rows=${rows}
+        id=${(/** @type {SessionView} */ one) => one.uuid}
+        columns=${columns(reload)}
+      />`}
+    </section>
+  `;
+}
+
+/** @param {() => void} reload */
+const columns = (reload) => [
+  {
+    label: "Browser",
+    class: "main",
+    cell: (/** @type {SessionView} */ one) =>
+      html`${browser(one.user_agent)} ${one.current && html`<${Status} value="this one" tone="good" />`}`,
+  },
+  { label: "From", cell: (/** @type {SessionView} */ one) => one.address },
+  { label: "By", wide: true, cell: (/** @type {SessionView} */ one) => METHODS[one.method] },
+  { label: "Last used", cell: (/** @type {SessionView} */ one) => html`<${Time} value=${one.last_used_at} />` },
+  { label: "Ends", wide: true, cell: (/** @type {SessionView} */ one) => html`<${Time} value=${one.idle_expires_at} />` },
+  {
+    label: "",
+    cell: (/** @type {SessionView} */ one) =>
+      !one.current &&
+      html`<${Action}
+        label="End"
+        title="End this session"
+        small
+        danger
+        call=${{ method: "DELETE", path: "/sessions/{uuid}", params: { uuid: one.uuid } }}
+        onDone=${reload}
+      >
+        <p>${browser(one.user_agent)} at ${one.address} is signed out with its next request.</p>
+      <//>`,
+  },
+];
+
+/** @param {{ uuid: string, label: string }} props */
+function SignOut({ uuid, label }) {
+  return html`<${Action}
+    label=${label}
+    call=${{ method: "DELETE", path: "/sessions/{uuid}", params: { uuid } }}
+    onDone=${signedOut}
+  >
+    <p>Ends this session. You sign in again by a link or a passkey.</p>
+  <//>`;
+}
+
+/** Leaves nothing of the person in the page. */
+function signedOut() {
+  location.assign("/console/sign-in");
+}
+
+/** What a person calls a browser and its system; all of what it calls itself where that says neither. @param {string} agent */
+function browser(agent) {
+  const name = ["Edg", "OPR", "Firefox", "Chrome", "Safari"].find((one) => agent.includes(`${one}/`));
+  const system = ["Windows", "Android", "iPhone", "iPad", "Mac OS X", "Linux"].find((one) => agent.includes(one));
+  const shown = { Edg: "Edge", OPR: "Opera" };
+  if (!name) return agent || "unknown";
+  return [shown[/** @type {"Edg" | "OPR"} */ (name)] ?? name, system && `on ${system}`].filter(Boolean).join(" ");
+}

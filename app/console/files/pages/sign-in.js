@@ -1,0 +1,85 @@
+// Signing in by the link whose token is in the address's fragment.
+import { ApiError, api } from "../api.js";
+import { ErrorNote } from "../components/error-note.js";
+import { html, useEffect, useState } from "../html.js";
+import { navigate, useArrival, useTitle } from "../router.js";
+import { readSession, session } from "../session.js";
+
+/** Out of the address before anything else happens: neither the history nor a copied address has it. */
+function takeToken() {
+  const token = location.hash.slice(1);
+  if (token) history.replaceState(null, "", location.pathname);
+  return token;
+}
+
+export default function SignIn() {
+  const [token, setToken] = useState(takeToken);
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState(/** @type {unknown} */ (null));
+  useTitle("Sign in");
+  const heading = useArrival();
+
+  /** @param {() => Promise<unknown>} way */
+  const signIn = async (way) => {
+    setBusy(true);
+    setError(null);
+    try {
+      await way();
+      await readSession();
+      navigate("/", { replace: true });
+    } catch (fault) {
+      setError(fault);
+      setBusy(false);
+    }
+  };
+  const follow = () => {
+    setToken("");
+    return signIn(() => api.send("POST", "/sign_ins/links", { token }));
+  };
+  // A link is followed at once, but not over the head of somebody who is signed in: it may be another person's.
+  useEffect(() => {
+    if (token && session.value === null) follow();
+  }, [token, session.value]);
+  // Another link may be followed on a page that is open.
+  useEffect(() => {
+    const changed = () => setToken(takeToken());
+    addEventListener("hashchange", changed);
+    return () => removeEventListener("hashchange", changed);
+  }, []);
+
+  if (busy || (token && session.value === undefined)) {
+    return html`<h1 tabindex="-1" ref=${heading}>Sign in</h1>
+      <p aria-busy="true"><span class="spinner"></span> Signing in…</p>`;
+  }
+  return html`
+    <h1 tabindex="-1" ref=${heading}>Sign in</h1>
+    <${ErrorNote} error=${error} />
+    ${error instanceof ApiError && error.code === "cross_origin_refused" && html`<${NeedsTls} />`}
+    ${session.value ? html`<${SignedIn} token=${token} follow=${follow} />` : html`<${ByLink} />`}
+  `;
+}
+
+/** @param {{ token: string, follow: () => void }} props */
+function SignedIn({ token, follow }) {
+  const name = session.value?.user.name;
+  if (!token) return html`<p>You are signed in as ${name}. <a href="/console/">Go on</a></p>`;
+  return html`
+    <p>You are signed in as ${name}. This link ends that session, and signs in whoever it was made for.</p>
+    <div class="buttons">
+      <a class="button" href="/console/">Stay ${name}</a>
+      <button type="button" class="primary" onClick=${follow}>Follow the link</button>
+    </div>
+  `;
+}
+
+function ByLink() {
+  return html`
+    <p>Open a link to sign in. <code>make up</code> prints one, and an operator makes one:</p>
+    <pre>headwater users sign-in-link ID</pre>
+    <p>It works once, and for a short time.</p>
+  `;
+}
+
+function NeedsTls() {
+  return html`<p>Browsers sign in over TLS or at <code>localhost</code> alone: open this page with one of both.</p>`;
+}
