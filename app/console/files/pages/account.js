@@ -77,7 +77,7 @@ const columns = (reload) => [
   { label: "Last used", cell: (/** @type {SessionView} */ one) => html`<${Time} value=${one.last_used_at} />` },
   { label: "Ends", wide: true, cell: (/** @type {SessionView} */ one) => html`<${Time} value=${one.idle_expires_at} />` },
   {
-    label: "",
+    label: "Actions",
     cell: (/** @type {SessionView} */ one) =>
       !one.current &&
       html`<${Action}

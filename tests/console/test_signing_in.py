@@ -1,0 +1,64 @@
+"""Signing in by a link, seeing where one is signed in, and signing out, as a person does it."""
+
+from tests.console.accessible import check_accessible
+from tests.console.browser import NARROW, Console
+from tests.support.people import link_for, sign_in
+
+
+async def test_a_person_signs_in_and_out(console: Console) -> None:
+    service = console.service
+    caller = await service.caller()
+    token = await link_for(service.control_dsn, caller.user_id)
+    elsewhere = await sign_in(service.http, service.control_dsn, caller)
+    async with console.visitor() as visit:
+        page = await visit.open("/sign-in")
+        await check_accessible(page)
+        await page.goto(f"/console/sign-in#{token}")
+        await page.wait_for_url("**/console/")
+        await page.get_by_role("heading", name="Databases", level=1).wait_for()
+        (cookie,) = await visit.context.cookies()
+        assert (cookie["name"], cookie["httpOnly"], cookie["sameSite"]) == ("headwater_session", True, "Strict")
+        assert cookie["value"] not in await page.evaluate("() => document.cookie + JSON.stringify(localStorage)")
+
+        # Nothing of the link is in the history.
+        await page.go_back()
+        assert token not in page.url
+        await visit.open("/account")
+        await page.get_by_role("row").filter(has_text="this one").wait_for()
+        rows = page.get_by_role("table", name="Where you are signed in").locator("tbody tr")
+        assert await rows.count() == 2
+        await check_accessible(page)
+        await page.set_viewport_size({"width": NARROW["width"], "height": NARROW["height"]})
+        await check_accessible(page)
+
+        # By the keyboard alone.
+        await page.get_by_role("button", name="End", exact=True).focus()
+        await page.keyboard.press("Enter")
+        dialog = page.get_by_role("dialog", name="End this session")
+        await dialog.get_by_role("button", name="End").focus()
+        await page.keyboard.press("Enter")
+        await dialog.wait_for(state="detached")
+        await rows.nth(1).wait_for(state="detached")
+        assert (await elsewhere.get("/sessions")).status_code == 401
+
+        await page.get_by_role("button", name="Sign out everywhere").click()
+        await page.get_by_role("dialog").get_by_role("button", name="Sign out everywhere").click()
+        await page.wait_for_url("**/console/sign-in")
+        await page.get_by_text("headwater users sign-in-link").wait_for()
+        assert await visit.context.cookies() == []
+
+
+async def test_a_link_over_somebody_who_is_signed_in_is_asked_for(console: Console) -> None:
+    """It may be another person's, who would like to see what is entered from now on."""
+    service = console.service
+    other = await service.caller()
+    token = await link_for(service.control_dsn, other.user_id)
+    async with console.person() as visit:
+        await visit.page.goto(f"/console/sign-in#{token}")
+        await visit.page.get_by_text("You are signed in as").wait_for()
+        await check_accessible(visit.page)
+        assert token not in visit.page.url
+        before = await visit.context.cookies()
+        await visit.page.get_by_role("button", name="Follow the link").click()
+        await visit.page.get_by_role("heading", name="Databases", level=1).wait_for()
+        assert await visit.context.cookies() != before
