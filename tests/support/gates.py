@@ -2,14 +2,17 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import temporalio.client
 from temporalio import activity
+from temporalio.exceptions import ApplicationError
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
+
+from app.contracts.engine import HOST_UNAVAILABLE
 
 
 @dataclass
@@ -23,6 +26,8 @@ class Gate:
     opened: asyncio.Event = field(default_factory=asyncio.Event)
     dropped: bool = False
     """The held activity is never run."""
+    away: bool = False
+    """Nothing is held: the activity fails, as often as it is tried, as when its host is away."""
 
 
 class Gates(temporalio.client.Interceptor, Interceptor):
@@ -32,15 +37,26 @@ class Gates(temporalio.client.Interceptor, Interceptor):
         self.steps: dict[str, list[str]] = defaultdict(list)
         """By the id of the workflow, in order."""
         self._closed: list[Gate] = []
+        """The newest first."""
+        self._open = False
 
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
         return _Held(next, self)
 
+    @contextmanager
+    def standing_open(self) -> Iterator[None]:
+        """Nothing that comes in the block is held."""
+        self._open = True
+        try:
+            yield
+        finally:
+            self._open = False
+
     @asynccontextmanager
-    async def holding(self, workflow: str, step: str) -> AsyncIterator[Gate]:
-        """Opened at the end of the block, if not before."""
-        gate = Gate(workflow, step)
-        self._closed.append(gate)
+    async def holding(self, workflow: str, step: str, *, away: bool = False) -> AsyncIterator[Gate]:
+        """Opened at the end of the block, if not before. With `away` the step fails until then."""
+        gate = Gate(workflow, step, away=away)
+        self._closed.insert(0, gate)
         try:
             yield gate
         finally:
@@ -51,15 +67,18 @@ class Gates(temporalio.client.Interceptor, Interceptor):
         workflow_id = info.workflow_id or ""
         if info.activity_type not in self.steps[workflow_id]:
             self.steps[workflow_id].append(info.activity_type)
-        for gate in self._closed:
+        for gate in () if self._open else self._closed:
             if (gate.workflow, gate.step) == (info.workflow_type, info.activity_type) and not gate.opened.is_set():
                 if gate.workflow_id not in ("", workflow_id):
                     continue
                 gate.workflow_id = workflow_id
                 gate.reached.set()
+                if gate.away:
+                    raise ApplicationError("the host is away", type=HOST_UNAVAILABLE)
                 await gate.opened.wait()
                 if gate.dropped:
                     raise RuntimeError("the worker died with this step")
+                return
 
 
 class _Held(ActivityInboundInterceptor):

@@ -1,113 +1,32 @@
 """What each workflow is about, and when nothing of it is left half done: one case for each type, or for each course
 that it may take."""
 
-import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable
 from typing import Any
 from uuid import UUID, uuid4
 
-from temporalio.client import Client, ScheduleActionExecutionStartWorkflow, WorkflowFailureError
+from temporalio.client import ScheduleActionExecutionStartWorkflow, WorkflowFailureError
 
 from app.contracts.base import PauseReason
 from app.contracts.databases import RemoveRemnant, RemoveRemnantInput
 from app.contracts.queues import remnant_workflow_id
-from app.contracts.reconcile import HostRef
 from app.contracts.upkeep import ScheduleId
 from app.core.ids import engine_name, engine_password, marker
-from app.core.secrets import SecretBox
 from app.databases import access, records
 from app.engines.base import EngineLimits, Tenant
-from app.hosts.adapters import Adapters
 from app.outbox import events
 from app.outbox.event_types import EventType
 from app.outbox.workflow_starts import NORMAL, request_start
 from app.quotas.plans import DEFAULT_PLANS
 from app.store.session import fetch, transaction
 from app.upkeep.reconcile.records import check_records
-from app.upkeep.reconcile.service import reconcile_host, reconcile_records
 from app.upkeep.reconcile.snapshot import PATIENCE
 from tests.applications.support import saved
-from tests.support.client import Caller
-from tests.support.gates import Gates
 from tests.support.waiting import until
 from tests.support.webhooks import Thing, subscribed
-
-_LONG_AGO = "now() - interval '1 hour'"
-Settled = Callable[[], Awaitable[object]]
-
-
-@dataclass
-class ServiceUnderTest:
-    """The service, with workers in this process."""
-
-    caller: Caller
-    client: Client
-    gates: Gates
-    box: SecretBox
-    adapters: Adapters
-    host: HostRef
-
-    _tasks: set[asyncio.Task[Any]] = field(default_factory=set)
-
-    def later(self, request: Coroutine[Any, Any, Any]) -> None:
-        """Beside what follows; nobody asks for its answer."""
-        task = asyncio.create_task(request)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    async def close(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    async def reconcile(self) -> None:
-        await reconcile_records(self.client)
-        await reconcile_host(DEFAULT_PLANS, self.box, self.adapters, self.host, None)
-
-    async def row(self, database: str) -> dict[str, Any]:
-        [row] = await fetch("SELECT * FROM databases WHERE uuid = $1", UUID(database))
-        return dict(row)
-
-
-@dataclass
-class Begun:
-    """`hurry` makes its row as old as it would be by the time that somebody wonders."""
-
-    settled: Settled
-    hurry: Callable[[], Awaitable[object]]
-
-
-@dataclass
-class Case:
-    workflow: str
-    begin: Callable[[ServiceUnderTest], Awaitable[Begun]]
-    skipped: frozenset[str] = field(default_factory=frozenset)
-    """Steps that come before those of this course."""
-
-
-async def _hurried(database: str) -> None:
-    await fetch(
-        f"UPDATE databases SET created_at = {_LONG_AGO}, updated_at = {_LONG_AGO}, access_changed_at = {_LONG_AGO},"
-        f" provisioned_at = CASE WHEN provisioned_at IS NULL THEN NULL ELSE {_LONG_AGO} END,"
-        f" deleted_at = CASE WHEN status = 'deleted' THEN {_LONG_AGO} END,"
-        f" destroy_at = CASE WHEN status = 'deleted' THEN {_LONG_AGO} END WHERE uuid = $1",
-        UUID(database),
-    )
-    await fetch(
-        f"UPDATE blueprint_applications a SET created_at = {_LONG_AGO},"
-        f" started_at = CASE WHEN started_at IS NULL THEN NULL ELSE {_LONG_AGO} END"
-        " FROM databases d WHERE d.id = a.database_id AND d.uuid = $1",
-        UUID(database),
-    )
-
-
-def _about(place: ServiceUnderTest, database: str, is_settled: Callable[[dict[str, Any]], object]) -> Begun:
-    async def settled() -> bool:
-        about_it = [one for one in await check_records(PATIENCE) if database in (one.subject, one.detail)]
-        return bool(is_settled(await place.row(database))) and not about_it
-
-    return Begun(settled, lambda: _hurried(database))
+from tests.upkeep.reconcile.by_hand_backups import BACKUPS
+from tests.upkeep.reconcile.by_hand_credentials import CREDENTIALS
+from tests.upkeep.reconcile.interrupted import LONG_AGO, Begun, Case, ServiceUnderTest, about, hurried
 
 
 def _is_whole(row: dict[str, Any]) -> object:
@@ -116,7 +35,7 @@ def _is_whole(row: dict[str, Any]) -> object:
 
 async def _provision(place: ServiceUnderTest) -> Begun:
     answer = await place.caller.create("by-hand")
-    return _about(place, answer.json()["data"]["uuid"], _is_whole)
+    return about(place, answer.json()["data"]["uuid"], _is_whole)
 
 
 async def _provision_cancelled(place: ServiceUnderTest) -> Begun:
@@ -131,13 +50,13 @@ async def _delete(place: ServiceUnderTest) -> Begun:
     database = (await place.caller.created())["uuid"]
     # Its answer waits for a step that may be held.
     place.later(place.caller.delete(f"/databases/{database}"))
-    return _about(place, database, lambda row: row["destroyed_at"])
+    return about(place, database, lambda row: row["destroyed_at"])
 
 
 async def _limits(place: ServiceUnderTest) -> Begun:
     database = (await place.caller.created())["uuid"]
     place.later(place.caller.patch(f"/databases/{database}/quotas", {"connection_hard_limit": 3}))
-    return _about(place, database, lambda row: 0 < row["limits_revision"] <= row["limits_applied"])
+    return about(place, database, lambda row: 0 < row["limits_revision"] <= row["limits_applied"])
 
 
 async def _access(place: ServiceUnderTest) -> Begun:
@@ -146,33 +65,7 @@ async def _access(place: ServiceUnderTest) -> Begun:
         record = await records.find_for_update(UUID(database))
         assert record is not None
         await access.pause(DEFAULT_PLANS, record, PauseReason.OPERATOR)
-    return _about(place, database, lambda row: row["access_revision"] <= row["access_applied"])
-
-
-async def _credentials(place: ServiceUnderTest) -> Begun:
-    """A rotation without an overlap."""
-    database = (await place.caller.created())["uuid"]
-    place.later(place.caller.post(f"/databases/{database}/credential_rotations", {"overlap_seconds": 0}))
-
-    async def rotation() -> list[Any]:
-        return await fetch(
-            "SELECT r.status FROM credential_rotations r JOIN databases d ON d.id = r.database_id WHERE d.uuid = $1",
-            UUID(database),
-        )
-
-    async def settled() -> bool:
-        return all(row["status"] in ("completed", "cancelled") for row in await rotation())
-
-    async def hurry() -> None:
-        await _hurried(database)
-        await fetch(
-            f"UPDATE credential_rotations r SET created_at = {_LONG_AGO}, changed_at = {_LONG_AGO}"
-            " FROM databases d WHERE d.id = r.database_id AND d.uuid = $1",
-            UUID(database),
-        )
-
-    await until(rotation)
-    return Begun(settled, hurry)
+    return about(place, database, lambda row: row["access_revision"] <= row["access_applied"])
 
 
 async def _remnant(place: ServiceUnderTest) -> Begun:
@@ -205,11 +98,11 @@ async def _remnant(place: ServiceUnderTest) -> Begun:
     return Begun(settled, _nothing)
 
 
-async def _apply(place: ServiceUnderTest) -> Begun:
+async def _apply(place: ServiceUnderTest, *, dry_run: bool = False) -> Begun:
     database = (await place.caller.created())["uuid"]
     blueprint = await saved(place.caller, "CREATE TABLE a (id integer PRIMARY KEY);")
     path = f"/databases/{database}/blueprint_applications"
-    place.later(place.caller.post(path, {"blueprint_uuid": blueprint, "timeout": 1}))
+    place.later(place.caller.post(path, {"blueprint_uuid": blueprint, "timeout": 1, "dry_run": dry_run}))
 
     async def application() -> list[Any]:
         return await fetch(
@@ -222,7 +115,7 @@ async def _apply(place: ServiceUnderTest) -> Begun:
         return all(row["completed_at"] for row in await application())
 
     await until(application)
-    return Begun(settled, lambda: _hurried(database))
+    return Begun(settled, lambda: hurried(database))
 
 
 async def _apply_cancelled(place: ServiceUnderTest) -> Begun:
@@ -292,7 +185,7 @@ async def _deliver(place: ServiceUnderTest) -> Begun:
 
     async def hurry() -> None:
         await fetch(
-            f"UPDATE webhook_deliveries SET next_attempt_at = {_LONG_AGO}"
+            f"UPDATE webhook_deliveries SET next_attempt_at = {LONG_AGO}"
             " WHERE endpoint_id = $1 AND status = 'pending' AND NOT waiting",
             endpoint,
         )
@@ -301,87 +194,12 @@ async def _deliver(place: ServiceUnderTest) -> Begun:
     return Begun(settled, hurry)
 
 
-async def _backup(place: ServiceUnderTest) -> Begun:
-    database = (await place.caller.created())["uuid"]
-    place.later(place.caller.post(f"/databases/{database}/backups", {}))
-
-    async def backups() -> list[Any]:
-        return await fetch("SELECT status FROM backups WHERE database_uuid = $1", UUID(database))
-
-    async def settled() -> bool:
-        return all(row["status"] not in ("pending", "running") for row in await backups())
-
-    async def hurry() -> None:
-        await fetch(
-            f"UPDATE backups SET changed_at = {_LONG_AGO}, beat_at = NULL WHERE database_uuid = $1", UUID(database)
-        )
-
-    await until(backups)
-    return Begun(settled, hurry)
-
-
-async def _proof(place: ServiceUnderTest) -> Begun:
-    database = (await place.caller.created())["uuid"]
-    path = f"/databases/{database}/backups?wait=true&timeout=60"
-    backup = (await place.caller.post(path, {})).json()["data"]["uuid"]
-    place.later(place.caller.post(f"/backups/{backup}/restore_tests", None))
-
-    async def proof() -> Any:
-        [row] = await fetch("SELECT proof_status, proof_number FROM backups WHERE uuid = $1", UUID(backup))
-        return row
-
-    async def begun() -> bool:
-        return bool((await proof())["proof_number"] > 0)
-
-    async def settled() -> bool:
-        return bool((await proof())["proof_status"] != "running")
-
-    async def hurry() -> None:
-        await fetch(
-            f"UPDATE backups SET proof_changed_at = {_LONG_AGO}, proof_beat_at = NULL WHERE uuid = $1", UUID(backup)
-        )
-
-    await until(begun)
-    return Begun(settled, hurry)
-
-
-_SHORT_STEPS = ("prepare_restoration", "close_database", "back_up_first", "end_scratch")
-
-
-async def _restore(place: ServiceUnderTest) -> Begun:
-    database = (await place.caller.created())["uuid"]
-    backup = await _backup_of(place, database)
-    await place.caller.post(f"/databases/{database}/restorations", {"backup_uuid": backup})
-
-    async def settled() -> bool:
-        rows = await fetch(
-            "SELECT r.ended_at, c.destroyed_at, c.id FROM restorations r JOIN databases d ON d.id = r.database_id"
-            " LEFT JOIN databases c ON c.id = r.scratch_id WHERE d.uuid = $1",
-            UUID(database),
-        )
-        row = await place.row(database)
-        return row["status"] == "active" and all(one["ended_at"] and one["destroyed_at"] for one in rows)
-
-    async def hurry() -> None:
-        await _hurried(database)
-        await fetch(
-            f"UPDATE restorations r SET created_at = {_LONG_AGO},"
-            f" ended_at = CASE WHEN r.ended_at IS NULL THEN NULL ELSE {_LONG_AGO} END"
-            " FROM databases d WHERE d.id = r.database_id AND d.uuid = $1",
-            UUID(database),
-        )
-
-    return Begun(settled, hurry)
-
-
-async def _backup_of(place: ServiceUnderTest, database: str) -> str:
-    params = {"wait": "true", "timeout": "60"}
-    answer = await place.caller.post(f"/databases/{database}/backups", {}, params=params)
-    return str(answer.json()["data"]["uuid"])
-
-
 async def _nothing() -> None:
     pass
+
+
+async def _dry_run(place: ServiceUnderTest) -> Begun:
+    return await _apply(place, dry_run=True)
 
 
 # What is about all databases comes first, while there are few.
@@ -392,18 +210,16 @@ CASES = {
     "EnforceQuotas": Case("EnforceQuotas", _scheduled(ScheduleId.ENFORCE_QUOTAS)),
     "ReclaimSpace": Case("ReclaimSpace", _scheduled(ScheduleId.RECLAIM_SPACE)),
     "CloseUsage": Case("CloseUsage", _scheduled(ScheduleId.CLOSE_USAGE)),
-    "ProvisionDatabase": Case("ProvisionDatabase", _provision),
+    "ProvisionDatabase": Case("ProvisionDatabase", _provision, waits="create_database"),
     "ProvisionDatabase, cancelled": Case("ProvisionDatabase", _provision_cancelled, frozenset({"create_database"})),
-    "DeleteDatabase": Case("DeleteDatabase", _delete),
-    "ApplyLimits": Case("ApplyLimits", _limits),
-    "ApplyAccess": Case("ApplyAccess", _access),
-    "ApplyCredentials": Case("ApplyCredentials", _credentials),
-    "RemoveRemnant": Case("RemoveRemnant", _remnant),
-    "ApplyBlueprint": Case("ApplyBlueprint", _apply),
+    "DeleteDatabase": Case("DeleteDatabase", _delete, waits="revoke_access"),
+    "ApplyLimits": Case("ApplyLimits", _limits, waits="apply_limits"),
+    "ApplyAccess": Case("ApplyAccess", _access, waits="apply_access"),
+    **CREDENTIALS,
+    "RemoveRemnant": Case("RemoveRemnant", _remnant, waits="remove_remnant"),
+    "ApplyBlueprint": Case("ApplyBlueprint", _apply, waits="apply_blueprint"),
+    "ApplyBlueprint, a dry run": Case("ApplyBlueprint", _dry_run, in_the_run=1),
     "ApplyBlueprint, cancelled": Case("ApplyBlueprint", _apply_cancelled, frozenset({"apply_blueprint"})),
-    "BackupDatabase": Case("BackupDatabase", _backup),
-    "ProveBackup": Case("ProveBackup", _proof),
-    # The others are short, and one of ours each.
-    "RestoreDatabase": Case("RestoreDatabase", _restore, frozenset(_SHORT_STEPS)),
+    **BACKUPS,
     "DeliverWebhook": Case("DeliverWebhook", _deliver),
 }

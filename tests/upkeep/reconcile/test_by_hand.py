@@ -17,12 +17,16 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
 from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus, WorkflowHandle
 
+from app.contracts.base import Engine
 from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, backup_queue, engine_queue
+from app.contracts.reconcile import HostRef
 from app.contracts.upkeep import ScheduleId
+from app.core.secrets import SecretBox
 from app.core.settings import Settings
 from app.core.temporal import connect
 from app.egress.sender import Sender
 from app.hosts.adapters import Adapters
+from app.hosts.service import NewHost, add_host, drain_host
 from app.local.ports import LOOPBACK, free_port
 from app.quotas.plans import DEFAULT_PLANS
 from app.store.session import fetch
@@ -31,12 +35,14 @@ from app.upkeep.reconcile.service import list_hosts, reconcile_records
 from app.webhooks.attempts import Attempts
 from tests import servers
 from tests.servers import RunningServer
-from tests.support.backups import any_store
+from tests.support.backups import folder_store
 from tests.support.gates import Gates
+from tests.support.provisioners import postgres_provisioner
 from tests.support.service import REGION, running_service
 from tests.support.store import store
 from tests.support.waiting import until
-from tests.upkeep.reconcile.by_hand import CASES, Begun, Case, ServiceUnderTest
+from tests.upkeep.reconcile.by_hand import CASES
+from tests.upkeep.reconcile.interrupted import Begun, Case, ServiceUnderTest
 from workers.backups import serve_backups
 from workers.deliveries import WaitingDeliveries
 from workers.event_dispatcher import dispatch_events
@@ -50,6 +56,9 @@ from workers.search_attributes import register_search_attributes
 QUEUES = (CONTROL_QUEUE, WEBHOOK_QUEUE, engine_queue(REGION), backup_queue(REGION))
 OPERATIONS = ("cancel", "terminate", "reset")
 GRACE = "grace period"
+WAITING = [name for name, case in CASES.items() if case.waits]
+FIRST_WAITING = list({CASES[name].workflow: name for name in reversed(WAITING)}.values())[::-1]
+"""The first case of each workflow that waits."""
 
 
 @pytest_asyncio.fixture(scope="module")
@@ -60,6 +69,7 @@ async def place(
     folder = tmp_path_factory.mktemp("by-hand")
     async with AsyncExitStack() as stack:
         temporal = await stack.enter_async_context(servers.temporal(folder))
+        another = await stack.enter_async_context(servers.postgres(tmp_path_factory.mktemp("another")))
         service = await stack.enter_async_context(
             running_service(folder, control_server, temporal, postgres_server, None, DELETION_GRACE_SECONDS="0")
         )
@@ -91,7 +101,7 @@ async def place(
             box=service.box,
             adapters=Adapters(service.box),
             attempts=attempts,
-            backup_store=any_store(service.box),
+            backup_store=folder_store(folder / "backups", service.box),
         )
         stack.push_async_callback(tools.adapters.close)
         stack.push_async_callback(attempts.close)
@@ -107,14 +117,27 @@ async def place(
             WaitingDeliveries(attempts, settings).serve(),
         )
         background = [asyncio.create_task(one) for one in serving_all]
+        host, other = await _hosts(service.box, another)
         made = ServiceUnderTest(
-            await service.caller(), client, gates, service.box, tools.adapters, (await list_hosts())[0]
+            await service.caller(), client, gates, service.box, tools.adapters, host, other, folder / "backups"
         )
         yield made
         await made.close()
         for task in background:
             task.cancel()
         await asyncio.gather(*background, return_exceptions=True)
+
+
+async def _hosts(box: SecretBox, another: RunningServer) -> list[HostRef]:
+    """The service's, and the other one."""
+    admin = await postgres_provisioner(another, "another-password")
+    new = NewHost(
+        engine=Engine.POSTGRES, region=REGION, admin=admin, public_host=another.host, public_port=another.port
+    )
+    await add_host(box, new)
+    hosts = await list_hosts()
+    await drain_host(hosts[1].host_id)
+    return hosts
 
 
 async def test_every_workflow_has_a_case() -> None:
@@ -152,21 +175,28 @@ async def test_a_temporal_that_is_away_is_a_violation() -> None:
     ]
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.in_the_run])
 async def test_nothing_stays_half_done_and_unsaid(place: ServiceUnderTest, name: str) -> None:
-    case = CASES[name]
-    steps = await _steps(place, case)
-    assert steps
-    for step in steps:
-        for operation in OPERATIONS:
-            async with place.gates.holding(case.workflow, step) as gate:
-                begun = await case.begin(place)
-                await asyncio.wait_for(gate.reached.wait(), 60)
-                handle = place.client.get_workflow_handle(gate.workflow_id)
-                await _operate(handle, operation)
-                # Or the step would finish what nothing asks for any more.
-                gate.dropped = operation == "terminate"
-            await _check(place, handle, begun, f"{operation} at {step}")
+    await _interrupt(place, CASES[name], CASES[name].in_the_run)
+
+
+@pytest.mark.parametrize("name", FIRST_WAITING)
+async def test_nor_while_it_waits_for_what_is_away(place: ServiceUnderTest, name: str) -> None:
+    """One operation of each workflow, in turn."""
+    await _interrupt_waiting(place, CASES[name], OPERATIONS[FIRST_WAITING.index(name) % len(OPERATIONS)])
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", CASES)
+async def test_every_operation_at_each_step(place: ServiceUnderTest, name: str) -> None:
+    await _interrupt(place, CASES[name], len(OPERATIONS))
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", WAITING)
+async def test_every_operation_on_one_that_waits(place: ServiceUnderTest, name: str) -> None:
+    for operation in OPERATIONS:
+        await _interrupt_waiting(place, CASES[name], operation)
 
 
 async def test_a_deletion_in_its_grace_period(place: ServiceUnderTest) -> None:
@@ -182,6 +212,33 @@ async def test_a_deletion_in_its_grace_period(place: ServiceUnderTest) -> None:
         await _check(place, handle, begun, f"{operation} in the {GRACE}")
 
 
+async def _interrupt(place: ServiceUnderTest, case: Case, of_each: int) -> None:
+    steps = await _steps(place, case)
+    assert steps
+    for turn, step in enumerate(steps):
+        for number in range(turn, turn + of_each):
+            operation = OPERATIONS[number % len(OPERATIONS)]
+            async with place.gates.holding(case.workflow, step) as gate:
+                begun = await case.begin(place)
+                await asyncio.wait_for(gate.reached.wait(), 60)
+                handle = place.client.get_workflow_handle(gate.workflow_id)
+                await _operate(handle, operation)
+                # Or the step would finish what nothing asks for any more.
+                gate.dropped = operation == "terminate"
+            await _check(place, handle, begun, f"{operation} at {step}")
+
+
+async def _interrupt_waiting(place: ServiceUnderTest, case: Case, operation: str) -> None:
+    assert case.waits is not None
+    async with place.gates.holding(case.workflow, case.waits, away=True) as gate:
+        begun = await case.begin(place)
+        await asyncio.wait_for(gate.reached.wait(), 60)
+        handle = place.client.get_workflow_handle(gate.workflow_id)
+        await until(lambda: _has_begun_waiting(handle))
+        await _operate(handle, operation)
+    await _check(place, handle, begun, f"{operation} while waiting to {case.waits}")
+
+
 async def _steps(place: ServiceUnderTest, case: Case) -> list[str]:
     """Those of a run that nobody holds up."""
     known = {one.run_id for one in await _runs(place, case)}
@@ -193,7 +250,8 @@ async def _steps(place: ServiceUnderTest, case: Case) -> list[str]:
 
     runs = await until(ended)
     await until(begun.settled)
-    return [step for step in place.gates.steps[runs[0].id] if step not in case.skipped]
+    steps = dict.fromkeys(step for run in reversed(runs) for step in place.gates.steps[run.id])
+    return [step for step in steps if step not in case.skipped]
 
 
 async def _runs(place: ServiceUnderTest, case: Case) -> list[WorkflowExecution]:
