@@ -48,6 +48,8 @@ class WaitingBackup(msgspec.Struct, frozen=True, kw_only=True):
     host_id: int
     kind: BackupKind
     priority: int
+    request_id: str | None = None
+    """Of the request that asked for it, or for the restore before which it is taken."""
 
 
 class _UnderWay(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,8 +61,12 @@ class _UnderWay(msgspec.Struct, frozen=True, kw_only=True):
 # One at a time of each database; none while its data is being replaced, but for the one that is taken before that. Of
 # each team the first few are looked at, so that a team with a thousand waiting ones doesn't hide the others'.
 _WAITING = """
-SELECT uuid, database, engine, region, team_id, host_id, kind, priority FROM (
-    SELECT b.uuid, b.database_uuid AS database, b.engine, b.region, b.team_id, d.host_id, b.kind, b.priority, b.id,
+SELECT uuid, database, engine, region, team_id, host_id, kind, priority, (
+    SELECT o.request_id FROM operations o WHERE o.database_id = w.database_id AND o.finished_at IS NULL
+     AND (o.workflow_id = 'backup-database/' || w.uuid OR w.kind = 'before_restore' AND o.type = 'restore') LIMIT 1
+) AS request_id FROM (
+    SELECT b.id, b.uuid, b.database_id, b.database_uuid AS database, b.engine, b.region, b.team_id, d.host_id, b.kind,
+           b.priority,
            row_number() OVER (PARTITION BY b.team_id ORDER BY b.priority, b.id) AS place
     FROM backups b JOIN databases d ON d.id = b.database_id
     WHERE b.status = 'pending' AND b.admitted_at IS NULL
@@ -146,7 +152,12 @@ async def _admit(one: WaitingBackup, *, relayed: bool) -> PendingStart | None:
         BackupDatabase,
         backup_workflow_id(one.uuid),
         BackupDatabaseInput(
-            database=one.database, engine=one.engine, region=one.region, team_id=one.team_id, backup=one.uuid
+            database=one.database,
+            engine=one.engine,
+            region=one.region,
+            team_id=one.team_id,
+            backup=one.uuid,
+            request_id=one.request_id,
         ),
         priority=one.priority,
         purpose=f"{one.kind.value.capitalize().replace('_', ' ')} backup: ",

@@ -14,6 +14,7 @@ from app.core.temporal import connect
 from app.local.temporal import TemporalService
 from tests.logs.failing import FailAsTold, fail_as_told
 from tests.logs.lines import Line, line_of, lines_of
+from tests.support.answers import body_of
 from tests.support.client import Caller
 from tests.support.service import RunningService
 from tests.support.waiting import until
@@ -68,6 +69,27 @@ async def test_of_a_change_of_quotas(service: RunningService, caller: Caller) ->
     lines = await worker_lines(service, answer.json()["request_id"], "apply_limits")
     assert {line["workflow_type"] for line in lines} == {"ApplyLimits"}
     assert {line["database"] for line in lines} == {made["uuid"]}
+
+
+async def test_of_a_rotation(service: RunningService, caller: Caller) -> None:
+    made = await caller.created()
+    answer = await caller.post(f"/databases/{made['uuid']}/credential_rotations", {"overlap_seconds": 0})
+    lines = await worker_lines(service, answer.json()["request_id"], "apply_credentials")
+    assert {(line["workflow_type"], line["database"]) for line in lines} == {("ApplyCredentials", made["uuid"])}
+
+
+async def test_of_backups_and_of_a_restore(service: RunningService, caller: Caller) -> None:
+    """Also of the backup that is taken before the restore, which another process begins."""
+    path = f"/databases/{(await caller.created())['uuid']}"
+    wait = {"wait": "true", "timeout": "60"}
+    backup = body_of(await caller.post(f"{path}/backups", {}, params=wait), 201)
+    await worker_lines(service, backup["request_id"], "take_backup")
+    uuid = backup["data"]["uuid"]
+    tested = body_of(await caller.post(f"/backups/{uuid}/restore_tests", None, params=wait), 201)
+    await worker_lines(service, tested["request_id"], "prove_backup")
+    restored = body_of(await caller.post(f"{path}/restorations", {"backup_uuid": uuid}, params=wait))
+    for activity in ("prepare_restoration", "take_backup", "exchange_data", "open_database", "destroy_database"):
+        await worker_lines(service, restored["request_id"], activity)
 
 
 async def test_the_relay_keeps_it(service: RunningService, caller: Caller) -> None:
