@@ -132,7 +132,8 @@ async def request_start(
         """
         INSERT INTO workflow_starts (workflow, workflow_id, input, priority, summary, next_attempt_at, signal, labels)
         VALUES ($1, $2, $3::jsonb, $4, coalesce($5, $8 || (
-            SELECT d.engine || ' database "' || left(regexp_replace(d.name, $10, '?', 'g'), 30) || '", '
+            SELECT d.engine || CASE d.name WHEN '' THEN ' scratch database, '
+                   ELSE ' database "' || left(regexp_replace(d.name, $10, '?', 'g'), 30) || '", ' END
                    || coalesce('team "' || left(regexp_replace(t.name, $10, '?', 'g'), 30) || '"', 'no team')
                    || ', ' || d.uuid
             FROM databases d LEFT JOIN teams t ON t.id = d.team_id WHERE d.uuid = $9::uuid

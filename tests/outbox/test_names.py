@@ -11,6 +11,7 @@ from app.core.temporal import connect
 from app.store.session import fetch
 from app.upkeep.reconcile.service import reconcile_records
 from tests.applications.support import applied
+from tests.support.answers import body_of, data_of
 from tests.support.client import Caller
 from tests.support.service import RunningService
 from tests.support.store import store
@@ -59,6 +60,21 @@ async def test_a_dry_run_can_be_told_in_the_list(caller: Caller, client: Client,
     summary = await _summary(client, listed)
     assert summary.startswith("Dry run ") is dry_run
     assert 'database "orders"' in summary
+
+
+async def test_a_database_without_a_name_is_called_what_it_is(caller: Caller, client: Client) -> None:
+    """One into which a backup is restored for a test of it; nobody has given it a name."""
+    made = await caller.created("orders")
+    backup = data_of(await caller.post(f"/databases/{made['uuid']}/backups", {}, params={"wait": "true"}), 201)
+    answer = await caller.post(f"/backups/{backup['uuid']}/restore_tests", None, params={"wait": "true"})
+    request_id = body_of(answer, 201)["request_id"]
+
+    async def look() -> list[WorkflowExecution]:
+        query = f"WorkflowType = 'DeleteDatabase' AND HeadwaterRequest = '{request_id}'"
+        return [one async for one in client.list_workflows(query)]
+
+    [listed] = await until(look)
+    assert (await _summary(client, listed)).startswith("postgres scratch database, no team, ")
 
 
 async def test_reconciling_says_which_database(service: RunningService, caller: Caller, client: Client) -> None:

@@ -143,7 +143,8 @@ async def _with_names(sentences: list[str]) -> list[str]:
         if uuid is None or uuid not in names:
             return sentence
         name, team = names[uuid]
+        called = f'"{without_markup(name)}"' if name else "scratch database"
         owner = f'team "{without_markup(team)}"' if team is not None else "no team"
-        return sentence.replace(str(uuid), f'{uuid} ("{without_markup(name)}", {owner})', 1)
+        return sentence.replace(str(uuid), f"{uuid} ({called}, {owner})", 1)
 
     return [named(sentence, uuid) for sentence, uuid in zip(sentences, uuids, strict=True)]
