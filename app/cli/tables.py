@@ -20,6 +20,7 @@ _SHORT_UUID = 8
 """The length of a shortened uuid. Commands accept such a prefix if it is unique."""
 _NARROWEST = 20
 """The least width to which the last column is wrapped before a column is left out."""
+_NONE = "-"
 _UUID = re.compile(r"\b([0-9a-f]{8})(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 
 
@@ -78,6 +79,7 @@ def _show_rows(console: Console, rows: Sequence[Any]) -> None:
     cells = [[_text(name, value) for name, value in _fields(row).items()] for row in rows]
     if not _fits(names, cells, console.width):
         cells = [[_UUID.sub(lambda found: found[1][:_SHORT_UUID], cell) for cell in row] for row in cells]
+        names, cells = _without_empty(names, cells)
     shown = _columns(names, cells, console.width)
     table = Table(*(_title(name) for name in names[:shown]), box=None, header_style="bold", pad_edge=False)
     for row in cells:
@@ -88,6 +90,12 @@ def _show_rows(console: Console, rows: Sequence[Any]) -> None:
     console.print(table)
     if shown < len(names):
         console.print(f"no room for {', '.join(names[shown:])}: --json shows all", style="dim", soft_wrap=True)
+
+
+def _without_empty(names: list[str], cells: list[list[str]]) -> tuple[list[str], list[list[str]]]:
+    """Without the columns in which no row has anything."""
+    kept = [column for column in range(len(names)) if any(row[column] != _NONE for row in cells)] or [0]
+    return [names[column] for column in kept], [[row[column] for column in kept] for row in cells]
 
 
 def _columns(names: list[str], cells: list[list[str]], width: int) -> int:
@@ -122,7 +130,7 @@ def _fields(result: Any) -> dict[str, Any]:
 
 def _text(name: str, value: Any) -> str:
     if value is None:
-        return "-"
+        return _NONE
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, datetime):
@@ -130,7 +138,7 @@ def _text(name: str, value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{key} {_text(key, one)}" for key, one in value.items() if one is not None)
     if isinstance(value, list | tuple):
-        return "\n".join(_text(name, one) for one in value) or "-"
+        return "\n".join(_text(name, one) for one in value) or _NONE
     if name.endswith("_bytes"):
         return size_text(value)
     return _printable(str(value))

@@ -28,12 +28,12 @@ class UsedLine(msgspec.Struct, frozen=True, kw_only=True):
     database: str | None
     plan: str | None
     region: str | None
-    starts_at: datetime
-    ends_at: datetime
-    open: bool
     runtime_seconds: int
     storage_byte_seconds: Decimal
     backup_byte_seconds: Decimal
+    starts_at: datetime
+    ends_at: datetime
+    open: bool
     team_id: int | None
     database_uuid: UUID | None
     measured_at: datetime | None

@@ -4,6 +4,7 @@ import io
 import re
 from contextlib import redirect_stdout
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -12,6 +13,7 @@ import pytest
 
 from app.cli import tables
 from app.cli.tables import Rows, show
+from app.cli.usage import UsedLine
 from app.contracts.base import DatabaseStatus, Engine
 from app.databases.inventory import DatabaseSummary
 from app.upkeep.reconcile.findings import Report, Violation
@@ -55,6 +57,30 @@ def test_eighty_columns(line: DatabaseSummary, monkeypatch: pytest.MonkeyPatch) 
     assert "Platform engineering" in row
     assert "created_at" in left_out
     assert summary == "1 databases"
+
+
+def test_eighty_columns_of_usage(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The numbers are what was asked for; columns that say nothing of any row take no room from them."""
+    moment = datetime(2026, 11, 1, tzinfo=UTC)
+    used = UsedLine(
+        team="Platform engineering",
+        database=None,
+        plan=None,
+        region=None,
+        runtime_seconds=2_592_000,
+        storage_byte_seconds=Decimal(10**15),
+        backup_byte_seconds=Decimal(0),
+        starts_at=moment,
+        ends_at=moment,
+        open=True,
+        team_id=1,
+        database_uuid=None,
+        measured_at=moment,
+    )
+    header, row, left_out = printed([used], 80, monkeypatch)
+    assert header.split() == ["team", "runtime_seconds", "storage_byte_seconds", "backup_byte_seconds"]
+    assert row.split()[2:] == ["2592000", "1000000000000000", "0"]
+    assert "database" not in left_out
 
 
 def test_a_wide_terminal_and_a_file_have_everything(line: DatabaseSummary, monkeypatch: pytest.MonkeyPatch) -> None:
