@@ -25,6 +25,24 @@ def test_a_dump_that_needs_one_is_valid_where_it_is_provided() -> None:
     assert [bool(text) for text in texts] == [True, False, True], "a tenant may not comment on it"
 
 
+def test_a_dump_that_drops_it_first_leaves_it_there() -> None:
+    """As `pg_dump --clean` does, of extensions of the tenant's own too."""
+    script = f"DROP EXTENSION IF EXISTS vector;\nDROP EXTENSION citext;\n{DUMP}"
+    verdict = validate(script, {}, PROVIDED)
+    assert verdict.errors == []
+    assert (
+        "line 1: DROP EXTENSION vector is left out: the extension belongs to the server (left-out)" in verdict.warnings
+    )
+    texts = [bool(one.text) for one in prepare(script, Engine.POSTGRES, {}, {}, PROVIDED)]
+    assert texts == [False, True, True, False, True]
+
+
+def test_what_depends_on_it_is_not_taken_for_dropped() -> None:
+    """The server refuses it."""
+    script = "DROP EXTENSION vector CASCADE"
+    assert [bool(one.text) for one in prepare(script, Engine.POSTGRES, {}, {}, PROVIDED)] == [True]
+
+
 @pytest.mark.parametrize("script", [NEEDED, f"DO $$ BEGIN {NEEDED}; END $$"])
 def test_it_is_refused_where_it_is_not(script: str) -> None:
     (error,) = validate(script, {}).errors

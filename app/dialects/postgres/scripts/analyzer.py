@@ -3,8 +3,6 @@
 import re
 from collections.abc import Set
 
-from postgast.pg_query_pb2 import ObjectType
-
 from app.contracts.base import Engine
 from app.dialects.analysis import MAX_FAULTS, MAX_STATEMENTS, Analysis, ScriptStatement, StatementSummary
 from app.dialects.errors import SqlError, TooManyStatements
@@ -86,7 +84,7 @@ class _PostgresAnalyzer:
         start = parsed.first_token(self._script)
         reason = refusals.refusal(parsed.node) or contents.refusal(parsed.node) or self._extension(parsed)
         what = kinds.describe(parsed.node)
-        if what is not None and (skipped := contents.left_out(parsed.node) or self._comment(parsed)):
+        if what is not None and (skipped := contents.left_out(parsed.node) or self._of_extension(parsed)):
             self._analysis.notice("left-out", start, skipped)
             self._found(parsed, start, what, skipped)
             return
@@ -113,15 +111,13 @@ class _PostgresAnalyzer:
         made = parsed.node.create_extension_stmt
         return extensions.refusal(made.extname, self._provided, if_not_exists=made.if_not_exists)
 
-    def _comment(self, parsed: ParsedStatement) -> str | None:
-        """As dumps have one for each extension; why it is left out."""
-        comment = parsed.node.comment_stmt
-        if parsed.name != "comment_stmt" or comment.objtype != ObjectType.OBJECT_EXTENSION:
+    def _of_extension(self, parsed: ParsedStatement) -> str | None:
+        """Why a comment on extensions of the server's, or their removal, is left out. Dumps have one for each."""
+        names = extensions.named(parsed.node)
+        if not names or not all(extensions.is_there(name, self._provided) for name in names):
             return None
-        name = comment.object.string.sval
-        if not extensions.is_there(name, self._provided):
-            return None
-        return f"COMMENT ON EXTENSION {name} is left out: {name} belongs to the server"
+        kind = "COMMENT ON" if parsed.name == "comment_stmt" else "DROP"
+        return f"{kind} EXTENSION {', '.join(names)} is left out: the extension belongs to the server"
 
     def _nested(self, parsed: ParsedStatement, start: int) -> None:
         """CREATE SCHEMA may hold other statements."""

@@ -2,6 +2,8 @@
 
 from collections.abc import Set
 
+from postgast.pg_query_pb2 import DropBehavior, Node, ObjectType
+
 TRUSTED = frozenset(
     {
         "btree_gin",
@@ -42,6 +44,20 @@ def refusal(name: str, provided: Set[str], *, if_not_exists: bool) -> str | None
     if not if_not_exists:
         return f"a database has the extension {name} from the start; write CREATE EXTENSION IF NOT EXISTS {name}"
     return None
+
+
+def named(node: Node) -> list[str]:
+    """The extensions that a COMMENT or a DROP is about; none for others, and for a DROP that goes on to what depends on
+    them."""
+    match node.WhichOneof("node"):
+        case "comment_stmt" if node.comment_stmt.objtype == ObjectType.OBJECT_EXTENSION:
+            return [node.comment_stmt.object.string.sval]
+        case "drop_stmt" if (
+            node.drop_stmt.remove_type == ObjectType.OBJECT_EXTENSION
+            and node.drop_stmt.behavior != DropBehavior.DROP_CASCADE
+        ):
+            return [item.string.sval for item in node.drop_stmt.objects]
+    return []
 
 
 def is_there(name: str, provided: Set[str]) -> bool:
