@@ -8,7 +8,7 @@ from contextlib import suppress
 import msgspec
 
 from app.contracts.base import DatabaseStatus
-from app.core.secrets import SecretBox
+from app.core.secrets import InvalidSecret, SecretBox
 from app.credentials.logins import other_logins
 from app.databases import credentials, records
 from app.databases.hosted import RecordedDatabase, is_active
@@ -36,14 +36,15 @@ class LoginRefusal(msgspec.Struct, frozen=True):
 async def try_logins(
     box: SecretBox, adapter: EngineAdapter, databases: Iterable[RecordedDatabase]
 ) -> list[LoginRefusal]:
-    """Tries short logins to each database, a few databases at a time."""
+    """Tries short logins to each database, a few databases at a time. One whose password can't be opened is refused
+    too, and keeps no other from its turn."""
     slots = asyncio.Semaphore(_CONCURRENCY)
 
     async def attempt(one: RecordedDatabase) -> LoginRefusal | None:
         try:
             async with slots:
                 await _log_in(box, adapter, one)
-        except EngineError as error:
+        except (EngineError, InvalidSecret) as error:
             if not await is_active(one.uuid):
                 return None
             violation = Violation(rule=RULE, subject=str(one.uuid), detail=str(error))

@@ -63,6 +63,22 @@ async def test_a_run_puts_the_recorded_password_back(bench: Bench, caller: Calle
     assert await _told(made) == 1
 
 
+async def test_a_password_that_can_not_be_opened_is_a_finding(bench: Bench, caller: Caller) -> None:
+    """Its key is not configured any more, or its row was damaged. The others of the host are looked at all the same."""
+    made, other = [await caller.created(db_type=bench.host.engine) for _ in range(2)]
+    password = "SELECT password_sealed FROM databases WHERE uuid = $1"
+    [kept] = await fetch(password, UUID(made["uuid"]))
+    [moved] = await fetch(password, UUID(other["uuid"]))
+    put = "UPDATE databases SET password_sealed = $2 WHERE uuid = $1"
+    await fetch(put, UUID(made["uuid"]), moved["password_sealed"])
+    try:
+        await _tried_last(made)
+        await bench.run()
+        assert await bench.findings(made["uuid"]) == ["active_unreachable"]
+    finally:
+        await fetch(put, UUID(made["uuid"]), kept["password_sealed"])
+
+
 async def test_a_session_that_stays_open_does_not_keep_it_from_being_found(bench: Bench, caller: Caller) -> None:
     made = await caller.created(db_type=bench.host.engine, connection_hard_limit=3)
     async with bench.session(made) as session:
