@@ -1,0 +1,39 @@
+// What the pages of one blueprint have in common.
+import { api } from "../../api.js";
+import { ErrorNote } from "../../components/error-note.js";
+import { Page } from "../../components/page.js";
+import { Tabs } from "../../components/tabs.js";
+import { html } from "../../html.js";
+import { resource } from "../../live.js";
+
+/**
+ * The blueprint's heading and tabs, and `children`: a function that gets it, once it is there.
+ * @param {{ uuid: string, actions?: (blueprint: any) => any, children: (blueprint: any) => any }} props
+ */
+export function BlueprintPage({ uuid, actions, children }) {
+  const { data, error, reload } = resource((signal) => api.get("/blueprints/{uuid}", { params: { uuid }, signal }), [uuid]);
+  const blueprint = data?.data;
+  const path = `/blueprints/${uuid}`;
+  return html`<${Page}
+    title=${blueprint?.name ?? "Blueprint"}
+    crumbs=${[{ path: "/blueprints", label: "Blueprints" }]}
+    status=${blueprint?.is_system_blueprint && html`<span class="label">everyone's</span>`}
+    actions=${blueprint && actions?.(blueprint)}
+  >
+    <${Tabs}
+      label="Parts of the blueprint"
+      tabs=${[
+        { path, label: "SQL" },
+        { path: `${path}/run`, label: "Try and apply" },
+        { path: `${path}/versions`, label: "Versions" },
+        { path: `${path}/applications`, label: "Applications" },
+      ]}
+    />
+    <${ErrorNote} error=${error} retry=${reload} />
+    ${!blueprint && !error && html`<p class="quiet" aria-busy="true"><span class="spinner"></span> Loading…</p>`}
+    ${blueprint && children(blueprint)}
+  <//>`;
+}
+
+/** The engine by whose words its SQL is coloured. @param {any} blueprint */
+export const engineOf = (blueprint) => (blueprint.metadata?.dialects.join() === "mysql" ? "mysql" : "postgres");

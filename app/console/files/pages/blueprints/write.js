@@ -1,0 +1,78 @@
+// A blueprint is written: its SQL with what is wrong with it, and its variables.
+import { ActionForm } from "../../components/action.js";
+import { Editor } from "../../components/editor.js";
+import { ErrorNote } from "../../components/error-note.js";
+import { Field } from "../../components/field.js";
+import { Page } from "../../components/page.js";
+import { api } from "../../api.js";
+import { html, useState } from "../../html.js";
+import { resource } from "../../live.js";
+import { navigate } from "../../router.js";
+import { Verdict, useValidation } from "./validation.js";
+import { Declarations, declared, declarable } from "./variables.js";
+
+const CRUMBS = [{ path: "/blueprints", label: "Blueprints" }];
+
+/** @param {import("../../router.js").PageProps} props */
+export default function WriteBlueprint({ params: { uuid } }) {
+  const { data, error, reload } = resource(
+    async (signal) => (uuid ? api.get("/blueprints/{uuid}", { params: { uuid }, signal }) : { data: null }),
+    [uuid],
+  );
+  if (!data) {
+    return html`<${Page} title="Change a blueprint" crumbs=${CRUMBS}><${ErrorNote} error=${error} retry=${reload} /><//>`;
+  }
+  return html`<${Form} blueprint=${data.data} />`;
+}
+
+/** @param {{ blueprint: any }} props */
+function Form({ blueprint }) {
+  const [name, setName] = useState(blueprint?.name ?? "");
+  const [description, setDescription] = useState(blueprint?.description ?? "");
+  const [sql, setSql] = useState(blueprint?.sql_content ?? "");
+  const [variables, setVariables] = useState(() => declarable(blueprint?.variables));
+  const [engine, setEngine] = useState(blueprint?.metadata?.dialects.join() === "mysql" ? "mysql" : "postgres");
+  const [go, setGo] = useState(/** @type {any} */ (null));
+  const definitions = declared(variables);
+  const validation = useValidation(sql, definitions);
+  const body = { name, description: description || null, sql_content: sql, variables: definitions };
+  const call = blueprint
+    ? { method: "PATCH", path: "/blueprints/{uuid}", params: { uuid: blueprint.uuid }, body }
+    : { method: "POST", path: "/blueprints", body };
+  const crumbs = blueprint ? [...CRUMBS, { path: `/blueprints/${blueprint.uuid}`, label: blueprint.name }] : CRUMBS;
+  const ready = name !== "" && sql.trim() !== "" && validation.answer?.valid !== false;
+  return html`<${Page} title=${blueprint ? `Change ${blueprint.name}` : "New blueprint"} crumbs=${crumbs}>
+    <div class="writing">
+      <${ActionForm}
+        call=${call}
+        submit=${blueprint ? "Save" : "Create"}
+        ready=${ready}
+        onDone=${(/** @type {any} */ answer) => navigate(`/blueprints/${answer.data.uuid}`)}
+      >
+        ${(/** @type {Record<string, string>} */ errors) => html`
+          <${Field} label="Name" value=${name} onValue=${setName} error=${errors.name} maxlength="255" autocomplete="off" required />
+          <${Field} label="Description" value=${description} onValue=${setDescription} error=${errors.description} rows="2" />
+          <${Field}
+            label="Colours for"
+            value=${engine}
+            onValue=${setEngine}
+            options=${[{ value: "postgres", label: "PostgreSQL" }, { value: "mysql", label: "MySQL and MariaDB" }]}
+            hint="Only the colours: which engines take the SQL is found out as you write."
+          />
+          <div class="field">
+            <span class="field-label">SQL</span>
+            <${Editor} label="SQL" value=${sql} onValue=${setSql} engine=${engine} marks=${validation.marks} go=${go} />
+            <p class="hint">Tab leaves the editor. A variable stands in the SQL as a word of its own: {{name}}.</p>
+            <${Verdict} validation=${validation} onGo=${(/** @type {any} */ mark) => setGo({ ...mark })} />
+          </div>
+          <${Declarations}
+            variables=${variables}
+            onVariables=${setVariables}
+            found=${Object.keys(validation.answer?.manifest.variables ?? {})}
+            error=${Object.entries(errors).find(([field]) => field.startsWith("variables"))?.[1]}
+          />
+        `}
+      <//>
+    </div>
+  <//>`;
+}

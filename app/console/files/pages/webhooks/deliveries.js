@@ -1,0 +1,109 @@
+import { useAction } from "../../action.js";
+import { Curl } from "../../components/curl.js";
+import { Empty } from "../../components/empty.js";
+import { ErrorNote } from "../../components/error-note.js";
+import { Field } from "../../components/field.js";
+import { Status } from "../../components/status.js";
+import { Table } from "../../components/table.js";
+import { Time } from "../../components/time.js";
+import { html } from "../../html.js";
+import { resource } from "../../live.js";
+import { setQuery, to } from "../../router.js";
+import { may, rolesFrom } from "../../session.js";
+import { useList } from "../lists.js";
+import { EndpointPage } from "./frame.js";
+import { eventNames, moment } from "./shared.js";
+
+/** @typedef {import("../../api.js").Schemas["DeliveryView"]} Delivery */
+
+/** @param {import("../../router.js").PageProps} props */
+export default function Deliveries({ params: { id }, query }) {
+  return html`<${EndpointPage} id=${id}>
+    ${(/** @type {any} */ endpoint, /** @type {() => void} */ reload) => html`<${Listed} endpoint=${endpoint} query=${query} onSent=${reload} />`}
+  <//>`;
+}
+
+/** @param {{ endpoint: any, query: Record<string, string>, onSent: () => void }} props */
+function Listed({ endpoint, query, onSent }) {
+  const { status, event_type } = query;
+  const { rows, error, loading, reload, more } = useList("/webhook_endpoints/{id}/deliveries", {
+    params: { id: endpoint.id },
+    query: { status, event_type },
+  });
+  const events = resource(() => eventNames());
+  const all = (/** @type {string} */ label) => ({ value: "", label });
+  return html`
+    ${endpoint.status === "active" &&
+    html`<${Ping}
+      endpoint=${endpoint}
+      onSent=${() => {
+        reload();
+        onSent();
+      }}
+    />`}
+    <div class="filters">
+      <${Field}
+        label="Status"
+        value=${status ?? ""}
+        options=${[all("Any"), "pending", "delivered", "failed"]}
+        onValue=${(/** @type {string} */ value) => setQuery({ status: value })}
+      />
+      <${Field}
+        label="Event"
+        value=${event_type ?? ""}
+        options=${[all("Any"), ...(events.data ?? [])]}
+        onValue=${(/** @type {string} */ value) => setQuery({ event_type: value })}
+      />
+      <button type="button" onClick=${reload}>Read again</button>
+    </div>
+    <${ErrorNote} error=${error ?? events.error} retry=${reload} />
+    ${!loading && !error && rows.length === 0
+      ? html`<${Empty} title=${status || event_type ? "No such deliveries" : "Nothing was sent yet"}>
+          <p>${status || event_type ? "Others there may be: choose another status or event." : "Send a test, or change a database of the team."}</p>
+        <//>`
+      : html`<${Table}
+          label="Deliveries"
+          rows=${rows}
+          id=${(/** @type {Delivery} */ row) => row.id}
+          onEnd=${more}
+          columns=${[
+            {
+              label: "Event",
+              class: "main",
+              cell: (/** @type {Delivery} */ row) => html`<a href=${to(`/webhooks/${endpoint.id}/deliveries/${row.id}`)}>${row.event_type}</a>`,
+            },
+            { label: "Status", cell: (/** @type {Delivery} */ row) => html`<${Status} value=${row.status} />` },
+            { label: "Answer", wide: true, cell: (/** @type {Delivery} */ row) => html`<span class="value">${row.response_code ?? row.error_message ?? ""}</span>` },
+            { label: "Attempts", wide: true, class: "number", cell: (/** @type {Delivery} */ row) => row.attempt_count },
+            { label: "Made", wide: true, cell: (/** @type {Delivery} */ row) => html`<${Time} value=${moment(row.created_at)} relative />` },
+          ]}
+        />`}
+  `;
+}
+
+/** @param {{ endpoint: any, onSent: () => void }} props */
+function Ping({ endpoint, onSent }) {
+  const call = { method: "POST", path: "/webhook_endpoints/{id}/test_deliveries", params: { id: endpoint.id } };
+  const test = useAction(/** @type {any} */ (call), onSent);
+  const allowed = may("member", endpoint.team_id);
+  const sent = test.answer?.data;
+  return html`
+    <div class="ping">
+      <div class="buttons">
+        <button type="button" disabled=${test.running || !allowed} title=${allowed ? undefined : `Only ${rolesFrom("member")} send tests.`} onClick=${test.run}>
+          ${test.running && html`<span class="spinner"></span>`} Send a test
+        </button>
+      </div>
+      <div role="status">
+        ${test.running && html`<p class="quiet">Sent; the receiver has 15 seconds to answer.</p>`}
+        ${sent &&
+        html`<p>
+          <${Status} value=${sent.status} />${" "}
+          ${sent.response_code !== null ? `answered ${sent.response_code}` : sent.error_message}
+        </p>`}
+      </div>
+      <${ErrorNote} error=${test.error} />
+      <${Curl} call=${call} />
+    </div>
+  `;
+}
