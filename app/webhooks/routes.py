@@ -139,6 +139,19 @@ class WebhookController(Controller):
         page, has_more = await service.list_page(request.user, starting_after=cursor_id(starting_after), limit=limit)
         return Page(data=[endpoint_view(record) for record in page], has_more=has_more)
 
+    @get(
+        "/{id:str}",
+        **operation(
+            "getWebhookEndpoint",
+            "Get a webhook endpoint",
+            scopes=(Scope.WEBHOOKS_READ,),
+            answers={200: Item[EndpointView]},
+            examples={200: Item(data=EXAMPLE_ENDPOINT)},
+        ),
+    )
+    async def get_endpoint(self, request: Call, id: FromPath[str]) -> Item[EndpointView]:
+        return Item(data=endpoint_view(await service.get(request.user, path_id(id, service.ENDPOINT))))
+
     @patch(
         "/{id:str}",
         **operation(

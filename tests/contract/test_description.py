@@ -92,6 +92,7 @@ SPECIFIED = {
     ("POST", "/api/v1/query_executions/{id}/runs"): {"queries:write"},
     ("GET", "/api/v1/databases/{uuid}/query_allowance"): {"queries:write"},
     ("PATCH", "/api/v1/webhook_endpoints/{id}"): {"webhooks:write"},
+    ("GET", "/api/v1/webhook_endpoints/{id}"): {"webhooks:read"},
     ("GET", "/api/v1/blueprints/{uuid}/versions"): {"blueprints:read"},
     ("GET", "/api/v1/blueprints/{uuid}/versions/{version}"): {"blueprints:read"},
     ("GET", "/api/v1/blueprints/{uuid}/blueprint_applications"): {"blueprints:read"},

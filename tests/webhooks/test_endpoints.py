@@ -202,6 +202,8 @@ async def test_an_endpoint_is_changed(lone: LoneApi) -> None:
     assert data_of(await caller.patch(path, {"events": []})) == {**made, "url": other, "events": []}
     for field, value in {"url": "https://127.0.0.1/", "events": ["no.such"]}.items():
         assert field_of(await caller.patch(path, {field: value})) == field
+    assert data_of(await caller.get(path)) == {**made, "url": other, "events": []}
+    error_of(await stranger.get(path), 404, "not_found")
     error_of(await stranger.patch(path, {"events": []}), 404, "not_found")
     body_of(await caller.delete(path))
     error_of(await caller.patch(path, {"events": []}), 404, "not_found")

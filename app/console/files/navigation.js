@@ -16,7 +16,9 @@ export const groups = [
   {
     label: "Work",
     entries: [
-      // work
+      { path: "/blueprints", label: "Blueprints" },
+      { path: "/questions", label: "Questions" },
+      { path: "/webhooks", label: "Webhooks" },
     ],
   },
   {

@@ -11,6 +11,7 @@ import { Field } from "./field.js";
  * @param {{
  *   label: string,
  *   call: import("../action.js").Call,
+ *   shown?: import("../action.js").Call,
  *   title?: string,
  *   confirm?: string,
  *   typed?: string,
@@ -23,7 +24,7 @@ import { Field } from "./field.js";
  *   onDone?: (answer: any) => void,
  *   result?: (answer: any) => any,
  *   children?: any,
- * }} props `confirm`: the label of the button that does it. `why`: why it is disabled. `ready`: whether the fields are
+ * }} props `shown`: what the `curl` shows in place of `call`, where that holds secrets. `confirm`: the label of the button that does it. `why`: why it is disabled. `ready`: whether the fields are
  *   filled in. `result`: what the dialog shows after it is done, such as a secret; without it the dialog closes.
  */
 export function Action(props) {
@@ -42,7 +43,7 @@ export function Action(props) {
 }
 
 /** @param {any} props */
-function Confirmation({ label, title = label, call, confirm = label, typed, danger, ready = true, ...props }) {
+function Confirmation({ label, title = label, call, shown = call, confirm = label, typed, danger, ready = true, ...props }) {
   const { onClose, onDone, result, children } = props;
   const [text, setText] = useState("");
   const action = useAction(call, (answer) => {
@@ -66,7 +67,7 @@ function Confirmation({ label, title = label, call, confirm = label, typed, dang
         ${typed &&
         html`<${Field} label=${`Type ${typed} to confirm`} value=${text} onValue=${setText} autocomplete="off" spellcheck="false" />`}
         <${ErrorNote} error=${action.error} />
-        <${Curl} call=${call} idempotencyKey=${action.key} />
+        <${Curl} call=${shown} idempotencyKey=${action.key} />
         <div class="buttons">
           <button type="button" onClick=${onClose} disabled=${action.running}>Cancel</button>
           <button class=${danger ? "danger" : "primary"} disabled=${action.running || !ready || (typed && text !== typed)}>

@@ -18,6 +18,21 @@ export const routes = [
   { path: "/operations/:uuid", title: "Operation", load: () => import("./operation.js") },
 
   // work: blueprints, questions, webhooks
+  { path: "/blueprints", title: "Blueprints", load: () => import("./blueprints/list.js") },
+  { path: "/blueprints/new", title: "New blueprint", load: () => import("./blueprints/write.js") },
+  { path: "/blueprints/:uuid", title: "Blueprint", load: () => import("./blueprints/show.js") },
+  { path: "/blueprints/:uuid/change", title: "Change a blueprint", load: () => import("./blueprints/write.js") },
+  { path: "/blueprints/:uuid/run", title: "Try and apply", load: () => import("./blueprints/run.js") },
+  { path: "/blueprints/:uuid/versions", title: "Versions", load: () => import("./blueprints/versions.js") },
+  { path: "/blueprints/:uuid/applications", title: "Applications", load: () => import("./blueprints/applications.js") },
+  { path: "/blueprints/:uuid/applications/:id", title: "Application", load: () => import("./blueprints/application.js") },
+  { path: "/questions", title: "Questions", load: () => import("./questions.js") },
+  { path: "/webhooks", title: "Webhooks", load: () => import("./webhooks/list.js") },
+  { path: "/webhooks/new", title: "New endpoint", load: () => import("./webhooks/new.js") },
+  { path: "/webhooks/:id", title: "Endpoint", load: () => import("./webhooks/deliveries.js") },
+  { path: "/webhooks/:id/settings", title: "Endpoint", load: () => import("./webhooks/settings.js") },
+  { path: "/webhooks/:id/verifying", title: "Endpoint", load: () => import("./webhooks/verifying.js") },
+  { path: "/webhooks/:id/deliveries/:delivery", title: "Delivery", load: () => import("./webhooks/delivery.js") },
 
   { path: "/sign-in", title: "Sign in", open: true, load: () => import("./sign-in.js") },
   { path: "/account", title: "Your account", load: () => import("./account.js") },
