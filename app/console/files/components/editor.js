@@ -92,8 +92,8 @@ function useShadow(make, deps) {
 }
 
 /**
- * SQL to write, or with `readOnly` to read. Tab leaves it, as it leaves every field (WCAG 2.2, 2.1.2). `go` is the mark
- * to go to: a new object each time.
+ * SQL to write, which begins as `value`, or with `readOnly` to read. Tab leaves it, as it leaves every field (WCAG 2.2,
+ * 2.1.2). `go` is the mark to go to: a new object each time.
  * @param {{
  *   label: string,
  *   value: string,
@@ -123,13 +123,9 @@ export function Editor({ label, value, onValue, engine, marks = [], go, readOnly
         view.current = null;
       };
     },
-    [label, readOnly],
+    [label, readOnly, readOnly && value],
   );
 
-  useEffect(() => {
-    const { doc } = view.current.state;
-    if (doc.toString() !== value) view.current.dispatch({ changes: { from: 0, to: doc.length, insert: value } });
-  }, [value]);
   useEffect(() => {
     view.current.dispatch({ effects: dialect.current.reconfigure(language(engine)) });
   }, [engine]);
