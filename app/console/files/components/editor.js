@@ -32,7 +32,7 @@ const theme = EditorView.theme({
   "&": { color: "var(--text)", background: "var(--ground)", fontSize: "0.875rem" },
   "&.cm-focused": { outline: "2px solid var(--accent)", outlineOffset: "-2px" },
   ".cm-scroller": { fontFamily: 'ui-monospace, "SF Mono", Menlo, Consolas, monospace', maxHeight: "32rem" },
-  ".cm-content": { caretColor: "var(--text)", minHeight: "14rem" },
+  ".cm-content": { caretColor: "var(--text)" },
   ".cm-cursor": { borderLeftColor: "var(--text)" },
   ".cm-gutters": { background: "var(--raised)", color: "var(--quiet)", borderRight: "1px solid var(--line)" },
   ".cm-activeLine, .cm-activeLineGutter": { background: "transparent" },
@@ -40,6 +40,11 @@ const theme = EditorView.theme({
     background: "color-mix(in srgb, var(--accent) 25%, transparent)",
   },
   ".cm-tooltip": { background: "var(--raised)", color: "var(--text)", border: "1px solid var(--line)" },
+  // The library's own are images in its style sheet, which the policy doesn't allow.
+  ".cm-lint-marker": { width: "0.75em", height: "0.75em", margin: "0.25em 0" },
+  ".cm-lint-marker-error": { content: "none", background: "var(--bad)" },
+  ".cm-lint-marker-warning": { content: "none", background: "var(--warn)", borderRadius: "50%" },
+  ".cm-lintPoint::after": { borderBottomColor: "var(--bad)" },
   ".cm-lintRange-error": { backgroundImage: "none", textDecoration: "underline wavy var(--bad)" },
   ".cm-lintRange-warning": { backgroundImage: "none", textDecoration: "underline wavy var(--warn)" },
   ".cm-changedLine, .cm-insertedLine, .cm-deletedChunk": {
@@ -50,6 +55,7 @@ const theme = EditorView.theme({
     textDecoration: "none",
   },
 });
+const room = EditorView.theme({ ".cm-content, .cm-gutter": { minHeight: "14rem" } });
 const colours = syntaxHighlighting(
   HighlightStyle.define([
     { tag: tags.keyword, color: "var(--accent)", fontWeight: "600" },
@@ -115,7 +121,7 @@ export function Editor({ label, value, onValue, engine, marks = [], go, readOnly
       const told = EditorView.updateListener.of((/** @type {any} */ update) => {
         if (update.docChanged) changed.current?.(update.state.doc.toString());
       });
-      const writing = [history(), drawSelection(), highlightActiveLine(), lintGutter(), keymap.of([...defaultKeymap, ...historyKeymap, ...lintKeymap]), told];
+      const writing = [room, history(), drawSelection(), highlightActiveLine(), lintGutter(), keymap.of([...defaultKeymap, ...historyKeymap, ...lintKeymap]), told];
       const extensions = [...basics(label, readOnly), dialect.current.of(language(engine)), ...(readOnly ? [] : writing)];
       view.current = new EditorView({ doc: value, extensions, root, parent: root });
       return () => {
