@@ -109,8 +109,15 @@ from app.quotas.plans import Plans
 from app.restores.routes import RestoreServices, restore_database
 from app.sessions.attempts import Attempts
 from app.sessions.calls import SessionServices
+from app.sessions.passkey_routes import (
+    add_passkey,
+    create_passkey_challenge,
+    list_passkeys,
+    remove_passkey,
+    rename_passkey,
+)
 from app.sessions.routes import end_all_sessions, end_session, list_sessions
-from app.sessions.sign_in_routes import follow_link, get_session
+from app.sessions.sign_in_routes import create_sign_in_challenge, follow_link, get_session, use_passkey
 from app.store.migrate import follow_migrations
 from app.store.notify import RowWatch
 from app.store.session import connected
@@ -217,7 +224,16 @@ def _api(state: AppState) -> Router:
         route_handlers=[
             get_me,
             list_sessions,
-            _resource(lambda: state.sessions, end_session, end_all_sessions),
+            list_passkeys,
+            _resource(
+                lambda: state.sessions,
+                end_session,
+                end_all_sessions,
+                create_passkey_challenge,
+                add_passkey,
+                rename_passkey,
+                remove_passkey,
+            ),
             _resource(lambda: state.audit, list_audit_events),
             _resource(
                 lambda: state.accounts,
@@ -291,7 +307,11 @@ def _api(state: AppState) -> Router:
 def _signing_in(state: AppState) -> Router:
     """What needs no key and no session."""
     return Router(
-        "/api/v1", route_handlers=[_resource(lambda: state.sessions, get_session, follow_link)], middleware=[Visitors]
+        "/api/v1",
+        route_handlers=[
+            _resource(lambda: state.sessions, get_session, follow_link, create_sign_in_challenge, use_passkey)
+        ],
+        middleware=[Visitors],
     )
 
 

@@ -116,6 +116,9 @@ _TAGS = {
     "me": "The caller and the key.",
     "session": "Who is signed in to the console.",
     "sessions": "The browsers in which somebody is signed in.",
+    "passkey_challenges": "Beginning to add a passkey.",
+    "passkeys": "The passkeys of the person who is signed in.",
+    "sign_in_challenges": "Beginning to sign in with a passkey.",
     "sign_ins": "Signing in to the console.",
 }
 """By the resource in the path, in reading order."""

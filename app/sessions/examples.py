@@ -7,6 +7,7 @@ import msgspec
 
 from app.auth.roles import Role
 from app.auth.sessions import SignInMethod
+from app.sessions.passkey_schemas import PasskeyView
 from app.sessions.schemas import CurrentSessionView, PersonView, SessionView, TeamPlaceView
 
 EXAMPLE_SESSION = SessionView(
@@ -27,3 +28,29 @@ EXAMPLE_CURRENT = CurrentSessionView(
     operator=False,
 )
 EXAMPLE_LINK_TOKEN = "mY7nS3bQZ0h1kWq5vJ8xT2cR6eL9uPoA4dGfHiBzXsE"  # noqa: S105 - an example
+EXAMPLE_PASSKEY = PasskeyView(
+    uuid=UUID("0c8a1e2b-7f34-4c3d-9a51-6f2f8f0b7d11"),
+    name="Laptop",
+    host="databases.example.com",
+    synced=False,
+    created_at=datetime(2026, 11, 20, 8, 5, tzinfo=UTC),
+    last_used_at=None,
+)
+EXAMPLE_OPTIONS = {"challenge": "q1vK3c5m9nJx7Lr2", "rpId": "databases.example.com", "userVerification": "required"}
+EXAMPLE_CREDENTIAL = {
+    "id": "t0xVt1ZbTzC9Xg",
+    "rawId": "t0xVt1ZbTzC9Xg",
+    "type": "public-key",
+    "response": {"clientDataJSON": "eyJ0eXBlIjoid2ViYXV0aG4uY3JlYXRlIn0", "attestationObject": "o2NmbXRkbm9uZQ"},
+}
+EXAMPLE_ASSERTION = {
+    "id": "t0xVt1ZbTzC9Xg",
+    "rawId": "t0xVt1ZbTzC9Xg",
+    "type": "public-key",
+    "response": {
+        "clientDataJSON": "eyJ0eXBlIjoid2ViYXV0aG4uZ2V0In0",
+        "authenticatorData": "SZYN5YgOjGh0NBcPZHZgW4",
+        "signature": "MEUCIQDx2Wm9",
+        "userHandle": "dXNlcg",
+    },
+}

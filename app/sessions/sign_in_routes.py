@@ -8,12 +8,20 @@ from app.auth.client_address import parse_address
 from app.auth.scopes import Reach
 from app.auth.sessions import SignInMethod
 from app.core.errors import CrossOriginRefused, SessionEnded, SignInRefused, require_found
+from app.sessions import passkeys
 from app.sessions.calls import Injected, Visit, open_session
-from app.sessions.examples import EXAMPLE_CURRENT, EXAMPLE_LINK_TOKEN, EXAMPLE_SESSION
+from app.sessions.examples import (
+    EXAMPLE_ASSERTION,
+    EXAMPLE_CURRENT,
+    EXAMPLE_LINK_TOKEN,
+    EXAMPLE_OPTIONS,
+    EXAMPLE_SESSION,
+)
 from app.sessions.links import use_link
+from app.sessions.passkey_schemas import PasskeyOptions, UsePasskey
 from app.sessions.schemas import CurrentSessionView, FollowedLink, SessionView, current_view, session_view
 from app.web.envelope import Item, encode
-from app.web.operation import Entry, operation
+from app.web.operation import COMPUTES, Entry, operation
 from app.web.site import session_cookie, session_token
 
 _SIGNED_IN = "Signed in."
@@ -72,6 +80,48 @@ async def follow_link(request: Visit, services: Injected, data: params.JSONBody[
         if user_id is None:
             raise SignInRefused("This link has been used, has expired, or never was. Ask for another one.")
         return await signed_in(request, services, user_id, SignInMethod.LINK)
+
+
+@post(
+    "/sign_in_challenges",
+    **operation(
+        "createSignInChallenge",
+        "Begin to sign in with a passkey: what the browser asks the authenticator, once",
+        action=COMPUTES,
+        entry=Entry.ANYBODY,
+        reach=Reach.PERSON,
+        answers={201: Item[PasskeyOptions]},
+        examples={201: Item(data=PasskeyOptions(options=EXAMPLE_OPTIONS))},
+        errors=(CrossOriginRefused,),
+    ),
+)
+async def create_sign_in_challenge(request: Visit, services: Injected) -> Item[PasskeyOptions]:
+    options = await passkeys.ask_for_any(services.site.origin(request.scope, request.headers))
+    return Item(data=PasskeyOptions(options=options))
+
+
+@post(
+    "/sign_ins/passkeys",
+    **operation(
+        "usePasskey",
+        "Sign in with a passkey, by the authenticator's answer to a challenge: the answer sets the session's cookie",
+        action="session.open_by_passkey",
+        entry=Entry.ANYBODY,
+        reach=Reach.PERSON,
+        answers={201: Item[SessionView]},
+        examples={201: Item(message=_SIGNED_IN, data=EXAMPLE_SESSION)},
+        body=UsePasskey,
+        example={"credential": EXAMPLE_ASSERTION},
+        errors=(SignInRefused, CrossOriginRefused),
+    ),
+)
+async def use_passkey(request: Visit, services: Injected, data: params.JSONBody[UsePasskey]) -> Response[bytes]:
+    origin = services.site.origin(request.scope, request.headers)
+    # Also the challenge of an answer that is refused is used up: in a transaction of its own.
+    challenge = await passkeys.challenge_of(data.credential.response.clientDataJSON)
+    async with audited():
+        passkey = await passkeys.recognise(origin, challenge, data.credential)
+        return await signed_in(request, services, passkey.user_id, SignInMethod.PASSKEY)
 
 
 async def signed_in(request: Visit, services: Injected, user_id: int, method: SignInMethod) -> Response[bytes]:

@@ -18,6 +18,7 @@ from app.operations.retention import delete_old_operations
 from app.outbox.events import delete_old_events
 from app.queries.records import delete_old_executions
 from app.sessions.links import delete_expired_links
+from app.sessions.passkey_records import delete_expired_challenges
 from app.store.session import transaction
 from app.web.idempotency_rows import delete_expired_keys
 from app.webhooks.records import delete_old_deliveries, delete_replaced_secrets
@@ -60,6 +61,7 @@ SWEEPS = (
     SweepRule(what="old operations", delete=delete_old_operations, retention="operations"),
     SweepRule(what="old metrics", delete=drop_old_metrics, commits=True),
     SweepRule(what="ended sessions", delete=delete_ended),
+    SweepRule(what="challenges for passkeys", delete=delete_expired_challenges),
     SweepRule(what="expired links to sign in", delete=delete_expired_links),
     SweepRule(what="old questions", delete=delete_old_executions, retention="questions"),
 )

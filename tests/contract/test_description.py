@@ -27,9 +27,18 @@ DOCUMENT = DESCRIPTION.document
 OPERATIONS = DESCRIPTION.operations
 COMMITTED = Path(__file__).parents[2] / "docs" / "openapi.json"
 
-FOR_PEOPLE = {"listSessions", "endSession", "endAllSessions"}
+FOR_PEOPLE = {
+    "listSessions",
+    "endSession",
+    "endAllSessions",
+    "createPasskeyChallenge",
+    "addPasskey",
+    "listPasskeys",
+    "renamePasskey",
+    "removePasskey",
+}
 """Operations that need a session."""
-FOR_ANYBODY = {"followSignInLink", "getSession"}
+FOR_ANYBODY = {"followSignInLink", "getSession", "createSignInChallenge", "usePasskey"}
 """Operations that need neither: they sign somebody in, or say who is."""
 ANY_KEY = {"getMe"} | FOR_PEOPLE | FOR_ANYBODY
 """Operations that need no scope: interface specification, section 5, point 5."""
@@ -132,7 +141,7 @@ SPECIFIED = {
     ("DELETE", "/api/v1/operator/databases/{uuid}/pauses"): {"operator:write"},
 }
 """Interface specification, section 4."""
-COMPUTING = {"validateBlueprint"}
+COMPUTING = {"validateBlueprint", "createSignInChallenge"}
 """Operations that are sent by a method that changes things, and change nothing."""
 UNKEYED = {
     "updateBlueprint",
@@ -143,6 +152,8 @@ UNKEYED = {
     "executeQuery",
     "executeTranslatedQuery",
     "followSignInLink",
+    "createSignInChallenge",
+    "usePasskey",
 }
 """Operations that change something, or read a body, and take no Idempotency-Key: section 4.13."""
 

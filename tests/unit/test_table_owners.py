@@ -44,6 +44,8 @@ OWNERS = {
     "metric_rollups": "app/metrics",
     "metric_samples": "app/metrics",
     "operations": "app/operations",
+    "passkey_challenges": "app/sessions",
+    "passkeys": "app/sessions",
     "pool_targets": "app/pool",
     "query_executions": "app/queries",
     "query_readers": "app/queries",

@@ -54,6 +54,7 @@
     ├── SystemBlueprint          422 system_blueprint
     ├── EndpointLimitReached     422 endpoint_limit_reached
     ├── KeyLimitReached          422 key_limit_reached
+    ├── PasskeyLimitReached      422 passkey_limit_reached
     ├── TeamLimitReached         422 team_limit_reached
     ├── TeamsLimitReached        422 teams_limit_reached
     ├── UnsafeSQL                422 unsafe_sql
@@ -150,7 +151,13 @@ from app.core.errors.requests import (
     require_found,
 )
 from app.core.errors.service import InternalError, ServiceUnavailable
-from app.core.errors.sessions import CrossOriginRefused, SessionEnded, SessionRequired, SignInRefused
+from app.core.errors.sessions import (
+    CrossOriginRefused,
+    PasskeyLimitReached,
+    SessionEnded,
+    SessionRequired,
+    SignInRefused,
+)
 from app.core.errors.teams import (
     AlreadyAMember,
     InvitationEnded,
@@ -206,6 +213,7 @@ __all__ = [
     "OperationEnded",
     "OperationNotCancellable",
     "OperatorsOnly",
+    "PasskeyLimitReached",
     "PausedOtherwise",
     "PayloadTooLarge",
     "PingsUnderWay",

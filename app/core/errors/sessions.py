@@ -1,5 +1,7 @@
 """Errors of people who sign in."""
 
+from types import MappingProxyType
+
 from app.core.errors.base import AppError
 
 
@@ -26,6 +28,16 @@ class CrossOriginRefused(AppError):
     came from over TLS and on localhost only."""
 
     code, status = "cross_origin_refused", 403
+
+
+class PasskeyLimitReached(AppError):
+    """The person has as many passkeys as there may be. Removing one makes room."""
+
+    code, status, transient = "passkey_limit_reached", 422, True
+    example_details = MappingProxyType({"limit": 20})
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"A person can have {limit} passkeys.", details={"limit": limit})
 
 
 class SignInRefused(AppError):

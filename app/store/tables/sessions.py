@@ -1,6 +1,6 @@
 """People who are signed in to the console, and how they get in."""
 
-from piccolo.columns import UUID, BigSerial, Bytea, ForeignKey, Integer, Text, Timestamptz
+from piccolo.columns import UUID, Array, BigInt, BigSerial, Boolean, Bytea, ForeignKey, Integer, Text, Timestamptz
 from piccolo.columns.base import OnDelete
 from piccolo.columns.defaults.timestamptz import TimestamptzNow
 from piccolo.table import Table
@@ -45,5 +45,33 @@ class SignInLink(Table, tablename="sign_in_links", db=DB):
     id = BigSerial(primary_key=True)
     user_id = ForeignKey(User, null=False, on_delete=OnDelete.cascade)
     token_hash = Bytea(unique=True)
+    expires_at = Timestamptz()
+    created_at = columns.created_at()
+
+
+class Passkey(Table, tablename="passkeys", db=DB):
+    """A person's public key, whose private one an authenticator keeps. WebAuthn level 3, section 4. It is for the host
+    `rp_id` alone."""
+
+    id = BigSerial(primary_key=True)
+    uuid = UUID(unique=True)
+    user_id = ForeignKey(User, null=False, on_delete=OnDelete.cascade)
+    rp_id = Text()
+    credential_id = Bytea(unique=True)
+    public_key = Bytea()
+    sign_count = BigInt(default=0)
+    name = Text()
+    transports = Array(base_column=Text(), default=list)
+    synced = Boolean(default=False)
+    last_used_at = columns.moment()
+    created_at = columns.created_at()
+
+
+class PasskeyChallenge(Table, tablename="passkey_challenges", db=DB):
+    """The SHA-256 of what an authenticator is to sign, once. `user_id` is who adds a passkey; null for a sign-in."""
+
+    id = BigSerial(primary_key=True)
+    hash = Bytea(unique=True)
+    user_id = ForeignKey(User, null=True, default=None, on_delete=OnDelete.cascade)
     expires_at = Timestamptz()
     created_at = columns.created_at()
