@@ -36,7 +36,6 @@ export default function NewEndpoint() {
           onValue=${setUrl}
           error=${errors.url}
           hint="HTTPS, on a public address."
-          placeholder="https://"
           autocomplete="off"
           required
         />
