@@ -17,7 +17,6 @@ from asyncpg import Connection
 
 from app.auth.batches import STATEMENTS, WINDOW_SECONDS, Admitted, Allowance, Batches, Waiter
 from app.auth.bearer import bearer_key
-from app.auth.client_address import Address
 from app.auth.keys import hash_key
 from app.auth.principal import Principal
 from app.auth.session_admission import session_batches

@@ -5,31 +5,38 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+_Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def parse_networks(texts: Sequence[str]) -> tuple[Network, ...]:
     return tuple(ipaddress.ip_network(text, strict=False) for text in texts)
 
 
-def client_address(peer: str, forwarded_for: str | None, trusted: Sequence[Network]) -> Address:
-    """The address nearest to us that is not a trusted proxy's.
+def client_address(peer: str, forwarded_for: str | None, trusted: Sequence[Network]) -> str:
+    """The address nearest to us that is not a trusted proxy's, in its short form.
 
     Each proxy appends the address that it received from, so the header is read from its end; whatever comes before the
     first address that we don't trust, the client may have made up. Raises `ValueError` for a peer without an address.
     """
-    address = parse_address(peer)
+    if not trusted:
+        return _short(peer)
+    address = _parse(peer)
     hops = [hop.strip() for hop in forwarded_for.split(",")] if forwarded_for else []
     while hops and any(address in network for network in trusted):
         try:
-            address = parse_address(hops.pop())
+            address = _parse(hops.pop())
         except ValueError:
             break
-    return address
+    return address.compressed
 
 
 @lru_cache(maxsize=4096)
-def parse_address(text: str) -> Address:
+def _short(text: str) -> str:
+    """Cached, because most addresses come again, and a text is hashed once."""
+    return _parse(text).compressed
+
+
+def _parse(text: str) -> _Address:
     """An address, bare or as proxies write it: `[2001:db8::1]:443`, `192.0.2.1:443`. An IPv4 address that arrives
     as an IPv6 one (`::ffff:192.0.2.1`) is the IPv4 address."""
     if text.startswith("["):

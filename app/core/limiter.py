@@ -2,8 +2,8 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Hashable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Hashable
+from contextlib import AbstractContextManager, asynccontextmanager
 from time import monotonic
 from typing import Generic, TypeVar
 
@@ -52,17 +52,9 @@ class Limiter(Generic[Key]):
         lane = self._lanes.get(key)
         return monotonic() - next(iter(lane.holders.values())) if lane is not None and lane.holders else 0.0
 
-    @contextmanager
-    def slot_now(self, key: Key) -> Iterator[None]:
-        """A slot for the block. Raises `LimitReached` when none is free."""
-        if not self.has_room(key):
-            raise LimitReached
-        holder = object()
-        self._hold(key, self._lane(key), holder)
-        try:
-            yield
-        finally:
-            self._release(key, holder)
+    def slot_now(self, key: Key) -> AbstractContextManager[None]:
+        """A slot for the block, which raises `LimitReached` when none is free."""
+        return _SlotNow(self, key)
 
     @asynccontextmanager
     async def slot(self, key: Key, *, timeout: float | None = None) -> AsyncIterator[None]:
@@ -83,7 +75,10 @@ class Limiter(Generic[Key]):
         return self._total is None or self._held < self._total
 
     def _lane(self, key: Key) -> "_Lane":
-        return self._lanes.setdefault(key, _Lane())
+        lane = self._lanes.get(key)
+        if lane is None:
+            lane = self._lanes[key] = _Lane()
+        return lane
 
     async def _wait(self, key: Key, timeout: float | None) -> object:
         """The holder of a slot that another released. Whoever stops waiting takes none: also when it was handed over
@@ -104,6 +99,11 @@ class Limiter(Generic[Key]):
                 raise LimitReached from None
             raise
         return waiter
+
+    def _take(self, key: Key, holder: object) -> None:
+        if not self.has_room(key):
+            raise LimitReached
+        self._hold(key, self._lane(key), holder)
 
     def _hold(self, key: Key, lane: "_Lane", holder: object) -> None:
         lane.holders[holder] = monotonic()
@@ -135,6 +135,22 @@ class Limiter(Generic[Key]):
             self._next[key] = None
         if not lane.waiting and not lane.holders:
             del self._lanes[key]
+
+
+class _SlotNow(Generic[Key]):
+    """A class, because every request takes two, and a generator takes three times as long."""
+
+    __slots__ = ("_key", "_limiter")
+
+    def __init__(self, limiter: Limiter[Key], key: Key) -> None:
+        self._limiter = limiter
+        self._key = key
+
+    def __enter__(self) -> None:
+        self._limiter._take(self._key, self)
+
+    def __exit__(self, *_: object) -> None:
+        self._limiter._release(self._key, self)
 
 
 class _Lane:

@@ -1,8 +1,11 @@
 """Structured logs: one line for each event, on standard error, with the ids of its subject."""
 
+import asyncio
 import logging
 import sys
+from contextlib import nullcontext
 from datetime import UTC, datetime
+from functools import cache
 from typing import TextIO
 
 import msgspec
@@ -12,6 +15,7 @@ from structlog.typing import Processor
 from app.core import context, log_values
 
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+_LEVEL_NAMES = {level: name for name, level in LEVELS.items()}
 OURS = ("app", "activities", "workers", "workflows", "temporalio")
 """The loggers to which the level `debug` applies. At that level libraries log requests with headers and bodies, and so
 secrets."""
@@ -49,6 +53,7 @@ class _Output(logging.StreamHandler[TextIO]):
         super().__init__(stream)
         self._as_json = as_json
         self._encode = msgspec.json.Encoder().encode
+        self._unwritten: list[str] = []
         self._renderers = _AS_JSON if as_json else _console_processors(stream)
         self.setFormatter(
             structlog.stdlib.ProcessorFormatter(
@@ -62,14 +67,29 @@ class _Output(logging.StreamHandler[TextIO]):
         return super().format(record).replace("\x7f", "\\u007f")
 
     def write(self, line: LogLine) -> None:
+        """At once; in an event loop with those of its present round, because a system call for each is a tenth of the
+        shortest request."""
         encoded = self._encode(line)
         text = encoded.decode() if self._as_json and encoded.isascii() else self._rendered(encoded)
-        self.acquire()
+        with self.lock or nullcontext():
+            self._unwritten.append(text + self.terminator)
+            if len(self._unwritten) > 1:
+                return
         try:
-            self.stream.write(text + self.terminator)
+            asyncio.get_running_loop().call_soon(self.flush)
+        except RuntimeError:
             self.flush()
-        finally:
-            self.release()
+
+    def flush(self) -> None:
+        with self.lock or nullcontext():
+            if self._unwritten:
+                lines, self._unwritten = self._unwritten, []
+                self.stream.write("".join(lines))
+        super().flush()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.flush()
+        super().emit(record)
 
     def _rendered(self, encoded: bytes) -> str:
         event = msgspec.json.decode(encoded)
@@ -96,14 +116,18 @@ def configure(log_format: str = "json", level: str = "info") -> None:
 def write_line(level: int, line: LogLine) -> None:
     """Writes the line if its level is enabled. It takes a sixth of the time of a structlog event, which would be a
     quarter of the shortest request's."""
-    if not logging.getLogger(line.logger).isEnabledFor(level):
+    if not _logger(line.logger).isEnabledFor(level):
         return
-    line.level = logging.getLevelName(level).lower()
+    line.level = _LEVEL_NAMES[level]
     line.timestamp = datetime.now(UTC)
     line.request_id = context.current_request_id() or None
-    for handler in logging.getLogger().handlers:
+    for handler in logging.root.handlers:
         if isinstance(handler, _Output):
             handler.write(line)
+
+
+_logger = cache(logging.getLogger)
+"""The library's own look-up takes a lock."""
 
 
 def _console_processors(stream: TextIO) -> tuple[Processor, ...]:

@@ -11,7 +11,6 @@ from litestar.types import Scope
 from app.audit.actions import Action
 from app.audit.drafts import Draft, current_draft, valid_id
 from app.audit.events import append_refusal, settle
-from app.auth.client_address import Address
 from app.auth.principal import Principal
 from app.http.access_log import refusal_of
 from app.web.operation import OPT, Operation

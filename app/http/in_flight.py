@@ -1,11 +1,10 @@
 """Limits on the requests in flight in this process, by key or person and by client address. Requests that wait, or
 whose bodies arrive slowly, so leave room for others."""
 
-from collections.abc import Hashable, Iterator
-from contextlib import contextmanager
+from collections.abc import Hashable
+from contextlib import AbstractContextManager
 from typing import TypeVar
 
-from app.auth.client_address import Address
 from app.core.errors import TooManyInFlight
 from app.core.limiter import Limiter
 
@@ -20,19 +19,15 @@ class InFlight:
         self._people = Limiter[int](per_key)
         self._per_address, self._addresses = per_address, Limiter[Address](per_address)
 
-    @contextmanager
-    def of_address(self, address: Address) -> Iterator[None]:
+    def of_address(self, address: str) -> AbstractContextManager[None]:
         """Counts a request for the block. Raises `TooManyInFlight`."""
         _check(self._addresses, address, "This address", self._per_address)
-        with self._addresses.slot_now(address):
-            yield
+        return self._addresses.slot_now(address)
 
-    @contextmanager
-    def of_key(self, key_id: int) -> Iterator[None]:
+    def of_key(self, key_id: int) -> AbstractContextManager[None]:
         """The same for a key."""
         _check(self._keys, key_id, "This API key", self._per_key)
-        with self._keys.slot_now(key_id):
-            yield
+        return self._keys.slot_now(key_id)
 
     @contextmanager
     def of_person(self, user_id: int) -> Iterator[None]:

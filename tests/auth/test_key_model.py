@@ -14,7 +14,6 @@ from app.accounts import invitation_service, key_service, member_service
 from app.accounts.key_schemas import CreateKey, KeyChange, KeyControlsChange
 from app.auth.admission import Admission, admission
 from app.auth.authority import Authority
-from app.auth.client_address import parse_address
 from app.auth.keys import insert_key
 from app.auth.principal import Principal
 from app.auth.roles import Role, roles_that_may
@@ -130,12 +129,12 @@ class Chains:
         """Of one of its texts, from where it may come."""
         address = self._dice.choice(key_model.addresses(key.limits["allowed_ips"]))
         text = self._dice.choice(key.texts)
-        return (await self._admitting.admit(f"Bearer {text}", parse_address(address))).principal
+        return (await self._admitting.admit(f"Bearer {text}", address)).principal
 
     async def _check_text(self, key: ModelKey, text: str, address: str) -> None:
         limits = key.limits
         try:
-            seen = (await self._admitting.admit(f"Bearer {text}", parse_address(address))).principal
+            seen = (await self._admitting.admit(f"Bearer {text}", address)).principal
         except InvalidApiKey:
             assert key.revoked
             return
@@ -193,7 +192,7 @@ class Chains:
             target.texts = [*(target.texts[-1:] if overlap else []), made[1]]
             for text in ended:
                 with pytest.raises(InvalidApiKey):
-                    await self._admitting.admit(f"Bearer {text}", parse_address(ADDRESSES[0]))
+                    await self._admitting.admit(f"Bearer {text}", ADDRESSES[0])
         await self.check(target)
 
     async def _revoke(self, by: ModelKey, target: ModelKey, caller: Principal) -> None:

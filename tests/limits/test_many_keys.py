@@ -1,7 +1,6 @@
 """Many keys at the same moment: they share statements, count apart, and never wait for each other in a circle."""
 
 import asyncio
-import ipaddress
 import random
 
 import pytest
@@ -15,7 +14,7 @@ from tests.support.in_process import lone_api
 from tests.support.store import store
 from tests.support.waiting import until
 
-ADDRESS = ipaddress.ip_address("127.0.0.1")
+ADDRESS = "127.0.0.1"
 KEYS, REQUESTS, LIMIT = 12, 40, 25
 
 

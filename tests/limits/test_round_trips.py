@@ -3,7 +3,6 @@ planning."""
 
 import asyncio
 from dataclasses import replace
-from ipaddress import IPv4Address
 
 import pytest
 
