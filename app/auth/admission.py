@@ -123,12 +123,12 @@ class Admission:
         self._keys = Batches(pool, _ask, _settle)
         self._sessions = session_batches(pool, sessions_per_minute)
 
-    async def admit(self, authorization: str | None, address: Address) -> Admitted:
+    async def admit(self, authorization: str | None, address: str) -> Admitted:
         """A program, by its key. Raises `Unauthorized`, `InvalidApiKey`, `ApiKeyExpired`, `IpNotAllowed`,
         `RateLimitExceeded` or `MonthlyQuotaExceeded`."""
         return await self._keys.admit(hash_key(bearer_key(authorization)), address)
 
-    async def admit_session(self, token: str, address: Address) -> Admitted:
+    async def admit_session(self, token: str, address: str) -> Admitted:
         """A person, by the token of their session. Raises `SessionEnded` or `RateLimitExceeded`."""
         return await self._sessions.admit(hash_key(token), address)
 

@@ -9,7 +9,6 @@ import asyncpg
 import msgspec
 from asyncpg import Connection
 
-from app.auth.client_address import Address
 from app.auth.principal import Principal
 
 WINDOW_SECONDS = 60
@@ -44,7 +43,7 @@ class Verdict(Protocol):
 
 
 Said = TypeVar("Said", bound=Verdict)
-Waiter = tuple[Address, "asyncio.Future[Admitted]"]
+Waiter = tuple[str, "asyncio.Future[Admitted]"]
 Batch = dict[bytes, list[Waiter]]
 """By the hash of what the requests came with."""
 
@@ -74,7 +73,7 @@ class Batches(Generic[Said]):
         self._idle: list[Connection] = []
         """Taken from the pool for good: taking one and giving it back costs a quarter of what asking does."""
 
-    async def admit(self, secret: bytes, address: Address) -> Admitted:
+    async def admit(self, secret: bytes, address: str) -> Admitted:
         """What `settle` says of a request with the secret that has this hash."""
         answer: asyncio.Future[Admitted] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(secret, []).append((address, answer))
@@ -89,7 +88,7 @@ class Batches(Generic[Said]):
             try:
                 hashes = [secret for secret, waiters in batch.items() for _ in waiters]
                 # As text: the driver would parse each of them again.
-                addresses = [address.compressed for waiters in batch.values() for address, _ in waiters]
+                addresses = [address for waiters in batch.values() for address, _ in waiters]
                 async with self._connection() as connection:
                     verdicts = await self._ask(connection, hashes, addresses)
                 for secret, waiters in batch.items():

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
-_Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def parse_networks(texts: Sequence[str]) -> tuple[Network, ...]:
@@ -20,11 +20,11 @@ def client_address(peer: str, forwarded_for: str | None, trusted: Sequence[Netwo
     """
     if not trusted:
         return _short(peer)
-    address = _parse(peer)
+    address = parse_address(peer)
     hops = [hop.strip() for hop in forwarded_for.split(",")] if forwarded_for else []
     while hops and any(address in network for network in trusted):
         try:
-            address = _parse(hops.pop())
+            address = parse_address(hops.pop())
         except ValueError:
             break
     return address.compressed
@@ -33,10 +33,10 @@ def client_address(peer: str, forwarded_for: str | None, trusted: Sequence[Netwo
 @lru_cache(maxsize=4096)
 def _short(text: str) -> str:
     """Cached, because most addresses come again, and a text is hashed once."""
-    return _parse(text).compressed
+    return parse_address(text).compressed
 
 
-def _parse(text: str) -> _Address:
+def parse_address(text: str) -> Address:
     """An address, bare or as proxies write it: `[2001:db8::1]:443`, `192.0.2.1:443`. An IPv4 address that arrives
     as an IPv6 one (`::ffff:192.0.2.1`) is the IPv4 address."""
     if text.startswith("["):

@@ -3,13 +3,13 @@
 from litestar.datastructures import Headers
 from litestar.types import Scope
 
-from app.auth.client_address import Address, Network, client_address
+from app.auth.client_address import Network, client_address
 
 NO_STORE = (b"cache-control", b"no-store")
 """Answers hold passwords and short-lived data, so no cache may store them."""
 
 
-def address_of(scope: Scope, headers: Headers, trusted_proxies: tuple[Network, ...]) -> Address:
+def address_of(scope: Scope, headers: Headers, trusted_proxies: tuple[Network, ...]) -> str:
     """The client's; behind trusted proxies, the one that they report."""
     client = scope["client"]
     forwarded_for = ",".join(headers.getall("X-Forwarded-For", [])) if trusted_proxies else None

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import structlog
 from litestar.handlers import HTTPRouteHandler
-from litestar.types import Scope
+from litestar.types import Message, Scope, Send
 
 from app.audit.actions import Action
 from app.audit.drafts import Draft, current_draft, valid_id
@@ -21,7 +21,7 @@ _NOT_RECORDED = frozenset({401, 408, 429, 499})
 log = structlog.get_logger(__name__)
 
 
-def request_draft(scope: Scope, address: Address, caller: Principal | None, *, refusals: int) -> Draft | None:
+def request_draft(scope: Scope, address: str, caller: Principal | None, *, refusals: int) -> Draft | None:
     """The event that the request is to leave; None for one that reads or computes. `refusals` is how many of a user's
     leave one in an hour. None of somebody who is about to sign in."""
     declared: Operation | None = scope["route_handler"].opt.get(OPT)
@@ -33,14 +33,24 @@ def request_draft(scope: Scope, address: Address, caller: Principal | None, *, r
         object=kind,
         id=None if parameter is None else valid_id(scope["path_params"].get(parameter)),
         own_team_id=caller.team_ids[0] if caller is not None and caller.team_ids else None,
-        address=address.compressed,
+        address=address,
         refusals=refusals,
     )
 
 
-async def record_refusal(scope: Scope, status: int) -> None:
-    """Call it before the answer is sent. Nothing is written of a request whose event is there, of one that failed
-    because of us, which changed nothing and is to be sent again, and of those that `_NOT_RECORDED` has."""
+def recording_refusal(scope: Scope, send: Send) -> Send:
+    """Has a refusal in the audit log before it is sent. Nothing is written of a request whose event is there, of one
+    that failed because of us, which changed nothing and is to be sent again, and of those that `_NOT_RECORDED` has."""
+
+    async def send_recorded(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            await _record_refusal(scope, message["status"])
+        await send(message)
+
+    return send_recorded
+
+
+async def _record_refusal(scope: Scope, status: int) -> None:
     draft = current_draft()
     if draft is None or draft.settled or not 400 <= status < 500 or status in _NOT_RECORDED:
         return

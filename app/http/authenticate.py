@@ -9,11 +9,10 @@ from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.audit.drafts import drafting
 from app.auth.batches import Admitted, Allowance
-from app.auth.client_address import Address
 from app.core import context
 from app.core.errors import AppError, Unauthorized, rate_limit_headers
 from app.http.addresses import NO_STORE, address_of
-from app.http.auditing import record_refusal, request_draft
+from app.http.auditing import recording_refusal, request_draft
 from app.http.state import RequestControls
 from app.web.event_streams import HELD
 from app.web.site import PROTECTIVE_HEADERS, check_own_page, session_token
@@ -39,7 +38,7 @@ class Authenticate:
         controls: RequestControls = scope["litestar_app"].state.controls
         headers = Headers.from_scope(scope)
         address = address_of(scope, headers, controls.trusted_proxies)
-        scope["state"]["client_address"] = address.compressed
+        scope["state"]["client_address"] = address
         with ExitStack() as held:
             scope["state"][HELD] = held
             held.enter_context(controls.in_flight.of_address(address))
@@ -59,8 +58,12 @@ class Authenticate:
             token = context.actor.set(actor)
             more: _Headers = () if caller.session_id is None else PROTECTIVE_HEADERS
             try:
-                with drafting(request_draft(scope, address, caller, refusals=controls.audit_refusals)):
+                draft = request_draft(scope, address, caller, refusals=controls.audit_refusals)
+                if draft is None:
                     await self._admitted(scope, receive, send, admitted.allowance, more)
+                else:
+                    with drafting(draft):
+                        await self._admitted(scope, receive, recording_refusal(scope, send), admitted.allowance, more)
             finally:
                 context.actor.reset(token)
 
@@ -72,7 +75,6 @@ class Authenticate:
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                await record_refusal(scope, message["status"])
                 message["headers"] = [*message.get("headers", ()), *rate_limit, NO_STORE, *more]
             await send(message)
 
@@ -80,7 +82,7 @@ class Authenticate:
 
 
 async def _by_session(
-    controls: RequestControls, scope: Scope, method: str, headers: Headers, address: Address
+    controls: RequestControls, scope: Scope, method: str, headers: Headers, address: str
 ) -> Admitted | None:
     """None for a request without a session's cookie. Raises `CrossOriginRefused`, before anything is counted, and what
     `Admission.admit_session` does."""

@@ -17,7 +17,7 @@ class InFlight:
     def __init__(self, *, per_key: int, per_address: int) -> None:
         self._per_key, self._keys = per_key, Limiter[int](per_key)
         self._people = Limiter[int](per_key)
-        self._per_address, self._addresses = per_address, Limiter[Address](per_address)
+        self._per_address, self._addresses = per_address, Limiter[str](per_address)
 
     def of_address(self, address: str) -> AbstractContextManager[None]:
         """Counts a request for the block. Raises `TooManyInFlight`."""
@@ -29,12 +29,10 @@ class InFlight:
         _check(self._keys, key_id, "This API key", self._per_key)
         return self._keys.slot_now(key_id)
 
-    @contextmanager
-    def of_person(self, user_id: int) -> Iterator[None]:
+    def of_person(self, user_id: int) -> AbstractContextManager[None]:
         """The same for all sessions of a person."""
         _check(self._people, user_id, "A person", self._per_key)
-        with self._people.slot_now(user_id):
-            yield
+        return self._people.slot_now(user_id)
 
 
 def _check(limiter: Limiter[Key], key: Key, whose: str, limit: int) -> None:

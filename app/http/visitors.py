@@ -33,7 +33,7 @@ class Visitors:
             raise NotFound("path")
         headers = Headers.from_scope(scope)
         address = address_of(scope, headers, controls.trusted_proxies)
-        scope["state"]["client_address"] = address.compressed
+        scope["state"]["client_address"] = address
         scope["user"] = None
         with ExitStack() as held:
             scope["state"][HELD] = held

@@ -4,7 +4,7 @@ from collections import OrderedDict
 from ipaddress import IPv6Address, IPv6Network
 from time import monotonic
 
-from app.auth.client_address import Address, Network
+from app.auth.client_address import Address, Network, parse_address
 from app.core.errors import RateLimitExceeded
 
 PER_MINUTE = 300
@@ -21,12 +21,12 @@ class Attempts:
         self._windows: OrderedDict[Address | Network, list[float]] = OrderedDict()
         """When each began, and the number of attempts."""
 
-    def count(self, address: Address) -> None:
+    def count(self, address: str) -> None:
         """Raises `RateLimitExceeded`."""
         now = monotonic()
-        whose: Address | Network = address
-        if isinstance(address, IPv6Address):
-            whose = IPv6Network((address, 64), strict=False)
+        whose: Address | Network = parse_address(address)
+        if isinstance(whose, IPv6Address):
+            whose = IPv6Network((whose, 64), strict=False)
         window = self._windows.get(whose)
         if window is None or now - window[0] >= _WINDOW_SECONDS:
             self._windows.pop(whose, None)

@@ -14,7 +14,7 @@ CLIENT, LIE = "203.0.113.7", "198.51.100.9"
 
 def seen(peer: str, forwarded_for: str | None = None, trusted: tuple[str, ...] | None = None) -> str:
     networks = PROXIES if trusted is None else parse_networks(trusted)
-    return str(client_address(peer, forwarded_for, networks))
+    return client_address(peer, forwarded_for, networks)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_without_trusted_proxies_the_header_is_nothing() -> None:
 def test_a_client_never_passes_for_another(claimed: list[str], client: ipaddress.IPv4Address) -> None:
     """Whatever a client writes into the header, the proxy that it reaches appends where it came from."""
     true = client_address(str(client), None, ())
-    if any(true in network for network in PROXIES):
+    if any(ipaddress.ip_address(true) in network for network in PROXIES):
         return
     assert client_address("10.0.0.1", ", ".join([*claimed, str(client)]), PROXIES) == true
     assert client_address(str(client), ", ".join(claimed), PROXIES) == true

@@ -60,7 +60,7 @@ async def test_admission_is_planned_once(lone: LoneApi) -> None:
     caller = await lone.caller()
     async with admission(lone.control_dsn) as admitting:
         for _ in range(9):
-            await admitting.admit(f"Bearer {caller.api_key}", IPv4Address("127.0.0.1"))
+            await admitting.admit(f"Bearer {caller.api_key}", "127.0.0.1")
         (connection,) = admitting._keys._idle
         (row,) = await connection.fetch("SELECT sum(custom_plans) AS count FROM pg_prepared_statements")
     assert row["count"] == 0
