@@ -4,7 +4,6 @@ from litestar import MediaType, Response, get, params, post
 
 from app.audit.events import audited
 from app.auth import sessions
-from app.auth.client_address import parse_address
 from app.auth.scopes import Reach
 from app.auth.sessions import SignInMethod
 from app.core.errors import CrossOriginRefused, SessionEnded, SignInRefused, require_found
@@ -50,7 +49,7 @@ async def get_session(request: Visit, services: Injected) -> Response[bytes]:
 
 async def _current(request: Visit, services: Injected, token: str) -> CurrentSessionView | None:
     """It counts as a request of the person's."""
-    address = parse_address(request.scope["state"]["client_address"])
+    address: str = request.scope["state"]["client_address"]
     try:
         admitted = await services.admission.admit_session(token, address)
     except SessionEnded:
