@@ -1,5 +1,7 @@
 """How often one address tries to sign in."""
 
+from ipaddress import ip_address
+
 import pytest
 
 from app.core.errors import RateLimitExceeded
