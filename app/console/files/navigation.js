@@ -24,14 +24,20 @@ export const groups = [
   {
     label: "Team",
     entries: [
-      // people
+      { path: "/keys", label: "API keys" },
+      { path: "/teams", label: "Teams" },
+      { path: "/audit", label: "Audit log" },
+      { path: "/usage", label: "Usage" },
     ],
   },
   {
     label: "Operators",
     operator: true,
     entries: [
-      // operators
+      { path: "/operator/hosts", label: "Hosts" },
+      { path: "/operator/pools", label: "Pools" },
+      { path: "/operator/findings", label: "Findings" },
+      { path: "/operator/operations", label: "Operations" },
     ],
   },
 ];

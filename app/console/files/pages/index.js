@@ -39,6 +39,18 @@ export const routes = [
   // sign-in: signing in, the account
 
   // people: keys, teams, audit, usage
+  { path: "/keys", title: "API keys", load: () => import("./people/keys.js") },
+  { path: "/keys/new", title: "New API key", load: () => import("./people/new-key.js") },
+  { path: "/keys/:id", title: "API key", load: () => import("./people/key.js") },
+  { path: "/teams", title: "Teams", load: () => import("./people/teams.js") },
+  { path: "/teams/:id", title: "Team", load: () => import("./people/team.js") },
+  { path: "/invitations", title: "Invitation", load: () => import("./people/invitation.js"), open: true },
+  { path: "/audit", title: "Audit log", load: () => import("./people/audit.js") },
+  { path: "/usage", title: "Usage", load: () => import("./people/usage.js") },
 
   // operators
+  { path: "/operator/hosts", title: "Hosts", load: () => import("./operators/hosts.js") },
+  { path: "/operator/pools", title: "Pools", load: () => import("./operators/pools.js") },
+  { path: "/operator/findings", title: "Findings", load: () => import("./operators/findings.js") },
+  { path: "/operator/operations", title: "Operations of everyone", load: () => import("./operators/operations.js") },
 ];

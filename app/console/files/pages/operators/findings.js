@@ -1,0 +1,30 @@
+import { Action } from "../../components/action.js";
+import { Page } from "../../components/page.js";
+import { Time } from "../../components/time.js";
+import { html } from "../../html.js";
+import { Listing } from "../people/listing.js";
+
+/** @typedef {import("../../api.js").Schemas["FindingView"]} Finding */
+
+/** @type {import("../../components/table.js").Column<Finding>[]} */
+const columns = [
+  { label: "Rule", cell: (one) => html`<code>${one.rule}</code>` },
+  {
+    label: "What",
+    class: "main",
+    cell: (one) => html`${one.database ? html`<strong>${one.database}</strong> <span class="quiet">of ${one.team ?? "no team"}</span>` : html`<code>${one.subject}</code>`} ${one.detail}`,
+  },
+  { label: "Host", class: "number", wide: true, cell: (one) => one.host_id ?? "none" },
+  { label: "Since", cell: (one) => html`<${Time} value=${one.first_seen_at} relative />` },
+  { label: "Seen", wide: true, cell: (one) => html`<${Time} value=${one.last_seen_at} relative />` },
+];
+
+export default function Findings() {
+  const check = html`<${Action} label="Check now" confirm="Run the check" call=${{ method: "POST", path: "/operator/checks" }}>
+    <p>The workers compare our records with every host, and mend what they can. What they find shows here.</p>
+  <//>`;
+  return html`<${Page} title="Findings" actions=${check}>
+    <p>What the scheduled consistency check has found, and what is not over.</p>
+    <${Listing} path="/operator/findings" label="Findings" columns=${columns} every=${5000} empty=${{ title: "Nothing was found", children: html`<p>Our records and the hosts agree, as far as the last check saw.</p>` }} />
+  <//>`;
+}

@@ -1,0 +1,135 @@
+import { api } from "../../api.js";
+import { Curl } from "../../components/curl.js";
+import { Dialog } from "../../components/dialog.js";
+import { Empty } from "../../components/empty.js";
+import { ErrorNote } from "../../components/error-note.js";
+import { Field } from "../../components/field.js";
+import { Page } from "../../components/page.js";
+import { Status } from "../../components/status.js";
+import { Time } from "../../components/time.js";
+import { counted } from "../../format.js";
+import { html, useState } from "../../html.js";
+import { resource } from "../../live.js";
+import { query, setQuery } from "../../router.js";
+import { may, rolesFrom, session } from "../../session.js";
+import { Facts, Listing, save } from "./listing.js";
+
+/** @typedef {import("../../api.js").Schemas["AuditEventView"]} AuditEvent */
+
+const MOST = 50_000;
+const moment = (/** @type {string | undefined} */ text) => (text ? new Date(text).toISOString() : undefined);
+
+export default function Audit() {
+  const asked = query();
+  const filters = { actor: asked.actor, action: asked.action, subject: asked.subject, from: moment(asked.from), to: moment(asked.to) };
+  const names = usePeople();
+  const [event, setEvent] = useState(/** @type {AuditEvent | null} */ (null));
+  if (!may("admin")) {
+    return html`<${Page} title="Audit log"><${Empty} title="Not for your role"><p>The audit log of a team is for its ${rolesFrom("admin")}.</p><//><//>`;
+  }
+  /** @param {AuditEvent} one */
+  const who = ({ actor }) => (actor.user_id ? (names.get(actor.user_id) ?? `user ${actor.user_id}`) : actor.kind);
+  /** @type {import("../../components/table.js").Column<AuditEvent>[]} */
+  const columns = [
+    { label: "When", cell: (one) => html`<${Time} value=${one.at} />` },
+    { label: "What", class: "main", cell: (one) => html`<button type="button" class="link" onClick=${() => setEvent(one)}>${one.action}</button>` },
+    { label: "Who", cell: who },
+    { label: "Of", wide: true, cell: (one) => html`${one.subject.object} <code>${(one.subject.id ?? "").slice(0, 8)}</code>` },
+    { label: "Outcome", cell: (one) => html`<${Status} value=${one.outcome} tone=${one.outcome === "refused" ? "bad" : "good"} />` },
+  ];
+  return html`<${Page} title="Audit log">
+    <p>Who did what in your teams, or was refused what. Nobody can change these lines: they are sealed in a chain that the one who runs the service verifies.</p>
+    <${Filters} key=${JSON.stringify(asked)} asked=${asked} />
+    <${Listing} path="/audit_events" query=${filters} label="Audit log" columns=${columns} empty=${{ title: "No events", children: html`<p>Nothing was done that is like this.</p>` }} />
+    <${Export} filters=${filters} />
+    ${event && html`<${Details} event=${event} who=${who(event)} onClose=${() => setEvent(null)} />`}
+  <//>`;
+}
+
+/** A hook: the names of the people in the teams whose log this is, by their ids. @returns {Map<number, string>} */
+function usePeople() {
+  const teams = (session.value?.teams ?? []).filter((team) => may("admin", team.id)).map((team) => team.id);
+  const { data } = resource(async (signal) => {
+    const pages = await Promise.all(
+      teams.map((id) => api.get("/teams/{id}/members", { params: { id }, query: { limit: 100 }, signal })),
+    );
+    return pages.flatMap((page) => page.data);
+  }, [JSON.stringify(teams)]);
+  return new Map((data ?? []).map((/** @type {any} */ one) => [one.user_id, one.name]));
+}
+
+/** @param {{ asked: Record<string, string> }} props */
+function Filters({ asked }) {
+  const [fields, setFields] = useState(asked);
+  const field = (/** @type {string} */ name, /** @type {string} */ label, /** @type {object} */ more = {}) =>
+    html`<${Field} label=${label} value=${fields[name] ?? ""} onValue=${(/** @type {string} */ value) => setFields({ ...fields, [name]: value })} ...${more} />`;
+  const apply = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    setQuery(fields);
+  };
+  const clear = () => setQuery(Object.fromEntries(Object.keys(fields).map((name) => [name, null])));
+  return html`
+    <form class="filters" onSubmit=${apply}>
+      ${field("action", "Action", { placeholder: "database.create" })} ${field("actor", "Actor", { placeholder: "user:3" })}
+      ${field("subject", "Subject", { placeholder: "database:UUID" })} ${field("from", "From", { type: "datetime-local" })}
+      ${field("to", "To", { type: "datetime-local" })}
+      <button>Filter</button> <button type="button" onClick=${clear}>Clear</button>
+    </form>
+  `;
+}
+
+/** @param {{ filters: import("../../api.js").Query }} props */
+function Export({ filters }) {
+  const [state, setState] = useState(/** @type {{ count: number, busy: boolean, error: any }} */ ({ count: 0, busy: false, error: null }));
+  const run = async () => {
+    const lines = /** @type {string[]} */ ([]);
+    setState({ count: 0, busy: true, error: null });
+    try {
+      for await (const page of api.pages("/audit_events", { query: filters })) {
+        lines.push(...page.map((one) => `${JSON.stringify(one)}\n`));
+        setState({ count: lines.length, busy: true, error: null });
+        if (lines.length >= MOST) break;
+      }
+      save(lines, "audit-events.jsonl", "application/jsonl");
+      setState({ count: lines.length, busy: false, error: null });
+    } catch (error) {
+      setState({ count: lines.length, busy: false, error });
+    }
+  };
+  return html`
+    <div class="buttons">
+      <button type="button" onClick=${run} disabled=${state.busy}>${state.busy && html`<span class="spinner"></span>`} Export as JSON lines</button>
+    </div>
+    ${state.count > 0 && html`<p class="quiet">${counted(state.count, "event")}${state.busy ? "…" : " exported."}${state.count >= MOST ? " Narrow the time for more." : ""}</p>`}
+    <${ErrorNote} error=${state.error} retry=${run} />
+    <${Curl} call=${{ method: "GET", path: "/audit_events", query: filters }} />
+  `;
+}
+
+/** @param {{ event: AuditEvent, who: string, onClose: () => void }} props */
+function Details({ event, who, onClose }) {
+  const changes = Object.entries(event.changes ?? {});
+  return html`<${Dialog} title=${event.action} onClose=${onClose}>
+    <${Facts}
+      facts=${[
+        ["When", html`<${Time} value=${event.at} />`],
+        ["Who", html`${who} <span class="quiet">by ${event.actor.api_key_id ? `key ${event.actor.api_key_id}` : event.actor.kind}</span>`],
+        ["Subject", html`${event.subject.object} <code>${event.subject.id ?? "none"}</code>`],
+        ["Team", session.value?.teams.find((team) => team.id === event.team_id)?.name ?? event.team_id],
+        ["Address", event.address ?? "none"],
+        ["Request", html`<code>${event.request_id ?? "none"}</code>`],
+        ["Outcome", event.error ? html`${event.outcome}: <code>${event.error}</code>` : event.outcome],
+      ]}
+    />
+    ${changes.length > 0 &&
+    html`<div class="table-scroll" tabindex="0" role="region" aria-label="What was changed">
+      <table>
+        <thead><tr><th scope="col">Field</th><th scope="col">Before</th><th scope="col">After</th></tr></thead>
+        <tbody>
+          ${changes.map(([name, [before, after]]) => html`<tr key=${name}><th scope="row">${name}</th><td><code>${JSON.stringify(before)}</code></td><td><code>${JSON.stringify(after)}</code></td></tr>`)}
+        </tbody>
+      </table>
+    </div>`}
+    <div class="buttons"><button type="button" onClick=${onClose}>Close</button></div>
+  <//>`;
+}

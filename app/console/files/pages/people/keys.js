@@ -1,0 +1,54 @@
+import { api } from "../../api.js";
+import { Field } from "../../components/field.js";
+import { Page } from "../../components/page.js";
+import { Status } from "../../components/status.js";
+import { Time } from "../../components/time.js";
+import { counted } from "../../format.js";
+import { html } from "../../html.js";
+import { resource } from "../../live.js";
+import { query, setQuery, to } from "../../router.js";
+import { may, session } from "../../session.js";
+import { Listing } from "./listing.js";
+
+/** @typedef {import("../../api.js").Schemas["KeyView"]} Key */
+
+export default function Keys() {
+  const { team = "" } = query();
+  const managed = (session.value?.teams ?? []).filter((one) => may("admin", one.id));
+  const members = resource(
+    async (signal) => (team ? (await api.get("/teams/{id}/members", { params: { id: team }, query: { limit: 100 }, signal })).data : []),
+    [team],
+  );
+  const names = new Map((members.data ?? []).map((/** @type {any} */ one) => [one.user_id, one.name]));
+  /** @type {import("../../components/table.js").Column<Key>[]} */
+  const columns = [
+    { label: "Name", class: "main", cell: (key) => html`<a href=${to(`/keys/${key.id}`)}>${key.name}</a>` },
+    ...(team ? [{ label: "Whose", cell: (/** @type {Key} */ key) => names.get(key.user_id) ?? `user ${key.user_id}` }] : []),
+    { label: "Status", cell: (key) => html`<${Status} value=${key.status} />` },
+    { label: "Key", wide: true, cell: (key) => html`<code>${key.preview}</code>` },
+    { label: "May", wide: true, cell: (key) => (key.permissions.length > 2 ? counted(key.permissions.length, "scope") : key.permissions.join(", ")) },
+    { label: "Expires", wide: true, cell: (key) => html`<${Time} value=${key.expires_at} relative />` },
+    { label: "Last used", cell: (key) => html`<${Time} value=${key.last_used_at} relative />` },
+  ];
+  const make = html`<a class="button primary" href=${to("/keys/new")}>New key</a>`;
+  return html`<${Page} title="API keys" actions=${make}>
+    <p>A key lets a program call the API as you, with no more rights than it is given here.</p>
+    ${managed.length > 0 &&
+    html`<div class="filters">
+      <${Field}
+        label="Whose"
+        value=${team}
+        onValue=${(/** @type {string} */ value) => setQuery({ team: value })}
+        options=${[{ value: "", label: "Mine" }, ...managed.map((one) => ({ value: String(one.id), label: `All for ${one.name}` }))]}
+      />
+    </div>`}
+    <${Listing}
+      path="/api_keys"
+      query=${{ team_id: team || undefined }}
+      label="API keys"
+      columns=${columns}
+      every=${30_000}
+      empty=${{ title: "No keys yet", action: make, children: html`<p>Make one for each program, with what it needs alone.</p>` }}
+    />
+  <//>`;
+}

@@ -1,0 +1,162 @@
+import { api } from "../../api.js";
+import { Action } from "../../components/action.js";
+import { ErrorNote } from "../../components/error-note.js";
+import { Field } from "../../components/field.js";
+import { Page } from "../../components/page.js";
+import { Status } from "../../components/status.js";
+import { Time } from "../../components/time.js";
+import { html, useState } from "../../html.js";
+import { resource } from "../../live.js";
+import { navigate } from "../../router.js";
+import { may, readSession, rolesFrom, session } from "../../session.js";
+import { Listing } from "./listing.js";
+import { Once } from "./once.js";
+
+/** @typedef {import("../../api.js").Schemas["MemberView"]} Member */
+/** @typedef {import("../../api.js").Schemas["InvitationView"]} Invitation */
+
+const ROLES = ["viewer", "member", "admin", "owner"];
+const WEEK = 604_800;
+const SPANS = [
+  { value: String(WEEK), label: "A week" },
+  { value: "86400", label: "A day" },
+  { value: "2592000", label: "30 days" },
+];
+
+/** @param {import("../../router.js").PageProps} props */
+export default function TeamPage({ params }) {
+  const id = Number(params.id);
+  const { data: team, error, reload } = resource(
+    async (signal) => (await api.get("/teams/{id}", { params, signal })).data,
+    [id],
+    { every: 30_000 },
+  );
+  const [turn, setTurn] = useState(0);
+  const [link, setLink] = useState("");
+  const again = () => setTurn(turn + 1);
+  const admin = may("admin", id);
+  return html`<${Page} title=${team?.name ?? "Team"} crumbs=${[{ path: "/teams", label: "Teams" }]}>
+    <${ErrorNote} error=${error} retry=${reload} />
+    ${team &&
+    html`<p>Your role is <strong>${team.role}</strong>. The tier is ${team.tier}. ${!admin && `Only ${rolesFrom("admin")} manage who is in the team.`}</p>
+      <${Members} id=${id} turn=${turn} again=${again} />
+      ${admin &&
+      html`<h2>Invitations</h2>
+        ${link && html`<${Once} title="The link of the invitation" label="the link" text=${link} onSaved=${() => setLink("")}>
+          <p>Whoever follows it first, joins the team. It works once.</p>
+        <//>`}
+        <${Invitations} id=${id} turn=${turn} again=${again} onLink=${setLink} />`}
+      ${may("owner", id) && html`<${Owning} team=${team} reload=${reload} />`}`}
+  <//>`;
+}
+
+/** The roles that the person gives to others in the team. @param {number} id */
+const given = (id) => (may("owner", id) ? ROLES : ROLES.slice(0, 3));
+
+/** @param {{ id: number, turn: number, again: () => void }} props */
+function Members({ id, turn, again }) {
+  const [email, setEmail] = useState("");
+  const [role, setRole] = useState("member");
+  /** @type {import("../../components/table.js").Column<Member>[]} */
+  const columns = [
+    { label: "Name", class: "main", cell: (member) => member.name },
+    { label: "Email", wide: true, cell: (member) => member.email },
+    { label: "Role", cell: (member) => member.role },
+    { label: "Joined", wide: true, cell: (member) => html`<${Time} value=${member.joined_at} relative />` },
+    { label: "Actions", cell: (member) => html`<${MemberActions} key=${member.role} member=${member} again=${again} />` },
+  ];
+  return html`
+    <h2>Members</h2>
+    <${Listing} path="/teams/{id}/members" params=${{ id }} label="Members" id=${(/** @type {Member} */ one) => one.user_id} columns=${columns} turn=${turn} empty=${{ title: "Nobody" }} />
+    ${may("admin", id) &&
+    html`<${Action} label="Add a member" confirm="Add" call=${{ method: "POST", path: "/teams/{id}/members", params: { id }, body: { email, role } }} ready=${email !== ""} onDone=${again}>
+      <p>Somebody who is in another team with you. Invite everybody else.</p>
+      <${Field} label="Email" type="email" value=${email} onValue=${setEmail} autocomplete="off" />
+      <${Field} label="Role" value=${role} onValue=${setRole} options=${given(id)} />
+    <//>`}
+  `;
+}
+
+/** @param {{ member: Member, again: () => void }} props */
+function MemberActions({ member, again }) {
+  const { team_id: id, user_id, name } = member;
+  const [role, setRole] = useState(/** @type {string} */ (member.role));
+  const me = user_id === session.value?.user.id;
+  const manages = may("owner", id) || (may("admin", id) && member.role !== "owner");
+  const at = { path: "/teams/{id}/members/{user_id}", params: { id, user_id } };
+  const left = async () => {
+    await readSession();
+    if (me) navigate("/teams");
+    else again();
+  };
+  const changed = async () => {
+    if (me) await readSession();
+    again();
+  };
+  return html`
+    ${manages &&
+    html`<${Action} small label="Role" title=${`The role of ${name}`} confirm="Save" call=${{ ...at, method: "PATCH", body: { role } }} onDone=${changed}>
+      <${Field} label="Role" value=${role} onValue=${setRole} options=${given(id)} />
+    <//>${" "}`}
+    ${(manages || me) &&
+    html`<${Action} small danger label=${me ? "Leave" : "Remove"} title=${me ? "Leave the team" : `Remove ${name}`} call=${{ ...at, method: "DELETE" }} onDone=${left}>
+      <p>${me ? "Your keys do" : `The keys of ${name} do`} nothing in this team any more, also after coming back.</p>
+    <//>`}
+  `;
+}
+
+/** @param {{ id: number, turn: number, again: () => void, onLink: (link: string) => void }} props */
+function Invitations({ id, turn, again, onLink }) {
+  const [role, setRole] = useState("member");
+  const [span, setSpan] = useState(String(WEEK));
+  const made = (/** @type {any} */ answer) => {
+    onLink(location.origin + answer.link);
+    again();
+  };
+  /** @type {import("../../components/table.js").Column<Invitation>[]} */
+  const columns = [
+    { label: "Role", class: "main", cell: (one) => one.role },
+    { label: "Status", cell: (one) => html`<${Status} value=${one.status} tone=${one.status === "open" ? "busy" : one.status === "accepted" ? "good" : "idle"} />` },
+    { label: "Expires", wide: true, cell: (one) => html`<${Time} value=${one.expires_at} relative />` },
+    {
+      label: "Actions",
+      cell: (one) =>
+        one.status === "open" &&
+        html`<${Action} small danger label="Withdraw" title="Withdraw the invitation" call=${{ method: "DELETE", path: "/teams/{id}/invitations/{invitation_id}", params: { id, invitation_id: one.id } }} onDone=${again}>
+          <p>Its link is nobody's from then on.</p>
+        <//>`,
+    },
+  ];
+  return html`
+    <${Listing} path="/teams/{id}/invitations" params=${{ id }} label="Invitations" columns=${columns} turn=${turn} empty=${{ title: "No invitations", children: html`<p>An invitation is a link that works once.</p>` }} />
+    <${Action} label="Invite somebody" confirm="Make the link" call=${{ method: "POST", path: "/teams/{id}/invitations", params: { id }, body: { role, expires_in_seconds: Number(span) } }} onDone=${made}>
+      <${Field} label="Role" value=${role} onValue=${setRole} options=${given(id)} />
+      <${Field} label="The link works for" value=${span} onValue=${setSpan} options=${SPANS} />
+    <//>
+  `;
+}
+
+/** @param {{ team: any, reload: () => void }} props */
+function Owning({ team, reload }) {
+  const [name, setName] = useState(team.name);
+  const at = { path: "/teams/{id}", params: { id: team.id } };
+  const renamed = () => {
+    readSession();
+    reload();
+  };
+  const deleted = async () => {
+    await readSession();
+    navigate("/teams");
+  };
+  return html`
+    <h2>The team</h2>
+    <div class="buttons">
+      <${Action} label="Rename" confirm="Save" call=${{ ...at, method: "PATCH", body: { name } }} ready=${name.trim() !== ""} onDone=${renamed}>
+        <${Field} label="Name" value=${name} onValue=${setName} maxlength="255" />
+      <//>
+      <${Action} label="Delete" title="Delete the team" danger typed=${team.name} call=${{ ...at, method: "DELETE" }} onDone=${deleted}>
+        <p>Nobody is in it any more. It must have no databases.</p>
+      <//>
+    </div>
+  `;
+}
