@@ -48,7 +48,7 @@ export default function Keys() {
       label="API keys"
       columns=${columns}
       every=${30_000}
-      empty=${{ title: "No keys yet", action: make, children: html`<p>Make one for each program, with what it needs alone.</p>` }}
+      empty=${{ title: "No keys yet", children: html`<p>Make one for each program, with what it needs alone.</p>` }}
     />
   <//>`;
 }

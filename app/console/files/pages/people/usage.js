@@ -43,7 +43,7 @@ export default function Usage() {
     from: `${month}-01`,
     to: new Date(Date.UTC(year, at)).toISOString().slice(0, 10),
     group_by: by,
-    granularity: "all",
+    granularity: "total",
   };
   const { data, error, reload } = resource((signal) => api.get("/usage", { query: { ...asked, limit: 5000 }, signal }), [month, by], { every: 60_000 });
   const lines = data?.data ?? [];

@@ -1,0 +1,64 @@
+"""The operators' pages."""
+
+import re
+from uuid import uuid4
+
+from playwright.async_api import expect
+
+from app.store.session import fetch
+from app.upkeep.reconcile.findings import Violation, write
+from tests.console.accessible import check_accessible
+from tests.console.browser import Console, Visit
+from tests.console.test_people import EVIL, act, rename
+from tests.support.answers import data_of
+from tests.support.client import OPERATOR_TOO
+from tests.support.store import store
+
+
+async def test_what_concerns_all_teams(console: Console) -> None:
+    tenant = await console.service.caller()
+    await rename(console, tenant, EVIL)
+    data_of(await tenant.patch(f"/teams/{tenant.team_id}", {"name": EVIL}))
+    database = await tenant.created("theirs")
+    async with store(console.service.control_dsn):
+        await write(None, [Violation(rule="evil", subject=EVIL, detail=EVIL)], {})
+    async with console.person(await console.service.caller(scopes=OPERATOR_TOO)) as visit:
+        page = await visit.open("/operator/hosts")
+        await page.get_by_role("cell", name=re.compile("postgres")).first.wait_for()
+        await check_accessible(page)
+        await page.get_by_role("link", name="Pools").click()
+        await page.get_by_role("cell", name=re.compile("postgres in")).first.wait_for()
+        await check_accessible(page)
+        await page.get_by_role("link", name="Findings").click()
+        await act(page, "Check now", "Run the check")
+        await check_accessible(page)
+        await page.get_by_role("link", name="Operations").last.click()
+        await page.get_by_label("Team").fill(EVIL)
+        await page.get_by_role("button", name="Filter").click()
+        row = page.get_by_role("row").filter(has_text="theirs").first
+        await expect(row).to_contain_text(EVIL)
+        await expect(row).to_contain_text("succeeded")
+        await check_accessible(page)
+        await act(page, "Pause a database", "Pause a database", Its_uuid=database["uuid"])
+        assert data_of(await tenant.get(f"/databases/{database['uuid']}"))["status"] == "paused"
+        await act(page, "Resume a database", "Resume a database", Its_uuid=database["uuid"])
+        visit.watch.expect(404)
+        await page.get_by_role("button", name="Resume a database").click()
+        await page.get_by_role("dialog").get_by_label("Its uuid").fill(str(uuid4()))
+        await page.keyboard.press("Enter")
+        await expect(page.locator(".error-note")).to_contain_text("not_found")
+        await expect(page.locator(".error-note")).to_contain_text("req_")
+        await page.keyboard.press("Escape")
+        await unmarked(visit)
+
+
+async def unmarked(visit: Visit) -> None:
+    """From the next request on they are nobody's operator."""
+    assert visit.caller is not None
+    async with store(visit.console.service.control_dsn):
+        await fetch("UPDATE users SET operator = false WHERE id = $1", visit.caller.user_id)
+    visit.watch.expect(403)
+    page = await visit.open("/operator/hosts")
+    await expect(page.locator(".error-note")).to_contain_text("operators_only")
+    await expect(page.get_by_role("link", name="Findings")).to_have_count(0)
+    await check_accessible(page)

@@ -1,0 +1,211 @@
+"""Keys, teams, invitations, the audit log and usage, as people meet them in a browser."""
+
+import re
+from pathlib import Path
+
+from playwright.async_api import Locator, Page, expect
+
+from app.store.session import fetch
+from tests.console.accessible import check_accessible
+from tests.console.browser import NARROW, Console, Visit
+from tests.support.answers import data_of
+from tests.support.client import Caller
+from tests.support.store import store
+
+EVIL = """<img src=x onerror="document.body.dataset.owned=1"><script>alert(1)</script>'"&"""
+"""As a name: a browser that takes it for markup tells on itself, by the request and by the policy's report."""
+
+
+def dialog(page: Page) -> Locator:
+    return page.get_by_role("dialog")
+
+
+async def act(page: Page, button: str, confirm: str, **fields: str) -> None:
+    """Opens an action's dialog, fills it in, confirms, and waits until it is done."""
+    await page.locator("main").get_by_role("button", name=button, exact=True).first.click()
+    for label, value in fields.items():
+        field = dialog(page).get_by_label(label.replace("_", " "))
+        if await field.evaluate("field => field.tagName") == "SELECT":
+            await field.select_option(value)
+        else:
+            await field.fill(value)
+    await check_accessible(page)
+    await dialog(page).get_by_role("button", name=confirm, exact=True).click()
+    await expect(dialog(page)).to_have_count(0)
+
+
+async def rename(console: Console, caller: Caller, name: str) -> None:
+    async with store(console.service.control_dsn):
+        await fetch("UPDATE users SET name = $2 WHERE id = $1", caller.user_id, name)
+
+
+async def test_a_key_from_its_making_to_its_end(visit: Visit) -> None:
+    page = await visit.open("/keys")
+    await page.get_by_role("link", name="New key").click()
+    await page.get_by_label("Name").fill(EVIL)
+    await page.get_by_label("databases:write").check()
+    await page.get_by_text("Networks, databases and limits").click()
+    await page.get_by_label("Networks").fill("127.0.0.0/8 ::1/128")
+    await page.get_by_label("Expires").fill("2040-01-31T12:00")
+    await check_accessible(page)
+    await page.get_by_role("button", name="Make the key").click()
+    shown = page.locator(".once code")
+    await expect(shown).to_have_text(re.compile("^pk_live_"))
+    text = await shown.inner_text()
+    await check_accessible(page)
+    assert visit.caller is not None
+    key = Caller(visit.caller.http, text, visit.caller.user_id, visit.caller.team_id, 0)
+    me = data_of(await key.get("/me"))["api_key"]
+    assert (me["name"], me["permissions"]) == (EVIL, ["databases:read", "databases:write"])
+    assert me["controls"]["allowed_ip_list"] == ["127.0.0.0/8", "::1/128"]
+    await page.get_by_role("button", name="I have saved it").click()
+    await page.wait_for_url(re.compile(r"/keys/\d+$"))
+    await expect(page.get_by_role("heading", level=1)).to_have_text(EVIL)
+    assert text not in await page.content()
+    assert text not in await page.evaluate(
+        "() => JSON.stringify([{...localStorage}, {...sessionStorage}, history.state])"
+    )
+    await check_accessible(page)
+    await act(page, "Change", "Save", Name="nightly")
+    await expect(page.get_by_role("heading", level=1)).to_have_text("nightly")
+    await act(page, "Replace its text", "Replace")
+    renewed = await page.locator(".once code").inner_text()
+    assert renewed != text
+    await page.get_by_role("button", name="I have saved it").click()
+    for one in (text, renewed):
+        data_of(await Caller(key.http, one, 0, 0, 0).get("/me"))
+    await act(page, "Revoke", "Revoke", Type_nightly_to_confirm="nightly")
+    await expect(page.locator(".heading .status")).to_have_text("revoked")
+    assert (await key.get("/me")).status_code == 403
+    await page.get_by_role("link", name="API keys").first.click()
+    await page.get_by_role("link", name="nightly").wait_for()
+    await check_accessible(page)
+
+
+async def test_a_key_that_is_refused_says_why(visit: Visit) -> None:
+    visit.watch.expect(422)
+    page = await visit.open("/keys/new")
+    await page.get_by_label("Name").fill("bad")
+    await page.get_by_text("Networks, databases and limits").click()
+    await page.get_by_label("Networks").fill("nowhere")
+    await page.get_by_role("button", name="Make the key").click()
+    note = page.locator(".error-note")
+    await expect(note).to_contain_text("invalid_field")
+    await expect(note).to_contain_text("req_")
+    await expect(page.locator(".field-error")).to_contain_text("nowhere")
+    await check_accessible(page)
+
+
+async def test_a_team_and_an_invitation(console: Console, visit: Visit) -> None:
+    """By the keyboard alone as far as it goes, by two people, one of whom isn't signed in at first."""
+    page = await visit.open("/teams")
+    await page.get_by_role("button", name="New team").focus()
+    await page.keyboard.press("Enter")
+    await page.keyboard.press("Tab")
+    await dialog(page).get_by_label("Name").focus()
+    await page.keyboard.type(EVIL)
+    await page.keyboard.press("Enter")
+    await page.wait_for_url(re.compile(r"/teams/\d+$"))
+    await expect(page.get_by_role("heading", level=1)).to_have_text(EVIL)
+    await act(page, "Invite somebody", "Make the link", Role="viewer")
+    link = await page.locator(".once code").inner_text()
+    await check_accessible(page)
+    await page.get_by_role("button", name="I have saved it").click()
+    team = int(page.url.rsplit("/", 1)[1])
+
+    async with console.visitor(viewport=NARROW) as other:
+        await other.page.goto(link)
+        await other.page.get_by_text("Sign in first").wait_for()
+        assert "#" not in other.page.url
+        await check_accessible(other.page)
+        guest = other.caller = await console.service.caller()
+        await rename(console, guest, EVIL)
+        await other.sign_in(guest)
+        await other.page.get_by_role("button", name="I have signed in").click()
+        await other.page.get_by_role("button", name="Join the team").click()
+        await expect(other.page.get_by_role("main")).to_contain_text("Your role there is viewer")
+        await check_accessible(other.page)
+        await other.page.get_by_role("link", name=EVIL).click()
+        await expect(other.page.get_by_role("main")).to_contain_text("Only admins and owners")
+        await expect(other.page.get_by_role("button", name="Invite somebody")).to_have_count(0)
+        await check_accessible(other.page)
+        await a_viewer_edits_requests(other, team)
+        other.watch.expect(409)
+        await other.page.goto("about:blank")
+        await other.page.goto(link)
+        await other.page.get_by_role("button", name="Join the team").click()
+        await expect(other.page.locator(".error-note")).to_contain_text("req_")
+
+        await page.reload()
+        row = page.get_by_role("row").filter(has_text=EVIL)
+        await expect(row).to_have_count(1)
+        await row.get_by_role("button", name="Role").click()
+        await dialog(page).get_by_label("Role").select_option("admin")
+        await dialog(page).get_by_role("button", name="Save").click()
+        await expect(row).to_contain_text("admin")
+        await check_accessible(page)
+        await other.open(f"/teams/{team}")
+        await act(other.page, "Leave", "Leave")
+        await other.page.wait_for_url("**/console/teams")
+
+    visit.watch.expect(409)
+    await page.get_by_role("row").get_by_role("button", name="Leave").click()
+    await dialog(page).get_by_role("button", name="Leave").click()
+    await expect(dialog(page).locator(".error-note")).to_contain_text("last_owner")
+    await check_accessible(page)
+    await page.keyboard.press("Escape")
+    await act(page, "Rename", "Save", Name="Orders")
+    await act(page, "Delete", "Delete", Type_Orders_to_confirm="Orders")
+    await page.wait_for_url("**/console/teams")
+    await check_accessible(page)
+
+
+async def a_viewer_edits_requests(visit: Visit, team: int) -> None:
+    """What the page doesn't offer, the API refuses."""
+    visit.watch.expect(403)
+    for method, path, body in (
+        ("POST", f"/teams/{team}/invitations", '{"role": "owner"}'),
+        ("DELETE", f"/teams/{team}", None),
+        ("POST", "/operator/checks", None),
+    ):
+        status = await visit.page.evaluate(
+            """async ([method, path, body]) => (await fetch("/api/v1" + path, {
+                method, body, headers: { "Idempotency-Key": crypto.randomUUID(), "Content-Type": "application/json" },
+            })).status""",
+            [method, path, body],
+        )
+        assert status == 403, path
+
+
+async def test_the_audit_log_and_usage(console: Console, visit: Visit, tmp_path: Path) -> None:
+    caller = visit.caller
+    assert caller is not None
+    await rename(console, caller, EVIL)
+    data_of(await caller.patch(f"/teams/{caller.team_id}", {"name": EVIL}))
+    database = await caller.created("metered")
+    page = await visit.open("/audit")
+    await page.get_by_label("Action").fill("team.change")
+    await page.get_by_role("button", name="Filter").click()
+    await expect(page.get_by_role("row")).to_have_count(2)
+    await expect(page.get_by_role("row").last).to_contain_text(EVIL)
+    await check_accessible(page)
+    async with page.expect_download() as coming:
+        await page.get_by_role("button", name="Export as JSON lines").click()
+    await (await coming.value).save_as(tmp_path / "events.jsonl")
+    assert "team.change" in (tmp_path / "events.jsonl").read_text()
+    await page.get_by_role("button", name="team.change").click()
+    await expect(dialog(page)).to_contain_text(EVIL)
+    await check_accessible(page)
+    await page.keyboard.press("Escape")
+    visit.watch.expect(422)
+    await page.get_by_label("Action").fill("team.gone")
+    await page.keyboard.press("Enter")
+    await expect(page.locator(".error-note")).to_contain_text("There is no such action")
+    await visit.open("/usage")
+    await page.get_by_role("link", name="metered").wait_for()
+    await check_accessible(page)
+    async with page.expect_download() as coming:
+        await page.get_by_role("button", name="Download as CSV").click()
+    await (await coming.value).save_as(tmp_path / "usage.csv")
+    assert database["uuid"] in (tmp_path / "usage.csv").read_text()
+    assert await page.evaluate("() => document.body.dataset.owned") is None
