@@ -11,6 +11,7 @@ from tests.console.browser import NARROW, Console, Visit
 from tests.support.answers import data_of
 from tests.support.client import Caller
 from tests.support.store import store
+from tests.support.waiting import until
 
 EVIL = """<img src=x onerror="document.body.dataset.owned=1"><script>alert(1)</script>'"&"""
 """As a name: a browser that takes it for markup tells on itself, by the request and by the policy's report."""
@@ -177,6 +178,11 @@ async def a_viewer_edits_requests(visit: Visit, team: int) -> None:
         assert status == 403, path
 
 
+async def _is_metered(caller: Caller) -> bool:
+    """The ledger follows what is used by a few seconds."""
+    return data_of(await caller.get("/usage")) != []
+
+
 async def test_the_audit_log_and_usage(console: Console, visit: Visit, tmp_path: Path) -> None:
     caller = visit.caller
     assert caller is not None
@@ -201,6 +207,7 @@ async def test_the_audit_log_and_usage(console: Console, visit: Visit, tmp_path:
     await page.get_by_label("Action").fill("team.gone")
     await page.keyboard.press("Enter")
     await expect(page.locator(".error-note")).to_contain_text("There is no such action")
+    await until(lambda: _is_metered(caller))
     await visit.open("/usage")
     await page.get_by_role("link", name="metered").wait_for()
     await check_accessible(page)
