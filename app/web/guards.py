@@ -48,14 +48,15 @@ def demands(
     async def check(request: Request[Any, Any, Any]) -> None:
         if needs_session and request.user.session_id is None:
             raise SessionRequired
+        if reach is Reach.OPERATOR:
+            # First: to everybody else, which scopes there are beside it says nothing.
+            _check_operator(request.user)
         for scope in scopes:
             if not grants(request.user.scopes, scope):
                 raise InsufficientScope(scope.value)
         if request.user.databases is not None:
             _check_reach(request, reach)
-        if reach is Reach.OPERATOR:
-            _check_operator(request.user)
-        elif reach is not Reach.PERSON:
+        if reach not in (Reach.PERSON, Reach.OPERATOR):
             await _check_roles(request, roles, reach)
         if needs_key:
             _check_idempotency_key(request)

@@ -33,10 +33,12 @@ async def operator(shared: LoneApi) -> Caller:
 
 @pytest.mark.parametrize(("method", "path"), OPERATIONS)
 async def test_for_operators_alone(shared: LoneApi, asking: Caller, method: str, path: str) -> None:
-    """A key without the scope, a person who is no operator any more, and keys for less than everything."""
+    """A person who is none, or no more; an operator's keys without the scope, and for less than everything."""
     path = path.format(uuid=uuid4())
-    error_of(await asking.request(method, path, key=str(uuid4())), 403, "insufficient_scope")
+    error_of(await asking.request(method, path, key=str(uuid4())), 403, "operators_only")
     former = await shared.caller(scopes=OPERATOR_TOO)
+    without = await minted(former, "databases:*")
+    error_of(await without.request(method, path, key=str(uuid4())), 403, "insufficient_scope")
     narrow = await minted(former, *OPERATOR_TOO, team_id=former.team_id)
     error_of(await narrow.request(method, path, key=str(uuid4())), 403, "operators_only")
     await set_operator(former.user_id, False)

@@ -8,11 +8,11 @@ import { Listing } from "../people/listing.js";
 
 /** @type {import("../../components/table.js").Column<Finding>[]} */
 const columns = [
-  { label: "Rule", cell: (one) => html`<code>${one.rule}</code>` },
+  { label: "Rule", class: "nowrap", wide: true, cell: (one) => html`<code>${one.rule}</code>` },
   {
     label: "What",
     class: "main",
-    cell: (one) => html`${one.database ? html`<strong>${one.database}</strong> <span class="quiet">of ${one.team ?? "no team"}</span>` : html`<code>${one.subject}</code>`} ${one.detail}`,
+    cell: (one) => html`<span class="only-narrow"><code>${one.rule}</code><br /></span>${one.database ? html`<strong>${one.database}</strong> <span class="quiet">of ${one.team ?? "no team"}</span>` : html`<code>${one.subject}</code>`} ${one.detail}`,
   },
   { label: "Host", class: "number", wide: true, cell: (one) => one.host_id ?? "none" },
   { label: "Since", cell: (one) => html`<${Time} value=${one.first_seen_at} relative />` },

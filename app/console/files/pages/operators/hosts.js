@@ -11,7 +11,7 @@ import { Listing } from "../people/listing.js";
 const columns = [
   { label: "Host", class: "main", cell: (host) => html`<strong>${host.host}:${host.port}</strong><br /><span class="quiet">${host.flavour} ${host.version}</span>` },
   { label: "State", cell: state },
-  { label: "Region", wide: true, cell: (host) => host.region },
+  { label: "Region", class: "nowrap", wide: true, cell: (host) => host.region },
   { label: "Databases", cell: (host) => html`<${Amount} value=${host.databases} of=${host.capacity} label=${`Databases on ${host.host}`} />` },
   { label: "Connections", wide: true, cell: (host) => html`<${Amount} value=${host.connections} of=${host.connection_capacity} label=${`Connections of ${host.host}`} />` },
   { label: "Room", class: "number", wide: true, cell: (host) => number(host.room.databases, 0) },

@@ -26,7 +26,7 @@ export default function Operations() {
     { label: "Of", class: "main", cell: (one) => html`<strong title=${one.database_uuid}>${one.database}</strong> <span class="quiet">of ${one.team}</span>` },
     { label: "Why", wide: true, cell: (one) => one.reason?.message ?? "" },
     { label: "Begun", wide: true, cell: (one) => html`<${Time} value=${one.created_at} relative />` },
-    { label: "Actions", cell: (one) => html`<${Actions} one=${one} again=${again} />` },
+    { label: "Actions", class: "nowrap", cell: (one) => html`<${Actions} one=${one} again=${again} />` },
   ];
   const filter = (/** @type {Event} */ event) => {
     event.preventDefault();

@@ -3,7 +3,7 @@ import { api } from "../../api.js";
 import { Empty } from "../../components/empty.js";
 import { ErrorNote } from "../../components/error-note.js";
 import { Table } from "../../components/table.js";
-import { html, useRef, useState } from "../../html.js";
+import { Fragment, html, useRef, useState } from "../../html.js";
 import { resource } from "../../live.js";
 
 const PAGE = 100;
@@ -70,6 +70,6 @@ export function save(parts, name, type) {
  */
 export function Facts({ facts }) {
   return html`<dl class="facts">
-    ${facts.map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`)}
+    ${facts.map(([name, value]) => html`<${Fragment} key=${name}><dt>${name}</dt><dd>${value}</dd><//>`)}
   </dl>`;
 }

@@ -41,7 +41,7 @@ export default function TeamPage({ params }) {
     html`<p>Your role is <strong>${team.role}</strong>. The tier is ${team.tier}. ${!admin && `Only ${rolesFrom("admin")} manage who is in the team.`}</p>
       <${Members} id=${id} turn=${turn} again=${again} />
       ${admin &&
-      html`<h2>Invitations</h2>
+      html`<h2 class="section">Invitations</h2>
         ${link && html`<${Once} title="The link of the invitation" label="the link" text=${link} onSaved=${() => setLink("")}>
           <p>Whoever follows it first, joins the team. It works once.</p>
         <//>`}
@@ -63,10 +63,10 @@ function Members({ id, turn, again }) {
     { label: "Email", wide: true, cell: (member) => member.email },
     { label: "Role", cell: (member) => member.role },
     { label: "Joined", wide: true, cell: (member) => html`<${Time} value=${member.joined_at} relative />` },
-    { label: "Actions", cell: (member) => html`<${MemberActions} key=${member.role} member=${member} again=${again} />` },
+    { label: "Actions", class: "nowrap", cell: (member) => html`<${MemberActions} key=${member.role} member=${member} again=${again} />` },
   ];
   return html`
-    <h2>Members</h2>
+    <h2 class="section">Members</h2>
     <${Listing} path="/teams/{id}/members" params=${{ id }} label="Members" id=${(/** @type {Member} */ one) => one.user_id} columns=${columns} turn=${turn} empty=${{ title: "Nobody" }} />
     ${may("admin", id) &&
     html`<${Action} label="Add a member" confirm="Add" call=${{ method: "POST", path: "/teams/{id}/members", params: { id }, body: { email, role } }} ready=${email !== ""} onDone=${again}>
@@ -116,10 +116,11 @@ function Invitations({ id, turn, again, onLink }) {
   /** @type {import("../../components/table.js").Column<Invitation>[]} */
   const columns = [
     { label: "Role", class: "main", cell: (one) => one.role },
-    { label: "Status", cell: (one) => html`<${Status} value=${one.status} tone=${one.status === "open" ? "busy" : one.status === "accepted" ? "good" : "idle"} />` },
+    { label: "Status", cell: (one) => html`<${Status} value=${one.status} tone=${one.status === "open" ? "idle" : one.status === "accepted" ? "good" : "idle"} />` },
     { label: "Expires", wide: true, cell: (one) => html`<${Time} value=${one.expires_at} relative />` },
     {
       label: "Actions",
+      class: "nowrap",
       cell: (one) =>
         one.status === "open" &&
         html`<${Action} small danger label="Withdraw" title="Withdraw the invitation" call=${{ method: "DELETE", path: "/teams/{id}/invitations/{invitation_id}", params: { id, invitation_id: one.id } }} onDone=${again}>
@@ -149,7 +150,7 @@ function Owning({ team, reload }) {
     navigate("/teams");
   };
   return html`
-    <h2>The team</h2>
+    <h2 class="section">The team</h2>
     <div class="buttons">
       <${Action} label="Rename" confirm="Save" call=${{ ...at, method: "PATCH", body: { name } }} ready=${name.trim() !== ""} onDone=${renamed}>
         <${Field} label="Name" value=${name} onValue=${setName} maxlength="255" />

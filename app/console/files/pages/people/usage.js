@@ -27,7 +27,7 @@ const columns = [
   { label: "Active", class: "number", cell: (line) => seconds(line.runtime_seconds) },
   { label: "Storage", class: "number", cell: (line) => stored(line.storage_byte_seconds) },
   { label: "Backups", class: "number", wide: true, cell: (line) => stored(line.backup_byte_seconds) },
-  { label: "Until", wide: true, cell: (line) => html`<${Time} value=${line.ends_at} />${line.open ? " (still grows)" : ""}` },
+  { label: "Until", class: "nowrap", wide: true, cell: (line) => html`<${Time} value=${line.ends_at} />${line.open ? " (still grows)" : ""}` },
 ];
 
 /** The months that the ledger may have, the present one first. */
