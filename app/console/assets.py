@@ -19,7 +19,8 @@ _TYPES = {
     ".txt": "text/plain",
 }
 _INDEX = "index.html"
-_START = "main.js"
+_START = ("main.js", "pages/databases.js")
+"""The page that most visits begin with is loaded with the frame; others are when they are opened."""
 _IMPORT = re.compile(rb"""\b(?:from|import)\s*["'](?P<path>\.{1,2}/[^"']+)["']""")
 """Not `import(…)`, which waits until it is reached."""
 
@@ -67,10 +68,10 @@ def load_files() -> Files:
     )
 
 
-def first_modules(sources: dict[str, bytes], start: str = _START) -> list[str]:
-    """The modules that `start` needs before it runs, itself first."""
+def first_modules(sources: dict[str, bytes], start: tuple[str, ...] = _START) -> list[str]:
+    """The modules that `start` needs before they run, and themselves."""
     found: dict[str, None] = {}
-    waiting = [start]
+    waiting = [*start]
     while waiting:
         name = waiting.pop(0)
         if name in found or name not in sources:

@@ -22,7 +22,7 @@ from workers.schedules import UPKEEP_SCHEDULES
 
 each_document = pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
 _FOLDERS = ("app", "workflows", "activities", "workers", "tests", "benchmarks", "deploy", "docs", "requirements")
-_SOURCES = (".py", ".sh", ".sql", ".conf", ".yml", ".yaml", ".json", ".example")
+_SOURCES = (".js", ".py", ".sh", ".sql", ".conf", ".yml", ".yaml", ".json", ".example")
 
 
 @each_document
@@ -178,7 +178,7 @@ def test_addresses_of_the_api_are_served() -> None:
         | health.ready.paths
         | metrics.read_metrics.paths
         | documentation.page.paths
-        | {"/openapi.json", "/api/v1"}
+        | {"/openapi.json", "/api/v1", "/console"}
     )
     served |= {path.removeprefix("/api/v1") for path in served}
     for document in DOCUMENTS:

@@ -1,5 +1,6 @@
 """The whole stack, as its operator starts, disturbs, kills and starts it again."""
 
+import asyncio
 import contextlib
 import os
 import re
@@ -22,6 +23,7 @@ from app.contracts.base import Engine
 from app.local.ports import LOOPBACK
 from app.local.stack_file import StackFile
 from tests import servers
+from tests.console.browser import chromium
 from tests.local.stack_process import WITHOUT_MYSQL, StackProcess
 from tests.support.metrics import scrape
 from tests.support.waiting import until
@@ -39,6 +41,26 @@ async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Sta
         yield stack
     finally:
         await stack.stop()
+
+
+async def test_the_first_database_in_the_browser(running: StackProcess) -> None:
+    """From the link that the stack has printed, within a minute."""
+    link = re.search(r"http://\S+/console/sign-in#\S+", running.output)
+    assert link is not None
+    async with asyncio.timeout(60), chromium() as browser:
+        page = await browser.new_page()
+        page.set_default_timeout(60_000)
+        await page.goto(link[0])
+        await page.get_by_role("link", name="New database").click()
+        await page.get_by_label("Name").fill("first")
+        await page.get_by_role("button", name="Create database").click()
+        await page.get_by_role("heading", name="first", exact=True).wait_for()
+        await page.locator("main").get_by_text("active", exact=True).first.wait_for()
+        assert link[0].partition("#")[2] not in page.url
+    async with asyncio.timeout(10), httpx.AsyncClient(base_url=running.stack.api_url) as http:
+        headers = {"Authorization": f"Bearer {running.stack.api_key}"}
+        listed = (await http.get("/api/v1/databases", headers=headers)).json()["data"]
+        assert [(item["name"], item["status"]) for item in listed] == [("first", "active")]
 
 
 async def test_a_ready_stack_serves(running: StackProcess) -> None:

@@ -15,7 +15,7 @@ function Console() {
     <${Header} />
     <${Connection} />
     <div class="body">
-      ${session.value && html`<${Navigation} />`}
+      ${session.value !== null && html`<${Navigation} />`}
       <main id="main" tabindex="-1"><${Page} open=${open} /></main>
     </div>
     <${LiveRegions} />
@@ -77,7 +77,9 @@ function Navigation() {
 /** Says that nothing answers, and that it is tried again. */
 function Connection() {
   if (connection.value === "ok") return null;
-  return html`<p class="connection"><span class="spinner"></span> Connection lost, retrying…</p>`;
+  return html`<div class="connection" role="region" aria-label="Connection">
+    <span class="spinner"></span> Connection lost, retrying…
+  </div>`;
 }
 
 let was = connection.value;
@@ -88,6 +90,8 @@ effect(() => {
 
 listen();
 startSession();
+// At once, and not only when it is known who is signed in.
+match(place.value.path)?.route.load().catch(() => {});
 const root = document.getElementById("console");
 if (root) {
   root.textContent = "";

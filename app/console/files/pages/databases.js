@@ -80,7 +80,7 @@ function List({ list, rows }) {
     { label: "Region", class: "w-medium", wide: true, cell: (row) => row.region },
     { label: "Plan", class: "w-short", wide: true, cell: (row) => row.plan },
     ...(several ? [{ label: "Team", class: "w-medium", wide: true, cell: (/** @type {Database} */ row) => row.team_name }] : []),
-    { label: "Created", class: "w-medium", wide: true, cell: (row) => html`<${Time} value=${row.created_at} relative />` },
+    { label: "Created", class: "w-time", wide: true, cell: (row) => html`<${Time} value=${row.created_at} relative />` },
   ];
   return html`
     <${Table}

@@ -1,0 +1,139 @@
+"""What holds on every page: losses, the keyboard, names that are markup, long lists."""
+
+from playwright.async_api import Page, Route, expect
+
+from app.store.session import fetch
+from tests.console.accessible import check_accessible
+from tests.console.browser import Console, Visit
+from tests.support.service import RunningService
+from tests.support.store import store
+
+LOST = "Connection lost, retrying"
+MARKUP = "<img src=x onerror=alert(1)>"
+MANY = 250
+
+
+async def add_rows(service: RunningService, team_id: int, count: int, labels: tuple[str, ...] = ()) -> None:
+    """Databases that are rows alone, `db-0001` and so on."""
+    async with store(service.control_dsn):
+        await fetch(
+            "INSERT INTO databases (uuid, team_id, name, engine, region, plan, status, host_id, engine_name,"
+            " connections, labels)"
+            " SELECT gen_random_uuid(), $1::bigint, 'db-' || lpad(n::text, 4, '0'), 'postgres', 'us-east-1', 'free',"
+            " 'active', (SELECT min(id) FROM engine_hosts), 'x' || $1::bigint || '-' || n, 1, $3"
+            " FROM generate_series(1, $2::int) AS n",
+            *(team_id, count, list(labels)),
+        )
+
+
+async def test_a_create_outlives_the_api_and_the_worker(visit: Visit) -> None:
+    """Its first answer is lost, then the worker is away, then the API: the page says so, comes back, and there is one
+    database."""
+    service, page = visit.console.service, visit.page
+    assert visit.caller is not None
+    visit.watch.expect_losses()
+    attempts: list[str] = []
+
+    async def lose_the_first(route: Route) -> None:
+        if route.request.method != "POST":
+            return await route.continue_()
+        attempts.append(route.request.headers["idempotency-key"])
+        if len(attempts) > 1:
+            return await route.continue_()
+        await route.fetch()
+        return await route.abort("connectionreset")
+
+    await page.route("**/api/v1/databases", lose_the_first)
+    await visit.open("/databases/new")
+    await page.get_by_label("Name").fill("only-one")
+    await service.kill("worker")
+    try:
+        await page.get_by_role("button", name="Create database").click()
+        await page.get_by_role("heading", name="Making only-one").wait_for()
+        await service.kill("api")
+        await expect(page.locator(".connection")).to_contain_text(LOST)
+        await check_accessible(page)
+    finally:
+        await service.start_stopped()
+    await page.get_by_role("heading", name="only-one", exact=True).wait_for()
+    await expect(page.get_by_text(LOST)).to_have_count(0)
+    assert len(attempts) == 2
+    assert len(set(attempts)) == 1
+    listed = (await visit.caller.get("/databases")).json()["data"]
+    assert [item["name"] for item in listed] == ["only-one"]
+
+
+async def test_the_keyboard_is_enough(visit: Visit) -> None:
+    page = await visit.open("/")
+    await page.get_by_text("No databases yet").wait_for()
+    await page.evaluate("document.activeElement?.blur()")
+    await page.keyboard.press("Tab")
+    await expect(page.get_by_role("link", name="Skip to the page")).to_be_focused()
+    await page.keyboard.press("Enter")
+    await expect(page.locator("main")).to_be_focused()
+    await reach(page, "New database")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("heading", name="New database")).to_be_focused()
+    await reach(page, "Name")
+    await page.keyboard.type("by-keyboard")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("heading", name="by-keyboard", exact=True)).to_be_focused()
+
+
+async def reach(page: Page, name: str) -> None:
+    """By the Tab key, to the link, button or field of that name."""
+    named = "() => { const a = document.activeElement; return a.labels?.[0]?.textContent ?? a.textContent; }"
+    for _ in range(40):
+        await page.keyboard.press("Tab")
+        if str(await page.evaluate(named)).strip() == name:
+            return
+    raise AssertionError(f"the Tab key doesn't reach {name}")
+
+
+async def test_names_and_labels_are_text(visit: Visit) -> None:
+    assert visit.caller is not None
+    await add_rows(visit.console.service, visit.caller.team_id, 1, (f"note:{MARKUP}",))
+    page = await visit.open(f"/?label=note:{MARKUP}")
+    await expect(page.get_by_text(f"note:{MARKUP}")).to_be_visible()
+    await expect(page.get_by_label("Label")).to_have_value(f"note:{MARKUP}")
+    await visit.open(f"/{MARKUP}?{MARKUP}")
+    assert await page.locator("img").count() == 0
+
+
+async def test_of_a_long_list_only_what_is_in_sight_is_in_the_page(visit: Visit) -> None:
+    assert visit.caller is not None
+    await add_rows(visit.console.service, visit.caller.team_id, MANY)
+    page = await visit.open("/")
+    rows = page.locator("tr[data-at]")
+    await page.get_by_role("link", name=f"db-{MANY:04}").focus()
+    while not await page.get_by_role("link", name="db-0001").count():
+        await page.keyboard.press("End")
+        assert await rows.count() < 100
+        await page.wait_for_function("() => document.activeElement.closest('tr')")
+    await page.keyboard.press("End")
+    await expect(page.get_by_role("link", name="db-0001")).to_be_focused()
+    await page.keyboard.press("ArrowUp")
+    await expect(page.get_by_role("link", name="db-0002")).to_be_focused()
+    await check_accessible(page)
+    await page.keyboard.press("Home")
+    await expect(page.get_by_role("link", name=f"db-{MANY:04}")).to_be_focused()
+
+
+async def test_a_session_that_ends_shows_the_sign_in(console: Console) -> None:
+    async with console.person() as visit:
+        visit.watch.expect(401)
+        page = await visit.open("/")
+        await visit.context.clear_cookies()
+        await page.get_by_role("link", name="New database").click()
+        await expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+
+
+async def test_the_chosen_theme_stays(visit: Visit) -> None:
+    page = await visit.open("/")
+    ground = "() => getComputedStyle(document.body).backgroundColor"
+    light = await page.evaluate(ground)
+    await page.get_by_label("Theme").select_option("Dark")
+    dark = await page.evaluate(ground)
+    assert dark != light
+    await visit.open("/databases/new")
+    assert await page.evaluate(ground) == dark
