@@ -49,18 +49,18 @@ function List({ database, onChange }) {
     onChange();
   };
   const all = backups.data?.data ?? [];
-  const take = html`<${Take} database=${database} onDone=${reload} />`;
   return html`
     <${RoleNote} database=${database} what="take and restore backups" />
     <${ErrorNote} error=${backups.error ?? policy.error} retry=${reload} />
     ${policy.data && html`<${PolicyPanel} database=${database} policy=${policy.data.data} onDone=${reload} />`}
     <h2>Backups</h2>
     ${!backups.data && !backups.error && html`<p aria-busy="true"><span class="spinner"></span> Reading the backups…</p>`}
-    ${backups.data && all.length === 0
-      ? html`<${Empty} title="No backups yet" action=${take}>
-          <p>One is taken by itself as the policy says. Take one now before you change something.</p>
-        <//>`
-      : html`<div class="buttons">${take}</div>`}
+    ${backups.data &&
+    all.length === 0 &&
+    html`<${Empty} title="No backups yet">
+      <p>One is taken by itself as the policy says. Take one now before you change something.</p>
+    <//>`}
+    <div key="take" class="buttons"><${Take} database=${database} onDone=${reload} /></div>
     ${all.map((/** @type {Backup} */ one) => html`<${One} key=${one.uuid} backup=${one} database=${database} onDone=${reload} />`)}
     ${backups.data?.has_more &&
     (limit < 100

@@ -118,11 +118,12 @@ function Logins({ database, onChange }) {
           },
         ]}
       />`}
-      ${users.data && made.length === 0
-        ? html`<${Empty} title="No further users" action=${html`<${Make} database=${database} onDone=${reload} />`}>
-            <p>A user has a password of its own, reads or writes, and can end by itself: for a report, a colleague, or a job.</p>
-          <//>`
-        : html`<${Make} database=${database} onDone=${reload} />`}
+      ${users.data &&
+      made.length === 0 &&
+      html`<${Empty} title="No further users">
+        <p>A user has a password of its own, reads or writes, and can end by itself: for a report, a colleague, or a job.</p>
+      <//>`}
+      <div key="make" class="buttons"><${Make} database=${database} onDone=${reload} /></div>
     </section>
   `;
 }

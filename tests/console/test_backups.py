@@ -1,0 +1,51 @@
+"""Backups of a database, from its page: taken, proven, restored from, deleted; and a clone."""
+
+import pytest
+from playwright.async_api import expect
+
+from tests.console.accessible import check_accessible
+from tests.console.browser import Visit
+from tests.console.steps import do, made
+from tests.quotas.tenant_session import session_of
+
+SCRIPT = "before <script>document.title = 1</script>"
+
+
+@pytest.mark.parametrize("engine", ["postgres", "mysql"])
+async def test_a_backup_and_the_ways_back(visit: Visit, engine: str) -> None:
+    database = await made(visit, db_type=engine)
+    async with session_of(database) as session:
+        await session.run("CREATE TABLE kept (n int)")
+        await session.run("INSERT INTO kept VALUES (1), (2)")
+    page = await visit.open(f"/databases/{database['uuid']}/backups")
+    await page.get_by_text("No backups yet").wait_for()
+    await check_accessible(page)
+    await do(page, "Change the policy", "Change", Keep_for_days="9")
+    await page.get_by_text("kept for 9 days").wait_for()
+
+    await do(page, "Take a backup", "Take it", Description=SCRIPT)
+    backup = page.get_by_role("article")
+    await backup.get_by_text(SCRIPT).wait_for()
+    await backup.get_by_text("2 rows").first.wait_for()
+    await do(page, "Test it")
+    await backup.get_by_text("Proven").wait_for()
+    await check_accessible(page)
+
+    async with session_of(database) as session:
+        await session.run("DROP TABLE kept")
+    await do(page, "Restore into this database", "Restore", Type_orders_to_confirm="orders")
+    await page.wait_for_url("**/console/operations/*")
+    await page.locator(".steps > p .status", has_text="succeeded").wait_for()
+    await check_accessible(page)
+    async with session_of(database) as session:
+        assert await session.value("SELECT count(*) FROM kept") == 2
+
+    await visit.open(f"/databases/{database['uuid']}/backups")
+    await page.get_by_text("before restore").wait_for()
+    own = page.get_by_role("article").filter(has_text=SCRIPT)
+    await own.get_by_role("button", name="Delete").click()
+    await page.get_by_role("dialog").get_by_role("button", name="Delete", exact=True).click()
+    await own.get_by_text("deleted").wait_for()
+    await do(page, "New database from it")
+    await page.get_by_role("heading", name="orders-restored", level=1).wait_for()
+    await expect(page.locator(".heading .status")).to_have_text("active")

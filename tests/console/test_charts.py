@@ -1,0 +1,46 @@
+"""Charts of a database: measurements as lines, times without any as gaps, and the numbers as a table."""
+
+from uuid import UUID
+
+from playwright.async_api import expect
+
+from app.store.session import execute, fetch
+from tests.console.accessible import check_accessible
+from tests.console.browser import Console, Visit
+from tests.console.steps import made
+from tests.support.store import store
+
+# Each a point of a minute: three in a row, a gap of six minutes, one by itself.
+MINUTES_AGO = (12, 11, 10, 3)
+
+
+async def test_gaps_are_no_lines(console: Console, visit: Visit) -> None:
+    database = await made(visit)
+    await sampled(console, UUID(database["uuid"]))
+    page = await visit.open(f"/databases/{database['uuid']}/charts?span=3600")
+    charts = page.get_by_role("figure")
+    await expect(charts).to_have_count(3)
+    await expect(charts.locator("canvas")).to_have_count(3)
+    connections = charts.filter(has_text="Connections")
+    await connections.get_by_text("Connections as a table").click()
+    values = await connections.locator("tbody td.number").all_inner_texts()
+    assert values == ["1", "2", "3", "\N{EN DASH}", "7"]
+    await page.get_by_role("heading", name="Gaps").wait_for()
+    await check_accessible(page)
+    await page.get_by_label("Time", exact=True).select_option("604800")
+    await page.wait_for_url("**span=604800")
+
+
+async def sampled(console: Console, database: UUID) -> None:
+    """As the measuring writes them."""
+    minute = "date_trunc('minute', now()) - make_interval(mins => $2)"
+    async with store(console.service.control_dsn):
+        (number,) = await fetch("SELECT id FROM databases WHERE uuid = $1", database)
+        for connections, minutes in zip((1, 2, 3, 7), MINUTES_AGO, strict=True):
+            await execute(
+                "INSERT INTO metric_samples (database_id, at, storage_bytes, connections, transactions)"
+                f" VALUES ($1, {minute}, 1000000, $3, 5)",
+                number["id"],
+                minutes,
+                connections,
+            )

@@ -1,0 +1,140 @@
+"""The page of one database: what a person sees of it and does to it, on both engines."""
+
+import re
+
+import pytest
+from playwright.async_api import expect
+
+from app.store.session import execute
+from tests.console.accessible import check_accessible
+from tests.console.browser import NARROW, Console, Visit
+from tests.console.steps import begin, do, made
+from tests.support.answers import data_of, error_of
+from tests.support.store import store
+
+SCRIPT = '<img src="/nowhere" onerror="document.title = 1">'
+both_engines = pytest.mark.parametrize("engine", ["postgres", "mysql"])
+
+
+@both_engines
+async def test_what_it_is_and_changes_of_it(visit: Visit, engine: str) -> None:
+    database = await made(visit, db_type=engine)
+    page = await visit.open(f"/databases/{database['uuid']}")
+    await page.get_by_text("PostgreSQL" if engine == "postgres" else "MySQL or MariaDB").wait_for()
+    await check_accessible(page)
+
+    dialog = await begin(page, "Rename")
+    await dialog.get_by_label("Name").fill("Not A Name")
+    visit.watch.expect(400, 409, 422)
+    await dialog.get_by_role("button", name="Rename").click()
+    await dialog.get_by_text(re.compile(r"req_\w+")).first.wait_for()
+    await dialog.locator(".error-note code", has_text=re.compile("^[a-z_]+$")).first.wait_for()
+    await dialog.locator(".curl summary").click()
+    await expect(dialog.locator(".curl pre")).to_contain_text(re.compile(r"Idempotency-Key: [0-9a-f-]{36}"))
+    await check_accessible(page)
+    await dialog.get_by_label("Name").fill("renamed")
+    await dialog.get_by_role("button", name="Rename").click()
+    await page.get_by_role("heading", name="renamed", level=1).wait_for()
+
+    await do(page, "Edit labels", "Save", Labels=f"env=production\nnote={SCRIPT}")
+    await page.get_by_text(f"note: {SCRIPT}").wait_for()
+    await do(page, "Edit labels", "Save", Labels="env=test")
+    await expect(page.locator(".label")).to_have_text(["env: test"])
+
+    await do(page, "Change limits", "Change", Connections="7")
+    await page.get_by_text("0.5 GB, 7 connections").wait_for()
+
+    await do(page, "Protect from deletion")
+    await page.get_by_text("yes: it can't be deleted").wait_for()
+    await expect(page.get_by_role("button", name="Delete", exact=True)).to_be_disabled()
+    await do(page, "Take protection away")
+
+    await do(page, "Let it expire", Expires_at="2030-01-02T03:04")
+    await page.get_by_role("button", name="Change its expiry").wait_for()
+    await do(page, "Never expire")
+
+    await do(page, "Pause")
+    await page.get_by_text("Its team paused it.").wait_for()
+    await check_accessible(page)
+    await do(page, "Resume")
+    await expect(page.get_by_text("Its team paused it.")).to_have_count(0)
+
+    dialog = await begin(page, "Delete")
+    confirm = dialog.get_by_role("button", name="Delete", exact=True)
+    await dialog.get_by_label("Type renamed to confirm").fill("orders")
+    await expect(confirm).to_be_disabled()
+    await dialog.get_by_label("Type renamed to confirm").fill("renamed")
+    await confirm.click()
+
+    await page.wait_for_url("**/console/databases/deleted")
+    await page.get_by_role("cell", name="renamed").wait_for()
+    await check_accessible(page)
+    await do(page, "Undelete")
+    await page.wait_for_url(f"**/console/databases/{database['uuid']}")
+    await page.get_by_role("heading", name="renamed", level=1).wait_for()
+    await expect(page.locator(".heading .status")).to_have_text("active")
+
+
+async def test_with_the_keyboard_alone(visit: Visit) -> None:
+    database = await made(visit)
+    page = await visit.open(f"/databases/{database['uuid']}")
+    button = page.get_by_role("button", name="Rename")
+    for _ in range(60):
+        await page.keyboard.press("Tab")
+        if await button.evaluate("(element) => element === document.activeElement"):
+            break
+    await page.keyboard.press("Enter")
+    await page.get_by_role("dialog").wait_for()
+    await page.keyboard.press("Escape")
+    await expect(page.get_by_role("dialog")).to_have_count(0)
+    await expect(button).to_be_focused()
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("dialog").get_by_label("Name")).to_be_focused()
+    await page.keyboard.press("Control+A")
+    await page.keyboard.type("by-hand")
+    await page.keyboard.press("Enter")
+    await page.get_by_role("heading", name="by-hand", level=1).wait_for()
+    for _ in range(60):
+        await page.keyboard.press("Shift+Tab")
+        if await page.get_by_role("link", name="Users").evaluate("(element) => element === document.activeElement"):
+            break
+    await page.keyboard.press("Enter")
+    await page.wait_for_url("**/users")
+    await expect(page.locator("h1")).to_be_focused()
+
+
+async def test_a_viewer_is_told_who_may(console: Console) -> None:
+    async with console.person(viewport=NARROW) as visit:
+        database = await made(visit)
+        assert visit.caller is not None
+        async with store(console.service.control_dsn):
+            await execute("UPDATE memberships SET role = 'viewer' WHERE user_id = $1", visit.caller.user_id)
+        page = await visit.open(f"/databases/{database['uuid']}")
+        await page.get_by_text("is viewer: only members, admins and owners may change it").wait_for()
+        for action in ("Rename", "Edit labels", "Pause", "Clone", "Delete", "Change limits"):
+            await expect(page.get_by_role("button", name=action, exact=True)).to_be_disabled()
+        await check_accessible(page)
+        for part, action in (("users", "New user"), ("backups", "Take a backup"), ("connect", "Show the password")):
+            await visit.open(f"/databases/{database['uuid']}/{part}")
+            await expect(page.get_by_role("button", name=action)).to_be_disabled()
+            await check_accessible(page)
+        assert database["db_password"] not in await page.content()
+
+        # Who takes the attribute away is refused by the API.
+        visit.watch.expect(403)
+        await visit.open(f"/databases/{database['uuid']}")
+        await page.evaluate("for (const one of document.querySelectorAll('button')) one.disabled = false")
+        dialog = await begin(page, "Pause")
+        await dialog.get_by_role("button", name="Pause", exact=True).click()
+        await dialog.get_by_text("insufficient_role").wait_for()
+        await dialog.get_by_text("This needs the role member or admin or owner in the team.").wait_for()
+        error_of(await visit.caller.post(f"/databases/{database['uuid']}/pauses", None), 403, "insufficient_role")
+        assert data_of(await visit.caller.get(f"/databases/{database['uuid']}"))["status"] == "active"
+
+
+async def test_one_that_is_not_there(visit: Visit) -> None:
+    visit.watch.expect(404)
+    page = await visit.open("/databases/00000000-0000-4000-8000-000000000000")
+    await page.get_by_role("heading", name="There is no such database").wait_for()
+    await page.get_by_text("not_found").wait_for()
+    await check_accessible(page)
