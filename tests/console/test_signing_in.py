@@ -2,6 +2,7 @@
 
 from tests.console.accessible import check_accessible
 from tests.console.browser import NARROW, Console
+from tests.console.watch import Watch
 from tests.support.people import link_for, sign_in
 
 
@@ -46,6 +47,55 @@ async def test_a_person_signs_in_and_out(console: Console) -> None:
         await page.wait_for_url("**/console/sign-in")
         await page.get_by_text("headwater users sign-in-link").wait_for()
         assert await visit.context.cookies() == []
+
+
+async def test_a_passkey_is_added_and_signs_in(console: Console) -> None:
+    service = console.service
+    caller = await service.caller()
+    origin = console.origin.replace("127.0.0.1", "localhost")
+    context = await console.browser.new_context(base_url=origin, viewport={"width": 1440, "height": 900})
+    watch = Watch(context, origin)
+    try:
+        page = await context.new_page()
+        session = await context.new_cdp_session(page)
+        await session.send("WebAuthn.enable")
+        authenticator = {
+            "protocol": "ctap2",
+            "transport": "internal",
+            "hasResidentKey": True,
+            "hasUserVerification": True,
+            "isUserVerified": True,
+            "automaticPresenceSimulation": True,
+        }
+        await session.send("WebAuthn.addVirtualAuthenticator", {"options": authenticator})
+        await page.goto(f"/console/sign-in#{await link_for(service.control_dsn, caller.user_id)}")
+        await page.get_by_role("heading", name="Databases", level=1).wait_for()
+        await page.goto("/console/account")
+        await page.get_by_text("No passkey yet").wait_for()
+        await check_accessible(page)
+        await page.get_by_label("Name of a new passkey").fill("<img src=x>Laptop")
+        await page.keyboard.press("Enter")
+        await page.get_by_role("cell", name="<img src=x>Laptop", exact=True).wait_for()
+        await page.get_by_role("button", name="Rename").click()
+        dialog = page.get_by_role("dialog")
+        await dialog.get_by_label("Name").fill("Laptop")
+        await dialog.get_by_role("button", name="Rename").click()
+        await page.get_by_role("cell", name="Laptop", exact=True).wait_for()
+        await check_accessible(page)
+
+        await page.get_by_role("button", name="Sign out", exact=True).click()
+        await page.get_by_role("dialog").get_by_role("button", name="Sign out").click()
+        await page.wait_for_url("**/console/sign-in")
+        await page.get_by_role("button", name="Sign in with a passkey").click()
+        await page.get_by_role("heading", name="Databases", level=1).wait_for()
+        await page.goto("/console/account")
+        await page.get_by_role("row").filter(has_text="this one").get_by_text("a passkey").wait_for()
+        await page.get_by_role("button", name="Remove").click()
+        await page.get_by_role("dialog").get_by_role("button", name="Remove").click()
+        await page.get_by_text("No passkey yet").wait_for()
+        watch.check()
+    finally:
+        await context.close()
 
 
 async def test_a_link_over_somebody_who_is_signed_in_is_asked_for(console: Console) -> None:

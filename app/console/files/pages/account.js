@@ -1,16 +1,20 @@
-// The person's own account: where they are signed in.
+// The person's own account: their passkeys, and where they are signed in.
 import { api } from "../api.js";
 import { Action } from "../components/action.js";
+import { Empty } from "../components/empty.js";
 import { ErrorNote } from "../components/error-note.js";
+import { Field } from "../components/field.js";
 import { Page } from "../components/page.js";
 import { Status } from "../components/status.js";
 import { Table } from "../components/table.js";
 import { Time } from "../components/time.js";
-import { html } from "../html.js";
+import { html, useState } from "../html.js";
 import { resource } from "../live.js";
+import { addPasskey, passkeysWork } from "../passkeys.js";
 import { session } from "../session.js";
 
 /** @typedef {import("../api.js").Schemas["SessionView"]} SessionView */
+/** @typedef {import("../api.js").Schemas["PasskeyView"]} PasskeyView */
 
 const METHODS = { link: "a link", passkey: "a passkey", oidc: "your organisation" };
 
@@ -26,8 +30,108 @@ export default function Account() {
         <dt>Teams</dt>
         <dd>${session.value?.teams.map((team) => `${team.name} (${team.role})`).join(", ") || "none"}</dd>
       </dl>
+      <${Passkeys} />
       <${Sessions} />
     <//>
+  `;
+}
+
+function Passkeys() {
+  const { data, error, reload } = resource((signal) => api.get("/passkeys", { query: { limit: 100 }, signal }), []);
+  /** @type {PasskeyView[] | undefined} */
+  const rows = data?.data;
+  return html`
+    <section>
+      <h2>Passkeys</h2>
+      <${ErrorNote} error=${error} retry=${reload} />
+      ${rows?.length === 0 &&
+      html`<${Empty} title="No passkey yet">
+        <p>With a passkey you sign in by your device: by a fingerprint, a PIN or a security key, and without a link.</p>
+      <//>`}
+      ${rows &&
+      rows.length > 0 &&
+      html`<${Table}
+        label="Passkeys"
+        rows=${rows}
+        id=${(/** @type {PasskeyView} */ one) => one.uuid}
+        columns=${passkeyColumns(reload)}
+      />`}
+      <${AddPasskey} onDone=${reload} />
+    </section>
+  `;
+}
+
+/** @param {() => void} reload */
+const passkeyColumns = (reload) => [
+  { label: "Name", class: "main", cell: (/** @type {PasskeyView} */ one) => one.name },
+  { label: "For", wide: true, cell: (/** @type {PasskeyView} */ one) => one.host },
+  { label: "Added", wide: true, cell: (/** @type {PasskeyView} */ one) => html`<${Time} value=${one.created_at} />` },
+  { label: "Last used", cell: (/** @type {PasskeyView} */ one) => html`<${Time} value=${one.last_used_at} />` },
+  {
+    label: "Actions",
+    cell: (/** @type {PasskeyView} */ one) => html`
+      <${Rename} passkey=${one} onDone=${reload} />
+      <${Action}
+        label="Remove"
+        title=${`Remove ${one.name}`}
+        small
+        danger
+        call=${{ method: "DELETE", path: "/passkeys/{uuid}", params: { uuid: one.uuid } }}
+        onDone=${reload}
+      >
+        <p>Nobody signs in with it any more. Sessions that it has opened stay.</p>
+      <//>
+    `,
+  },
+];
+
+/** @param {{ passkey: PasskeyView, onDone: () => void }} props */
+function Rename({ passkey, onDone }) {
+  const [name, setName] = useState(passkey.name);
+  return html`<${Action}
+    label="Rename"
+    title=${`Rename ${passkey.name}`}
+    small
+    call=${{ method: "PATCH", path: "/passkeys/{uuid}", params: { uuid: passkey.uuid }, body: { name } }}
+    ready=${name.trim() !== ""}
+    onOpen=${() => setName(passkey.name)}
+    onDone=${onDone}
+  >
+    <${Field} label="Name" value=${name} onValue=${setName} maxlength="100" />
+  <//>`;
+}
+
+/** @param {{ onDone: () => void }} props */
+function AddPasskey({ onDone }) {
+  const [name, setName] = useState("");
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState(/** @type {unknown} */ (null));
+  if (!passkeysWork) {
+    return html`<p class="hint">
+      To add a passkey, open the console by a host's name, such as <code>localhost</code>, with a browser that has passkeys.
+    </p>`;
+  }
+  const add = async (/** @type {Event} */ event) => {
+    event.preventDefault();
+    setBusy(true);
+    setError(null);
+    try {
+      await addPasskey(name);
+      setName("");
+      onDone();
+    } catch (fault) {
+      setError(fault);
+    }
+    setBusy(false);
+  };
+  return html`
+    <form class="form" onSubmit=${add}>
+      <${Field} label="Name of a new passkey" value=${name} onValue=${setName} hint="Such as the device's." maxlength="100" />
+      <${ErrorNote} error=${error} />
+      <div class="buttons">
+        <button disabled=${busy || !name.trim()}>${busy && html`<span class="spinner"></span>`} Add a passkey</button>
+      </div>
+    </form>
   `;
 }
 

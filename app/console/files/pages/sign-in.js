@@ -1,7 +1,8 @@
-// Signing in by the link whose token is in the address's fragment.
+// Signing in: by the link whose token is in the address's fragment, or by a passkey.
 import { ApiError, api } from "../api.js";
 import { ErrorNote } from "../components/error-note.js";
 import { html, useEffect, useState } from "../html.js";
+import { passkeysWork, usePasskey } from "../passkeys.js";
 import { navigate, useArrival, useTitle } from "../router.js";
 import { readSession, session } from "../session.js";
 
@@ -55,7 +56,7 @@ export default function SignIn() {
     <h1 tabindex="-1" ref=${heading}>Sign in</h1>
     <${ErrorNote} error=${error} />
     ${error instanceof ApiError && error.code === "cross_origin_refused" && html`<${NeedsTls} />`}
-    ${session.value ? html`<${SignedIn} token=${token} follow=${follow} />` : html`<${ByLink} />`}
+    ${session.value ? html`<${SignedIn} token=${token} follow=${follow} />` : html`<${Ways} signIn=${signIn} />`}
   `;
 }
 
@@ -72,8 +73,13 @@ function SignedIn({ token, follow }) {
   `;
 }
 
-function ByLink() {
+/** @param {{ signIn: (way: () => Promise<unknown>) => void }} props */
+function Ways({ signIn }) {
   return html`
+    ${passkeysWork &&
+    html`<div class="buttons">
+      <button type="button" class="primary" onClick=${() => signIn(usePasskey)}>Sign in with a passkey</button>
+    </div>`}
     <p>Open a link to sign in. <code>make up</code> prints one, and an operator makes one:</p>
     <pre>headwater users sign-in-link ID</pre>
     <p>It works once, and for a short time.</p>
