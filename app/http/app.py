@@ -96,7 +96,9 @@ from app.pool.claim import Nudger, ReadyMembers
 from app.provisioning.cancelling import CANCELLATIONS
 from app.provisioning.catalog import list_database_types
 from app.provisioning.operation_routes import OperationController, OperationServices
-from app.provisioning.routes import DatabaseController, DatabaseServices, list_deleted_databases
+from app.provisioning.pause_routes import PauseController
+from app.provisioning.route_services import DatabaseServices
+from app.provisioning.routes import DatabaseController, list_deleted_databases
 from app.queries.routes import (
     execute_query,
     execute_translated_query,
@@ -246,7 +248,7 @@ def _api(state: AppState) -> Router:
             ),
             list_database_types,
             get_usage,
-            _resource(lambda: state.databases, DatabaseController, list_deleted_databases),
+            _resource(lambda: state.databases, DatabaseController, PauseController, list_deleted_databases),
             _resource(lambda: state.operations, OperationController),
             _resource(lambda: state.blueprints, BlueprintController, validate_blueprint),
             _resource(

@@ -18,7 +18,7 @@ from app.http.in_flight import InFlight
 from app.metrics.routes import MetricServices
 from app.operators.calls import OperatorServices
 from app.provisioning.operation_routes import OperationServices
-from app.provisioning.routes import DatabaseServices
+from app.provisioning.route_services import DatabaseServices
 from app.queries.service import Questions
 from app.restores.routes import RestoreServices
 from app.sessions.attempts import Attempts

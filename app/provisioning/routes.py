@@ -1,44 +1,34 @@
 """`/api/v1/databases`. Interface specification, sections 4.4 to 4.9."""
 
 from datetime import timedelta
-from typing import Any
 from uuid import UUID
 
-import msgspec
-from litestar import Controller, Request, Response, delete, get, params, patch, post
-from litestar.di import NamedDependency
-from litestar.params import FromPath, SkipValidation
+from litestar import Controller, Response, delete, get, params, patch, post
+from litestar.params import FromPath
 from msgspec import UnsetType
 
-from app.auth.principal import Principal
 from app.auth.roles import Role
 from app.auth.scopes import Reach, Scope
 from app.backups.final import completed_of
-from app.blueprints.large_scripts import LargeScripts
 from app.core.errors import (
     BackupNotCompleted,
     CapacityExhausted,
-    DatabaseNotActive,
     DatabaseNotDeleted,
     DeletionProtected,
     DeletionsPending,
     DeletionUndone,
     InvalidField,
     NotFound,
-    PausedOtherwise,
     PlanLimitExceeded,
     RestorationInProgress,
     RevocationPending,
     SearchTooWide,
     TooManyUnderWay,
 )
-from app.core.secrets import SecretBox
-from app.core.settings import Settings
 from app.databases.examples import (
     EXAMPLE_ACTIVE,
     EXAMPLE_DATABASE,
     EXAMPLE_DELETED,
-    EXAMPLE_PAUSED,
     EXAMPLE_PROGRESS,
     EXAMPLE_PROVISIONING,
     EXAMPLE_RETAINED,
@@ -62,40 +52,17 @@ from app.operations.examples import (
 )
 from app.operations.kinds import OperationType
 from app.operations.schemas import OperationReference
-from app.outbox.events import Notices
 from app.outbox.workflow_starts import Accepted
-from app.pool.claim import Nudger, ReadyMembers
-from app.provisioning import pauses, service
+from app.provisioning import service
 from app.provisioning.creation import CreatedDatabase, DatabaseCreation
 from app.provisioning.parameters import EngineFilter, LabelFilter, NameFilter, PlanFilter, RegionFilter, StatusFilter
+from app.provisioning.route_services import Call, Injected
 from app.provisioning.undeletion import undelete_owned
 from app.provisioning.waiting import await_access, await_limits, await_revoked
-from app.quotas.plans import Plans
-from app.store.notify import RowWatch
 from app.web.envelope import AcceptedChange, Change, Data, Item, Page
-from app.web.idempotency import Answer, Idempotency
+from app.web.idempotency import Answer
 from app.web.operation import operation
 from app.web.parameters import Limit, StartingAfter, Timeout, Wait, cursor_uuid, path_uuid
-
-Call = Request[Principal, Any, Any]
-
-
-class DatabaseServices(msgspec.Struct, frozen=True, kw_only=True):
-    """What the routes work with."""
-
-    settings: Settings
-    plans: Plans
-    box: SecretBox
-    watch: RowWatch
-    idempotency: Idempotency
-    scripts: LargeScripts
-    members: ReadyMembers
-    notices: Notices
-    nudger: Nudger
-
-
-Injected = NamedDependency[SkipValidation[DatabaseServices]]
-"""The type of a route's parameter `services`. We made it ourselves: there is nothing to validate."""
 
 
 class DatabaseController(Controller):
@@ -362,66 +329,6 @@ class DatabaseController(Controller):
             open_again, record = await await_access(services.watch, UUID(subject), timeout)
             message = "Database undeleted." if open_again else "Database undeleted; its access follows in a moment."
             accepted = await accepted_on(record.uuid, OperationType.UNDELETE)
-            return Answer(200, _accepted(message, masked_view(services.plans, record), accepted))
-
-        return await services.idempotency.run(request, begin=begin, finish=finish)
-
-    @post(
-        "/{uuid:str}/pauses",
-        **operation(
-            "pauseDatabase",
-            "Pause a database: its connections end, its data and its credentials stay",
-            action="database.pause",
-            scopes=(Scope.DATABASES_WRITE,),
-            reach=Reach.DATABASE,
-            answers={200: AcceptedChange[DatabaseView, OperationReference]},
-            examples={
-                200: AcceptedChange(message="Database paused.", data=EXAMPLE_PAUSED, operation=EXAMPLE_DONE_REFERENCE)
-            },
-            errors=(PausedOtherwise, DatabaseNotActive),
-            idempotent=True,
-        ),
-    )
-    async def pause_database(self, request: Call, services: Injected, uuid: FromPath[str]) -> Response[bytes]:
-        async def begin() -> Accepted:
-            return await pauses.pause(services.plans, request.user, path_uuid(uuid, "database"))
-
-        async def finish(subject: str) -> Answer:
-            timeout = services.settings.revocation_timeout_seconds
-            closed, record = await await_access(services.watch, UUID(subject), timeout)
-            message = "Database paused." if closed else "Database paused; its connections end in a moment."
-            accepted = await accepted_on(record.uuid, OperationType.PAUSE)
-            return Answer(200, _accepted(message, masked_view(services.plans, record), accepted))
-
-        return await services.idempotency.run(request, begin=begin, finish=finish)
-
-    @delete(
-        "/{uuid:str}/pauses",
-        **operation(
-            "resumeDatabase",
-            "Resume a database that its team has paused",
-            action="database.resume",
-            scopes=(Scope.DATABASES_WRITE,),
-            reach=Reach.DATABASE,
-            answers={200: AcceptedChange[DatabaseView, OperationReference]},
-            examples={
-                200: AcceptedChange(
-                    message="Database resumed.", data=EXAMPLE_DATABASE, operation=EXAMPLE_DONE_REFERENCE
-                )
-            },
-            errors=(PausedOtherwise, DatabaseNotActive),
-            idempotent=True,
-        ),
-    )
-    async def resume_database(self, request: Call, services: Injected, uuid: FromPath[str]) -> Response[bytes]:
-        async def begin() -> Accepted:
-            return await pauses.resume(request.user, path_uuid(uuid, "database"))
-
-        async def finish(subject: str) -> Answer:
-            timeout = services.settings.revocation_timeout_seconds
-            open_again, record = await await_access(services.watch, UUID(subject), timeout)
-            message = "Database resumed." if open_again else "Database resumed; its access follows in a moment."
-            accepted = await accepted_on(record.uuid, OperationType.RESUME)
             return Answer(200, _accepted(message, masked_view(services.plans, record), accepted))
 
         return await services.idempotency.run(request, begin=begin, finish=finish)
