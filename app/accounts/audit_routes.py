@@ -22,7 +22,7 @@ from app.core.errors import InvalidField
 from app.quotas.plans import Plans
 from app.web.envelope import Page
 from app.web.operation import operation
-from app.web.parameters import Limit, StartingAfterId, cursor_id
+from app.web.parameters import Limit, StartingAfterId, cursor_id, query_moment
 
 _LONGEST = 200
 """Characters of a filter."""
@@ -140,7 +140,8 @@ def _filters(
     if action is not None and action not in services.actions:
         raise InvalidField("action", f"There is no such action; the actions are {', '.join(sorted(services.actions))}.")
     kind, id = (None, None) if subject is None else _subject(subject, services.objects)
-    first, last = _moment("from", since), _moment("to", until)
+    first = None if since is None else query_moment("from", since)
+    last = None if until is None else query_moment("to", until)
     if first is not None and last is not None and first >= last:
         raise InvalidField("to", "It has to be later than 'from'.")
     filters = EventFilters(action=action, object=kind, subject_id=id, since=first, until=last)
@@ -153,19 +154,3 @@ def _subject(subject: str, objects: frozenset[str]) -> tuple[str, str]:
         known = ", ".join(f"{name}:ID" for name in sorted(objects))
         raise InvalidField("subject", f"Expected one of {known}.")
     return kind, id
-
-
-def _moment(field: str, text: str | None) -> datetime | None:
-    if text is None:
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        moment = None
-    if moment is None or moment.tzinfo is None:
-        # A '+' that is not encoded arrives as a blank.
-        raise InvalidField(field, "Expected ISO 8601 with an offset, such as 2026-11-20T08:00:00Z.")
-    try:
-        return moment.astimezone(UTC)
-    except OverflowError:
-        raise InvalidField(field, "There is no such moment.") from None

@@ -8,6 +8,7 @@ import msgspec
 from app.core.errors import InvalidField
 from app.metrics.names import MetricName
 from app.metrics.rollups import HOURS, RESOLUTIONS, Resolution, begin_of
+from app.web.parameters import query_moment
 
 AUTOMATIC = 0
 STEPS = (60, 300, 900, 3600, 21_600, 86_400)
@@ -34,8 +35,8 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 def read(names: str | None, since: str | None, until: str | None, step: int, now: datetime) -> Asked:
     """From the query parameters `names`, `from`, `to` and `step`. Raises `InvalidField` that names one of them."""
     chosen = _names(names)
-    end = now if until is None else _moment("to", until)
-    begin = end - _DEFAULT_RANGE if since is None else _moment("from", since)
+    end = now if until is None else query_moment("to", until)
+    begin = end - _DEFAULT_RANGE if since is None else query_moment("from", since)
     if begin >= end:
         raise InvalidField("from", "Expected a time before to.")
     if begin < now - HOURS.kept - _SLACK:
@@ -53,16 +54,6 @@ def _names(text: str | None) -> tuple[MetricName, ...]:
             shown = name[:_LONGEST_TEXT]
             raise InvalidField("names", f"There is no metric {shown!r}; there are {', '.join(known)}.")
     return tuple(dict.fromkeys(known[name] for name in text.split(",")))
-
-
-def _moment(field: str, text: str) -> datetime:
-    try:
-        moment = msgspec.convert(text, datetime)
-    except msgspec.ValidationError:
-        moment = None
-    if moment is None or moment.tzinfo is None or not 1970 < moment.year < 9000:
-        raise InvalidField(field, "Expected a time with its offset, such as 2026-11-20T08:00:00Z.")
-    return moment
 
 
 def _step(asked: int, begin: datetime, end: datetime, now: datetime) -> int:

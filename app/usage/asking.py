@@ -9,13 +9,12 @@ from uuid import UUID
 
 from app.core.errors import InvalidField
 from app.usage.report import Granularity, GroupBy, UsageCursor, UsageQuery
-from app.web.parameters import parse_id, parse_uuid
+from app.web.parameters import parse_id, parse_uuid, query_moment
 
 LONGEST = timedelta(days=400)
 """The range of one report."""
 _EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)
 _LATEST = datetime(3000, 1, 1, tzinfo=UTC)
-_MOMENT = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:\d\d))?", re.ASCII)
 Choice = TypeVar("Choice", bound=StrEnum)
 
 
@@ -86,20 +85,10 @@ def _alternatives(words: Sequence[str]) -> str:
 
 
 def _moment(field: str, text: str) -> datetime:
-    """A date, at its beginning in UTC, or a moment with its offset; a `+` may have become a blank on the way."""
-    text = text.replace(" ", "+")
-    moment = None
-    if _MOMENT.fullmatch(text):
-        try:
-            moment = datetime.fromisoformat(text)
-        except ValueError:
-            moment = None
-    if moment is None:
-        raise InvalidField(field, "Expected a date, or a time with its offset, as in 2026-11-01T00:00:00Z.")
-    moment = moment.replace(tzinfo=moment.tzinfo or UTC)
+    moment = query_moment(field, text, dates=True)
     if not _EARLIEST <= moment <= _LATEST:
         raise InvalidField(field, "Expected a year from 2000 on.")
-    return moment.astimezone(UTC)
+    return moment
 
 
 def _month_of(moment: datetime) -> datetime:

@@ -1,6 +1,7 @@
 """Path and query parameters that several resources share."""
 
 import re
+from datetime import UTC, datetime
 from typing import Annotated
 from uuid import UUID
 
@@ -10,6 +11,9 @@ from app.core.errors import InvalidField, NotFound
 
 _LARGEST = 2**63 - 1
 """The largest bigint."""
+_DATE = r"\d{4}-\d\d-\d\d"
+_MOMENT = re.compile(_DATE + r"T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)", re.ASCII)
+_YEARS = range(1970, 9000)
 
 Limit = Annotated[int, QueryParameter(name="limit", ge=1, le=100, description="Items on the page.")]
 StartingAfter = Annotated[
@@ -76,6 +80,22 @@ def cursor_uuid(text: str | None) -> UUID | None:
     if uuid is None:
         raise InvalidField("starting_after", "Expected a uuid.")
     return uuid
+
+
+def query_moment(field: str, text: str, *, dates: bool = False) -> datetime:
+    """ISO 8601 with an offset, in UTC; with `dates` also a date, for its beginning in UTC. A `+` that was not encoded
+    arrives as a blank. Raises `InvalidField`."""
+    text = text.replace(" ", "+")
+    moment = None
+    if _MOMENT.fullmatch(text) or (dates and re.fullmatch(_DATE, text, re.ASCII)):
+        try:
+            moment = datetime.fromisoformat(text)
+        except ValueError:
+            moment = None
+    if moment is None or moment.year not in _YEARS:
+        expected = "a date, or a time with its offset," if dates else "a time with its offset,"
+        raise InvalidField(field, f"Expected {expected} such as 2026-11-20T08:00:00Z.")
+    return moment.replace(tzinfo=moment.tzinfo or UTC).astimezone(UTC)
 
 
 def parse_uuid(text: str) -> UUID | None:

@@ -107,7 +107,7 @@ async def test_what_cannot_be_asked_for(caller: Caller) -> None:
             for names in ("speed", "transactions,speed", "transactions," * 500, "", "Rows_Read")
         ),
         *(("from", {"from": at}) for at in ("yesterday", "2026-11-20T08:00:00", "2026-11-20", "0001-01-01T00:00:00Z")),
-        *(("to", {"to": at}) for at in ("1795370749", "", "9999-12-31T23:59:59Z", "2026-11-20T08:00:00 00:00")),
+        *(("to", {"to": at}) for at in ("1795370749", "", "9999-12-31T23:59:59Z")),
         *(("from", {"from": begin, "to": end}) for end in (begin, _ago(hours=2))),
         *(("step", {"step": step}) for step in ("61", "null", "-60", "minute")),
         ("start", {"start": "1"}),
