@@ -15,6 +15,7 @@ from app.auth.principal import Principal
 from app.auth.scopes import Reach, Scope
 from app.blueprints import records, service
 from app.blueprints.checking import validated
+from app.blueprints.encodings import as_text
 from app.blueprints.examples import (
     EXAMPLE_BLUEPRINT,
     EXAMPLE_DELETED_BLUEPRINT,
@@ -90,7 +91,7 @@ class BlueprintController(Controller):
         self, request: Call, services: Injected, data: params.JSONBody[CreateBlueprint]
     ) -> Response[bytes]:
         async def begin() -> Accepted:
-            return await service.create(services.plans, request.user, data)
+            return await service.create(services.plans, request.user, await as_text(data))
 
         async def finish(subject: str) -> Answer:
             record = await records.find(UUID(subject))
@@ -195,7 +196,7 @@ class BlueprintController(Controller):
         present = await service.get(request.user, blueprint)
         size = present.size_bytes if isinstance(data.sql_content, UnsetType) else len(data.sql_content)
         async with services.scripts.slot(request.user.team_ids, size), audited():
-            await service.update(services.plans, request.user, blueprint, data)
+            await service.update(services.plans, request.user, blueprint, await as_text(data))
             record = await service.get(request.user, blueprint)
         return Item(message="Blueprint updated.", data=view(record))
 
@@ -242,5 +243,6 @@ async def validate_blueprint(
 ) -> Item[Validation]:
     provided = await offered_extensions()
     async with services.scripts.slot(request.user.team_ids, len(data.sql_content)):
+        given = await as_text(data)
         # In a thread of its own: a megabyte takes the parsers a while, and other requests must not wait for it.
-        return Item(data=await asyncio.to_thread(validated, data.sql_content, data.variables, provided))
+        return Item(data=await asyncio.to_thread(validated, given.sql_content, given.variables, provided))

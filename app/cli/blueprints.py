@@ -11,6 +11,7 @@ from app.audit.actions import Action
 from app.audit.drafts import note
 from app.audit.events import change
 from app.blueprints import service
+from app.blueprints.encodings import text_of
 from app.blueprints.records import BlueprintRecord
 from app.blueprints.schemas import CreateBlueprint
 from app.blueprints.shipped import publish_shipped
@@ -66,7 +67,7 @@ async def ship() -> list[PublishedBlueprint]:
 
 def _request(file: Path, name: str, description: str | None, variables_file: Path | None) -> CreateBlueprint:
     """Validated like a client's request. Raises `InvalidField`."""
-    fields: dict[str, Any] = {"name": name, "sql_content": _text(file), "description": description}
+    fields: dict[str, Any] = {"name": name, "sql_content": text_of(file.read_bytes()), "description": description}
     if variables_file is not None:
         try:
             fields["variables"] = msgspec.json.decode(variables_file.read_bytes())
@@ -76,13 +77,6 @@ def _request(file: Path, name: str, description: str | None, variables_file: Pat
         return msgspec.convert(fields, CreateBlueprint)
     except msgspec.ValidationError as fault:
         raise InvalidField("blueprint", f"It can't be published: {fault}") from None
-
-
-def _text(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise InvalidField("sql_content", f"{file} is not UTF-8.") from None
 
 
 def _published(record: BlueprintRecord) -> PublishedBlueprint:

@@ -7,6 +7,7 @@ from typing import ClassVar, TypeVar
 
 from app.contracts.base import Engine
 from app.dialects.analysis import Analysis
+from app.dialects.errors import SqlError
 from app.dialects.tokens import Token
 from app.dialects.verdict import AllowedSQL, Refused, SqlClass, Unreadable, check_text
 
@@ -51,6 +52,11 @@ class Dialect(ABC):
         `single`: it was cut out of a script as one statement. Unless `thorough`, the first fault ends it.
         `extensions` are those that engine hosts offer.
         """
+
+    def without_octets(self, script: str) -> str:
+        """The same script without octets that are no text, each of which is one of PEP 383's surrogates in it. Raises
+        `SqlError` where it can't be written so."""
+        raise SqlError(0, f"{self.label} reads scripts in UTF-8 alone")
 
     def judge(self, sql: str, database: str) -> AllowedSQL:
         """Whether a question's SQL may be executed, by its text alone. `database` is the name of the tenant's own on

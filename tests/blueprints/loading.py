@@ -127,13 +127,20 @@ async def dumped(server: RunningServer, tenant: Tenant, *options: str) -> str:
     test is skipped."""
     if server.flavour == "postgres":
         return await _run(str(find_programs(None) / "pg_dump"), *options, "-d", _dsn(server, tenant))
-    program = shutil.which("mariadb-dump")
-    if program is None or server.flavour != "mariadb":
+    if server.flavour != "mariadb":
         pytest.skip("no dump program of this engine is installed")
+    return (await dumped_octets(server, tenant, *options)).decode()
+
+
+async def dumped_octets(server: RunningServer, tenant: Tenant, *options: str) -> bytes:
+    """As mariadb-dump writes it, which knows MySQL's servers too; where it is missing the test is skipped."""
+    program = shutil.which("mariadb-dump")
+    if program is None:
+        pytest.skip("mariadb-dump is not installed")
     address = urlsplit(server.admin_dsn)
     arguments = ["-h", str(address.hostname), "-P", str(address.port), "-u", str(address.username)]
     password = {"MYSQL_PWD": unquote(address.password or "")}
-    return await _run(program, *arguments, *options, tenant.name, environment=password)
+    return await _output(program, *arguments, *options, tenant.name, environment=password)
 
 
 async def _postgres_catalog(server: RunningServer, tenant: Tenant) -> list[str]:
@@ -164,6 +171,12 @@ def _dsn(server: RunningServer, tenant: Tenant) -> str:
 async def _run(
     program: str, *arguments: str, stdin: bytes | None = None, environment: dict[str, str] | None = None
 ) -> str:
+    return (await _output(program, *arguments, stdin=stdin, environment=environment)).decode()
+
+
+async def _output(
+    program: str, *arguments: str, stdin: bytes | None = None, environment: dict[str, str] | None = None
+) -> bytes:
     process = await asyncio.create_subprocess_exec(
         program,
         *arguments,
@@ -174,4 +187,4 @@ async def _run(
     )
     output, errors = await process.communicate(stdin)
     assert process.returncode == 0, errors.decode()
-    return output.decode()
+    return output

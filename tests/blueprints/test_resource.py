@@ -1,6 +1,7 @@
 """Blueprints over the API: saved, listed, changed, deleted; and those that are everyone's."""
 
 import asyncio
+from base64 import b64encode
 from typing import Any
 from uuid import uuid4
 
@@ -275,3 +276,43 @@ async def test_every_version_with_its_sql(lone: LoneApi) -> None:
     error_of(await stranger.get(f"{path}/1"), 404, "not_found")
     assert body_of(await caller.get(f"/blueprints/{blueprint['uuid']}/blueprint_applications"))["data"] == []
     error_of(await stranger.get(f"/blueprints/{blueprint['uuid']}/blueprint_applications"), 404, "not_found")
+
+
+async def test_sql_in_base64(lone: LoneApi) -> None:
+    """What is saved, shown and judged is text."""
+    caller = await lone.caller()
+
+    def sent(script: bytes) -> dict[str, str]:
+        return {"sql_content": b64encode(script).decode(), "sql_encoding": "base64"}
+
+    script = b"CREATE TABLE a (b blob);\nINSERT INTO a VALUES (_binary '\xff\\0');"
+    text = "CREATE TABLE a (b blob);\nINSERT INTO a VALUES (_binary X'ff00');"
+    blueprint = data_of(await caller.post("/blueprints", {"name": "Octets", **sent(script)}), 201)
+    assert blueprint["size_bytes"] == len(text)
+    assert data_of(await caller.get(f"/blueprints/{blueprint['uuid']}"))["sql_content"] == text
+    again = await changed(caller, blueprint, **sent(script.replace(b"\xff", b"\xfe")))
+    assert again["version"] == 2
+    assert data_of(await caller.post("/blueprint_validations", sent(script)))["valid"]
+    assert data_of(await caller.post("/blueprint_validations", sent(SQL.encode())))["valid"]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("CREATE TABLE a (b blob);", "base64"),
+        ("Q1JFQVRF\n", "base64"),
+        ("w7w", "base64"),
+        (b64encode(b"SELECT 1;\n SELECT \xff").decode(), "line 2, column 9 (MySQL)"),
+        (b64encode(b"SELECT '\x00'").decode(), "NUL"),
+        (b64encode(b"SELECT '" + 600_000 * b"\xff" + b"'").decode(), "1200010 characters"),
+    ],
+)
+async def test_base64_that_can_not_be_used(lone: LoneApi, content: str, said: str) -> None:
+    caller = await lone.caller()
+    body = {"sql_content": content, "sql_encoding": "base64"}
+    for answer in (
+        await caller.post("/blueprint_validations", body),
+        await caller.post("/blueprints", {"name": "Octets", **body}),
+    ):
+        assert field_of(answer) == "sql_content"
+        assert said in answer.json()["error"]["message"]

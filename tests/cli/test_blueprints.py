@@ -54,6 +54,6 @@ async def test_what_cant_be_published(headwater: Headwater, files: tuple[str, st
     broken.write_bytes(b"CREATE TABLE a (id integer);\nCOMMIT;")
     assert "line 2" in await headwater.refusal("blueprints", "publish", str(broken), "--name", "Notes")
     assert "JSON" in await headwater.refusal("blueprints", "publish", sql, "--name", "n", "--variables", str(broken))
-    broken.write_bytes(b"\xff")
+    broken.write_bytes(b"SELECT \xff")
     assert "UTF-8" in await headwater.refusal("blueprints", "publish", str(broken), "--name", "Notes")
     await headwater.refusal("blueprints", "publish", str(tmp_path / "nothing"), "--name", "Notes", exit_code=2)

@@ -9,6 +9,7 @@ from app.dialects.analysis import Analysis
 from app.dialects.base import Dialect
 from app.dialects.mysql import lexer
 from app.dialects.mysql.judge.rules import classified
+from app.dialects.mysql.octets import in_hexadecimal
 from app.dialects.mysql.scripts.analyzer import analyze
 from app.dialects.mysql.splitter import split
 from app.dialects.tokens import Token
@@ -54,6 +55,9 @@ class MySQLDialect(Dialect):
         self, script: str, *, single: bool = False, thorough: bool = True, extensions: Set[str] = frozenset()
     ) -> Analysis:
         return analyze(script, single=single, thorough=thorough)
+
+    def without_octets(self, script: str) -> str:
+        return in_hexadecimal(script)
 
     def _classified(self, sql: str, database: str) -> list[tuple[str, SqlClass]]:
         return classified(sql, database.lower())

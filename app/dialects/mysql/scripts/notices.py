@@ -9,6 +9,8 @@ from app.dialects.analysis import Remark, StatementSummary
 from app.dialects.mysql.scripts import contents, settings
 from app.dialects.mysql.scripts.reader import Reader
 
+_REPLACEMENT = "\ufffd"
+
 Rule = Callable[[Reader, StatementSummary], Iterator[Remark]]
 
 
@@ -75,6 +77,15 @@ def _set(reader: Reader, what: StatementSummary) -> Iterator[Remark]:
         yield "character-set", message
 
 
+def _replacements(reader: Reader, what: StatementSummary) -> Iterator[Remark]:
+    if _REPLACEMENT in reader.text:
+        yield (
+            "replacement-character",
+            f"rows of {what.object} hold U+FFFD, which stands where a dump's octets were no text: if they were binary,"
+            " make the dump with --hex-blob, or send it in base64",
+        )
+
+
 _RULES: dict[str, tuple[Rule, ...]] = {
     "DROP TABLE": (_drop_table,),
     "TRUNCATE": (_truncate,),
@@ -83,5 +94,7 @@ _RULES: dict[str, tuple[Rule, ...]] = {
     "CREATE TABLE": (_engine,),
     "CREATE TEMPORARY TABLE": (_engine,),
     "ALTER TABLE": (_engine, _alter_table),
+    "INSERT": (_replacements,),
+    "REPLACE": (_replacements,),
     "SET": (_set,),
 }

@@ -56,6 +56,10 @@ class Reader:
     def start(self) -> int:
         return self.tokens[0].start
 
+    @property
+    def text(self) -> str:
+        return self._script[self.start : self.tokens[-1].end]
+
     def item(self, index: int) -> Lexeme:
         """A negative index counts from the end."""
         kind, start, end = self.tokens[index]

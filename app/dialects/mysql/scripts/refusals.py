@@ -12,7 +12,7 @@ UNSEEN = "{kind} runs SQL that is put together while it runs and can't be judged
 CLIENT = "{kind} is a command of the mysql client, not SQL; remove the line"
 LOST_OCTETS = (
     "this binary string has lost octets that are no text in UTF-8 (U+FFFD stands for them); write it in "
-    "hexadecimal (mariadb-dump and mysqldump with --hex-blob do)"
+    "hexadecimal (mariadb-dump and mysqldump with --hex-blob do), or send the octets themselves in base64"
 )
 ROUTINE = "{kind} has a meaning inside routines only"
 
