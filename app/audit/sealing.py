@@ -33,6 +33,12 @@ async def newest_seal() -> Seal | None:
     return await fetch_one(Seal, _NEWEST)
 
 
+async def list_seals(*, after: int | None, limit: int) -> list[Seal]:
+    """Newest first, from the one that follows `after` on."""
+    sql = "SELECT * FROM audit_seals WHERE $1::bigint IS NULL OR id < $1 ORDER BY id DESC LIMIT $2"
+    return await fetch_all(Seal, sql, after, limit)
+
+
 async def seal_events(*, patience_seconds: float = 20.0, most: int = MOST_EVENTS) -> int:
     """Seals all events that were committed before the call; returns how many. Any number of processes may do so at
     once. Transactions that were under way are waited for; the rest is left to the next call when one of them takes

@@ -83,6 +83,7 @@ from app.metrics.routes import MetricServices, get_database_metrics, get_team_pr
 from app.operators.calls import OperatorServices
 from app.operators.operation_routes import OperatorOperationController
 from app.operators.routes import (
+    list_audit_seals,
     list_findings,
     list_hosts,
     list_pools,
@@ -296,6 +297,7 @@ def _api(state: AppState) -> Router:
                 list_hosts,
                 list_pools,
                 list_findings,
+                list_audit_seals,
                 run_consistency_check,
                 pause_any_database,
                 resume_any_database,

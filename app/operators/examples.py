@@ -17,6 +17,7 @@ from app.operators.schemas import (
     HostView,
     OperatorOperationView,
     PoolView,
+    SealView,
 )
 
 _UI = "http://127.0.0.1:8233/namespaces/default"
@@ -61,6 +62,14 @@ EXAMPLE_FINDING = FindingView(
     host_id=1,
     first_seen_at=datetime(2026, 11, 20, 8, 0, tzinfo=UTC),
     last_seen_at=datetime(2026, 11, 20, 8, 5, tzinfo=UTC),
+)
+EXAMPLE_SEAL = SealView(
+    id=4,
+    sealed_at=datetime(2026, 11, 20, 8, 0, 10, tzinfo=UTC),
+    events=12,
+    last_event_id=4711,
+    hash="9f" * 32,
+    previous="3c" * 32,
 )
 EXAMPLE_CHECK = CheckView(schedule_id=ScheduleId.RECONCILE.value, temporal_url=f"{_UI}/schedules/reconcile")
 

@@ -5,6 +5,7 @@ from uuid import UUID
 
 import msgspec
 
+from app.audit.chain import Seal
 from app.core.ids import find_uuid
 from app.core.settings import Settings
 from app.core.temporal import page_of
@@ -12,7 +13,7 @@ from app.databases.records import names_of
 from app.hosts.service import HostSummary
 from app.operations.inventory import OperatorRecord
 from app.operations.views import view
-from app.operators.schemas import FindingView, HostRoom, HostView, OperatorOperationView, PoolView
+from app.operators.schemas import FindingView, HostRoom, HostView, OperatorOperationView, PoolView, SealView
 from app.pool.targets import PoolFilling
 from app.upkeep.reconcile.findings import StoredFinding
 
@@ -51,6 +52,17 @@ def pool_view(pool: PoolFilling) -> PoolView:
         coming=pool.coming,
         missing=max(0, pool.size - pool.ready - pool.coming),
         open_hosts=pool.open_hosts,
+    )
+
+
+def seal_view(seal: Seal) -> SealView:
+    return SealView(
+        id=seal.id,
+        sealed_at=seal.at,
+        events=seal.events,
+        last_event_id=seal.last_id,
+        hash=seal.hash.hex(),
+        previous=seal.previous.hex(),
     )
 
 

@@ -7,6 +7,7 @@ from uuid import UUID
 from litestar import Response, delete, get, post
 from litestar.params import FromPath
 
+from app.audit import sealing
 from app.auth.operators import keep_operator
 from app.auth.scopes import Reach, Scope
 from app.contracts.upkeep import ScheduleId
@@ -22,9 +23,9 @@ from app.operations.kinds import OperationType
 from app.operations.schemas import OperationReference
 from app.operators.calls import Call, Injected, OperatorServices
 from app.operators.checks import run_check
-from app.operators.examples import EXAMPLE_CHECK, EXAMPLE_FINDING, EXAMPLE_HOST, EXAMPLE_POOL
-from app.operators.reading import finding_views, host_view, pool_view
-from app.operators.schemas import CheckView, FindingView, HostView, PoolView
+from app.operators.examples import EXAMPLE_CHECK, EXAMPLE_FINDING, EXAMPLE_HOST, EXAMPLE_POOL, EXAMPLE_SEAL
+from app.operators.reading import finding_views, host_view, pool_view, seal_view
+from app.operators.schemas import CheckView, FindingView, HostView, PoolView, SealView
 from app.outbox.workflow_starts import Accepted
 from app.pool.targets import pool_filling
 from app.provisioning import operator
@@ -93,6 +94,23 @@ async def list_findings(request: Call, limit: Limit = 25, starting_after: Starti
     # One that is over by now has no row, and its place is known all the same.
     page = await findings.list_stored(after=cursor_id(starting_after), limit=limit + 1)
     return Page(data=await finding_views(page[:limit]), has_more=len(page) > limit)
+
+
+@get(
+    "/operator/audit_seals",
+    **operation(
+        "listAuditSeals",
+        "List the seals of the audit log, newest first",
+        scopes=(Scope.OPERATOR_READ,),
+        reach=Reach.OPERATOR,
+        answers={200: Page[SealView]},
+        examples={200: Page(data=[EXAMPLE_SEAL], has_more=False)},
+        errors=(InvalidField,),
+    ),
+)
+async def list_audit_seals(request: Call, limit: Limit = 25, starting_after: StartingAfterId = None) -> Page[SealView]:
+    page = await sealing.list_seals(after=cursor_id(starting_after), limit=limit + 1)
+    return Page(data=[seal_view(seal) for seal in page[:limit]], has_more=len(page) > limit)
 
 
 @post(

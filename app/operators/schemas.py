@@ -92,6 +92,22 @@ class CheckView(Struct, kw_only=True):
     """Its page in Temporal's web pages."""
 
 
+class SealView(Struct, kw_only=True):
+    """A link of the chain of hashes over the audit log of all teams."""
+
+    object: Literal["audit_seal"] = "audit_seal"
+    id: int
+    sealed_at: Moment
+    events: int
+    """Events that it is over."""
+    last_event_id: int
+    """The last of them."""
+    hash: str
+    """Hexadecimal. The heads that are kept with the backups are such, and show whether the end was cut off."""
+    previous: str
+    """The hash of the seal before; zeros for the first."""
+
+
 class OperatorOperationView(OperationView, kw_only=True):
     """An operation as its team sees it, and what helps operators."""
 

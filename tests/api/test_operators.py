@@ -5,6 +5,7 @@ from uuid import uuid4
 import pytest
 import pytest_asyncio
 
+from app.audit.sealing import seal_events
 from app.auth.operators import keep_operator
 from app.auth.scopes import Reach
 from app.auth.users import set_operator
@@ -126,6 +127,19 @@ async def test_findings_with_the_names_of_databases(asking: Caller, operator: Ca
     assert by_rule["provision_stuck"]["team"] == "Test User"
     await write(None, [], {})
     assert data_of(await operator.get("/operator/findings")) == []
+
+
+async def test_seals_of_the_audit_log(asking: Caller, operator: Caller) -> None:
+    for name in ("one", "two"):
+        data_of(await asking.patch(f"/teams/{asking.team_id}", {"name": name}))
+        assert await seal_events() > 0
+    page = body_of(await operator.get("/operator/audit_seals", params={"limit": "1"}))
+    after = {"starting_after": str(page["data"][0]["id"])}
+    before = data_of(await operator.get("/operator/audit_seals", params=after))[0]
+    assert page["has_more"]
+    assert page["data"][0]["previous"] == before["hash"]
+    assert page["data"][0]["last_event_id"] > before["last_event_id"]
+    data_of(await asking.patch(f"/teams/{asking.team_id}", {"name": "Test User"}))
 
 
 async def test_a_check_without_temporal(operator: Caller) -> None:

@@ -132,6 +132,7 @@ SPECIFIED = {
     ("GET", "/api/v1/operator/hosts"): {"operator:read"},
     ("GET", "/api/v1/operator/pools"): {"operator:read"},
     ("GET", "/api/v1/operator/findings"): {"operator:read"},
+    ("GET", "/api/v1/operator/audit_seals"): {"operator:read"},
     ("POST", "/api/v1/operator/checks"): {"operator:write"},
     ("GET", "/api/v1/operator/operations"): {"operator:read"},
     ("GET", "/api/v1/operator/operations/{uuid}"): {"operator:read"},

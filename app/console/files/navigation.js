@@ -37,6 +37,7 @@ export const groups = [
       { path: "/operator/hosts", label: "Hosts" },
       { path: "/operator/pools", label: "Pools" },
       { path: "/operator/findings", label: "Findings" },
+      { path: "/operator/audit-seals", label: "Audit seals" },
       { path: "/operator/operations", label: "Operations" },
     ],
   },

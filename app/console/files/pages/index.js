@@ -52,5 +52,6 @@ export const routes = [
   { path: "/operator/hosts", title: "Hosts", load: () => import("./operators/hosts.js") },
   { path: "/operator/pools", title: "Pools", load: () => import("./operators/pools.js") },
   { path: "/operator/findings", title: "Findings", load: () => import("./operators/findings.js") },
+  { path: "/operator/audit-seals", title: "Seals of the audit log", load: () => import("./operators/seals.js") },
   { path: "/operator/operations", title: "Operations of everyone", load: () => import("./operators/operations.js") },
 ];

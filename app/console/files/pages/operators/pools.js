@@ -10,6 +10,7 @@ import { Listing } from "../people/listing.js";
 /** @param {Pool} pool */
 function filling(pool) {
   if (pool.coming > 0) return html`<${Status} value="running" label=${`${counted(pool.coming, "database")} on the way`} />`;
+  if (pool.size === 0) return html`<${Status} value="off" />`;
   if (pool.missing === 0) return html`<${Status} value="full" tone="good" />`;
   return html`<${Status} value="waiting" label=${pool.open_hosts ? `${pool.missing} missing` : `${pool.missing} missing, no host takes any`} />`;
 }

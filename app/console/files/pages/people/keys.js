@@ -25,7 +25,7 @@ export default function Keys() {
     { label: "Name", class: "main", cell: (key) => html`<a href=${to(`/keys/${key.id}`)}>${key.name}</a>` },
     ...(team ? [{ label: "Whose", cell: (/** @type {Key} */ key) => names.get(key.user_id) ?? `user ${key.user_id}` }] : []),
     { label: "Status", cell: (key) => html`<${Status} value=${key.status} />` },
-    { label: "Key", wide: true, cell: (key) => html`<code>${key.preview}</code>` },
+    { label: "Key", class: "nowrap", wide: true, cell: (key) => html`<code>${key.preview}</code>` },
     { label: "May", wide: true, cell: (key) => (key.permissions.length > 2 ? counted(key.permissions.length, "scope") : key.permissions.join(", ")) },
     { label: "Expires", wide: true, cell: (key) => html`<${Time} value=${key.expires_at} relative />` },
     { label: "Last used", cell: (key) => html`<${Time} value=${key.last_used_at} relative />` },

@@ -60,7 +60,7 @@ function Members({ id, turn, again }) {
   /** @type {import("../../components/table.js").Column<Member>[]} */
   const columns = [
     { label: "Name", class: "main", cell: (member) => member.name },
-    { label: "Email", wide: true, cell: (member) => member.email },
+    { label: "Email", class: "breaks", wide: true, cell: (member) => member.email },
     { label: "Role", cell: (member) => member.role },
     { label: "Joined", wide: true, cell: (member) => html`<${Time} value=${member.joined_at} relative />` },
     { label: "Actions", class: "nowrap", cell: (member) => html`<${MemberActions} key=${member.role} member=${member} again=${again} />` },
