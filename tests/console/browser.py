@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, BrowserContext, Page, ViewportSize, async_playwright
+from playwright.async_api import Browser, BrowserContext, Page, ViewportSize, async_playwright, expect
 
 from tests.console.install_chromium import find_chromium
 from tests.console.watch import Watch
@@ -34,6 +34,7 @@ async def chromium() -> AsyncIterator[Browser]:
     program = find_chromium()
     if program is None:
         pytest.skip("no Chromium on this machine; `make test` installs one as root or with sudo")
+    expect.set_options(timeout=1000 * _SECONDS)
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=program, args=_OPTIONS)
         try:

@@ -3,30 +3,30 @@ import { LiveRegions, announce } from "./announce.js";
 import { connection } from "./api.js";
 import { effect, html, render, useEffect, useState } from "./html.js";
 import { groups } from "./navigation.js";
-import { CurrentPage, listen, match, place, to } from "./router.js";
+import { CurrentPage, Loading, listen, match, place, to } from "./router.js";
 import { session, startSession } from "./session.js";
 import { Theme } from "./components/theme.js";
 import { SignedOut } from "./components/signed-out.js";
 
 function Console() {
-  const open = match(place.value.path)?.route.open;
+  const route = match(place.value.path)?.route;
   return html`
     <a class="skip-link" href="#main">Skip to the page</a>
     <${Header} />
     <${Connection} />
     <div class="body">
       ${session.value !== null && html`<${Navigation} />`}
-      <main id="main" tabindex="-1"><${Page} open=${open} /></main>
+      <main id="main" tabindex="-1"><${Page} route=${route} /></main>
     </div>
     <${LiveRegions} />
   `;
 }
 
-/** @param {{ open?: boolean }} props */
-function Page({ open }) {
-  if (open || session.value) return html`<${CurrentPage} />`;
+/** @param {{ route?: import("./router.js").Route }} props */
+function Page({ route }) {
+  if (route?.open || session.value) return html`<${CurrentPage} />`;
   if (session.value === null) return html`<${SignedOut} />`;
-  return html`<div class="page-loading" aria-busy="true"><span class="spinner"></span> Loading…</div>`;
+  return html`<${Loading} title=${route?.title ?? "Headwater"} />`;
 }
 
 function Header() {

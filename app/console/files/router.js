@@ -140,8 +140,16 @@ export function CurrentPage() {
   if (!found || !route) return html`<${NotFound} />`;
   if (failed) return html`<${NotLoaded} />`;
   const Page = loaded.get(route);
-  if (!Page) return html`<div class="page-loading" aria-busy="true"><span class="spinner"></span> Loading…</div>`;
+  if (!Page) return html`<${Loading} title=${route.title} />`;
   return html`<${Page} key=${place.value.path} params=${found.params} query=${query()} />`;
+}
+
+/** A page before there is more of it than its title. @param {{ title: string }} props */
+export function Loading({ title }) {
+  return html`
+    <div class="heading"><h1>${title}</h1></div>
+    <div class="page-loading" aria-busy="true"><span class="spinner"></span> Loading…</div>
+  `;
 }
 
 /** After an update the modules of before are gone: the page is loaded again, once. */
