@@ -1,12 +1,22 @@
 """Operations: what is under way is seen where it matters, with its steps, and is ended from its page."""
 
+from datetime import timedelta
+from uuid import UUID
+
 from playwright.async_api import expect
 
+from app.core.clock import utc_now
+from app.databases import records as databases
+from app.operations import records as operations
+from app.operations.kinds import OperationStatus, OperationType
+from app.operations.reasons import ReasonCode, reason
+from app.store.session import transaction
 from tests.applications.support import applied
 from tests.console.accessible import check_accessible
 from tests.console.browser import Console, Visit
 from tests.console.steps import begin, do, made
-from tests.support.answers import body_of
+from tests.support.answers import body_of, data_of
+from tests.support.store import store
 
 BLUEPRINT = "CREATE TABLE notes (note varchar(80)); INSERT INTO notes VALUES ('<img src=/nowhere onerror=alert(1)>');"
 
@@ -21,6 +31,11 @@ async def test_one_that_waits_is_cancelled(console: Console, visit: Visit) -> No
         await page.get_by_role("heading", name="orders: backup").wait_for()
         await page.locator(".steps li", has_text="dump").wait_for()
         await check_accessible(page)
+        await expect(page.get_by_role("button", name="Retry now")).to_be_disabled()
+        await put_off(console, database["uuid"])
+        await page.get_by_text("The store of backups can't be reached").wait_for()
+        await check_accessible(page)
+        await do(page, "Retry now")
         await do(page, "Cancel the operation", "Cancel it")
         await page.locator(".steps > p .status", has_text="cancelled").wait_for()
     await expect(page.get_by_role("button", name="Cancel the operation")).to_have_count(0)
@@ -30,6 +45,18 @@ async def test_one_that_waits_is_cancelled(console: Console, visit: Visit) -> No
     await check_accessible(page)
     await page.get_by_label("Status").select_option("failed")
     await page.get_by_text("No operations").wait_for()
+
+
+async def put_off(console: Console, database: str) -> None:
+    """The database's operation waits for its next attempt, as after one that failed."""
+    because = reason(
+        ReasonCode.BACKUP_STORE_UNAVAILABLE, retryable=True, next_attempt_at=utc_now() + timedelta(minutes=5)
+    )
+    async with store(console.service.control_dsn), transaction():
+        record = await databases.find_for_update(UUID(database))
+        assert record is not None
+        (operation,) = await operations.open_on(record.id, (OperationType.BACKUP,))
+        await operations.write(operation, OperationStatus.WAITING, operation.steps, reason=because)
 
 
 async def test_a_worker_that_is_away_and_comes_back(console: Console, visit: Visit) -> None:
@@ -53,8 +80,12 @@ async def test_applications_of_blueprints(visit: Visit) -> None:
     await page.get_by_text("No blueprint has been applied").wait_for()
     await check_accessible(page)
     await applied(visit.caller, database, BLUEPRINT)
-    await applied(visit.caller, database, BLUEPRINT)
+    again = await applied(visit.caller, database, BLUEPRINT)
+    name = "<b onclick=alert(1)>notes</b>"
+    data_of(await visit.caller.patch(f"/blueprints/{again['blueprint_uuid']}", {"name": name}))
     await page.get_by_role("cell", name="failed").wait_for()
+    await page.reload()
+    await page.get_by_role("link", name=name).wait_for()
     await page.get_by_role("button", name="Log").first.click()
     await page.locator(".log .reason", has_text="42P07").wait_for()
     await page.locator(".log pre", has_text="onerror").wait_for()

@@ -10,6 +10,7 @@ export const groups = [
     entries: [
       { path: "/databases", label: "Databases" },
       { path: "/databases/deleted", label: "Deleted databases" },
+      { path: "/backups", label: "Backups" },
       { path: "/operations", label: "Operations" },
     ],
   },

@@ -33,7 +33,7 @@ export default function DeletedDatabases() {
         { label: "Engine", wide: true, cell: (/** @type {Deleted} */ one) => one.db_type },
         { label: "Deleted", class: "nowrap", wide: true, cell: (/** @type {Deleted} */ one) => html`<${Time} value=${one.deleted_at} relative />` },
         { label: "Data is destroyed", class: "nowrap", cell: (/** @type {Deleted} */ one) => html`<${Time} value=${one.destroy_scheduled_at} relative />` },
-        { label: "Final backup", class: "nowrap", wide: true, cell: (/** @type {Deleted} */ one) => (one.final_backup_uuid ? "taken" : html`<span class="quiet">not yet</span>`) },
+        { label: "Final backup", class: "nowrap", wide: true, cell: (/** @type {Deleted} */ one) => (one.final_backup_uuid ? html`<a href=${to("/backups")}>taken</a>` : html`<span class="quiet">not yet</span>`) },
         {
           label: "Do",
           cell: (/** @type {Deleted} */ one) => html`<${Action}

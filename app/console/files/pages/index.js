@@ -14,6 +14,7 @@ export const routes = [
   { path: "/databases/:uuid/backups", title: "Backups", load: () => import("./database/backups.js") },
   { path: "/databases/:uuid/operations", title: "Operations", load: () => import("./database/operations.js") },
   { path: "/databases/:uuid/blueprints", title: "Blueprints", load: () => import("./database/blueprints.js") },
+  { path: "/backups", title: "Backups", load: () => import("./backups.js") },
   { path: "/operations", title: "Operations", load: () => import("./operations.js") },
   { path: "/operations/:uuid", title: "Operation", load: () => import("./operation.js") },
 

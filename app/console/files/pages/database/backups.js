@@ -90,18 +90,22 @@ function Take({ database, onDone }) {
   <//>`;
 }
 
-/** @param {{ backup: Backup, database: Database, onDone: () => void }} props */
-function One({ backup, database, onDone }) {
+/**
+ * A backup, and what can be done with it; without its database, which may be gone, it is restored into a new one alone.
+ * @param {{ backup: Backup, database?: Database, onDone: () => void }} props
+ */
+export function One({ backup, database, onDone }) {
   const [clone, setClone] = useState({ name: "" });
   const { proof } = backup;
   const [proofText, tone] = PROOFS[proof.status];
   const whole = backup.status === "completed";
-  const member = allowed(database);
+  const heading = database ? "h3" : "h2";
+  const member = allowed(database ?? {});
   const params = { uuid: backup.uuid };
   const taken = html`<${Time} value=${backup.consistent_at ?? backup.created_at} />`;
   return html`<article class="panel backup" aria-label=${`Backup ${backup.uuid}`}>
     <div class="backup-head">
-      <h3>${taken}</h3>
+      <${heading}>${!database && `${backup.database_name}, `}${taken}<//>
       <${Status} value=${backup.status} />
       ${whole && html`<${Status} value=${proof.status} tone=${tone} label=${proofText} />`}
       <span class="quiet">${words(backup.kind)}</span>
@@ -129,7 +133,8 @@ function One({ backup, database, onDone }) {
         <${Action} label="Test it" small call=${{ method: "POST", path: "/backups/{uuid}/restore_tests", params }} onDone=${onDone} ...${proof.status === "running" ? { disabled: true, why: "A test is under way." } : member}>
           <p>It is restored into a database of nobody's, compared table by table, and that database goes again.</p>
         <//>
-        <${Action}
+        ${database &&
+        html`<${Action}
           label="Restore into this database"
           small
           danger
@@ -143,17 +148,17 @@ function One({ backup, database, onDone }) {
             ${database.name} gets the data of ${taken}. Name, address, user and password stay. What is in it now is backed
             up first; nobody is connected meanwhile. If it fails, the data is what it was before.
           </p>
-        <//>
+        <//>`}
         <${Action}
           label="New database from it"
           small
           call=${{
             method: "POST",
             path: "/databases",
-            body: { name: clone.name, ...(database.team_id !== null && { team_id: database.team_id }), source: source(backup) },
+            body: { name: clone.name, ...(database?.team_id != null && { team_id: database.team_id }), source: source(backup) },
           }}
           ready=${clone.name !== ""}
-          onOpen=${() => setClone({ name: `${database.name.slice(0, 54)}-restored` })}
+          onOpen=${() => setClone({ name: `${backup.database_name.slice(0, 54)}-restored` })}
           onDone=${(/** @type {any} */ answer) => navigate(`/databases/${answer.data.uuid}`)}
           ...${member}
         >
@@ -169,7 +174,7 @@ function One({ backup, database, onDone }) {
         confirm="Delete"
         call=${{ method: "DELETE", path: "/backups/{uuid}", params }}
         onDone=${onDone}
-        ...${allowed(database, "admin")}
+        ...${allowed(database ?? {}, "admin")}
       >
         <p>Nothing can be restored from it any more.</p>
       <//>

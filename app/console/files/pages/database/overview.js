@@ -195,6 +195,7 @@ function Changes({ database, reload }) {
       <//>
       <${Action}
         label="Delete"
+        title=${`Delete ${database.name}`}
         danger
         typed=${database.name}
         call=${{ method: "DELETE", path, params }}

@@ -4,10 +4,10 @@ import { ErrorNote } from "../../components/error-note.js";
 import { Page } from "../../components/page.js";
 import { Status } from "../../components/status.js";
 import { Tabs } from "../../components/tabs.js";
-import { html, useEffect } from "../../html.js";
+import { effect, html, useEffect } from "../../html.js";
 import { resource, useOperation } from "../../live.js";
 import { to, useTitle } from "../../router.js";
-import { may, roleIn, rolesFrom } from "../../session.js";
+import { may, roleIn, rolesFrom, session } from "../../session.js";
 
 /** @typedef {import("../../api.js").Schemas} Schemas */
 /** @typedef {Schemas["DatabaseView"]} Database */
@@ -28,6 +28,11 @@ const PARTS = [
 
 /** The database that was shown last, so that going to another part of it shows no empty page. */
 let shown = /** @type {Database | null} */ (null);
+
+// Whoever signs in next has seen nothing yet.
+effect(() => {
+  if (!session.value) shown = null;
+});
 
 /**
  * A database without its password, which the API gives with it: only what asks for the password has it.
@@ -57,10 +62,10 @@ export const words = (word) => word.replaceAll("_", " ");
 
 /**
  * What an action has where the person's role is too small: disabled, and why.
- * @param {Database} database @param {"member" | "admin"} [role]
+ * @param {{ team_id?: number | null }} of without a team: of any of the person's @param {"member" | "admin"} [role]
  */
-export function allowed(database, role = "member") {
-  return may(role, database.team_id) ? {} : { disabled: true, why: `Only ${rolesFrom(role)} of the team may.` };
+export function allowed(of, role = "member") {
+  return may(role, of.team_id) ? {} : { disabled: true, why: `Only ${rolesFrom(role)} of the team may.` };
 }
 
 /**
