@@ -59,23 +59,25 @@ class _UnderWay(msgspec.Struct, frozen=True, kw_only=True):
 
 
 # One at a time of each database; none while its data is being replaced, but for the one that is taken before that. Of
-# each team the first few are looked at, so that a team with a thousand waiting ones doesn't hide the others'.
+# each team the first few are looked at, so that a team with a thousand waiting ones doesn't hide the others'. What has
+# waited for long comes before everything else: who asks for one after the other would keep those of policies waiting.
 _WAITING = """
 SELECT uuid, database, engine, region, team_id, host_id, kind, priority, (
     SELECT o.request_id FROM operations o WHERE o.database_id = w.database_id AND o.finished_at IS NULL
      AND (o.workflow_id = 'backup-database/' || w.uuid OR w.kind = 'before_restore' AND o.type = 'restore') LIMIT 1
 ) AS request_id FROM (
     SELECT b.id, b.uuid, b.database_id, b.database_uuid AS database, b.engine, b.region, b.team_id, d.host_id, b.kind,
-           b.priority,
-           row_number() OVER (PARTITION BY b.team_id ORDER BY b.priority, b.id) AS place
-    FROM backups b JOIN databases d ON d.id = b.database_id
+           b.priority, r.rank, row_number() OVER (PARTITION BY b.team_id ORDER BY r.rank, b.id) AS place
+    FROM backups b JOIN databases d ON d.id = b.database_id CROSS JOIN LATERAL (
+        SELECT CASE WHEN b.created_at < now() - interval '10 minutes' THEN 0 ELSE b.priority END AS rank
+    ) r
     WHERE b.status = 'pending' AND b.admitted_at IS NULL
       AND NOT EXISTS (SELECT FROM backups o WHERE o.database_id = b.database_id AND o.admitted_at IS NOT NULL
                                               AND o.status IN ('pending', 'running'))
       AND (b.kind = 'before_restore' OR NOT EXISTS (
           SELECT FROM operations o
           WHERE o.database_id = b.database_id AND o.type = 'restore' AND o.finished_at IS NULL))
-) w WHERE place <= $1 ORDER BY priority, place, id LIMIT 1000
+) w WHERE place <= $1 ORDER BY rank, place, id LIMIT 1000
 """
 _UNDER_WAY = """
 SELECT b.team_id, d.host_id, count(*) AS number FROM backups b JOIN databases d ON d.id = b.database_id

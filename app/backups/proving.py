@@ -14,6 +14,7 @@ from app.backups import records, testing
 from app.backups.policies import BackupTerms
 from app.backups.restoring import ContentsDiffer, load_backup
 from app.backups.sources import hosts_that_take
+from app.backups.time_limits import TimeLimit, time_limit, within
 from app.contracts.backups import ProofStatus, ProveBackupInput
 from app.core.secrets import SecretBox
 from app.databases.passwords import tenant_of
@@ -37,11 +38,19 @@ log = structlog.get_logger(__name__)
 class BackupProving:
     """Runs restore tests; one for each process."""
 
-    def __init__(self, terms: BackupTerms, box: SecretBox, store: BackupStore, adapters: Adapters) -> None:
+    def __init__(
+        self,
+        terms: BackupTerms,
+        box: SecretBox,
+        store: BackupStore,
+        adapters: Adapters,
+        limit: TimeLimit = time_limit,
+    ) -> None:
         self._terms = terms
         self._box = box
         self._store = store
         self._adapters = adapters
+        self._limit = limit
 
     async def test(self, test: ProveBackupInput) -> ProofStatus:
         """Until its result is recorded. Raises `NotWanted` when it is over or the backup is gone; `EngineError` and
@@ -89,7 +98,7 @@ class BackupProving:
         assert record is not None, "rows of backups are kept"
         adapter, tenant = await self._adapters.of_host(scratch.host_id), tenant_of(scratch, self._box)
         try:
-            async with _prolonged(test, scratch.uuid):
+            async with within(self._limit(record.size_bytes or 0), LoadRefused), _prolonged(test, scratch.uuid):
                 await _make(adapter, scratch, self._box)
                 report = await load_backup(self._store, record, adapter, tenant)
         except KeyUnknown:

@@ -23,6 +23,7 @@ from app.backups.manifests import describe
 from app.backups.operation import note_bytes
 from app.backups.policies import BackupTerms
 from app.backups.records import BackupRecord
+from app.backups.time_limits import TimeLimit, time_limit, within
 from app.backups.yielding import giving_way
 from app.contracts.backups import BackupKind, BackupStatus
 from app.core.secrets import SecretBox
@@ -45,13 +46,20 @@ class BackupTaking:
     """Takes backups; one for each process."""
 
     def __init__(
-        self, terms: BackupTerms, box: SecretBox, store: BackupStore, adapters: Adapters, slots: HostSlots
+        self,
+        terms: BackupTerms,
+        box: SecretBox,
+        store: BackupStore,
+        adapters: Adapters,
+        slots: HostSlots,
+        limit: TimeLimit = time_limit,
     ) -> None:
         self._terms = terms
         self._box = box
         self._store = store
         self._adapters = adapters
         self._slots = slots
+        self._limit = limit
 
     async def take(self, backup: UUID) -> BackupStatus:
         """Until it has ended. Raises `NotWanted` when its row says that it is over; `EngineError` and
@@ -105,7 +113,7 @@ class BackupTaking:
             nonlocal done
             done = number
 
-        async with _watched(record.uuid, lambda: done, expected):
+        async with within(self._limit(expected), DumpRefused), _watched(record.uuid, lambda: done, expected):
             async with adapter.dumping(tenant_of(database, self._box)) as dump:
                 until = await keep_until(self._terms, record, dump.consistent_at)
                 ending = msgspec.structs.replace(record, expires_at=until)

@@ -78,6 +78,7 @@ class Scene:
     def __init__(self, service: RunningService, adapters: Adapters, folder: Path, database: DatabaseRecord) -> None:
         settings = Settings(backup_store=folder.as_uri(), backup_store_timeout_seconds=20)
         self.folder = folder
+        self.box = service.box
         self.adapters = adapters
         self.store = FrailStore.from_settings(settings, service.box)
         assert isinstance(self.store, FrailStore)
@@ -219,6 +220,21 @@ async def test_a_store_that_is_away_is_tried_again(scene: Scene) -> None:
     record = await records.find(backup)
     assert record is not None
     assert record.error is None
+
+
+async def test_one_that_takes_too_long_fails_and_gives_up_its_place(scene: Scene) -> None:
+    backup = await scene.begun()
+    await scene.taking.take(backup)
+    scene.proving = BackupProving(TERMS, scene.box, scene.store, scene.adapters, limit=lambda size: 0)
+    record = await scene.proven(backup)
+    assert record.proof_status is ProofStatus.FAILED
+    assert "took longer than" in (record.proof_error or "")
+    slow = await scene.begun()
+    taking = BackupTaking(TERMS, scene.box, scene.store, scene.adapters, HostSlots(), limit=lambda size: 0)
+    assert await taking.take(slow) is BackupStatus.FAILED
+    ended = await records.find(slow)
+    assert ended is not None
+    assert "took longer than" in (ended.error or "")
 
 
 async def test_one_that_is_given_up_says_why(scene: Scene) -> None:

@@ -120,6 +120,27 @@ async def test_after_an_outage_each_team_has_a_few_at_a_time(lone: LoneApi) -> N
     assert (row["n"], row["teams"]) == (2, 2)
 
 
+async def test_what_has_waited_for_long_comes_before_what_is_asked_for_now(lone: LoneApi) -> None:
+    _, patient = await active(lone, name="patient")
+    await enrol(TERMS)
+    await fetch("UPDATE backup_policies SET backup_at = now() - interval '1 day'")
+    await take_due_backups(TERMS)
+    caller, hasty = await active(lone, name="hasty")
+    data_of(await caller.post(f"/databases/{hasty}/backups", {}), 202)
+    one = BackupLimits(per_host=1)
+    await fetch("UPDATE backups SET admitted_at = NULL")
+
+    async def next_one() -> UUID:
+        await fetch("UPDATE backups SET admitted_at = NULL")
+        assert await admit_waiting(one) == 1
+        [row] = await fetch("SELECT database_uuid FROM backups WHERE admitted_at IS NOT NULL")
+        return UUID(str(row["database_uuid"]))
+
+    assert await next_one() == hasty
+    await fetch("UPDATE backups SET created_at = now() - interval '11 minutes' WHERE database_uuid = $1", patient)
+    assert await next_one() == patient
+
+
 async def test_a_policy_is_changed_and_goes_back_to_the_plans(lone: LoneApi) -> None:
     caller, database = await active(lone)
     path = f"/databases/{database}/backup_policy"
