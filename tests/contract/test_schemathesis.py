@@ -85,21 +85,21 @@ def test_all_that_may_be_refused_by_the_state_of_affairs_is_known() -> None:
     assert known <= DESCRIPTION.operations.keys()
 
 
-def covered(report: str) -> None:
-    """That nothing was left out: all operations, all phases, and the described links with them."""
+def covered(report: str, *, links: int) -> None:
+    """That nothing was left out: all operations, all phases, and at least so many of the described links."""
     assert re.search(rf"Tested: {len(DESCRIPTION.operations)}$", report, re.MULTILINE), report
     for phase in ("Examples", "Coverage", "Fuzzing", "Stateful"):
         assert re.search(rf"✅ {phase}", report), report
-    links = re.search(r"API Links: +(\d+) covered", report)
-    assert links, report
-    assert int(links[1]) >= 4, report
+    followed = re.search(r"API Links: +(\d+) covered", report)
+    assert followed, report
+    assert int(followed[1]) >= links, report
 
 
 async def test_a_short_run(service: RunningService, tmp_path: Path) -> None:
-    covered(await fuzz(service, tmp_path, examples=6))
+    # A few sequences out of hundreds of links: which ones changes with every operation that is added.
+    covered(await fuzz(service, tmp_path, examples=6), links=1)
 
 
 @pytest.mark.soak
 async def test_a_long_run(service: RunningService, tmp_path: Path) -> None:
-    report = await fuzz(service, tmp_path, examples=200)
-    covered(report)
+    covered(await fuzz(service, tmp_path, examples=200), links=4)
