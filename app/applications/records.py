@@ -12,7 +12,7 @@ from app.contracts.applications import ApplicationStatus
 from app.contracts.base import DatabaseStatus, Engine
 from app.core.secrets import SecretLocation
 from app.store.sealed import SealedColumn
-from app.store.session import fetch_all, fetch_one, fetch_values
+from app.store.session import fetch_all, fetch_one, fetch_value, fetch_values
 
 
 class ApplicationRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,6 +88,17 @@ async def find_owned(application: int, team_ids: list[int]) -> ApplicationRecord
     """One to a database of these teams', deleted or not."""
     return await fetch_one(
         ApplicationRecord, f"{_SELECT} WHERE a.id = $1 AND d.team_id = any($2::bigint[])", application, team_ids
+    )
+
+
+async def team_of(application: int, team_ids: list[int]) -> int | None:
+    """Which of these teams has its database."""
+    return await fetch_value(
+        int,
+        "SELECT d.team_id FROM blueprint_applications a JOIN databases d ON d.id = a.database_id"
+        " WHERE a.id = $1 AND d.team_id = any($2::bigint[])",
+        application,
+        team_ids,
     )
 
 

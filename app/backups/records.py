@@ -11,7 +11,7 @@ from app.contracts.backups import BackupKind, BackupStatus, ProofStatus
 from app.contracts.base import Engine
 from app.engines.dumping import DumpFormat
 from app.quotas.plans import Quotas
-from app.store.session import fetch_all, fetch_exists, fetch_one
+from app.store.session import fetch_all, fetch_exists, fetch_one, fetch_value
 
 
 class BackupRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -129,9 +129,11 @@ async def list_of_database(database_id: int, *, after: UUID | None, limit: int) 
     return await fetch_all(BackupRecord, _PAGE_OF_DATABASE, database_id, after, limit)
 
 
-async def was_owned(backup: UUID, team_ids: list[int]) -> bool:
-    """Whether it is, or was until it was deleted, one of these teams'."""
-    return await fetch_exists("SELECT 1 FROM backups WHERE uuid = $1 AND team_id = any($2::bigint[])", backup, team_ids)
+async def team_of(backup: UUID, team_ids: list[int]) -> int | None:
+    """Which of these teams has it, or had it until it was deleted."""
+    return await fetch_value(
+        int, "SELECT team_id FROM backups WHERE uuid = $1 AND team_id = any($2::bigint[])", backup, team_ids
+    )
 
 
 async def was_of_database(backup: UUID, database_id: int) -> bool:

@@ -110,7 +110,7 @@ async def list_page(
     """A page, newest first, and whether more follows. Raises `InvalidField` for a cursor that is unknown or not the
     caller's; that of a backup deleted since still works."""
     page = await records.list_owned(principal.team_ids, after=starting_after, limit=limit + 1)
-    if not page and starting_after is not None and not await records.was_owned(starting_after, principal.team_ids):
+    if not page and starting_after is not None and await records.team_of(starting_after, principal.team_ids) is None:
         raise InvalidField("starting_after", "This is not the uuid of a backup of yours.")
     return page[:limit], len(page) > limit
 

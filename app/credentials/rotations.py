@@ -8,7 +8,7 @@ import msgspec
 from app.contracts.credentials import RotationStatus
 from app.core.secrets import SecretLocation
 from app.store.sealed import SealedColumn
-from app.store.session import execute, fetch_all, fetch_exists, fetch_one
+from app.store.session import execute, fetch_all, fetch_exists, fetch_one, fetch_value
 
 SECRETS_KEPT = timedelta(days=2)
 """How long the password that a rotation made stays in its row: longer than any Idempotency-Key lasts."""
@@ -86,6 +86,17 @@ async def find_owned(rotation: UUID, team_ids: list[int]) -> RotationRecord | No
     return await fetch_one(
         RotationRecord,
         f"{_SELECT} WHERE r.uuid = $1 AND d.team_id = any($2::bigint[]) AND d.status <> 'deleted'",
+        rotation,
+        team_ids,
+    )
+
+
+async def team_of(rotation: UUID, team_ids: list[int]) -> int | None:
+    """Which of these teams has its database, unless that is deleted."""
+    return await fetch_value(
+        int,
+        "SELECT d.team_id FROM credential_rotations r JOIN databases d ON d.id = r.database_id"
+        " WHERE r.uuid = $1 AND d.team_id = any($2::bigint[]) AND d.status <> 'deleted'",
         rotation,
         team_ids,
     )

@@ -14,7 +14,7 @@ from app.core.errors import NotFound
 from app.databases.filters import DatabaseFilters, conditions
 from app.engines.tls import TlsMode
 from app.quotas.plans import Quotas
-from app.store.session import execute, fetch_all, fetch_exists, fetch_one, fetch_scalar, fetch_values
+from app.store.session import execute, fetch_all, fetch_exists, fetch_one, fetch_scalar, fetch_value, fetch_values
 
 
 class NotWanted(Exception):
@@ -190,10 +190,10 @@ async def was_deleted(database: UUID, team_ids: list[int]) -> bool:
     )
 
 
-async def was_owned(database: UUID, team_ids: list[int]) -> bool:
-    """Whether it is, or was until it was deleted, one of these teams'."""
-    return await fetch_exists(
-        "SELECT 1 FROM databases WHERE uuid = $1 AND team_id = any($2::bigint[])", database, team_ids
+async def team_of(database: UUID, team_ids: list[int]) -> int | None:
+    """Which of these teams has it, or had it until it was deleted."""
+    return await fetch_value(
+        int, "SELECT team_id FROM databases WHERE uuid = $1 AND team_id = any($2::bigint[])", database, team_ids
     )
 
 

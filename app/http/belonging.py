@@ -1,7 +1,7 @@
 """Which team has what a path names: asked only for callers whose roles differ from team to team, or who left one."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from uuid import UUID
+from typing import TypeVar
 
 from app.applications import records as applications
 from app.backups import records as backups
@@ -13,49 +13,31 @@ from app.web.guards import Belonging, FindTeam
 from app.web.parameters import parse_id, parse_uuid
 from app.webhooks import records as webhooks
 
+Identifier = TypeVar("Identifier")
+
 
 def belonging() -> Belonging:
     """For each resource."""
     return {
-        "backups": _by_uuid(backups.was_owned),
-        "blueprint_applications": _by_id(lambda id, teams: _is(applications.find_owned(id, teams))),
+        "backups": _by(parse_uuid, backups.team_of),
+        "blueprint_applications": _by(parse_id, applications.team_of),
         "blueprints": _blueprint,
-        "credential_rotations": _by_uuid(lambda uuid, teams: _is(rotations.find_owned(uuid, teams))),
-        "databases": _by_uuid(databases.was_owned),
-        "operations": _by_uuid(operations.is_owned),
+        "credential_rotations": _by(parse_uuid, rotations.team_of),
+        "databases": _by(parse_uuid, databases.team_of),
+        "operations": _by(parse_uuid, operations.team_of),
         "teams": _team,
-        "webhook_endpoints": _by_id(lambda id, teams: _is(webhooks.find_owned(id, teams))),
+        "webhook_endpoints": _by(parse_id, webhooks.team_of),
     }
 
 
-def _by_uuid(is_owned: Callable[[UUID, list[int]], Awaitable[bool]]) -> FindTeam:
+def _by(
+    parse: Callable[[str], Identifier | None], team_of: Callable[[Identifier, list[int]], Awaitable[int | None]]
+) -> FindTeam:
     async def find(text: str, teams: Sequence[int]) -> int | None:
-        uuid = parse_uuid(text)
-        if uuid is None or not await is_owned(uuid, list(teams)):
-            return None
-        for team in teams:
-            if await is_owned(uuid, [team]):
-                return team
-        return None
+        identifier = parse(text)
+        return None if identifier is None else await team_of(identifier, list(teams))
 
     return find
-
-
-def _by_id(is_owned: Callable[[int, list[int]], Awaitable[bool]]) -> FindTeam:
-    async def find(text: str, teams: Sequence[int]) -> int | None:
-        number = parse_id(text)
-        if number is None or not await is_owned(number, list(teams)):
-            return None
-        for team in teams:
-            if await is_owned(number, [team]):
-                return team
-        return None
-
-    return find
-
-
-async def _is(found: Awaitable[object | None]) -> bool:
-    return await found is not None
 
 
 async def _blueprint(text: str, teams: Sequence[int]) -> int | None:

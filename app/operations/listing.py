@@ -6,7 +6,7 @@ import msgspec
 
 from app.operations.kinds import OperationStatus, OperationType
 from app.operations.records import COLUMNS, OperationRecord
-from app.store.session import fetch_all, fetch_exists
+from app.store.session import fetch_all, fetch_value
 
 
 class OperationFilters(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,10 +48,10 @@ async def list_owned(
     return await fetch_all(OperationRecord, _OF_DATABASE, *asked, filters.database)
 
 
-async def is_owned(operation: UUID, team_ids: list[int]) -> bool:
-    """Whether it is one of these teams'."""
-    return await fetch_exists(
-        "SELECT 1 FROM operations WHERE uuid = $1 AND team_id = any($2::bigint[])", operation, team_ids
+async def team_of(operation: UUID, team_ids: list[int]) -> int | None:
+    """Which of these teams has it."""
+    return await fetch_value(
+        int, "SELECT team_id FROM operations WHERE uuid = $1 AND team_id = any($2::bigint[])", operation, team_ids
     )
 
 

@@ -111,7 +111,7 @@ class OperationController(Controller):
             return Page(data=[], has_more=False)
         after, teams = cursor_uuid(starting_after), request.user.team_ids
         page = await listing.list_owned(teams, filters, after=after, limit=limit + 1)
-        if not page and after is not None and not await listing.is_owned(after, teams):
+        if not page and after is not None and await listing.team_of(after, teams) is None:
             raise InvalidField("starting_after", "This is not the uuid of an operation of yours.")
         return Page(data=[view(record) for record in page[:limit]], has_more=len(page) > limit)
 

@@ -69,7 +69,7 @@ async def list_page(
         page = await records.list_owned(teams, after=starting_after, limit=limit + 1)
     if not page:
         check_regions(filters.regions, await known_regions() if filters.regions else ())
-        if starting_after is not None and not await records.was_owned(starting_after, principal.team_ids):
+        if starting_after is not None and await records.team_of(starting_after, principal.team_ids) is None:
             raise InvalidField("starting_after", "This is not the uuid of a database of yours.")
     return page[:limit], len(page) > limit
 

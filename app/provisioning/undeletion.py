@@ -36,7 +36,7 @@ async def undelete(plans: Plans, database: UUID) -> DatabaseRecord:
 
 async def undelete_owned(plans: Plans, principal: Principal, database: UUID) -> Accepted:
     """The same for a client. What is another's, never became active, or is past its grace period, is `NotFound`."""
-    if not await records.was_owned(database, principal.team_ids):
+    if await records.team_of(database, principal.team_ids) is None:
         raise NotFound("database")
     try:
         start = await _undelete(plans, database, relayed=False)

@@ -10,7 +10,7 @@ from app.contracts.webhooks import DeliveryStatus
 from app.core.secrets import SecretBox, SecretLocation
 from app.egress.sender import AttemptResult
 from app.store.sealed import SealedColumn
-from app.store.session import execute, fetch_all, fetch_one, fetch_scalar
+from app.store.session import execute, fetch_all, fetch_one, fetch_scalar, fetch_value
 
 
 class EndpointRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,6 +90,13 @@ async def find_owned(
     locking = "FOR NO KEY UPDATE" if lock else ""
     sql = f"{_ENDPOINT} FROM webhook_endpoints {where} {locking}"
     return found(await fetch_one(EndpointRecord, sql, endpoint, team_ids))
+
+
+async def team_of(endpoint: int, team_ids: list[int]) -> int | None:
+    """Which of these teams has it."""
+    return await fetch_value(
+        int, "SELECT team_id FROM webhook_endpoints WHERE id = $1 AND team_id = any($2::bigint[])", endpoint, team_ids
+    )
 
 
 async def list_owned(team_ids: list[int], *, after: int | None, limit: int) -> list[EndpointRecord]:
