@@ -66,6 +66,17 @@ const colours = syntaxHighlighting(
   ]),
 );
 
+/** Text over a selection. Left to Chromium, the lines that it joins get style attributes, which the policy refuses. */
+const overwriting = EditorView.domEventHandlers({
+  beforeinput(/** @type {InputEvent} */ event, /** @type {any} */ view) {
+    if (event.inputType !== "insertText" || event.isComposing || event.data === null) return false;
+    if (view.state.selection.main.empty) return false;
+    view.dispatch(view.state.replaceSelection(event.data), { userEvent: "input.type", scrollIntoView: true });
+    event.preventDefault();
+    return true;
+  },
+});
+
 /** @param {string | undefined} engine */
 const language = (engine) => sql({ dialect: engine === "mysql" ? MySQL : PostgreSQL, upperCaseKeywords: true });
 
@@ -121,7 +132,7 @@ export function Editor({ label, value, onValue, engine, marks = [], go, readOnly
       const told = EditorView.updateListener.of((/** @type {any} */ update) => {
         if (update.docChanged) changed.current?.(update.state.doc.toString());
       });
-      const writing = [room, history(), drawSelection(), highlightActiveLine(), lintGutter(), keymap.of([...defaultKeymap, ...historyKeymap, ...lintKeymap]), told];
+      const writing = [room, overwriting, history(), drawSelection(), highlightActiveLine(), lintGutter(), keymap.of([...defaultKeymap, ...historyKeymap, ...lintKeymap]), told];
       const extensions = [...basics(label, readOnly), dialect.current.of(language(engine)), ...(readOnly ? [] : writing)];
       view.current = new EditorView({ doc: value, extensions, root, parent: root });
       return () => {

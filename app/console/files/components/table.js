@@ -24,12 +24,13 @@ const MORE = 12;
  *   rows: Row[],
  *   id: (row: Row) => string | number,
  *   fixed?: boolean,
+ *   scrolls?: boolean,
  *   onEnd?: () => void,
  *   onRange?: (first: number, last: number) => void,
  * }} props `fixed`: columns have the width of their class, so that nothing moves when other rows come in sight.
- *   `onRange`: told which rows are in sight.
+ *   `scrolls`: it may be wider than the page, and the arrow keys move it. `onRange`: told which rows are in sight.
  */
-export function Table({ label, columns, rows, id, fixed = false, onEnd, onRange }) {
+export function Table({ label, columns, rows, id, fixed = false, scrolls = false, onEnd, onRange }) {
   const body = useRef(/** @type {HTMLTableSectionElement | null} */ (null));
   const long = rows.length > VIRTUAL_FROM;
   const [first, last] = useSight(body, rows.length, long);
@@ -67,7 +68,12 @@ export function Table({ label, columns, rows, id, fixed = false, onEnd, onRange 
   };
 
   return html`
-    <div class="table-scroll" tabindex="-1">
+    <div
+      class="table-scroll"
+      tabindex=${scrolls ? 0 : -1}
+      role=${scrolls ? "region" : undefined}
+      aria-label=${scrolls ? label : undefined}
+    >
       <table class=${long || fixed ? "fixed" : ""} aria-rowcount=${onEnd ? -1 : rows.length + 1}>
         <caption class="visually-hidden">${label}</caption>
         <thead>

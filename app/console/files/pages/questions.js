@@ -12,19 +12,20 @@ import { Table } from "../components/table.js";
 import { Time } from "../components/time.js";
 import { useTick } from "../components/steps.js";
 import { counted, number, time } from "../format.js";
-import { Fragment, html, useRef, useState } from "../html.js";
+import { Fragment, html, useEffect, useRef, useState } from "../html.js";
 import { resource } from "../live.js";
 import { may, rolesFrom } from "../session.js";
 import { DatabaseField } from "./database-field.js";
 import { useList } from "./lists.js";
 
 const MOST = 2000;
-const CUT = 160;
+const CUT = 120;
 const CLASSES = /** @type {Record<string, string>} */ ({
   select: "reads rows, changes nothing",
   write: "changes rows",
   ddl_batch: "changes the schema",
 });
+const SHORT = /** @type {Record<string, string>} */ ({ select: "read", write: "rows", ddl_batch: "schema" });
 
 /** @param {import("../router.js").PageProps} props */
 export default function Questions({ query }) {
@@ -45,6 +46,9 @@ export default function Questions({ query }) {
     setPreview(answer);
     again();
   });
+  useEffect(() => {
+    if (asking.error) again();
+  }, [asking.error]);
   const field = useRef(/** @type {HTMLFormElement | null} */ (null));
   const ready = database !== "" && text.trim() !== "" && !asking.running;
   const submit = (/** @type {Event} */ event) => {
@@ -169,6 +173,7 @@ function Result({ answer: { result, query_id } }) {
       rows=${result.rows.map((/** @type {any} */ values, /** @type {number} */ at) => ({ values, at }))}
       id=${(/** @type {any} */ row) => row.at}
       columns=${columns}
+      scrolls
     />`}
   `;
 }
@@ -178,8 +183,8 @@ function Value({ value, name }) {
   const [whole, setWhole] = useState(false);
   if (value === null || value === undefined) return html`<span class="quiet">NULL</span>`;
   const text = typeof value === "string" ? value : JSON.stringify(value);
-  if (text.length <= CUT) return html`<span class="value">${text}</span>`;
-  return html`<span class="value">
+  if (text.length <= CUT) return html`<span class="cell">${text}</span>`;
+  return html`<span class="cell">
     ${whole ? text : `${text.slice(0, CUT)}…`}${" "}
     <button type="button" class="small" aria-expanded=${whole} onClick=${() => setWhole(!whole)}>
       ${whole ? "Less" : `All ${number(text.length)} characters`}<span class="visually-hidden"> of ${name}</span>
@@ -196,13 +201,13 @@ function History({ rows, error, loading, reload, more, onAsk }) {
     <${ErrorNote} error=${error} retry=${reload} />
     <${Table}
       label="Your questions"
-      rows=${rows}
+      rows=${rows.filter((/** @type {any} */ row) => row.outcome !== "executed")}
       id=${(/** @type {any} */ row) => row.id}
       onEnd=${more}
       columns=${[
         { label: "Question", class: "main", cell: (/** @type {any} */ row) => html`<${Value} value=${row.query} name="the question" />` },
         { label: "Outcome", cell: (/** @type {any} */ row) => html`<${Status} value=${row.outcome ?? "running"} tone=${TONES[row.outcome]} />` },
-        { label: "Class", wide: true, cell: (/** @type {any} */ row) => CLASSES[row.type] ?? "" },
+        { label: "Class", wide: true, cell: (/** @type {any} */ row) => SHORT[row.type] ?? "" },
         { label: "Rows", wide: true, class: "number", cell: (/** @type {any} */ row) => row.row_count },
         { label: "Asked", wide: true, cell: (/** @type {any} */ row) => html`<${Time} value=${row.created_at} relative />` },
         {
@@ -216,4 +221,4 @@ function History({ rows, error, loading, reload, more, onAsk }) {
   <//>`;
 }
 
-const TONES = /** @type {Record<string, any>} */ ({ executed: "good", refused: "warn", unknown: "warn", translated: "idle" });
+const TONES = /** @type {Record<string, any>} */ ({ refused: "warn", unknown: "warn", translated: "idle" });

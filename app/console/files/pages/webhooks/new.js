@@ -22,7 +22,6 @@ export default function NewEndpoint() {
     return html`<${Page} title="Endpoint made" crumbs=${CRUMBS}>
       <${SigningSecret} secret=${made.secret} />
       <p><a class="button primary" href=${to(`/webhooks/${made.data.id}`)}>To the endpoint</a></p>
-      <h2>Verifying what arrives</h2>
       <${Snippets} />
     <//>`;
   }

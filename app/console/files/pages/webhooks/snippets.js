@@ -61,6 +61,7 @@ is_ours_and_fresh() {
 
 export function Snippets() {
   return html`
+    <h2>Verifying what arrives</h2>
     <p>
       Over the raw bytes of the body, before anything parses them. The headers are those of Standard Webhooks, whose libraries
       verify them too. Nothing older than five minutes is taken.

@@ -1,0 +1,99 @@
+"""A blueprint, from its first line to a database: written, tried, applied, changed, compared, deleted."""
+
+from tests.console.accessible import check_accessible
+from tests.console.browser import NARROW, Console, Visit
+
+MARKUP = '"><img src=x onerror="window.owned=1">{{not}}'
+SQL = (
+    "CREATE TABLE {{table}} (id integer PRIMARY KEY, note text);\nINSERT INTO {{table}} VALUES ({{first}}, {{text}});\n"
+)
+
+
+async def test_from_its_first_line_to_a_database(visit: Visit) -> None:
+    assert visit.caller is not None
+    database = await visit.caller.created(db_type="postgres", name="orders")
+    page = await visit.open("/blueprints/new")
+    await page.get_by_label("Name", exact=True).fill(MARKUP)
+    editor = page.get_by_role("textbox", name="SQL", exact=True)
+    await editor.click()
+    # What is wrong is marked as it is written, and a click goes there.
+    await page.keyboard.insert_text("CREATE TABLE a (id integer);\n  INSRT INTO a VALUES (1);\n")
+    wrong = page.get_by_role("list", name="Errors").get_by_role("button").first
+    assert "line 2, column 3" in await wrong.inner_text()
+    assert await page.locator(".cm-lintRange-error").inner_text() == "INSRT"
+    await check_accessible(page)
+    await wrong.click()
+    await page.keyboard.insert_text("-- ")
+    await page.get_by_role("button", name="Create").is_enabled()
+    await page.keyboard.press("Control+a")
+    await page.keyboard.insert_text(SQL)
+    for name, type in {"table": "identifier", "first": "integer", "text": "string"}.items():
+        await page.get_by_role("button", name=f"Declare {name}").click()
+        await page.get_by_role("group", name=f"Variable {name}").get_by_label("Type").select_option(type)
+    await page.get_by_role("group", name="Variable first").get_by_label("Default").fill("7")
+    await page.get_by_role("group", name="Variable text").get_by_label("Secret").check()
+    await page.get_by_text("2 statements for PostgreSQL").wait_for()
+    await check_accessible(page)
+    await page.get_by_role("button", name="Create").click()
+    await page.get_by_role("link", name="Change").wait_for()
+    assert await page.locator("h1").inner_text() == MARKUP
+    await check_accessible(page)
+
+    await page.get_by_role("link", name="Try and apply").click()
+    await page.get_by_label("table").fill("notes")
+    await page.get_by_label("text", exact=True).fill("hidden-words")
+    await page.get_by_role("button", name="Dry run").click()
+    log = page.get_by_role("region", name="Dry run")
+    await log.get_by_text("passed; nothing was changed").wait_for()
+    assert 'CREATE TABLE "notes"' in await log.inner_text()
+    assert await log.get_by_role("listitem").count() == 2
+    await check_accessible(page)
+    await page.get_by_role("button", name="Apply", exact=True).click()
+    dialog = page.get_by_role("dialog")
+    await dialog.get_by_text("The same with curl").click()
+    assert "Idempotency-Key" in await dialog.inner_text()
+    assert "hidden-words" not in await page.inner_text("body")
+    await check_accessible(page)
+    await dialog.get_by_role("button", name="Apply").click()
+    await page.get_by_role("region", name="Application").get_by_text("applied", exact=True).wait_for()
+    await page.get_by_role("link", name="Applications").click()
+    await page.get_by_role("cell", name="applied", exact=True).wait_for()
+    assert await page.get_by_role("cell", name="orders").count() == 2
+    assert database["uuid"]
+
+    await page.get_by_role("link", name="SQL").click()
+    await page.get_by_role("link", name="Change").click()
+    await page.get_by_role("textbox", name="SQL", exact=True).click()
+    await page.keyboard.press("Control+End")
+    await page.keyboard.insert_text("DROP TABLE IF EXISTS old;\n")
+    await page.get_by_text("3 statements for PostgreSQL").wait_for()
+    await page.get_by_role("button", name="Save").click()
+    await page.get_by_role("link", name="Versions").click()
+    after = page.locator(".cm-mergeView .cm-content").last
+    await after.get_by_text("DROP TABLE").wait_for()
+    assert "DROP TABLE" not in await page.locator(".cm-mergeView .cm-content").first.inner_text()
+    await check_accessible(page)
+    await page.get_by_role("link", name="SQL").click()
+    await page.get_by_role("button", name="Delete").click()
+    await page.get_by_role("dialog").get_by_role("textbox").fill(MARKUP)
+    await page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    await page.wait_for_url("**/console/blueprints")
+    assert await page.evaluate("window.owned") is None
+
+
+async def test_by_keyboard_on_a_phone(console: Console) -> None:
+    async with console.person(viewport=NARROW) as visit:
+        page = await visit.open("/blueprints/new")
+        await page.get_by_label("Name", exact=True).focus()
+        await page.keyboard.type("small")
+        for _ in range(3):
+            await page.keyboard.press("Tab")
+        await page.keyboard.type("CREATE TABLE t (id integer)")
+        await page.get_by_text("1 statement for").wait_for()
+        # Tab leaves the editor: for the button that declares, and then for the one that creates.
+        for _ in range(2):
+            await page.keyboard.press("Tab")
+        await page.keyboard.press("Enter")
+        await page.get_by_role("link", name="Change").wait_for()
+        assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        await check_accessible(page)

@@ -1,0 +1,56 @@
+"""Questions: the SQL and its class before anything runs, rows, refusals, what is left, and what was asked before."""
+
+import re
+
+from playwright.async_api import expect
+
+from tests.console.accessible import check_accessible
+from tests.console.browser import Visit
+from tests.support.model_server import script, sql
+
+MARKUP = "<img src=x onerror=window.owned=1>"
+
+
+async def ask(visit: Visit, question: str) -> None:
+    await visit.page.get_by_label("Question or order").fill(question)
+    await visit.page.get_by_role("button", name="Show the SQL").click()
+
+
+async def test_the_sql_comes_before_the_rows(visit: Visit) -> None:
+    assert visit.caller is not None
+    await visit.caller.created(db_type="postgres", name="orders")
+    page = await visit.open("/questions")
+    await page.get_by_text("of 500 questions left today").wait_for()
+    await check_accessible(page)
+    text = f"SELECT n, '{MARKUP}' AS \"{MARKUP}\", repeat('x', 5000) AS long, NULL AS none FROM generate_series(1, 3) n"
+    await ask(visit, script(sql(text)))
+    panel = page.get_by_role("region", name="Answer")
+    await panel.get_by_text("reads rows, changes nothing").wait_for()
+    assert await panel.get_by_role("region", name="SQL", exact=True).inner_text() == text
+    assert await panel.get_by_role("table").count() == 0
+    await panel.get_by_role("button", name="Run it").click()
+    await panel.get_by_text("3 rows.").wait_for()
+    assert await panel.get_by_role("columnheader").all_inner_texts() == ["n", MARKUP, "long", "none"]
+    assert await panel.get_by_role("cell", name=MARKUP).count() == 3
+    await panel.get_by_role("button", name="All 5,000 characters").first.click()
+    await panel.get_by_text("x" * 5000).wait_for()
+    await check_accessible(page)
+    await page.get_by_text("499 of 500 questions left today").wait_for()
+
+    await ask(visit, script(sql("CREATE TABLE t (id integer)", "ddl")))
+    await panel.get_by_text("changes the schema").wait_for()
+    await panel.get_by_role("button", name="Run it").click()
+    await check_accessible(page)
+    await page.get_by_role("dialog").get_by_role("button", name="Run it").click()
+    await panel.get_by_text("1 statement executed").wait_for()
+
+    visit.watch.expect(422)
+    await ask(visit, script(sql(f'DROP DATABASE "{MARKUP}"', "ddl")))
+    await page.locator(".error-note").get_by_text("unsafe_sql").wait_for()
+    assert MARKUP in await page.get_by_role("region", name="The SQL that was refused").inner_text()
+    await check_accessible(page)
+    again = page.get_by_role("table", name="Your questions").get_by_role("button", name="Ask again")
+    await again.last.click()
+    await expect(page.get_by_label("Question or order")).to_have_value(re.compile("generate_series"))
+    assert await page.evaluate("window.owned") is None
+    assert await page.evaluate("localStorage.length + sessionStorage.length") == 0

@@ -1,0 +1,110 @@
+"""Webhook endpoints: made, tried, changed, ended; what was sent and answered; the snippets, on a real delivery."""
+
+import dataclasses
+import re
+from pathlib import Path
+
+from tests.clients.toolbox import run
+from tests.console.accessible import check_accessible
+from tests.console.browser import Console, Visit
+from tests.support.receiver import Receiver, answer, receiver
+
+MARKUP = b"<script>window.owned=1</script><img src=x onerror=window.owned=1>"
+
+
+async def test_from_its_url_to_a_replay(console: Console, tmp_path: Path) -> None:
+    async with receiver(tmp_path) as receiving:
+        receiving.replies["/hook"] = answer(500, body=MARKUP)
+        settings = {"WEBHOOK_ALLOW_CIDRS": "127.0.0.1/32", "WEBHOOK_CA_FILE": str(receiving.ca_file)}
+        async with console.service.another_api(**settings) as (http, _):
+            other = Console(dataclasses.replace(console.service, http=http), console.browser)
+            async with other.person() as visit:
+                secret = await _make(visit, receiving)
+                await _look_at_a_delivery(visit)
+                await _verify(visit, receiving, secret, tmp_path)
+                await _change_and_end(visit, receiving, secret)
+                assert await visit.page.evaluate("window.owned") is None
+
+
+async def _make(visit: Visit, receiving: Receiver) -> str:
+    page = await visit.open("/webhooks")
+    await page.get_by_text("No endpoints yet").wait_for()
+    await page.get_by_role("link", name="New endpoint").click()
+    url = page.get_by_label("URL")
+    visit.watch.expect(422)
+    for refused in ("javascript:window.owned=1", "https://10.0.0.1/"):
+        await url.fill(refused)
+        await page.get_by_role("button", name="Create").click()
+        await page.locator(".field-error").wait_for()
+    await check_accessible(page)
+    await url.fill(receiving.url("/hook"))
+    await page.get_by_label("All of them").uncheck()
+    await page.get_by_label("database.deleted").check()
+    await page.get_by_role("button", name="Create").click()
+    await page.get_by_text("Keep this signing secret now").wait_for()
+    secret = await page.locator(".secret code").inner_text()
+    assert re.fullmatch(r"whsec_[A-Za-z0-9+/=]{44}", secret)
+    await check_accessible(page)
+    await page.get_by_role("link", name="To the endpoint").click()
+    await page.get_by_role("button", name="Send a test").wait_for()
+    assert secret not in await page.content()
+    return secret
+
+
+async def _look_at_a_delivery(visit: Visit) -> None:
+    page = visit.page
+    await page.get_by_role("button", name="Send a test").click()
+    await page.get_by_text("answered 500").wait_for()
+    await page.get_by_role("table", name="Deliveries").get_by_role("link", name="ping").wait_for()
+    await check_accessible(page)
+    await page.get_by_label("Status").select_option("delivered")
+    await page.get_by_text("No such deliveries").wait_for()
+    await page.get_by_label("Status").select_option("failed")
+    await page.get_by_role("table", name="Deliveries").get_by_role("link", name="ping").click()
+    answered = page.get_by_role("region", name="Answer to attempt 1")
+    await answered.wait_for()
+    assert await answered.inner_text() == MARKUP.decode()
+    assert '"event": "ping"' in await page.get_by_role("region", name="Body that is sent").inner_text()
+    await check_accessible(page)
+    await page.get_by_role("button", name="Replay").click()
+    await page.get_by_role("dialog").get_by_role("button", name="Send again").click()
+    await page.locator("h1 + .status").get_by_text("pending").wait_for()
+    await page.get_by_role("link", name="Endpoint").click()
+
+
+async def _verify(visit: Visit, receiving: Receiver, secret: str, folder: Path) -> None:
+    """The snippets that the page shows take what arrived, and nothing else."""
+    page = visit.page
+    await page.get_by_role("link", name="Verifying").click()
+    await check_accessible(page)
+    texts = {
+        name: await page.get_by_role("region", name=name).locator("pre").inner_text()
+        for name in ("Python", "Node.js", "Shell")
+    }
+    got = receiving.of("/hook")[0]
+    for body, verdict in ((got.body, "True"), (got.body + b" ", "False")):
+        values = f"body, headers, secret = {body!r}, {got.headers!r}, {secret!r}\n"
+        call = "print(is_ours_and_fresh(body, headers, secret))"
+        (folder / "verify.py").write_text(f"{texts['Python']}\n{values}{call}\n")
+        assert (await run("python3", "verify.py", folder=folder)).strip() == verdict
+
+
+async def _change_and_end(visit: Visit, receiving: Receiver, secret: str) -> None:
+    page = visit.page
+    await page.get_by_role("link", name="Settings").click()
+    await page.get_by_label("database.paused").check()
+    await page.get_by_role("button", name="Save").click()
+    await page.get_by_text("Saved.").wait_for()
+    await page.get_by_role("button", name="Rotate the secret").click()
+    await page.get_by_role("dialog").get_by_role("button", name="Rotate").click()
+    renewed = page.get_by_role("dialog").locator(".secret code")
+    await renewed.wait_for()
+    assert await renewed.inner_text() != secret
+    await check_accessible(page)
+    await page.get_by_role("dialog").get_by_role("button", name="Done").click()
+    await page.get_by_role("button", name="Delete the endpoint").click()
+    dialog = page.get_by_role("dialog")
+    await dialog.get_by_role("textbox").fill(page.url.split("/")[-2])
+    await dialog.get_by_role("button", name="Delete").click()
+    await page.get_by_role("cell", name="revoked").wait_for()
+    await check_accessible(page)
