@@ -8,6 +8,7 @@ import platform
 import statistics
 from typing import Any
 
+import psutil
 from playwright.async_api import Browser, BrowserContext, Page
 
 from app.sessions.links import make_link
@@ -84,21 +85,25 @@ async def _run(visits: int, again: int) -> None:
         for team, count in ((usual, _DATABASES), (long, _LONG)):
             await fetch(_ROWS, team.team_id, host, str(team.team_id), count)
         await fetch("ANALYZE databases")
-        await _visits(browser, origin, usual, visits)
+        await _visits(browser, origin, usual, visits, psutil.Process(servers.api_pid))
         await _scroll(browser, origin, long)
         await _memory(browser, origin, usual, again)
     print(f"\nload at the end {os.getloadavg()[0]:.1f}")
 
 
-async def _visits(browser: Browser, origin: str, team: Account, visits: int) -> None:
+async def _visits(browser: Browser, origin: str, team: Account, visits: int, api: psutil.Process) -> None:
     state = await _signed_in(browser, origin, team)
     print(f"{visits} visits of the list of {_DATABASES:,} databases, in milliseconds from the navigation's start:")
     for name in ("first visit", "again"):
+        before = sum(api.cpu_times()[:2])
         taken = [await _visit(browser, origin, state, again=name == "again") for _ in range(visits)]
+        spent = 1000 * (sum(api.cpu_times()[:2]) - before) / visits
         paint, interactive = ([one[what] for one in taken] for what in ("paint", "interactive"))
         print(f"  {name:12} first paint   {_spread(paint)}   target {_PAINT_MS}")
         print(f"  {'':12} interactive   {_spread(interactive)}   target {_INTERACTIVE_MS}")
         if name == "first visit":
+            page = statistics.median(one["processor"] for one in taken)
+            print(f"  {'':12} processor     {page:6.1f} of the page's thread, {spent:6.1f} of the API")
             size = taken[0]["bytes"] / 1024
             print(f"  {'':12} loads         {size:.1f} KB in {taken[0]['files']} files, target {_KILOBYTES} KB")
             print(f"  {'':12} layout shift  {max(one['shift'] for one in taken):.4f}")
@@ -110,13 +115,17 @@ async def _visit(browser: Browser, origin: str, state: Any, *, again: bool) -> d
         await context.add_init_script(_NOTE_FIRST_ROW)
         await context.add_init_script(_NOTE_SHIFTS)
         page = await context.new_page()
+        session = await context.new_cdp_session(page)
+        await session.send("Performance.enable", {"timeDomain": "threadTicks"})
         for _ in range(2 if again else 1):
             await page.goto(f"{origin}/console/databases")
             await page.wait_for_function("() => window.firstRow")
         # The paint of what is there by now may not have been reported.
         await page.wait_for_function("() => performance.getEntriesByName('first-contentful-paint').length")
         times: dict[str, float] = await page.evaluate(_TIMES)
-        return times
+        metrics = (await session.send("Performance.getMetrics"))["metrics"]
+        busy = next(one["value"] for one in metrics if one["name"] == "TaskDuration")
+        return times | {"processor": 1000 * busy}
     finally:
         await context.close()
 

@@ -19,6 +19,8 @@ _TYPES = {
     ".txt": "text/plain",
 }
 _INDEX = "index.html"
+_STYLES = "styles.css"
+"""All sheets in one, in the order of their paths: a page is drawn when the last of them is there."""
 _START = ("main.js", "pages/databases.js")
 """The page that most visits begin with is loaded with the frame; others are when they are opened."""
 _IMPORT = re.compile(rb"""\b(?:from|import)\s*["'](?P<path>\.{1,2}/[^"']+)["']""")
@@ -56,6 +58,8 @@ def load_files() -> Files:
         for path in sorted(_FOLDER.rglob("*"))
         if path.suffix in _TYPES and not path.name.startswith(".")
     }
+    sheets = [name for name in sources if name.endswith(".css")]
+    sources[_STYLES] = b"\n".join(sources.pop(name) for name in sheets)
     index = (_FOLDER / _INDEX).read_bytes()
     version = hashlib.sha256(repr([*sources.items(), index]).encode()).hexdigest()[:16]
     by_path = {name: _file(content, _TYPES[Path(name).suffix]) for name, content in sources.items()}
@@ -94,8 +98,7 @@ def _resolve(importer: str, path: str) -> str:
 def _index(page: bytes, sources: dict[str, bytes], version: str) -> bytes:
     """With the addresses of this version, and all first modules named so that a browser asks for them at once."""
     base = f"/console/{version}"
-    sheets = [name for name in sources if name.endswith(".css")]
-    links = [f'<link rel="stylesheet" href="{base}/{name}">' for name in sheets]
+    links = [f'<link rel="stylesheet" href="{base}/{_STYLES}">']
     links += [f'<link rel="modulepreload" href="{base}/{name}">' for name in first_modules(sources)]
     return page.replace(b"<!-- links -->", "\n".join(links).encode()).replace(b"{base}", base.encode())
 
