@@ -113,6 +113,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Networks of proxies that are believed which address a request comes from, and whether over TLS."""
     public_url: str | None = None
     """Where people reach the API, such as `https://databases.example.com`; by default what each request says."""
+    oidc_issuer: str | None = None
+    """The OpenID Connect provider through which people may sign in, by the URL that it calls itself."""
+    oidc_client_id: str | None = None
+    """Ours there. Its redirect URI is `/console/sign-in` at our own address."""
+    oidc_client_secret: str | None = None
+    """None for a public client: PKCE is used with both."""
     sign_in_link_seconds: float = 600
     """How long a link to sign in with can be used."""
     session_idle_seconds: int = 43_200
@@ -252,6 +258,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
                     faults.append(f"{variable}: {fault}")
         if ("temporal_tls_cert_file" in values) != ("temporal_tls_key_file" in values):
             faults.append("HEADWATER_TEMPORAL_TLS_CERT_FILE and HEADWATER_TEMPORAL_TLS_KEY_FILE go together")
+        if ("oidc_issuer" in values) != ("oidc_client_id" in values):
+            faults.append("HEADWATER_OIDC_ISSUER and HEADWATER_OIDC_CLIENT_ID go together")
         if faults:
             raise InvalidSettings("\n".join(faults))
         return cls(**values)
@@ -374,6 +382,7 @@ _RULES: tuple[tuple[set[str], Callable[[Any], bool], str], ...] = (
         f"expected seconds from 0 to {_LARGEST}, comma-separated",
     ),
     ({"public_url"}, lambda url: not _ORIGIN.fullmatch(url), "expected https://host or http://host, with no path"),
+    ({"oidc_issuer"}, lambda url: not url.startswith(("https://", "http://")), "expected a URL"),
     ({"log_format"}, lambda form: form not in ("json", "console"), "expected json or console"),
     (
         {"backup_object_lock"},

@@ -112,6 +112,8 @@ from app.quotas.plans import Plans
 from app.restores.routes import RestoreServices, restore_database
 from app.sessions.attempts import Attempts
 from app.sessions.calls import SessionServices
+from app.sessions.oidc_provider import Provider
+from app.sessions.oidc_routes import create_sign_in_redirect, get_sign_in_methods, use_provider
 from app.sessions.passkey_routes import (
     add_passkey,
     create_passkey_challenge,
@@ -313,7 +315,16 @@ def _signing_in(state: AppState) -> Router:
     return Router(
         "/api/v1",
         route_handlers=[
-            _resource(lambda: state.sessions, get_session, follow_link, create_sign_in_challenge, use_passkey)
+            _resource(
+                lambda: state.sessions,
+                get_session,
+                follow_link,
+                create_sign_in_challenge,
+                use_passkey,
+                get_sign_in_methods,
+                create_sign_in_redirect,
+                use_provider,
+            )
         ],
         middleware=[Visitors],
     )
@@ -401,7 +412,14 @@ async def _open(
     state.accounts = AccountServices(settings=settings, idempotency=idempotency)
     proxies = parse_networks(settings.trusted_proxies)
     site = Site(settings.public_url, proxies)
-    state.sessions = SessionServices(settings=settings, site=site, admission=admitting, idempotency=idempotency)
+    state.sessions = SessionServices(
+        settings=settings,
+        site=site,
+        admission=admitting,
+        box=box,
+        provider=_provider(settings),
+        idempotency=idempotency,
+    )
     state.metrics = MetricServices(settings=settings)
     state.operators = OperatorServices(
         settings=settings, plans=plans, client=client, watch=watch, idempotency=idempotency
@@ -424,3 +442,9 @@ async def _open(
         attempts=Attempts(),
         audit_refusals=settings.audit_refusals_per_hour,
     )
+
+
+def _provider(settings: Settings) -> Provider | None:
+    if settings.oidc_issuer is None or settings.oidc_client_id is None:
+        return None
+    return Provider(settings.oidc_issuer, settings.oidc_client_id, settings.oidc_client_secret)

@@ -119,6 +119,8 @@ _TAGS = {
     "passkey_challenges": "Beginning to add a passkey.",
     "passkeys": "The passkeys of the person who is signed in.",
     "sign_in_challenges": "Beginning to sign in with a passkey.",
+    "sign_in_methods": "By what people can sign in.",
+    "sign_in_redirects": "Beginning to sign in through a provider.",
     "sign_ins": "Signing in to the console.",
 }
 """By the resource in the path, in reading order."""

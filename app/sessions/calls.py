@@ -14,8 +14,10 @@ from app.auth.admission import Admission
 from app.auth.principal import Principal
 from app.auth.sessions import NewSession, SessionLimits, SignInMethod
 from app.core import context
+from app.core.secrets import SecretBox
 from app.core.settings import Settings
 from app.outbox.workflow_starts import Accepted
+from app.sessions.oidc_provider import Provider
 from app.web.idempotency import Answer, Idempotency
 from app.web.site import Site, session_cookie, session_token
 
@@ -26,6 +28,8 @@ class SessionServices(msgspec.Struct, frozen=True, kw_only=True):
     settings: Settings
     site: Site
     admission: Admission
+    box: SecretBox
+    provider: Provider | None
     idempotency: Idempotency
 
     @property

@@ -147,10 +147,9 @@ async def _handle(user_id: int) -> bytes:
 
 
 def _host(origin: Origin) -> str:
-    domain = origin.domain
-    if domain.startswith("[") or domain.replace(".", "").isdigit():
+    if not origin.is_name:
         raise InvalidField("host", "Passkeys belong to a host's name: open the console by one, such as localhost.")
-    return domain
+    return origin.domain
 
 
 def _plain(credential: NewCredential | AssertedCredential) -> dict[str, Any]:

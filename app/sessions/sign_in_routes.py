@@ -6,9 +6,9 @@ from app.audit.events import audited
 from app.auth import sessions
 from app.auth.scopes import Reach
 from app.auth.sessions import SignInMethod
-from app.core.errors import CrossOriginRefused, SessionEnded, SignInRefused, require_found
+from app.core.errors import CrossOriginRefused, SessionEnded, SignInRefused
 from app.sessions import passkeys
-from app.sessions.calls import Injected, Visit, open_session
+from app.sessions.calls import Injected, Visit
 from app.sessions.examples import (
     EXAMPLE_ASSERTION,
     EXAMPLE_CURRENT,
@@ -18,12 +18,11 @@ from app.sessions.examples import (
 )
 from app.sessions.links import use_link
 from app.sessions.passkey_schemas import PasskeyOptions, UsePasskey
-from app.sessions.schemas import CurrentSessionView, FollowedLink, SessionView, current_view, session_view
+from app.sessions.schemas import CurrentSessionView, FollowedLink, SessionView, current_view
+from app.sessions.signing_in import SIGNED_IN, signed_in
 from app.web.envelope import Item, encode
 from app.web.operation import COMPUTES, Entry, operation
 from app.web.site import session_cookie, session_token
-
-_SIGNED_IN = "Signed in."
 
 
 @get(
@@ -67,7 +66,7 @@ async def _current(request: Visit, services: Injected, token: str) -> CurrentSes
         entry=Entry.ANYBODY,
         reach=Reach.PERSON,
         answers={201: Item[SessionView]},
-        examples={201: Item(message=_SIGNED_IN, data=EXAMPLE_SESSION)},
+        examples={201: Item(message=SIGNED_IN, data=EXAMPLE_SESSION)},
         body=FollowedLink,
         example={"token": EXAMPLE_LINK_TOKEN},
         errors=(SignInRefused, CrossOriginRefused),
@@ -108,7 +107,7 @@ async def create_sign_in_challenge(request: Visit, services: Injected) -> Item[P
         entry=Entry.ANYBODY,
         reach=Reach.PERSON,
         answers={201: Item[SessionView]},
-        examples={201: Item(message=_SIGNED_IN, data=EXAMPLE_SESSION)},
+        examples={201: Item(message=SIGNED_IN, data=EXAMPLE_SESSION)},
         body=UsePasskey,
         example={"credential": EXAMPLE_ASSERTION},
         errors=(SignInRefused, CrossOriginRefused),
@@ -121,11 +120,3 @@ async def use_passkey(request: Visit, services: Injected, data: params.JSONBody[
     async with audited():
         passkey = await passkeys.recognise(origin, challenge, data.credential)
         return await signed_in(request, services, passkey.user_id, SignInMethod.PASSKEY)
-
-
-async def signed_in(request: Visit, services: Injected, user_id: int, method: SignInMethod) -> Response[bytes]:
-    """The answer with the new session's cookie."""
-    made, cookie = await open_session(request, services, user_id, method)
-    record = require_found(await sessions.find_of_user(user_id, made.uuid), "session")
-    body = Item(message=_SIGNED_IN, data=session_view(record, record.id))
-    return Response(encode(body), status_code=201, media_type=MediaType.JSON, headers={"Set-Cookie": cookie})

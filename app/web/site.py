@@ -18,6 +18,7 @@ from app.core.errors import CrossOriginRefused, Unauthorized
 _COOKIE = "headwater_session"
 _HOST_COOKIE = f"__Host-{_COOKIE}"
 """Over TLS: no other host of the domain, and no page without TLS, can set a cookie of this name. RFC 6265bis, 4.1.3."""
+_PROVIDER_COOKIE = "headwater_sign_in"
 _HOST = re.compile(r"[a-z0-9.-]+(:[0-9]{1,5})?|\[[0-9a-f:]+\](:[0-9]{1,5})?")
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _OWN_READS = frozenset({"same-origin", "none"})
@@ -47,6 +48,16 @@ class Origin(msgspec.Struct, frozen=True):
     def cookie(self) -> str:
         """The name of the session's cookie here."""
         return _HOST_COOKIE if self.secure else _COOKIE
+
+    @property
+    def provider_cookie(self) -> str:
+        """The name of what a browser keeps while it is at the provider."""
+        return f"__Host-{_PROVIDER_COOKIE}" if self.secure else _PROVIDER_COOKIE
+
+    @property
+    def is_name(self) -> bool:
+        """Whether the host is a name, and no address."""
+        return not self.domain.startswith("[") and not self.domain.replace(".", "").isdigit()
 
     @property
     def domain(self) -> str:
@@ -99,10 +110,10 @@ def session_token(headers: Headers, name: str) -> str | None:
     return values.pop() if values else None
 
 
-def session_cookie(origin: Origin, token: str, seconds: int) -> str:
-    """`Set-Cookie`. An empty token and no seconds take the cookie away."""
+def session_cookie(origin: Origin, token: str, seconds: int, *, name: str | None = None) -> str:
+    """`Set-Cookie`, of the session unless another name is given. An empty token and no seconds take the cookie away."""
     secure = "; Secure" if origin.secure else ""
-    return f"{origin.cookie}={token}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}"
+    return f"{name or origin.cookie}={token}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}"
 
 
 def check_own_page(method: str, headers: Headers, origin: Origin) -> None:

@@ -38,7 +38,11 @@ FOR_PEOPLE = {
     "removePasskey",
 }
 """Operations that need a session."""
-FOR_ANYBODY = {"followSignInLink", "getSession", "createSignInChallenge", "usePasskey"}
+FOR_ANYBODY = {"followSignInLink", "getSession", "createSignInChallenge", "usePasskey"} | {
+    "getSignInMethods",
+    "createSignInRedirect",
+    "useProvider",
+}
 """Operations that need neither: they sign somebody in, or say who is."""
 ANY_KEY = {"getMe"} | FOR_PEOPLE | FOR_ANYBODY
 """Operations that need no scope: interface specification, section 5, point 5."""
@@ -142,7 +146,7 @@ SPECIFIED = {
     ("DELETE", "/api/v1/operator/databases/{uuid}/pauses"): {"operator:write"},
 }
 """Interface specification, section 4."""
-COMPUTING = {"validateBlueprint", "createSignInChallenge"}
+COMPUTING = {"validateBlueprint", "createSignInChallenge", "createSignInRedirect"}
 """Operations that are sent by a method that changes things, and change nothing."""
 UNKEYED = {
     "updateBlueprint",
@@ -155,6 +159,8 @@ UNKEYED = {
     "followSignInLink",
     "createSignInChallenge",
     "usePasskey",
+    "createSignInRedirect",
+    "useProvider",
 }
 """Operations that change something, or read a body, and take no Idempotency-Key: section 4.13."""
 

@@ -43,6 +43,7 @@ OWNERS = {
     "metric_readings": "app/metrics",
     "metric_rollups": "app/metrics",
     "metric_samples": "app/metrics",
+    "oidc_subjects": "app/sessions",
     "operations": "app/operations",
     "passkey_challenges": "app/sessions",
     "passkeys": "app/sessions",

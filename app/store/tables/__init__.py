@@ -16,7 +16,7 @@ from app.store.tables.pool import PoolTarget
 from app.store.tables.queries import QueryExecution, QueryReader
 from app.store.tables.requests import Event, IdempotencyKey, WorkflowStart
 from app.store.tables.restorations import Restoration
-from app.store.tables.sessions import Passkey, PasskeyChallenge, Session, SessionUsage, SignInLink
+from app.store.tables.sessions import OidcSubject, Passkey, PasskeyChallenge, Session, SessionUsage, SignInLink
 from app.store.tables.usage import DatabaseUsage
 from app.store.tables.webhooks import WebhookAttempt, WebhookDelivery, WebhookEndpoint, WebhookSecret
 
@@ -33,6 +33,7 @@ TABLES = (
     SignInLink,
     Passkey,
     PasskeyChallenge,
+    OidcSubject,
     EngineHost,
     Database,
     DatabaseLabel,

@@ -3,6 +3,7 @@
 from piccolo.columns import UUID, Array, BigInt, BigSerial, Boolean, Bytea, ForeignKey, Integer, Text, Timestamptz
 from piccolo.columns.base import OnDelete
 from piccolo.columns.defaults.timestamptz import TimestamptzNow
+from piccolo.constraints import Unique
 from piccolo.table import Table
 
 from app.store.engine import DB
@@ -75,3 +76,15 @@ class PasskeyChallenge(Table, tablename="passkey_challenges", db=DB):
     user_id = ForeignKey(User, null=True, default=None, on_delete=OnDelete.cascade)
     expires_at = Timestamptz()
     created_at = columns.created_at()
+
+
+class OidcSubject(Table, tablename="oidc_subjects", db=DB):
+    """Which person somebody at an OpenID Connect provider is."""
+
+    id = BigSerial(primary_key=True)
+    user_id = ForeignKey(User, null=False, on_delete=OnDelete.cascade)
+    issuer = Text()
+    subject = Text()
+    created_at = columns.created_at()
+    one_person_each = Unique([issuer, subject])
+    one_for_each_person = Unique([issuer, user_id])

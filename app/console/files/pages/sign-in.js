@@ -1,7 +1,8 @@
-// Signing in: by the link whose token is in the address's fragment, or by a passkey.
+// Signing in: by the link whose token is in the address's fragment, by a passkey, or through a provider.
 import { ApiError, api } from "../api.js";
 import { ErrorNote } from "../components/error-note.js";
 import { html, useEffect, useState } from "../html.js";
+import { resource } from "../live.js";
 import { passkeysWork, usePasskey } from "../passkeys.js";
 import { navigate, useArrival, useTitle } from "../router.js";
 import { readSession, session } from "../session.js";
@@ -13,7 +14,15 @@ function takeToken() {
   return token;
 }
 
+/** What a provider has added to the address, out of it as well. */
+function takeReturned() {
+  const { code, state, iss, error } = Object.fromEntries(new URLSearchParams(location.search));
+  if (location.search) history.replaceState(null, "", location.pathname);
+  return state && (code || error) ? { code, state, iss, error } : null;
+}
+
 export default function SignIn() {
+  const [returned, setReturned] = useState(takeReturned);
   const [token, setToken] = useState(takeToken);
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState(/** @type {unknown} */ (null));
@@ -41,6 +50,13 @@ export default function SignIn() {
   useEffect(() => {
     if (token && session.value === null) follow();
   }, [token, session.value]);
+  useEffect(() => {
+    if (!returned) return;
+    setReturned(null);
+    const { code, state, iss, error: refusal } = returned;
+    if (refusal || !code) setError(new Error("The provider has not signed you in. Try again."));
+    else signIn(() => api.send("POST", "/sign_ins/provider", { code, state, ...(iss && { iss }) }));
+  }, [returned]);
   // Another link may be followed on a page that is open.
   useEffect(() => {
     const changed = () => setToken(takeToken());
@@ -75,7 +91,19 @@ function SignedIn({ token, follow }) {
 
 /** @param {{ signIn: (way: () => Promise<unknown>) => void }} props */
 function Ways({ signIn }) {
+  const { data } = resource((signal) => api.get("/sign_in_methods", { signal }), []);
+  const provider = data?.data.provider;
+  const leave = async () => {
+    const { data: redirect } = await api.send("POST", "/sign_in_redirects");
+    location.assign(redirect.url);
+    // The page goes; nothing is to be read meanwhile.
+    await new Promise(() => {});
+  };
   return html`
+    ${provider &&
+    html`<div class="buttons">
+      <button type="button" class="primary" onClick=${() => signIn(leave)}>Sign in through ${provider}</button>
+    </div>`}
     ${passkeysWork &&
     html`<div class="buttons">
       <button type="button" class="primary" onClick=${() => signIn(usePasskey)}>Sign in with a passkey</button>

@@ -1,0 +1,204 @@
+"""Signing in through an OpenID Connect provider: a real one, on this machine."""
+
+import asyncio
+import importlib
+import json
+import warnings
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import httpx
+import pytest
+import pytest_asyncio
+
+from app.sessions.oidc_provider import Provider, Unusable
+from app.store.session import fetch_scalar, fetch_value
+from tests.servers import RunningServer
+from tests.support.answers import data_of, error_of
+from tests.support.in_process import LoneApi, lone_api
+from tests.support.people import cookie_of
+from tests.support.store import copy_of
+
+pytestmark = pytest.mark.filterwarnings("ignore:get_jwt_config:DeprecationWarning")
+"""The provider is older than the library that it is made of."""
+PAGE = {"Origin": "http://test", "Sec-Fetch-Site": "same-origin"}
+KNOWN, UNKNOWN, UNVERIFIED = "subject-1", "subject-2", "subject-3"
+
+
+@pytest.fixture(scope="module")
+def provider() -> Iterator[str]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        mock = importlib.import_module("oidc_provider_mock")
+    users = [
+        mock.User(sub=KNOWN, claims={"email": "ada@example.com", "email_verified": True}),
+        mock.User(sub=UNKNOWN, claims={"email": "nobody@example.com", "email_verified": True}),
+        mock.User(sub=UNVERIFIED, claims={"email": "ada@example.com", "email_verified": False}),
+        mock.User(sub="second", claims={"email": "ada@example.com", "email_verified": True}),
+    ]
+    with mock.run_server_in_thread(user_claims=users, require_nonce=True) as server:
+        yield f"http://localhost:{server.server_port}"
+
+
+@pytest_asyncio.fixture(scope="module")
+async def shared(control_server: RunningServer, migrated_dsn: str, provider: str) -> AsyncIterator[LoneApi]:
+    dsn = await copy_of(migrated_dsn, control_server.admin_dsn)
+    async with lone_api(dsn, oidc_issuer=provider, oidc_client_id="headwater", oidc_client_secret="s3cret") as api:
+        await (await api.caller()).get("/me")
+        await fetch_scalar(int, "INSERT INTO users (email, name) VALUES ('ada@example.com', 'Ada') RETURNING id")
+        yield api
+
+
+async def begun(api: LoneApi) -> tuple[str, str]:
+    """Where the browser is sent, and the cookie that it keeps."""
+    answer = await api.http.post("/api/v1/sign_in_redirects", headers=PAGE)
+    api.http.cookies.clear()
+    name, value = cookie_of(answer)
+    assert "HttpOnly; SameSite=Strict" in answer.headers["Set-Cookie"]
+    return data_of(answer, 201)["url"], f"{name}={value}"
+
+
+async def allowed(url: str, subject: str) -> dict[str, str]:
+    """What the provider adds to our page's address when this person agrees."""
+    async with httpx.AsyncClient() as browser:
+        answer = await browser.post(url, data={"sub": subject})
+    assert answer.status_code == 302, answer.text
+    location = answer.headers["Location"]
+    assert location.startswith("http://test/console/sign-in?")
+    return {name: values[0] for name, values in parse_qs(urlsplit(location).query).items()}
+
+
+async def returned(api: LoneApi, brought: dict[str, str], cookie: str) -> httpx.Response:
+    headers = {**PAGE, "Cookie": cookie} if cookie else PAGE
+    answer = await api.http.post("/api/v1/sign_ins/provider", json=brought, headers=headers)
+    api.http.cookies.clear()
+    return answer
+
+
+async def test_who_is_known_by_a_verified_email_comes_in(shared: LoneApi) -> None:
+    url, cookie = await begun(shared)
+    answer = await returned(shared, await allowed(url, KNOWN), cookie)
+    assert data_of(answer, 201)["method"] == "oidc"
+    ada = await fetch_scalar(int, "SELECT id FROM users WHERE email = 'ada@example.com'")
+    assert await fetch_value(int, "SELECT user_id FROM oidc_subjects WHERE subject = $1", KNOWN) == ada
+    session = f"{cookie_of(answer)[0]}={cookie_of(answer)[1]}"
+    shown = await shared.http.get("/api/v1/session", headers={"Cookie": session})
+    assert data_of(shown)["user"]["id"] == ada
+    # By the subject from now on: another one with the same address is another person.
+    url, cookie = await begun(shared)
+    error_of(await returned(shared, await allowed(url, "second"), cookie), 403, "sign_in_refused")
+    url, cookie = await begun(shared)
+    data_of(await returned(shared, await allowed(url, KNOWN), cookie), 201)
+
+
+@pytest.mark.parametrize("subject", [UNKNOWN, UNVERIFIED])
+async def test_who_is_not_known_does_not(shared: LoneApi, subject: str) -> None:
+    before = await fetch_scalar(int, "SELECT count(*) FROM users")
+    url, cookie = await begun(shared)
+    answer = await returned(shared, await allowed(url, subject), cookie)
+    error_of(answer, 403, "sign_in_refused")
+    assert "Set-Cookie" not in answer.headers
+    assert await fetch_scalar(int, "SELECT count(*) FROM users") == before
+
+
+async def test_what_the_browser_is_sent_with(shared: LoneApi) -> None:
+    url, _ = await begun(shared)
+    asked = {name: values[0] for name, values in parse_qs(urlsplit(url).query).items()}
+    assert asked["response_type"] == "code"
+    assert asked["client_id"] == "headwater"
+    assert asked["redirect_uri"] == "http://test/console/sign-in"
+    assert asked["code_challenge_method"] == "S256"
+    assert len(asked["code_challenge"]) == 43
+    assert len(asked["state"]) >= 43
+    assert len(asked["nonce"]) >= 43
+    assert "s3cret" not in url
+
+
+@pytest.mark.parametrize("wrong", ["no-cookie", "another-cookie", "garbage-cookie", "state", "code", "issuer"])
+async def test_what_does_not_belong_together(shared: LoneApi, wrong: str) -> None:
+    """Nobody is signed in by a code that somebody else has got, as that somebody."""
+    url, cookie = await begun(shared)
+    _, other = await begun(shared)
+    brought = await allowed(url, KNOWN)
+    cookies = {"no-cookie": "", "another-cookie": other, "garbage-cookie": "headwater_sign_in=AAAA"}
+    changes = {"state": {"state": "x"}, "code": {"code": "x"}, "issuer": {"iss": "https://evil.example"}}
+    answer = await returned(shared, brought | changes.get(wrong, {}), cookies.get(wrong, cookie))
+    error_of(answer, 403, "sign_in_refused")
+    assert "Set-Cookie" not in answer.headers
+
+
+async def test_a_code_counts_once(shared: LoneApi) -> None:
+    url, cookie = await begun(shared)
+    brought = await allowed(url, KNOWN)
+    data_of(await returned(shared, brought, cookie), 201)
+    error_of(await returned(shared, brought, cookie), 403, "sign_in_refused")
+
+
+async def test_without_a_provider_there_is_none(control_server: RunningServer, migrated_dsn: str) -> None:
+    dsn = await copy_of(migrated_dsn, control_server.admin_dsn)
+    async with lone_api(dsn) as api:
+        assert data_of(await api.http.get("/api/v1/sign_in_methods"))["provider"] is None
+        error_of(await api.http.post("/api/v1/sign_in_redirects", headers=PAGE), 404, "not_found")
+
+
+async def test_the_methods(shared: LoneApi, provider: str) -> None:
+    methods = data_of(await shared.http.get("/api/v1/sign_in_methods"))
+    assert methods["provider"] == provider.partition("://")[2]
+
+
+@asynccontextmanager
+async def answering(answer: bytes) -> AsyncIterator[str]:
+    """A server that says this to every request."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(answer)
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+
+def _http(body: bytes, *headers: bytes, status: bytes = b"200 OK") -> bytes:
+    return b"\r\n".join([b"HTTP/1.1 " + status, *headers, b"Content-Length: %d" % len(body), b"", body])
+
+
+def _metadata(**changes: Any) -> bytes:
+    known = {
+        "issuer": "http://elsewhere",
+        "authorization_endpoint": "http://elsewhere/a",
+        "token_endpoint": "http://elsewhere/t",
+        "jwks_uri": "http://elsewhere/k",
+    }
+    return json.dumps(known | changes).encode()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        _http(b" " * 300_000),
+        _http(b"x", b"Content-Encoding: gzip"),
+        _http(b"", b"Location: http://elsewhere/", status=b"302 Found"),
+        _http(b"[1]"),
+        _http(b"{}"),
+        _http(_metadata()),
+        _http(b"", status=b"500 No"),
+        b"nothing of HTTP\r\n\r\n",
+    ],
+    ids=["too-much", "compressed", "redirect", "no-object", "empty", "another-issuer", "error", "no-http"],
+)
+async def test_a_provider_that_answers_something_else(
+    control_server: RunningServer, migrated_dsn: str, answer: bytes
+) -> None:
+    dsn = await copy_of(migrated_dsn, control_server.admin_dsn)
+    async with answering(answer) as issuer, lone_api(dsn, oidc_issuer=issuer, oidc_client_id="headwater") as api:
+        error_of(await api.http.post("/api/v1/sign_in_redirects", headers=PAGE), 503, "service_unavailable")
+
+
+def test_an_issuer_over_tls_leads_nowhere_without() -> None:
+    over_tls = Provider("https://id.example.com", "headwater", None)
+    with pytest.raises(Unusable, match="not over TLS"):
+        over_tls.check_metadata("https://id.example.com", ["https://id.example.com/a", "http://id.example.com/t"])
