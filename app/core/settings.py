@@ -258,8 +258,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
                     faults.append(f"{variable}: {fault}")
         if ("temporal_tls_cert_file" in values) != ("temporal_tls_key_file" in values):
             faults.append("HEADWATER_TEMPORAL_TLS_CERT_FILE and HEADWATER_TEMPORAL_TLS_KEY_FILE go together")
-        if ("oidc_issuer" in values) != ("oidc_client_id" in values):
-            faults.append("HEADWATER_OIDC_ISSUER and HEADWATER_OIDC_CLIENT_ID go together")
         if faults:
             raise InvalidSettings("\n".join(faults))
         return cls(**values)

@@ -445,6 +445,9 @@ async def _open(
 
 
 def _provider(settings: Settings) -> Provider | None:
-    if settings.oidc_issuer is None or settings.oidc_client_id is None:
+    """Raises `ValueError` for half of what it takes."""
+    if settings.oidc_issuer is None:
         return None
+    if settings.oidc_client_id is None:
+        raise ValueError("HEADWATER_OIDC_ISSUER is set, and HEADWATER_OIDC_CLIENT_ID is not")
     return Provider(settings.oidc_issuer, settings.oidc_client_id, settings.oidc_client_secret)
