@@ -81,7 +81,7 @@ class PasskeyView(Struct, kw_only=True):
 class RemovedPasskey(Struct, kw_only=True):
     object: Literal["passkey"] = "passkey"
     uuid: UUID
-    removed: Literal[True] = True
+    removed: bool = True
 
 
 def passkey_view(record: PasskeyRecord) -> PasskeyView:

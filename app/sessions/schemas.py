@@ -63,7 +63,7 @@ class CurrentSessionView(SessionView, kw_only=True):
 class EndedSession(Struct, kw_only=True):
     object: Literal["session"] = "session"
     uuid: UUID
-    ended: Literal[True] = True
+    ended: bool = True
 
 
 class EndedSessions(Struct, kw_only=True):
