@@ -245,8 +245,8 @@ async def test_a_removed_host_is_used_for_nothing(headwater: Headwater, control_
     assert await headwater.json("pool", "status") == []
     chosen = ("--region", "us-east-1", "--engine", "postgres", "--size", "1")
     assert "No host serves" in await headwater.refusal("pool", "set", *chosen)
-    checked = json.loads((await headwater.run("check", "--json")).stdout)
-    # There is no Temporal behind this.
+    nowhere = headwater.with_settings(TEMPORAL_ADDRESS=f"{LOOPBACK}:{free_port()}")
+    checked = json.loads((await nowhere.run("check", "--json")).stdout)
     assert [one["rule"] for one in checked["violations"]] == ["temporal_unreachable"]
     for command in ("drain", "undrain", "remove"):
         assert "No such engine host" in await headwater.refusal("hosts", command, host)
