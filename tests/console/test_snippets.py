@@ -6,6 +6,7 @@ import shutil
 import sys
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -40,7 +41,7 @@ async ([cases, password]) => {
 
 async def test_each_is_well_formed_and_as_strict_as_the_host(visit: Visit, tmp_path: Path) -> None:
     page = await visit.open("/databases")
-    cases = [
+    cases: list[dict[str, Any]] = [
         DATABASE | {"db_type": engine, "tls_mode": mode, "tls_ca": ca, "host": host}
         for (engine, mode, ca), host in product(SAID, ("db1.example.com", "fd00::1"))
     ]
