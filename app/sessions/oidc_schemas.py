@@ -9,7 +9,7 @@ _Returned = Annotated[str, Meta(min_length=1, max_length=4000)]
 
 class SignInMethods(Struct, kw_only=True):
     object: Literal["sign_in_methods"] = "sign_in_methods"
-    link: Literal[True] = True
+    link: bool = True
     passkeys: bool
     """Whether the page's host has a name: passkeys belong to names."""
     provider: str | None
