@@ -4,11 +4,14 @@ import dataclasses
 import re
 from pathlib import Path
 
+from playwright.async_api import expect
+
 from tests.clients.toolbox import run
 from tests.console.accessible import check_accessible
 from tests.console.browser import Console, Visit
 from tests.support.receiver import Receiver, answer, receiver
 
+SECRET = re.compile(r"^whsec_[A-Za-z0-9+/=]{44}$")
 MARKUP = b"<script>window.owned=1</script><img src=x onerror=window.owned=1>"
 
 
@@ -42,8 +45,9 @@ async def _make(visit: Visit, receiving: Receiver) -> str:
     await page.get_by_label("database.deleted").check()
     await page.get_by_role("button", name="Create").click()
     await page.get_by_text("Keep this signing secret now").wait_for()
-    secret = await page.locator(".secret code").inner_text()
-    assert re.fullmatch(r"whsec_[A-Za-z0-9+/=]{44}", secret)
+    shown = page.locator(".secret code")
+    await expect(shown).to_have_text(SECRET)
+    secret = await shown.inner_text()
     await check_accessible(page)
     await page.get_by_role("link", name="To the endpoint").click()
     await page.get_by_role("button", name="Send a test").wait_for()
@@ -81,6 +85,10 @@ async def _verify(visit: Visit, receiving: Receiver, secret: str, folder: Path) 
         name: await page.get_by_role("region", name=name).locator("pre").inner_text()
         for name in ("Python", "Node.js", "Shell")
     }
+    documented = Path("docs/webhooks.md").read_text()
+    for text in texts.values():
+        # The documentation's own tests run these.
+        assert all(part in documented for part in text.split("\n\n"))
     got = receiving.of("/hook")[0]
     for body, verdict in ((got.body, "True"), (got.body + b" ", "False")):
         values = f"body, headers, secret = {body!r}, {got.headers!r}, {secret!r}\n"
@@ -98,7 +106,7 @@ async def _change_and_end(visit: Visit, receiving: Receiver, secret: str) -> Non
     await page.get_by_role("button", name="Rotate the secret").click()
     await page.get_by_role("dialog").get_by_role("button", name="Rotate").click()
     renewed = page.get_by_role("dialog").locator(".secret code")
-    await renewed.wait_for()
+    await expect(renewed).to_have_text(SECRET)
     assert await renewed.inner_text() != secret
     await check_accessible(page)
     await page.get_by_role("dialog").get_by_role("button", name="Done").click()

@@ -15,7 +15,7 @@ import { BlueprintPage } from "./frame.js";
 export default function Applications({ params: { uuid } }) {
   const { rows, error, loading, reload, more } = useList("/blueprints/{uuid}/blueprint_applications", { params: { uuid } });
   const databases = resource((signal) => api.get("/databases", { query: { limit: 100 }, signal }));
-  const named = (/** @type {string} */ one) => databases.data?.data.find((/** @type {any} */ row) => row.uuid === one)?.name ?? one;
+  const named = (/** @type {string} */ one) => databases.data?.data.find((/** @type {any} */ row) => row.uuid === one)?.name ?? (databases.data ? one : "");
   return html`<${BlueprintPage} uuid=${uuid}>
     ${() => html`
       <${ErrorNote} error=${error} retry=${reload} />
@@ -29,7 +29,7 @@ export default function Applications({ params: { uuid } }) {
             id=${(/** @type {any} */ row) => row.id}
             onEnd=${more}
             columns=${[
-              { label: "Asked for", cell: (/** @type {any} */ row) => html`<a href=${to(`/blueprints/${uuid}/applications/${row.id}`)}><${Time} value=${row.created_at} /></a>` },
+              { label: "Asked for", cell: (/** @type {any} */ row) => html`<a href=${to(`/blueprints/${uuid}/applications/${row.id}`)}><${Time} value=${row.created_at} relative /></a>` },
               { label: "Database", class: "main", cell: (/** @type {any} */ row) => named(row.database_uuid) },
               { label: "Outcome", cell: (/** @type {any} */ row) => html`<${Status} value=${row.status} tone=${row.is_dry_run && row.status === "rolled_back" ? "good" : undefined} label=${row.is_dry_run ? `dry run ${outcome(row).split(";")[0]}` : outcome(row)} />` },
               { label: "Version", wide: true, class: "number", cell: (/** @type {any} */ row) => row.blueprint_version },
