@@ -182,8 +182,7 @@ def test_addresses_of_the_api_are_served() -> None:
     )
     served |= {path.removeprefix("/api/v1") for path in served}
     pages = (ROOT / "app/console/files/pages/index.js").read_text()
-    below = {path.split("/:")[0] for path in re.findall(r'path: "([^"]+)"', pages)}
-    served |= below | {f"/console{path}" for path in below}
+    served |= {path.split("/:")[0] for path in re.findall(r'path: "([^"]+)"', pages)}
     for document in DOCUMENTS:
         for text in inline(document):
             path = re.fullmatch(r"(?:GET )?(?:http://127\.0\.0\.1:8000)?(/[a-z][\w./-]*)", text)
