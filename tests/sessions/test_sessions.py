@@ -6,6 +6,8 @@ from uuid import uuid4
 import pytest
 
 from app.auth.members import delete_member
+from app.auth.scopes import Scope
+from app.auth.standing import Standing, still_good
 from app.store.session import execute, fetch
 from tests.servers import RunningServer
 from tests.support.answers import body_of, data_of, error_of
@@ -176,3 +178,16 @@ async def test_who_has_begun_an_operation(shared: LoneApi, person: Person) -> No
     shown = data_of(await person.get(f"/operations/{answer['operation']['uuid']}"))
     assert shown["requested_by"] == {"user_id": person.user_id, "api_key_id": None}
     assert shown["cancellable"] is True
+
+
+async def test_what_is_open_ends_with_the_session_or_the_role(shared: LoneApi, person: Person) -> None:
+    """An event stream is asked about again and again."""
+    (row,) = await fetch("SELECT id FROM sessions WHERE user_id = $1", person.user_id)
+    streaming = Standing(0, person.team_id, None, row["id"])
+    elsewhere = Standing(0, person.team_id + 1_000_000, None, row["id"])
+    assert await still_good([streaming, elsewhere], Scope.DATABASES_READ) == {streaming}
+    await execute("UPDATE memberships SET role = 'viewer' WHERE user_id = $1", person.user_id)
+    assert await still_good([streaming], Scope.DATABASES_WRITE) == set()
+    assert await still_good([streaming], Scope.DATABASES_READ) == {streaming}
+    data_of(await person.delete("/sessions"))
+    assert await still_good([streaming], Scope.DATABASES_READ) == set()

@@ -16,7 +16,7 @@ import { session } from "../session.js";
 /** @typedef {import("../api.js").Schemas["SessionView"]} SessionView */
 /** @typedef {import("../api.js").Schemas["PasskeyView"]} PasskeyView */
 
-const METHODS = { link: "a link", passkey: "a passkey", oidc: "your organisation" };
+const METHODS = { link: "a\u00a0link", passkey: "a\u00a0passkey", oidc: "a\u00a0provider" };
 
 export default function Account() {
   const user = session.value?.user;
@@ -178,7 +178,7 @@ const columns = (reload) => [
   },
   { label: "From", cell: (/** @type {SessionView} */ one) => one.address },
   { label: "By", wide: true, cell: (/** @type {SessionView} */ one) => METHODS[one.method] },
-  { label: "Last used", cell: (/** @type {SessionView} */ one) => html`<${Time} value=${one.last_used_at} />` },
+  { label: "Last used", cell: (/** @type {SessionView} */ one) => html`<${Time} value=${one.last_used_at} relative />` },
   { label: "Ends", wide: true, cell: (/** @type {SessionView} */ one) => html`<${Time} value=${one.idle_expires_at} />` },
   {
     label: "Actions",
