@@ -25,7 +25,7 @@ class SignInMethod(StrEnum):
     OIDC = "oidc"
 
 
-class SessionLimits(msgspec.Struct, frozen=True, kw_only=True):
+class SessionSpans(msgspec.Struct, frozen=True, kw_only=True):
     """In seconds."""
 
     idle: int
@@ -62,7 +62,7 @@ FROM sessions s WHERE {_LIVE}
 
 
 async def open_session(
-    user_id: int, method: SignInMethod, *, address: str, user_agent: str, limits: SessionLimits
+    user_id: int, method: SignInMethod, *, address: str, user_agent: str, limits: SessionSpans
 ) -> NewSession:
     """A new session with a new token, whatever the browser had before. Of a person's the most recent are kept."""
     token = secrets.token_urlsafe(32)
@@ -109,7 +109,7 @@ async def is_live(session_id: int) -> bool:
     return await find_session(session_id) is not None
 
 
-class _Place(msgspec.Struct, frozen=True):
+class _SessionPlace(msgspec.Struct, frozen=True):
     session_id: int
     team_id: int
 
@@ -117,7 +117,7 @@ class _Place(msgspec.Struct, frozen=True):
 async def which_stand(places: Sequence[tuple[int, int]], roles: Sequence[str]) -> set[tuple[int, int]]:
     """Of these sessions, each with a team: those that have not ended, and whose person has one of the roles there."""
     found = await fetch_all(
-        _Place,
+        _SessionPlace,
         f"""
         SELECT asked.session_id, asked.team_id
         FROM unnest($1::bigint[], $2::bigint[]) AS asked (session_id, team_id)

@@ -110,7 +110,7 @@ from app.queries.service import Questions
 from app.quotas.file import load_plans
 from app.quotas.plans import Plans
 from app.restores.routes import RestoreServices, restore_database
-from app.sessions.attempts import Attempts
+from app.sessions.attempts import SignInAttempts
 from app.sessions.calls import SessionServices
 from app.sessions.oidc_provider import Provider
 from app.sessions.oidc_routes import create_sign_in_redirect, get_sign_in_methods, use_provider
@@ -439,7 +439,7 @@ async def _open(
             per_key=settings.requests_in_flight_per_key, per_address=settings.requests_in_flight_per_address
         ),
         site=site if settings.console else None,
-        attempts=Attempts(),
+        attempts=SignInAttempts(),
         audit_refusals=settings.audit_refusals_per_hour,
     )
 

@@ -28,7 +28,7 @@ from app.outbox.event_types import EventType
 from app.web.envelope import ErrorAnswer
 from app.web.guards import query_parameters
 from app.web.idempotency import IDEMPOTENCY_HEADER, IDEMPOTENCY_KEY_PATTERN
-from app.web.operation import OPT, Entry, Operation
+from app.web.operation import OPT, Audience, Operation
 from app.webhooks.examples import EXAMPLE_ENDPOINT
 from app.webhooks.schemas import EndpointView
 
@@ -48,9 +48,9 @@ _EVERY = (
 )
 _OF_SESSIONS = (errors.SessionEnded, errors.SessionRequired, errors.CrossOriginRefused)
 _ENTRIES = {
-    Entry.CALLER: "Any valid key.",
-    Entry.SESSION: "A person who is signed in to the console.",
-    Entry.ANYBODY: "Anybody, from a page of the same origin.",
+    Audience.CALLER: "Any valid key.",
+    Audience.SESSION: "A person who is signed in to the console.",
+    Audience.ANYBODY: "Anybody, from a page of the same origin.",
 }
 _WITH_BODY = (
     errors.MalformedJSON,
@@ -208,9 +208,9 @@ def _operation(path: str, handler: HTTPRouteHandler) -> dict[str, Any]:
 
 
 def _security(declared: Operation) -> list[dict[str, list[str]]]:
-    if declared.entry is Entry.CALLER:
+    if declared.entry is Audience.CALLER:
         return [{"api_key": [scope.value for scope in declared.scopes]}]
-    return [{"session": []}] if declared.entry is Entry.SESSION else []
+    return [{"session": []}] if declared.entry is Audience.SESSION else []
 
 
 def _parameters(path: str, handler: HTTPRouteHandler, declared: Operation) -> Iterator[dict[str, Any]]:
@@ -269,7 +269,7 @@ def _query_schema(field: FieldDefinition, parameter: QueryParameter) -> dict[str
 def _errors(path: str, declared: Operation, handler: HTTPRouteHandler) -> Sequence[type[AppError]]:
     return (
         *_EVERY,
-        *(_OF_SESSIONS if declared.entry is Entry.SESSION else ()),
+        *(_OF_SESSIONS if declared.entry is Audience.SESSION else ()),
         *((errors.InsufficientScope,) if declared.scopes else ()),
         *((errors.InsufficientRole,) if declared.reach not in (Reach.PERSON, Reach.OPERATOR) else ()),
         *((errors.OperatorsOnly,) if declared.reach is Reach.OPERATOR else ()),

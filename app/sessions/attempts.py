@@ -12,7 +12,7 @@ _WINDOW_SECONDS = 60.0
 _MOST_ADDRESSES = 10_000
 
 
-class Attempts:
+class SignInAttempts:
     """Of one process. A minute begins with its first attempt. Neighbours in an IPv6 network of 64 bits count as one:
     they are one subscriber. Of more addresses than are kept, those whose minute began first are forgotten."""
 

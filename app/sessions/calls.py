@@ -12,7 +12,7 @@ from app.audit.drafts import note
 from app.auth import members, sessions
 from app.auth.admission import Admission
 from app.auth.principal import Principal
-from app.auth.sessions import NewSession, SessionLimits, SignInMethod
+from app.auth.sessions import NewSession, SessionSpans, SignInMethod
 from app.core import context
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
@@ -33,8 +33,8 @@ class SessionServices(msgspec.Struct, frozen=True, kw_only=True):
     idempotency: Idempotency
 
     @property
-    def limits(self) -> SessionLimits:
-        return SessionLimits(idle=self.settings.session_idle_seconds, whole=self.settings.session_seconds)
+    def limits(self) -> SessionSpans:
+        return SessionSpans(idle=self.settings.session_idle_seconds, whole=self.settings.session_seconds)
 
 
 Injected = NamedDependency[SkipValidation[SessionServices]]

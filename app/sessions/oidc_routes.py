@@ -26,7 +26,7 @@ from app.sessions.oidc_subjects import person_of
 from app.sessions.schemas import SessionView
 from app.sessions.signing_in import SIGNED_IN, signed_in
 from app.web.envelope import Item, encode
-from app.web.operation import COMPUTES, Entry, operation
+from app.web.operation import COMPUTES, Audience, operation
 from app.web.site import session_cookie, session_token
 
 _SECONDS = 600
@@ -49,7 +49,7 @@ class _Begun(msgspec.Struct, frozen=True):
     **operation(
         "getSignInMethods",
         "By what people can sign in here",
-        entry=Entry.ANYBODY,
+        entry=Audience.ANYBODY,
         reach=Reach.PERSON,
         answers={200: Item[SignInMethods]},
         examples={200: Item(data=EXAMPLE_METHODS)},
@@ -68,7 +68,7 @@ async def get_sign_in_methods(request: Visit, services: Injected) -> Item[SignIn
         "createSignInRedirect",
         "Begin to sign in through the installation's provider: where the browser is to go",
         action=COMPUTES,
-        entry=Entry.ANYBODY,
+        entry=Audience.ANYBODY,
         reach=Reach.PERSON,
         answers={201: Item[SignInRedirect]},
         examples={201: Item(data=EXAMPLE_REDIRECT)},
@@ -98,7 +98,7 @@ async def create_sign_in_redirect(request: Visit, services: Injected) -> Respons
         "useProvider",
         "Sign in by what the provider has sent back: the answer sets the session's cookie",
         action="session.open_by_provider",
-        entry=Entry.ANYBODY,
+        entry=Audience.ANYBODY,
         reach=Reach.PERSON,
         answers={201: Item[SessionView]},
         examples={201: Item(message=SIGNED_IN, data=EXAMPLE_SESSION)},

@@ -22,7 +22,7 @@ from app.sessions.passkey_schemas import (
     passkey_view,
 )
 from app.web.envelope import Change, Page
-from app.web.operation import Entry, operation
+from app.web.operation import Audience, operation
 from app.web.parameters import Limit, StartingAfter, cursor_uuid, path_uuid
 
 WHAT = "passkey"
@@ -35,7 +35,7 @@ _ASKED, _ADDED, _RENAMED, _REMOVED = "Challenge made.", "Passkey added.", "Passk
         "createPasskeyChallenge",
         "Begin to add a passkey: what the browser asks the authenticator, once",
         action="passkey.ask",
-        entry=Entry.SESSION,
+        entry=Audience.SESSION,
         reach=Reach.PERSON,
         answers={201: Change[PasskeyOptions]},
         examples={201: Change(message=_ASKED, data=PasskeyOptions(options=EXAMPLE_OPTIONS))},
@@ -56,7 +56,7 @@ async def create_passkey_challenge(request: Call, services: Injected) -> Respons
         "addPasskey",
         "Add a passkey, by the authenticator's answer to a challenge",
         action="passkey.add",
-        entry=Entry.SESSION,
+        entry=Audience.SESSION,
         reach=Reach.PERSON,
         answers={201: Change[PasskeyView]},
         examples={201: Change(message=_ADDED, data=EXAMPLE_PASSKEY)},
@@ -82,7 +82,7 @@ async def add_passkey(request: Call, services: Injected, data: params.JSONBody[A
     **operation(
         "listPasskeys",
         "List the passkeys of the person who is signed in, newest first",
-        entry=Entry.SESSION,
+        entry=Audience.SESSION,
         reach=Reach.PERSON,
         answers={200: Page[PasskeyView]},
         examples={200: Page(data=[EXAMPLE_PASSKEY], has_more=False)},
@@ -103,7 +103,7 @@ async def list_passkeys(request: Call, limit: Limit = 25, starting_after: Starti
         "renamePasskey",
         "Rename a passkey",
         action="passkey.rename",
-        entry=Entry.SESSION,
+        entry=Audience.SESSION,
         reach=Reach.PERSON,
         answers={200: Change[PasskeyView]},
         examples={200: Change(message=_RENAMED, data=EXAMPLE_PASSKEY)},
@@ -131,7 +131,7 @@ async def rename_passkey(
         "removePasskey",
         "Remove a passkey: nobody signs in with it any more; sessions stay",
         action="passkey.remove",
-        entry=Entry.SESSION,
+        entry=Audience.SESSION,
         reach=Reach.PERSON,
         answers={200: Change[RemovedPasskey]},
         examples={200: Change(message=_REMOVED, data=RemovedPasskey(uuid=EXAMPLE_PASSKEY.uuid))},

@@ -10,7 +10,7 @@ from app.sessions.calls import Call, Injected, Made, settled
 from app.sessions.examples import EXAMPLE_SESSION
 from app.sessions.schemas import EndedSession, EndedSessions, SessionView, session_view
 from app.web.envelope import Change, Page
-from app.web.operation import Entry, operation
+from app.web.operation import Audience, operation
 from app.web.parameters import Limit, StartingAfter, cursor_uuid, path_uuid
 from app.web.site import session_cookie
 
@@ -23,7 +23,7 @@ _ENDED, _ALL_ENDED = "Session ended.", "Signed out everywhere."
     **operation(
         "listSessions",
         "List the sessions of the person who is signed in, newest first",
-        entry=Entry.SESSION,
+        entry=Audience.SESSION,
         reach=Reach.PERSON,
         answers={200: Page[SessionView]},
         examples={200: Page(data=[EXAMPLE_SESSION], has_more=False)},
@@ -45,7 +45,7 @@ async def list_sessions(request: Call, limit: Limit = 25, starting_after: Starti
         "endSession",
         "End a session of one's own, as this one: its next request is refused",
         action="session.end",
-        entry=Entry.SESSION,
+        entry=Audience.SESSION,
         reach=Reach.PERSON,
         answers={200: Change[EndedSession]},
         examples={200: Change(message=_ENDED, data=EndedSession(uuid=EXAMPLE_SESSION.uuid))},
@@ -73,7 +73,7 @@ async def end_session(request: Call, services: Injected, uuid: FromPath[str]) ->
         "endAllSessions",
         "Sign out everywhere: end all sessions of one's own, this one too",
         action="session.end_all",
-        entry=Entry.SESSION,
+        entry=Audience.SESSION,
         reach=Reach.PERSON,
         answers={200: Change[EndedSessions]},
         examples={200: Change(message=_ALL_ENDED, data=EndedSessions(ended=3))},

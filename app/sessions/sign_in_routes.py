@@ -21,7 +21,7 @@ from app.sessions.passkey_schemas import PasskeyOptions, UsePasskey
 from app.sessions.schemas import CurrentSessionView, FollowedLink, SessionView, current_view
 from app.sessions.signing_in import SIGNED_IN, signed_in
 from app.web.envelope import Item, encode
-from app.web.operation import COMPUTES, Entry, operation
+from app.web.operation import COMPUTES, Audience, operation
 from app.web.site import session_cookie, session_token
 
 
@@ -30,7 +30,7 @@ from app.web.site import session_cookie, session_token
     **operation(
         "getSession",
         "Who is signed in with this browser, with which roles; null for nobody",
-        entry=Entry.ANYBODY,
+        entry=Audience.ANYBODY,
         reach=Reach.PERSON,
         answers={200: Item[CurrentSessionView | None]},
         examples={200: Item(data=EXAMPLE_CURRENT)},
@@ -63,7 +63,7 @@ async def _current(request: Visit, services: Injected, token: str) -> CurrentSes
         "followSignInLink",
         "Sign in by a link, once: the answer sets the session's cookie",
         action="session.open_by_link",
-        entry=Entry.ANYBODY,
+        entry=Audience.ANYBODY,
         reach=Reach.PERSON,
         answers={201: Item[SessionView]},
         examples={201: Item(message=SIGNED_IN, data=EXAMPLE_SESSION)},
@@ -86,7 +86,7 @@ async def follow_link(request: Visit, services: Injected, data: params.JSONBody[
         "createSignInChallenge",
         "Begin to sign in with a passkey: what the browser asks the authenticator, once",
         action=COMPUTES,
-        entry=Entry.ANYBODY,
+        entry=Audience.ANYBODY,
         reach=Reach.PERSON,
         answers={201: Item[PasskeyOptions]},
         examples={201: Item(data=PasskeyOptions(options=EXAMPLE_OPTIONS))},
@@ -104,7 +104,7 @@ async def create_sign_in_challenge(request: Visit, services: Injected) -> Item[P
         "usePasskey",
         "Sign in with a passkey, by the authenticator's answer to a challenge: the answer sets the session's cookie",
         action="session.open_by_passkey",
-        entry=Entry.ANYBODY,
+        entry=Audience.ANYBODY,
         reach=Reach.PERSON,
         answers={201: Item[SessionView]},
         examples={201: Item(message=SIGNED_IN, data=EXAMPLE_SESSION)},

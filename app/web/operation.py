@@ -30,7 +30,7 @@ COMPUTES = Computes.COMPUTES
 """Its declaration: the operation leaves no event in the audit log."""
 
 
-class Entry(Enum):
+class Audience(Enum):
     """Whom an operation lets in."""
 
     CALLER = "caller"
@@ -49,7 +49,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     are examples of the answers with status 200 that are no JSON, by their media type. `action` is what the audit log
     calls the operation; None for one that reads."""
 
-    entry: Entry
+    entry: Audience
     scopes: tuple[Scope, ...]
     role: Role | None
     reach: Reach
@@ -71,7 +71,7 @@ def operation(
     summary: str,
     *,
     action: str | Computes | None = None,
-    entry: Entry = Entry.CALLER,
+    entry: Audience = Audience.CALLER,
     answers: dict[int, Any],
     examples: dict[int, msgspec.Struct],
     scopes: tuple[Scope, ...] = (),
@@ -115,13 +115,13 @@ def operation(
         "summary": summary,
         "status_code": min(answers),
         "before_request": check_query
-        if entry is Entry.ANYBODY
+        if entry is Audience.ANYBODY
         else demands(
             scopes,
             roles_that_may(scopes, role),
             reach=reach,
             needs_key=idempotent,
-            needs_session=entry is Entry.SESSION,
+            needs_session=entry is Audience.SESSION,
         ),
         "opt": {OPT: declared},
     }
