@@ -14,10 +14,12 @@ from app.http.app import describe
 from app.store.session import execute, fetch
 from tests.backups.support import add_backup, database_row
 from tests.contract.documented import Described, Description
-from tests.support.client import Caller
+from tests.support.authenticator import Authenticator
+from tests.support.client import OPERATOR_TOO, Caller
 from tests.support.in_process import LoneApi, lone_api
 from tests.support.model_server import script, sql
 from tests.support.moves import make_active, make_revoked
+from tests.support.people import Person, follow, link_for, sign_in
 from tests.support.service import RunningService
 from tests.support.store import store
 
@@ -25,11 +27,13 @@ DESCRIPTION = Description(describe())
 CHANGING = {
     name: found for name, found in DESCRIPTION.operations.items() if found.operation.get("x-audit-action") is not None
 }
+KNOWN = {name: found for name, found in CHANGING.items() if found.operation.get("security") != []}
+"""Those whose callers are known before they are let in."""
 NOWHERE: dict[str, Any] = {"uuid": "00000000-0000-4000-8000-000000000000", "name": "nobody"}
 """Path parameters that name nothing; the others are numbers."""
 
 
-async def send(caller: Caller, found: Described, body: Any = None, /, **parameters: Any) -> httpx.Response:
+async def send(caller: Caller | Person, found: Described, body: Any = None, /, **parameters: Any) -> httpx.Response:
     path = found.path.removeprefix("/api/v1")
     for parameter in found.operation["parameters"]:
         if parameter["in"] == "path":
@@ -44,7 +48,7 @@ async def left_by(answer: httpx.Response) -> list[tuple[str, str]]:
     return [tuple(row) for row in rows]
 
 
-@pytest.mark.parametrize("found", CHANGING.values(), ids=CHANGING)
+@pytest.mark.parametrize("found", KNOWN.values(), ids=KNOWN)
 async def test_what_is_refused_leaves_one(asking: Caller, shared: LoneApi, found: Described) -> None:
     action = found.operation["x-audit-action"]
     narrow = await shared.caller(scopes=("webhooks:read",))
@@ -58,7 +62,8 @@ class Walk:
     """What the operations are sent to."""
 
     def __init__(self, api: LoneApi, caller: Caller) -> None:
-        self.api, self.caller = api, caller
+        self.api = api
+        self.caller: Caller | Person = caller
         self.sent: dict[str, httpx.Response] = {}
 
     async def __call__(self, operation: str, body: Any = None, /, **parameters: Any) -> Any:
@@ -133,6 +138,7 @@ async def _keys(walk: Walk) -> None:
 
 async def _webhooks(walk: Walk) -> None:
     made = await walk("createWebhookEndpoint", {"url": "https://192.0.2.1.example.com/"})
+    await walk("changeWebhookEndpoint", {"url": "https://192.0.2.2.example.com/"}, id=made["id"])
     await walk("rotateWebhookSecret", id=made["id"])
     sent = await walk("testWebhookEndpoint", id=made["id"])
     await walk("retryWebhookDelivery", id=made["id"], delivery_id=sent["id"])
@@ -161,6 +167,41 @@ async def _teams(walk: Walk) -> None:
     await walk("deleteTeam", id=team)
 
 
+async def _operators(walk: Walk) -> None:
+    uuid = await walk.database()
+    made = [(await walk("createDatabase", {"name": name}))["uuid"] for name in ("retried", "cancelled")]
+    operations = await fetch(
+        "SELECT o.uuid FROM operations o JOIN databases d ON d.id = o.database_id"
+        " WHERE d.uuid = any($1::uuid[]) ORDER BY o.id",
+        made,
+    )
+    walk.caller = await walk.api.caller(scopes=OPERATOR_TOO)
+    await walk("pauseAnyDatabase", uuid=uuid)
+    await execute("UPDATE databases SET access_applied = access_revision WHERE uuid = $1", uuid)
+    await walk("resumeAnyDatabase", uuid=uuid)
+    await walk("retryAnyOperation", uuid=operations[0]["uuid"])
+    await walk("cancelAnyOperation", uuid=operations[1]["uuid"])
+
+
+async def _sessions(walk: Walk) -> None:
+    api, asking = walk.api, await walk.api.caller()
+    followed = await follow(api.http, await link_for(api.control_dsn, asking.user_id))
+    walk.sent["followSignInLink"] = followed
+    person = walk.caller = await sign_in(api.http, api.control_dsn, asking)
+    authenticator = Authenticator(person.origin)
+    options = (await walk("createPasskeyChallenge", {}))["options"]
+    made = await walk("addPasskey", {"name": "Laptop", "credential": authenticator.create(options)})
+    await walk("renamePasskey", {"name": "Desk"}, uuid=made["uuid"])
+    asked = await person.post("/sign_in_challenges", {}, headers={"Cookie": ""})
+    credential = authenticator.get(asked.json()["data"]["options"])
+    walk.sent["usePasskey"] = await person.post(
+        "/sign_ins/passkeys", {"credential": credential}, headers={"Cookie": ""}
+    )
+    await walk("removePasskey", uuid=made["uuid"])
+    await walk("endSession", uuid=followed.json()["data"]["uuid"])
+    await walk("endAllSessions")
+
+
 WALKS: dict[str, Callable[[Walk], Awaitable[None]]] = {
     "databases": _databases,
     "operations": _operations,
@@ -170,9 +211,13 @@ WALKS: dict[str, Callable[[Walk], Awaitable[None]]] = {
     "keys": _keys,
     "webhooks": _webhooks,
     "teams": _teams,
+    "operators": _operators,
+    "sessions": _sessions,
 }
-ASKED = {"executeQuery"}
-"""Needs a database."""
+ASKED = {"executeQuery", "executeTranslatedQuery", "runCheck"}
+"""They need a database, or Temporal."""
+WITH_A_PROVIDER = {"useProvider"}
+"""tests/sessions/test_provider.py has one."""
 
 
 async def test_what_is_done_leaves_one(control_dsn: str) -> None:
@@ -188,7 +233,7 @@ async def test_what_is_done_leaves_one(control_dsn: str) -> None:
                 expected = [(CHANGING[name].operation["x-audit-action"], "succeeded")]
                 assert await left_by(answer) == expected, (name, answer.text)
             done |= walk.sent.keys()
-    assert done | ASKED == CHANGING.keys()
+    assert done | ASKED | WITH_A_PROVIDER == CHANGING.keys()
 
 
 async def test_a_question_leaves_one(service: RunningService) -> None:
@@ -198,8 +243,12 @@ async def test_a_question_leaves_one(service: RunningService) -> None:
     answer = await send(caller, CHANGING["executeQuery"], body)
     assert answer.status_code == 200, answer.text
     refused = await send(caller, CHANGING["executeQuery"], {**body, "query": script(sql("SELECT pg_sleep(1)"))})
+    shown = await send(caller, CHANGING["executeQuery"], {**body, "execute": False})
+    run = await send(caller, CHANGING["executeTranslatedQuery"], id=shown.json()["query_id"])
+    assert run.status_code == 200, run.text
     async with store(service.control_dsn):
         assert await left_by(answer) == [("query.execute", "succeeded")]
+        assert await left_by(run) == [("query.run", "succeeded")]
         assert len(await left_by(refused)) == 1
         events = await fetch("SELECT subject_id, team_id FROM audit_events WHERE action = 'query.execute'")
         assert {tuple(row) for row in events} == {(uuid, caller.team_id)}

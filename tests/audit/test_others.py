@@ -50,6 +50,7 @@ READING = {
     "up",
     "usage",
     "users list",
+    "users sign-in-link",
     "webhooks waiting",
     "workflows open",
 }
@@ -88,6 +89,7 @@ CHANGING = {
     "teams set-role": "member.change",
     "teams set": "team.change",
     "users create": "user.create",
+    "users set": "user.change",
 }
 """The others, with their actions."""
 

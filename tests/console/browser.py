@@ -24,7 +24,7 @@ _OPTIONS = (
     "--disable-sync",
 )
 WIDE, NARROW = ViewportSize(width=1440, height=900), ViewportSize(width=360, height=780)
-_SECONDS = 20
+_SECONDS = 60
 """A wait's limit, far beyond what it takes."""
 
 

@@ -1,5 +1,8 @@
 """What holds on every page: losses, the keyboard, names that are markup, long lists."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
 from playwright.async_api import Page, Route, expect
 
 from app.store.session import fetch
@@ -13,17 +16,25 @@ MARKUP = "<img src=x onerror=alert(1)>"
 MANY = 250
 
 
-async def add_rows(service: RunningService, team_id: int, count: int, labels: tuple[str, ...] = ()) -> None:
-    """Databases that are rows alone, `db-0001` and so on."""
+@asynccontextmanager
+async def rows_of(
+    service: RunningService, team_id: int, count: int, labels: tuple[str, ...] = ()
+) -> AsyncIterator[None]:
+    """Databases that are rows alone, `db-0001` and so on; gone afterwards, for the service would look for them."""
     async with store(service.control_dsn):
         await fetch(
             "INSERT INTO databases (uuid, team_id, name, engine, region, plan, status, host_id, engine_name,"
             " connections, labels)"
             " SELECT gen_random_uuid(), $1::bigint, 'db-' || lpad(n::text, 4, '0'), 'postgres', 'us-east-1', 'free',"
-            " 'active', (SELECT min(id) FROM engine_hosts), 'x' || $1::bigint || '-' || n, 1, $3"
+            " 'active', (SELECT min(id) FROM engine_hosts), 'x' || $1::bigint || 'n' || n, 1, $3"
             " FROM generate_series(1, $2::int) AS n",
             *(team_id, count, list(labels)),
         )
+    try:
+        yield
+    finally:
+        async with store(service.control_dsn):
+            await fetch("DELETE FROM databases WHERE team_id = $1", team_id)
 
 
 async def test_a_create_outlives_the_api_and_the_worker(visit: Visit) -> None:
@@ -92,31 +103,31 @@ async def reach(page: Page, name: str) -> None:
 
 async def test_names_and_labels_are_text(visit: Visit) -> None:
     assert visit.caller is not None
-    await add_rows(visit.console.service, visit.caller.team_id, 1, (f"note:{MARKUP}",))
-    page = await visit.open(f"/?label=note:{MARKUP}")
-    await expect(page.get_by_text(f"note:{MARKUP}")).to_be_visible()
-    await expect(page.get_by_label("Label")).to_have_value(f"note:{MARKUP}")
+    async with rows_of(visit.console.service, visit.caller.team_id, 1, (f"note:{MARKUP}",)):
+        page = await visit.open(f"/?label=note:{MARKUP}")
+        await expect(page.get_by_text(f"note:{MARKUP}")).to_be_visible()
+        await expect(page.get_by_label("Label")).to_have_value(f"note:{MARKUP}")
     await visit.open(f"/{MARKUP}?{MARKUP}")
     assert await page.locator("img").count() == 0
 
 
 async def test_of_a_long_list_only_what_is_in_sight_is_in_the_page(visit: Visit) -> None:
     assert visit.caller is not None
-    await add_rows(visit.console.service, visit.caller.team_id, MANY)
-    page = await visit.open("/")
-    rows = page.locator("tr[data-at]")
-    await page.get_by_role("link", name=f"db-{MANY:04}").focus()
-    while not await page.get_by_role("link", name="db-0001").count():
+    async with rows_of(visit.console.service, visit.caller.team_id, MANY):
+        page = await visit.open("/")
+        rows = page.locator("tr[data-at]")
+        await page.get_by_role("link", name=f"db-{MANY:04}").focus()
+        while not await page.get_by_role("link", name="db-0001").count():
+            await page.keyboard.press("End")
+            assert await rows.count() < 100
+            await page.wait_for_function("() => document.activeElement.closest('tr')")
         await page.keyboard.press("End")
-        assert await rows.count() < 100
-        await page.wait_for_function("() => document.activeElement.closest('tr')")
-    await page.keyboard.press("End")
-    await expect(page.get_by_role("link", name="db-0001")).to_be_focused()
-    await page.keyboard.press("ArrowUp")
-    await expect(page.get_by_role("link", name="db-0002")).to_be_focused()
-    await check_accessible(page)
-    await page.keyboard.press("Home")
-    await expect(page.get_by_role("link", name=f"db-{MANY:04}")).to_be_focused()
+        await expect(page.get_by_role("link", name="db-0001")).to_be_focused()
+        await page.keyboard.press("ArrowUp")
+        await expect(page.get_by_role("link", name="db-0002")).to_be_focused()
+        await check_accessible(page)
+        await page.keyboard.press("Home")
+        await expect(page.get_by_role("link", name=f"db-{MANY:04}")).to_be_focused()
 
 
 async def test_a_session_that_ends_shows_the_sign_in(console: Console) -> None:

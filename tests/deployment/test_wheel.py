@@ -51,9 +51,22 @@ def programs(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_everything_in_the_packages_is_in_the_wheel(wheel: Path) -> None:
     files = (path for package in _PACKAGES for path in (ROOT / package).rglob("*") if path.is_file())
-    here = {str(path.relative_to(ROOT)) for path in files if "__pycache__" not in path.parts}
+    left_out = {path for pattern in _left_out() for path in ROOT.glob(pattern)}
+    here = {
+        str(path.relative_to(ROOT))
+        for path in files
+        if "__pycache__" not in path.parts and not left_out.intersection((path, *path.parents))
+    }
+    assert left_out
     with zipfile.ZipFile(wheel) as archive:
         assert {name for name in archive.namelist() if ".dist-info/" not in name} == here
+
+
+def _left_out() -> list[str]:
+    """Patterns of what the wheel doesn't have."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    patterns: list[str] = project["tool"]["hatch"]["build"]["targets"]["wheel"]["exclude"]
+    return patterns
 
 
 def test_it_asks_for_what_the_locks_have(wheel: Path) -> None:

@@ -83,6 +83,8 @@ async def test_who_is_known_by_a_verified_email_comes_in(shared: LoneApi) -> Non
     assert data_of(answer, 201)["method"] == "oidc"
     ada = await fetch_scalar(int, "SELECT id FROM users WHERE email = 'ada@example.com'")
     assert await fetch_value(int, "SELECT user_id FROM oidc_subjects WHERE subject = $1", KNOWN) == ada
+    audited = "SELECT outcome FROM audit_events WHERE action = 'session.open_by_provider' AND request_id = $1"
+    assert await fetch_value(str, audited, answer.headers["X-Request-Id"]) == "succeeded"
     session = f"{cookie_of(answer)[0]}={cookie_of(answer)[1]}"
     shown = await shared.http.get("/api/v1/session", headers={"Cookie": session})
     assert data_of(shown)["user"]["id"] == ada

@@ -41,7 +41,8 @@ def translated(host: str) -> Iterator[None]:
         raise _from_server(host, error) from error
     except (OSError, TimeoutError) as error:
         raise HostUnavailable(f"{host} can't be reached: {_reason(error)}") from error
-    except asyncpg.InterfaceError as error:
+    # The latter of a connection that the server has ended, and whose loss the driver hasn't read yet.
+    except (asyncpg.InterfaceError, asyncpg.InternalClientError) as error:
         raise HostUnavailable(f"{host}: the connection was lost") from error
 
 
