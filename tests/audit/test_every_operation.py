@@ -250,5 +250,7 @@ async def test_a_question_leaves_one(service: RunningService) -> None:
         assert await left_by(answer) == [("query.execute", "succeeded")]
         assert await left_by(run) == [("query.run", "succeeded")]
         assert len(await left_by(refused)) == 1
-        events = await fetch("SELECT subject_id, team_id FROM audit_events WHERE action = 'query.execute'")
-        assert {tuple(row) for row in events} == {(uuid, caller.team_id)}
+        events = await fetch(
+            "SELECT subject_id FROM audit_events WHERE action = 'query.execute' AND team_id = $1", caller.team_id
+        )
+        assert {row["subject_id"] for row in events} == {uuid}
