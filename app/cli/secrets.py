@@ -17,7 +17,7 @@ from app.cli.installation import backup_store, secret_box, store
 from app.cli.output import shown
 from app.core.secrets import SecretBox
 from app.credentials.rotations import SEALED_NEW, SEALED_PREVIOUS
-from app.credentials.users import SEALED_USER
+from app.credentials.users import SEALED_USER, SEALED_USER_NEXT
 from app.databases.passwords import SEALED_PASSWORD
 from app.hosts.adapters import SEALED_ADMIN
 from app.queries.targets import SEALED_READER
@@ -31,6 +31,7 @@ SEALED = (
     SEALED_NEW,
     SEALED_PREVIOUS,
     SEALED_USER,
+    SEALED_USER_NEXT,
     SEALED_READER,
     SEALED_SECRET,
     SEALED_VALUES,

@@ -27,6 +27,8 @@ class RotationStatus(StrEnum):
 class DatabaseUserStatus(StrEnum):
     CREATING = "creating"
     ACTIVE = "active"
+    ROTATING = "rotating"
+    """A login with its new password has not succeeded yet. The previous one may be refused already."""
     REMOVING = "removing"
 
 
@@ -42,8 +44,8 @@ class CredentialActivities(ABC):
     @abstractmethod
     async def apply_credentials(self, database: UUID) -> str:
         """Brings the database's rotation and users on its engine to what their rows say, under the database's lock:
-        adds and proves new credentials, ends previous ones, makes and removes users. Safe to repeat. Returns the state
-        for display. Fails with `NOT_WANTED` when nothing is left of the database."""
+        adds and proves new credentials, ends previous ones, makes and removes users and gives them new passwords. Safe
+        to repeat. Returns the state for display. Fails with `NOT_WANTED` when nothing is left of the database."""
 
 
 @workflow.defn(name="ApplyCredentials")

@@ -13,7 +13,7 @@ from app.core.secrets import SecretBox
 from app.credentials import operation, rotations, users
 from app.credentials.logins import new_login, previous_login
 from app.credentials.rotations import RotationRecord
-from app.credentials.users import DatabaseUserRecord
+from app.credentials.users import DatabaseUserRecord, user_password_place
 from app.databases import credentials, records
 from app.databases.passwords import password_place, tenant_of
 from app.databases.records import DatabaseRecord
@@ -124,10 +124,37 @@ class CredentialChanges:
             if user.status is DatabaseUserStatus.CREATING and not await self._make(user):
                 await users.begin_removal(user.id)
                 await self._remove(user)
+            elif user.status is DatabaseUserStatus.ROTATING:
+                await self._rotate(user)
             elif user.status is DatabaseUserStatus.REMOVING:
                 await self._remove(user)
 
         return step
+
+    async def _rotate(self, user: DatabaseUserRecord) -> None:
+        """Gives a user its new password and proves it. Without access to the database nothing can be proven: then it
+        keeps the previous one."""
+        assert user.next_rotation is not None, "it is under way"
+        active = self._record.status is DatabaseStatus.ACTIVE
+        if active:
+            new = user.next_login(self._box)
+            await self._adapter.put_user(self._tenant, new)
+            await self._prove(new)
+            if user.next_ends_sessions:
+                # Before anybody is told the new password: all that are open are of the previous one.
+                await self._adapter.end_user_sessions(self._tenant, user.login_name)
+        else:
+            await self._adapter.put_user(self._tenant, user.login(self._box))
+        async with transaction():
+            if active:
+                sealed = self._box.seal(new.password, user_password_place(user.uuid))
+                ended = await users.record_rotated(user.id, user.next_rotation, sealed)
+            else:
+                ended = await users.record_withdrawn(user.id, user.next_rotation)
+            await announce(self._record.uuid)
+        if not ended:
+            # It was to be removed meanwhile.
+            await self._remove(user)
 
     async def _make(self, user: DatabaseUserRecord) -> bool:
         """False where it is not to be: it was removed meanwhile, or nobody may enter the database, so that nothing can

@@ -19,6 +19,8 @@ from app.core.errors import (
     RotationInProgress,
     RotationNotOverlapping,
     UserExists,
+    UserNotActive,
+    UserRotationNotInForce,
     require_found,
 )
 from app.core.secrets import SecretBox
@@ -40,11 +42,12 @@ from app.credentials.schemas import (
     DatabaseUserView,
     RemovedDatabaseUser,
     RotateCredentials,
+    RotateDatabaseUser,
     RotationView,
 )
 from app.credentials.sessions import open_sessions
 from app.credentials.views import credential_views, made_rotation_view, rotation_view, user_view
-from app.credentials.waiting import await_completed, await_removed, await_rotation, await_user
+from app.credentials.waiting import await_completed, await_removed, await_rotated_user, await_rotation, await_user
 from app.databases import records
 from app.databases.records import DatabaseRecord
 from app.hosts.adapters import Adapters
@@ -64,6 +67,7 @@ Call = Request[Principal, Any, Any]
 _ROTATED = "Credentials rotated. Keep the password: it is not shown again here."
 _COMPLETED = "The previous credentials have ended."
 _CREATED = "User created. Keep the password: it is not shown again."
+_USER_ROTATED = "Password replaced. Keep the new one: it is not shown again."
 _REMOVED = "User removed."
 
 
@@ -265,6 +269,42 @@ async def list_database_users(
     page, has_more = await service.list_users(record, starting_after=starting_after, limit=limit)
     sessions = await open_sessions(services.adapters, services.box, record) if page else None
     return Page(data=[user_view(record, user, sessions) for user in page], has_more=has_more)
+
+
+@post(
+    "/databases/{uuid:str}/users/{name:str}/rotations",
+    **operation(
+        "rotateDatabaseUser",
+        "Replace the password of a user of a database; the previous one is refused from then on",
+        action="database_user.rotate",
+        scopes=(Scope.DATABASES_WRITE,),
+        reach=Reach.DATABASE,
+        answers={200: Change[DatabaseUserView]},
+        examples={200: Change(message=_USER_ROTATED, data=EXAMPLE_MADE_USER)},
+        errors=(DatabaseNotActive, UserNotActive, UserRotationNotInForce, CredentialsPending),
+        body=RotateDatabaseUser,
+        example={"end_sessions": True},
+        idempotent=True,
+    ),
+)
+async def rotate_database_user(
+    request: Call,
+    services: Injected,
+    uuid: FromPath[str],
+    name: FromPath[str],
+    data: params.JSONBody[RotateDatabaseUser],
+) -> Response[bytes]:
+    async def begin() -> Accepted:
+        return await service.rotate_user(services.box, request.user, path_uuid(uuid, "database"), name, data)
+
+    async def finish(subject: str) -> Answer:
+        database, user, rotation = map(UUID, subject.split("/"))
+        rotated = await await_rotated_user(services.watch, database, user, rotation, services.patience)
+        record = require_found(await records.find(database), "database")
+        sessions = await open_sessions(services.adapters, services.box, record)
+        return Answer(200, Change(message=_USER_ROTATED, data=user_view(record, rotated, sessions, services.box)))
+
+    return await services.idempotency.run(request, begin=begin, finish=finish)
 
 
 @delete(

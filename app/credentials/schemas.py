@@ -38,6 +38,13 @@ class CreateDatabaseUser(Struct, kw_only=True, forbid_unknown_fields=True):
     expires_at: Annotated[datetime, Meta(tz=True)] | None = None
 
 
+class RotateDatabaseUser(Struct, kw_only=True, forbid_unknown_fields=True):
+    """Without `end_sessions` those that are open go on until their clients end them."""
+
+    end_sessions: bool | UnsetType = UNSET
+    """Whether the user's open sessions end."""
+
+
 class PreviousCredentials(Struct, kw_only=True):
     db_username: str
     retires_at: Moment | None

@@ -18,6 +18,7 @@ from app.core.errors import (
     RotationInProgress,
     RotationNotOverlapping,
     UserExists,
+    UserNotActive,
     require_found,
 )
 from app.core.ids import engine_password, new_uuid
@@ -27,8 +28,14 @@ from app.credentials.naming import rotated_login, user_login
 from app.credentials.operation import accept_rotation
 from app.credentials.requests import request_apply
 from app.credentials.rotations import NewRotation, RotationRecord, new_password_place, previous_password_place
-from app.credentials.schemas import DEFAULT_OVERLAP_SECONDS, USER_NAME, CreateDatabaseUser, RotateCredentials
-from app.credentials.users import DatabaseUserRecord, NewDatabaseUser, user_password_place
+from app.credentials.schemas import (
+    DEFAULT_OVERLAP_SECONDS,
+    USER_NAME,
+    CreateDatabaseUser,
+    RotateCredentials,
+    RotateDatabaseUser,
+)
+from app.credentials.users import DatabaseUserRecord, NewDatabaseUser, next_password_place, user_password_place
 from app.databases import credentials, records
 from app.databases.passwords import tenant_of
 from app.databases.records import DatabaseRecord
@@ -177,6 +184,23 @@ async def _remove_user(record: DatabaseRecord, name: str) -> Accepted:
         return Accepted(subject=subject)
     revision = await credentials.next_revision(record.id)
     return Accepted(subject=subject, start=await request_apply(record, revision))
+
+
+async def rotate_user(
+    box: SecretBox, principal: Principal, database: UUID, name: str, request: RotateDatabaseUser
+) -> Accepted:
+    """A new password for a user. The subject is the database, the user and the rotation. Raises `NotFound`,
+    `DatabaseNotActive` or `UserNotActive`."""
+    record = require_found(await records.find_owned(database, principal.team_ids, lock=True), "database")
+    user = require_found(await _find_user(record, name), USER)
+    _expect_active(record)
+    rotation = new_uuid()
+    sealed = box.seal(engine_password(), next_password_place(user.uuid))
+    if not await users.begin_rotation(user.id, rotation, sealed, end_sessions=request.end_sessions is True):
+        raise UserNotActive(user.name, user.status.value)
+    note(changes={"password_of": (None, user.name)})
+    revision = await credentials.next_revision(record.id)
+    return Accepted(subject=f"{record.uuid}/{user.uuid}/{rotation}", start=await request_apply(record, revision))
 
 
 async def list_users(

@@ -23,18 +23,29 @@ class DatabaseUserRecord(msgspec.Struct, frozen=True, kw_only=True):
     access: Access
     connection_limit: int
     password_sealed: bytes
+    rotation: UUID | None
+    rotated_at: datetime | None
+    next_sealed: bytes | None
+    next_rotation: UUID | None
+    next_ends_sessions: bool
     status: DatabaseUserStatus
     expires_at: datetime | None
     created_at: datetime
 
     def login(self, box: SecretBox) -> Login:
-        """The account as its engine knows it."""
-        return Login(
-            name=self.login_name, password=self.password(box), access=self.access, connections=self.connection_limit
-        )
+        """The account as its engine knows it; with the previous password while it is being rotated."""
+        return self._login(self.password(box))
+
+    def next_login(self, box: SecretBox) -> Login:
+        """The account with the password that a rotation under way gives it."""
+        assert self.next_sealed is not None, "a rotation under way has both passwords"
+        return self._login(box.open(self.next_sealed, next_password_place(self.uuid)))
 
     def password(self, box: SecretBox) -> str:
         return box.open(self.password_sealed, user_password_place(self.uuid))
+
+    def _login(self, password: str) -> Login:
+        return Login(name=self.login_name, password=password, access=self.access, connections=self.connection_limit)
 
 
 class NewDatabaseUser(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,7 +101,7 @@ async def list_page(database_id: int, *, after: str | None, limit: int) -> list[
 
 
 async def has_outstanding(database_id: int) -> bool:
-    """Whether one of a database is to be made or removed."""
+    """Whether one of a database is to be made, given a new password or removed."""
     return await fetch_exists(
         "SELECT 1 FROM database_users WHERE database_id = $1 AND status <> 'active' LIMIT 1", database_id
     )
@@ -106,11 +117,63 @@ async def activate(user: int) -> bool:
     )
 
 
+async def begin_rotation(user: int, rotation: UUID, password_sealed: bytes, *, end_sessions: bool) -> bool:
+    """`active` to `rotating`, with the new password, sealed for `next_password_place`. False where it is not active."""
+    return bool(
+        await execute(
+            """
+            UPDATE database_users SET status = 'rotating', changed_at = now(),
+                   next_rotation = $2, next_sealed = $3, next_ends_sessions = $4
+            WHERE id = $1 AND status = 'active'
+            """,
+            user,
+            rotation,
+            password_sealed,
+            end_sessions,
+        )
+    )
+
+
+async def record_rotated(user: int, rotation: UUID, password_sealed: bytes) -> bool:
+    """`rotating` to `active`: a login has proven the new password, which is sealed for `user_password_place` now. False
+    where this rotation is not under way any more."""
+    return bool(
+        await execute(
+            """
+            UPDATE database_users SET status = 'active', changed_at = now(), rotated_at = now(),
+                   rotation = next_rotation, password_sealed = $3,
+                   next_rotation = NULL, next_sealed = NULL, next_ends_sessions = false
+            WHERE id = $1 AND next_rotation = $2 AND status = 'rotating'
+            """,
+            user,
+            rotation,
+            password_sealed,
+        )
+    )
+
+
+async def record_withdrawn(user: int, rotation: UUID) -> bool:
+    """`rotating` to `active`: the engine has the previous password again. False where this rotation is not under way
+    any more."""
+    return bool(
+        await execute(
+            """
+            UPDATE database_users SET status = 'active', changed_at = now(),
+                   next_rotation = NULL, next_sealed = NULL, next_ends_sessions = false
+            WHERE id = $1 AND next_rotation = $2 AND status = 'rotating'
+            """,
+            user,
+            rotation,
+        )
+    )
+
+
 async def begin_removal(user: int) -> bool:
     """Any status to `removing`. False where it is on its way already."""
     return bool(
         await execute(
-            "UPDATE database_users SET status = 'removing', changed_at = now() WHERE id = $1 AND status <> 'removing'",
+            "UPDATE database_users SET status = 'removing', changed_at = now(),"
+            " next_rotation = NULL, next_sealed = NULL WHERE id = $1 AND status <> 'removing'",
             user,
         )
     )
@@ -139,4 +202,9 @@ def user_password_place(user: UUID) -> SecretLocation:
     return SecretLocation("database_users", "password_sealed", str(user))
 
 
+def next_password_place(user: UUID) -> SecretLocation:
+    return SecretLocation("database_users", "next_sealed", str(user))
+
+
+SEALED_USER_NEXT = SealedColumn(table="database_users", column="next_sealed", row="s.uuid::text")
 SEALED_USER = SealedColumn(table="database_users", column="password_sealed", row="s.uuid::text")

@@ -102,7 +102,7 @@ def _of_user(record: DatabaseRecord, user: DatabaseUserRecord, sessions: Session
         user=user.name,
         access=user.access,
         status="retiring" if user.status is DatabaseUserStatus.REMOVING else "active",
-        created_at=user.created_at,
+        created_at=user.rotated_at or user.created_at,
         retires_at=user.expires_at,
         open_sessions=_count(sessions, user.login_name),
     )

@@ -4,7 +4,14 @@ from uuid import UUID
 
 from app.contracts.base import DatabaseStatus
 from app.contracts.credentials import DatabaseUserStatus, RotationStatus
-from app.core.errors import CredentialsPending, DatabaseNotActive, NotFound, RotationCancelled, require_found
+from app.core.errors import (
+    CredentialsPending,
+    DatabaseNotActive,
+    NotFound,
+    RotationCancelled,
+    UserRotationNotInForce,
+    require_found,
+)
 from app.credentials import rotations, users
 from app.credentials.rotations import RotationRecord
 from app.credentials.users import DatabaseUserRecord
@@ -61,6 +68,27 @@ async def await_user(watch: RowWatch, database: UUID, user: UUID, timeout: float
         await _refuse_inaccessible(database)
         raise NotFound("user")
     return made
+
+
+async def await_rotated_user(
+    watch: RowWatch, database: UUID, user: UUID, rotation: UUID, timeout: float
+) -> DatabaseUserRecord:
+    """A user that the engine lets in with the password that this rotation made. Raises `CredentialsPending` after
+    `timeout` seconds, and where it has another one or is gone `UserRotationNotInForce`, `NotFound` or
+    `DatabaseNotActive`, by what became of it."""
+
+    async def look() -> tuple[DatabaseUserRecord | None] | None:
+        seen = await users.find(user)
+        return None if seen is not None and seen.next_rotation == rotation else (seen,)
+
+    seen = await watch.wait_for(database, look, timeout)
+    if seen is None:
+        raise CredentialsPending()
+    found = seen[0]
+    if found is None or found.status is DatabaseUserStatus.REMOVING or found.rotation != rotation:
+        await _refuse_inaccessible(database)
+        raise NotFound("user") if found is None else UserRotationNotInForce(found.name)
+    return found
 
 
 async def await_removed(watch: RowWatch, database: UUID, user: UUID, timeout: float) -> None:

@@ -157,6 +157,11 @@ class EngineAdapter(ABC):
         closed, and `restore` opens it. Raises `EngineError` for a tenant that doesn't exist."""
 
     @abstractmethod
+    async def end_user_sessions(self, tenant: Tenant, name: str) -> None:
+        """Ends the sessions of a user whose password nobody knows yet, so that none was opened with it. May be
+        repeated. Raises `EngineError` for a tenant that doesn't exist, and where one doesn't end in time."""
+
+    @abstractmethod
     async def remove_user(self, tenant: Tenant, name: str) -> None:
         """Ends the user's access and sessions, and removes it; what it owned belongs to the tenant. Does nothing for
         a user that doesn't exist. May be repeated. Raises `EngineError` for a tenant that doesn't exist."""

@@ -62,6 +62,7 @@ from app.credentials.routes import (
     list_credentials,
     list_database_users,
     rotate_credentials,
+    rotate_database_user,
 )
 from app.egress.sender import Sender
 from app.hosts.adapters import Adapters
@@ -271,6 +272,7 @@ def _api(state: AppState) -> Router:
                 create_database_user,
                 list_database_users,
                 delete_database_user,
+                rotate_database_user,
             ),
             _resource(lambda: state.restores, restore_database),
             _resource(

@@ -105,6 +105,8 @@ async def _operations(walk: Walk) -> None:
 async def _credentials(walk: Walk) -> None:
     uuid = await walk.database()
     await walk("createDatabaseUser", {"name": "app", "access": "read_only"}, uuid=uuid)
+    await execute("UPDATE database_users SET status = 'active'")
+    await walk("rotateDatabaseUser", {}, uuid=uuid, name="app")
     await walk("deleteDatabaseUser", uuid=uuid, name="app")
     await walk("rotateCredentials", {"overlap_seconds": 60}, uuid=uuid)
     await execute("UPDATE credential_rotations SET status = 'overlapping', retires_at = now() + interval '1 hour'")

@@ -85,7 +85,12 @@ async def test_a_rotation_and_users(visit: Visit, engine: str) -> None:
     assert not await refused(changed)
     assert await refused(changed, "CREATE TABLE t (i int)"), "it reads only"
     await page.get_by_role("cell", name="reporting").first.wait_for()
-    await check_gone(page, new["password"], user["password"])
+    renewed = await given(page, "New password", "Replace the password")
+    assert renewed["user"] == user["user"]
+    assert await refused(changed)
+    changed["connection_string"] = changed["connection_string"].replace(user["password"], renewed["password"])
+    assert not await refused(changed)
+    await check_gone(page, new["password"], user["password"], renewed["password"])
     await do(page, "Drop", Type_reporting_to_confirm="reporting")
     await page.get_by_text("No further users").wait_for()
     assert await refused(changed)

@@ -91,6 +91,7 @@ SPECIFIED = {
     ("GET", "/api/v1/databases/{uuid}/users"): {"databases:read"},
     ("POST", "/api/v1/databases/{uuid}/users"): {"databases:write"},
     ("DELETE", "/api/v1/databases/{uuid}/users/{name}"): {"databases:write"},
+    ("POST", "/api/v1/databases/{uuid}/users/{name}/rotations"): {"databases:write"},
     ("POST", "/api/v1/databases/{uuid}/restorations"): {"backups:read", "databases:write"},
     ("POST", "/api/v1/databases/{uuid}/backups"): {"backups:write"},
     ("GET", "/api/v1/databases/{uuid}/backups"): {"backups:read"},

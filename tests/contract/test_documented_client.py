@@ -57,6 +57,11 @@ async def test_the_life_of_credentials(service: RunningService) -> None:
     assert (await client.call("createDatabaseUser", too_many, uuid=uuid)).status_code == 422
     assert len((await client.call("listDatabaseUsers", uuid=uuid, limit=1)).json()["data"]) == 1
     assert len((await client.call("listCredentials", uuid=uuid)).json()["data"]) == 3
+    fresh = await client.call("rotateDatabaseUser", {"end_sessions": True}, uuid=uuid, name="reporting", key="r")
+    assert fresh.json()["data"]["db_password"]
+    again = await client.call("rotateDatabaseUser", {"end_sessions": True}, uuid=uuid, name="reporting", key="r")
+    assert again.json()["data"] == fresh.json()["data"]
+    assert (await client.call("rotateDatabaseUser", {}, uuid=uuid, name="nobody")).status_code == 404
     assert (await client.call("deleteDatabaseUser", uuid=uuid, name="reporting")).status_code == 200
     assert (await client.call("deleteDatabaseUser", uuid=uuid, name="reporting")).status_code == 404
 

@@ -21,6 +21,9 @@ REFUSED = (
     pymysql.err.OperationalError,
 )
 
+ENDED = (asyncpg.PostgresError, asyncpg.InterfaceError, pymysql.err.Error, OSError)
+"""What a statement meets whose session has ended."""
+
 
 @asynccontextmanager
 async def session(connection_string: str) -> AsyncIterator[Callable[[str], Awaitable[Any]]]:

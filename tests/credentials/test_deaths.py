@@ -9,7 +9,7 @@ import pytest
 from app.credentials.ends import begin_due, find_due
 from app.store.session import fetch
 from tests.credentials.stepped import Stepped
-from tests.credentials.support import is_refused, run
+from tests.credentials.support import ENDED, is_refused, run, session
 from tests.support.answers import data_of, error_of
 
 AROUND_INTRODUCTION = pytest.mark.parametrize(
@@ -93,6 +93,57 @@ async def test_while_a_user_is_made(stepped: Stepped, engine: str, method: str, 
     assert await run(made["connection_string"]) == 1
 
 
+@pytest.mark.parametrize(
+    ("method", "after"),
+    [("put_user", False), ("put_user", True), ("log_in_as", True), ("end_user_sessions", True)],
+)
+async def test_while_a_user_gets_a_new_password(stepped: Stepped, engine: str, method: str, after: bool) -> None:
+    made, user, path = await _with_user(stepped, engine)
+    async with session(user["connection_string"]) as ask:
+        async with stepped.asked("POST", f"{path}/app/rotations", {"end_sessions": True}) as waiting:
+            for _ in range(2):
+                await stepped.die_in_step(made, method, after=after)
+                assert data_of(await stepped.caller.get(path))[0]["status"] == "rotating"
+            assert not waiting.done()
+            rotated = data_of(await stepped.answered(waiting, made))
+        with pytest.raises(ENDED):
+            await ask("SELECT 1")
+    assert rotated["status"] == "active"
+    assert rotated["db_password"] != user["db_password"]
+    assert await is_refused(user["connection_string"])
+    assert await run(rotated["connection_string"]) == 1
+    assert await run(made["connection_string"]) == 1
+
+
+@AROUND
+async def test_a_user_keeps_its_password_where_nobody_may_enter(stepped: Stepped, engine: str, after: bool) -> None:
+    made, user, path = await _with_user(stepped, engine)
+    async with stepped.asked("POST", f"{path}/app/rotations") as waiting:
+        await stepped.die_in_step(made, "put_user", after=after)
+        await fetch("UPDATE databases SET status = 'paused', paused_reason = 'operator' WHERE uuid = $1", _uuid(made))
+        await stepped.die_in_step(made, "put_user", after=after)
+        error_of(await stepped.answered(waiting, made), 422, "database_not_active")
+        assert await run(user["connection_string"]) == 1
+    error_of(await stepped.caller.post(f"{path}/app/rotations", {}), 422, "database_not_active")
+    await fetch("UPDATE databases SET status = 'active', paused_reason = NULL WHERE uuid = $1", _uuid(made))
+    async with stepped.asked("POST", f"{path}/app/rotations") as waiting:
+        rotated = data_of(await stepped.answered(waiting, made))
+    assert await is_refused(user["connection_string"])
+    assert await run(rotated["connection_string"]) == 1
+
+
+async def test_a_user_that_is_removed_while_it_is_rotated(stepped: Stepped, engine: str) -> None:
+    made, user, path = await _with_user(stepped, engine)
+    async with (
+        stepped.asked("POST", f"{path}/app/rotations") as waiting,
+        stepped.asked("DELETE", f"{path}/app") as removing,
+    ):
+        assert data_of(await stepped.answered(removing, made))["deleted"] is True
+        error_of(await waiting, 404, "not_found")
+    assert await is_refused(user["connection_string"])
+    assert await run(made["connection_string"]) == 1
+
+
 @AROUND
 async def test_while_a_user_is_removed(stepped: Stepped, engine: str, after: bool) -> None:
     made = await stepped.created(engine)
@@ -129,6 +180,14 @@ async def test_what_became_due_while_nothing_ran(stepped: Stepped, engine: str) 
     assert await is_refused(made["connection_string"])
     assert await is_refused(guest["connection_string"])
     assert await run(rotated["connection_string"]) == 1
+
+
+async def _with_user(stepped: Stepped, engine: str) -> tuple[dict[str, Any], dict[str, Any], str]:
+    """A database, its user `app`, and the path of its users."""
+    made = await stepped.created(engine)
+    path = f"/databases/{made['uuid']}/users"
+    async with stepped.asked("POST", path, {"name": "app", "access": "read_write"}) as waiting:
+        return made, data_of(await stepped.answered(waiting, made), 201), path
 
 
 def _uuid(made: dict[str, Any]) -> UUID:

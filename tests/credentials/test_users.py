@@ -3,13 +3,17 @@
 import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import asyncpg
 import pytest
 
+from app.core.errors import UserRotationNotInForce
+from app.credentials.waiting import await_rotated_user
+from app.store.notify import RowWatch
+from app.store.session import fetch
 from tests.credentials.stepped import Stepped
-from tests.credentials.support import REFUSED, add_user, credentials, is_refused, rotate, run
+from tests.credentials.support import REFUSED, add_user, credentials, is_refused, rotate, run, session
 from tests.support.answers import body_of, data_of, error_of, field_of
 from tests.support.client import Caller
 from tests.support.service import RunningService
@@ -64,6 +68,48 @@ async def test_a_user_that_reads_and_one_that_writes(caller: Caller, engine: str
     assert await is_refused(writer["connection_string"])
     assert await run(reader["connection_string"], "SELECT count(*) FROM notes") == 1
     error_of(await caller.delete(f"{path}/app"), 404, "not_found")
+
+
+async def test_a_users_password_is_replaced(caller: Caller, engine: str) -> None:
+    made = await caller.created(db_type=engine)
+    await run(made["connection_string"], "CREATE TABLE notes (n integer)")
+    user = await add_user(caller, made, "app", access="read_only")
+    path, key = f"/databases/{made['uuid']}/users/app/rotations", str(uuid4())
+    async with session(user["connection_string"]) as ask:
+        rotated = data_of(await caller.post(path, {}, key=key))
+        assert await ask("SELECT 1") == 1, "sessions go on unless they are to end"
+    assert rotated.keys() == USER
+    changed = {"db_password", "connection_string", "open_sessions"}
+    assert all(rotated[name] == user[name] for name in USER - changed)
+    assert await is_refused(user["connection_string"])
+    assert await run(rotated["connection_string"], "SELECT count(*) FROM notes") == 0
+    with pytest.raises((*REFUSED, asyncpg.ReadOnlySQLTransactionError)):
+        await run(rotated["connection_string"], "INSERT INTO notes VALUES (2)")
+    assert await run(made["connection_string"]) == 1
+    assert data_of(await caller.post(path, {}, key=key)) == rotated, "a retry gets the same one"
+    (_, login) = await credentials(caller, made)
+    assert login["created_at"] > user["created_at"]
+    assert rotated["db_password"] not in str(await caller.get(f"/databases/{made['uuid']}/users"))
+
+
+async def test_a_users_password_is_replaced_once_at_a_time(stepped: Stepped) -> None:
+    made = await stepped.created("postgres")
+    path = f"/databases/{made['uuid']}/users"
+    async with stepped.asked("POST", path, {"name": "app", "access": "read_only"}) as making:
+        refused = await stepped.caller.post(f"{path}/app/rotations", {})
+        assert error_of(refused, 409, "user_not_active")["details"] == {"name": "app", "status": "creating"}
+        data_of(await stepped.answered(making, made), 201)
+    async with stepped.asked("POST", f"{path}/app/rotations") as waiting:
+        refused = await stepped.caller.post(f"{path}/app/rotations", {})
+        assert error_of(refused, 409, "user_not_active")["details"] == {"name": "app", "status": "rotating"}
+        first = data_of(await stepped.answered(waiting, made))
+    async with stepped.asked("POST", f"{path}/app/rotations") as waiting:
+        (row,) = await fetch("SELECT uuid, rotation FROM database_users WHERE login_name = $1", first["db_username"])
+        second = data_of(await stepped.answered(waiting, made))
+    assert first["db_password"] != second["db_password"]
+    # The first one's answer may have been lost, and is asked for again.
+    with pytest.raises(UserRotationNotInForce):
+        await await_rotated_user(RowWatch(""), UUID(made["uuid"]), row["uuid"], row["rotation"], 1)
 
 
 async def test_open_sessions_are_counted_and_end_with_the_user(caller: Caller) -> None:

@@ -30,6 +30,7 @@ _NOT_YET: dict[str, set[str]] = {
         "backups.wrapped_key",
         "credential_rotations.password_sealed",
         "credential_rotations.previous_sealed",
+        "database_users.next_sealed",
         "database_users.password_sealed",
     }
 }

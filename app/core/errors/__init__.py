@@ -34,6 +34,8 @@
     ├── RotationNotOverlapping   409 rotation_not_overlapping
     ├── RotationCancelled        409 rotation_cancelled
     ├── UserExists               409 user_exists
+    ├── UserNotActive            409 user_not_active
+    ├── UserRotationNotInForce   409 user_rotation_not_in_force
     ├── LastOwner                409 last_owner
     ├── AlreadyAMember           409 already_a_member
     ├── InvitationEnded          409 invitation_ended
@@ -112,6 +114,8 @@ from app.core.errors.credentials import (
     RotationInProgress,
     RotationNotOverlapping,
     UserExists,
+    UserNotActive,
+    UserRotationNotInForce,
 )
 from app.core.errors.databases import (
     CapacityExhausted,
@@ -245,6 +249,8 @@ __all__ = [
     "Unauthorized",
     "UnsafeSQL",
     "UserExists",
+    "UserNotActive",
+    "UserRotationNotInForce",
     "rate_limit_headers",
     "require_found",
 ]

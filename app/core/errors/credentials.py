@@ -44,6 +44,20 @@ class RotationCancelled(AppError):
         )
 
 
+class UserRotationNotInForce(AppError):
+    """A user's rotation was cancelled before a login had proven the new password, or another one has followed it."""
+
+    code, status = "user_rotation_not_in_force", 409
+    example_details = MappingProxyType({"name": "reporting"})
+
+    def __init__(self, name: str) -> None:
+        """`name` is the user's."""
+        super().__init__(
+            "The rotation was cancelled, or another one has followed it: the password that it made doesn't work.",
+            details={"name": name},
+        )
+
+
 class CredentialsPending(AppError):
     """A change of credentials or users was accepted and goes on, but the engine has not followed yet."""
 
@@ -66,3 +80,14 @@ class UserExists(AppError):
     def __init__(self, name: str, status: str) -> None:
         """`status` is the status of that user."""
         super().__init__("The database has a user of this name.", details={"name": name, "status": status})
+
+
+class UserNotActive(AppError):
+    """The user of the database is being made, rotated or removed."""
+
+    code, status, transient = "user_not_active", 409, True
+    example_details = MappingProxyType({"name": "reporting", "status": "rotating"})
+
+    def __init__(self, name: str, status: str) -> None:
+        """`status` is the status of that user."""
+        super().__init__(f"The user is {status}; wait for its end.", details={"name": name, "status": status})

@@ -185,6 +185,12 @@ class MySQLAdapter(EngineAdapter):
             if total is not None:
                 await bookkeeping.write_connections(connection, tenant.name, total)
 
+    async def end_user_sessions(self, tenant: Tenant, name: str) -> None:
+        check_tenant(tenant)
+        check_user(tenant, name)
+        async with self._existing(tenant) as (connection, _):
+            await end_present_sessions(connection, name, helpers=False)
+
     async def remove_user(self, tenant: Tenant, name: str) -> None:
         check_tenant(tenant)
         check_user(tenant, name)

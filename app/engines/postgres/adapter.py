@@ -67,6 +67,7 @@ from app.engines.postgres.guard import make_template
 from app.engines.postgres.login_check import take_schema, write_and_read
 from app.engines.postgres.revocation import end_access
 from app.engines.postgres.role_removal import drop_role
+from app.engines.postgres.sessions import end_sessions_of
 from app.engines.postgres.tenant_database import TenantDatabase
 from app.engines.querying import QueryLimits, ReadSession, WriteSession
 from app.engines.scripts import ScriptEnd, ScriptSession
@@ -199,6 +200,12 @@ class PostgresAdapter(EngineAdapter):
         check_login(tenant, login)
         async with self._changing(tenant) as (connection, found):
             await self._accounts.put_user(connection, tenant, found, login)
+
+    async def end_user_sessions(self, tenant: Tenant, name: str) -> None:
+        check_tenant(tenant)
+        check_user(tenant, name)
+        async with self._changing(tenant) as (connection, _):
+            await end_sessions_of(connection, tenant.name, name)
 
     async def remove_user(self, tenant: Tenant, name: str) -> None:
         check_tenant(tenant)

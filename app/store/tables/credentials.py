@@ -42,6 +42,9 @@ class DatabaseUser(Table, tablename="database_users", db=DB):
 
     The row is written before the account is made, and deleted when the account is gone. `changed_at` is when its status
     changed last.
+
+    `next_sealed` is the password that a rotation under way gives it, and `next_rotation` that rotation's
+    uuid; `rotation` and `rotated_at` say which one gave it the present password, and when.
     """
 
     id = BigSerial(primary_key=True)
@@ -52,6 +55,11 @@ class DatabaseUser(Table, tablename="database_users", db=DB):
     access = Text()
     connection_limit = Integer()
     password_sealed = Bytea()
+    rotation = UUID(null=True, default=None)
+    rotated_at = columns.moment()
+    next_sealed = Bytea(null=True, default=None)
+    next_rotation = UUID(null=True, default=None)
+    next_ends_sessions = Boolean(default=False)
     status = Text()
     expires_at = columns.moment()
     changed_at = columns.created_at()

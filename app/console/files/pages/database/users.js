@@ -103,7 +103,7 @@ function Logins({ database, onChange }) {
           { label: "Sessions", class: "number", wide: true, cell: (/** @type {User} */ one) => sessions(one.open_sessions) },
           {
             label: "Do",
-            cell: (/** @type {User} */ one) => html`<${Action}
+            cell: (/** @type {User} */ one) => html`<${Renew} database=${database} user=${one} onDone=${reload} />${" "}<${Action}
               label="Drop"
               title=${`Drop ${one.name}`}
               small
@@ -155,6 +155,26 @@ function Rotate({ database, busy, onDone }) {
       onValue=${setEnd}
       hint="This engine can't tell which password opened a session: all end, and clients that know the new one come back."
     />`}
+  <//>`;
+}
+
+/** @param {{ database: Database, user: User, onDone: () => void }} props */
+function Renew({ database, user, onDone }) {
+  const [end, setEnd] = useState(false);
+  const body = end ? { end_sessions: true } : {};
+  const params = { uuid: database.uuid, name: user.name };
+  return html`<${Action}
+    label="New password"
+    title=${`New password for ${user.name}`}
+    confirm="Replace the password"
+    small
+    call=${{ method: "POST", path: "/databases/{uuid}/users/{name}/rotations", params, body }}
+    onDone=${onDone}
+    result=${given}
+    ...${user.status === "active" ? allowed(database) : { disabled: true, why: `The user is ${user.status}.` }}
+  >
+    <p>The present password is refused from then on. For a change without an interruption make a second user, and drop this one later.</p>
+    <${Field} label="End its open sessions" type="checkbox" value=${end} onValue=${setEnd} hint="Otherwise they go on until their clients end them." />
   <//>`;
 }
 
