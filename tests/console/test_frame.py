@@ -134,6 +134,7 @@ async def test_a_session_that_ends_shows_the_sign_in(console: Console) -> None:
     async with console.person() as visit:
         visit.watch.expect(401)
         page = await visit.open("/")
+        await page.get_by_text("No databases yet").wait_for()
         await visit.context.clear_cookies()
         await page.get_by_role("link", name="New database").click()
         await expect(page.get_by_role("heading", name="Sign in")).to_be_visible()

@@ -1,14 +1,14 @@
 import { api } from "../api.js";
 import { Empty } from "../components/empty.js";
-import { ErrorNote } from "../components/error-note.js";
 import { Field } from "../components/field.js";
 import { Labels } from "../components/labels.js";
+import { Listing } from "../components/listing.js";
 import { Page } from "../components/page.js";
 import { Status } from "../components/status.js";
-import { Table } from "../components/table.js";
 import { Time } from "../components/time.js";
 import { html, useEffect, useState } from "../html.js";
-import { resource, useList } from "../live.js";
+import { useList } from "../lists.js";
+import { resource } from "../live.js";
 import { setQuery, to } from "../router.js";
 import { may, rolesFrom, session } from "../session.js";
 
@@ -36,7 +36,7 @@ export default function Databases({ query }) {
   const filters = Object.fromEntries(FILTERS.filter((name) => query[name]).map((name) => [name, query[name]]));
   const filtered = Object.keys(filters).length > 0;
   const [every, setEvery] = useState(SELDOM);
-  const list = useList("/databases", filters, { every });
+  const list = useList("/databases", { query: filters, every });
   const { rows } = list;
   const changing = (rows ?? []).some((row) => row.status === "provisioning");
   useEffect(() => setEvery(changing ? SOON : SELDOM), [changing]);
@@ -46,13 +46,7 @@ export default function Databases({ query }) {
   return html`
     <${Page} title="Databases" actions=${create}>
       <${Filters} query=${query} filtered=${filtered} />
-      <${ErrorNote} error=${list.error} retry=${list.reload} />
-      ${rows === undefined && !list.error && html`<p class="page-loading" aria-busy="true"><span class="spinner"></span> Loading…</p>`}
-      ${rows?.length === 0 &&
-      html`<${Empty} title="No database fits">
-        <p>There are databases, but none with these filters.</p>
-      <//>`}
-      ${rows && rows.length > 0 && html`<${List} list=${list} rows=${rows} />`}
+      <${Rows} list=${list} />
     <//>
   `;
 }
@@ -69,8 +63,8 @@ function FirstVisit({ create }) {
   `;
 }
 
-/** @param {{ list: any, rows: Database[] }} props */
-function List({ list, rows }) {
+/** @param {{ list: import("../lists.js").List }} props */
+function Rows({ list }) {
   const several = (session.value?.teams.length ?? 0) > 1;
   /** @type {import("../components/table.js").Column<Database>[]} */
   const columns = [
@@ -83,14 +77,12 @@ function List({ list, rows }) {
     { label: "Created", class: "w-time", wide: true, cell: (row) => html`<${Time} value=${row.created_at} relative />` },
   ];
   return html`
-    <${Table}
+    <${Listing}
+      list=${list}
       label="Databases"
       fixed
-      rows=${rows}
       columns=${columns}
-      id=${(/** @type {Database} */ row) => row.uuid}
-      onEnd=${list.complete ? undefined : list.more}
-      onRange=${list.inSight}
+      empty=${{ title: "No database fits", children: html`<p>There are databases, but none with these filters.</p>` }}
     />
   `;
 }

@@ -1,33 +1,22 @@
-import { api } from "../api.js";
 import { Action } from "../components/action.js";
-import { Empty } from "../components/empty.js";
-import { ErrorNote } from "../components/error-note.js";
+import { Listing } from "../components/listing.js";
 import { Page } from "../components/page.js";
-import { Table } from "../components/table.js";
 import { Time } from "../components/time.js";
 import { html } from "../html.js";
-import { resource } from "../live.js";
+import { useList } from "../lists.js";
 import { navigate, to } from "../router.js";
 import { may, rolesFrom } from "../session.js";
 
 /** @typedef {import("../api.js").Schemas["DeletedDatabaseView"]} Deleted */
 
 export default function DeletedDatabases() {
-  const { data, error, reload } = resource(async (signal) => {
-    /** @type {Deleted[]} */ const all = [];
-    for await (const page of api.pages("/deleted_databases", { signal })) all.push(...page);
-    return all;
-  }, [], { every: 10_000 });
+  const list = useList("/deleted_databases", { every: 10_000 });
   return html`<${Page} title="Deleted databases" crumbs=${[{ path: "/databases", label: "Databases" }]}>
     <p>Until its data is destroyed, a deleted database can come back with its name, data, user and password.</p>
-    <${ErrorNote} error=${error} retry=${reload} />
-    ${!data && !error && html`<p aria-busy="true"><span class="spinner"></span> Reading the deleted databases…</p>`}
-    ${data?.length === 0 && html`<${Empty} title="Nothing to bring back"><p>What you delete is here for its grace period.</p><//>`}
-    ${data && data.length > 0 &&
-    html`<${Table}
+    <${Listing}
+      list=${list}
       label="Deleted databases"
-      rows=${data}
-      id=${(/** @type {Deleted} */ one) => one.uuid}
+      empty=${{ title: "Nothing to bring back", children: html`<p>What you delete is here for its grace period.</p>` }}
       columns=${[
         { label: "Name", class: "main", cell: (/** @type {Deleted} */ one) => one.name },
         { label: "Engine", wide: true, cell: (/** @type {Deleted} */ one) => one.db_type },
@@ -48,7 +37,7 @@ export default function DeletedDatabases() {
           <//>`,
         },
       ]}
-    />`}
+    />
     <p><a href=${to("/databases")}>All databases</a></p>
   <//>`;
 }

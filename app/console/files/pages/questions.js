@@ -6,17 +6,18 @@ import { Copy } from "../components/copy.js";
 import { Curl } from "../components/curl.js";
 import { ErrorNote } from "../components/error-note.js";
 import { Field } from "../components/field.js";
+import { Listing } from "../components/listing.js";
 import { Page } from "../components/page.js";
 import { Status } from "../components/status.js";
+import { useTick } from "../components/steps.js";
 import { Table } from "../components/table.js";
 import { Time } from "../components/time.js";
-import { useTick } from "../components/steps.js";
 import { counted, number, time } from "../format.js";
-import { Fragment, html, useEffect, useRef, useState } from "../html.js";
+import { html, useEffect, useRef, useState } from "../html.js";
+import { useList } from "../lists.js";
 import { resource } from "../live.js";
 import { may, rolesFrom } from "../session.js";
 import { DatabaseField } from "./database-field.js";
-import { useList } from "./lists.js";
 
 const MOST = 2000;
 const CUT = 120;
@@ -85,7 +86,7 @@ export default function Questions({ query }) {
     </form>
     ${preview && html`<${Preview} key=${preview.query_id} preview=${preview} onRun=${again} />`}
     <h2>Your questions</h2>
-    <${History} ...${history} onAsk=${(/** @type {any} */ one) => {
+    <${History} list=${history} onAsk=${(/** @type {any} */ one) => {
       setText(one.query);
       if (one.database_uuid) setDatabase(one.database_uuid);
       field.current?.querySelector("textarea")?.focus();
@@ -192,18 +193,18 @@ function Value({ value, name }) {
   </span>`;
 }
 
-/** @param {any} props */
-function History({ rows, error, loading, reload, more, onAsk }) {
-  if (!loading && !error && rows.length === 0) {
-    return html`<p class="quiet">None yet. Choose a database and ask, for example: how many rows does each table have?</p>`;
-  }
-  return html`<${Fragment}>
-    <${ErrorNote} error=${error} retry=${reload} />
-    <${Table}
+/** @param {{ list: import("../lists.js").List, onAsk: (one: any) => void }} props */
+function History({ list, onAsk }) {
+  // Of SQL that was shown and then run there are two lines: that of the run tells more.
+  const rows = list.rows?.filter((row) => row.outcome !== "executed");
+  return html`
+    <${Listing}
+      list=${{ ...list, rows }}
       label="Your questions"
-      rows=${rows.filter((/** @type {any} */ row) => row.outcome !== "executed")}
-      id=${(/** @type {any} */ row) => row.id}
-      onEnd=${more}
+      empty=${{
+        title: "None yet",
+        children: html`<p>Choose a database and ask, for example: how many rows does each table have?</p>`,
+      }}
       columns=${[
         { label: "Question", class: "main", cell: (/** @type {any} */ row) => html`<${Value} value=${row.query} name="the question" />` },
         { label: "Outcome", cell: (/** @type {any} */ row) => html`<${Status} value=${row.outcome ?? "running"} tone=${TONES[row.outcome]} />` },
@@ -218,7 +219,7 @@ function History({ rows, error, loading, reload, more, onAsk }) {
         },
       ]}
     />
-  <//>`;
+  `;
 }
 
 const TONES = /** @type {Record<string, any>} */ ({ refused: "warn", unknown: "warn", translated: "idle" });

@@ -4,9 +4,9 @@ import { ErrorNote } from "../../components/error-note.js";
 import { Field } from "../../components/field.js";
 import { time } from "../../format.js";
 import { html } from "../../html.js";
+import { useList } from "../../lists.js";
 import { resource } from "../../live.js";
 import { setQuery } from "../../router.js";
-import { useList } from "../lists.js";
 import { BlueprintPage, engineOf } from "./frame.js";
 
 /** @param {import("../../router.js").PageProps} props */
@@ -18,17 +18,20 @@ export default function Versions({ params: { uuid }, query }) {
 
 /** @param {{ blueprint: any, query: Record<string, string> }} props */
 function Comparison({ blueprint, query }) {
-  const { rows, error, reload } = useList("/blueprints/{uuid}/versions", { params: { uuid: blueprint.uuid }, id: "version" });
+  const list = useList("/blueprints/{uuid}/versions", {
+    params: { uuid: blueprint.uuid },
+    id: (/** @type {any} */ row) => row.version,
+  });
   const after = query.after ?? String(blueprint.version);
   const before = query.before ?? String(Math.max(1, Number(after) - 1));
-  const options = rows.map((row) => ({ value: String(row.version), label: `${row.version}, of ${time(row.created_at)}` }));
+  const options = (list.rows ?? []).map((row) => ({ value: String(row.version), label: `${row.version}, of ${time(row.created_at)}` }));
   const path = "/blueprints/{uuid}/versions/{version}";
   const both = resource(
     (signal) => Promise.all([before, after].map((version) => api.get(path, { params: { uuid: blueprint.uuid, version }, signal }))),
     [blueprint.uuid, before, after],
   );
   return html`
-    <${ErrorNote} error=${error ?? both.error} retry=${both.error ? both.reload : reload} />
+    <${ErrorNote} error=${list.error ?? both.error} retry=${both.error ? both.reload : list.reload} />
     <div class="filters">
       <${Field} label="Before" value=${before} options=${options} onValue=${(/** @type {string} */ value) => setQuery({ before: value, after })} />
       <${Field} label="After" value=${after} options=${options} onValue=${(/** @type {string} */ value) => setQuery({ before, after: value })} />

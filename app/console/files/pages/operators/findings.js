@@ -1,8 +1,9 @@
 import { Action } from "../../components/action.js";
+import { Listing } from "../../components/listing.js";
 import { Page } from "../../components/page.js";
 import { Time } from "../../components/time.js";
 import { html } from "../../html.js";
-import { Listing } from "../people/listing.js";
+import { useList } from "../../lists.js";
 
 /** @typedef {import("../../api.js").Schemas["FindingView"]} Finding */
 
@@ -20,11 +21,12 @@ const columns = [
 ];
 
 export default function Findings() {
-  const check = html`<${Action} label="Check now" confirm="Run the check" call=${{ method: "POST", path: "/operator/checks" }}>
+  const list = useList("/operator/findings", { every: 5000 });
+  const check = html`<${Action} label="Check now" confirm="Run the check" call=${{ method: "POST", path: "/operator/checks" }} onDone=${list.reload}>
     <p>The workers compare our records with every host, and mend what they can. What they find shows here.</p>
   <//>`;
   return html`<${Page} title="Findings" actions=${check}>
     <p>What the scheduled consistency check has found, and what is not over.</p>
-    <${Listing} path="/operator/findings" label="Findings" columns=${columns} every=${5000} empty=${{ title: "Nothing was found", children: html`<p>Our records and the hosts agree, as far as the last check saw.</p>` }} />
+    <${Listing} list=${list} label="Findings" columns=${columns} empty=${{ title: "Nothing was found", children: html`<p>Our records and the hosts agree, as far as the last check saw.</p>` }} />
   <//>`;
 }

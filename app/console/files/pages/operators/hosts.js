@@ -1,9 +1,10 @@
 import { Amount } from "../../components/amount.js";
+import { Listing } from "../../components/listing.js";
 import { Page } from "../../components/page.js";
 import { Status } from "../../components/status.js";
 import { number } from "../../format.js";
 import { html } from "../../html.js";
-import { Listing } from "../people/listing.js";
+import { useList } from "../../lists.js";
 
 /** @typedef {import("../../api.js").Schemas["HostView"]} Host */
 
@@ -25,8 +26,9 @@ function state(host) {
 }
 
 export default function Hosts() {
+  const list = useList("/operator/hosts", { every: 10_000 });
   return html`<${Page} title="Hosts">
     <p>The servers that hold databases. <code>headwater hosts</code> adds, drains and evacuates them.</p>
-    <${Listing} path="/operator/hosts" label="Hosts" columns=${columns} every=${10_000} empty=${{ title: "No hosts", children: html`<p>Add one with <code>headwater hosts add</code>.</p>` }} />
+    <${Listing} list=${list} label="Hosts" columns=${columns} empty=${{ title: "No hosts", children: html`<p>Add one with <code>headwater hosts add</code>.</p>` }} />
   <//>`;
 }

@@ -1,11 +1,12 @@
 import { Action } from "../../components/action.js";
 import { Field } from "../../components/field.js";
+import { Listing } from "../../components/listing.js";
 import { Page } from "../../components/page.js";
 import { Status } from "../../components/status.js";
 import { Time } from "../../components/time.js";
 import { html, useState } from "../../html.js";
+import { useList } from "../../lists.js";
 import { query, setQuery } from "../../router.js";
-import { Listing } from "../people/listing.js";
 
 /** @typedef {import("../../api.js").Schemas["OperatorOperationView"]} Operation */
 
@@ -15,9 +16,11 @@ const choices = (/** @type {string[]} */ all) => [{ value: "", label: "All" }, .
 
 export default function Operations() {
   const asked = query();
-  const [turn, setTurn] = useState(0);
   const [team, setTeam] = useState(asked.team ?? "");
-  const again = () => setTurn(turn + 1);
+  const list = useList("/operator/operations", {
+    query: { type: asked.type, status: asked.status, team: asked.team, open: asked.open, overdue: asked.overdue },
+    every: 5000,
+  });
   const set = (/** @type {string} */ name) => (/** @type {any} */ value) => setQuery({ [name]: value === true ? "true" : value || null });
   /** @type {import("../../components/table.js").Column<Operation>[]} */
   const columns = [
@@ -26,13 +29,13 @@ export default function Operations() {
     { label: "Of", class: "main", cell: (one) => html`<strong title=${one.database_uuid}>${one.database}</strong> <span class="quiet">of ${one.team}</span>` },
     { label: "Why", wide: true, cell: (one) => one.reason?.message ?? "" },
     { label: "Begun", wide: true, cell: (one) => html`<${Time} value=${one.created_at} relative />` },
-    { label: "Actions", class: "nowrap", cell: (one) => html`<${Actions} one=${one} again=${again} />` },
+    { label: "Actions", class: "nowrap", cell: (one) => html`<${Actions} one=${one} again=${list.reload} />` },
   ];
   const filter = (/** @type {Event} */ event) => {
     event.preventDefault();
     set("team")(team);
   };
-  const pauses = html`<${Pause} label="Pause a database" method="POST" again=${again} /> <${Pause} label="Resume a database" method="DELETE" again=${again} />`;
+  const pauses = html`<${Pause} label="Pause a database" method="POST" again=${list.reload} /> <${Pause} label="Resume a database" method="DELETE" again=${list.reload} />`;
   return html`<${Page} title="Operations of everyone" actions=${pauses}>
     <form class="filters" onSubmit=${filter}>
       <${Field} label="Type" value=${asked.type ?? ""} onValue=${set("type")} options=${choices(TYPES)} />
@@ -42,15 +45,7 @@ export default function Operations() {
       <${Field} type="checkbox" label="Open" value=${asked.open === "true"} onValue=${set("open")} />
       <${Field} type="checkbox" label="Overdue" value=${asked.overdue === "true"} onValue=${set("overdue")} />
     </form>
-    <${Listing}
-      path="/operator/operations"
-      query=${{ type: asked.type, status: asked.status, team: asked.team, open: asked.open, overdue: asked.overdue }}
-      label="Operations"
-      columns=${columns}
-      every=${5000}
-      turn=${turn}
-      empty=${{ title: "No operations", children: html`<p>None is like this.</p>` }}
-    />
+    <${Listing} list=${list} label="Operations" columns=${columns} empty=${{ title: "No operations", children: html`<p>None is like this.</p>` }} />
   <//>`;
 }
 

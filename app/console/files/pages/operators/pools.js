@@ -1,9 +1,10 @@
 import { Amount } from "../../components/amount.js";
+import { Listing } from "../../components/listing.js";
 import { Page } from "../../components/page.js";
 import { Status } from "../../components/status.js";
 import { counted } from "../../format.js";
 import { html } from "../../html.js";
-import { Listing } from "../people/listing.js";
+import { useList } from "../../lists.js";
 
 /** @typedef {import("../../api.js").Schemas["PoolView"]} Pool */
 
@@ -24,8 +25,9 @@ const columns = [
 ];
 
 export default function Pools() {
+  const list = useList("/operator/pools", { id: (/** @type {Pool} */ pool) => `${pool.region}/${pool.db_type}`, every: 5000 });
   return html`<${Page} title="Pools">
     <p>Databases that are kept ready for creates. <code>headwater pool set</code> sets their sizes.</p>
-    <${Listing} path="/operator/pools" label="Pools" id=${(/** @type {Pool} */ pool) => `${pool.region}/${pool.db_type}`} columns=${columns} every=${5000} empty=${{ title: "No pools", children: html`<p>There is one for each engine of a region that has a host.</p>` }} />
+    <${Listing} list=${list} label="Pools" columns=${columns} empty=${{ title: "No pools", children: html`<p>There is one for each engine of a region that has a host.</p>` }} />
   <//>`;
 }

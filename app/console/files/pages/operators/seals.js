@@ -1,8 +1,9 @@
+import { Listing } from "../../components/listing.js";
 import { Page } from "../../components/page.js";
 import { Time } from "../../components/time.js";
 import { number } from "../../format.js";
 import { html } from "../../html.js";
-import { Listing } from "../people/listing.js";
+import { useList } from "../../lists.js";
 
 /** @typedef {import("../../api.js").Schemas["SealView"]} Seal */
 
@@ -16,8 +17,9 @@ const columns = [
 ];
 
 export default function Seals() {
+  const list = useList("/operator/audit_seals", { every: 10_000 });
   return html`<${Page} title="Seals of the audit log">
     <p>Each is over the events since the one before, and has its hash. <code>headwater audit verify</code> computes all of them anew, and compares the last with those that are kept with the backups.</p>
-    <${Listing} path="/operator/audit_seals" label="Seals" columns=${columns} every=${10_000} empty=${{ title: "No seals yet", children: html`<p>Workers make one a few seconds after an event.</p>` }} />
+    <${Listing} list=${list} label="Seals" columns=${columns} empty=${{ title: "No seals yet", children: html`<p>Workers make one a few seconds after an event.</p>` }} />
   <//>`;
 }

@@ -3,16 +3,19 @@ import { Curl } from "../../components/curl.js";
 import { Dialog } from "../../components/dialog.js";
 import { Empty } from "../../components/empty.js";
 import { ErrorNote } from "../../components/error-note.js";
+import { Facts } from "../../components/facts.js";
 import { Field } from "../../components/field.js";
+import { Listing } from "../../components/listing.js";
 import { Page } from "../../components/page.js";
 import { Status } from "../../components/status.js";
 import { Time } from "../../components/time.js";
 import { counted } from "../../format.js";
 import { html, useState } from "../../html.js";
+import { useList } from "../../lists.js";
 import { resource } from "../../live.js";
 import { query, setQuery } from "../../router.js";
+import { save } from "../../save.js";
 import { may, rolesFrom, session } from "../../session.js";
-import { Facts, Listing, save } from "./listing.js";
 
 /** @typedef {import("../../api.js").Schemas["AuditEventView"]} AuditEvent */
 
@@ -40,10 +43,16 @@ export default function Audit() {
   return html`<${Page} title="Audit log">
     <p>Who did what in your teams, or was refused what. Nobody can change these lines: they are sealed in a chain that the one who runs the service verifies.</p>
     <${Filters} key=${JSON.stringify(asked)} asked=${asked} />
-    <${Listing} path="/audit_events" query=${filters} label="Audit log" columns=${columns} empty=${{ title: "No events", children: html`<p>Nothing was done that is like this.</p>` }} />
+    <${Log} filters=${filters} columns=${columns} />
     <${Export} filters=${filters} />
     ${event && html`<${Details} event=${event} who=${who(event)} onClose=${() => setEvent(null)} />`}
   <//>`;
+}
+
+/** @param {{ filters: import("../../api.js").Query, columns: import("../../components/table.js").Column<AuditEvent>[] }} props */
+function Log({ filters, columns }) {
+  const list = useList("/audit_events", { query: filters });
+  return html`<${Listing} list=${list} label="Audit log" columns=${columns} empty=${{ title: "No events", children: html`<p>Nothing was done that is like this.</p>` }} />`;
 }
 
 /** A hook: the names of the people in the teams whose log this is, by their ids. @returns {Map<number, string>} */

@@ -1,6 +1,7 @@
 import { api } from "../../api.js";
 import { Action } from "../../components/action.js";
 import { ErrorNote } from "../../components/error-note.js";
+import { Facts } from "../../components/facts.js";
 import { Field } from "../../components/field.js";
 import { Page } from "../../components/page.js";
 import { Status } from "../../components/status.js";
@@ -11,7 +12,6 @@ import { resource } from "../../live.js";
 import { to } from "../../router.js";
 import { session } from "../../session.js";
 import { KeyFields, useKeyForm } from "./key-form.js";
-import { Facts } from "./listing.js";
 import { Once } from "./once.js";
 
 /** @typedef {import("../../api.js").Schemas["KeyView"]} Key */

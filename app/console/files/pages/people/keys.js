@@ -1,19 +1,21 @@
 import { api } from "../../api.js";
 import { Field } from "../../components/field.js";
+import { Listing } from "../../components/listing.js";
 import { Page } from "../../components/page.js";
 import { Status } from "../../components/status.js";
 import { Time } from "../../components/time.js";
 import { counted } from "../../format.js";
 import { html } from "../../html.js";
+import { useList } from "../../lists.js";
 import { resource } from "../../live.js";
 import { query, setQuery, to } from "../../router.js";
 import { may, session } from "../../session.js";
-import { Listing } from "./listing.js";
 
 /** @typedef {import("../../api.js").Schemas["KeyView"]} Key */
 
 export default function Keys() {
   const { team = "" } = query();
+  const list = useList("/api_keys", { query: { team_id: team }, every: 30_000 });
   const managed = (session.value?.teams ?? []).filter((one) => may("admin", one.id));
   const members = resource(
     async (signal) => (team ? (await api.get("/teams/{id}/members", { params: { id: team }, query: { limit: 100 }, signal })).data : []),
@@ -43,11 +45,9 @@ export default function Keys() {
       />
     </div>`}
     <${Listing}
-      path="/api_keys"
-      query=${{ team_id: team || undefined }}
+      list=${list}
       label="API keys"
       columns=${columns}
-      every=${30_000}
       empty=${{ title: "No keys yet", children: html`<p>Make one for each program, with what it needs alone.</p>` }}
     />
   <//>`;

@@ -2,14 +2,15 @@ import { api } from "../../api.js";
 import { Action } from "../../components/action.js";
 import { ErrorNote } from "../../components/error-note.js";
 import { Field } from "../../components/field.js";
+import { Listing } from "../../components/listing.js";
 import { Page } from "../../components/page.js";
 import { Status } from "../../components/status.js";
 import { Time } from "../../components/time.js";
 import { html, useState } from "../../html.js";
+import { useList } from "../../lists.js";
 import { resource } from "../../live.js";
 import { navigate } from "../../router.js";
 import { may, readSession, rolesFrom, session } from "../../session.js";
-import { Listing } from "./listing.js";
 import { Once } from "./once.js";
 
 /** @typedef {import("../../api.js").Schemas["MemberView"]} Member */
@@ -31,21 +32,19 @@ export default function TeamPage({ params }) {
     [id],
     { every: 30_000 },
   );
-  const [turn, setTurn] = useState(0);
   const [link, setLink] = useState("");
-  const again = () => setTurn(turn + 1);
   const admin = may("admin", id);
   return html`<${Page} title=${team?.name ?? "Team"} crumbs=${[{ path: "/teams", label: "Teams" }]}>
     <${ErrorNote} error=${error} retry=${reload} />
     ${team &&
     html`<p>Your role is <strong>${team.role}</strong>. The tier is ${team.tier}. ${!admin && `Only ${rolesFrom("admin")} manage who is in the team.`}</p>
-      <${Members} id=${id} turn=${turn} again=${again} />
+      <${Members} id=${id} />
       ${admin &&
       html`<h2 class="section">Invitations</h2>
         ${link && html`<${Once} title="The link of the invitation" label="the link" text=${link} onSaved=${() => setLink("")}>
           <p>Whoever follows it first, joins the team. It works once.</p>
         <//>`}
-        <${Invitations} id=${id} turn=${turn} again=${again} onLink=${setLink} />`}
+        <${Invitations} id=${id} onLink=${setLink} />`}
       ${may("owner", id) && html`<${Owning} team=${team} reload=${reload} />`}`}
   <//>`;
 }
@@ -53,8 +52,9 @@ export default function TeamPage({ params }) {
 /** The roles that the person gives to others in the team. @param {number} id */
 const given = (id) => (may("owner", id) ? ROLES : ROLES.slice(0, 3));
 
-/** @param {{ id: number, turn: number, again: () => void }} props */
-function Members({ id, turn, again }) {
+/** @param {{ id: number }} props */
+function Members({ id }) {
+  const list = useList("/teams/{id}/members", { params: { id }, id: (/** @type {Member} */ one) => one.user_id });
   const [email, setEmail] = useState("");
   const [role, setRole] = useState("member");
   /** @type {import("../../components/table.js").Column<Member>[]} */
@@ -63,13 +63,13 @@ function Members({ id, turn, again }) {
     { label: "Email", class: "breaks", wide: true, cell: (member) => member.email },
     { label: "Role", cell: (member) => member.role },
     { label: "Joined", wide: true, cell: (member) => html`<${Time} value=${member.joined_at} relative />` },
-    { label: "Actions", class: "nowrap", cell: (member) => html`<${MemberActions} key=${member.role} member=${member} again=${again} />` },
+    { label: "Actions", class: "nowrap", cell: (member) => html`<${MemberActions} key=${member.role} member=${member} again=${list.reload} />` },
   ];
   return html`
     <h2 class="section">Members</h2>
-    <${Listing} path="/teams/{id}/members" params=${{ id }} label="Members" id=${(/** @type {Member} */ one) => one.user_id} columns=${columns} turn=${turn} empty=${{ title: "Nobody" }} />
+    <${Listing} list=${list} label="Members" columns=${columns} empty=${{ title: "Nobody" }} />
     ${may("admin", id) &&
-    html`<${Action} label="Add a member" confirm="Add" call=${{ method: "POST", path: "/teams/{id}/members", params: { id }, body: { email, role } }} ready=${email !== ""} onDone=${again}>
+    html`<${Action} label="Add a member" confirm="Add" call=${{ method: "POST", path: "/teams/{id}/members", params: { id }, body: { email, role } }} ready=${email !== ""} onDone=${list.reload}>
       <p>Somebody who is in another team with you. Invite everybody else.</p>
       <${Field} label="Email" type="email" value=${email} onValue=${setEmail} autocomplete="off" />
       <${Field} label="Role" value=${role} onValue=${setRole} options=${given(id)} />
@@ -105,13 +105,14 @@ function MemberActions({ member, again }) {
   `;
 }
 
-/** @param {{ id: number, turn: number, again: () => void, onLink: (link: string) => void }} props */
-function Invitations({ id, turn, again, onLink }) {
+/** @param {{ id: number, onLink: (link: string) => void }} props */
+function Invitations({ id, onLink }) {
+  const list = useList("/teams/{id}/invitations", { params: { id } });
   const [role, setRole] = useState("member");
   const [span, setSpan] = useState(String(WEEK));
   const made = (/** @type {any} */ answer) => {
     onLink(location.origin + answer.link);
-    again();
+    list.reload();
   };
   /** @type {import("../../components/table.js").Column<Invitation>[]} */
   const columns = [
@@ -123,13 +124,13 @@ function Invitations({ id, turn, again, onLink }) {
       class: "nowrap",
       cell: (one) =>
         one.status === "open" &&
-        html`<${Action} small danger label="Withdraw" title="Withdraw the invitation" call=${{ method: "DELETE", path: "/teams/{id}/invitations/{invitation_id}", params: { id, invitation_id: one.id } }} onDone=${again}>
+        html`<${Action} small danger label="Withdraw" title="Withdraw the invitation" call=${{ method: "DELETE", path: "/teams/{id}/invitations/{invitation_id}", params: { id, invitation_id: one.id } }} onDone=${list.reload}>
           <p>Its link is nobody's from then on.</p>
         <//>`,
     },
   ];
   return html`
-    <${Listing} path="/teams/{id}/invitations" params=${{ id }} label="Invitations" columns=${columns} turn=${turn} empty=${{ title: "No invitations", children: html`<p>An invitation is a link that works once.</p>` }} />
+    <${Listing} list=${list} label="Invitations" columns=${columns} empty=${{ title: "No invitations", children: html`<p>An invitation is a link that works once.</p>` }} />
     <${Action} label="Invite somebody" confirm="Make the link" call=${{ method: "POST", path: "/teams/{id}/invitations", params: { id }, body: { role, expires_in_seconds: Number(span) } }} onDone=${made}>
       <${Field} label="Role" value=${role} onValue=${setRole} options=${given(id)} />
       <${Field} label="The link works for" value=${span} onValue=${setSpan} options=${SPANS} />

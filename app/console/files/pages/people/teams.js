@@ -1,11 +1,12 @@
 import { Action } from "../../components/action.js";
 import { Field } from "../../components/field.js";
+import { Listing } from "../../components/listing.js";
 import { Page } from "../../components/page.js";
 import { Time } from "../../components/time.js";
 import { html, useState } from "../../html.js";
+import { useList } from "../../lists.js";
 import { navigate, to } from "../../router.js";
 import { readSession } from "../../session.js";
-import { Listing } from "./listing.js";
 
 /** @typedef {import("../../api.js").Schemas["TeamView"]} Team */
 
@@ -18,6 +19,7 @@ const columns = [
 ];
 
 export default function Teams() {
+  const list = useList("/teams", { every: 30_000 });
   const [name, setName] = useState("");
   const made = async (/** @type {any} */ answer) => {
     await readSession();
@@ -29,10 +31,9 @@ export default function Teams() {
   <//>`;
   return html`<${Page} title="Teams" actions=${make}>
     <${Listing}
-      path="/teams"
+      list=${list}
       label="Teams"
       columns=${columns}
-      every=${30_000}
       empty=${{ title: "You are in no team", children: html`<p>A team owns databases. Make one, or follow the link of an invitation.</p>` }}
     />
   <//>`;

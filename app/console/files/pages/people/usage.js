@@ -10,7 +10,7 @@ import { number, seconds } from "../../format.js";
 import { html, useState } from "../../html.js";
 import { resource } from "../../live.js";
 import { query, setQuery, to } from "../../router.js";
-import { save } from "./listing.js";
+import { save } from "../../save.js";
 
 /** @typedef {import("../../api.js").Schemas["UsageView"]} Line */
 

@@ -1,16 +1,15 @@
 import { useAction } from "../../action.js";
 import { Curl } from "../../components/curl.js";
-import { Empty } from "../../components/empty.js";
 import { ErrorNote } from "../../components/error-note.js";
 import { Field } from "../../components/field.js";
+import { Listing } from "../../components/listing.js";
 import { Status } from "../../components/status.js";
-import { Table } from "../../components/table.js";
 import { Time } from "../../components/time.js";
 import { html } from "../../html.js";
+import { useList } from "../../lists.js";
 import { resource } from "../../live.js";
 import { setQuery, to } from "../../router.js";
 import { may, rolesFrom } from "../../session.js";
-import { useList } from "../lists.js";
 import { EndpointPage } from "./frame.js";
 import { eventNames, moment } from "./shared.js";
 
@@ -26,7 +25,7 @@ export default function Deliveries({ params: { id }, query }) {
 /** @param {{ endpoint: any, query: Record<string, string>, onSent: () => void }} props */
 function Listed({ endpoint, query, onSent }) {
   const { status, event_type } = query;
-  const { rows, error, loading, reload, more } = useList("/webhook_endpoints/{id}/deliveries", {
+  const list = useList("/webhook_endpoints/{id}/deliveries", {
     params: { id: endpoint.id },
     query: { status, event_type },
   });
@@ -37,7 +36,7 @@ function Listed({ endpoint, query, onSent }) {
     html`<${Ping}
       endpoint=${endpoint}
       onSent=${() => {
-        reload();
+        list.reload();
         onSent();
       }}
     />`}
@@ -54,30 +53,29 @@ function Listed({ endpoint, query, onSent }) {
         options=${[all("Any"), ...(events.data ?? [])]}
         onValue=${(/** @type {string} */ value) => setQuery({ event_type: value })}
       />
-      <button type="button" onClick=${reload}>Read again</button>
+      <button type="button" onClick=${list.reload}>Read again</button>
     </div>
-    <${ErrorNote} error=${error ?? events.error} retry=${reload} />
-    ${!loading && !error && rows.length === 0
-      ? html`<${Empty} title=${status || event_type ? "No such deliveries" : "Nothing was sent yet"}>
-          <p>${status || event_type ? "Others there may be: choose another status or event." : "Send a test, or change a database of the team."}</p>
-        <//>`
-      : html`<${Table}
-          label="Deliveries"
-          rows=${rows}
-          id=${(/** @type {Delivery} */ row) => row.id}
-          onEnd=${more}
-          columns=${[
-            {
-              label: "Event",
-              class: "main",
-              cell: (/** @type {Delivery} */ row) => html`<a href=${to(`/webhooks/${endpoint.id}/deliveries/${row.id}`)}>${row.event_type}</a>`,
-            },
-            { label: "Status", cell: (/** @type {Delivery} */ row) => html`<${Status} value=${row.status} />` },
-            { label: "Answer", wide: true, cell: (/** @type {Delivery} */ row) => html`<span class="value">${row.response_code ?? row.error_message ?? ""}</span>` },
-            { label: "Attempts", wide: true, class: "number", cell: (/** @type {Delivery} */ row) => row.attempt_count },
-            { label: "Made", wide: true, cell: (/** @type {Delivery} */ row) => html`<${Time} value=${moment(row.created_at)} relative />` },
-          ]}
-        />`}
+    <${ErrorNote} error=${events.error} retry=${events.reload} />
+    <${Listing}
+      list=${list}
+      label="Deliveries"
+      empty=${
+        status || event_type
+          ? { title: "No such deliveries", children: html`<p>There may be others: choose another status or event.</p>` }
+          : { title: "Nothing was sent yet", children: html`<p>Send a test, or change a database of the team.</p>` }
+      }
+      columns=${[
+        {
+          label: "Event",
+          class: "main",
+          cell: (/** @type {Delivery} */ row) => html`<a href=${to(`/webhooks/${endpoint.id}/deliveries/${row.id}`)}>${row.event_type}</a>`,
+        },
+        { label: "Status", cell: (/** @type {Delivery} */ row) => html`<${Status} value=${row.status} />` },
+        { label: "Answer", wide: true, cell: (/** @type {Delivery} */ row) => html`<span class="value">${row.response_code ?? row.error_message ?? ""}</span>` },
+        { label: "Attempts", wide: true, class: "number", cell: (/** @type {Delivery} */ row) => row.attempt_count },
+        { label: "Made", wide: true, cell: (/** @type {Delivery} */ row) => html`<${Time} value=${moment(row.created_at)} relative />` },
+      ]}
+    />
   `;
 }
 

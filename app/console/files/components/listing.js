@@ -1,0 +1,34 @@
+import { html } from "../html.js";
+import { Empty } from "./empty.js";
+import { ErrorNote } from "./error-note.js";
+import { Table } from "./table.js";
+
+/**
+ * A list of the API as a table; `empty` is what is said where there is nothing.
+ * @param {{
+ *   list: import("../lists.js").List,
+ *   label: string,
+ *   columns: import("./table.js").Column<any>[],
+ *   empty: { title: string, children?: any, action?: any },
+ *   fixed?: boolean,
+ * }} props `fixed`: as `Table` has it.
+ */
+export function Listing({ list, label, columns, empty, fixed }) {
+  const { rows, error } = list;
+  return html`
+    <${ErrorNote} error=${error} retry=${list.reload} />
+    ${!rows && !error && html`<p class="page-loading" aria-busy="true"><span class="spinner"></span> Loading…</p>`}
+    ${rows?.length === 0 && html`<${Empty} title=${empty.title} action=${empty.action}>${empty.children}<//>`}
+    ${rows &&
+    rows.length > 0 &&
+    html`<${Table}
+      label=${label}
+      rows=${rows}
+      id=${list.id}
+      columns=${columns}
+      fixed=${fixed}
+      onEnd=${list.complete ? undefined : list.more}
+      onRange=${list.inSight}
+    />`}
+  `;
+}
