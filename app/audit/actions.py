@@ -29,6 +29,7 @@ class Action(StrEnum):
     HOST_EVACUATE = "host.evacuate"
     HOST_REPAIR = "host.repair"
     HOST_REMOVE = "host.remove"
+    HOST_SET = "host.set"
     HOST_UNDRAIN = "host.undrain"
     KEY_CREATE = "api_key.create"
     KEY_REVOKE = "api_key.revoke"

@@ -19,7 +19,7 @@ from app.engines.base import AdminAddress
 from app.engines.registry import ADAPTERS
 from app.engines.tls import TlsMode, TlsPolicy, certificates
 from app.hosts import service
-from app.hosts.service import DEFAULT_CAPACITY, HostAdded, HostSummary, NewHost
+from app.hosts.service import DEFAULT_CAPACITY, DEFAULT_OVERCOMMIT, HostAdded, HostSummary, NewHost
 from app.restores.evacuation import evacuate
 from app.restores.records import give_up_left_behind
 from app.upkeep.reconcile import findings
@@ -32,6 +32,11 @@ _LARGEST_CA = 1_048_576
 class Drained(msgspec.Struct):
     host_id: int
     draining: bool
+
+
+class HostChanged(msgspec.Struct):
+    host_id: int
+    connection_overcommit: int
 
 
 class Removed(msgspec.Struct):
@@ -75,7 +80,15 @@ async def list_hosts() -> list[HostSummary]:
     "--capacity", type=POSITIVE, default=DEFAULT_CAPACITY, show_default=True, help="The maximum of databases."
 )
 @click.option(
-    "--connection-capacity", type=POSITIVE, help="The maximum sum of connection limits; by default the server's."
+    "--connection-capacity",
+    type=POSITIVE,
+    help="Sessions that tenants may have open together; by default what the server admits.",
+)
+@click.option(
+    "--connection-overcommit",
+    type=POSITIVE,
+    help="How often each of them may be promised to databases, 1 for strict. By default what a registered host has, and "
+    f"{DEFAULT_OVERCOMMIT} for a new one.",
 )
 @shown
 async def add_host(
@@ -89,6 +102,7 @@ async def add_host(
     public_port: int | None,
     capacity: int,
     connection_capacity: int | None,
+    connection_overcommit: int | None,
 ) -> HostAdded:
     """Check, harden and register a host, or update a registered one. It keeps its TLS mode unless another is given."""
     box = secret_box()
@@ -105,9 +119,27 @@ async def add_host(
             public_port=port,
             capacity=capacity,
             connection_capacity=connection_capacity,
+            connection_overcommit=connection_overcommit,
         )
         with drafting(Draft(action=Action.HOST_ADD, object="host")):
             return await service.add_host(box, new, settings().postgres_extensions)
+
+
+@hosts.command("set")
+@click.argument("host_id", type=POSITIVE)
+@click.option(
+    "--connection-overcommit",
+    type=POSITIVE,
+    required=True,
+    help="How often each connection may be promised to databases, 1 for strict.",
+)
+@shown
+async def set_host(host_id: int, connection_overcommit: int) -> HostChanged:
+    """Change what a host may promise. What is promised stays promised."""
+    async with store(), change(Action.HOST_SET, ("host", host_id)):
+        before = await service.change_overcommit(host_id, connection_overcommit)
+        note(changes={"connection_overcommit": (before, connection_overcommit)})
+    return HostChanged(host_id, connection_overcommit)
 
 
 @hosts.command("drain")

@@ -35,6 +35,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     temporal_port: int = 7233
     temporal_ui_port: int = 8233
     regions: tuple[str, ...] = ("us-east-1",)
+    connection_overcommit: int = 10
+    """How often each connection of an embedded engine host is promised to databases; 1 for strict."""
+    host_capacity: int = 1000
+    """Databases on each embedded engine host."""
     mysqld: Path | None = None
     """The MySQL or MariaDB server program, in place of the one on the PATH."""
     mysqldump: Path | None = None
@@ -353,6 +357,8 @@ _POSITIVE = {
     "operation_retention_seconds",
     "usage_retention_seconds",
     "backup_hour_seconds",
+    "connection_overcommit",
+    "host_capacity",
     "backups_per_host",
     "backups_per_team",
     "backup_tests_per_region",

@@ -6,14 +6,15 @@ import msgspec
 
 
 class HostLoad(msgspec.Struct, frozen=True, kw_only=True):
-    """A host that may be chosen, with its load. Connections are the sum of the databases' limits, not the open ones."""
+    """A host that may be chosen, with its load. Connections are the sum of the databases' limits, not the open ones.
+    `connection_room` is what that sum may be: the server's own connections, each promised several times."""
 
     id: int
     region: str
     host: str
     port: int
     capacity: int
-    connection_capacity: int
+    connection_room: int
     databases: int
     connections: int
     sick: bool = False
@@ -21,11 +22,11 @@ class HostLoad(msgspec.Struct, frozen=True, kw_only=True):
 
     def has_room(self, connections: int) -> bool:
         """Whether there is room for one more database with this connection limit."""
-        return self.databases < self.capacity and self.connections + connections <= self.connection_capacity
+        return self.databases < self.capacity and self.connections + connections <= self.connection_room
 
     def load(self) -> float:
         """From 0 for an empty host to 1 for a full one, by whichever resource is scarcer."""
-        return max(self.databases / self.capacity, self.connections / self.connection_capacity)
+        return max(self.databases / self.capacity, self.connections / self.connection_room)
 
 
 def least_loaded(hosts: Iterable[HostLoad], connections: int) -> HostLoad | None:

@@ -12,7 +12,8 @@ _SICK_SECONDS = 60.0
 """How long a host that failed is passed over."""
 
 _LOADS = """
-SELECT h.id, h.region, h.host, h.port, h.capacity, h.connection_capacity,
+SELECT h.id, h.region, h.host, h.port, h.capacity,
+       h.connection_capacity::bigint * h.connection_overcommit AS connection_room,
        coalesce(h.sick_until > now(), false) AS sick,
        -- What the pool threw away has nobody's data, and makes room immediately. What backups are restored into for a
        -- while is nobody's too, and takes its place.
@@ -57,7 +58,7 @@ async def rooms(engine: Engine, region: str | None) -> dict[int, int]:
     """By host: how many more connections it may give to tenants. The hosts stay locked until the transaction's end, as
     by `place`."""
     loads = await loads_of([host.id for host in await _lock(engine, region)])
-    return {load.id: load.connection_capacity - load.connections for load in loads}
+    return {load.id: load.connection_room - load.connections for load in loads}
 
 
 class _LockedHost(msgspec.Struct, frozen=True):

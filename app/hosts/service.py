@@ -20,6 +20,9 @@ from app.store.session import execute, fetch_all, fetch_exists, fetch_one, fetch
 
 DEFAULT_CAPACITY = 1000
 """Databases on one host, unless the operator says otherwise."""
+DEFAULT_OVERCOMMIT = 10
+"""How often each connection of a new host is promised, unless the operator says otherwise."""
+MOST_OVERCOMMIT = 1000
 
 
 class NewHost(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,7 +35,10 @@ class NewHost(msgspec.Struct, frozen=True, kw_only=True):
     public_port: int
     capacity: int = DEFAULT_CAPACITY
     connection_capacity: int | None = None
-    """Connections that may be given to tenants; what the server admits, unless given."""
+    """Sessions that tenants may have open together; what the server admits, unless given."""
+    connection_overcommit: int | None = None
+    """How often each of them may be promised. Unless given, a registered host keeps what it has, and a new one gets
+    `DEFAULT_OVERCOMMIT`."""
 
 
 class HostAdded(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,7 +61,12 @@ class HostSummary(msgspec.Struct, frozen=True, kw_only=True):
     capacity: int
     draining: bool
     connections: int
+    connection_room: int
+    """What the sum of its databases' connection limits may be."""
     connection_capacity: int
+    """Sessions that tenants may have open together."""
+    connection_overcommit: int
+    """How often each of them may be promised."""
     sick_reason: str | None
     tls: TlsMode
     ca: bool
@@ -140,8 +151,15 @@ def _check(new: NewHost) -> None:
         raise InvalidField("capacity", "Expected at least 1.")
     if new.connection_capacity is not None and new.connection_capacity < 1:
         raise InvalidField("connection_capacity", "Expected at least 1.")
+    if new.connection_overcommit is not None:
+        _check_overcommit(new.connection_overcommit)
     if not is_region_code(new.region):
         raise InvalidField("region", "Expected a region code such as us-east-1.")
+
+
+def _check_overcommit(times: int) -> None:
+    if not 1 <= times <= MOST_OVERCOMMIT:
+        raise InvalidField("connection_overcommit", f"Expected 1 to {MOST_OVERCOMMIT}.")
 
 
 async def _write(box: SecretBox, new: NewHost, facts: HostFacts) -> int:
@@ -150,12 +168,13 @@ async def _write(box: SecretBox, new: NewHost, facts: HostFacts) -> int:
         int,
         """
         INSERT INTO engine_hosts (engine, flavour, version, region, host, port, admin_sealed, tls, tls_ca,
-                                  capacity, connection_capacity)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+                                  capacity, connection_capacity, connection_overcommit)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, coalesce($12::integer, $13))
         ON CONFLICT (engine, host, port) DO UPDATE SET
             flavour = excluded.flavour, version = excluded.version, admin_sealed = excluded.admin_sealed,
             tls = excluded.tls, tls_ca = excluded.tls_ca,
             capacity = excluded.capacity, connection_capacity = excluded.connection_capacity,
+            connection_overcommit = coalesce($12::integer, engine_hosts.connection_overcommit),
             region = excluded.region, draining = false, sick_until = NULL, sick_reason = NULL, removed_at = NULL
         WHERE engine_hosts.region = excluded.region OR engine_hosts.removed_at IS NOT NULL
         RETURNING id
@@ -171,6 +190,8 @@ async def _write(box: SecretBox, new: NewHost, facts: HostFacts) -> int:
         new.admin.tls.ca,
         new.capacity,
         new.connection_capacity or facts.max_connections,
+        new.connection_overcommit,
+        DEFAULT_OVERCOMMIT,
     )
     if host_id is None:
         raise InvalidField("region", "This host is registered in another region; a host doesn't move.")
@@ -182,7 +203,8 @@ async def list_hosts() -> list[HostSummary]:
     return await fetch_all(
         HostSummary,
         """
-        SELECT h.*, h.tls_ca IS NOT NULL AS ca, count(d.id) AS databases,
+        SELECT h.*, h.connection_capacity::bigint * h.connection_overcommit AS connection_room,
+               h.tls_ca IS NOT NULL AS ca, count(d.id) AS databases,
                coalesce(sum(d.connections) FILTER (WHERE d.status <> 'deleted'), 0)::bigint AS connections
         FROM engine_hosts h LEFT JOIN databases d ON d.host_id = h.id AND d.destroyed_at IS NULL
         WHERE h.removed_at IS NULL GROUP BY h.id ORDER BY h.id
@@ -210,6 +232,19 @@ async def set_aside(engine: Engine, host: str, port: int) -> None:
 async def drain_host(host_id: int) -> None:
     """No new database goes there; those that are there stay. Raises `NotFound`."""
     await _set_draining(host_id, True)
+
+
+async def change_overcommit(host_id: int, times: int) -> int:
+    """How often each of its connections may be promised from now on; returns how often it was. What is promised stays
+    promised. Belongs in a transaction. Raises `NotFound`, `InvalidField`."""
+    _check_overcommit(times)
+    before = await fetch_value(
+        int, "SELECT connection_overcommit FROM engine_hosts WHERE id = $1 AND removed_at IS NULL FOR UPDATE", host_id
+    )
+    if before is None:
+        raise NotFound("engine host")
+    await execute("UPDATE engine_hosts SET connection_overcommit = $2 WHERE id = $1", host_id, times)
+    return before
 
 
 async def undrain_host(host_id: int) -> None:

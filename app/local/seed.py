@@ -16,7 +16,7 @@ from app.core.settings import Settings
 from app.databases.passwords import find_oldest_password, password_place
 from app.engines.base import AdminAddress
 from app.hosts.records import change_port, find_again, is_draining
-from app.hosts.service import NewHost, add_host, drain_host, set_aside
+from app.hosts.service import DEFAULT_CAPACITY, DEFAULT_OVERCOMMIT, NewHost, add_host, drain_host, set_aside
 from app.sessions.links import console_url, make_link
 from app.store.service_role import prepare
 from app.store.session import connected, transaction
@@ -35,12 +35,15 @@ class ControlDsns(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SeedHost(msgspec.Struct, frozen=True, kw_only=True):
-    """An engine host of the stack. `last_port` is its former port, if it has changed."""
+    """An engine host of the stack. `last_port` is its former port, if it has changed. `capacity` and
+    `connection_overcommit` are what may be placed on it."""
 
     engine: Engine
     region: str
     admin: AdminAddress
     last_port: int | None = None
+    capacity: int = DEFAULT_CAPACITY
+    connection_overcommit: int = DEFAULT_OVERCOMMIT
 
 
 class RemovedHost(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,6 +109,8 @@ async def _register(box: SecretBox, host: SeedHost) -> None:
                 admin=host.admin,
                 public_host=host.admin.host,
                 public_port=host.admin.port,
+                capacity=host.capacity,
+                connection_overcommit=host.connection_overcommit,
             ),
         )
         if draining:  # what the operator decided outlives a restart

@@ -161,7 +161,14 @@ class Stack:
         else:
             admin = await provisioner.on_postgres(host.server, password, self._settings.postgres_extensions)
         moved = host.last_port if host.last_port != host.server.port else None
-        return SeedHost(engine=host.engine, region=host.region, admin=admin, last_port=moved)
+        return SeedHost(
+            engine=host.engine,
+            region=host.region,
+            admin=admin,
+            last_port=moved,
+            capacity=self._settings.host_capacity,
+            connection_overcommit=self._settings.connection_overcommit,
+        )
 
     def _write(self, parts: StackServices) -> None:
         if self._ready:

@@ -33,8 +33,8 @@ _ENGINE_PORTS = {Engine.POSTGRES: 15_432, Engine.MYSQL: 13_306}
 """For the first region; further regions follow."""
 
 _ENGINE_CONNECTIONS = 4_000
-"""Every database is promised its connections, ten to four hundred, so this is room for hundreds of databases. It
-costs a PostgreSQL server some 150 MB of shared memory."""
+"""Each is promised several times, and a database is promised ten to four hundred. They cost a PostgreSQL server some
+150 MB of shared memory."""
 
 
 def control_connections(regions: int) -> int:

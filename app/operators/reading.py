@@ -19,7 +19,7 @@ from app.upkeep.reconcile.findings import StoredFinding
 
 
 def host_view(host: HostSummary) -> HostView:
-    databases, connections = host.capacity - host.databases, host.connection_capacity - host.connections
+    databases, connections = host.capacity - host.databases, host.connection_room - host.connections
     return HostView(
         id=host.id,
         db_type=host.engine,
@@ -32,7 +32,9 @@ def host_view(host: HostSummary) -> HostView:
         capacity=host.capacity,
         connections=host.connections,
         connection_capacity=host.connection_capacity,
-        load=round(max(host.databases / host.capacity, host.connections / host.connection_capacity), 4),
+        connection_overcommit=host.connection_overcommit,
+        connection_room=host.connection_room,
+        load=round(max(host.databases / host.capacity, host.connections / host.connection_room), 4),
         room=HostRoom(databases=max(0, databases), connections=max(0, connections)),
         draining=host.draining,
         failure=host.sick_reason,

@@ -34,6 +34,11 @@ class HostView(Struct, kw_only=True):
     connections: int
     """The sum of the connection limits of its databases."""
     connection_capacity: int
+    """Sessions that tenants may have open on it together."""
+    connection_overcommit: int
+    """How often each of them may be promised."""
+    connection_room: int
+    """What the sum of connection limits may be: the one times the other."""
     load: float
     """From 0 for an empty host to 1 for a full one, by whichever of the two is scarcer."""
     room: HostRoom

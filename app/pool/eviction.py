@@ -47,7 +47,7 @@ async def room_on_host(host_id: int, connections: int, *, promised: int) -> int:
     transaction's end."""
     await lock_host(host_id)
     load = (await loads_of([host_id]))[0]
-    room = load.connection_capacity - load.connections + promised
+    room = load.connection_room - load.connections + promised
     if connections > room and await make_room([host_id], databases=0, connections=connections - promised):
         return connections
     return room
@@ -57,7 +57,7 @@ def _fewest(load: HostLoad, members: Sequence[IdleMember], databases: int, conne
     """Empty when all of them are not enough."""
     freed = accumulate(one.connections for one in members)
     for count, connections_freed in enumerate(freed, start=1):
-        fits = load.connections + connections - connections_freed <= load.connection_capacity
+        fits = load.connections + connections - connections_freed <= load.connection_room
         if fits and load.databases + databases - count <= load.capacity:
             return list(members[:count])
     return []

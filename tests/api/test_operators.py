@@ -66,7 +66,8 @@ async def test_somebody_in_no_team(operator: Caller) -> None:
 
 
 async def test_hosts_with_their_room(shared: LoneApi, operator: Caller) -> None:
-    id = await shared.add_host(capacity=10, connection_capacity=100, draining=True, extensions=["pg_trgm"])
+    room = {"capacity": 10, "connection_capacity": 50, "connection_overcommit": 2}
+    id = await shared.add_host(**room, draining=True, extensions=["pg_trgm"])
     pages = [body_of(await operator.get("/operator/hosts", params={"limit": "1"}))]
     while pages[-1]["has_more"]:
         after = {"limit": "1", "starting_after": str(pages[-1]["data"][0]["id"])}
@@ -77,7 +78,8 @@ async def test_hosts_with_their_room(shared: LoneApi, operator: Caller) -> None:
         "object": "host",
         "db_type": "postgres",
         "databases": 0,
-        "capacity": 10,
+        **room,
+        "connection_room": 100,
         "load": 0.0,
         "room": {"databases": 10, "connections": 100},
         "draining": True,

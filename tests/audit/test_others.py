@@ -77,6 +77,7 @@ CHANGING = {
     "hosts drain": "host.drain",
     "hosts evacuate": "host.evacuate",
     "hosts remove": "host.remove",
+    "hosts set": "host.set",
     "hosts undrain": "host.undrain",
     "keys create": "api_key.create",
     "keys revoke": "api_key.revoke",

@@ -55,6 +55,17 @@ async def test_a_full_host_gets_nothing(lone: LoneApi) -> None:
     assert max((await hosts_of_databases()).values()) == 1
 
 
+async def test_connections_are_promised_several_times(lone: LoneApi) -> None:
+    once, twice = await only_hosts(
+        lone, {"connection_capacity": 15}, {"connection_capacity": 15, "connection_overcommit": 2}
+    )
+    caller = await lone.caller()
+    for _ in range(4):
+        data_of(await caller.create(), 202)
+    error_of(await caller.create(), 422, "capacity_exhausted")
+    assert await hosts_of_databases() == {once: 1, twice: 3}
+
+
 async def test_room_for_fewer_connections_may_be_left(lone: LoneApi) -> None:
     await only_hosts(lone, {"connection_capacity": 15})
     caller = await lone.caller()

@@ -58,7 +58,9 @@ async def test_paused_and_frozen_ones(lone: LoneApi) -> None:
 
 
 async def test_the_load_of_each_host(lone: LoneApi) -> None:
-    await lone.add_host(host="full", port=1, region=EU, capacity=2, connection_capacity=30, draining=True)
+    await lone.add_host(
+        host="full", port=1, region=EU, capacity=2, connection_capacity=30, connection_overcommit=4, draining=True
+    )
     caller = await lone.caller()
     await fetch("UPDATE engine_hosts SET draining = NOT draining, sick_until = now() + interval '1 hour'")
     for _ in range(2):
@@ -68,7 +70,8 @@ async def test_the_load_of_each_host(lone: LoneApi) -> None:
     assert page.value("headwater_host_databases", **host) == 2
     assert page.value("headwater_host_connections_promised", **host) == 14
     assert page.value("headwater_host_capacity_databases", **host) == 2
-    assert page.value("headwater_host_capacity_connections", **host) == 30
+    assert page.value("headwater_host_capacity_connections", **host) == 120
+    assert page.value("headwater_host_connections_limit", **host) == 30
     assert page.value("headwater_host_sick", **host) == 1
     assert page.value("headwater_host_draining", **host) == 0
     assert page.value("headwater_host_draining", region=US) == 1

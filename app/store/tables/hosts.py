@@ -12,7 +12,8 @@ class EngineHost(Table, tablename="engine_hosts", db=DB):
     """A server that holds tenant databases.
 
     `host` and `port` are the public address, which tenants get. `admin_sealed` is the service's own access; `tls` and
-    `tls_ca` are its requirements for the server's certificate. `extensions` are those that tenants may create, as of
+    `tls_ca` are its requirements for the server's certificate. `connection_capacity` are the sessions that tenants may
+    have open on it together, each of which may be promised `connection_overcommit` times. `extensions` are those that tenants may create, as of
     the last inspection. `sick_until` excludes a host that failed from placement for a while. A row with `removed_at` is
     a server that is no longer used: only destroyed databases refer to it, and its credentials are deleted.
     """
@@ -29,6 +30,7 @@ class EngineHost(Table, tablename="engine_hosts", db=DB):
     tls_ca = Text(null=True, default=None)
     capacity = Integer()
     connection_capacity = Integer()
+    connection_overcommit = Integer(default=1)
     extensions = Array(base_column=Text(), default=list)
     draining = Boolean(default=False)
     sick_until = columns.moment()

@@ -30,6 +30,7 @@ class _Reading(msgspec.Struct, frozen=True):
 _HOSTS = """
 WITH hosts AS (
     SELECT h.engine, h.region, h.host || ':' || h.port AS host, h.capacity, h.connection_capacity,
+           h.connection_capacity::bigint * h.connection_overcommit AS connection_room,
            h.draining::int AS draining, coalesce(h.sick_until > now(), false)::int AS sick,
            count(d.id) AS databases,
            coalesce(sum(d.connections) FILTER (WHERE d.status <> 'deleted' OR d.purpose IS NOT NULL), 0) AS connections
@@ -129,6 +130,11 @@ _GAUGES = (
     _Gauge(
         name="headwater_host_capacity_connections",
         help="The maximum sum of the connection limits of an engine host's databases.",
+        sql="SELECT engine, region, host, connection_room AS value FROM hosts",
+    ),
+    _Gauge(
+        name="headwater_host_connections_limit",
+        help="Sessions that tenants may have open on an engine host together, however often each was promised.",
         sql="SELECT engine, region, host, connection_capacity AS value FROM hosts",
     ),
     _Gauge(
