@@ -87,7 +87,7 @@ async def list_hosts() -> list[HostSummary]:
 @click.option(
     "--connection-overcommit",
     type=POSITIVE,
-    help="How often each of them may be promised to databases, 1 for strict. By default what a registered host has, and "
+    help="How often each of them may be promised to databases, 1 for strict; by default a registered host's own, and "
     f"{DEFAULT_OVERCOMMIT} for a new one.",
 )
 @shown
