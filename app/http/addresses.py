@@ -9,8 +9,10 @@ NO_STORE = (b"cache-control", b"no-store")
 """Answers hold passwords and short-lived data, so no cache may store them."""
 
 
-def address_of(scope: Scope, headers: Headers, trusted_proxies: tuple[Network, ...]) -> str:
+def address_of(scope: Scope, trusted_proxies: tuple[Network, ...]) -> str:
     """The client's; behind trusted proxies, the one that they report."""
     client = scope["client"]
-    forwarded_for = ",".join(headers.getall("X-Forwarded-For", [])) if trusted_proxies else None
+    forwarded_for = None
+    if trusted_proxies:
+        forwarded_for = ",".join(Headers.from_scope(scope).getall("X-Forwarded-For", []))
     return client_address(client[0] if client else "", forwarded_for, trusted_proxies)

@@ -66,6 +66,7 @@ from app.credentials.routes import (
 )
 from app.egress.sender import Sender
 from app.hosts.adapters import Adapters
+from app.http.answers import StructResponse
 from app.http.auditing import known_events
 from app.http.authenticate import Authenticate
 from app.http.belonging import belonging
@@ -76,7 +77,7 @@ from app.http.in_flight import InFlight
 from app.http.metrics import read_metrics
 from app.http.openapi import document
 from app.http.options import answer_options
-from app.http.request_metrics import RequestMetrics
+from app.http.requests import Requests
 from app.http.state import AppState, RequestControls
 from app.http.unread_body import UnreadBodies
 from app.http.visitors import Visitors
@@ -132,7 +133,6 @@ from app.usage.routes import get_usage
 from app.web.event_streams import EventStreams
 from app.web.idempotency import Idempotency
 from app.web.operation import check_actions
-from app.web.request_id import RequestIds
 from app.web.site import Site
 from app.webhooks.ping import Pings
 from app.webhooks.routes import WebhookController, WebhookServices
@@ -172,7 +172,7 @@ def create_app(settings: Settings, stopping: asyncio.Event | None = None, *, rou
             await stack.enter_async_context(app.state.metrics.served(settings.metrics_host, settings.metrics_port))
 
     state.opening = opening
-    return RequestIds(RequestMetrics(UnreadBodies(routes.litestar, settings.request_body_timeout_seconds)))
+    return Requests(UnreadBodies(routes.litestar, settings.request_body_timeout_seconds))
 
 
 def serves_metrics(settings: Settings) -> bool:
@@ -208,6 +208,7 @@ def assemble(*, with_metrics: bool, with_console: bool) -> Routes:
         before_request=answer_options,
         lifespan=[lifespan],
         logging_config=None,
+        response_class=StructResponse,
     )
     litestar.register(documentation(_handlers(litestar)))
     return Routes(litestar, state, with_metrics, with_console)

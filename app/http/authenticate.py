@@ -1,20 +1,22 @@
 """Authentication and limits for every request under `/api/v1`."""
 
 from collections.abc import Sequence
-from contextlib import ExitStack
 
 from litestar.datastructures import Headers
 from litestar.enums import ScopeType
-from litestar.types import ASGIApp, Message, Receive, Scope, Send
+from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
 
 from app.audit.drafts import drafting
-from app.auth.batches import Admitted, Allowance
+from app.auth.batches import Admitted
+from app.auth.principal import Principal
 from app.core import context
-from app.core.errors import AppError, Unauthorized, rate_limit_headers
+from app.core.errors import AppError, Unauthorized, rate_limit_values
 from app.http.addresses import NO_STORE, address_of
 from app.http.auditing import recording_refusal, request_draft
+from app.http.in_flight import InFlight
+from app.http.requests import add_headers
 from app.http.state import RequestControls
-from app.web.event_streams import HELD
+from app.web.held import STATE, Held
 from app.web.site import PROTECTIVE_HEADERS, check_own_page, session_token
 
 _Headers = Sequence[tuple[bytes, bytes]]
@@ -36,56 +38,62 @@ class Authenticate:
             await self._app(scope, receive, send)
             return
         controls: RequestControls = scope["litestar_app"].state.controls
-        headers = Headers.from_scope(scope)
-        address = address_of(scope, headers, controls.trusted_proxies)
-        scope["state"]["client_address"] = address
-        with ExitStack() as held:
-            scope["state"][HELD] = held
-            held.enter_context(controls.in_flight.of_address(address))
-            authorization = _authorization(headers)
-            admitted = (
-                await _by_session(controls, scope, scope["method"], headers, address) if authorization is None else None
-            )
-            if admitted is None:
-                admitted = await controls.admission.admit(authorization, address)
+        state = scope["state"]
+        address = state["client_address"] = address_of(scope, controls.trusted_proxies)
+        held = state[STATE] = Held()
+        try:
+            controls.in_flight.enter_address(held, address)
+            admitted = await _admit(controls, scope, address)
             caller = scope["user"] = admitted.principal
-            if caller.session_id is None:
-                held.enter_context(controls.in_flight.of_key(caller.key_id))
-                actor = context.Actor(kind=context.ActorKind.KEY, user_id=caller.user_id, key_id=caller.key_id)
-            else:
-                held.enter_context(controls.in_flight.of_person(caller.user_id))
-                actor = context.Actor(kind=context.ActorKind.SESSION, user_id=caller.user_id)
-            token = context.actor.set(actor)
-            more: _Headers = () if caller.session_id is None else PROTECTIVE_HEADERS
+            _enter(controls.in_flight, held, caller)
+            add_headers(scope, _headers(admitted))
+            token = context.actor.set(_actor(caller))
             try:
                 draft = request_draft(scope, address, caller, refusals=controls.audit_refusals)
                 if draft is None:
-                    await self._admitted(scope, receive, send, admitted.allowance, more)
+                    await self._app(scope, receive, send)
                 else:
                     with drafting(draft):
-                        await self._admitted(scope, receive, recording_refusal(scope, send), admitted.allowance, more)
+                        await self._app(scope, receive, recording_refusal(scope, send))
             finally:
                 context.actor.reset(token)
-
-    async def _admitted(self, scope: Scope, receive: Receive, send: Send, left: Allowance, more: _Headers) -> None:
-        rate_limit = [
-            (name.lower().encode(), value.encode())
-            for name, value in rate_limit_headers(left.limit, left.remaining, left.resets_in).items()
-        ]
-
-        async def send_with_headers(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", ()), *rate_limit, NO_STORE, *more]
-            await send(message)
-
-        await self._app(scope, receive, send_with_headers)
+        finally:
+            held.release()
 
 
-async def _by_session(
-    controls: RequestControls, scope: Scope, method: str, headers: Headers, address: str
-) -> Admitted | None:
+async def _admit(controls: RequestControls, scope: HTTPScope, address: str) -> Admitted:
+    authorization = _authorization(scope)
+    if authorization is None:
+        admitted = await _by_session(controls, scope, address)
+        if admitted is not None:
+            return admitted
+    return await controls.admission.admit(authorization, address)
+
+
+def _enter(in_flight: InFlight, held: Held, caller: Principal) -> None:
+    if caller.session_id is None:
+        in_flight.enter_key(held, caller.key_id)
+    else:
+        in_flight.enter_person(held, caller.user_id)
+
+
+def _actor(caller: Principal) -> context.Actor:
+    if caller.session_id is None:
+        return context.Actor(kind=context.ActorKind.KEY, user_id=caller.user_id, key_id=caller.key_id)
+    return context.Actor(kind=context.ActorKind.SESSION, user_id=caller.user_id)
+
+
+def _headers(admitted: Admitted) -> _Headers:
+    left = admitted.allowance
+    policy, rate = rate_limit_values(left.limit, left.remaining, left.resets_in)
+    more = () if admitted.principal.session_id is None else PROTECTIVE_HEADERS
+    return ((b"ratelimit-policy", policy.encode()), (b"ratelimit", rate.encode()), NO_STORE, *more)
+
+
+async def _by_session(controls: RequestControls, scope: HTTPScope, address: str) -> Admitted | None:
     """None for a request without a session's cookie. Raises `CrossOriginRefused`, before anything is counted, and what
     `Admission.admit_session` does."""
+    headers = Headers.from_scope(scope)
     if controls.site is None or "cookie" not in headers:
         return None
     try:
@@ -93,17 +101,18 @@ async def _by_session(
         token = session_token(headers, origin.cookie)
         if token is None:
             return None
-        check_own_page(method, headers, origin)
+        check_own_page(scope["method"], headers, origin)
         return await controls.admission.admit_session(token, address)
     except AppError as refusal:
         refusal.headers |= {name.decode(): value.decode() for name, value in PROTECTIVE_HEADERS}
         raise
 
 
-def _authorization(headers: Headers) -> str | None:
+def _authorization(scope: HTTPScope) -> str | None:
     """Raises `Unauthorized` for several different headers: a proxy before us may have checked another one than we
     would."""
-    values = set(headers.getall("Authorization", []))
+    # Of the bytes: most requests are answered without their other headers being read.
+    values = {value for name, value in scope["headers"] if name == b"authorization"}
     if len(values) > 1:
         raise Unauthorized("There are several Authorization headers. Send one.")
-    return values.pop() if values else None
+    return values.pop().decode("latin-1") if values else None

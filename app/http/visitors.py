@@ -1,18 +1,17 @@
 """Requests of people who are about to sign in: nobody known sends them."""
 
-from contextlib import ExitStack
-
 from litestar.datastructures import Headers
 from litestar.enums import ScopeType
-from litestar.types import ASGIApp, Message, Receive, Scope, Send
+from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
 
 from app.audit.drafts import drafting
 from app.core import context
 from app.core.errors import AppError, NotFound
 from app.http.addresses import NO_STORE, address_of
 from app.http.auditing import request_draft
+from app.http.requests import add_headers
 from app.http.state import RequestControls
-from app.web.event_streams import HELD
+from app.web.held import STATE, Held
 from app.web.operation import CHANGING
 from app.web.site import PROTECTIVE_HEADERS, check_own_change, check_own_page
 
@@ -29,37 +28,35 @@ class Visitors:
             await self._app(scope, receive, send)
             return
         controls: RequestControls = scope["litestar_app"].state.controls
-        if controls.site is None:
-            raise NotFound("path")
         headers = Headers.from_scope(scope)
-        address = address_of(scope, headers, controls.trusted_proxies)
-        scope["state"]["client_address"] = address
+        state = scope["state"]
+        address = state["client_address"] = address_of(scope, controls.trusted_proxies)
         scope["user"] = None
-        with ExitStack() as held:
-            scope["state"][HELD] = held
-            held.enter_context(controls.in_flight.of_address(address))
-            try:
-                origin = controls.site.origin(scope, headers)
-                if scope["method"] in CHANGING:
-                    check_own_change(headers, origin)
-                    controls.attempts.count(address)
-                else:
-                    check_own_page(scope["method"], headers, origin)
-            except AppError as refusal:
-                refusal.headers |= {name.decode(): value.decode() for name, value in PROTECTIVE_HEADERS}
-                raise
+        held = state[STATE] = Held()
+        try:
+            controls.in_flight.enter_address(held, address)
+            _check(controls, scope, headers, address)
+            add_headers(scope, (*PROTECTIVE_HEADERS, NO_STORE))
             actor = context.actor.set(None)
             try:
                 with drafting(request_draft(scope, address, None, refusals=0)):
-                    await self._app(scope, receive, _protecting(send))
+                    await self._app(scope, receive, send)
             finally:
                 context.actor.reset(actor)
+        finally:
+            held.release()
 
 
-def _protecting(send: Send) -> Send:
-    async def send_with_headers(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            message["headers"] = [*message.get("headers", ()), *PROTECTIVE_HEADERS, NO_STORE]
-        await send(message)
-
-    return send_with_headers
+def _check(controls: RequestControls, scope: HTTPScope, headers: Headers, address: str) -> None:
+    if controls.site is None:
+        raise NotFound("path")
+    try:
+        origin = controls.site.origin(scope, headers)
+        if scope["method"] in CHANGING:
+            check_own_change(headers, origin)
+            controls.attempts.count(address)
+        else:
+            check_own_page(scope["method"], headers, origin)
+    except AppError as refusal:
+        refusal.headers |= {name.decode(): value.decode() for name, value in PROTECTIVE_HEADERS}
+        raise

@@ -7,7 +7,7 @@ does. What a client misses between two streams it gets from the next one: it sen
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterator
-from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, contextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from typing import Any, TypeVar
 
 import msgspec
@@ -21,9 +21,8 @@ from app.auth.scopes import Scope
 from app.auth.standing import Standing, still_good
 from app.core.errors import TooManyStreams
 from app.core.limiter import Limiter
+from app.web.held import STATE, Held
 
-HELD = "held"
-"""The key in a request's state for what it holds until its answer has been sent: its places among those in flight."""
 _CHECKS = 3
 """So often in the time after which a comment is sent, the keys and memberships of all open streams are looked at."""
 _COMMENT = ServerSentEventMessage(data=None, comment="nothing new", sep="\n").encode()
@@ -88,12 +87,12 @@ class EventStreams:
         seen = _last_event_id(request)
         if now.last and seen == now.version:
             return Response(None, status_code=204)
-        held: ExitStack = request.scope["state"][HELD]
+        held: Held = request.scope["state"][STATE]
         # Its places among the requests in flight for one among the streams, until the answer has been sent.
-        with held.pop_all():
-            held.enter_context(self._slots(caller))
-        changed = held.enter_context(changes())
-        stream = held.enter_context(self._opened(caller, scope, changed))
+        held.stack.enter_context(self._slots(caller))
+        held.give_places_back()
+        changed = held.stack.enter_context(changes())
+        stream = held.stack.enter_context(self._opened(caller, scope, changed))
         return Stream(
             self._follow(stream, changed, look, seen),
             media_type="text/event-stream",

@@ -11,9 +11,8 @@ import httpx
 import pytest
 
 from app.auth.keys import KeyControls
-from app.http.request_metrics import RequestMetrics
+from app.http.requests import Requests
 from app.local.ports import LOOPBACK
-from app.web.request_id import RequestIds
 from tests.logs.lines import Line, line_of, lines_of
 from tests.support.client import Caller
 from tests.support.service import RunningService
@@ -157,7 +156,7 @@ async def test_a_stream_that_ends_before_its_time(json_log: io.StringIO) -> None
         return
 
     scope: Any = {"type": "http", "method": "GET", "path": "/", "headers": [], "client": (LOOPBACK, 1)}
-    serving = asyncio.ensure_future(RequestIds(RequestMetrics(streaming))(scope, take, take))  # type: ignore[arg-type]
+    serving = asyncio.ensure_future(Requests(streaming)(scope, take, take))  # type: ignore[arg-type]
     await begun.wait()
     serving.cancel()
     with contextlib.suppress(asyncio.CancelledError):

@@ -98,6 +98,7 @@ from app.core.errors.access import (
     TooManyStreams,
     Unauthorized,
     rate_limit_headers,
+    rate_limit_values,
 )
 from app.core.errors.backups import (
     BackupBeingRestored,
@@ -252,5 +253,6 @@ __all__ = [
     "UserNotActive",
     "UserRotationNotInForce",
     "rate_limit_headers",
+    "rate_limit_values",
     "require_found",
 ]

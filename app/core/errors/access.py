@@ -8,10 +8,13 @@ from app.core.errors.base import AppError
 
 def rate_limit_headers(limit: int, remaining: int, resets_in: int) -> dict[str, str]:
     """`RateLimit-Policy` and `RateLimit` of the IETF's draft-ietf-httpapi-ratelimit-headers."""
-    return {
-        "RateLimit-Policy": f'"permin";q={limit};w=60',
-        "RateLimit": f'"permin";r={remaining};t={resets_in}',
-    }
+    policy, left = rate_limit_values(limit, remaining, resets_in)
+    return {"RateLimit-Policy": policy, "RateLimit": left}
+
+
+def rate_limit_values(limit: int, remaining: int, resets_in: int) -> tuple[str, str]:
+    """Those of the two headers."""
+    return f'"permin";q={limit};w=60', f'"permin";r={remaining};t={resets_in}'
 
 
 class Unauthorized(AppError):
