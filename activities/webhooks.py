@@ -1,19 +1,17 @@
-"""Deliveries to webhook endpoints: outgoing HTTP."""
+"""The activity of deliveries that an earlier version has begun."""
 
 from temporalio import activity
 
 from activities.errors import as_failures
-from app.contracts.webhooks import AttemptOutcome, AttemptRef, WebhookActivities
-from app.webhooks.attempts import Attempts
+from app.contracts.webhooks import AttemptOutcome, AttemptRef, DeliveryStatus, WebhookActivities
+from app.webhooks import waiting
 
 
-class WebhookActivitiesOverHTTP(WebhookActivities):
-    """Through `app.webhooks.attempts`."""
-
-    def __init__(self, attempts: Attempts) -> None:
-        self._attempts = attempts
+class WebhookActivitiesOnStore(WebhookActivities):
+    """Hands them over: `workers.deliveries` sends everything."""
 
     @activity.defn(name="attempt_delivery")
     async def attempt_delivery(self, attempt: AttemptRef) -> AttemptOutcome:
         with as_failures():
-            return await self._attempts.make_first(attempt)
+            await waiting.take_over([attempt.delivery])
+        return AttemptOutcome(status=DeliveryStatus.PENDING, spent=0, words="Waits for its endpoint's turn.")

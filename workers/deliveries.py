@@ -1,4 +1,4 @@
-"""Makes the attempts of waiting deliveries that are due: first attempts that found no room, retries, and probes."""
+"""Makes the attempts of deliveries that are due: first attempts, retries, and probes."""
 
 import asyncio
 import contextlib
@@ -23,11 +23,14 @@ _MAX_ENDPOINTS = 200
 _BATCH = 40
 """Deliveries to one endpoint before other endpoints get their turn."""
 _MAX_BUSY, _BUSY_OF_AN_ENDPOINT = 32, 2
-"""Attempts that are beginning or ending, in all and for one endpoint, so that first attempts, made in the same
-process, are not slowed down."""
+"""Attempts that are beginning or ending, in all and for one endpoint, so that no endpoint slows down the others."""
 _BUSY_SECONDS = 0.25
 """An attempt that runs longer is waiting for its receiver."""
-_REFUSED_SECONDS = 2.0
+_SLOW_SECONDS = 1.0
+"""An attempt that runs longer goes on by itself, and its endpoint's other deliveries don't wait for it."""
+_HOLD_SECONDS = 30.0
+"""Beyond the time that an attempt may take: when another is made in place of one whose process died."""
+_REFUSED_SECONDS = 1.0
 """The pause before an endpoint that had no room is tried again."""
 _FAILED_SECONDS = 60.0
 """The pause before a delivery is tried again whose attempt failed on our side."""
@@ -35,7 +38,7 @@ _FAILED_SECONDS = 60.0
 log = structlog.get_logger(__name__)
 
 
-class WaitingDeliveries:
+class Deliveries:
     """Any number of processes may run this concurrently."""
 
     def __init__(self, attempts: Attempts, settings: Settings) -> None:
@@ -44,8 +47,13 @@ class WaitingDeliveries:
         self._busy = Limiter[int](_BUSY_OF_AN_ENDPOINT, total=_MAX_BUSY)
         """By endpoint."""
         self._pace = ProbePace(settings.webhook_probes_per_second)
+        self._hold_seconds = settings.webhook_timeout_seconds + _HOLD_SECONDS
         self._serving: dict[int, asyncio.Task[None]] = {}
         """By endpoint."""
+        self._slow: set[asyncio.Task[bool]] = set()
+        """Attempts that go on by themselves."""
+        self.changed = asyncio.Event()
+        """Set when something may be due."""
         self._worker: UUID = new_uuid()
 
     async def serve(self) -> None:
@@ -53,7 +61,7 @@ class WaitingDeliveries:
         renewing = asyncio.create_task(self._renew())
         try:
             while True:
-                self._attempts.changed.clear()
+                self.changed.clear()
                 try:
                     await self._claim()
                 except Exception as fault:
@@ -63,9 +71,10 @@ class WaitingDeliveries:
                 await asyncio.sleep(_SHORTEST_SECONDS)
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(_INTERVAL_SECONDS):
-                        await self._attempts.changed.wait()
+                        await self.changed.wait()
         finally:
-            tasks = [renewing, *self._serving.values()]
+            # What is broken off is made again when its time comes.
+            tasks = [renewing, *self._serving.values(), *self._slow]
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
@@ -85,7 +94,7 @@ class WaitingDeliveries:
 
     def _served(self, endpoint: int, _: asyncio.Task[None]) -> None:
         del self._serving[endpoint]
-        self._attempts.changed.set()
+        self.changed.set()
 
     async def _renew(self) -> None:
         while True:
@@ -125,14 +134,36 @@ class WaitingDeliveries:
 
     async def _attempt_one(self, endpoint: ClaimedEndpoint, delivery: WaitingDelivery) -> bool:
         async with self._busy.slot(endpoint.id):
-            making = self._attempts.make_next(delivery, worker=self._worker, probing=endpoint.broken)
+            making = self._attempts.make(delivery, worker=self._worker, probing=endpoint.broken)
             attempt = asyncio.create_task(making)
-            await _wait(attempt)
+            await _wait(attempt, _BUSY_SECONDS)
+        # Of a broken circuit nothing else is sent while its probe is under way.
+        if not endpoint.broken:
+            await _wait(attempt, _SLOW_SECONDS)
+            if not attempt.done() and await self._leave(attempt, endpoint, delivery):
+                return True
         try:
             return await attempt
         except Exception as fault:
             log.warning("attempt_failed_here", delivery=delivery.id, reason=str(fault) or type(fault).__name__)
             return await self._postpone(delivery)
+
+    async def _leave(self, attempt: asyncio.Task[bool], endpoint: ClaimedEndpoint, delivery: WaitingDelivery) -> bool:
+        """Lets the attempt go on by itself; should this process die, another is due later. Returns False when our own
+        database is unavailable."""
+        self._slow.add(attempt)
+        attempt.add_done_callback(self._end_slow)
+        try:
+            await waiting.hold(delivery, endpoint.id, seconds=self._hold_seconds)
+        except Exception as fault:
+            log.warning("attempt_not_left", delivery=delivery.id, reason=str(fault) or type(fault).__name__)
+            return False
+        return True
+
+    def _end_slow(self, attempt: asyncio.Task[bool]) -> None:
+        self._slow.discard(attempt)
+        if not attempt.cancelled() and (fault := attempt.exception()) is not None:
+            log.warning("attempt_not_recorded", reason=str(fault) or type(fault).__name__)
 
     async def _postpone(self, delivery: WaitingDelivery) -> bool:
         """Returns False when our own database is unavailable; other attempts for the endpoint go on."""
@@ -144,9 +175,9 @@ class WaitingDeliveries:
         return True
 
 
-async def _wait(attempt: asyncio.Task[bool]) -> None:
+async def _wait(attempt: asyncio.Task[bool], seconds: float) -> None:
     try:
-        await asyncio.wait({attempt}, timeout=_BUSY_SECONDS)
+        await asyncio.wait({attempt}, timeout=seconds)
     except asyncio.CancelledError:
         attempt.cancel()
         raise

@@ -17,7 +17,7 @@ from activities.reconcile import HostReconcileActivitiesOnHosts, ReconcileActivi
 from activities.restores import FillActivitiesOnHosts, RestoreActivitiesOnHosts, RestoreRecordActivitiesOnStore
 from activities.sweep import SweepActivitiesOnStore
 from activities.usage import UsageActivitiesOnStore
-from activities.webhooks import WebhookActivitiesOverHTTP
+from activities.webhooks import WebhookActivitiesOnStore
 from app.backup_store.store import BackupStore
 from app.backups.final import FinalBackups
 from app.backups.policies import BackupTerms
@@ -31,7 +31,6 @@ from app.hosts.slots import HOST_SLOTS, HostSlots
 from app.outbox.provisionings import RunningProvisionings
 from app.quotas.plans import Plans
 from app.upkeep.sweep import Retention
-from app.webhooks.attempts import Attempts
 from workflows.registry import CONTROL_WORKFLOWS, ENGINE_WORKFLOWS, WEBHOOK_WORKFLOWS
 
 BACKUP_SLOTS = 8
@@ -44,7 +43,6 @@ class WorkerDependencies(msgspec.Struct, frozen=True, kw_only=True):
     plans: Plans
     box: SecretBox
     adapters: Adapters
-    attempts: Attempts
     backup_store: BackupStore
     host_slots: HostSlots = msgspec.field(default_factory=HostSlots)
     running: RunningProvisionings = msgspec.field(default_factory=RunningProvisionings)
@@ -132,13 +130,11 @@ _BACKUPS = QueueConfig(
     max_connections=4 * BACKUP_SLOTS,
 )
 _WEBHOOKS = QueueConfig(
-    implementations=(lambda tools: WebhookActivitiesOverHTTP(tools.attempts),),
+    # What an earlier version has begun. Deliveries themselves are made beside this, by `workers.deliveries`.
+    implementations=(lambda _: WebhookActivitiesOnStore(),),
     workflows=WEBHOOK_WORKFLOWS,
-    # The sandbox takes a third of a delivery's processor time here. The tests run these workflows inside it.
-    sandboxed=False,
-    # Only for attempts that failed on our own side at first.
-    max_activities=100,
-    # Used for single statements and short transactions, before and after the request.
+    max_activities=20,
+    # Used for single statements and short transactions, before and after the requests.
     max_connections=20,
 )
 

@@ -27,7 +27,7 @@ from app.webhooks.attempts import Attempts
 from workers.audit import serve_audit
 from workers.backups import remove_ended_backups, serve_backups
 from workers.credential_ends import end_due_credentials
-from workers.deliveries import WaitingDeliveries
+from workers.deliveries import Deliveries
 from workers.event_dispatcher import dispatch_events
 from workers.expiries import serve_expiries
 from workers.interceptors import ActivityMetrics, Heartbeats, OperationSteps
@@ -69,18 +69,14 @@ async def run(settings: Settings, queues: Sequence[str], stop: asyncio.Event) ->
         await follow_migrations()
         client = await _connected_client(settings, metrics.runtime)
         await register_search_attributes(client)
-        sender = Sender(settings)
-        stack.push_async_callback(sender.close)
         tools = WorkerDependencies(
             settings=settings,
             plans=plans,
             box=box,
             adapters=Adapters(box),
-            attempts=Attempts(box, sender, settings),
             backup_store=backup_store,
         )
         stack.push_async_callback(tools.adapters.close)
-        stack.push_async_callback(tools.attempts.close)
         for queue in queues:
             await stack.enter_async_context(build_worker(client, queue, tools))
         background = await metrics.serve(client, stack)
@@ -89,7 +85,10 @@ async def run(settings: Settings, queues: Sequence[str], stop: asyncio.Event) ->
             background += [end_due_credentials(), serve_expiries(plans, settings)]
             background += [serve_backups(tools.backup_terms), serve_audit(backup_store, plans, settings)]
         if WEBHOOK_QUEUE in queues:
-            background += [dispatch_events(client, settings), WaitingDeliveries(tools.attempts, settings).serve()]
+            sender = Sender(settings)
+            stack.push_async_callback(sender.close)
+            deliveries = Deliveries(Attempts(box, sender, settings), settings)
+            background += [dispatch_events(settings, deliveries.changed), deliveries.serve()]
         for queue in queues:
             region = engine_region(queue)
             if region is not None:

@@ -102,11 +102,6 @@ def remnant_workflow_id(database: UUID, host_id: int, move: UUID) -> str:
     return f"remove-remnant/{database}/{host_id}/{move}"
 
 
-def delivery_workflow_id(event: UUID | str, endpoint: int, round_: int = 0) -> str:
-    """`event` is the uuid of an event, or the id of a ping. `round_` counts requested redeliveries."""
-    return f"deliver-webhook/{event}/{endpoint}" + (f"/{round_}" if round_ else "")
-
-
 def restarted_workflow_id(workflow_id: str, restart: UUID) -> str:
     """The id for restarting a workflow that was lost."""
     return f"{workflow_id}/again/{restart}"

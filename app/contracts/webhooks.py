@@ -1,4 +1,5 @@
-"""Delivering events to a team's webhook endpoints: the workflow, and its activity."""
+"""Delivering events to a team's webhook endpoints: what a delivery comes to, and the workflow that versions up to 0.1.0
+began for each, with its activity."""
 
 from abc import ABC, abstractmethod
 from enum import StrEnum
@@ -50,8 +51,7 @@ class AttemptOutcome(Contract, frozen=True, kw_only=True):
 
 @workflow.defn(name="DeliverWebhook")
 class DeliverWebhook(ABC):
-    """Makes the first attempt. A delivery that is still pending after it waits as a row, which costs Temporal
-    nothing."""
+    """Began a delivery up to version 0.1.0. Those that are open during an upgrade hand it over and end."""
 
     @workflow.run
     @abstractmethod
@@ -64,6 +64,4 @@ class WebhookActivities(ABC):
     @activity.defn(name="attempt_delivery")
     @abstractmethod
     async def attempt_delivery(self, attempt: AttemptRef) -> AttemptOutcome:
-        """Makes one attempt and records it, or lets the delivery wait for its endpoint; either takes seconds. An
-        attempt that was recorded is not made again. A receiver's failure is a normal result; the activity itself fails
-        only when our side does."""
+        """Has the delivery wait for its endpoint, and ends. Nothing where it is over."""

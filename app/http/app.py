@@ -431,7 +431,6 @@ async def _open(
         settings=settings,
         box=box,
         sender=sender,
-        starter=starter,
         idempotency=idempotency,
         pings=Pings(box, sender, settings),
     )

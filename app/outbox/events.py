@@ -2,7 +2,6 @@
 
 from datetime import timedelta
 from typing import Any
-from uuid import UUID
 
 import msgspec
 
@@ -10,7 +9,7 @@ from app.core.clock import utc_now
 from app.core.debounce import Debouncer
 from app.core.ids import new_uuid
 from app.outbox.event_types import EventType
-from app.store.session import Statement, execute, fetch_all
+from app.store.session import Statement, execute, fetch_values
 
 CHANNEL = "headwater_events"
 """PostgreSQL notifications that an event was committed."""
@@ -24,7 +23,7 @@ class Notices:
     poll."""
 
     def __init__(self) -> None:
-        self._debouncer = Debouncer(_NOTICE_SECONDS, _notify, lost="event_notice_lost")
+        self._debouncer = Debouncer(_NOTICE_SECONDS, notify_dispatcher, lost="event_notice_lost")
 
     def send_soon(self) -> None:
         self._debouncer.schedule()
@@ -55,34 +54,26 @@ def _arguments(kind: EventType, team_id: int, database_id: int | None, data: msg
     return new_uuid(), kind.value, database_id, team_id, payload_of(kind, data)
 
 
-class TakenEvent(msgspec.Struct, frozen=True):
-    """An event that was taken off the outbox, with what its team and database are called now."""
-
-    id: int
-    uuid: UUID
-    type: str
-    team_id: int
-    team: str
-    database: UUID | None
-    database_name: str | None
-
-
-async def take_undispatched(limit: int) -> list[TakenEvent]:
-    """Events that nobody has dispatched yet, oldest first. They count as dispatched when the transaction commits; what
-    another process has taken is passed over."""
-    return await fetch_all(
-        TakenEvent,
+async def take_undispatched(limit: int) -> list[int]:
+    """The ids of events that nobody has dispatched yet, oldest first. They count as dispatched when the transaction
+    commits; what another process has taken is passed over."""
+    return await fetch_values(
+        int,
         """
         WITH taken AS (
             UPDATE events SET dispatched_at = now()
             WHERE id IN (SELECT id FROM events WHERE dispatched_at IS NULL ORDER BY id LIMIT $1 FOR UPDATE SKIP LOCKED)
-            RETURNING id, uuid, type, team_id, database_id
+            RETURNING id
         )
-        SELECT t.id, t.uuid, t.type, t.team_id, o.name AS team, d.uuid AS database, d.name AS database_name
-        FROM taken t JOIN teams o ON o.id = t.team_id LEFT JOIN databases d ON d.id = t.database_id ORDER BY t.id
+        SELECT id FROM taken ORDER BY id
         """,
         limit,
     )
+
+
+async def notify_dispatcher() -> None:
+    """Wakes the webhook workers, with the commit."""
+    await execute("SELECT pg_notify($1, '')", CHANNEL)
 
 
 async def delete_old_events(limit: int, age: timedelta) -> int:
@@ -99,10 +90,6 @@ async def delete_old_events(limit: int, age: timedelta) -> int:
         limit,
         age,
     )
-
-
-async def _notify() -> None:
-    await execute("SELECT pg_notify($1, '')", CHANNEL)
 
 
 def payload_of(kind: EventType, data: msgspec.Struct) -> str:

@@ -1,26 +1,23 @@
 """One attempt of a delivery: whether it is to be made, the request, and its record. Safe to repeat at any point.
 
 A process that dies between the request and its record sends again, under the same `webhook-id`: at least once, never
-zero. An attempt that was recorded, with its answer lost, is not made again. What can't be sent now, and what is to be
-sent again later, waits as a row (`app.webhooks.waiting`).
+zero. An attempt that was recorded is not made again. What is to be sent again later waits for its endpoint
+(`app.webhooks.waiting`).
 """
 
-import asyncio
 import random
 from datetime import datetime, timedelta
 from time import time
 from uuid import UUID
 
 import msgspec
-import structlog
 
-from app.contracts.webhooks import AttemptOutcome, AttemptRef, DeliveryStatus
 from app.core.clock import utc_now
 from app.core.limiter import LimitReached
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
 from app.egress.sender import AttemptResult, Sender
-from app.store.session import execute, fetch_one, fetch_value, transaction
+from app.store.session import execute, fetch_one, transaction
 from app.webhooks import waiting
 from app.webhooks.attempt_slots import AttemptSlots
 from app.webhooks.circuit import Circuit, is_broken, is_known_well
@@ -31,17 +28,9 @@ from app.webhooks.waiting import WaitingDelivery
 _JITTER = 0.2
 _SLACK = timedelta(hours=1)
 """By how much a broken circuit may lengthen the schedule, beyond its own length."""
-FIRST_AT_ONCE = 40
-"""First attempts, within workflows' own tasks, of which a worker has a hundred."""
-_FIRST_SECONDS = 1.0
-"""How long a workflow's task waits for a first attempt: less than after which it would have to report to Temporal."""
-_FIRST_PATIENCE_SECONDS, _PATIENCE_SECONDS = 0.25, 5.0
-"""How long an attempt waits for room: a first one, which holds a workflow's task, and one of a delivery that waits."""
-_HOLD_SECONDS = 30.0
-"""Beyond an attempt's own time: when another is made in place of one whose process died."""
+_PATIENCE_SECONDS = 0.25
+"""How long an attempt waits for room beside others of its endpoint and its team."""
 REVOKED = "The endpoint is revoked."
-
-log = structlog.get_logger(__name__)
 
 
 class _Due(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,13 +41,10 @@ class _Due(msgspec.Struct, frozen=True, kw_only=True):
     endpoint_id: int
     team_id: int
     event_type: str
-    status: DeliveryStatus
     waiting: bool
     round: int
     spent: int
     round_started_at: datetime
-    next_attempt_at: datetime | None
-    error_message: str | None
     payload: str
     url: str
     revoked: bool
@@ -81,144 +67,55 @@ class Payload(msgspec.Struct):
 class Attempts:
     """Makes the attempts of this process: a limited number for one endpoint at the same time."""
 
-    def __init__(
-        self, box: SecretBox, sender: Sender, settings: Settings, *, first_at_once: int = FIRST_AT_ONCE
-    ) -> None:
-        """`first_at_once` is the maximum of first attempts that this process makes at the same time."""
+    def __init__(self, box: SecretBox, sender: Sender, settings: Settings) -> None:
         self._box = box
         self._sender = sender
         self._schedule = settings.webhook_retry_schedule
         self._lifetime = timedelta(seconds=sum(self._schedule) * (1 + _JITTER)) + _SLACK
-        self._hold_seconds = settings.webhook_timeout_seconds + _HOLD_SECONDS
         self._circuit = Circuit(settings)
         self._slots = AttemptSlots(settings.webhook_concurrency)
-        self._first_at_once = first_at_once
-        self._waited_for = 0
-        self._unattended: dict[AttemptRef, asyncio.Task[AttemptOutcome]] = {}
-        self.changed = asyncio.Event()
-        """Set when something has begun to wait that is due."""
 
-    async def close(self) -> None:
-        """Breaks off what is under way without a workflow: it is made again when its time comes."""
-        tasks = list(self._unattended.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-    async def make_first(self, attempt: AttemptRef) -> AttemptOutcome:
-        """Sends and records; or has the delivery wait, where it can't be sent now. Where the receiver takes its time,
-        the attempt goes on by itself, and the delivery waits in case this process dies."""
-        due = await fetch_one(_Due, _DUE, attempt.delivery)
-        if due is None or due.round != attempt.round:
-            words = "Its record is gone." if due is None else "It was asked for again; that round goes on with it."
-            return AttemptOutcome(status=DeliveryStatus.FAILED, spent=0, words=words)
-        if (ended := await self._ended(due)) is not None:
-            return ended
-        if due.spent or due.waiting:
-            return _begun_before(due)
-        if due.slow_failures:
-            return await self._defer(due, "The receiver kept others waiting lately.")
-        if self._waited_for >= self._first_at_once:
-            return await self._defer(due, "Many other attempts are under way.")
-        self._waited_for += 1
-        try:
-            return await self._begin(due)
-        except LimitReached:
-            return await self._defer(due, "Other attempts for this endpoint or team are under way.")
-        finally:
-            self._waited_for -= 1
-
-    async def make_next(self, delivery: WaitingDelivery, *, worker: UUID, probing: bool) -> bool:
+    async def make(self, delivery: WaitingDelivery, *, worker: UUID, probing: bool) -> bool:
         """The attempt that a waiting delivery is due for; False where nothing can be sent to its endpoint now, or
         `worker` has lost its claim on that: another may be sending the same. With `probing` also where its circuit is
         broken."""
         due = await fetch_one(_Due, _DUE, delivery.id)
         if due is None or (due.round, due.spent, due.waiting) != (delivery.round, delivery.spent, True):
             return True
-        if await self._ended(due) is not None:
+        if due.revoked:
+            await execute(_END, due.id, REVOKED)
             return True
         broken = is_broken(due.slow_failures)
         if due.claimed_by != worker or (broken and not probing):
             return False
         try:
-            await self._send(due, patience=_PATIENCE_SECONDS, probing=broken)
+            await self._send(due, probing=broken)
         except LimitReached:
             return False
         return True
 
-    async def _ended(self, due: _Due) -> AttemptOutcome | None:
-        if due.status is not DeliveryStatus.PENDING:
-            return AttemptOutcome(status=due.status, spent=due.spent, words=due.error_message or "")
-        if due.revoked:
-            await execute(_END, due.id, REVOKED)
-            return AttemptOutcome(status=DeliveryStatus.FAILED, spent=due.spent, words=REVOKED)
-        return None
-
-    async def _begin(self, due: _Due) -> AttemptOutcome:
-        attempt = AttemptRef(delivery=due.id, round=due.round)
-        # Asked for again while it is under way, as when its answer to Temporal failed: it is waited for, not repeated.
-        sending = self._unattended.get(attempt)
-        if sending is None:
-            sending = asyncio.create_task(self._send(due, patience=_FIRST_PATIENCE_SECONDS))
-            self._unattended[attempt] = sending
-            sending.add_done_callback(lambda _: self._unattended.pop(attempt))
-        done, _ = await asyncio.wait({sending}, timeout=_FIRST_SECONDS)
-        if done:
-            return sending.result()
-        sending.add_done_callback(_log_failure)
-        await waiting.hold(due.id, due.endpoint_id, due.round, due.spent, seconds=self._hold_seconds)
-        words = "The receiver takes its time. The delivery's record says what comes of it."
-        return AttemptOutcome(status=DeliveryStatus.PENDING, spent=due.spent, words=words)
-
-    async def _defer(self, due: _Due, why: str) -> AttemptOutcome:
-        """Counts as no attempt."""
-        await waiting.hold(due.id, due.endpoint_id, due.round, due.spent)
-        self.changed.set()
-        words = f"Waits for its endpoint's turn. {why}"
-        return AttemptOutcome(status=DeliveryStatus.PENDING, spent=due.spent, words=words)
-
-    async def _send(self, due: _Due, *, patience: float, probing: bool = False) -> AttemptOutcome:
-        async with self._slots.slot(due.endpoint_id, due.team_id, patience=patience):
+    async def _send(self, due: _Due, *, probing: bool) -> None:
+        async with self._slots.slot(due.endpoint_id, due.team_id, patience=_PATIENCE_SECONDS):
             answer = await self._sender.send(due.url, *self._signed(due), party=party_of(due.team_id))
         if not answer.delivered:
-            return await self._record_failure(due, answer, probing=probing)
-        outcome = await self._record(due, answer, last=False, wait=0)
+            await self._record_failure(due, answer, probing=probing)
+            return
+        await _record(due, answer, last=False, wait=0)
         if not is_known_well(due.slow_failures, due.last_success_at):
             await self._circuit.note(due.endpoint_id, answer, probing=probing)
-        return outcome
 
-    async def _record_failure(self, due: _Due, answer: AttemptResult, *, probing: bool) -> AttemptOutcome:
+    async def _record_failure(self, due: _Due, answer: AttemptResult, *, probing: bool) -> None:
         spent = due.spent + 1
         overdue = is_broken(due.slow_failures) and utc_now() - due.round_started_at > self._lifetime
         last = spent >= len(self._schedule) or overdue
         wait = 0.0 if last else max(jittered(self._schedule[spent]), answer.retry_after or 0)
         async with transaction():
             await self._circuit.note(due.endpoint_id, answer, probing=probing)
-            # For one that waited, the release of its endpoint says when that is due again.
-            if not last and not due.waiting:
+            if not last:
                 await waiting.announce([due.endpoint_id], wait)
-            outcome = await self._record(due, answer, last=last, wait=wait)
+            await _record(due, answer, last=last, wait=wait)
         if probing and answer.code is None:
             await waiting.end_overdue(due.endpoint_id, self._lifetime)
-        return outcome
-
-    async def _record(self, due: _Due, answer: AttemptResult, *, last: bool, wait: float) -> AttemptOutcome:
-        status = await fetch_value(
-            DeliveryStatus,
-            _RECORD,
-            due.id,
-            answer.code,
-            answer.error,
-            answer.body,
-            round(answer.duration * 1000),
-            due.round,
-            answer.delivered,
-            last,
-            wait,
-        )
-        return AttemptOutcome(
-            status=status or DeliveryStatus.FAILED, spent=due.spent + 1, wait_seconds=wait, words=answer.error or ""
-        )
 
     def _signed(self, due: _Due) -> tuple[dict[str, str], bytes]:
         """The headers and the body. Raises `InvalidSecret`."""
@@ -234,17 +131,19 @@ class Attempts:
         return headers, body
 
 
-def _begun_before(due: _Due) -> AttemptOutcome:
-    """Recorded, or put to wait, with the answer lost."""
-    wait = (due.next_attempt_at - utc_now()).total_seconds() if due.next_attempt_at else 0.0
-    return AttemptOutcome(
-        status=DeliveryStatus.PENDING, spent=due.spent, wait_seconds=max(wait, 0), words=due.error_message or ""
+async def _record(due: _Due, answer: AttemptResult, *, last: bool, wait: float) -> None:
+    await execute(
+        _RECORD,
+        due.id,
+        answer.code,
+        answer.error,
+        answer.body,
+        round(answer.duration * 1000),
+        due.round,
+        answer.delivered,
+        last,
+        wait,
     )
-
-
-def _log_failure(ended: asyncio.Task[AttemptOutcome]) -> None:
-    if not ended.cancelled() and (fault := ended.exception()) is not None:
-        log.warning("attempt_not_recorded", reason=str(fault) or type(fault).__name__)
 
 
 def jittered(seconds: float) -> float:
@@ -258,8 +157,8 @@ def body_of(payload: str) -> bytes:
 
 
 _DUE = """
-SELECT d.id, d.webhook_id, d.endpoint_id, w.team_id, d.event_type, d.status, d.waiting, d.round, d.spent,
-       d.round_started_at, d.next_attempt_at, d.error_message, coalesce(d.payload, e.payload::text) AS payload, w.url,
+SELECT d.id, d.webhook_id, d.endpoint_id, w.team_id, d.event_type, d.waiting, d.round, d.spent,
+       d.round_started_at, coalesce(d.payload, e.payload::text) AS payload, w.url,
        w.revoked_at IS NOT NULL AS revoked, CASE WHEN w.claimed_until > now() THEN w.claimed_by END AS claimed_by,
        w.slow_failures, w.last_success_at,
        ARRAY(SELECT s.uuid FROM webhook_secrets s WHERE s.endpoint_id = w.id
@@ -293,5 +192,5 @@ UPDATE webhook_deliveries SET
                            WHEN $7 OR $8 OR status <> 'pending' THEN NULL
                            ELSE now() + make_interval(secs => $9) END,
     finished_at = CASE WHEN round <> $6 THEN finished_at WHEN $7 OR $8 THEN now() ELSE finished_at END
-WHERE id = $1 RETURNING status
+WHERE id = $1
 """

@@ -17,7 +17,6 @@ from app.core.secrets import SecretBox
 from app.core.settings import Settings
 from app.egress.sender import Sender
 from app.outbox.event_types import EventType
-from app.outbox.starter import Starter
 from app.outbox.workflow_starts import Accepted
 from app.web.envelope import Change, Item, Page
 from app.web.idempotency import Answer, Idempotency
@@ -79,7 +78,6 @@ class WebhookServices(msgspec.Struct, frozen=True, kw_only=True):
     settings: Settings
     box: SecretBox
     sender: Sender
-    starter: Starter
     idempotency: Idempotency
     pings: Pings
 
@@ -303,10 +301,9 @@ class WebhookController(Controller):
     async def retry_delivery(
         self, request: Call, services: Injected, id: FromPath[str], delivery_id: FromPath[str]
     ) -> Item[DeliveryView]:
-        record, start = await service.send_again(
+        record = await service.send_again(
             request.user, path_id(id, service.ENDPOINT), path_id(delivery_id, service.DELIVERY)
         )
-        services.starter.start_soon(start)
         return Item(message="The delivery is sent again.", data=delivery_view(record))
 
 

@@ -1,5 +1,4 @@
-"""What clients do to webhook endpoints. Every function that changes something belongs in the request's transaction, and
-returns the workflow that the change asks for, to be started after the commit."""
+"""What clients do to webhook endpoints. Every function that changes something belongs in the request's transaction."""
 
 import asyncio
 from datetime import timedelta
@@ -12,19 +11,18 @@ from app.audit.drafts import note
 from app.audit.events import audited
 from app.auth.principal import Principal
 from app.auth.teams import get_team
-from app.contracts.queues import delivery_workflow_id
-from app.contracts.webhooks import DeliverWebhook, DeliverWebhookInput, DeliveryStatus
+from app.contracts.webhooks import DeliveryStatus
 from app.core.errors import EndpointLimitReached, InvalidField, NotFound, require_found
 from app.core.ids import new_uuid
 from app.core.secrets import SecretBox
 from app.egress.guard import AddressRefused, Guard, on_behalf_of
 from app.egress.targets import UnusableURL, parse_target
 from app.outbox.event_types import EventType
-from app.outbox.workflow_starts import NORMAL, Accepted, PendingStart, request_start
+from app.outbox.events import notify_dispatcher
+from app.outbox.workflow_starts import Accepted
 from app.store.session import execute, fetch_one, fetch_scalar
 from app.webhooks import records, waiting
 from app.webhooks.attempts import REVOKED, body_of
-from app.webhooks.dispatch import summary_of
 from app.webhooks.records import AttemptRecord, DeliveryRecord, EndpointRecord
 from app.webhooks.schemas import ChangeEndpoint, CreateEndpoint
 from app.webhooks.signing import new_secret
@@ -164,62 +162,25 @@ async def get_delivery(
     return record, await records.list_attempts(delivery), body
 
 
-async def send_again(principal: Principal, endpoint: int, delivery: int) -> tuple[DeliveryRecord, PendingStart]:
+async def send_again(principal: Principal, endpoint: int, delivery: int) -> DeliveryRecord:
     """A new round of the whole schedule, beginning immediately, in a transaction of its own. Raises `NotFound`, also
     for a revoked endpoint."""
     async with audited():
-        owner = require_found(await records.find_owned(endpoint, principal.team_ids, active=True, lock=True), ENDPOINT)
-        old = require_found(await records.find_delivery(delivery, endpoint, lock=True), DELIVERY)
+        require_found(await records.find_owned(endpoint, principal.team_ids, active=True, lock=True), ENDPOINT)
+        require_found(await records.find_delivery(delivery, endpoint, lock=True), DELIVERY)
+        await waiting.announce([endpoint], 0)
         await execute(
             """
-            UPDATE webhook_deliveries SET round = round + 1, spent = 0, status = 'pending', waiting = false,
+            UPDATE webhook_deliveries SET round = round + 1, spent = 0, status = 'pending', waiting = true,
                    round_started_at = now(), next_attempt_at = now(), finished_at = NULL
             WHERE id = $1
             """,
             delivery,
         )
-        start = await _start_round(owner, old)
+        await notify_dispatcher()
         again = await records.find_delivery(delivery, endpoint)
         assert again is not None, "its row is locked"
-        return again, start
-
-
-class _About(msgspec.Struct, frozen=True):
-    """What a delivery is about, as it is called now."""
-
-    team: str
-    event: UUID | None
-    database: UUID | None
-    database_name: str | None
-
-
-async def _start_round(owner: EndpointRecord, old: DeliveryRecord) -> PendingStart:
-    about = await fetch_one(
-        _About,
-        """
-        SELECT t.name AS team, e.uuid AS event, d.uuid AS database, d.name AS database_name
-        FROM webhook_endpoints w JOIN teams t ON t.id = w.team_id
-             LEFT JOIN events e ON e.id = $2 LEFT JOIN databases d ON d.id = e.database_id WHERE w.id = $1
-        """,
-        owner.id,
-        old.event_id,
-    )
-    assert about is not None, "its row is locked"
-    request = DeliverWebhookInput(
-        delivery=old.id,
-        endpoint=owner.id,
-        team_id=owner.team_id,
-        event=old.event_type,
-        database=about.database,
-        round=old.round + 1,
-    )
-    return await request_start(
-        DeliverWebhook,
-        delivery_workflow_id(about.event or old.webhook_id, owner.id, request.round),
-        request,
-        priority=NORMAL,
-        summary=summary_of(request, team=about.team, database=about.database_name),
-    )
+        return again
 
 
 async def _add_secret(box: SecretBox, endpoint: int) -> UUID:

@@ -1,4 +1,4 @@
-"""Deliveries that can't be sent now: rows that wait for their endpoint, and cost nothing meanwhile.
+"""Deliveries that are to be sent: rows that wait for their endpoint, and cost nothing meanwhile.
 
 The endpoint's row says when the next of them is to be attempted (`next_attempt_at`; null when none waits). A webhook
 worker claims the endpoints that are due, attempts some of what waits for each, the longest due first, and says anew
@@ -16,8 +16,8 @@ import msgspec
 from app.store.session import execute, fetch_all, fetch_value, fetch_values, transaction
 from app.webhooks.circuit import BREAKS_AT
 
-CLAIM_SECONDS = 15.0
-"""How long a claim holds unless it is renewed."""
+CLAIM_SECONDS = 5.0
+"""How long a claim holds unless it is renewed: the delay that a killed worker costs."""
 _ENDPOINTS_OF_A_TEAM = 8
 """Claimed at the same time, by all workers together: a team with many endpoints that hang holds up no other."""
 OVERDUE = "The receiver gave no answer for as long as the schedule lasts."
@@ -52,40 +52,40 @@ class WaitingEndpoint(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LostDelivery(msgspec.Struct, frozen=True, kw_only=True):
-    """One whose first attempt is overdue, and the workflow that was to make it."""
-
     id: int
-    webhook_id: str
     endpoint_id: int
-    round: int
-    event: UUID | None
 
 
-async def hold(delivery: int, endpoint: int, round_: int, spent: int, *, seconds: float = 0) -> None:
-    """Has it wait for its endpoint, and for `seconds` at least. Nothing where that attempt was recorded meanwhile."""
+async def hold(delivery: WaitingDelivery, endpoint: int, *, seconds: float) -> None:
+    """Has it wait for `seconds` more, while its attempt is under way. Nothing where that was recorded meanwhile."""
     async with transaction():
         await announce([endpoint], seconds)
         await execute(
             """
-            UPDATE webhook_deliveries SET waiting = true, next_attempt_at = now() + make_interval(secs => $4)
-            WHERE id = $1 AND round = $2 AND spent = $3 AND status = 'pending'
+            UPDATE webhook_deliveries SET next_attempt_at = now() + make_interval(secs => $4)
+            WHERE id = $1 AND round = $2 AND spent = $3 AND waiting
             """,
-            delivery,
-            round_,
-            spent,
+            delivery.id,
+            delivery.round,
+            delivery.spent,
             seconds,
         )
 
 
 async def announce(endpoints: Sequence[int], seconds: float) -> None:
     """That something waits for these endpoints which is due in so many seconds. In the transaction that has it wait."""
+    # Locked by a statement of its own, so that the next one sees what a release has written meanwhile.
+    await execute(
+        "SELECT 1 FROM webhook_endpoints WHERE id = any($1::bigint[]) ORDER BY id FOR NO KEY UPDATE", endpoints
+    )
+    # Most of those that are served are due already, and their rows stay as they are.
     await execute(
         """
-        UPDATE webhook_endpoints SET next_attempt_at = least(coalesce(next_attempt_at, 'infinity'),
-                                                             greatest(now() + make_interval(secs => $2), circuit_until))
-        WHERE id IN (SELECT id FROM webhook_endpoints WHERE id = any($1::bigint[]) ORDER BY id FOR NO KEY UPDATE)
+        UPDATE webhook_endpoints SET next_attempt_at = greatest(now() + make_interval(secs => $2), circuit_until)
+        WHERE id = any($1::bigint[])
+          AND coalesce(next_attempt_at, 'infinity') > greatest(now() + make_interval(secs => $2), circuit_until)
         """,
-        sorted(endpoints),
+        endpoints,
         seconds,
     )
 
@@ -185,12 +185,6 @@ async def list_endpoints() -> list[WaitingEndpoint]:
     )
 
 
-async def list_lost(patience: timedelta, most: int) -> list[LostDelivery]:
-    """Deliveries that don't wait for their endpoint and were to be attempted longer ago than `patience`: the longest
-    overdue, except those whose workflow has a pending start."""
-    return await fetch_all(LostDelivery, _LOST, patience, most)
-
-
 async def wake_forgotten() -> list[int]:
     """Makes endpoints due for which deliveries wait without anything that says when: none, unless rows were changed by
     hand. Returns them."""
@@ -203,17 +197,34 @@ async def wake_forgotten() -> list[int]:
     )
 
 
-async def take_over(lost: Sequence[int]) -> None:
-    """Has these wait for their endpoints, if they have not been attempted since."""
+async def take_over(deliveries: Sequence[int]) -> None:
+    """Has these wait for their endpoints, as far as they are pending: they were begun by an earlier version, which made
+    first attempts in workflows."""
     async with transaction():
         endpoints = await fetch_values(
-            int, "SELECT DISTINCT endpoint_id FROM webhook_deliveries WHERE id = any($1::bigint[])", list(lost)
+            int, "SELECT DISTINCT endpoint_id FROM webhook_deliveries WHERE id = any($1::bigint[])", list(deliveries)
         )
         await announce(sorted(endpoints), 0)
         await execute(
             "UPDATE webhook_deliveries SET waiting = true WHERE id = any($1::bigint[]) AND status = 'pending'",
-            list(lost),
+            list(deliveries),
         )
+
+
+async def take_over_lost(patience: timedelta, most: int) -> list[LostDelivery]:
+    """Takes over those whose first attempt was due longer ago than `patience`: an earlier version's worker has ended
+    before it was made. Returns them."""
+    lost = await fetch_all(
+        LostDelivery,
+        "SELECT id, endpoint_id FROM webhook_deliveries"
+        " WHERE status = 'pending' AND NOT waiting AND next_attempt_at < now() - $1::interval"
+        " ORDER BY next_attempt_at LIMIT $2",
+        patience,
+        most,
+    )
+    if lost:
+        await take_over([one.id for one in lost])
+    return lost
 
 
 # The probes are chosen first: those that find no place take no turn of their team from its other endpoints.
@@ -248,12 +259,4 @@ UPDATE webhook_endpoints SET claimed_by = NULL, claimed_until = NULL, next_attem
     FROM webhook_deliveries d WHERE d.endpoint_id = $1 AND d.waiting ORDER BY d.next_attempt_at LIMIT 1
 )
 WHERE id = $1 AND claimed_by = $2 RETURNING slow_failures >= $4
-"""
-_LOST = """
-SELECT d.id, d.webhook_id, d.endpoint_id, d.round, e.uuid AS event
-FROM webhook_deliveries d LEFT JOIN events e ON e.id = d.event_id
-WHERE d.status = 'pending' AND NOT d.waiting AND d.next_attempt_at < now() - $1::interval AND NOT EXISTS (
-    SELECT FROM workflow_starts p WHERE p.workflow = 'DeliverWebhook' AND p.input ->> 'delivery' = d.id::text
-)
-ORDER BY d.next_attempt_at LIMIT $2
 """

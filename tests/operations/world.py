@@ -25,12 +25,10 @@ from app.contracts.queues import CONTROL_QUEUE, engine_queue
 from app.core.secrets import SecretBox, new_key_setting
 from app.core.settings import Settings
 from app.core.temporal import DATA_CONVERTER
-from app.egress.sender import Sender
 from app.hosts.adapters import Adapters
 from app.hosts.service import NewHost, add_host
 from app.local.ports import LOOPBACK
 from app.quotas.plans import DEFAULT_PLANS
-from app.webhooks.attempts import Attempts
 from tests.operations.agreement import ROWS, disagreements
 from tests.operations.engine_side import seen_on
 from tests.servers import RunningServer
@@ -189,7 +187,6 @@ async def world(control_dsn: str, temporal_address: str, engine: RunningServer) 
             plans=DEFAULT_PLANS,
             box=box,
             adapters=Adapters(box),
-            attempts=Attempts(box, Sender(settings), settings),
             backup_store=any_store(box),
         )
         stack.push_async_callback(tools.adapters.close)

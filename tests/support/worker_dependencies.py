@@ -2,10 +2,8 @@
 
 from app.core.secrets import SecretBox, new_key_setting
 from app.core.settings import Settings
-from app.egress.sender import Sender
 from app.hosts.adapters import Adapters
 from app.quotas.plans import DEFAULT_PLANS
-from app.webhooks.attempts import Attempts
 from tests.support.backups import any_store
 from workers.queues import WorkerDependencies
 
@@ -13,12 +11,10 @@ from workers.queues import WorkerDependencies
 def tools(settings: Settings | None = None) -> WorkerDependencies:
     box = SecretBox.from_setting(new_key_setting())
     settings = settings or Settings()
-    attempts = Attempts(box, Sender(settings), settings)
     return WorkerDependencies(
         settings=settings,
         plans=DEFAULT_PLANS,
         box=box,
         adapters=Adapters(box),
-        attempts=attempts,
         backup_store=any_store(box),
     )

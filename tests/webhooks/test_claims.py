@@ -18,10 +18,10 @@ from app.webhooks.attempts import Attempts
 from app.webhooks.dispatch import dispatch
 from tests.support.client import Caller
 from tests.support.in_process import lone_api
-from tests.support.receiver import Received, Receiver
+from tests.support.receiver import Received, Receiver, answer
 from tests.support.waiting import until
 from tests.support.webhooks import ALLOWED, emit, path, subscribed
-from workers.deliveries import WaitingDeliveries
+from workers.deliveries import Deliveries
 
 Serving = Callable[[], AbstractAsyncContextManager[None]]
 SELDOM = 0.001
@@ -55,7 +55,7 @@ async def serving(known: dict[str, object], caller: Caller) -> AsyncIterator[Ser
     @asynccontextmanager
     async def serve() -> AsyncIterator[None]:
         attempts = Attempts(SecretBox.from_setting(settings.secret_keys or ""), sender, settings)
-        task = asyncio.create_task(WaitingDeliveries(attempts, settings).serve())
+        task = asyncio.create_task(Deliveries(attempts, settings).serve())
         try:
             yield
         finally:
@@ -94,7 +94,7 @@ class Held:
 async def wait_all() -> None:
     """Every event's deliveries wait, due at once."""
     await dispatch(100, first_wait=0)
-    await fetch("UPDATE webhook_deliveries SET waiting = true, next_attempt_at = now() WHERE status = 'pending'")
+    await fetch("UPDATE webhook_deliveries SET next_attempt_at = now() WHERE waiting")
     await fetch("UPDATE webhook_endpoints SET next_attempt_at = now() WHERE claimed_by IS NULL")
 
 
@@ -129,7 +129,7 @@ async def test_a_claim_that_expires_while_its_worker_sends(
 async def test_a_claim_whose_release_failed_expires_while_the_worker_is_busy(
     serving: Serving, receiving: Receiver, caller: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else what waits for that endpoint would wait for as long as the worker has anything else to do."""
+    """Else what waits for that endpoint would wait for as long as the worker has anything else to do, such as a probe."""
     monkeypatch.setattr(waiting, "CLAIM_SECONDS", 1.5)
     release, failed = waiting.release, asyncio.Event()
     busy, other = Held(receiving, caller), Held(receiving, caller)
@@ -144,6 +144,7 @@ async def test_a_claim_whose_release_failed_expires_while_the_worker_is_busy(
     monkeypatch.setattr(waiting, "release", fail_once)
     await busy.subscribe()
     await other.subscribe()
+    await fetch("UPDATE webhook_endpoints SET slow_failures = 10 WHERE id = $1", busy.endpoint)
     await emit(caller)
     await wait_all()
     async with serving():
@@ -191,6 +192,57 @@ async def test_an_attempt_that_fails_here_breaks_off_no_other(
     assert len(receiving.of(held.path)) == 1
 
 
+async def test_one_slow_answer_delays_no_other(serving: Serving, receiving: Receiver, caller: Caller) -> None:
+    """The attempt goes on by itself, and is made again only if its process should die."""
+    held = Held(receiving, caller)
+    await held.subscribe()
+    await emit(caller)
+    await wait_all()
+    async with serving():
+        await until(held.asked)
+        receiving.replies[held.path] = answer(200)
+        for number in range(10):
+            await emit(caller, number)
+        await wait_all()
+
+        async def others() -> bool:
+            rows = await fetch("SELECT 1 FROM webhook_deliveries WHERE status = 'delivered'")
+            return len(rows) == 10
+
+        await until(others)
+        (row,) = await fetch(
+            "SELECT next_attempt_at - now() > interval '1 minute' AS later FROM webhook_deliveries WHERE waiting"
+        )
+        assert row["later"], "after all the time that an attempt may take"
+        held.let_go.set()
+        await until(held.delivered)
+    assert len(receiving.of(held.path)) == 11
+
+
+async def test_slow_answers_leave_no_room(serving: Serving, receiving: Receiver, caller: Caller) -> None:
+    """As many attempts as one endpoint may have; the others follow when there is room."""
+    held = Held(receiving, caller)
+    await held.subscribe()
+    for number in range(12):
+        await emit(caller, number)
+    await wait_all()
+    async with serving():
+
+        async def full() -> bool:
+            return len(receiving.of(held.path)) == Settings().webhook_concurrency
+
+        await until(full)
+
+        async def let_go() -> bool:
+            return not await fetch("SELECT 1 FROM webhook_endpoints WHERE claimed_by IS NOT NULL")
+
+        await until(let_go)
+        assert await full()
+        held.let_go.set()
+        await until(held.delivered)
+    assert len(receiving.of(held.path)) == 12
+
+
 async def test_probes_that_hang_keep_a_pace_and_answered_ones_do_not(
     serving: Serving, receiving: Receiver, caller: Caller
 ) -> None:
@@ -208,11 +260,6 @@ async def test_probes_that_hang_keep_a_pace_and_answered_ones_do_not(
         for number in range(2):
             await emit(caller, number)
             await dispatch(100, first_wait=0)
-            await fetch(
-                "UPDATE webhook_deliveries SET waiting = true WHERE endpoint_id = $1 AND status = 'pending'",
-                well.endpoint,
-            )
-            await fetch("UPDATE webhook_endpoints SET next_attempt_at = now() WHERE id = $1", well.endpoint)
 
             async def asked(times: int = number + 1) -> bool:
                 return len(receiving.of(well.path)) == times

@@ -1,8 +1,10 @@
-"""Deliveries whose workflow is gone are taken up; those whose workflow is there are left to it."""
+"""Deliveries that nothing would send are taken up: those of an earlier version's workers, and those whose endpoint
+doesn't say when it is due."""
 
 from datetime import timedelta
 
-from app.outbox.workflow_starts import start_all
+from app.contracts.queues import WEBHOOK_QUEUE
+from app.contracts.webhooks import DeliverWebhook, DeliverWebhookInput
 from app.store.session import fetch
 from app.upkeep.reconcile.lost_deliveries import recover_deliveries
 from app.webhooks.dispatch import dispatch
@@ -13,45 +15,52 @@ from tests.support.webhooks import WEBHOOKS, Delivering, emit, path, subscribed
 NOW, LONG = timedelta(0), timedelta(minutes=5)
 
 
-async def test_a_delivery_whose_workflow_was_terminated(running: Delivering, target: Receiver) -> None:
-    caller, where, client = await running.api.caller(), path(), await running.temporal()
-    await subscribed(caller, target.url(where))
-    await running.kill(WEBHOOKS)
-    try:
+async def begun_before(running: Delivering, target: Receiver, where: str) -> tuple[int, int, int]:
+    """An endpoint, its team, and a delivery as version 0.1.0 left it to its workflow."""
+    caller = await running.api.caller()
+    endpoint, _ = await subscribed(caller, target.url(where))
+    with running.frozen(WEBHOOKS):
         await emit(caller)
-        starts = (await dispatch(100, first_wait=0)).starts
-        assert await recover_deliveries(client, NOW) == [], "its workflow is promised"
-        assert await start_all(client, starts) == []
-        handle = client.get_workflow_handle(starts[0].workflow_id)
-        running_ = f"WorkflowId = '{handle.id}' AND ExecutionStatus = 'Running'"
+        await dispatch(100, first_wait=0)
+        await fetch("UPDATE webhook_endpoints SET next_attempt_at = NULL WHERE id = $1", endpoint)
+        (row,) = await fetch(
+            "UPDATE webhook_deliveries SET waiting = false WHERE endpoint_id = $1 RETURNING id", endpoint
+        )
+    return endpoint, caller.team_id, row["id"]
 
-        async def listed() -> bool:
-            return bool([one async for one in client.list_workflows(running_)])
 
-        await until(listed)
-        assert await recover_deliveries(client, NOW) == [], "its workflow is open"
-        await handle.terminate()
-
-        async def closed() -> bool:
-            return not await listed()
-
-        await until(closed)
-        assert await recover_deliveries(client, LONG) == [], "it has not been so for long"
-        (told,) = await recover_deliveries(client, NOW)
-        assert told.startswith("Took up delivery")
-        assert await recover_deliveries(client, NOW) == []
-    finally:
-        await running.start(WEBHOOKS)
-
+async def arrive(target: Receiver, where: str) -> None:
     async def arrived() -> bool:
         return len(target.of(where)) == 1
 
     await until(arrived)
 
 
+async def test_a_delivery_whose_workflow_is_gone(running: Delivering, target: Receiver) -> None:
+    where = path()
+    endpoint, _, delivery = await begun_before(running, target, where)
+    assert await recover_deliveries(LONG) == [], "it has not been so for long"
+    recovered = await recover_deliveries(NOW)
+    assert recovered == [f"Took up delivery {delivery} to endpoint {endpoint}: nothing was at it any more."]
+    assert await recover_deliveries(NOW) == []
+    await arrive(target, where)
+
+
+async def test_a_workflow_of_an_earlier_version_hands_its_delivery_over(running: Delivering, target: Receiver) -> None:
+    """As one that was open during the upgrade, or that an API of that version has begun since."""
+    where = path()
+    endpoint, team, delivery = await begun_before(running, target, where)
+    request = DeliverWebhookInput(delivery=delivery, endpoint=endpoint, team_id=team, event="database.provisioned")
+    client = await running.temporal()
+    await client.execute_workflow(
+        DeliverWebhook.run, request, id=f"deliver-webhook/{delivery}", task_queue=WEBHOOK_QUEUE
+    )
+    await arrive(target, where)
+
+
 async def test_an_endpoint_that_nothing_wakes(running: Delivering, target: Receiver) -> None:
     """As no code of ours leaves it."""
-    caller, where, client = await running.api.caller(), path(), await running.temporal()
+    caller, where = await running.api.caller(), path()
     endpoint, _ = await subscribed(caller, target.url(where))
     await fetch(
         "INSERT INTO webhook_deliveries (webhook_id, endpoint_id, event_type, payload, next_attempt_at, waiting)"
@@ -59,9 +68,5 @@ async def test_an_endpoint_that_nothing_wakes(running: Delivering, target: Recei
         endpoint,
         '{"event": "ping", "timestamp": "", "data": {}}',
     )
-    assert f"Woke endpoint {endpoint}: nothing said when." in await recover_deliveries(client)
-
-    async def arrived() -> bool:
-        return len(target.of(where)) == 1
-
-    await until(arrived)
+    assert f"Woke endpoint {endpoint}: nothing said when." in await recover_deliveries()
+    await arrive(target, where)

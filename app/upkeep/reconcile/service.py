@@ -67,7 +67,7 @@ async def reconcile_records(client: Client) -> ReconcileStep:
     await tell_of_overdue()
     violations = [*await check_store_role(), *await check_records(PATIENCE), *await check_schedules(client)]
     await findings.write(None, violations, {})
-    mended = [*await end_astray(), *await recover_deliveries(client)]
+    mended = [*await end_astray(), *await recover_deliveries()]
     await _tell(Action.RECORDS_REPAIR, ("records", "own"), mended)
     repairs = [*mended, *await restart_lost_workflows(client)]
     return await _step_result(violations, repairs)

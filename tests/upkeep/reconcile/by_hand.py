@@ -11,19 +11,16 @@ from app.contracts.base import PauseReason
 from app.contracts.databases import RemoveRemnant, RemoveRemnantInput
 from app.contracts.queues import remnant_workflow_id
 from app.contracts.upkeep import ScheduleId
+from app.contracts.webhooks import DeliverWebhook, DeliverWebhookInput
 from app.core.ids import engine_name, engine_password, marker
 from app.databases import access, records
 from app.engines.base import EngineLimits, Tenant
-from app.outbox import events
-from app.outbox.event_types import EventType
 from app.outbox.workflow_starts import NORMAL, request_start
 from app.quotas.plans import DEFAULT_PLANS
 from app.store.session import fetch, transaction
-from app.upkeep.reconcile.records import check_records
-from app.upkeep.reconcile.snapshot import PATIENCE
 from tests.applications.support import saved
 from tests.support.waiting import until
-from tests.support.webhooks import Thing, subscribed
+from tests.support.webhooks import subscribed
 from tests.upkeep.reconcile.by_hand_backups import BACKUPS
 from tests.upkeep.reconcile.by_hand_credentials import CREDENTIALS
 from tests.upkeep.reconcile.interrupted import LONG_AGO, Begun, Case, ServiceUnderTest, about, hurried
@@ -164,33 +161,33 @@ async def _endpoint(place: ServiceUnderTest) -> int:
 
 
 async def _deliver(place: ServiceUnderTest) -> Begun:
+    """As an API of version 0.1.0 began it."""
     endpoint = await _endpoint(place)
-    async with transaction():
-        await events.append(EventType.DATABASE_PAUSED, team_id=place.caller.team_id, database_id=None, data=Thing(1))
-    await fetch(
-        "UPDATE webhook_endpoints SET revoked_at = now() WHERE team_id = $1 AND id <> $2",
-        place.caller.team_id,
+    (row,) = await fetch(
+        "INSERT INTO webhook_deliveries (webhook_id, endpoint_id, event_type, payload, next_attempt_at)"
+        " VALUES ($1, $2, 'ping', $3, now()) RETURNING id",
+        f"msg_{endpoint}",
         endpoint,
+        '{"event": "ping", "timestamp": "", "data": {}}',
     )
-
-    async def deliveries() -> list[Any]:
-        return await fetch(
-            "SELECT webhook_id, status, waiting FROM webhook_deliveries WHERE endpoint_id = $1", endpoint
-        )
+    request = DeliverWebhookInput(
+        delivery=row["id"], endpoint=endpoint, team_id=place.caller.team_id, event="database.provisioned"
+    )
+    async with transaction():
+        await request_start(DeliverWebhook, f"deliver-webhook/{endpoint}", request, priority=NORMAL)
 
     async def settled() -> bool:
-        stuck = {one.subject for one in await check_records(PATIENCE) if one.rule == "delivery_stuck"}
-        rows = [row for row in await deliveries() if row["status"] == "pending"]
-        return all(row["waiting"] and row["webhook_id"] not in stuck for row in rows)
+        rows = await fetch(
+            "SELECT 1 FROM webhook_deliveries WHERE endpoint_id = $1 AND status = 'pending' AND NOT waiting", endpoint
+        )
+        return not rows
 
     async def hurry() -> None:
         await fetch(
-            f"UPDATE webhook_deliveries SET next_attempt_at = {LONG_AGO}"
-            " WHERE endpoint_id = $1 AND status = 'pending' AND NOT waiting",
+            f"UPDATE webhook_deliveries SET next_attempt_at = {LONG_AGO} WHERE endpoint_id = $1 AND NOT waiting",
             endpoint,
         )
 
-    await until(deliveries)
     return Begun(settled, hurry)
 
 

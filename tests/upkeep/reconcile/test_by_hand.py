@@ -44,7 +44,7 @@ from tests.support.waiting import until
 from tests.upkeep.reconcile.by_hand import CASES
 from tests.upkeep.reconcile.interrupted import Begun, Case, ServiceUnderTest
 from workers.backups import serve_backups
-from workers.deliveries import WaitingDeliveries
+from workers.deliveries import Deliveries
 from workers.event_dispatcher import dispatch_events
 from workers.provisionings import start_provisionings
 from workers.queues import WorkerDependencies, queue_config
@@ -94,27 +94,25 @@ async def place(
         await register_search_attributes(client)
         sender = Sender(settings)
         stack.push_async_callback(sender.close)
-        attempts = Attempts(service.box, sender, settings)
+        deliveries = Deliveries(Attempts(service.box, sender, settings), settings)
         tools = WorkerDependencies(
             settings=settings,
             plans=DEFAULT_PLANS,
             box=service.box,
             adapters=Adapters(service.box),
-            attempts=attempts,
             backup_store=folder_store(folder / "backups", service.box),
         )
         stack.push_async_callback(tools.adapters.close)
-        stack.push_async_callback(attempts.close)
         for queue in QUEUES:
             await stack.enter_async_context(build_worker(client, queue, tools))
         for upkeep in UPKEEP_SCHEDULES:
             await put_schedule(client, settings, upkeep)
         serving_all = (
             relay(client),
-            dispatch_events(client, settings),
+            dispatch_events(settings, deliveries.changed),
             start_provisionings(client, settings, REGION, tools.running),
             serve_backups(tools.backup_terms),
-            WaitingDeliveries(attempts, settings).serve(),
+            deliveries.serve(),
         )
         background = [asyncio.create_task(one) for one in serving_all]
         host, other = await _hosts(service.box, another)
