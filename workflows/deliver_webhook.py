@@ -1,4 +1,4 @@
-"""Makes the first attempt to deliver one event to one endpoint."""
+"""Ends deliveries that version 0.1.0 began in a workflow: its activity hands them over to `workers.deliveries`."""
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, FailureError, is_cancelled_exception
@@ -19,7 +19,7 @@ from workflows.engine_steps import reason
 # `Reconcile`.
 @workflow.defn(name="DeliverWebhook", failure_exception_types=[workflow.NondeterminismError])
 class DeliverWebhookWorkflow(DeliverWebhook):
-    """Ends with the first attempt, or when the delivery waits for its endpoint."""
+    """Runs as it did, so that what is open during an upgrade continues; nothing starts it any more."""
 
     @workflow.run
     async def run(self, request: DeliverWebhookInput) -> None:

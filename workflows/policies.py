@@ -156,8 +156,7 @@ def backup(region: str, summary: str) -> ActivityConfig:
 
 
 def local_webhook(endpoint: int) -> LocalActivityConfig:
-    """A first attempt in the worker that runs the workflow. Most deliveries succeed with it, at half the cost. It
-    ends before the workflow task would have to report that it is alive; a slower one goes on without the workflow."""
+    """A delivery of version 0.1.0, handed over in the worker that runs its workflow."""
     return LocalActivityConfig(
         summary=f"attempt 1 to deliver to endpoint {endpoint}",
         start_to_close_timeout=timedelta(seconds=60),
@@ -166,8 +165,7 @@ def local_webhook(endpoint: int) -> LocalActivityConfig:
 
 
 def webhook(endpoint: int, round_: int) -> ActivityConfig:
-    """The attempt as a normal activity, after it failed on our own side; only such failures are retried. Endpoints
-    take turns."""
+    """The same as a normal activity, after it failed."""
     return ActivityConfig(
         task_queue=WEBHOOK_QUEUE,
         summary=f"attempt 1 to deliver to endpoint {endpoint}",

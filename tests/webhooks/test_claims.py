@@ -129,7 +129,7 @@ async def test_a_claim_that_expires_while_its_worker_sends(
 async def test_a_claim_whose_release_failed_expires_while_the_worker_is_busy(
     serving: Serving, receiving: Receiver, caller: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else what waits for that endpoint would wait for as long as the worker has anything else to do, such as a probe."""
+    """Else what waits for that endpoint would wait for as long as the worker has anything else to do."""
     monkeypatch.setattr(waiting, "CLAIM_SECONDS", 1.5)
     release, failed = waiting.release, asyncio.Event()
     busy, other = Held(receiving, caller), Held(receiving, caller)

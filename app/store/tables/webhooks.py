@@ -52,7 +52,7 @@ class WebhookDelivery(Table, tablename="webhook_deliveries", db=DB):
     """One event for one endpoint, or a ping, whose `payload` is stored here because it has no event.
 
     `round` counts the requested redeliveries, `spent` the attempts of this round, `attempt_count` all attempts. While
-    it is `waiting` it has no workflow: its endpoint's row says when it is due.
+    it is `waiting`, its endpoint's row says when it is due; what is pending without that was begun by version 0.1.0.
     """
 
     id = BigSerial(primary_key=True)
