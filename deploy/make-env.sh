@@ -1,12 +1,16 @@
 #!/bin/sh
-# Writes .env from .env.example: fresh secrets, and the name under which tenants reach the engine hosts. Never writes
-# over a .env that is there: the keys in it are all that opens what is stored.
+# Writes .env from .env.example: fresh secrets, the name under which tenants reach the engine hosts, and the name of the
+# API and the console if there is one. Never writes over a .env that is there: the keys in it are all that opens what is
+# stored.
 set -eu
 
-if [ $# -ne 1 ]; then
-    echo "usage: deploy/make-env.sh PUBLIC_HOST" >&2
+if [ $# -lt 1 ] || [ $# -gt 2 ]; then
+    echo "usage: deploy/make-env.sh ENGINE_HOST [API_HOST]" >&2
     exit 2
 fi
+case ${2:-} in
+    *[!A-Za-z0-9.-]*) echo "API_HOST is a name or an address, without scheme and port" >&2; exit 2 ;;
+esac
 cd "$(dirname "$0")/.."
 umask 077
 
@@ -41,6 +45,7 @@ in_one_line() { base64 < "$1" | tr -d '\n'; }
 while IFS= read -r line; do
     case $line in
         ENGINE_PUBLIC_HOST=) echo "$line$1" ;;
+        "# PUBLIC_HOST="*) if [ -n "${2:-}" ]; then echo "PUBLIC_HOST=$2"; else echo "$line"; fi ;;
         ENGINE_CA=) echo "$line$(in_one_line "$work/ca.crt")" ;;
         ENGINE_CERTIFICATE=) echo "$line$(in_one_line "$work/host.crt")" ;;
         ENGINE_CERTIFICATE_KEY=) echo "$line$(in_one_line "$work/host.key")" ;;

@@ -304,6 +304,9 @@ def _check(name: str, value: Any) -> Any:
     if name in ("trusted_proxies", "webhook_allow_cidrs"):
         for network in value:
             ipaddress.ip_network(network, strict=False)
+    if name == "public_url":
+        # As browsers write an origin (RFC 6454, section 6.2).
+        return value.removesuffix(":443" if value.startswith("https:") else ":80")
     return value
 
 

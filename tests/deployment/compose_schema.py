@@ -36,6 +36,16 @@ _NETWORKS: dict[str, Any] = {
     "type": "object",
     "additionalProperties": {"type": "object", "properties": {"aliases": _STRINGS}, "additionalProperties": False},
 }
+_IPAM = {
+    "type": "object",
+    "properties": {
+        "config": {
+            "type": "array",
+            "items": {"type": "object", "properties": {"subnet": {"type": "string"}}, "additionalProperties": False},
+        }
+    },
+    "additionalProperties": False,
+}
 _SERVICE = {
     "type": "object",
     "properties": {
@@ -64,6 +74,7 @@ _SERVICE = {
         "read_only": {"type": "boolean"},
         "tmpfs": _STRINGS,
         "cap_drop": _STRINGS,
+        "cap_add": _STRINGS,
         "security_opt": _STRINGS,
         "shm_size": {"type": "string"},
         "ulimits": {"type": "object", "additionalProperties": {"type": "integer"}},
@@ -91,7 +102,7 @@ SCHEMA: dict[str, Any] = {
             "patternProperties": {
                 _NAMES: {
                     "type": ["object", "null"],
-                    "properties": {"internal": {"type": "boolean"}},
+                    "properties": {"internal": {"type": "boolean"}, "ipam": _IPAM},
                     "additionalProperties": False,
                 }
             },

@@ -1,5 +1,6 @@
 """The compose file as a whole: its shape, its pins, its health checks, its networks, and no secret in it."""
 
+import ipaddress
 import json
 import re
 import tomllib
@@ -104,14 +105,15 @@ def test_a_database_server_keeps_its_data_in_a_volume_of_its_own(name: str) -> N
 
 HOSTS = {"postgres-us-east-1", "mysql-us-east-1"}
 _NEIGHBOURS = {
-    "api": {"hosts", "migrate", "temporal", "temporal-namespace", "control-postgres"}
+    "proxy": {"api", "temporal-ui"},
+    "api": {"proxy", "hosts", "migrate", "temporal", "temporal-namespace", "control-postgres"}
     | {"worker-control", "worker-webhooks", "worker-us-east-1"}
     | HOSTS,
     "postgres-us-east-1": {"api", "worker-us-east-1", "hosts", "mysql-us-east-1"},
     "mysql-us-east-1": {"api", "worker-us-east-1", "hosts", "postgres-us-east-1"},
     "temporal-postgres": {"temporal", "temporal-schema"},
     "temporal-schema": {"temporal", "temporal-postgres"},
-    "temporal-ui": {"temporal"},
+    "temporal-ui": {"temporal", "proxy"},
 }
 """Whom a service meets on any of its networks."""
 
@@ -143,11 +145,11 @@ def test_who_reaches_the_store_of_backups() -> None:
 
 def test_only_what_publishes_or_sends_reaches_the_outside() -> None:
     outside = {name for name, network in compose.raw()["networks"].items() if not (network or {}).get("internal")}
-    assert outside == {"public", "temporal-ui", "outgoing"}
+    assert outside == {"public", "edge", "outgoing"}
     reach = {name for name, one in SERVICES.items() if outside & set(one["networks"])}
     published = {name for name, one in SERVICES.items() if "ports" in one}
-    assert reach == published | {"worker-webhooks"} | BACKUPS
-    assert published == {"api", "temporal-ui"} | HOSTS
+    assert reach == published | {"api", "worker-webhooks"} | BACKUPS
+    assert published == {"proxy"} | HOSTS
 
 
 def test_what_shows_temporal_changes_nothing() -> None:
@@ -155,11 +157,18 @@ def test_what_shows_temporal_changes_nothing() -> None:
 
 
 def test_what_asks_for_no_password_listens_to_this_machine_alone() -> None:
-    for name in ("api", "temporal-ui"):
-        assert all(port.startswith("127.0.0.1:") for port in SERVICES[name]["ports"])
+    assert [port for port in SERVICES["proxy"]["ports"] if "8233" in port] == ["127.0.0.1:8233:8233"]
 
 
-@pytest.mark.parametrize("name", compose.ours())
+def test_only_the_proxy_is_between_the_api_and_its_clients() -> None:
+    """Whoever shares that network is believed which address a request comes from."""
+    assert {name for name, one in SERVICES.items() if "proxy" in one["networks"]} == {"proxy", "api"}
+    subnet = compose.raw()["networks"]["proxy"]["ipam"]["config"][0]["subnet"]
+    assert SERVICES["api"]["environment"]["HEADWATER_TRUSTED_PROXIES"] == subnet
+    assert ipaddress.ip_network(compose.interpolated(subnet, {})).is_private
+
+
+@pytest.mark.parametrize("name", [*compose.ours(), "proxy"])
 def test_our_containers_can_change_nothing_and_gain_nothing(name: str) -> None:
     service = SERVICES[name]
     assert service["read_only"] is True

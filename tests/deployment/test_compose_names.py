@@ -68,7 +68,7 @@ def test_every_queue_has_a_worker_that_is_asked_for_its_own() -> None:
 
 def test_the_api_is_asked_on_the_port_where_it_listens() -> None:
     port = Settings().api_port
-    assert SERVICES["api"]["ports"] == [f"127.0.0.1:{port}:{port}"]
+    assert f"{{$API_UPSTREAM:api:{port}}}" in (compose.ROOT / "deploy/proxy/Caddyfile").read_text()
     check = " ".join(SERVICES["api"]["healthcheck"]["test"])
     assert f"http://127.0.0.1:{port}/health/ready" in check
     assert ready.paths == {"/health/ready"}

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from app.core.secrets import SecretBox
+from app.core.settings import Settings
 from app.engines.tls import TlsMode, TlsPolicy
 from tests.deployment import compose
 
@@ -92,6 +93,19 @@ def test_it_never_writes_over_what_is_there(project: Path) -> None:
     assert _make(project, "other.example.com").returncode != 0
     assert (project / ".env").read_bytes() == before
     assert not list(project.glob(".env.draft*"))
+
+
+def test_it_takes_the_name_of_the_api(project: Path) -> None:
+    assert _make(project, "db.example.com", "headwater.example.com").returncode == 0
+    assert _values(project)["PUBLIC_HOST"] == "headwater.example.com"
+    api = compose.environment(compose.services()["api"], _values(project))
+    assert Settings.load(api).public_url == "https://headwater.example.com"
+
+
+@pytest.mark.parametrize("name", ["https://headwater.example.com", "headwater.example.com:443", "a b"])
+def test_a_name_of_the_api_that_is_none(project: Path, name: str) -> None:
+    assert _make(project, "db.example.com", name).returncode == 2
+    assert not (project / ".env").exists()
 
 
 def test_it_wants_a_name(project: Path) -> None:
