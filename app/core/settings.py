@@ -89,6 +89,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     api_host: str = "127.0.0.1"
     api_connections: int = 4096
     """The maximum of open connections, idle ones included. More wait to be accepted."""
+    api_leave_seconds: float = 0
+    """How long the API serves on after the signal to stop, while `/health/ready` answers 503: long enough for a proxy
+    to notice and to send its requests elsewhere."""
     console: bool = True
     """Whether the API serves the console, and people sign in to it. `off` takes it away."""
     api_keys_per_user: int = 100
@@ -370,7 +373,13 @@ _POSITIVE = {
     "nl_timeout_seconds",
     "query_timeout_seconds",
 }
-_NOT_NEGATIVE = {"pool_size", "deletion_grace_seconds", "orphan_age_seconds", "webhook_secret_overlap_seconds"}
+_NOT_NEGATIVE = {
+    "api_leave_seconds",
+    "pool_size",
+    "deletion_grace_seconds",
+    "orphan_age_seconds",
+    "webhook_secret_overlap_seconds",
+}
 _ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:[0-9]{1,5})?|https?://\[[0-9a-f:]+\](:[0-9]{1,5})?")
 _LARGEST = 1_000_000_000
 """About 31 years, so that the resulting times can still be represented."""

@@ -151,9 +151,16 @@ class Routes:
     with_console: bool
 
 
-def create_app(settings: Settings, stopping: asyncio.Event | None = None, *, routes: Routes | None = None) -> ASGIApp:
+def create_app(
+    settings: Settings,
+    stopping: asyncio.Event | None = None,
+    leaving: asyncio.Event | None = None,
+    *,
+    routes: Routes | None = None,
+) -> ASGIApp:
     """Creates the ASGI application. `stopping` is set when its server is about to stop, which waits for all answers:
-    event streams end then. `routes` are those of an application that has ended; without them they are assembled.
+    event streams end then. `leaving` is set before that, so that a proxy sends nothing more: it is not ready then, and
+    serves all the same. `routes` are those of an application that has ended; without them they are assembled.
     Raises `ValueError` for missing settings, and `InvalidSettings` for the file of plans."""
     plans = load_plans(settings.plans_file)
     box = SecretBox.from_setting(settings.secret_keys)
@@ -163,6 +170,7 @@ def create_app(settings: Settings, stopping: asyncio.Event | None = None, *, rou
     state = routes.state
 
     async def opening(app: Litestar, stack: AsyncExitStack) -> None:
+        app.state.leaving = leaving or asyncio.Event()
         app.state.controls = await _open(stack, settings, plans, box, state, stopping or asyncio.Event())
         app.state.belonging = belonging()
         actions, objects = known_events(_handlers(app))

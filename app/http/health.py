@@ -1,6 +1,8 @@
 """Whether this process is alive, and whether it can serve. Orchestrators call these with GET or HEAD, without a key."""
 
-from litestar import HttpMethod, MediaType, Response, route
+from typing import Any
+
+from litestar import HttpMethod, MediaType, Request, Response, route
 
 from app.store.session import execute
 
@@ -13,8 +15,11 @@ async def live() -> dict[str, str]:
 
 
 @route("/health/ready", http_method=_METHODS)
-async def ready() -> Response[dict[str, str]]:
-    """503 while our own database can't be reached. Temporal is not checked: without it the API still serves."""
+async def ready(request: Request[Any, Any, Any]) -> Response[dict[str, str]]:
+    """503 while our own database can't be reached, and once this process is about to end, though it serves until then.
+    Temporal is not checked: without it the API still serves."""
+    if request.app.state.leaving.is_set():
+        return Response({"status": "leaving"}, status_code=503, media_type=MediaType.JSON)
     try:
         await execute("SELECT 1")
     except Exception:

@@ -28,11 +28,12 @@ _LOGGING = {"loggers": {_SERVER_LOGGER: {"propagate": True}}}
 
 
 async def serve(settings: Settings) -> None:
-    """Runs until SIGINT or SIGTERM."""
+    """Runs until SIGINT or SIGTERM; after that it goes on for the time that the settings say, and says that it is not
+    ready. A second signal ends it at once."""
     _silence_known_warning()
-    stopping = asyncio.Event()
+    stopping, leaving = asyncio.Event(), asyncio.Event()
     server = Server(
-        create_app(settings, stopping),
+        create_app(settings, stopping, leaving),
         address=settings.api_host,
         port=settings.api_port,
         interface=Interfaces.ASGI,
@@ -53,9 +54,16 @@ async def serve(settings: Settings) -> None:
         stopping.set()
         server.stop()  # type: ignore[no-untyped-call]  # the server has no types
 
+    def leave() -> None:
+        if leaving.is_set():
+            stop()
+        else:
+            leaving.set()
+            loop.call_later(settings.api_leave_seconds, stop)
+
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop)
+        loop.add_signal_handler(number, leave)
     await server.serve()
 
 

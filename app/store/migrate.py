@@ -12,9 +12,10 @@ from pathlib import Path
 
 import msgspec
 import structlog
+from asyncpg import QueryCanceledError
 
 from app.store.rights import renew_rights
-from app.store.session import fetch, fetch_one, transaction
+from app.store.session import fetch, fetch_one, fetch_scalar, fetch_value, transaction
 
 _APP = "headwater"
 _FOLDER = Path(__file__).parent / "migrations"
@@ -39,6 +40,16 @@ _PATIENCE_SECONDS = 60.0
 """How long a process that starts waits for somebody else to migrate."""
 _LOOK_SECONDS = 0.5
 
+_TABLES_SECONDS = 120.0
+"""How long it is tried to get hold of all tables."""
+_TABLES = """
+SELECT string_agg(oid::regclass::text, ', ' ORDER BY oid) FROM pg_class
+WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
+  AND relname <> 'migration'
+"""
+_SHORT_WAIT = "SELECT (extract(epoch FROM current_setting('deadlock_timeout')::interval) * 500)::integer::text"
+"""In milliseconds: half of the time after which PostgreSQL looks for a deadlock."""
+
 _STANDING = """
 SELECT m.oid IS NOT NULL AND has_table_privilege(m.oid, 'SELECT') AS readable,
        coalesce(pg_has_role(m.relowner, 'USAGE'), pg_has_role(d.datdba, 'USAGE')) AS owner, current_user AS role
@@ -52,6 +63,10 @@ log = structlog.get_logger(__name__)
 
 class MigrationFailed(Exception):
     """A migration did not run to its end; our database is as it was before. Or it has to be run by somebody else."""
+
+
+class _TablesInUse(Exception):
+    """Somebody else uses a table; nothing has changed."""
 
 
 class _Standing(msgspec.Struct, frozen=True):
@@ -119,15 +134,43 @@ async def migrate() -> None:
     nothing to do. Roles with rights get those of this version.
 
     All of it is one transaction, the list of what has run included: a process that dies in the middle leaves
-    nothing behind and holds nobody up. Raises `MigrationFailed`.
+    nothing behind and holds nobody up. What uses the tables meanwhile waits for its end, and nothing of it fails.
+    Raises `MigrationFailed`.
     """
     if _known() <= await _that_ran():
         return
-    async with transaction():
-        await lock_migrations()
-        await _adopt_unreleased()
-        await _forwards("all")
-        await renew_rights()
+    deadline = asyncio.get_running_loop().time() + _TABLES_SECONDS
+    while True:
+        try:
+            async with transaction():
+                await lock_migrations()
+                await _take_tables()
+                await _adopt_unreleased()
+                await _forwards("all")
+                await renew_rights()
+            return
+        except _TablesInUse as fault:
+            if asyncio.get_running_loop().time() > deadline:
+                raise MigrationFailed(str(fault)) from None
+            log.info("tables_in_use", reason=str(fault))
+            await asyncio.sleep(_LOOK_SECONDS)
+
+
+async def _take_tables() -> None:
+    """Locks all tables, until the end of the transaction. Raises `_TablesInUse` before PostgreSQL would look for a
+    deadlock: requests take locks in an order of their own, and one of them would be what it ends."""
+    tables = await fetch_value(str, _TABLES)
+    if tables is None:
+        return
+    await fetch("SELECT set_config('statement_timeout', $1::text, true)", await fetch_scalar(str, _SHORT_WAIT))
+    try:
+        await fetch(f"LOCK TABLE {tables} IN ACCESS EXCLUSIVE MODE")
+    except QueryCanceledError:
+        raise _TablesInUse(
+            f"for {_TABLES_SECONDS:.0f} s a table of our own was always in use, by a long transaction on our own"
+            " database, such as a dump: let it end, then run this again"
+        ) from None
+    await fetch("SET LOCAL statement_timeout = 0")
 
 
 async def lock_migrations() -> None:

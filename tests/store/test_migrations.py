@@ -12,6 +12,7 @@ import pytest_asyncio
 from app.store.migrate import MigrationFailed, migrate
 from app.store.session import fetch
 from tests.servers import RunningServer
+from tests.store import releases
 from tests.support.store import new_database, store
 from tests.support.waiting import until
 
@@ -94,6 +95,21 @@ async def test_a_death_in_the_middle_leaves_nothing(empty_dsn: str, control_admi
         await blocker.close()
     async with store(empty_dsn):
         await migrate()
+    assert await parts(empty_dsn) == await parts(control_admin_dsn)
+
+
+async def test_a_request_under_way_is_no_victim_of_a_migration(empty_dsn: str, control_admin_dsn: str) -> None:
+    """It has used a table that migrations come to late, and goes on with one that they have locked by then."""
+    releases.load(empty_dsn, releases.releases()[0])
+    request: Any = await asyncpg.connect(empty_dsn)
+    try:
+        async with store(empty_dsn), asyncio.TaskGroup() as group, request.transaction():
+            await request.execute("UPDATE users SET name = name")
+            group.create_task(migrate())
+            await until(lambda: request.fetch("SELECT FROM pg_locks WHERE NOT granted"))
+            await request.execute("UPDATE databases SET name = name")
+    finally:
+        await request.close()
     assert await parts(empty_dsn) == await parts(control_admin_dsn)
 
 

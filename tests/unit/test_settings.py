@@ -49,6 +49,7 @@ EXAMPLES: dict[str, tuple[str, Any]] = {
     "members_per_team": ("4", 4),
     "invitations_per_team": ("5", 5),
     "api_connections": ("512", 512),
+    "api_leave_seconds": ("5", 5.0),
     "request_head_timeout_seconds": ("5", 5.0),
     "request_body_timeout_seconds": ("5", 5.0),
     "requests_in_flight_per_key": ("10", 10),
