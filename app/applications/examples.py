@@ -30,6 +30,7 @@ EXAMPLE_APPLICATION = ApplicationView(
     blueprint_version=1,
     database_instance_id=1,
     database_uuid=UUID("7f6c2b1e-4d0a-4c8e-9b57-3a1f2e6d8c90"),
+    database_name="orders",
     status=ApplicationStatus.COMPLETED,
     is_dry_run=False,
     execution_log=[_ENTRY],

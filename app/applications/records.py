@@ -24,6 +24,7 @@ class ApplicationRecord(msgspec.Struct, frozen=True, kw_only=True):
     blueprint_version: int
     database_id: int
     database: UUID
+    database_name: str
     database_status: DatabaseStatus
     engine: Engine
     region: str
@@ -67,7 +68,7 @@ class _EntryRow(msgspec.Struct, frozen=True, kw_only=True):
 
 _SELECT = """
 SELECT a.*, a.definitions::text AS definitions_json, a.shown_values::text AS shown_json, b.uuid AS blueprint_uuid,
-       d.uuid AS database, d.status AS database_status, d.engine, d.region, d.team_id, s.*
+       d.uuid AS database, d.name AS database_name, d.status AS database_status, d.engine, d.region, d.team_id, s.*
 FROM blueprint_applications a
 JOIN blueprints b ON b.id = a.blueprint_id
 JOIN databases d ON d.id = a.database_id

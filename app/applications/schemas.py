@@ -63,6 +63,7 @@ class ApplicationView(Struct, kw_only=True):
     blueprint_version: int
     database_instance_id: int
     database_uuid: UUID
+    database_name: str
     status: ApplicationStatus
     is_dry_run: bool
     execution_log: list[LogEntry] | None

@@ -19,6 +19,7 @@ async def view(record: ApplicationRecord, *, with_sql: bool = False, with_log: b
         blueprint_version=record.blueprint_version,
         database_instance_id=record.database_id,
         database_uuid=record.database,
+        database_name=record.database_name,
         status=record.status,
         is_dry_run=record.is_dry_run,
         execution_log=log or None,

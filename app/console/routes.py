@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from litestar import Request, Response, get
+from litestar import Request, Response, get, head
 from litestar.exceptions import NotFoundException
 
 from app.console.assets import File, load_files
@@ -40,11 +40,25 @@ _COOKIE = "headwater_session="
 _VARY = "Accept-Encoding, Cookie, Sec-Fetch-Site"
 
 Call = Request[Any, Any, Any]
+_PATHS = ["/console", "/console/{path:path}"]
 
 
-@get(["/console", "/console/{path:path}"], include_in_schema=False)
+@get(_PATHS, include_in_schema=False)
 async def console(request: Call) -> Response[bytes]:
     """A file of this version, or the page that starts the console: it finds out what its address means."""
+    return _found(request)
+
+
+@head(_PATHS, include_in_schema=False)
+async def console_head(request: Call) -> Response[None]:
+    """What a GET would answer, without its content (RFC 9110, section 9.3.2)."""
+    found = _found(request)
+    length = {} if found.status_code == 304 else {"Content-Length": str(len(found.content))}
+    headers = {**found.headers, **length}
+    return Response(None, status_code=found.status_code, media_type=found.media_type, headers=headers)
+
+
+def _found(request: Call) -> Response[bytes]:
     files = load_files()
     first, _, rest = request.url.path.removeprefix("/console").strip("/").partition("/")
     if first == files.version:

@@ -198,7 +198,7 @@ async def rotate_user(
     sealed = box.seal(engine_password(), next_password_place(user.uuid))
     if not await users.begin_rotation(user.id, rotation, sealed, end_sessions=request.end_sessions is True):
         raise UserNotActive(user.name, user.status.value)
-    note(changes={"password_of": (None, user.name)})
+    note(changes={"rotated": (None, user.name)})
     revision = await credentials.next_revision(record.id)
     return Accepted(subject=f"{record.uuid}/{user.uuid}/{rotation}", start=await request_apply(record, revision))
 

@@ -47,7 +47,7 @@ from app.backups.routes import (
 )
 from app.blueprints.large_scripts import LargeScripts
 from app.blueprints.routes import BlueprintController, BlueprintServices, validate_blueprint
-from app.console.routes import console
+from app.console.routes import console, console_head
 from app.core.metrics.page import MetricsPage
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
@@ -207,7 +207,7 @@ def assemble(*, with_metrics: bool, with_console: bool) -> Routes:
             _signing_in(state),
             live,
             ready,
-            *([console] if with_console else []),
+            *([console, console_head] if with_console else []),
             *([read_metrics] if with_metrics else []),
         ],
         exception_handlers=EXCEPTION_HANDLERS,

@@ -42,6 +42,17 @@ async def test_every_address_answers_the_page(http: httpx.AsyncClient, path: str
     assert (again.status_code, again.content) == (304, b"")
 
 
+async def test_head_answers_what_get_does_without_content(http: httpx.AsyncClient) -> None:
+    for path in ("/console", "/console/databases", f"/console/{load_files().version}/main.js"):
+        for headers in ({"Accept-Encoding": "gzip"}, {"Accept-Encoding": ""}):
+            whole, head = await http.get(path, headers=headers), await http.head(path, headers=headers)
+            assert (head.status_code, head.content) == (200, b"")
+            assert head.headers == whole.headers
+            again = await http.head(path, headers={**headers, "If-None-Match": whole.headers["etag"]})
+            assert again.status_code == 304
+    assert (await http.head("/console/0/main.js")).status_code == 404
+
+
 @pytest.mark.parametrize(
     ("site", "cookie", "visitor"),
     [

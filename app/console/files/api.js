@@ -114,6 +114,17 @@ export const api = {
       more = page.has_more && after !== undefined;
     }
   },
+
+  /**
+   * All rows of a list that is short, or is needed as a whole.
+   * @param {string} path
+   * @param {ReadOptions & { id?: string }} [options]
+   */
+  async all(path, options) {
+    const rows = [];
+    for await (const page of api.pages(path, options)) rows.push(...page);
+    return rows;
+  },
 };
 
 /**

@@ -83,13 +83,14 @@ function Confirmation({ label, title = label, call, shown = call, confirm = labe
  * The same without a dialog: a form on the page. `children` are its fields, or a function that gets the fields' errors.
  * @param {{
  *   call: import("../action.js").Call,
+ *   shown?: import("../action.js").Call,
  *   submit: string,
  *   ready?: boolean,
  *   onDone?: (answer: any) => void,
  *   children?: any,
  * }} props
  */
-export function ActionForm({ call, submit, ready = true, onDone, children }) {
+export function ActionForm({ call, shown = call, submit, ready = true, onDone, children }) {
   const action = useAction(call, onDone);
   const send = (/** @type {Event} */ event) => {
     event.preventDefault();
@@ -104,7 +105,7 @@ export function ActionForm({ call, submit, ready = true, onDone, children }) {
           ${action.running && html`<span class="spinner"></span>`} ${submit}
         </button>
       </div>
-      <${Curl} call=${call} idempotencyKey=${action.key} />
+      <${Curl} call=${shown} idempotencyKey=${action.key} />
     </form>
   `;
 }

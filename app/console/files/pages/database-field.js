@@ -1,37 +1,43 @@
-import { api } from "../api.js";
-import { Field } from "../components/field.js";
-import { html, useEffect } from "../html.js";
+import { Choice } from "../components/choice.js";
+import { html, useEffect, useState } from "../html.js";
 import { resource } from "../live.js";
 import { to } from "../router.js";
+import { readDatabase } from "./database/shell.js";
+import { useList } from "./lists.js";
+
+const NAME = /^[a-z0-9][a-z0-9-]{0,62}$/;
 
 /**
  * A choice among the active databases, of these engines where some are named. The only one there is is chosen.
  * @param {{ value: string, onValue: (uuid: string) => void, engines?: string[], error?: string }} props
  */
 export function DatabaseField({ value, onValue, engines, error }) {
-  const found = resource((signal) => api.get("/databases", { query: { status: "active", db_type: engines, limit: 100 }, signal }), [
-    engines?.join(),
-  ]);
-  const rows = found.data?.data ?? [];
+  const [find, setFind] = useState("");
+  const [name, setName] = useState("");
   useEffect(() => {
-    if (!value && rows.length === 1) onValue(rows[0].uuid);
+    const timer = setTimeout(() => setName(find), 200);
+    return () => clearTimeout(timer);
+  }, [find]);
+  const list = useList("/databases", { query: { status: "active", db_type: engines, name: NAME.test(name) ? name : "" } });
+  const { rows, loading } = list;
+  const elsewhere = Boolean(value) && !loading && !rows.some((row) => row.uuid === value);
+  const chosen = resource(async (signal) => (elsewhere ? readDatabase(value, signal) : null), [elsewhere && value]);
+  useEffect(() => {
+    if (!value && !name && rows.length === 1) onValue(rows[0].uuid);
   }, [rows.length]);
-  const hint =
-    found.data && rows.length === 0
-      ? html`There is no active database for it. <a href=${to("/databases/new")}>Make one</a>.`
-      : found.data?.has_more && "The newest 100. A database's own page leads here with any other.";
-  const known = !value || rows.some((/** @type {any} */ row) => row.uuid === value);
-  return html`<${Field}
+  const empty = !loading && !list.error && rows.length === 0;
+  const hint = empty && (name ? "None has a name that begins so." : html`There is no active database for it. <a href=${to("/databases/new")}>Make one</a>.`);
+  return html`<${Choice}
     label="Database"
+    list=${list}
+    option=${(/** @type {any} */ row) => ({ value: row.uuid, label: `${row.name} (${row.db_type})` })}
     value=${value}
     onValue=${onValue}
-    error=${error ?? found.error?.message}
+    chosen=${chosen.data?.name}
+    find=${find}
+    onFind=${(/** @type {string} */ text) => setFind(text.toLowerCase())}
     hint=${hint}
+    error=${error}
     required
-    options=${[
-      { value: "", label: found.loading && !found.data ? "Loading…" : "Choose" },
-      ...(known ? [] : [{ value, label: value }]),
-      ...rows.map((/** @type {any} */ row) => ({ value: row.uuid, label: `${row.name} (${row.db_type})` })),
-    ]}
   />`;
 }

@@ -10,6 +10,8 @@ import { html, useEffect, useState } from "../html.js";
 import { resource, useOperation } from "../live.js";
 import { navigate, setQuery, to } from "../router.js";
 import { may, rolesFrom, session } from "../session.js";
+import { Application } from "./blueprints/application.js";
+import { BlueprintField, chosenBlueprint, shownBlueprint } from "./blueprints/choice.js";
 
 const CRUMBS = [{ path: "/databases", label: "Databases" }];
 const PLANS = ["free", "launch", "grow", "pro"];
@@ -21,7 +23,7 @@ const NAME = "^[a-z0-9][a-z0-9\\-]{0,62}$";
  */
 export default function NewDatabase({ query }) {
   if (query.operation && query.database) {
-    return html`<${Making} operation=${query.operation} database=${query.database} />`;
+    return html`<${Making} operation=${query.operation} database=${query.database} application=${query.application} />`;
   }
   if (!may("member")) {
     return html`<${Page} title="New database" crumbs=${CRUMBS}><p>In your teams ${rolesFrom("member")} may make databases.</p><//>`;
@@ -32,8 +34,10 @@ export default function NewDatabase({ query }) {
 /** @param {any} answer of the create */
 function follow(answer) {
   const uuid = answer.data.uuid;
-  if (answer.data.status === "active" || !answer.operation) navigate(`/databases/${uuid}`, { replace: true });
-  else setQuery({ operation: answer.operation.uuid, database: uuid });
+  const application = answer.blueprint_application?.id;
+  const done = answer.data.status === "active" && !application;
+  if (done || !answer.operation) navigate(`/databases/${uuid}`, { replace: true });
+  else setQuery({ operation: answer.operation.uuid, database: uuid, application: application ? String(application) : null });
 }
 
 function Form() {
@@ -53,6 +57,8 @@ function Form() {
       deletion_protection: false,
     }),
   );
+  const [blueprint, setBlueprint] = useState(/** @type {any} */ (null));
+  const [texts, setTexts] = useState(/** @type {Record<string, string>} */ ({}));
   const field = (/** @type {string} */ name) => ({
     value: fields[name],
     onValue: (/** @type {any} */ value) => setFields((was) => ({ ...was, [name]: value })),
@@ -61,11 +67,15 @@ function Form() {
   const engine = engines.find((one) => one.value === fields.db_type);
   const regions = engine?.regions ?? [];
   const region = regions.some((one) => one.code === fields.region) ? fields.region : (regions[0]?.code ?? "");
-  const call = { method: "POST", path: "/databases", body: body({ ...fields, region }) };
+  const call = (/** @type {object} */ begun) => ({ method: "POST", path: "/databases", body: { ...body({ ...fields, region }), ...begun } });
+  const choose = (/** @type {any} */ one) => {
+    setBlueprint(one);
+    setTexts({});
+  };
 
   return html`
     <${ErrorNote} error=${types.error} retry=${types.reload} />
-    <${ActionForm} call=${call} submit="Create database" ready=${fields.name !== ""} onDone=${follow}>
+    <${ActionForm} call=${call(chosenBlueprint(blueprint, texts))} shown=${call(shownBlueprint(blueprint, texts))} submit="Create database" ready=${fields.name !== ""} onDone=${follow}>
       ${(/** @type {Record<string, string>} */ errors) => html`
         <${Field}
           label="Name"
@@ -81,6 +91,10 @@ function Form() {
         <${Field}
           label="Engine"
           ...${field("db_type")}
+          onValue=${(/** @type {string} */ engine) => {
+            field("db_type").onValue(engine);
+            choose(null);
+          }}
           error=${errors.db_type}
           options=${engines.length > 0
             ? engines.map((one) => ({ value: one.value, label: one.label, disabled: !one.is_available }))
@@ -103,6 +117,14 @@ function Form() {
           error=${errors.team_id}
           options=${teams.map((team) => ({ value: String(team.id), label: team.name }))}
         />`}
+        <${BlueprintField}
+          engine=${fields.db_type}
+          blueprint=${blueprint}
+          onBlueprint=${choose}
+          texts=${texts}
+          onTexts=${setTexts}
+          errors=${errors}
+        />
         <details>
           <summary>Limits, labels, expiry, protection</summary>
           <div class="pair">
@@ -171,21 +193,24 @@ function body({ labels, storage_hard_limit_gb, connection_hard_limit, expires_at
   };
 }
 
-/** @param {{ operation: string, database: string }} props */
-function Making({ operation: uuid, database }) {
+/** @param {{ operation: string, database: string, application?: string }} props */
+function Making({ operation: uuid, database, application }) {
   const operation = useOperation(uuid);
   const { data, error } = resource((signal) => api.get("/databases/{uuid}", { params: { uuid: database }, signal }), [database]);
   const name = data?.data.name ?? "New database";
   const call = { method: "GET", path: "/operations/{uuid}/events", params: { uuid } };
+  const made = operation?.status === "succeeded";
+  const [applied, setApplied] = useState(!application);
   useEffect(() => {
-    if (operation?.status !== "succeeded") return;
+    if (!made) return;
     announce(`${name} is active.`);
-    navigate(`/databases/${database}`, { replace: true });
-  }, [operation?.status]);
+    if (applied) navigate(`/databases/${database}`, { replace: true });
+  }, [made, applied]);
   return html`
     <${Page} title=${`Making ${name}`} crumbs=${CRUMBS}>
       <${ErrorNote} error=${operation ? null : error} />
       <${Steps} operation=${operation} />
+      ${made && application && html`<${Application} id=${application} onEnd=${(/** @type {any} */ one) => setApplied(one.status === "completed")} />`}
       <div class="buttons">
         ${operation?.status === "failed" &&
         html`<${Action}
@@ -202,6 +227,7 @@ function Making({ operation: uuid, database }) {
           call=${{ method: "POST", path: "/operations/{uuid}/cancellations", params: { uuid } }}
         ><p>What was made of ${name} is taken away.</p><//>`}
         <a class="button" href=${to(`/operations/${uuid}`)}>The operation</a>
+        ${made && html`<a class="button" href=${to(`/databases/${database}`)}>The database</a>`}
       </div>
       <${Curl} call=${call} />
     <//>

@@ -22,8 +22,11 @@ export default function ApplicationPage({ params: { uuid, id } }) {
   return html`<${Page} title=${`Application ${id}`} crumbs=${crumbs}><${Application} id=${id} /><//>`;
 }
 
-/** @param {{ id: number | string, blueprint?: string }} props `blueprint`: leads to a page of its own. */
-export function Application({ id, blueprint }) {
+/**
+ * @param {{ id: number | string, blueprint?: string, onEnd?: (application: any) => void }} props `blueprint`: leads to a
+ *   page of its own. `onEnd` is told once it has ended.
+ */
+export function Application({ id, blueprint, onEnd }) {
   const { data, error, loading, reload } = resource(
     (signal) => api.get("/blueprint_applications/{id}", { params: { id }, signal }),
     [id],
@@ -36,7 +39,9 @@ export function Application({ id, blueprint }) {
     return () => clearTimeout(timer);
   }, [loading, error, ended]);
   useEffect(() => {
-    if (one && ended) announce(outcome(one));
+    if (!one || !ended) return;
+    announce(outcome(one));
+    onEnd?.(one);
   }, [ended]);
   if (!one) return html`<${ErrorNote} error=${error} retry=${reload} /> ${!error && html`<p class="quiet" aria-busy="true"><span class="spinner"></span> Reading the log…</p>`}`;
   return html`

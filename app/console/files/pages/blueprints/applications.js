@@ -1,10 +1,8 @@
-import { api } from "../../api.js";
 import { Listing } from "../../components/listing.js";
 import { Status } from "../../components/status.js";
 import { Time } from "../../components/time.js";
 import { html } from "../../html.js";
 import { useList } from "../../lists.js";
-import { resource } from "../../live.js";
 import { to } from "../../router.js";
 import { outcome } from "./application.js";
 import { BlueprintPage } from "./frame.js";
@@ -12,8 +10,6 @@ import { BlueprintPage } from "./frame.js";
 /** @param {import("../../router.js").PageProps} props */
 export default function Applications({ params: { uuid } }) {
   const list = useList("/blueprints/{uuid}/blueprint_applications", { params: { uuid } });
-  const databases = resource((signal) => api.get("/databases", { query: { limit: 100 }, signal }));
-  const named = (/** @type {string} */ one) => databases.data?.data.find((/** @type {any} */ row) => row.uuid === one)?.name ?? (databases.data ? one : "");
   return html`<${BlueprintPage} uuid=${uuid}>
     ${() => html`
       <${Listing}
@@ -26,7 +22,7 @@ export default function Applications({ params: { uuid } }) {
         }}
         columns=${[
           { label: "Asked for", cell: (/** @type {any} */ row) => html`<a href=${to(`/blueprints/${uuid}/applications/${row.id}`)}><${Time} value=${row.created_at} relative /></a>` },
-          { label: "Database", class: "main", cell: (/** @type {any} */ row) => named(row.database_uuid) },
+          { label: "Database", class: "main", cell: (/** @type {any} */ row) => row.database_name },
           { label: "Outcome", cell: (/** @type {any} */ row) => html`<${Status} value=${row.status} tone=${row.is_dry_run && row.status === "rolled_back" ? "good" : undefined} label=${row.is_dry_run ? `dry run ${outcome(row).split(";")[0]}` : outcome(row)} />` },
           { label: "Version", wide: true, class: "number", cell: (/** @type {any} */ row) => row.blueprint_version },
           { label: "Statements", wide: true, class: "number", cell: (/** @type {any} */ row) => `${row.statements_succeeded} of ${row.statements_total}` },

@@ -7,7 +7,7 @@ import { Status } from "../../components/status.js";
 import { Time } from "../../components/time.js";
 import { bytes, counted, seconds } from "../../format.js";
 import { html, useState } from "../../html.js";
-import { resource } from "../../live.js";
+import { resource, useList } from "../../live.js";
 import { navigate } from "../../router.js";
 import { CloneFields } from "./fields.js";
 import { DatabasePage, RoleNote, allowed, words } from "./shell.js";
@@ -36,36 +36,28 @@ export default function Backups({ params: { uuid } }) {
 /** @param {{ database: Database, onChange: () => void }} props */
 function List({ database, onChange }) {
   const params = { uuid: database.uuid };
-  const [limit, setLimit] = useState(25);
   const policy = resource((signal) => api.get("/databases/{uuid}/backup_policy", { params, signal }), [database.uuid]);
-  const backups = resource(
-    (signal) => api.get("/databases/{uuid}/backups", { params, query: { limit }, signal }),
-    [database.uuid, limit],
-    { every: 3000 },
-  );
+  const backups = useList(`/databases/${database.uuid}/backups`, {}, { every: 3000 });
   const reload = () => {
     backups.reload();
     policy.reload();
     onChange();
   };
-  const all = backups.data?.data ?? [];
+  const all = backups.rows ?? [];
   return html`
     <${RoleNote} database=${database} what="take and restore backups" />
     <${ErrorNote} error=${backups.error ?? policy.error} retry=${reload} />
     ${policy.data && html`<${PolicyPanel} database=${database} policy=${policy.data.data} onDone=${reload} />`}
     <h2>Backups</h2>
-    ${!backups.data && !backups.error && html`<p aria-busy="true"><span class="spinner"></span> Reading the backups…</p>`}
-    ${backups.data &&
+    ${!backups.rows && !backups.error && html`<p aria-busy="true"><span class="spinner"></span> Reading the backups…</p>`}
+    ${backups.rows &&
     all.length === 0 &&
     html`<${Empty} title="No backups yet">
       <p>One is taken by itself as the policy says. Take one now before you change something.</p>
     <//>`}
     <div key="take" class="buttons"><${Take} database=${database} onDone=${reload} /></div>
     ${all.map((/** @type {Backup} */ one) => html`<${One} key=${one.uuid} backup=${one} database=${database} onDone=${reload} />`)}
-    ${backups.data?.has_more &&
-    (limit < 100
-      ? html`<button type="button" onClick=${() => setLimit(100)}>Show more</button>`
-      : html`<p class="quiet">The 100 newest are shown; the API lists all.</p>`)}
+    ${backups.rows && !backups.complete && html`<button type="button" onClick=${backups.more}>Show more</button>`}
   `;
 }
 

@@ -6,7 +6,7 @@ import { Table } from "../../components/table.js";
 import { Time } from "../../components/time.js";
 import { seconds } from "../../format.js";
 import { html } from "../../html.js";
-import { resource } from "../../live.js";
+import { resource, useList } from "../../live.js";
 import { query, setQuery, to } from "../../router.js";
 import { DatabasePage } from "./shell.js";
 
@@ -22,22 +22,18 @@ export default function Applications({ params: { uuid } }) {
 
 /** @param {{ uuid: string }} props */
 function List({ uuid }) {
-  const { data, error, reload } = resource(
-    (signal) => api.get("/databases/{uuid}/blueprint_applications", { params: { uuid }, query: { limit: 100 }, signal }),
-    [uuid],
-    { every: 3000 },
-  );
+  const { rows, error, reload, complete, more, inSight } = useList(`/databases/${uuid}/blueprint_applications`, {}, { every: 3000 });
   const names = resource(async (signal) => {
     /** @type {Record<string, string>} */ const found = {};
     for await (const page of api.pages("/blueprints", { signal })) for (const one of page) found[one.uuid] = one.name;
     return found;
   });
   const chosen = query().application;
-  const all = /** @type {Application[]} */ (data?.data ?? []);
+  const all = /** @type {Application[]} */ (rows ?? []);
   return html`
     <${ErrorNote} error=${error} retry=${reload} />
-    ${!data && !error && html`<p aria-busy="true"><span class="spinner"></span> Reading the applications…</p>`}
-    ${data && all.length === 0
+    ${!rows && !error && html`<p aria-busy="true"><span class="spinner"></span> Reading the applications…</p>`}
+    ${rows && all.length === 0
       ? html`<${Empty} title="No blueprint has been applied" action=${html`<a class="button primary" href=${to("/blueprints")}>Blueprints</a>`}>
           <p>A blueprint is SQL that is saved, checked, and applied to any database: tables, rows, rights.</p>
         <//>`
@@ -46,6 +42,8 @@ function List({ uuid }) {
           <${Table}
             label="Applications of blueprints"
             rows=${all}
+            onEnd=${complete ? undefined : more}
+            onRange=${inSight}
             id=${(/** @type {Application} */ one) => one.id}
             columns=${[
               { label: "Blueprint", class: "main", cell: (/** @type {Application} */ one) => html`<a href=${to(`/blueprints/${one.blueprint_uuid}`)}>${names.data?.[one.blueprint_uuid] ?? "Blueprint"}</a> <span class="quiet">version ${one.blueprint_version}</span>` },

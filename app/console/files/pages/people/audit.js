@@ -59,10 +59,8 @@ function Log({ filters, columns }) {
 function usePeople() {
   const teams = (session.value?.teams ?? []).filter((team) => may("admin", team.id)).map((team) => team.id);
   const { data } = resource(async (signal) => {
-    const pages = await Promise.all(
-      teams.map((id) => api.get("/teams/{id}/members", { params: { id }, query: { limit: 100 }, signal })),
-    );
-    return pages.flatMap((page) => page.data);
+    const members = await Promise.all(teams.map((id) => api.all("/teams/{id}/members", { params: { id }, id: "user_id", signal })));
+    return members.flat();
   }, [JSON.stringify(teams)]);
   return new Map((data ?? []).map((/** @type {any} */ one) => [one.user_id, one.name]));
 }

@@ -18,7 +18,7 @@ export default function Keys() {
   const list = useList("/api_keys", { query: { team_id: team }, every: 30_000 });
   const managed = (session.value?.teams ?? []).filter((one) => may("admin", one.id));
   const members = resource(
-    async (signal) => (team ? (await api.get("/teams/{id}/members", { params: { id: team }, query: { limit: 100 }, signal })).data : []),
+    async (signal) => (team ? api.all("/teams/{id}/members", { params: { id: team }, id: "user_id", signal }) : []),
     [team],
   );
   const names = new Map((members.data ?? []).map((/** @type {any} */ one) => [one.user_id, one.name]));
