@@ -77,12 +77,29 @@ class HostSummary(msgspec.Struct, frozen=True, kw_only=True):
     """What tenants may use or add."""
 
 
+class ExaminedHost(msgspec.Struct, frozen=True, kw_only=True):
+    """A host that is hardened and can serve."""
+
+    new: NewHost
+    facts: HostFacts
+    extensions: list[str]
+    """What its tenants may add."""
+    shortcomings: tuple[str, ...]
+
+
 async def add_host(box: SecretBox, new: NewHost, extensions: Sequence[str] = ()) -> HostAdded:
     """Checks, hardens and registers a host; one that is registered already is brought up to date. `extensions` are an
     operator's list for PostgreSQL.
 
     Raises `InvalidField` when the server can't serve, in the words of its adapter.
     """
+    examined = await examine(new, extensions)
+    async with audited():
+        return await register(box, examined)
+
+
+async def examine(new: NewHost, extensions: Sequence[str] = (), *, field: str = "admin_dsn") -> ExaminedHost:
+    """Checks and hardens a host, which may be repeated. Raises as `add_host` does; `field` is what it then names."""
     _check(new)
     adapter = open_adapter(new.engine, new.admin)
     try:
@@ -90,19 +107,20 @@ async def add_host(box: SecretBox, new: NewHost, extensions: Sequence[str] = ())
         facts = await adapter.inspect_host()
         present = await adapter.extensions()
     except EngineError as error:
-        raise InvalidField("admin_dsn", f"The host can't be used: {error}") from error
+        raise InvalidField(field, f"The host can't be used: {error}") from error
     finally:
         await adapter.close()
-    async with audited():
-        host_id = await _write(box, new, facts)
-        await note_extensions(host_id, present)
-        note(subject=("host", host_id), changes={"address": (None, f"{new.public_host}:{new.public_port}")})
-    return HostAdded(
-        host_id=host_id,
-        flavour=facts.flavour,
-        version=facts.version,
-        shortcomings=tuple(dict.fromkeys((*facts.shortcomings, *open_doors))),
-    )
+    shortcomings = tuple(dict.fromkeys((*facts.shortcomings, *open_doors)))
+    return ExaminedHost(new=new, facts=facts, extensions=present, shortcomings=shortcomings)
+
+
+async def register(box: SecretBox, examined: ExaminedHost) -> HostAdded:
+    """In the transaction of the change. Raises `InvalidField` for a host that is registered in another region."""
+    new, facts = examined.new, examined.facts
+    host_id = await _write(box, new, facts)
+    await note_extensions(host_id, examined.extensions)
+    note(subject=("host", host_id), changes={"address": (None, f"{new.public_host}:{new.public_port}")})
+    return HostAdded(host_id=host_id, flavour=facts.flavour, version=facts.version, shortcomings=examined.shortcomings)
 
 
 async def note_extensions(host_id: int, extensions: list[str]) -> None:

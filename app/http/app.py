@@ -83,6 +83,7 @@ from app.http.unread_body import UnreadBodies
 from app.http.visitors import Visitors
 from app.metrics.routes import MetricServices, get_database_metrics, get_team_prometheus
 from app.operators.calls import OperatorServices
+from app.operators.host_routes import add_host, drain_host, evacuate_host, remove_host, undrain_host
 from app.operators.operation_routes import OperatorOperationController
 from app.operators.routes import (
     list_audit_seals,
@@ -308,6 +309,11 @@ def _api(state: AppState) -> Router:
             _resource(
                 lambda: state.operators,
                 list_hosts,
+                add_host,
+                drain_host,
+                undrain_host,
+                evacuate_host,
+                remove_host,
                 list_pools,
                 list_findings,
                 list_audit_seals,
@@ -433,7 +439,7 @@ async def _open(
     )
     state.metrics = MetricServices(settings=settings)
     state.operators = OperatorServices(
-        settings=settings, plans=plans, client=client, watch=watch, idempotency=idempotency
+        settings=settings, plans=plans, box=box, client=client, watch=watch, idempotency=idempotency
     )
     state.webhooks = WebhookServices(
         settings=settings,

@@ -9,6 +9,7 @@ from litestar.params import SkipValidation
 from temporalio.client import Client
 
 from app.auth.principal import Principal
+from app.core.secrets import SecretBox
 from app.core.settings import Settings
 from app.quotas.plans import Plans
 from app.store.notify import RowWatch
@@ -20,6 +21,7 @@ class OperatorServices(msgspec.Struct, frozen=True, kw_only=True):
 
     settings: Settings
     plans: Plans
+    box: SecretBox
     client: Client
     watch: RowWatch
     idempotency: Idempotency

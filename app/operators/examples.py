@@ -11,7 +11,10 @@ from app.engines.tls import TlsMode
 from app.operations.examples import EXAMPLE_CANCELLED, EXAMPLE_CANCELLING, EXAMPLE_OPERATION
 from app.operations.schemas import OperationView
 from app.operators.schemas import (
+    AddedHost,
     CheckView,
+    EvacuatedDatabase,
+    EvacuationView,
     FindingView,
     HostRoom,
     HostView,
@@ -19,6 +22,7 @@ from app.operators.schemas import (
     PoolView,
     SealView,
 )
+from app.restores.evacuation import EvacuationStatus
 
 _UI = "http://127.0.0.1:8233/namespaces/default"
 
@@ -43,6 +47,23 @@ EXAMPLE_HOST = HostView(
     tls=TlsMode.VERIFY_FULL,
     ca=False,
     extensions=["pg_trgm"],
+)
+EXAMPLE_DRAINING_HOST = msgspec.structs.replace(EXAMPLE_HOST, draining=True)
+EXAMPLE_ADDED_HOST = AddedHost.of(EXAMPLE_HOST, ["It has no TLS: passwords and data cross the network in clear."])
+EXAMPLE_EVACUATION = EvacuationView(
+    host_id=1,
+    databases=[
+        EvacuatedDatabase(
+            database_uuid=UUID("7f6c2b1e-4d0a-4c8e-9b57-3a1f2e6d8c90"),
+            name="orders",
+            team="Orders",
+            status=EvacuationStatus.MOVING,
+            host="db2.example.com:5432",
+            backup_uuid=UUID("0b8f3c52-5a1e-4f0e-9d0f-2a7c1f3e6b55"),
+            data_of=datetime(2026, 11, 20, 7, 0, tzinfo=UTC),
+            age_seconds=3600,
+        )
+    ],
 )
 EXAMPLE_POOL = PoolView(
     db_type=Engine.POSTGRES,

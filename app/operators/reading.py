@@ -13,8 +13,18 @@ from app.databases.records import names_of
 from app.hosts.service import HostSummary
 from app.operations.inventory import OperatorRecord
 from app.operations.views import view
-from app.operators.schemas import FindingView, HostRoom, HostView, OperatorOperationView, PoolView, SealView
+from app.operators.schemas import (
+    EvacuatedDatabase,
+    EvacuationView,
+    FindingView,
+    HostRoom,
+    HostView,
+    OperatorOperationView,
+    PoolView,
+    SealView,
+)
 from app.pool.targets import PoolFilling
+from app.restores.evacuation import Evacuated
 from app.upkeep.reconcile.findings import StoredFinding
 
 
@@ -41,6 +51,25 @@ def host_view(host: HostSummary) -> HostView:
         tls=host.tls,
         ca=host.ca,
         extensions=host.extensions,
+    )
+
+
+def evacuation_view(host_id: int, found: Sequence[Evacuated]) -> EvacuationView:
+    return EvacuationView(
+        host_id=host_id,
+        databases=[
+            EvacuatedDatabase(
+                database_uuid=one.database,
+                name=one.name,
+                team=one.team,
+                status=one.status,
+                host=one.host,
+                backup_uuid=one.backup,
+                data_of=one.data_of,
+                age_seconds=one.age_seconds,
+            )
+            for one in found
+        ],
     )
 
 

@@ -1,13 +1,23 @@
 """What operators see, on the wire."""
 
-from typing import Literal
+from typing import Annotated, Literal
+from uuid import UUID
 
-from msgspec import Struct
+from msgspec import Meta, Struct
+from msgspec.structs import asdict
 
 from app.contracts.base import Engine
 from app.core.clock import Moment
 from app.engines.tls import TlsMode
+from app.hosts.service import DEFAULT_CAPACITY
 from app.operations.schemas import OperationView
+from app.restores.evacuation import EvacuationStatus
+
+NO_NUL = r"\A[^\x00]*\Z"
+HostName = Annotated[str, Meta(min_length=1, max_length=253, pattern=r"\A[A-Za-z0-9_.:-]+\Z")]
+"""A name or an address, as a certificate has it."""
+Port = Annotated[int, Meta(ge=1, le=65_535)]
+Count = Annotated[int, Meta(ge=1, le=10_000_000)]
 
 
 class HostRoom(Struct, kw_only=True):
@@ -50,6 +60,77 @@ class HostView(Struct, kw_only=True):
     ca: bool
     """Whether the server's certificate has to be of an authority of its own."""
     extensions: list[str]
+
+
+class AddHost(Struct, kw_only=True, forbid_unknown_fields=True):
+    """A server, and an account there that may provision. Clients reach it at the same address unless another is given.
+    Without `tls` a server on this machine is reached without, others with `verify-full`."""
+
+    db_type: Engine
+    region: Annotated[str, Meta(min_length=1, max_length=32)]
+    admin_host: HostName
+    admin_port: Port | None = None
+    """The engine's usual one unless given."""
+    admin_user: Annotated[str, Meta(min_length=1, max_length=128, pattern=NO_NUL)]
+    admin_password: Annotated[str, Meta(max_length=1024, pattern=NO_NUL)]
+    admin_database: Annotated[str, Meta(min_length=1, max_length=128, pattern=NO_NUL)] | None = None
+    tls: Literal["disable", "require", "verify-full"] | None = None
+    ca: Annotated[str, Meta(min_length=1, max_length=262_144)] | None = None
+    """A PEM with the authorities that sign the server's certificate; those that the service's machine trusts unless
+    given."""
+    public_host: HostName | None = None
+    public_port: Port | None = None
+    capacity: Count = DEFAULT_CAPACITY
+    """The most databases."""
+    connection_capacity: Count | None = None
+    """The most that the connection limits of all databases may add up to; what the server admits unless given."""
+
+
+class AddedHost(HostView, kw_only=True):
+    """A host that was just registered."""
+
+    shortcomings: list[str]
+    """What it lacks and what follows, a sentence each."""
+
+    @classmethod
+    def of(cls, host: HostView, shortcomings: list[str]) -> "AddedHost":
+        return cls(**asdict(host), shortcomings=shortcomings)
+
+
+class RemovedHost(Struct, kw_only=True):
+    object: Literal["host"] = "host"
+    id: int
+    deleted: bool = True
+
+
+class EvacuateHost(Struct, kw_only=True, forbid_unknown_fields=True):
+    discard: bool = False
+    """Give up what lies on the host of databases that were moved already: it never comes back."""
+
+
+class EvacuatedDatabase(Struct, kw_only=True):
+    """What becomes of one database of a lost host."""
+
+    object: Literal["evacuated_database"] = "evacuated_database"
+    database_uuid: UUID
+    name: str
+    team: str | None
+    status: EvacuationStatus
+    host: str
+    """`host:port` as it is now."""
+    backup_uuid: UUID | None
+    data_of: Moment | None
+    """The moment that its data is of."""
+    age_seconds: int | None
+    """What was written later is not there."""
+
+
+class EvacuationView(Struct, kw_only=True):
+    """The databases that were on a lost host, and those that still are."""
+
+    object: Literal["evacuation"] = "evacuation"
+    host_id: int
+    databases: list[EvacuatedDatabase]
 
 
 class PoolView(Struct, kw_only=True):

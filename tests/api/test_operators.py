@@ -1,5 +1,6 @@
 """`/operator/…`: what concerns all teams, for those who are marked as operators."""
 
+from urllib.parse import unquote, urlsplit
 from uuid import uuid4
 
 import pytest
@@ -11,10 +12,12 @@ from app.auth.scopes import Reach
 from app.auth.users import set_operator
 from app.core.errors import OperatorsOnly
 from app.http.app import api_handlers
+from app.local.ports import free_port
 from app.store.session import execute, fetch, transaction
 from app.upkeep.reconcile.findings import Violation, write
 from app.web.operation import OPT
 from tests.api.test_api_keys import minted
+from tests.servers import RunningServer
 from tests.support.answers import body_of, data_of, error_of, field_of
 from tests.support.client import OPERATOR_TOO, Caller
 from tests.support.in_process import LoneApi
@@ -35,7 +38,7 @@ async def operator(shared: LoneApi) -> Caller:
 @pytest.mark.parametrize(("method", "path"), OPERATIONS)
 async def test_for_operators_alone(shared: LoneApi, asking: Caller, method: str, path: str) -> None:
     """A person who is none, or no more; an operator's keys without the scope, and for less than everything."""
-    path = path.format(uuid=uuid4())
+    path = path.format(uuid=uuid4(), id=1)
     error_of(await asking.request(method, path, key=str(uuid4())), 403, "operators_only")
     former = await shared.caller(scopes=OPERATOR_TOO)
     without = await minted(former, "databases:*")
@@ -89,6 +92,79 @@ async def test_hosts_with_their_room(shared: LoneApi, operator: Caller) -> None:
     assert hosts[id] | seen == hosts[id]
     assert "admin" not in str(hosts)
     assert field_of(await operator.get("/operator/hosts", params={"starting_after": "4711"})) == "starting_after"
+
+
+async def test_a_host_from_its_registration_to_its_end(
+    operator: Caller, postgres_server: RunningServer, mysql_server_if_any: RunningServer | None
+) -> None:
+    for server in filter(None, (postgres_server, mysql_server_if_any)):
+        admin = urlsplit(server.admin_dsn)
+        wish = {
+            "db_type": "mysql" if admin.scheme == "mysql" else "postgres",
+            "region": "ap-south-1",
+            "admin_host": admin.hostname,
+            "admin_port": admin.port,
+            "admin_user": admin.username,
+            "admin_password": unquote(admin.password or ""),
+            "public_host": "db.example.com",
+            "capacity": 7,
+        }
+        wrong = await operator.post("/operator/hosts", {**wish, "admin_password": "not-this-one"})
+        assert field_of(wrong) == "admin_host"
+        key = str(uuid4())
+        answer = body_of(await operator.post("/operator/hosts", wish, key=key), 201)
+        host = answer["data"]
+        assert (host["host"], host["port"], host["capacity"], host["tls"]) == (
+            "db.example.com",
+            admin.port,
+            7,
+            "disable",
+        )
+        assert isinstance(host.pop("shortcomings"), list)
+        assert body_of(await operator.post("/operator/hosts", wish, key=key), 201)["idempotency_replay"]
+        path = f"/operator/hosts/{host['id']}"
+        assert data_of(await operator.post(f"{path}/drains", {}))["draining"]
+        assert data_of(await operator.delete(f"{path}/drains")) == host
+        told = data_of(await operator.post(f"{path}/evacuations", {"discard": True}))
+        assert told == {"object": "evacuation", "host_id": host["id"], "databases": []}
+        again = data_of(await operator.post("/operator/hosts", {**wish, "capacity": 9}), 201)
+        assert (again["id"], again["capacity"], again["draining"]) == (host["id"], 9, False)
+        assert data_of(await operator.delete(path))["deleted"]
+        for gone in (
+            operator.post(f"{path}/drains", {}),
+            operator.post(f"{path}/evacuations", {}),
+            operator.delete(path),
+        ):
+            error_of(await gone, 404, "not_found")
+        rows = await fetch(
+            "SELECT action, outcome, changes::text FROM audit_events WHERE subject_id = $1 AND object = 'host'"
+            " ORDER BY id",
+            str(host["id"]),
+        )
+        done = [row["action"] for row in rows if row["outcome"] == "succeeded"]
+        assert done == ["host.add", "host.drain", "host.undrain", "host.evacuate", "host.add", "host.remove"]
+        assert str(wish["admin_password"]) not in str([row["changes"] for row in rows])
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"db_type": "oracle"}, "db_type"),
+        ({"region": "No Region"}, "region"),
+        ({"admin_host": "a b"}, "admin_host"),
+        ({"admin_port": 0}, "admin_port"),
+        ({"tls": "prefer"}, "tls"),
+        ({"tls": "disable", "ca": "x"}, "ca"),
+        ({"ca": "no certificate"}, "ca"),
+        ({"capacity": 0}, "capacity"),
+        ({"connection_capacity": 0}, "connection_capacity"),
+        ({"public_port": 65_536}, "public_port"),
+    ],
+)
+async def test_hosts_that_cannot_be_registered(operator: Caller, change: dict[str, object], field: str) -> None:
+    wish = {"db_type": "postgres", "region": "r-1", "admin_host": "127.0.0.1", "admin_port": free_port()}
+    wish |= {"admin_user": "a", "admin_password": ""}
+    assert field_of(await operator.post("/operator/hosts", {**wish, **change})) == field
 
 
 async def test_pools_and_what_fills_them(shared: LoneApi, operator: Caller) -> None:

@@ -181,6 +181,9 @@ async def _operators(walk: Walk) -> None:
     await walk("pauseAnyDatabase", uuid=uuid)
     await execute("UPDATE databases SET access_applied = access_revision WHERE uuid = $1", uuid)
     await walk("resumeAnyDatabase", uuid=uuid)
+    host = await walk.api.add_host()
+    for name, body in (("drainHost", {}), ("undrainHost", None), ("evacuateHost", {}), ("removeHost", None)):
+        await walk(name, body, id=host)
     await walk("retryAnyOperation", uuid=operations[0]["uuid"])
     await walk("cancelAnyOperation", uuid=operations[1]["uuid"])
 
@@ -220,6 +223,8 @@ ASKED = {"executeQuery", "executeTranslatedQuery", "runCheck"}
 """They need a database, or Temporal."""
 WITH_A_PROVIDER = {"useProvider"}
 """tests/sessions/test_provider.py has one."""
+WITH_A_SERVER = {"addHost"}
+"""tests/api/test_operators.py has one."""
 
 
 async def test_what_is_done_leaves_one(control_dsn: str) -> None:
@@ -235,7 +240,7 @@ async def test_what_is_done_leaves_one(control_dsn: str) -> None:
                 expected = [(CHANGING[name].operation["x-audit-action"], "succeeded")]
                 assert await left_by(answer) == expected, (name, answer.text)
             done |= walk.sent.keys()
-    assert done | ASKED | WITH_A_PROVIDER == CHANGING.keys()
+    assert done | ASKED | WITH_A_PROVIDER | WITH_A_SERVER == CHANGING.keys()
 
 
 async def test_a_question_leaves_one(service: RunningService) -> None:

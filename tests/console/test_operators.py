@@ -5,10 +5,12 @@ from uuid import uuid4
 
 from playwright.async_api import expect
 
+from app.local.ports import free_port
 from app.store.session import fetch
 from app.upkeep.reconcile.findings import Violation, write
 from tests.console.accessible import check_accessible
 from tests.console.browser import Console, Visit
+from tests.console.steps import begin, do
 from tests.console.test_people import EVIL, act, rename
 from tests.support.answers import data_of
 from tests.support.client import OPERATOR_TOO
@@ -26,6 +28,7 @@ async def test_what_concerns_all_teams(console: Console) -> None:
         page = await visit.open("/operator/hosts")
         await page.get_by_role("cell", name=re.compile("postgres")).first.wait_for()
         await check_accessible(page)
+        await a_host_comes_and_goes(visit)
         await page.get_by_role("link", name="Pools").click()
         await page.get_by_role("cell", name=re.compile("postgres in")).first.wait_for()
         await check_accessible(page)
@@ -57,6 +60,46 @@ async def test_what_concerns_all_teams(console: Console) -> None:
         await expect(page.locator(".error-note")).to_contain_text("req_")
         await page.keyboard.press("Escape")
         await unmarked(visit)
+
+
+async def a_host_comes_and_goes(visit: Visit) -> None:
+    page = visit.page
+    dialog = await begin(page, "Add a host")
+    await dialog.get_by_label("Region").fill("nowhere-1")
+    await dialog.get_by_label("Administrator's host").fill("127.0.0.1")
+    await dialog.get_by_label("Administrator's port").fill(str(free_port()))
+    await dialog.get_by_label("Administrator's user").fill("nobody")
+    await dialog.get_by_label("Administrator's password").fill("hidden-words")
+    await dialog.get_by_text("The same with curl").click()
+    assert "hidden-words" not in await page.inner_text("body")
+    visit.watch.expect(422)
+    await dialog.get_by_role("button", name="Add it").click()
+    await expect(dialog.locator(".error-note")).to_contain_text("req_")
+    await check_accessible(page)
+    await page.keyboard.press("Escape")
+    async with store(visit.console.service.control_dsn):
+        await fetch(
+            "INSERT INTO engine_hosts (engine, flavour, version, region, host, port, admin_sealed, capacity,"
+            " connection_capacity) VALUES ('postgres', '', '', 'nowhere-1', 'lost.example.com', 5432, '', 1, 1)"
+        )
+    try:
+        page = await visit.open("/operator/hosts")
+        address = "lost.example.com:5432"
+        await do(page, f"Drain {address}", "Drain")
+        await do(page, f"Undrain {address}", "Undrain")
+        dialog = await begin(page, f"Evacuate {address}")
+        await dialog.get_by_label(f"Type {address} to confirm").fill(address)
+        await dialog.get_by_role("button", name="Evacuate").click()
+        await dialog.get_by_text("No database was on it.").wait_for()
+        await dialog.get_by_role("button", name="Done").click()
+        await check_accessible(page)
+        dialog = await begin(page, f"Remove {address}")
+        await dialog.get_by_label(f"Type {address} to confirm").fill(address)
+        await dialog.get_by_role("button", name="Remove").click()
+        await expect(page.get_by_role("row").filter(has_text=address)).to_have_count(0)
+    finally:
+        async with store(visit.console.service.control_dsn):
+            await fetch("DELETE FROM engine_hosts WHERE host = 'lost.example.com'")
 
 
 async def unmarked(visit: Visit) -> None:

@@ -6,7 +6,7 @@ import { Field } from "./field.js";
  * found by name where `onFind` is given.
  * @param {{
  *   label: string,
- *   list: { rows: any[], error: any, loading: boolean, more?: () => void },
+ *   list: Pick<import("../lists.js").List, "rows" | "error" | "complete" | "more">,
  *   option: (row: any) => { value: string, label: string, disabled?: boolean },
  *   value: string,
  *   onValue: (value: string) => void,
@@ -20,10 +20,9 @@ import { Field } from "./field.js";
  * }} props `none`: how the empty choice is called. `chosen`: how the chosen row is called where it isn't among those read.
  */
 export function Choice({ label, list, option, value, onValue, none = "Choose", chosen = value, find = "", onFind, hint, error, ...others }) {
-  const { rows, loading, more } = list;
-  const options = rows.map(option);
+  const options = (list.rows ?? []).map(option);
+  const more = list.rows && !list.complete;
   const known = !value || options.some((one) => one.value === value);
-  const reading = loading && rows.length === 0;
   return html`
     ${onFind &&
     (more || find) &&
@@ -34,9 +33,9 @@ export function Choice({ label, list, option, value, onValue, none = "Choose", c
       onValue=${onValue}
       error=${error ?? list.error?.message}
       hint=${hint}
-      options=${[{ value: "", label: reading ? "Loading…" : none }, ...(known ? [] : [{ value, label: chosen }]), ...options]}
+      options=${[{ value: "", label: !list.rows && !list.error ? "Loading…" : none }, ...(known ? [] : [{ value, label: chosen }]), ...options]}
       ...${others}
     />
-    ${more && html`<div class="buttons"><button type="button" class="small" onClick=${more}>More to choose from</button></div>`}
+    ${more && html`<div class="buttons"><button type="button" class="small" onClick=${list.more}>More to choose from</button></div>`}
   `;
 }

@@ -1,9 +1,9 @@
 import { Choice } from "../components/choice.js";
 import { html, useEffect, useState } from "../html.js";
+import { useList } from "../lists.js";
 import { resource } from "../live.js";
 import { to } from "../router.js";
 import { readDatabase } from "./database/shell.js";
-import { useList } from "./lists.js";
 
 const NAME = /^[a-z0-9][a-z0-9-]{0,62}$/;
 
@@ -19,13 +19,13 @@ export function DatabaseField({ value, onValue, engines, error }) {
     return () => clearTimeout(timer);
   }, [find]);
   const list = useList("/databases", { query: { status: "active", db_type: engines, name: NAME.test(name) ? name : "" } });
-  const { rows, loading } = list;
-  const elsewhere = Boolean(value) && !loading && !rows.some((row) => row.uuid === value);
+  const rows = list.rows ?? [];
+  const elsewhere = Boolean(value && list.rows) && !rows.some((row) => row.uuid === value);
   const chosen = resource(async (signal) => (elsewhere ? readDatabase(value, signal) : null), [elsewhere && value]);
   useEffect(() => {
     if (!value && !name && rows.length === 1) onValue(rows[0].uuid);
   }, [rows.length]);
-  const empty = !loading && !list.error && rows.length === 0;
+  const empty = list.rows?.length === 0;
   const hint = empty && (name ? "None has a name that begins so." : html`There is no active database for it. <a href=${to("/databases/new")}>Make one</a>.`);
   return html`<${Choice}
     label="Database"

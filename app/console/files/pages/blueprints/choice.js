@@ -1,7 +1,7 @@
 // The blueprint that a new database begins with.
 import { Choice } from "../../components/choice.js";
 import { html } from "../../html.js";
-import { useList } from "../lists.js";
+import { useList } from "../../lists.js";
 import { Values, valuesOf } from "./variables.js";
 
 /**
@@ -36,7 +36,7 @@ export function shownBlueprint(blueprint, texts) {
  */
 export function BlueprintField({ engine, blueprint, onBlueprint, texts, onTexts, errors }) {
   const list = useList("/blueprints");
-  const fits = list.rows.filter((row) => row.metadata?.dialects?.includes(engine) ?? true);
+  const fits = list.rows?.filter((/** @type {any} */ row) => row.metadata?.dialects?.includes(engine) ?? true);
   const renamed = Object.fromEntries(Object.entries(errors).map(([name, text]) => [name.replace(/^blueprint_/, ""), text]));
   return html`
     <${Choice}
@@ -44,7 +44,7 @@ export function BlueprintField({ engine, blueprint, onBlueprint, texts, onTexts,
       list=${{ ...list, rows: fits }}
       option=${(/** @type {any} */ row) => ({ value: row.uuid, label: row.name })}
       value=${blueprint?.uuid ?? ""}
-      onValue=${(/** @type {string} */ uuid) => onBlueprint(fits.find((row) => row.uuid === uuid) ?? null)}
+      onValue=${(/** @type {string} */ uuid) => onBlueprint(fits?.find((/** @type {any} */ row) => row.uuid === uuid) ?? null)}
       none="None"
       chosen=${blueprint?.name}
       hint="Applied as soon as the database is active."

@@ -7,7 +7,8 @@ import { Status } from "../../components/status.js";
 import { Time } from "../../components/time.js";
 import { bytes, counted, seconds } from "../../format.js";
 import { html, useState } from "../../html.js";
-import { resource, useList } from "../../live.js";
+import { useList } from "../../lists.js";
+import { resource } from "../../live.js";
 import { navigate } from "../../router.js";
 import { CloneFields } from "./fields.js";
 import { DatabasePage, RoleNote, allowed, words } from "./shell.js";
@@ -37,7 +38,7 @@ export default function Backups({ params: { uuid } }) {
 function List({ database, onChange }) {
   const params = { uuid: database.uuid };
   const policy = resource((signal) => api.get("/databases/{uuid}/backup_policy", { params, signal }), [database.uuid]);
-  const backups = useList(`/databases/${database.uuid}/backups`, {}, { every: 3000 });
+  const backups = useList("/databases/{uuid}/backups", { params, every: 3000 });
   const reload = () => {
     backups.reload();
     policy.reload();

@@ -6,7 +6,8 @@ import { Table } from "../../components/table.js";
 import { Time } from "../../components/time.js";
 import { seconds } from "../../format.js";
 import { html } from "../../html.js";
-import { resource, useList } from "../../live.js";
+import { useList } from "../../lists.js";
+import { resource } from "../../live.js";
 import { query, setQuery, to } from "../../router.js";
 import { DatabasePage } from "./shell.js";
 
@@ -22,7 +23,7 @@ export default function Applications({ params: { uuid } }) {
 
 /** @param {{ uuid: string }} props */
 function List({ uuid }) {
-  const { rows, error, reload, complete, more, inSight } = useList(`/databases/${uuid}/blueprint_applications`, {}, { every: 3000 });
+  const { rows, error, reload, complete, more, inSight } = useList("/databases/{uuid}/blueprint_applications", { params: { uuid }, every: 3000 });
   const names = resource(async (signal) => {
     /** @type {Record<string, string>} */ const found = {};
     for await (const page of api.pages("/blueprints", { signal })) for (const one of page) found[one.uuid] = one.name;
