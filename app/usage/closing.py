@@ -44,6 +44,8 @@ async def close(period_seconds: int, keep: timedelta, *, patience: float = 10.0)
     await execute("UPDATE usage_clock SET closed_through = greatest(closed_through, $1)", found.border)
     await execute(_REMOVE_ENDED)
     await drop_before(LEDGER, found.border - keep)
+    # As the ledger: months that are over.
+    await execute("DELETE FROM usage_days WHERE starts_at < $1", LEDGER.span.begin(found.border - keep))
     return ClosedPeriods(through=found.border, rows=rows)
 
 

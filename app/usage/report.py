@@ -76,18 +76,21 @@ class UsageLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _WINDOW_GROWTH = 4
-_WHERE = (
-    "starts_at >= $1 AND starts_at < $2 AND ($3::bigint[] IS NULL OR team_id = any($3))"
-    " AND ($4::uuid[] IS NULL OR database_uuid = any($4))"
-)
+_WHOSE = "($3::bigint[] IS NULL OR team_id = any($3)) AND ($4::uuid[] IS NULL OR database_uuid = any($4))"
+_WHERE = f"starts_at >= $1 AND starts_at < $2 AND {_WHOSE}"
 _COLUMNS = (
     "database_uuid, team_id, plan, region, starts_at, ends_at, runtime_seconds, storage_byte_seconds,"
     " backup_byte_seconds"
 )
-# One statement, so that no period is seen on its way into the ledger, twice or not at all.
+# One statement, so that no period is seen on its way into the ledger, twice or not at all. Of whole days, from $11 on
+# and before $12, the ledger's sums by days are read, and before and after them its periods.
 _LINES = f"""
 WITH used AS (
-    SELECT {_COLUMNS} FROM usage_periods WHERE {_WHERE}
+    SELECT {_COLUMNS} FROM usage_periods WHERE starts_at >= $1 AND starts_at < $11 AND {_WHOSE}
+    UNION ALL
+    SELECT {_COLUMNS} FROM usage_days WHERE starts_at >= $11 AND starts_at < $12 AND {_WHOSE}
+    UNION ALL
+    SELECT {_COLUMNS} FROM usage_periods WHERE starts_at >= $12 AND starts_at < $2 AND {_WHOSE}
     UNION ALL
     SELECT {_COLUMNS} FROM usage_parts WHERE {_WHERE}
     UNION ALL
@@ -170,7 +173,7 @@ def _window_end(granularity: Granularity, begin: datetime, span: timedelta) -> d
     """Where a window that begins there ends: never within a day of a report by days."""
     end = begin + span
     if granularity is Granularity.DAY:
-        end = end.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+        end = _midnight(end)
     return end
 
 
@@ -180,4 +183,19 @@ async def _read(
     sql = _LINES.format(begin=_BEGINS[query.granularity], key=_KEYS[query.group_by])
     cursor = (None, None) if after is None else (after.starts_at, after.key)
     known = (clock.now, clock.period_seconds, clock.closed_through)
-    return await fetch_all(UsageLine, sql, begin, end, query.team_ids, query.databases, *cursor, limit, *known)
+    days = _whole_days(query.granularity, begin, end)
+    return await fetch_all(UsageLine, sql, begin, end, query.team_ids, query.databases, *cursor, limit, *known, *days)
+
+
+def _whole_days(granularity: Granularity, begin: datetime, end: datetime) -> tuple[datetime, datetime]:
+    """Those within a span of time: from when on and until when. Both are the span's end where there are none, and for
+    reports by periods, which know no days."""
+    if granularity is Granularity.PERIOD:
+        return end, end
+    first, last = _midnight(begin + timedelta(days=1, microseconds=-1)), _midnight(end)
+    return (first, last) if first < last else (end, end)
+
+
+def _midnight(moment: datetime) -> datetime:
+    """In UTC, the last one until then."""
+    return moment.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)

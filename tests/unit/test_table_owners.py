@@ -56,6 +56,7 @@ OWNERS = {
     "sign_in_links": "app/sessions",
     "teams": "app/auth",
     "usage_clock": "app/usage",
+    "usage_days": "app/usage",
     "usage_meters": "app/usage",
     "usage_parts": "app/usage",
     "usage_periods": "app/usage",

@@ -28,6 +28,16 @@ async def stored_ledger() -> dict[Key, Sums]:
     }
 
 
+_DAYS = (
+    f"SELECT database_uuid, starts_at, team_id, plan, region, ends_at, {_SUMS} FROM usage_days ORDER BY 1, 2, 3, 4, 5"
+)
+_ADDED_UP = f"""
+SELECT database_uuid, date_trunc('day', starts_at, 'UTC') AS starts_at, team_id, plan, region, max(ends_at) AS ends_at,
+       {", ".join(f"sum({name}) AS {name}" for name in _SUMS.split(", "))}
+FROM usage_periods GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5
+"""
+
+
 async def _history(pool: LonePool, owner_dsn: str, seed: int, steps: int) -> History:
     host, other = await pool.api.add_host(), await pool.api.add_host()
     await begin(owner_dsn, START)
@@ -55,6 +65,7 @@ async def test_random_histories(pool: LonePool, control_admin_dsn: str, seed: in
     assert await stored_ledger() == history.model.usage(end)
     assert history.rolled_back > 0
     assert await fetch("SELECT 1 FROM usage_parts") == []
+    assert await fetch(_DAYS) == await fetch(_ADDED_UP)
 
 
 async def test_the_service_never_changes_what_is_closed(pool: LonePool) -> None:

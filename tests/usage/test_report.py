@@ -109,6 +109,35 @@ async def test_the_month_turns(callers: list[Caller]) -> None:
     assert january["runtime_seconds"] == lines[0]["runtime_seconds"]
 
 
+@pytest.mark.parametrize(
+    ("since", "until"),
+    [
+        ("2027-01-31T00:00:00Z", "2027-02-03T00:00:00Z"),
+        ("2027-01-31T22:00:00Z", "2027-02-03T05:00:00Z"),
+        ("2027-02-01T00:00:00+05:30", "2027-02-02T13:00:00-08:00"),
+        ("2027-02-01T03:00:00Z", "2027-02-01T09:00:00Z"),
+    ],
+    ids=["days", "parts of days", "days elsewhere", "a part of one day"],
+)
+async def test_whole_days_are_the_sums_of_their_periods(callers: list[Caller], since: str, until: str) -> None:
+    await _at("2027-02-03T04:30:00", close=True)
+    asked = {"from": since, "to": until}
+    expected = _sums(await _lines(callers[0], **asked))
+    assert expected["runtime_seconds"] > 0
+    for group_by, granularity in product(GroupBy, Granularity):
+        lines = await _lines(callers[0], group_by=group_by.value, granularity=granularity.value, **asked)
+        assert _sums(lines) == expected, (group_by, granularity)
+
+
+async def test_whole_days_are_read_as_days(callers: list[Caller]) -> None:
+    """Their periods aren't: a month of many databases has millions."""
+    await _at("2027-02-03T04:30:00", close=True)
+    await execute("UPDATE usage_days SET runtime_seconds = 0")
+    asked = {"from": "2027-02-01T00:00:00Z", "to": "2027-02-02T01:00:00Z", "group_by": "team"}
+    assert _sums(await _lines(callers[0], **asked, granularity="total"))["runtime_seconds"] == 2 * 3600
+    assert _sums(await _lines(callers[0], **asked))["runtime_seconds"] == 2 * 25 * 3600
+
+
 async def test_a_closed_line_never_changes(callers: list[Caller]) -> None:
     closed = [line for line in await _lines(callers[0]) if not line["open"]]
     await execute("UPDATE database_usage SET storage_bytes = 5")

@@ -9,7 +9,7 @@ from app.store.tables.databases import Database, DatabaseLabel
 from app.store.tables.findings import Finding
 from app.store.tables.hosts import EngineHost
 from app.store.tables.installation import Installation
-from app.store.tables.metering import UsageClock, UsageMeter, UsagePart
+from app.store.tables.metering import UsageClock, UsageDay, UsageMeter, UsagePart
 from app.store.tables.metrics import MetricReading, MetricRollup
 from app.store.tables.operations import DatabaseOperation
 from app.store.tables.pool import PoolTarget
@@ -64,6 +64,7 @@ TABLES = (
     UsageClock,
     UsageMeter,
     UsagePart,
+    UsageDay,
     MetricReading,
     MetricRollup,
 )

@@ -69,3 +69,20 @@ class UsagePart(Table, tablename="usage_parts", db=DB):
     storage_byte_seconds = Numeric(default=Decimal(0))
     backup_byte_seconds = Numeric(default=Decimal(0))
     counted_once = Unique([database_uuid, since])
+
+
+class UsageDay(Table, tablename="usage_days", db=DB):
+    """The ledger's sums by days in UTC: of a database, as long as its team, plan and region are the same. A trigger on
+    the ledger adds to them what is closed, in the same transaction."""
+
+    id = BigSerial(primary_key=True)
+    database_uuid = UUID()
+    team_id = BigInt()
+    plan = Text()
+    region = Text()
+    starts_at = Timestamptz()
+    ends_at = Timestamptz()
+    runtime_seconds = BigInt()
+    storage_byte_seconds = Numeric(default=Decimal(0))
+    backup_byte_seconds = Numeric(default=Decimal(0))
+    one_a_day = Unique([database_uuid, starts_at, team_id, plan, region])
