@@ -24,6 +24,12 @@ settings.register_profile("headwater", deadline=None, suppress_health_check=[Hea
 settings.load_profile("headwater")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Of longer forms: what they do at random follows from the seed."""
+    parser.addoption("--kills", type=int, default=1000, help="how many processes tests/kills kills")
+    parser.addoption("--seed", type=int, default=1, help="what is struck when, in tests/kills")
+
+
 def pytest_sessionfinish() -> None:
     close_fork_server()
 

@@ -9,9 +9,9 @@ from itertools import chain
 from typing import TypeVar
 from uuid import UUID
 
-import asyncpg
 import structlog
 
+from app.store.servers import connect_to_store
 from app.store.session import APPLICATION_NAME, fetch
 
 CHANNEL = "headwater_database"
@@ -93,7 +93,7 @@ async def _listen(dsn: str, channel: str, heard: Callable[[str | None], None], p
 
 async def _listen_once(dsn: str, channel: str, heard: Callable[[str | None], None], probe_seconds: float) -> None:
     settings = {"application_name": f"{APPLICATION_NAME} listener"}
-    connection = await asyncpg.connect(dsn, timeout=5, server_settings=settings)
+    connection = await connect_to_store(dsn, timeout=5, server_settings=settings)
     try:
         closed = asyncio.Event()
         connection.add_termination_listener(lambda _: closed.set())

@@ -11,6 +11,7 @@ import asyncpg
 from app.core.scram import verifier
 from app.store.migrate import MigrationFailed, lock_migrations, migrate, require_current
 from app.store.rights import READ_ONLY, RULES, TableRules, give_rights
+from app.store.servers import connect_to_store
 from app.store.session import connected, execute, fetch_exists, fetch_scalar, fetch_values, transaction
 
 _CONNECT_SECONDS = 10.0
@@ -115,7 +116,7 @@ def _login(dsn: str) -> tuple[str, str | None]:
 
 async def _may_log_in(dsn: str) -> bool:
     try:
-        connection = await asyncpg.connect(dsn, timeout=_CONNECT_SECONDS)
+        connection = await connect_to_store(dsn, timeout=_CONNECT_SECONDS)
     except _NO_SUCH_LOGIN:
         return False
     except asyncpg.InsufficientPrivilegeError:  # to enter this database, which it will get

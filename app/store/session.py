@@ -15,6 +15,7 @@ from piccolo.engine.postgres import PostgresTransaction
 
 from app.store.connections import StoreConnection
 from app.store.engine import DB
+from app.store.servers import connect_to_store
 
 Row = TypeVar("Row", bound=msgspec.Struct)
 Value = TypeVar("Value")
@@ -48,7 +49,11 @@ async def connected(
         },
     }
     await DB.start_connection_pool(
-        min_size=min_size, max_size=max_size, reset=keep_session, connection_class=StoreConnection
+        min_size=min_size,
+        max_size=max_size,
+        reset=keep_session,
+        connection_class=StoreConnection,
+        connect=connect_to_store,
     )
     try:
         yield

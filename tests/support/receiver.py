@@ -106,13 +106,13 @@ class Receiver:
 
 
 @asynccontextmanager
-async def receiver(folder: Path, *names: str) -> AsyncIterator[Receiver]:
-    """On a free port of this machine, with a certificate for it and for `names`."""
+async def receiver(folder: Path, *names: str, address: str = LOOPBACK) -> AsyncIterator[Receiver]:
+    """On a free port of that address, with a certificate for it and for `names`."""
     authority = trustme.CA()
     ca_file = folder / "receivers-ca.pem"
     authority.cert_pem.write_to_path(str(ca_file))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    authority.issue_cert(LOOPBACK, "localhost", *names).configure_cert(context)
+    authority.issue_cert(address, "localhost", *names).configure_cert(context)
     made = Receiver(0, ca_file)
     tasks: set[asyncio.Task[None]] = set()
 
@@ -126,7 +126,7 @@ async def receiver(folder: Path, *names: str) -> AsyncIterator[Receiver]:
         finally:
             tasks.discard(task)
 
-    server = await asyncio.start_server(serve, LOOPBACK, 0, ssl=context, backlog=1024)
+    server = await asyncio.start_server(serve, address, 0, ssl=context, backlog=1024)
     made.port = server.sockets[0].getsockname()[1]
     try:
         yield made

@@ -1,0 +1,80 @@
+"""Kills one process after the other, and takes the time until what needs it works again."""
+
+import asyncio
+import logging
+import random
+import signal
+import time
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from app.contracts.base import Engine
+from tests.e2e.patient_client import PatientClient
+from tests.support.stack import PARTS, LiveStack
+from tests.support.waiting import until
+
+log = logging.getLogger(__name__)
+
+_HEALTHY_SECONDS = 31.0
+"""A part that ran for longer before it was killed is started again without delay (`app.local.supervisor`)."""
+
+
+@dataclass
+class Strikes:
+    """`recoveries` are seconds from the kill until a new database of each engine was active, by the part killed."""
+
+    recoveries: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+
+    @property
+    def kills(self) -> int:
+        return sum(map(len, self.recoveries.values()))
+
+    def lines(self) -> list[str]:
+        """p50, p95 and the longest, in seconds, of each part and of all."""
+        everything = [one for some in self.recoveries.values() for one in some]
+        return [_line(part, some) for part, some in sorted({**self.recoveries, "all": everything}.items())]
+
+
+def _line(part: str, seconds: list[float]) -> str:
+    found = sorted(seconds)
+    p50, p95 = (found[int(share * (len(found) - 1))] for share in (0.5, 0.95))
+    return f"{part}: {len(found)} kills, recovery p50 {p50:.1f} s, p95 {p95:.1f} s, longest {found[-1]:.1f} s"
+
+
+async def strike(
+    stack: LiveStack, client: PatientClient, engines: tuple[Engine, ...], kills: int, chance: random.Random
+) -> Strikes:
+    """So many, each when the one before is recovered from. A part that is down already counts too."""
+    strikes, struck = Strikes(), dict.fromkeys(PARTS, 0.0)
+    while strikes.kills < kills:
+        await asyncio.sleep(chance.uniform(0.1, 1))
+        part = chance.choice(await until(lambda: _rested(struck)))
+        struck[part] = time.monotonic()
+        stack.send_signal(part, signal.SIGKILL)
+        await asyncio.gather(*(_probe(client, engine) for engine in engines))
+        strikes.recoveries[part].append(time.monotonic() - struck[part])
+        log.info("%s: %s killed, recovered after %.1f s", strikes.kills, part, strikes.recoveries[part][-1])
+    return strikes
+
+
+def _rested(struck: dict[str, float]) -> list[str]:
+    """Those that have run long enough."""
+    return [part for part, at in struck.items() if time.monotonic() - at > _HEALTHY_SECONDS]
+
+
+async def _probe(client: PatientClient, engine: Engine) -> None:
+    """A new database, until it is active; then it goes again."""
+    answer = await client.create(engine, wait=30)
+    uuid = answer.data["uuid"]
+
+    async def active() -> bool:
+        return bool((await client.get(uuid)).data["status"] == "active")
+
+    if answer.data["status"] != "active":
+        await until(active, timeout=client.patience)
+    task = asyncio.create_task(client.delete(uuid))
+    _DELETES.add(task)
+    task.add_done_callback(_DELETES.discard)
+
+
+_DELETES: set[asyncio.Task[object]] = set()
