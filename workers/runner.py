@@ -18,6 +18,7 @@ from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, engine_region, wi
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
 from app.core.temporal import connect_from_settings
+from app.core.tracing.spans import Tracer
 from app.egress.sender import Sender
 from app.hosts.adapters import Adapters
 from app.quotas.file import load_plans
@@ -39,6 +40,7 @@ from workers.relay import relay
 from workers.schedules import maintain_schedules
 from workers.search_attributes import register_search_attributes
 from workers.stray_objects import remove_stray_objects
+from workers.tracing import TracedWork
 
 _PASSED_THROUGH = ("msgspec", "app.contracts")
 """Modules that the sandbox doesn't load anew for each run. They hold no state, and a struct of a reloaded module
@@ -55,8 +57,9 @@ _SPARE_CONNECTIONS = 8
 log = structlog.get_logger(__name__)
 
 
-async def run(settings: Settings, queues: Sequence[str], stop: asyncio.Event) -> None:
-    """Serves the queues until `stop` is set. Raises `InvalidSettings` for the file of plans."""
+async def run(settings: Settings, queues: Sequence[str], stop: asyncio.Event, tracer: Tracer | None = None) -> None:
+    """Serves the queues until `stop` is set. `tracer` is that of the process, if it traces. Raises
+    `InvalidSettings` for the file of plans."""
     plans = load_plans(settings.plans_file)
     box = SecretBox.from_setting(settings.secret_keys)
     if not settings.control_dsn:
@@ -65,9 +68,11 @@ async def run(settings: Settings, queues: Sequence[str], stop: asyncio.Event) ->
     queues = with_backup_queues(queues)
     metrics = WorkerMetrics(settings, queues)
     async with AsyncExitStack() as stack:
+        if tracer is not None:
+            await stack.enter_async_context(tracer.destination.running())
         await stack.enter_async_context(connected(settings.control_dsn, max_size=max_connections(queues)))
         await follow_migrations()
-        client = await _connected_client(settings, metrics.runtime)
+        client = await _connected_client(settings, metrics.runtime, tracer)
         await register_search_attributes(client)
         tools = WorkerDependencies(
             settings=settings,
@@ -78,7 +83,7 @@ async def run(settings: Settings, queues: Sequence[str], stop: asyncio.Event) ->
         )
         stack.push_async_callback(tools.adapters.close)
         for queue in queues:
-            await stack.enter_async_context(build_worker(client, queue, tools))
+            await stack.enter_async_context(build_worker(client, queue, tools, tracer))
         background = await metrics.serve(client, stack)
         if CONTROL_QUEUE in queues:
             background += [relay(client), maintain_schedules(client, settings)]
@@ -87,7 +92,7 @@ async def run(settings: Settings, queues: Sequence[str], stop: asyncio.Event) ->
         if WEBHOOK_QUEUE in queues:
             sender = Sender(settings)
             stack.push_async_callback(sender.close)
-            deliveries = Deliveries(Attempts(box, sender, settings), settings)
+            deliveries = Deliveries(Attempts(box, sender, settings, tracer), settings)
             background += [dispatch_events(settings, deliveries.changed), deliveries.serve()]
         for queue in queues:
             region = engine_region(queue)
@@ -99,8 +104,9 @@ async def run(settings: Settings, queues: Sequence[str], stop: asyncio.Event) ->
         await _until(stop, [asyncio.create_task(task) for task in background])
 
 
-def build_worker(client: Client, queue: str, tools: WorkerDependencies) -> Worker:
+def build_worker(client: Client, queue: str, tools: WorkerDependencies, tracer: Tracer | None = None) -> Worker:
     """Serves one queue as `workers.queues` configures it."""
+    traced = [] if tracer is None else [TracedWork(tracer)]
     config = queue_config(queue)
     activities = [
         method for implementation in config.implementations for method in activity_methods(implementation(tools))
@@ -111,7 +117,7 @@ def build_worker(client: Client, queue: str, tools: WorkerDependencies) -> Worke
         workflows=config.workflows,
         activities=activities,
         workflow_runner=sandbox() if config.sandboxed else UnsandboxedWorkflowRunner(),
-        interceptors=[LogIds(), Heartbeats(), ActivityMetrics(), OperationSteps()],
+        interceptors=[*traced, LogIds(), Heartbeats(), ActivityMetrics(), OperationSteps()],
         max_concurrent_activities=config.max_activities,
         max_concurrent_workflow_tasks=config.max_workflow_tasks,
         # The default is four fifths of the heartbeat timeout: one late heartbeat, and a second attempt would start.
@@ -138,10 +144,10 @@ def activity_methods(implementation: object) -> list[Callable[..., Any]]:
     return [method for method in methods if hasattr(method, "__temporal_activity_definition")]
 
 
-async def _connected_client(settings: Settings, runtime: Runtime | None) -> Client:
+async def _connected_client(settings: Settings, runtime: Runtime | None, tracer: Tracer | None) -> Client:
     while True:
         try:
-            return await connect_from_settings(settings, runtime=runtime)
+            return await connect_from_settings(settings, runtime=runtime, tracer=tracer)
         except (RuntimeError, RPCError) as fault:
             log.warning("waiting_for_temporal", address=settings.temporal_address, reason=str(fault))
             await asyncio.sleep(_CONNECT_RETRY_SECONDS)

@@ -13,6 +13,9 @@ import uvloop
 from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE
 from app.core import logging
 from app.core.settings import InvalidSettings, Settings
+from app.core.tracing.exporter import tracer_of
+from app.core.tracing.settings import TracingSettings
+from app.core.tracing.spans import Tracer
 from app.store.migrate import MigrationFailed
 from workers.log_ids import ids_beside_messages
 from workers.runner import run
@@ -29,19 +32,20 @@ def main() -> int:
         settings = Settings.load(os.environ)
         logging.configure(settings.log_format, settings.log_level)
         ids_beside_messages()
-        uvloop.run(_serve(settings, queues))
+        tracer = tracer_of(TracingSettings.load(os.environ), "headwater-worker")
+        uvloop.run(_serve(settings, queues, tracer))
     except (InvalidSettings, MigrationFailed, ValueError) as fault:
         sys.stderr.write(f"{fault}\n")
         return 2
     return 0
 
 
-async def _serve(settings: Settings, queues: list[str]) -> None:
+async def _serve(settings: Settings, queues: list[str], tracer: Tracer | None) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
-    await run(settings, queues, stop)
+    await run(settings, queues, stop, tracer)
 
 
 def _queue(name: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any, TextIO
 from structlog.typing import EventDict, ExcInfo, WrappedLogger
 
 from app.core import context
+from app.core.tracing.context import current_trace_id
 
 _SECRET_KEYS = frozenset({"password", "api_key", "secret", "dsn", "admin_dsn", "authorization", "token"})
 _MAX_CHARACTERS = 4_000
@@ -35,6 +36,13 @@ def add_request_id(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
     """Adds the id of the request, so that the id in an answer finds all lines of its request."""
     if request_id := context.current_request_id():
         event["request_id"] = request_id
+    return event
+
+
+def add_trace_id(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
+    """Adds the id of the trace, so that a trace's lines are found, and a line's trace."""
+    if trace_id := current_trace_id():
+        event["trace_id"] = trace_id
     return event
 
 

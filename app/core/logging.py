@@ -13,6 +13,7 @@ import structlog
 from structlog.typing import Processor
 
 from app.core import context, log_values
+from app.core.tracing.context import current_trace_id
 
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 _LEVEL_NAMES = {level: name for name, level in LEVELS.items()}
@@ -22,6 +23,7 @@ secrets."""
 _SHARED: tuple[Processor, ...] = (
     structlog.contextvars.merge_contextvars,
     log_values.add_request_id,
+    log_values.add_trace_id,
     structlog.stdlib.add_log_level,
     structlog.stdlib.add_logger_name,
     structlog.processors.TimeStamper(fmt="iso", utc=True),
@@ -36,7 +38,8 @@ _AS_JSON: tuple[Processor, ...] = (
 
 
 class LogLine(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """A line for a request or an activity, written by `write_line`, which sets `level`, `timestamp` and `request_id`.
+    """A line for a request or an activity, written by `write_line`, which sets `level`, `timestamp` and the
+    ids of request and trace.
     Its fields hold numbers, ids and our own words, never a client's text. None is left out."""
 
     event: str
@@ -44,6 +47,7 @@ class LogLine(msgspec.Struct, kw_only=True, omit_defaults=True):
     level: str = ""
     timestamp: datetime | None = None
     request_id: str | None = None
+    trace_id: str | None = None
 
 
 class _Output(logging.StreamHandler[TextIO]):
@@ -121,6 +125,7 @@ def write_line(level: int, line: LogLine) -> None:
     line.level = _LEVEL_NAMES[level]
     line.timestamp = datetime.now(UTC)
     line.request_id = context.current_request_id() or None
+    line.trace_id = current_trace_id()
     for handler in logging.root.handlers:
         if isinstance(handler, _Output):
             handler.write(line)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import logging
+from collections.abc import Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Literal
@@ -9,7 +10,7 @@ from urllib.parse import quote
 
 import msgspec
 from temporalio.api.common.v1 import Payload
-from temporalio.client import Client
+from temporalio.client import Client, Interceptor
 from temporalio.converter import (
     CompositePayloadConverter,
     DataConverter,
@@ -21,6 +22,8 @@ from temporalio.runtime import LogForwardingConfig, LoggingConfig, Runtime, Tele
 from temporalio.service import TLSConfig
 
 from app.core.settings import Settings
+from app.core.tracing.spans import Tracer
+from app.core.tracing.temporal import TracedStarts
 
 
 @lru_cache(maxsize=256)
@@ -76,6 +79,7 @@ async def connect(
     runtime: Runtime | None = None,
     tls: TLSConfig | None = None,
     api_key: str | None = None,
+    interceptors: Sequence[Interceptor] = (),
 ) -> Client:
     """Returns a client. A lazy one connects at its first call, so that the API starts, and accepts creates, while
     Temporal is unavailable. Without `runtime` the clients of the process share one."""
@@ -87,10 +91,13 @@ async def connect(
         runtime=runtime or _shared_runtime(),
         tls=tls or False,
         api_key=api_key,
+        interceptors=interceptors,
     )
 
 
-async def connect_from_settings(settings: Settings, *, lazy: bool = False, runtime: Runtime | None = None) -> Client:
+async def connect_from_settings(
+    settings: Settings, *, lazy: bool = False, runtime: Runtime | None = None, tracer: Tracer | None = None
+) -> Client:
     """Connects to Temporal as the settings say. Raises `RuntimeError` when it can't be reached or its certificate isn't
     accepted."""
     return await connect(
@@ -100,6 +107,7 @@ async def connect_from_settings(settings: Settings, *, lazy: bool = False, runti
         runtime=runtime,
         tls=_tls(settings),
         api_key=settings.temporal_api_key,
+        interceptors=() if tracer is None else [TracedStarts(tracer)],
     )
 
 

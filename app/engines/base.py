@@ -25,6 +25,7 @@ from app.engines.hosts import SessionsEnded as SessionsEnded
 from app.engines.hosts import SharedResource as SharedResource
 from app.engines.querying import QueryLimits, ReadSession, WriteSession
 from app.engines.scripts import ScriptEnd, ScriptSession
+from app.engines.steps import STEPS, traced
 from app.engines.tenants import Access as Access
 from app.engines.tenants import Counters as Counters
 from app.engines.tenants import EngineLimits as EngineLimits
@@ -75,6 +76,11 @@ class EngineAdapter(ABC):
 
     replaces_whole: ClassVar[bool] = False
     """Whether `replace` exchanges databases at once. Otherwise data is replaced by `clear` and `load`."""
+
+    def __init_subclass__(cls) -> None:
+        """Every engine's steps have spans, of which its adapter need not know."""
+        for step in set(STEPS) & set(vars(cls)):
+            setattr(cls, step, traced(vars(cls)[step]))
 
     def __init__(self, address: AdminAddress, installation: str = "") -> None:
         """`installation` is written with every marker, so that two installations may share a host. Lower-case

@@ -17,7 +17,7 @@ _REFUSAL = "refusal"
 
 def refusal_of(scope: Scope) -> AppError | None:
     """The error that the request is answered with."""
-    found: AppError | None = scope["state"].get(_REFUSAL)
+    found: AppError | None = (scope.get("state") or {}).get(_REFUSAL)
     return found
 
 
@@ -57,7 +57,7 @@ def log_request(
     """`method` and `route` are known ones, never a client's own text."""
     state: dict[str, Any] = scope.get("state") or {}
     refusal: AppError | None = state.get(_REFUSAL)
-    caller: Principal | None = scope.get("user")
+    caller = caller_of(scope)
     line = AccessLine(
         method=method,
         route=route,
@@ -65,7 +65,7 @@ def log_request(
         broken_off=not completed,
         duration_ms=round(1000 * seconds, 3),
         client=state.get("client_address") or _peer(scope),
-        resource=_resource(scope),
+        resource=resource_of(scope),
     )
     if caller is not None:
         line.user_id, line.key_id, line.session_id = caller.user_id, caller.key_id or None, caller.session_id
@@ -82,7 +82,14 @@ def _peer(scope: HTTPScope) -> str | None:
     return scope["client"][0] if scope["client"] else None
 
 
-def _resource(scope: HTTPScope) -> str | None:
+def caller_of(scope: HTTPScope) -> Principal | None:
+    """Who was let in."""
+    caller: Principal | None = scope.get("user")
+    return caller
+
+
+def resource_of(scope: HTTPScope) -> str | None:
+    """The identifier in the path, if it has a valid form."""
     for value in (scope.get("path_params") or {}).values():
         text = str(value)
         if parse_uuid(text) or parse_id(text):

@@ -52,6 +52,7 @@ from app.core.metrics.page import MetricsPage
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
 from app.core.temporal import connect_from_settings
+from app.core.tracing.spans import Tracer
 from app.credentials.routes import (
     CredentialServices,
     complete_credential_rotation,
@@ -79,6 +80,7 @@ from app.http.openapi import document
 from app.http.options import answer_options
 from app.http.requests import Requests
 from app.http.state import AppState, RequestControls
+from app.http.tracing import TracedRequests
 from app.http.unread_body import UnreadBodies
 from app.http.visitors import Visitors
 from app.metrics.routes import MetricServices, get_database_metrics, get_team_prometheus
@@ -158,11 +160,13 @@ def create_app(
     leaving: asyncio.Event | None = None,
     *,
     routes: Routes | None = None,
+    tracer: Tracer | None = None,
 ) -> ASGIApp:
     """Creates the ASGI application. `stopping` is set when its server is about to stop, which waits for all answers:
     event streams end then. `leaving` is set before that, so that a proxy sends nothing more: it is not ready then, and
     serves all the same. `routes` are those of an application that has ended; without them they are assembled.
-    Raises `ValueError` for missing settings, and `InvalidSettings` for the file of plans."""
+    `tracer` is that of the process, if it traces. Raises `ValueError` for missing settings, and `InvalidSettings` for
+    the file of plans."""
     plans = load_plans(settings.plans_file)
     box = SecretBox.from_setting(settings.secret_keys)
     if not settings.control_dsn:
@@ -172,7 +176,9 @@ def create_app(
 
     async def opening(app: Litestar, stack: AsyncExitStack) -> None:
         app.state.leaving = leaving or asyncio.Event()
-        app.state.controls = await _open(stack, settings, plans, box, state, stopping or asyncio.Event())
+        if tracer is not None:
+            await stack.enter_async_context(tracer.destination.running())
+        app.state.controls = await _open(stack, settings, plans, box, state, stopping or asyncio.Event(), tracer)
         app.state.belonging = belonging()
         actions, objects = known_events(_handlers(app))
         state.audit = AuditServices(plans=plans, actions=actions, objects=objects)
@@ -181,7 +187,10 @@ def create_app(
             await stack.enter_async_context(app.state.metrics.served(settings.metrics_host, settings.metrics_port))
 
     state.opening = opening
-    return Requests(UnreadBodies(routes.litestar, settings.request_body_timeout_seconds))
+    layers: ASGIApp = Requests(UnreadBodies(routes.litestar, settings.request_body_timeout_seconds))
+    if tracer is not None:
+        layers = TracedRequests(layers, tracer, parse_networks(settings.trusted_proxies))
+    return layers
 
 
 def serves_metrics(settings: Settings) -> bool:
@@ -374,6 +383,7 @@ async def _open(
     box: SecretBox,
     state: AppState,
     stopping: asyncio.Event,
+    tracer: Tracer | None,
 ) -> RequestControls:
     """Connects, fills the state, and returns what lets requests in. What is opened is closed with the stack."""
     assert settings.control_dsn is not None
@@ -383,7 +393,7 @@ async def _open(
     admitting = await stack.enter_async_context(
         admission(settings.control_dsn, sessions_per_minute=settings.session_requests_per_minute)
     )
-    client = await connect_from_settings(settings, lazy=True)
+    client = await connect_from_settings(settings, lazy=True, tracer=tracer)
     sender, adapters, starter, nudger = Sender(settings), Adapters(box), Starter(client), Nudger(client)
     members, notices = ReadyMembers(), Notices()
     state.questions = Questions(settings, plans, box, adapters)

@@ -11,6 +11,7 @@ from prometheus_client import Counter, Histogram
 from app.core import context, ids
 from app.core.metrics.counters import HTTP_REQUEST_SECONDS, HTTP_REQUESTS
 from app.http.access_log import log_request
+from app.http.tracing import describe_request
 
 _METHODS = frozenset({"GET", "HEAD", "POST", "PATCH", "PUT", "DELETE", "OPTIONS"})
 _HEADERS = "answer_headers"
@@ -59,6 +60,7 @@ class Requests:
             requests, durations = _series(method, route, status)
             requests.inc()
             durations.observe(seconds)
+            describe_request(scope, method=method, route=route, status=status)
             log_request(scope, method=method, route=route, status=status, completed=completed, seconds=seconds)
             context.request_id.reset(token)
 

@@ -15,6 +15,9 @@ from granian.server.embed import Server
 
 from app.core import logging
 from app.core.settings import InvalidSettings, Settings
+from app.core.tracing.exporter import tracer_of
+from app.core.tracing.settings import TracingSettings
+from app.core.tracing.spans import Tracer
 from app.http.app import create_app
 
 _LEAST_BACKLOG = 128
@@ -27,13 +30,13 @@ _LOGGING = {"loggers": {_SERVER_LOGGER: {"propagate": True}}}
 """Writes the server's own log lines in our format, in place of its own on standard output."""
 
 
-async def serve(settings: Settings) -> None:
+async def serve(settings: Settings, tracer: Tracer | None = None) -> None:
     """Runs until SIGINT or SIGTERM; after that it goes on for the time that the settings say, and says that it is not
-    ready. A second signal ends it at once."""
+    ready. A second signal ends it at once. `tracer` is that of the process, if it traces."""
     _silence_known_warning()
     stopping, leaving = asyncio.Event(), asyncio.Event()
     server = Server(
-        create_app(settings, stopping, leaving),
+        create_app(settings, stopping, leaving, tracer=tracer),
         address=settings.api_host,
         port=settings.api_port,
         interface=Interfaces.ASGI,
@@ -80,7 +83,8 @@ def main() -> int:
     try:
         settings = Settings.load(os.environ)
         logging.configure(settings.log_format, settings.log_level)
-        uvloop.run(serve(settings))
+        tracer = tracer_of(TracingSettings.load(os.environ), "headwater-api")
+        uvloop.run(serve(settings, tracer))
     except (InvalidSettings, ValueError) as fault:
         sys.stderr.write(f"{fault}\n")
         return 2

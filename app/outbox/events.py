@@ -8,6 +8,7 @@ import msgspec
 from app.core.clock import utc_now
 from app.core.debounce import Debouncer
 from app.core.ids import new_uuid
+from app.core.tracing.context import causing_traceparent
 from app.outbox.event_types import EventType
 from app.store.session import Statement, execute, fetch_values
 
@@ -34,15 +35,15 @@ class Notices:
 
 
 _INSERT = """
-INSERT INTO events (uuid, type, database_id, team_id, payload)
-SELECT $1, $2, $3::bigint, $4::bigint, $5::jsonb WHERE {condition} RETURNING
+INSERT INTO events (uuid, type, database_id, team_id, payload, traceparent)
+SELECT $1, $2, $3::bigint, $4::bigint, $5::jsonb, $6 WHERE {condition} RETURNING
 """
 
 
 async def append(kind: EventType, *, team_id: int, database_id: int | None, data: msgspec.Struct) -> None:
     """Call it inside the transaction of the change. `data` is the resource as clients see it, without secrets."""
     event = _arguments(kind, team_id, database_id, data)
-    await execute(_INSERT.format(condition="true") + "pg_notify($6, '')", *event, CHANNEL)
+    await execute(_INSERT.format(condition="true") + "pg_notify($7, '')", *event, CHANNEL)
 
 
 def insertion(kind: EventType, *, team_id: int, database_id: int | None, data: msgspec.Struct) -> Statement:
@@ -51,7 +52,7 @@ def insertion(kind: EventType, *, team_id: int, database_id: int | None, data: m
 
 
 def _arguments(kind: EventType, team_id: int, database_id: int | None, data: msgspec.Struct) -> tuple[Any, ...]:
-    return new_uuid(), kind.value, database_id, team_id, payload_of(kind, data)
+    return new_uuid(), kind.value, database_id, team_id, payload_of(kind, data), causing_traceparent()
 
 
 async def take_undispatched(limit: int) -> list[int]:

@@ -85,5 +85,5 @@ WHERE id IN (
     WHERE s.attempts = 0
     ORDER BY s.priority, queue.turn, s.id LIMIT $2 FOR UPDATE OF s SKIP LOCKED
 )
-RETURNING id, workflow, workflow_id, input::text AS input, priority, summary, labels
+RETURNING id, workflow, workflow_id, input::text AS input, priority, summary, labels, traceparent
 """

@@ -38,6 +38,7 @@ from app.contracts.queues import (
 )
 from app.core.context import current_request_id
 from app.core.metrics.counters import WORKFLOW_STARTS
+from app.core.tracing.context import causing_traceparent, originating
 from app.store.session import execute, fetch_all, fetch_one
 
 INTERACTIVE, NORMAL, UPKEEP = 1, 3, 5
@@ -82,6 +83,8 @@ class PendingStart(msgspec.Struct, frozen=True, kw_only=True):
     """Of the database that it works on."""
     signal: str | None = None
     """A signal that is sent with the start, or to the workflow if it is running already."""
+    traceparent: str | None = None
+    """Of the trace that the change belongs to."""
 
 
 class Accepted(msgspec.Struct, frozen=True, kw_only=True):
@@ -127,10 +130,12 @@ async def request_start(
     body = _input(request)
     subject = msgspec.json.decode(body, type=_Subject)
     name = workflow.__temporal_workflow_definition.name
+    traceparent = causing_traceparent()
     written = await fetch_one(
         _Written,
         """
-        INSERT INTO workflow_starts (workflow, workflow_id, input, priority, summary, next_attempt_at, signal, labels)
+        INSERT INTO workflow_starts
+            (workflow, workflow_id, input, priority, summary, next_attempt_at, signal, labels, traceparent)
         VALUES ($1, $2, $3::jsonb, $4, coalesce($5, $8 || (
             SELECT d.engine || CASE d.name WHEN '' THEN ' scratch database, '
                    ELSE ' database "' || left(regexp_replace(d.name, $10, '?', 'g'), 30) || '", ' END
@@ -138,7 +143,7 @@ async def request_start(
                    || ', ' || d.uuid
             FROM databases d LEFT JOIN teams t ON t.id = d.team_id WHERE d.uuid = $9::uuid
         ), $8 || $11), now() + make_interval(secs => $6), $7,
-            coalesce((SELECT d.labels FROM databases d WHERE d.uuid = $9::uuid), '{}'))
+            coalesce((SELECT d.labels FROM databases d WHERE d.uuid = $9::uuid), '{}'), $12)
         ON CONFLICT (workflow_id) WHERE signal IS NULL DO UPDATE SET workflow_id = excluded.workflow_id
         RETURNING id, summary, labels
         """,
@@ -153,6 +158,7 @@ async def request_start(
         subject.database,
         _NO_MARKUP,
         _summary(subject),
+        traceparent,
     )
     assert written is not None, "an INSERT with DO UPDATE returns its row"
     return PendingStart(
@@ -164,6 +170,7 @@ async def request_start(
         summary=written.summary,
         labels=written.labels,
         signal=signal,
+        traceparent=traceparent,
     )
 
 
@@ -184,36 +191,6 @@ async def request_signal(workflow: str, workflow_id: str, signal: str) -> None:
     )
 
 
-class StartRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """One of several workflows to be requested together."""
-
-    workflow_id: str
-    request: Contract
-    summary: str
-
-
-async def request_starts(workflow: Any, requests: Sequence[StartRequest], *, priority: int) -> list[PendingStart]:
-    """Like `request_start`, for several workflows in one statement."""
-    return await fetch_all(
-        PendingStart,
-        """
-        INSERT INTO workflow_starts (workflow, workflow_id, input, priority, summary, next_attempt_at, labels)
-        SELECT $1, asked.workflow_id, asked.input::jsonb, $5, asked.summary, now() + make_interval(secs => $6),
-               coalesce(d.labels, '{}')
-        FROM unnest($2::text[], $3::text[], $4::text[]) AS asked (workflow_id, input, summary)
-        LEFT JOIN databases d ON d.uuid = (asked.input::jsonb ->> 'database')::uuid
-        ON CONFLICT (workflow_id) WHERE signal IS NULL DO UPDATE SET workflow_id = excluded.workflow_id
-        RETURNING id, workflow, workflow_id, input::text AS input, priority, summary, labels
-        """,
-        workflow.__temporal_workflow_definition.name,
-        [requested.workflow_id for requested in requests],
-        [_input(requested.request) for requested in requests],
-        [requested.summary for requested in requests],
-        priority,
-        HEAD_START_SECONDS,
-    )
-
-
 async def claim_due(limit: int = 50) -> list[PendingStart]:
     """Claims rows that are due, for the relay. Each is then left alone for a growing time, so that several relays share
     the work."""
@@ -224,7 +201,7 @@ async def claim_due(limit: int = 50) -> list[PendingStart]:
                next_attempt_at = now() + make_interval(secs => least(0.5 * 2 ^ least(attempts, 10), $2))
         WHERE id IN (SELECT id FROM workflow_starts WHERE next_attempt_at <= now()
                      ORDER BY priority, id LIMIT $1 FOR UPDATE SKIP LOCKED)
-        RETURNING id, workflow, workflow_id, input::text AS input, priority, summary, signal, labels
+        RETURNING id, workflow, workflow_id, input::text AS input, priority, summary, signal, labels, traceparent
         """,
         limit,
         _BACKOFF_LIMIT_SECONDS,
@@ -263,7 +240,7 @@ async def _start(client: Client, pending: PendingStart, *, eager: bool = False) 
         return
     request = msgspec.json.decode(pending.input, type=_Subject)
     # An earlier start may have succeeded without its answer, and the workflow may have ended.
-    with contextlib.suppress(WorkflowAlreadyStartedError):
+    with contextlib.suppress(WorkflowAlreadyStartedError), originating(pending.traceparent):
         await client.start_workflow(
             pending.workflow,
             msgspec.Raw(pending.input.encode()),

@@ -13,6 +13,7 @@ import structlog
 from asyncpg import Connection
 from piccolo.engine.postgres import PostgresTransaction
 
+from app.core.tracing.spans import SpanKind, span
 from app.store.connections import StoreConnection
 from app.store.engine import DB
 from app.store.servers import connect_to_store
@@ -25,6 +26,8 @@ log = structlog.get_logger(__name__)
 APPLICATION_NAME = "headwater"
 
 _ACQUIRE_SECONDS = 20.0
+_TRACED_AS = {"db.system.name": "postgresql", "db.namespace": APPLICATION_NAME}
+"""Transactions have spans, single statements don't."""
 _IDLE_IN_TRANSACTION = "60s"
 """Longer than any transaction of ours. PostgreSQL ends what exceeds it, so that no lock outlives its owner."""
 
@@ -93,12 +96,13 @@ async def transaction() -> AsyncIterator[None]:
     if DB.current_transaction.get() is not None:
         yield
         return
-    async with raw_connection() as connection, connection.transaction():
-        token = DB.current_transaction.set(cast(PostgresTransaction, _Transaction(connection)))
-        try:
-            yield
-        finally:
-            DB.current_transaction.reset(token)
+    with span("transaction", SpanKind.CLIENT, _TRACED_AS):
+        async with raw_connection() as connection, connection.transaction():
+            token = DB.current_transaction.set(cast(PostgresTransaction, _Transaction(connection)))
+            try:
+                yield
+            finally:
+                DB.current_transaction.reset(token)
 
 
 @asynccontextmanager
@@ -189,7 +193,8 @@ async def execute_chain(*statements: Statement) -> int:
     before it returned a row. All of them see the tables as they were before the first. Returns how many of them
     returned a row."""
     sql = _chained(tuple((one.sql, len(one.arguments)) for one in statements))
-    (row,) = await fetch(sql, *(argument for one in statements for argument in one.arguments))
+    with span("transaction", SpanKind.CLIENT, _TRACED_AS):
+        (row,) = await fetch(sql, *(argument for one in statements for argument in one.arguments))
     count: int = row[0]
     return count
 

@@ -16,6 +16,9 @@ from app.core.clock import utc_now
 from app.core.limiter import LimitReached
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
+from app.core.tracing.context import TRACEPARENT, current_traceparent, parse_traceparent
+from app.core.tracing.encoding import Attributes
+from app.core.tracing.spans import NO_SPAN, NoSpan, SpanKind, Tracer, TraceSpan
 from app.egress.sender import AttemptResult, Sender
 from app.store.session import execute, fetch_one, transaction
 from app.webhooks import waiting
@@ -46,6 +49,7 @@ class _Due(msgspec.Struct, frozen=True, kw_only=True):
     spent: int
     round_started_at: datetime
     payload: str
+    traceparent: str | None
     url: str
     revoked: bool
     claimed_by: UUID | None
@@ -67,8 +71,10 @@ class Payload(msgspec.Struct):
 class Attempts:
     """Makes the attempts of this process: a limited number for one endpoint at the same time."""
 
-    def __init__(self, box: SecretBox, sender: Sender, settings: Settings) -> None:
+    def __init__(self, box: SecretBox, sender: Sender, settings: Settings, tracer: Tracer | None = None) -> None:
+        """`tracer` is that of the process, if it traces."""
         self._box = box
+        self._tracer = tracer
         self._sender = sender
         self._schedule = settings.webhook_retry_schedule
         self._lifetime = timedelta(seconds=sum(self._schedule) * (1 + _JITTER)) + _SLACK
@@ -96,13 +102,40 @@ class Attempts:
 
     async def _send(self, due: _Due, *, probing: bool) -> None:
         async with self._slots.slot(due.endpoint_id, due.team_id, patience=_PATIENCE_SECONDS):
-            answer = await self._sender.send(due.url, *self._signed(due), party=party_of(due.team_id))
+            answer = await self._post(due)
         if not answer.delivered:
             await self._record_failure(due, answer, probing=probing)
             return
         await _record(due, answer, last=False, wait=0)
         if not is_known_well(due.slow_failures, due.last_success_at):
             await self._circuit.note(due.endpoint_id, answer, probing=probing)
+
+    async def _post(self, due: _Due) -> AttemptResult:
+        with self._span(due) as span:
+            headers, body = self._signed(due)
+            if (traceparent := current_traceparent()) is not None:
+                headers[TRACEPARENT] = traceparent
+            answer = await self._sender.send(due.url, headers, body, party=party_of(due.team_id))
+            if answer.code is not None:
+                span.set("http.response.status_code", answer.code)
+            if not answer.delivered:
+                span.fail("not_delivered")
+        return answer
+
+    def _span(self, due: _Due) -> TraceSpan | NoSpan:
+        """Within the trace of the event's change. The receiver's address is its team's own words, and not in it."""
+        if self._tracer is None:
+            return NO_SPAN
+        attributes: Attributes = {
+            "headwater.delivery": due.webhook_id,
+            "headwater.event": due.event_type,
+            "headwater.endpoint_id": due.endpoint_id,
+            "headwater.team_id": due.team_id,
+            "headwater.attempt": due.spent + 1,
+        }
+        return self._tracer.begin(
+            "webhook", SpanKind.CLIENT, parent=parse_traceparent(due.traceparent), attributes=attributes
+        )
 
     async def _record_failure(self, due: _Due, answer: AttemptResult, *, probing: bool) -> None:
         spent = due.spent + 1
@@ -159,6 +192,7 @@ def body_of(payload: str) -> bytes:
 _DUE = """
 SELECT d.id, d.webhook_id, d.endpoint_id, w.team_id, d.event_type, d.waiting, d.round, d.spent,
        d.round_started_at, coalesce(d.payload, e.payload::text) AS payload, w.url,
+       e.traceparent,
        w.revoked_at IS NOT NULL AS revoked, CASE WHEN w.claimed_until > now() THEN w.claimed_by END AS claimed_by,
        w.slow_failures, w.last_success_at,
        ARRAY(SELECT s.uuid FROM webhook_secrets s WHERE s.endpoint_id = w.id

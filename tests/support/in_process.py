@@ -63,7 +63,7 @@ class LoneApi:
 
 
 @asynccontextmanager
-async def lone_api(control_dsn: str, **settings: Any) -> AsyncIterator[LoneApi]:
+async def lone_api(control_dsn: str, *, tracer: Any = None, **settings: Any) -> AsyncIterator[LoneApi]:
     """For the block, this process's store is connected to `control_dsn`."""
     known = {
         "control_dsn": control_dsn,
@@ -76,7 +76,7 @@ async def lone_api(control_dsn: str, **settings: Any) -> AsyncIterator[LoneApi]:
     started = Settings(**known)
     try:
         with _lent_routes(with_metrics=serves_metrics(started), with_console=started.console) as routes:
-            app = create_app(started, routes=routes)
+            app = create_app(started, routes=routes, tracer=tracer)
             async with _lifespan(app), _client(app) as http:
                 yield LoneApi(http, control_dsn)
     finally:

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from uuid import uuid4
 
 import httpx
@@ -54,6 +55,8 @@ class RunningService:
     """Temporal's: no other service takes its tasks."""
     settings: dict[str, str] = field(default_factory=dict)
     """The environment of every process."""
+    others: Mapping[str, str] = field(default_factory=dict)
+    """Variables of it that are not ours, by their whole names."""
     processes: dict[str, ChildProcess] = field(default_factory=dict)
     """`api` and `worker`, while they run."""
 
@@ -79,7 +82,7 @@ class RunningService:
             **settings,
         }
         ours = {f"HEADWATER_{name}": value for name, value in given.items()}
-        return server_environ() | self.model.environ | ours
+        return server_environ() | self.model.environ | dict(self.others) | ours
 
     async def start(self, name: str) -> None:
         """Starts `api` or `worker` (again), and waits until it serves."""
@@ -142,11 +145,13 @@ async def running_service(
     admins: Mapping[Engine, AdminAddress] | None = None,
     *,
     namespace: str = "default",
+    others: Mapping[str, str] = MappingProxyType({}),
     **settings: str,
 ) -> AsyncIterator[RunningService]:
     """A migrated control database, engine hosts in one region, an API and a worker. `settings` are environment
     variables without their prefix; by default there is no warm pool. `admins` are other accounts for the service on
-    the hosts. `namespace` is Temporal's; only the service that all tests share is in the default one."""
+    the hosts. `namespace` is Temporal's; only the service that all tests share is in the default one. `others`
+    are variables with their whole names."""
     control_dsn = await migrated_database(control.admin_dsn)
     secret_keys = new_key_setting()
     admins = admins or await _provisioners(postgres, mysql)
@@ -183,6 +188,7 @@ async def running_service(
             model=model,
             namespace=namespace,
             settings=settings,
+            others=others,
         )
         stack.push_async_callback(service.stop)
         await service.start("worker")

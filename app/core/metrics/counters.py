@@ -105,6 +105,11 @@ HOST_RESOURCE_CAPACITY = Gauge(
     "Where the engine host stops, for the resources of which it says so.",
     ["engine", "host", "resource"],
 )
+TRACE_SPANS = Counter(
+    "headwater_trace_spans_total",
+    "Spans of traces: `sent` to the collector, or `dropped`, because it did not take them or too many were waiting.",
+    ["outcome"],
+)
 
 
 def set_shared_resource(engine: str, host: str, resource: str, used: float, capacity: float | None) -> None:

@@ -12,11 +12,13 @@ import aiomysql
 import pymysql
 from pymysql.constants import CLIENT, COMMAND
 
+from app.core.tracing.spans import SpanKind, span
 from app.engines.base import AdminAddress
 from app.engines.errors import MAX_RESPONSE_BYTES, MAX_TENANT_RESPONSE_BYTES, ResponseTooLarge
 from app.engines.mysql.errors import translated, translated_login
 from app.engines.mysql.flavours import Flavour, flavour_of
 from app.engines.mysql.login import GuardedLogin, UnprovenServer
+from app.engines.steps import statement_span
 from app.engines.tls import TlsPolicy
 
 CONNECT_SECONDS = 3
@@ -132,6 +134,10 @@ class MySQLConnection(GuardedLogin):
         when it is done with the one before, whether that failed or not. When one fails, the connection is of no use
         any more."""
         texts = [self._written(statement, values) for statement, values in statements]
+        with statement_span(statements[0][0]):
+            return await self._responses(texts)
+
+    async def _responses(self, texts: Sequence[str]) -> list[list[tuple[Any, ...]]]:
         async with asyncio.timeout(STATEMENT_SECONDS):
             with self._written_at_once():
                 for text in texts:
@@ -140,11 +146,12 @@ class MySQLConnection(GuardedLogin):
 
     async def run_last(self, statement: str) -> list[tuple[Any, ...]]:
         """The same for the last statement of a connection, which the server ends when it has answered."""
-        async with asyncio.timeout(STATEMENT_SECONDS):
-            with self._written_at_once():
-                await self._execute_command(COMMAND.COM_QUERY, statement)
-                self._write_bytes(_QUIT)
-            rows = await self._next_response()
+        with statement_span(statement):
+            async with asyncio.timeout(STATEMENT_SECONDS):
+                with self._written_at_once():
+                    await self._execute_command(COMMAND.COM_QUERY, statement)
+                    self._write_bytes(_QUIT)
+                rows = await self._next_response()
         writer = self._writer
         self.close()
         if self._secure:
@@ -181,11 +188,12 @@ class MySQLConnection(GuardedLogin):
     async def run_and_part(self, statement: str) -> None:
         """Runs the last statement, without rows, before the connection goes back to the pool. `parting` is sent with
         it; the server comes to that afterwards, whether the statement failed or not."""
-        async with asyncio.timeout(STATEMENT_SECONDS):
-            with self._written_at_once():
-                await self._execute_command(COMMAND.COM_QUERY, statement)
-                await self.part()
-            await self._next_response()
+        with statement_span(statement):
+            async with asyncio.timeout(STATEMENT_SECONDS):
+                with self._written_at_once():
+                    await self._execute_command(COMMAND.COM_QUERY, statement)
+                    await self.part()
+                await self._next_response()
 
     async def part(self) -> None:
         """Sends `parting` if that wasn't done yet, and doesn't wait for the server: the response is read before the
@@ -289,7 +297,7 @@ class MySQLConnections:
     @asynccontextmanager
     async def tenant(self, user: str, password: str, database: str) -> AsyncIterator[MySQLConnection]:
         """A connection of the tenant in its own database. Raises `LoginRefused`."""
-        with translated_login(self.host):
+        with translated_login(self.host), span("log in", SpanKind.CLIENT):
             connection = await self._open(
                 user=user, password=password, db=database, max_response_bytes=MAX_TENANT_RESPONSE_BYTES
             )

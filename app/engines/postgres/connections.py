@@ -8,11 +8,13 @@ from typing import Any
 
 import asyncpg
 
+from app.core.tracing.spans import SpanKind, span
 from app.engines.base import AdminAddress
 from app.engines.naming import check_name
 from app.engines.postgres.encryption import Encryption
 from app.engines.postgres.errors import translated, translated_login
 from app.engines.postgres.wire import metered
+from app.engines.steps import statement_span
 
 CONNECT_SECONDS = 3
 STATEMENT_SECONDS = 60
@@ -59,7 +61,21 @@ class _BoundedConnection(asyncpg.Connection):  # type: ignore[misc]  # the drive
             return await super()._introspect_types(*args, **options)
 
 
-class _AdminConnection(_BoundedConnection):
+class _TracedConnection(_BoundedConnection):
+    """For our own statements: each has a span, where something is traced."""
+
+    async def execute(self, query: str, *args: Any, **options: Any) -> str:
+        if args:  # which the driver then passes to `_execute`
+            return await super().execute(query, *args, **options)
+        with statement_span(query):
+            return await super().execute(query, **options)
+
+    async def _execute(self, query: Any, *args: Any, **options: Any) -> Any:
+        with statement_span(query):
+            return await super()._execute(query, *args, **options)
+
+
+class _AdminConnection(_TracedConnection):
     def get_reset_query(self) -> str:
         """What the pool sends when a connection is released. The driver's own query also undoes what these sessions
         never do."""
@@ -157,7 +173,7 @@ class PostgresConnections:
     ) -> AsyncIterator[Any]:
         """An account of the tenant in the tenant's database. `settings` override what it has set for its role. Raises
         `LoginRefused`."""
-        with translated_login(self.host):
+        with translated_login(self.host), span("log in", SpanKind.CLIENT):
             connection = await self._connect(user=user, password=password, database=name, server_settings=settings)
         with translated(self.host):
             try:
@@ -176,6 +192,7 @@ class PostgresConnections:
                 database=database,
                 server_settings=server_settings,
                 statement_cache_size=0,
+                connection_class=_BoundedConnection,
                 **options,
             )
 
@@ -194,7 +211,7 @@ class PostgresConnections:
             return self._pool
 
     async def _connect(self, **overrides: Any) -> Any:
-        return await self.connect(**{**self.target(), "connection_class": _BoundedConnection, **overrides})
+        return await self.connect(**{**self.target(), "connection_class": _TracedConnection, **overrides})
 
     def target(self) -> dict[str, Any]:
         """The arguments of `asyncpg.connect` for the administrator."""

@@ -15,6 +15,7 @@ import structlog
 from openai import AsyncOpenAI, OpenAIError
 
 from app.core.errors import LanguageModelUnavailable
+from app.core.tracing.spans import SpanKind, span
 from app.queries.translate.reply import SCHEMA, Answered, Reply, parse
 from app.queries.translate.transport import ResponseRefused, http_client
 
@@ -84,9 +85,14 @@ class Completions:
 
     async def ask(self, messages: list[dict[str, str]]) -> Answered:
         """Raises `LanguageModelUnavailable`."""
+        attributes = {"gen_ai.request.model": self._model, "server.address": self._client.base_url.host}
         try:
-            async with asyncio.timeout(self._seconds):
-                return await self._ask_in_some_form(messages)
+            with span("ask the model", SpanKind.CLIENT, attributes) as asked:
+                async with asyncio.timeout(self._seconds):
+                    answered = await self._ask_in_some_form(messages)
+                asked.set("gen_ai.usage.input_tokens", answered.prompt_tokens)
+                asked.set("gen_ai.usage.output_tokens", answered.completion_tokens)
+            return answered
         except (TimeoutError, openai.APITimeoutError):
             reason = f"no answer within HEADWATER_NL_TIMEOUT_SECONDS ({self._seconds:g} s)"
             raise _unavailable(f"The language model gave {reason}.") from None

@@ -33,7 +33,8 @@ class IdempotencyKey(Table, tablename="idempotency_keys", db=DB):
 
 
 class Event(Table, tablename="events", db=DB):
-    """The outbox: an event, written in the transaction of its change. Never holds a secret."""
+    """The outbox: an event, written in the transaction of its change. Never holds a secret. `traceparent` is the trace
+    that the change belongs to."""
 
     id = BigSerial(primary_key=True)
     uuid = UUID(unique=True)
@@ -43,13 +44,14 @@ class Event(Table, tablename="events", db=DB):
     payload = JSONB()
     created_at = columns.created_at()
     dispatched_at = columns.moment()
+    traceparent = Text(null=True, default=None)
 
 
 class WorkflowStart(Table, tablename="workflow_starts", db=DB):
     """A pending start: a workflow that a committed change requested. The row is deleted when Temporal has accepted
     the workflow. A row with a `signal` reports one more change to a workflow that may be running; each has its own
     row, while other requests share one for each `workflow_id`. `labels` are the database's, for the workflow's search
-    attributes."""
+    attributes; `traceparent` is the trace that the change belongs to."""
 
     id = BigSerial(primary_key=True)
     workflow = Text()
@@ -63,3 +65,4 @@ class WorkflowStart(Table, tablename="workflow_starts", db=DB):
     next_attempt_at = Timestamptz()
     created_at = columns.created_at()
     labels = Array(base_column=Text(), default=list)
+    traceparent = Text(null=True, default=None)

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from app.core.tracing.spans import span
 from app.engines.base import Tenant
 from app.engines.dumping import CHUNK_BYTES, Content, Dump, DumpFormat, DumpRefused, bound_memory
 from app.engines.errors import EngineError, shortened
@@ -150,8 +151,9 @@ async def run_tool(
         )
         dump = MySQLDump(form, relay, process, header(tenant.name, defaults))
         try:
-            await dump.begin(connected)
-            yield dump
+            with span(f"run {Path(tool.path).name}"):
+                await dump.begin(connected)
+                yield dump
         finally:
             await dump.end()
             server.close()

@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from types import TracebackType
 
+from app.core.tracing.spans import span
 from app.engines.base import AdminAddress
 from app.engines.dumping import CHUNK_BYTES, bound_memory
 from app.engines.tls import TlsMode
@@ -95,6 +96,7 @@ class RunningTool:
         self._environ = environ
         self._reads = reads
         self._tool: ToolProcess | None = None
+        self._span = span(f"run {program.name}")
 
     async def __aenter__(self) -> ToolProcess:
         pipe, null = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
@@ -110,6 +112,7 @@ class RunningTool:
         )
         bound_memory(process.pid)
         _widen(process)
+        self._span.__enter__()
         self._tool = ToolProcess(process)
         return self._tool
 
@@ -117,6 +120,7 @@ class RunningTool:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         assert self._tool is not None
+        self._span.__exit__(kind, error, traceback)
         await self._tool.stop()
 
 

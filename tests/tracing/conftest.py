@@ -1,0 +1,42 @@
+"""A service that sends its traces to a collector, and its webhooks to the same server."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from app.local.temporal import TemporalService
+from tests.servers import RunningServer
+from tests.support.collector import Collector
+from tests.support.namespaces import new_namespace
+from tests.support.receiver import receiver
+from tests.support.service import RunningService, running_service
+
+
+@pytest_asyncio.fixture(scope="package")
+async def collector(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Collector]:
+    async with receiver(tmp_path_factory.mktemp("collector")) as server:
+        yield Collector(server)
+
+
+@pytest_asyncio.fixture(scope="package")
+async def traced_service(
+    tmp_path_factory: pytest.TempPathFactory,
+    control_server: RunningServer,
+    temporal_server: TemporalService,
+    postgres_server: RunningServer,
+    mysql_server_if_any: RunningServer | None,
+    collector: Collector,
+) -> AsyncIterator[RunningService]:
+    async with running_service(
+        tmp_path_factory.mktemp("traced"),
+        control_server,
+        temporal_server,
+        postgres_server,
+        mysql_server_if_any,
+        namespace=await new_namespace(temporal_server),
+        others=collector.environ,
+        WEBHOOK_ALLOW_CIDRS="127.0.0.0/8",
+        WEBHOOK_CA_FILE=str(collector.receiver.ca_file),
+    ) as running:
+        yield running

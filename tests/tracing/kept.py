@@ -1,0 +1,24 @@
+"""Spans that stay in this process, in place of a collector's."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from app.core.tracing.encoding import encoded_request
+from tests.support.collector import SeenSpan, read
+
+
+class Kept:
+    def __init__(self) -> None:
+        self.spans: list[bytes] = []
+
+    def put(self, span: bytes) -> None:
+        self.spans.append(span)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        yield
+
+    def seen(self) -> list[SeenSpan]:
+        """Since the last look."""
+        spans, self.spans = self.spans, []
+        return read(encoded_request(b"", b"", spans))
