@@ -6,22 +6,20 @@ import random
 import string
 import subprocess
 import sys
-from collections.abc import AsyncIterator
 from typing import Any
 from uuid import uuid4
 
 import pytest
-import pytest_asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.tracing.sampling import sampler_of
-from app.core.tracing.spans import NO_SPAN, Tracer, span
+from app.core.tracing.spans import NO_SPAN, span
 from app.engines.steps import operation_of
 from app.http.app import api_handlers
+from tests.applications.support import applied
 from tests.support.client import Caller
 from tests.support.collector import PATH, Collector
-from tests.support.in_process import LoneApi, lone_api
+from tests.support.in_process import LoneApi
 from tests.support.service import RunningService
 from tests.support.waiting import until
 from tests.support.webhooks import subscribed
@@ -90,18 +88,6 @@ class Fuzz:
         return MARK + "".join(self._chance.choices(string.ascii_lowercase + string.digits, k=12))
 
 
-@pytest.fixture(scope="module")
-def kept() -> Kept:
-    return Kept()
-
-
-@pytest_asyncio.fixture(scope="module")
-async def api(control_dsn: str, kept: Kept) -> AsyncIterator[LoneApi]:
-    async with lone_api(control_dsn, tracer=Tracer(kept, sampler_of("always_on", 1))) as running:
-        await running.add_host()
-        yield running
-
-
 async def _fuzzed(api: LoneApi, kept: Kept, spans: int) -> int:
     """Returns how many spans were looked at."""
     fuzz = Fuzz(random.Random(17), await api.caller())
@@ -115,13 +101,13 @@ async def _fuzzed(api: LoneApi, kept: Kept, spans: int) -> int:
     return seen
 
 
-async def test_no_made_up_word_is_in_a_span_of_the_api(api: LoneApi, kept: Kept) -> None:
-    assert await _fuzzed(api, kept, 600) >= 600
+async def test_no_made_up_word_is_in_a_span_of_the_api(traced_api: LoneApi, kept: Kept) -> None:
+    assert await _fuzzed(traced_api, kept, 600) >= 600
 
 
 @pytest.mark.soak
-async def test_no_made_up_word_is_in_a_million_spans_of_the_api(api: LoneApi, kept: Kept) -> None:
-    assert await _fuzzed(api, kept, 1_000_000) >= 1_000_000
+async def test_no_made_up_word_is_in_a_million_spans_of_the_api(traced_api: LoneApi, kept: Kept) -> None:
+    assert await _fuzzed(traced_api, kept, 1_000_000) >= 1_000_000
 
 
 async def test_no_word_of_a_tenant_is_in_a_span_of_a_worker(
@@ -131,16 +117,7 @@ async def test_no_word_of_a_tenant_is_in_a_span_of_a_worker(
     caller = await traced_service.caller()
     await subscribed(caller, collector.receiver.url(f"/{MARK}-path"))
     database = await caller.created(f"{MARK}-name", db_type="postgres", labels={f"{MARK}-key": f"{MARK}-value"})
-    blueprint = await caller.post(
-        "/blueprints",
-        {"name": f"{MARK}-blueprint", "db_type": "postgres", "sql": f"CREATE TABLE {MARK}_table (n int); SELECT 1/0"},
-    )
-    assert blueprint.status_code == 201, blueprint.text
-    await caller.post(
-        f"/databases/{database['uuid']}/blueprint_applications",
-        {"blueprint_uuid": blueprint.json()["data"]["uuid"]},
-        params={"wait": "true"},
-    )
+    await applied(caller, database, f"CREATE TABLE {MARK}_table (n int); SELECT '{MARK}'::int")
     await caller.post("/query_executions", {"database_uuid": database["uuid"], "question": f"how many {MARK}?"})
     await caller.delete(f"/databases/{database['uuid']}")
     await until(lambda: any(MARK in one.path for one in collector.receiver.received))
