@@ -2,7 +2,7 @@ from piccolo.apps.migrations.auto.migration_manager import MigrationManager
 from piccolo.columns.column_types import Text
 from piccolo.columns.indexes import IndexMethod
 
-ID = "2026-11-23T00:38:43:761143"
+ID = "2026-11-23T01:27:44:113238"
 VERSION = "1.38.0"
 DESCRIPTION = "traces of events and pending starts"
 
