@@ -3,7 +3,7 @@
 https://github.com/open-telemetry/opentelemetry-proto/blob/main/opentelemetry/proto/trace/v1/trace.proto
 
 Written by hand, a span costs a twentieth of what OpenTelemetry's SDK for Python takes for it: see
-docs/decisions/0058-spans-of-our-own.md. The tests read it with the generated classes of `opentelemetry-proto`.
+docs/decisions/0059-spans-of-our-own.md. The tests read it with the generated classes of `opentelemetry-proto`.
 """
 
 import struct
