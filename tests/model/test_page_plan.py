@@ -74,7 +74,8 @@ async def test_a_search_reads_its_own_list_alone(lone: LoneApi, plan: str) -> No
             given = f"'{{{caller.team_id}}}', NULL, '{{{_WANTED.get(walk, 'x')}}}', 26, {', '.join(values)}"
             (row,) = await connection.fetch(f"EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE search ({given})")
             found = json.loads(row[0])[0]["Plan"]
-            assert (found["Actual Rows"], rows_read(found) <= 2 * 30) == (26, True), (walk, found)
+            # The index of names is looked at twice: how many there are, and where they stand in lists.
+            assert (found["Actual Rows"], rows_read(found) <= 3 * 30) == (26, True), (walk, found)
             await connection.execute("DEALLOCATE search")
     finally:
         await connection.close()
