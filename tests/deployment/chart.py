@@ -1,4 +1,5 @@
-"""The Helm chart, rendered without a cluster, and the part of its schema that follows from our settings."""
+"""The Helm chart, rendered without a cluster, and the part of its schema that follows from our settings: `python -m
+tests.deployment.chart` writes that part anew."""
 
 import json
 from functools import cache
@@ -105,3 +106,9 @@ def _shape(name: str, kind: Any) -> Object:
     elif name in _NOT_NEGATIVE:
         bounds |= {"minimum": 0, "maximum": _LARGEST}
     return bounds
+
+
+if __name__ == "__main__":
+    made = schema()
+    made["properties"]["settings"]["properties"] = settings_schema()
+    (FOLDER / "values.schema.json").write_text(json.dumps(made, indent=2) + "\n")

@@ -246,7 +246,8 @@ def test_nothing_reaches_the_inside_by_the_way_out() -> None:
 
 
 def test_the_chart_takes_every_setting_and_no_other() -> None:
-    assert chart.schema()["properties"]["settings"]["properties"] == chart.settings_schema()
+    given = chart.schema()["properties"]["settings"]["properties"]
+    assert given == chart.settings_schema(), "python -m tests.deployment.chart writes it anew"
     assert chart.settings_schema().keys() | chart.SECRETS.keys() | chart.FILES.keys() | chart.OF_THE_IMAGE | (
         chart.EMBEDDED
     ) == set(Settings.__struct_fields__)

@@ -6,6 +6,7 @@ from uuid import UUID
 
 import pytest_asyncio
 
+from app.audit.sealing import seal_events
 from app.store.session import fetch
 from tests.support.client import Caller
 from tests.support.in_process import LoneApi, lone_api
@@ -114,3 +115,13 @@ async def test_findings_by_rule(lone: LoneApi) -> None:
     page = await scrape(lone.http)
     assert page.value("headwater_findings", rule="a_rule") == 3
     assert 3600 <= page.value("headwater_findings_oldest_age_seconds") < 4000
+
+
+async def test_the_age_of_what_is_not_sealed(lone: LoneApi) -> None:
+    name = "headwater_audit_unsealed_oldest_age_seconds"
+    assert (await scrape(lone.http)).value(name) == 0
+    await _created(await lone.caller())
+    assert (await scrape(lone.http)).value(name) > 0
+    await seal_events()
+    page = await scrape(lone.http)
+    assert (page.value(name), page.families[name].name) == (0, name)

@@ -213,6 +213,15 @@ _GAUGES = (
         help="Endpoints whose receiver hangs: it is sent nothing but a probe from time to time.",
         sql="SELECT count(*) AS value FROM webhook_endpoints WHERE circuit_until IS NOT NULL AND revoked_at IS NULL",
     ),
+    _Gauge(
+        name="headwater_audit_unsealed_oldest_age_seconds",
+        help="How long ago the first event of the audit log happened that is not sealed; 0 when all are.",
+        # In the order of the seals, of which the newest is the last.
+        sql="SELECT coalesce(extract(epoch FROM now() - min(e.at)), 0) AS value FROM (SELECT at FROM audit_events"
+        " WHERE (batch, id) > (SELECT coalesce(max(batch), -1), coalesce(max(last_id), -1) FROM"
+        " (SELECT batch, last_id FROM audit_seals ORDER BY id DESC LIMIT 1) newest)"
+        " ORDER BY batch, id LIMIT 1) e",
+    ),
 )
 
 _QUERY = _HOSTS + "\nUNION ALL\n".join(
