@@ -25,6 +25,7 @@ from app.core.errors import (
     ExceedsOwnKey,
     InvalidField,
     InvitationEnded,
+    InvitationForAnother,
     NotFound,
     TeamLimitReached,
     TeamsLimitReached,
@@ -66,6 +67,7 @@ async def create_invitation(
             known_role(data.role),
             seconds=data.expires_in_seconds,
             most=services.settings.invitations_per_team,
+            email=data.email,
         )
         body = InvitationWithToken(message=_INVITED, data=invitation_view(made), token=token, link=link_of(token))
         return made.id, 201, body
@@ -130,7 +132,15 @@ async def withdraw_invitation(
         body=AcceptInvitation,
         example={"token": EXAMPLE_TOKEN},
         idempotent=True,
-        errors=(NotFound, InvitationEnded, AlreadyAMember, ExceedsOwnKey, TeamLimitReached, TeamsLimitReached),
+        errors=(
+            NotFound,
+            InvitationEnded,
+            InvitationForAnother,
+            AlreadyAMember,
+            ExceedsOwnKey,
+            TeamLimitReached,
+            TeamsLimitReached,
+        ),
     ),
 )
 async def accept_invitation(

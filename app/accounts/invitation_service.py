@@ -3,25 +3,32 @@
 from app.accounts import member_service
 from app.accounts.team_service import check_joining, owned
 from app.audit.drafts import note
-from app.auth import invitations, members
+from app.auth import invitations, members, users
 from app.auth.invitations import InvitationRecord
 from app.auth.members import MemberRecord
 from app.auth.principal import Principal
 from app.auth.roles import Role
-from app.core.errors import InvalidField, InvitationEnded, NotFound, TeamLimitReached, require_found
+from app.core.errors import (
+    InvalidField,
+    InvitationEnded,
+    InvitationForAnother,
+    NotFound,
+    TeamLimitReached,
+    require_found,
+)
 
 WHAT = "invitation"
 
 
 async def invite(
-    principal: Principal, team_id: int, role: Role, *, seconds: int, most: int
+    principal: Principal, team_id: int, role: Role, *, seconds: int, most: int, email: str | None = None
 ) -> tuple[InvitationRecord, str]:
-    """A new invitation, and its token. `most` is how many of a team may be open. Raises `NotFound`,
-    `InsufficientRole` or `TeamLimitReached`."""
+    """A new invitation, and its token. `most` is how many of a team may be open, `email` for whom alone it is. Raises
+    `NotFound`, `InsufficientRole` or `TeamLimitReached`."""
     await member_service.lock(principal, team_id, role)
     if await invitations.count_open(team_id) >= most:
         raise TeamLimitReached("open_invitations", most)
-    made, token = await invitations.insert_invitation(team_id, role, by=principal.user_id, seconds=seconds)
+    made, token = await invitations.insert_invitation(team_id, role, by=principal.user_id, seconds=seconds, email=email)
     note(subject=(WHAT, made), changes={"role": (None, role)})
     return require_found(await invitations.find_invitation(team_id, made), WHAT), token
 
@@ -52,8 +59,8 @@ async def withdraw(principal: Principal, team_id: int, invitation: int) -> Invit
 
 async def accept(principal: Principal, token: str, limits: tuple[int, int]) -> MemberRecord:
     """The caller joins the team. `limits` are as for `member_service.add`. Raises `NotFound`, also for a token that
-    was withdrawn, `InvitationEnded`, `AlreadyAMember`, `TeamLimitReached`, `TeamsLimitReached`, or `ExceedsOwnKey`
-    for a key that is for one team only."""
+    was withdrawn, `InvitationEnded`, `InvitationForAnother`, `AlreadyAMember`, `TeamLimitReached`, `TeamsLimitReached`,
+    or `ExceedsOwnKey` for a key that is for one team only."""
     check_joining(principal)
     found = require_found(await invitations.find_by_token(token), WHAT)
     await member_service.lock(None, found.team_id)
@@ -65,6 +72,8 @@ async def accept(principal: Principal, token: str, limits: tuple[int, int]) -> M
         raise InvitationEnded("accepted")
     if record.expired:
         raise InvitationEnded("expired")
+    if record.email is not None and not record.is_for(await users.email_of(principal.user_id)):
+        raise InvitationForAnother
     await member_service.join(record.team_id, principal.user_id, record.role, limits)
     await invitations.note_accepted(record.id, principal.user_id)
     return require_found(await members.find_member(record.team_id, principal.user_id), WHAT)

@@ -16,6 +16,7 @@ EXAMPLE_INVITATION = InvitationView(
     id=5,
     team_id=1,
     role=Role.MEMBER,
+    email="ada@example.com",
     status="open",
     invited_by=2,
     accepted_by=None,

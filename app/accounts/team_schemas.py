@@ -44,6 +44,9 @@ class Invite(Struct, kw_only=True, forbid_unknown_fields=True):
     expires_in_seconds: Annotated[int, Meta(ge=_LEAST_INVITATION_SECONDS, le=_MOST_INVITATION_SECONDS)] = (
         DEFAULT_INVITATION_SECONDS
     )
+    email: Annotated[str, Meta(min_length=3, max_length=254, pattern=r"\A[^@\s\x00]+@[^@\s\x00]+\Z")] | None = None
+    """For whoever has this address alone; who has no account yet gets one through the installation's provider, which
+    has to have verified it. Null is for whoever has the link."""
 
 
 class AcceptInvitation(Struct, kw_only=True, forbid_unknown_fields=True):
@@ -91,6 +94,8 @@ class InvitationView(Struct, kw_only=True):
     id: int
     team_id: int
     role: Role
+    email: str | None
+    """For whom alone it is."""
     status: Literal["open", "accepted", "expired"]
     invited_by: int | None
     """A user."""
@@ -150,6 +155,7 @@ def invitation_view(record: InvitationRecord) -> InvitationView:
         id=record.id,
         team_id=record.team_id,
         role=record.role,
+        email=record.email,
         status=status,
         invited_by=record.invited_by,
         accepted_by=record.accepted_by,

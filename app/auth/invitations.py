@@ -16,6 +16,8 @@ class InvitationRecord(msgspec.Struct, frozen=True, kw_only=True):
     id: int
     team_id: int
     role: Role
+    email: str | None
+    """Whose it is; None for whoever has the link."""
     invited_by: int | None
     """A user; None for the operator."""
     accepted_by: int | None
@@ -24,9 +26,17 @@ class InvitationRecord(msgspec.Struct, frozen=True, kw_only=True):
     expires_at: datetime
     created_at: datetime
 
+    @property
+    def open(self) -> bool:
+        return self.accepted_at is None and not self.expired
+
+    def is_for(self, email: str) -> bool:
+        """Whether the person with this address may accept it."""
+        return self.email is None or self.email.casefold() == email.casefold()
+
 
 _SELECT = """
-SELECT id, team_id, role, invited_by_id AS invited_by, accepted_by_id AS accepted_by, accepted_at,
+SELECT id, team_id, role, email, invited_by_id AS invited_by, accepted_by_id AS accepted_by, accepted_at,
        expires_at <= now() AS expired, expires_at, created_at
 FROM invitations
 """
@@ -54,21 +64,24 @@ async def count_open(team_id: int) -> int:
     )
 
 
-async def insert_invitation(team_id: int, role: Role, *, by: int | None, seconds: int) -> tuple[int, str]:
+async def insert_invitation(
+    team_id: int, role: Role, *, by: int | None, seconds: int, email: str | None = None
+) -> tuple[int, str]:
     """Its id, and the token. Those of the team that expired a month ago go."""
     await execute("DELETE FROM invitations WHERE team_id = $1 AND expires_at < now() - interval '30 days'", team_id)
     token = PREFIX + secrets.token_urlsafe(32)
     invitation = await fetch_scalar(
         int,
         """
-        INSERT INTO invitations (team_id, role, token_hash, invited_by_id, expires_at)
-        VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5)) RETURNING id
+        INSERT INTO invitations (team_id, role, token_hash, invited_by_id, expires_at, email)
+        VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5), $6) RETURNING id
         """,
         team_id,
         role,
         hash_key(token),
         by,
         float(seconds),
+        email,
     )
     return invitation, token
 

@@ -88,6 +88,23 @@ async def find_user(email: str) -> int | None:
     return await fetch_value(int, "SELECT id FROM users WHERE email = $1", email)
 
 
+async def email_of(user_id: int) -> str:
+    """Of somebody who exists."""
+    email = await fetch_value(str, "SELECT email FROM users WHERE id = $1", user_id)
+    assert email is not None, "users are not deleted"
+    return email
+
+
+async def insert_invited(email: str, name: str) -> int | None:
+    """A user who is in no team yet, for somebody whose address is verified. Returns the id; None where there is one."""
+    return await fetch_value(
+        int,
+        "INSERT INTO users (email, name) VALUES ($1, $2) ON CONFLICT (email) DO NOTHING RETURNING id",
+        email,
+        name,
+    )
+
+
 async def lock_person(user_id: int) -> None:
     """Nobody else changes what is this user's until the end of the transaction. Raises `NotFound`."""
     if await fetch_value(int, "SELECT id FROM users WHERE id = $1 FOR NO KEY UPDATE", user_id) is None:

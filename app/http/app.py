@@ -115,10 +115,15 @@ from app.queries.service import Questions
 from app.quotas.file import load_plans
 from app.quotas.plans import Plans
 from app.restores.routes import RestoreServices, restore_database
-from app.sessions.attempts import SignInAttempts
 from app.sessions.calls import SessionServices
+from app.sessions.invitation_routes import preview_invitation
 from app.sessions.oidc_provider import Provider
-from app.sessions.oidc_routes import create_sign_in_redirect, get_sign_in_methods, use_provider
+from app.sessions.oidc_routes import (
+    create_invited_sign_in_redirect,
+    create_sign_in_redirect,
+    get_sign_in_methods,
+    use_provider,
+)
 from app.sessions.passkey_routes import (
     add_passkey,
     create_passkey_challenge,
@@ -349,8 +354,10 @@ def _signing_in(state: AppState) -> Router:
                 use_passkey,
                 get_sign_in_methods,
                 create_sign_in_redirect,
+                create_invited_sign_in_redirect,
                 use_provider,
-            )
+            ),
+            preview_invitation,
         ],
         middleware=[Visitors],
     )
@@ -465,7 +472,6 @@ async def _open(
             per_key=settings.requests_in_flight_per_key, per_address=settings.requests_in_flight_per_address
         ),
         site=site if settings.console else None,
-        attempts=SignInAttempts(),
         audit_refusals=settings.audit_refusals_per_hour,
     )
 

@@ -111,6 +111,7 @@ _TAGS = {
     "audit_events": "Who did what in your teams, and who was refused what.",
     "teams": "Teams, who is in them with which role, and who is invited.",
     "invitation_acceptances": "Joining a team by the token of an invitation.",
+    "invitation_previews": "What an invitation is to, for who has its token.",
     "webhook_endpoints": "The endpoints that receive events, and the outcome of each delivery.",
     "operator": "What concerns all teams, for operators: hosts, pools, findings, everyone's operations.",
     "me": "The caller and the key.",

@@ -21,7 +21,6 @@ from app.provisioning.operation_routes import OperationServices
 from app.provisioning.route_services import DatabaseServices
 from app.queries.service import Questions
 from app.restores.routes import RestoreServices
-from app.sessions.attempts import SignInAttempts
 from app.sessions.calls import SessionServices
 from app.web.site import Site
 from app.webhooks.routes import WebhookServices
@@ -35,8 +34,6 @@ class RequestControls(msgspec.Struct, frozen=True, kw_only=True):
     in_flight: InFlight
     site: Site | None
     """Where people sign in; None where there is no console."""
-    attempts: SignInAttempts
-    """To sign in."""
     audit_refusals: int
     """How many refusals of a user leave an event in an hour."""
 

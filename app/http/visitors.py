@@ -11,6 +11,7 @@ from app.http.addresses import NO_STORE, address_of
 from app.http.auditing import request_draft
 from app.http.requests import add_headers
 from app.http.state import RequestControls
+from app.sessions.attempts import count_attempt
 from app.web.held import STATE, Held
 from app.web.operation import CHANGING
 from app.web.site import PROTECTIVE_HEADERS, check_own_change, check_own_page
@@ -35,7 +36,7 @@ class Visitors:
         held = state[STATE] = Held()
         try:
             controls.in_flight.enter_address(held, address)
-            _check(controls, scope, headers, address)
+            await _check(controls, scope, headers, address)
             add_headers(scope, (*PROTECTIVE_HEADERS, NO_STORE))
             actor = context.actor.set(None)
             try:
@@ -47,14 +48,14 @@ class Visitors:
             held.release()
 
 
-def _check(controls: RequestControls, scope: HTTPScope, headers: Headers, address: str) -> None:
+async def _check(controls: RequestControls, scope: HTTPScope, headers: Headers, address: str) -> None:
     if controls.site is None:
         raise NotFound("path")
     try:
         origin = controls.site.origin(scope, headers)
         if scope["method"] in CHANGING:
             check_own_change(headers, origin)
-            controls.attempts.count(address)
+            await count_attempt(address)
         else:
             check_own_page(scope["method"], headers, origin)
     except AppError as refusal:

@@ -15,7 +15,7 @@ from app.operators.calls import Call, Injected
 from app.operators.examples import EXAMPLE_ADDED_HOST, EXAMPLE_DRAINING_HOST, EXAMPLE_EVACUATION, EXAMPLE_HOST
 from app.operators.new_hosts import described
 from app.operators.reading import evacuation_view, host_view
-from app.operators.schemas import AddedHost, AddHost, EvacuateHost, EvacuationView, HostView, RemovedHost
+from app.operators.schemas import AddedHost, AddHost, EvacuateHost, EvacuationView, HostView, RemovedEngineHost
 from app.outbox.workflow_starts import Accepted
 from app.restores.evacuation import evacuate
 from app.restores.records import give_up_left_behind
@@ -152,8 +152,8 @@ async def evacuate_host(
         action="host.remove",
         scopes=(Scope.OPERATOR_WRITE,),
         reach=Reach.OPERATOR,
-        answers={200: Change[RemovedHost]},
-        examples={200: Change(message=_REMOVED, data=RemovedHost(id=1))},
+        answers={200: Change[RemovedEngineHost]},
+        examples={200: Change(message=_REMOVED, data=RemovedEngineHost(id=1))},
         errors=(InvalidField,),
         idempotent=True,
     ),
@@ -167,7 +167,7 @@ async def remove_host(request: Call, services: Injected, id: FromPath[str]) -> R
         return Accepted(subject=str(host), settled=True)
 
     async def finish(subject: str) -> Answer:
-        return Answer(200, Change(message=_REMOVED, data=RemovedHost(id=int(subject))))
+        return Answer(200, Change(message=_REMOVED, data=RemovedEngineHost(id=int(subject))))
 
     return await services.idempotency.run(request, begin=begin, finish=finish)
 

@@ -97,7 +97,7 @@ class AddedHost(HostView, kw_only=True):
         return cls(**asdict(host), shortcomings=shortcomings)
 
 
-class RemovedHost(Struct, kw_only=True):
+class RemovedEngineHost(Struct, kw_only=True):
     object: Literal["host"] = "host"
     id: int
     deleted: bool = True

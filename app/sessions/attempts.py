@@ -1,39 +1,40 @@
 """How often one address tries to sign in."""
 
-from collections import OrderedDict
+from datetime import timedelta
 from ipaddress import IPv6Address, IPv6Network
-from time import monotonic
 
-from app.auth.client_address import Address, Network, parse_address
+from app.auth.client_address import parse_address
+from app.core.clock import utc_now
 from app.core.errors import RateLimitExceeded
+from app.store.session import execute, fetch_value
 
 PER_MINUTE = 300
-_WINDOW_SECONDS = 60.0
-_MOST_ADDRESSES = 10_000
+_COUNT = """
+INSERT INTO sign_in_attempts AS a (network, minute, attempts) VALUES ($1, date_trunc('minute', now()), 1)
+ON CONFLICT (network, minute) DO UPDATE SET attempts = a.attempts + 1 WHERE a.attempts < $2
+RETURNING attempts
+"""
+_DELETE = """
+DELETE FROM sign_in_attempts WHERE id IN (
+    SELECT id FROM sign_in_attempts WHERE minute < now() - interval '5 minutes' ORDER BY id LIMIT $1
+    FOR UPDATE SKIP LOCKED
+)
+"""
 
 
-class SignInAttempts:
-    """Of one process. A minute begins with its first attempt. Neighbours in an IPv6 network of 64 bits count as one:
-    they are one subscriber. Of more addresses than are kept, those whose minute began first are forgotten."""
+async def count_attempt(address: str, per_minute: int = PER_MINUTE) -> None:
+    """One more in this minute of the clock, by all processes together. Neighbours in an IPv6 network of 64 bits count
+    as one: they are one subscriber. One that is refused writes nothing. Raises `RateLimitExceeded`."""
+    if await fetch_value(int, _COUNT, network_of(address), per_minute) is None:
+        raise RateLimitExceeded(per_minute, max(1, 60 - utc_now().second), "To sign in, an address")
 
-    def __init__(self, per_minute: int = PER_MINUTE) -> None:
-        self._per_minute = per_minute
-        self._windows: OrderedDict[Address | Network, list[float]] = OrderedDict()
-        """When each began, and the number of attempts."""
 
-    def count(self, address: str) -> None:
-        """Raises `RateLimitExceeded`."""
-        now = monotonic()
-        whose: Address | Network = parse_address(address)
-        if isinstance(whose, IPv6Address):
-            whose = IPv6Network((whose, 64), strict=False)
-        window = self._windows.get(whose)
-        if window is None or now - window[0] >= _WINDOW_SECONDS:
-            self._windows.pop(whose, None)
-            window = self._windows[whose] = [now, 0]
-            if len(self._windows) > _MOST_ADDRESSES:
-                self._windows.popitem(last=False)
-        window[1] += 1
-        if window[1] > self._per_minute:
-            left = max(1, round(_WINDOW_SECONDS - (now - window[0])))
-            raise RateLimitExceeded(self._per_minute, left, "To sign in, an address")
+def network_of(address: str) -> str:
+    """Whose attempts are counted together."""
+    parsed = parse_address(address)
+    return str(IPv6Network((parsed, 64), strict=False) if isinstance(parsed, IPv6Address) else parsed)
+
+
+async def delete_old_attempts(most: int, _age: timedelta) -> int:
+    """Those of minutes that are over. See `app.upkeep.sweep`."""
+    return await execute(_DELETE, most)

@@ -7,6 +7,7 @@ import msgspec
 
 from app.auth.roles import Role
 from app.auth.sessions import SignInMethod
+from app.sessions.invitation_schemas import InvitationPreview
 from app.sessions.oidc_schemas import SignInMethods, SignInRedirect
 from app.sessions.passkey_schemas import PasskeyView
 from app.sessions.schemas import CurrentSessionView, PersonView, SessionView, TeamPlaceView
@@ -30,6 +31,14 @@ EXAMPLE_CURRENT = CurrentSessionView(
 )
 EXAMPLE_METHODS = SignInMethods(passkeys=True, provider="id.example.com")
 EXAMPLE_REDIRECT = SignInRedirect(url="https://id.example.com/authorize?response_type=code&client_id=headwater")
+EXAMPLE_INVITATION_TOKEN = "inv_QwErTyUiOpAsDfGhJkLzXcVbNmQwErTyUiOpAsDfGhJ"  # noqa: S105 - an example
+EXAMPLE_PREVIEW = InvitationPreview(
+    team="Orders",
+    role=Role.MEMBER,
+    email="ada@example.com",
+    status="open",
+    expires_at=datetime(2026, 11, 27, 8, 0, tzinfo=UTC),
+)
 EXAMPLE_LINK_TOKEN = "mY7nS3bQZ0h1kWq5vJ8xT2cR6eL9uPoA4dGfHiBzXsE"  # noqa: S105 - an example
 EXAMPLE_PASSKEY = PasskeyView(
     uuid=UUID("0c8a1e2b-7f34-4c3d-9a51-6f2f8f0b7d11"),

@@ -53,6 +53,7 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     subject: str
     verified_email: str | None
     """None where the provider doesn't vouch for it."""
+    name: str | None
 
 
 class Unusable(Exception):
@@ -122,11 +123,12 @@ class Provider:
             claims = await self._claims(tokens.id_token, metadata, nonce)
         except Unusable as fault:
             raise _unavailable(fault) from None
-        email = claims.get("email")
+        email, name = claims.get("email"), claims.get("name")
         return Identity(
             issuer=self._issuer,
             subject=str(claims["sub"]),
             verified_email=email if isinstance(email, str) and claims.get("email_verified") is True else None,
+            name=name if isinstance(name, str) else None,
         )
 
     async def _claims(self, token: str, metadata: _Metadata, nonce: str) -> dict[str, Any]:

@@ -13,12 +13,14 @@ import msgspec
 from litestar import MediaType, Response, get, params, post
 
 from app.audit.events import audited
+from app.auth.invitations import find_by_token
 from app.auth.scopes import Reach
 from app.auth.sessions import SignInMethod
-from app.core.errors import CrossOriginRefused, NotFound, SignInRefused
+from app.core.errors import CrossOriginRefused, NotFound, SignInRefused, require_found
 from app.core.secrets import InvalidSecret, SecretBox, SecretLocation
 from app.sessions.calls import Injected, Visit
-from app.sessions.examples import EXAMPLE_METHODS, EXAMPLE_REDIRECT, EXAMPLE_SESSION
+from app.sessions.examples import EXAMPLE_INVITATION_TOKEN, EXAMPLE_METHODS, EXAMPLE_REDIRECT, EXAMPLE_SESSION
+from app.sessions.invitation_schemas import HeldInvitation
 from app.sessions.links import PAGE
 from app.sessions.oidc_provider import Provider
 from app.sessions.oidc_schemas import ReturnedCode, SignInMethods, SignInRedirect
@@ -42,6 +44,8 @@ class _Begun(msgspec.Struct, frozen=True):
     verifier: str
     redirect_uri: str
     until: float
+    invitation: str | None = None
+    """The token of one, where they came with it."""
 
 
 @get(
@@ -76,6 +80,32 @@ async def get_sign_in_methods(request: Visit, services: Injected) -> Item[SignIn
     ),
 )
 async def create_sign_in_redirect(request: Visit, services: Injected) -> Response[bytes]:
+    return await _begin(request, services, None)
+
+
+@post(
+    "/sign_in_redirects/invitations",
+    **operation(
+        "createInvitedSignInRedirect",
+        "The same with an invitation: who has no account gets one where the provider has verified its address",
+        action=COMPUTES,
+        entry=Audience.ANYBODY,
+        reach=Reach.PERSON,
+        answers={201: Item[SignInRedirect]},
+        examples={201: Item(data=EXAMPLE_REDIRECT)},
+        body=HeldInvitation,
+        example={"token": EXAMPLE_INVITATION_TOKEN},
+        errors=(CrossOriginRefused, NotFound),
+    ),
+)
+async def create_invited_sign_in_redirect(
+    request: Visit, services: Injected, data: params.JSONBody[HeldInvitation]
+) -> Response[bytes]:
+    require_found(await find_by_token(data.token), "invitation")
+    return await _begin(request, services, data.token)
+
+
+async def _begin(request: Visit, services: Injected, invitation: str | None) -> Response[bytes]:
     provider, origin = _provider(services), services.site.origin(request.scope, request.headers)
     begun = _Begun(
         state=secrets.token_urlsafe(32),
@@ -83,6 +113,7 @@ async def create_sign_in_redirect(request: Visit, services: Injected) -> Respons
         verifier=secrets.token_urlsafe(48),
         redirect_uri=f"{origin}{PAGE}",
         until=time() + _SECONDS,
+        invitation=invitation,
     )
     url = await provider.authorization_url(
         begun.redirect_uri, state=begun.state, nonce=begun.nonce, verifier=begun.verifier
@@ -117,7 +148,7 @@ async def use_provider(request: Visit, services: Injected, data: params.JSONBody
     identity = await provider.identify(data.code, begun.redirect_uri, nonce=begun.nonce, verifier=begun.verifier)
     # What the browser kept opens nothing any more: the provider takes a code once.
     async with audited():
-        user_id = await person_of(identity)
+        user_id = await person_of(identity, begun.invitation)
         return await signed_in(request, services, user_id, SignInMethod.OIDC)
 
 

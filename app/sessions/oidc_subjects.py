@@ -1,19 +1,21 @@
 """Which person of ours somebody at the provider is.
 
-Only people who exist already come in. At first they are known by their email, where the provider has verified it; from
-then on by their subject there, whatever becomes of the email.
+Only people who exist already come in, and who was invited by their address. At first they are known by their email,
+where the provider has verified it; from then on by their subject there, whatever becomes of the email.
 """
 
-from app.auth.users import find_user
+from app.auth.invitations import find_by_token
+from app.auth.users import find_user, insert_invited
 from app.core.errors import SignInRefused
 from app.sessions.oidc_provider import Identity
 from app.store.session import execute, fetch_exists, fetch_value
 
+_LONGEST_NAME = 255
 _UNKNOWN = "Nobody here has this account. An operator makes users: headwater users create."
 
 
-async def person_of(identity: Identity) -> int:
-    """Call it in a transaction. Raises `SignInRefused`."""
+async def person_of(identity: Identity, invitation: str | None = None) -> int:
+    """`invitation` is the token with which they came. Call it in a transaction. Raises `SignInRefused`."""
     known = await fetch_value(
         int,
         "SELECT user_id FROM oidc_subjects WHERE issuer = $1 AND subject = $2",
@@ -23,6 +25,8 @@ async def person_of(identity: Identity) -> int:
     if known is not None:
         return known
     user_id = None if identity.verified_email is None else await find_user(identity.verified_email)
+    if user_id is None and invitation is not None:
+        user_id = await _invited(identity, invitation)
     if user_id is None:
         raise SignInRefused(_UNKNOWN)
     if await fetch_exists("SELECT 1 FROM oidc_subjects WHERE issuer = $1 AND user_id = $2", identity.issuer, user_id):
@@ -35,3 +39,21 @@ async def person_of(identity: Identity) -> int:
         identity.subject,
     )
     return user_id
+
+
+async def _invited(identity: Identity, token: str) -> int | None:
+    """Makes the person whom an open invitation is for, in no team yet: they accept it themselves. None where it is for
+    nobody in particular: its link would make any number of people."""
+    record = await find_by_token(token)
+    email = identity.verified_email
+    if record is None or not record.open or record.email is None or email is None:
+        return None
+    if not record.is_for(email):
+        raise SignInRefused("The invitation is for another address than the one that the provider has verified.")
+    return await insert_invited(email, _name(identity.name, email))
+
+
+def _name(name: str | None, email: str) -> str:
+    """What the provider calls them, as far as it is a name here."""
+    given = " ".join("".join(one if one.isprintable() else " " for one in name or "").split())
+    return given[:_LONGEST_NAME].strip() or email.partition("@")[0][:_LONGEST_NAME]

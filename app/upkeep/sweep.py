@@ -17,6 +17,7 @@ from app.metrics.sampling import drop_old_metrics
 from app.operations.retention import delete_old_operations
 from app.outbox.events import delete_old_events
 from app.queries.records import delete_old_executions
+from app.sessions.attempts import delete_old_attempts
 from app.sessions.links import delete_expired_links
 from app.sessions.passkey_records import delete_expired_challenges
 from app.store.session import transaction
@@ -63,6 +64,7 @@ SWEEPS = (
     SweepRule(what="ended sessions", delete=delete_ended),
     SweepRule(what="challenges for passkeys", delete=delete_expired_challenges),
     SweepRule(what="expired links to sign in", delete=delete_expired_links),
+    SweepRule(what="attempts to sign in", delete=delete_old_attempts),
     SweepRule(what="old questions", delete=delete_old_executions, retention="questions"),
 )
 _NOT_KEPT = timedelta(0)

@@ -126,6 +126,9 @@ async def test_a_team_and_an_invitation(console: Console, visit: Visit) -> None:
     async with console.visitor(viewport=NARROW) as other:
         await other.page.goto(link)
         await other.page.get_by_text("Sign in first").wait_for()
+        await expect(other.page.get_by_role("main")).to_contain_text(
+            f"invited into {EVIL}. Your role there will be viewer"
+        )
         assert "#" not in other.page.url
         await check_accessible(other.page)
         guest = other.caller = await console.service.caller()
@@ -140,11 +143,14 @@ async def test_a_team_and_an_invitation(console: Console, visit: Visit) -> None:
         await expect(other.page.get_by_role("button", name="Invite somebody")).to_have_count(0)
         await check_accessible(other.page)
         await a_viewer_edits_requests(other, team)
-        other.watch.expect(409)
         await other.page.goto("about:blank")
         await other.page.goto(link)
-        await other.page.get_by_role("button", name="Join the team").click()
+        await other.page.get_by_text("has been accepted").wait_for()
+        other.watch.expect(404)
+        await other.page.goto("about:blank")
+        await other.page.goto(f"{link}x")
         await expect(other.page.locator(".error-note")).to_contain_text("req_")
+        await check_accessible(other.page)
 
         await page.reload()
         row = page.get_by_role("row").filter(has_text=EVIL)

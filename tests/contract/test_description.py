@@ -41,6 +41,8 @@ FOR_PEOPLE = {
 FOR_ANYBODY = {"followSignInLink", "getSession", "createSignInChallenge", "usePasskey"} | {
     "getSignInMethods",
     "createSignInRedirect",
+    "createInvitedSignInRedirect",
+    "previewInvitation",
     "useProvider",
 }
 """Operations that need neither: they sign somebody in, or say who is."""
@@ -152,7 +154,10 @@ SPECIFIED = {
     ("DELETE", "/api/v1/operator/databases/{uuid}/pauses"): {"operator:write"},
 }
 """Interface specification, section 4."""
-COMPUTING = {"validateBlueprint", "createSignInChallenge", "createSignInRedirect"}
+COMPUTING = {"validateBlueprint", "createSignInChallenge", "createSignInRedirect"} | {
+    "createInvitedSignInRedirect",
+    "previewInvitation",
+}
 """Operations that are sent by a method that changes things, and change nothing."""
 UNKEYED = {
     "updateBlueprint",
@@ -166,6 +171,8 @@ UNKEYED = {
     "createSignInChallenge",
     "usePasskey",
     "createSignInRedirect",
+    "createInvitedSignInRedirect",
+    "previewInvitation",
     "useProvider",
 }
 """Operations that change something, or read a body, and take no Idempotency-Key: section 4.13."""

@@ -7,16 +7,17 @@ import warnings
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit, urlunsplit
 
 import httpx
 import pytest
 import pytest_asyncio
 
 from app.sessions.oidc_provider import Provider, Unusable
-from app.store.session import fetch_scalar, fetch_value
+from app.store.session import execute, fetch_scalar, fetch_value
 from tests.servers import RunningServer
-from tests.support.answers import data_of, error_of
+from tests.sessions.pkce import Pkce
+from tests.support.answers import body_of, data_of, error_of
 from tests.support.in_process import LoneApi, lone_api
 from tests.support.people import cookie_of
 from tests.support.store import copy_of
@@ -24,6 +25,7 @@ from tests.support.store import copy_of
 pytestmark = pytest.mark.filterwarnings("ignore:get_jwt_config:DeprecationWarning")
 """The provider is older than the library that it is made of."""
 PAGE = {"Origin": "http://test", "Sec-Fetch-Site": "same-origin"}
+GRACE = {"email": "Grace@example.com", "email_verified": True, "name": "Grace\u202e\nH."}
 KNOWN, UNKNOWN, UNVERIFIED = "subject-1", "subject-2", "subject-3"
 
 
@@ -36,9 +38,13 @@ def provider() -> Iterator[str]:
         mock.User(sub=KNOWN, claims={"email": "ada@example.com", "email_verified": True}),
         mock.User(sub=UNKNOWN, claims={"email": "nobody@example.com", "email_verified": True}),
         mock.User(sub=UNVERIFIED, claims={"email": "ada@example.com", "email_verified": False}),
+        mock.User(
+            sub="invited", claims={"email": "Grace@example.com", "email_verified": True, "name": "Grace\u202e\nH."}
+        ),
         mock.User(sub="second", claims={"email": "ada@example.com", "email_verified": True}),
     ]
     with mock.run_server_in_thread(user_claims=users, require_nonce=True) as server:
+        server.app = Pkce(server.app)
         yield f"http://localhost:{server.server_port}"
 
 
@@ -51,9 +57,13 @@ async def shared(control_server: RunningServer, migrated_dsn: str, provider: str
         yield api
 
 
-async def begun(api: LoneApi) -> tuple[str, str]:
+async def begun(api: LoneApi, invitation: str | None = None) -> tuple[str, str]:
     """Where the browser is sent, and the cookie that it keeps."""
-    answer = await api.http.post("/api/v1/sign_in_redirects", headers=PAGE)
+    if invitation is None:
+        answer = await api.http.post("/api/v1/sign_in_redirects", headers=PAGE)
+    else:
+        body = {"token": invitation}
+        answer = await api.http.post("/api/v1/sign_in_redirects/invitations", json=body, headers=PAGE)
     api.http.cookies.clear()
     name, value = cookie_of(answer)
     assert "HttpOnly; SameSite=Strict" in answer.headers["Set-Cookie"]
@@ -105,6 +115,64 @@ async def test_who_is_not_known_does_not(shared: LoneApi, subject: str) -> None:
     assert await fetch_scalar(int, "SELECT count(*) FROM users") == before
 
 
+async def test_who_holds_an_invitation_for_their_address_gets_an_account(shared: LoneApi) -> None:
+    owner = await shared.caller()
+
+    async def invited(email: str | None) -> str:
+        body = {"role": "viewer", **({} if email is None else {"email": email})}
+        token: str = body_of(await owner.post(f"/teams/{owner.team_id}/invitations", body), 201)["token"]
+        return token
+
+    before = await fetch_scalar(int, "SELECT count(*) FROM users")
+    withdrawn = await invited("grace@example.com")
+    await execute("DELETE FROM invitations WHERE email IS NOT NULL")
+    nowhere = await shared.http.post("/api/v1/sign_in_redirects/invitations", json={"token": withdrawn}, headers=PAGE)
+    error_of(nowhere, 404, "not_found")
+    for email, subject in (
+        (None, "invited"),
+        ("ada@example.com", "invited"),
+        ("grace@example.com", UNKNOWN),
+    ):
+        url, cookie = await begun(shared, await invited(email))
+        error_of(await returned(shared, await allowed(url, subject), cookie), 403, "sign_in_refused")
+    assert await fetch_scalar(int, "SELECT count(*) FROM users") == before
+
+    token = await invited("grace@example.com")
+    expired = await invited("grace@example.com")
+    url, cookie = await begun(shared, expired)
+    brought = await allowed(url, "invited")
+    await execute("UPDATE invitations SET expires_at = now() WHERE id = (SELECT max(id) FROM invitations)")
+    error_of(await returned(shared, brought, cookie), 403, "sign_in_refused")
+    preview = await shared.http.post("/api/v1/invitation_previews", json={"token": token}, headers=PAGE)
+    seen = data_of(preview)
+    assert (seen["team"], seen["role"], seen["email"], seen["status"]) == (
+        "Test User",
+        "viewer",
+        "grace@example.com",
+        "open",
+    )
+    url, cookie = await begun(shared, token)
+    answer = await returned(shared, await allowed(url, "invited"), cookie)
+    data_of(answer, 201)
+    session = {"Cookie": "=".join(cookie_of(answer)), **PAGE, "Idempotency-Key": "join"}
+    person = data_of(await shared.http.get("/api/v1/session", headers=session))
+    assert (person["user"]["name"], person["user"]["email"], person["teams"]) == ("Grace H.", "Grace@example.com", [])
+    other = await invited("ada@example.com")
+    refused = await shared.http.post("/api/v1/invitation_acceptances", json={"token": other}, headers=session)
+    error_of(refused, 403, "invitation_for_another")
+    joined = await shared.http.post(
+        "/api/v1/invitation_acceptances", json={"token": token}, headers={**session, "Idempotency-Key": "once more"}
+    )
+    assert data_of(joined, 201)["role"] == "viewer"
+    again = await shared.http.post("/api/v1/invitation_previews", json={"token": token}, headers=PAGE)
+    assert data_of(again)["status"] == "accepted"
+    nobody = await shared.http.post("/api/v1/invitation_previews", json={"token": "inv_x"}, headers=PAGE)
+    error_of(nobody, 404, "not_found")
+    elsewhere = {"Origin": "http://test:1", "Sec-Fetch-Site": "same-site"}
+    away = await shared.http.post("/api/v1/invitation_previews", json={"token": token}, headers=elsewhere)
+    error_of(away, 403, "cross_origin_refused")
+
+
 async def test_what_the_browser_is_sent_with(shared: LoneApi) -> None:
     url, _ = await begun(shared)
     asked = {name: values[0] for name, values in parse_qs(urlsplit(url).query).items()}
@@ -129,6 +197,16 @@ async def test_what_does_not_belong_together(shared: LoneApi, wrong: str) -> Non
     answer = await returned(shared, brought | changes.get(wrong, {}), cookies.get(wrong, cookie))
     error_of(answer, 403, "sign_in_refused")
     assert "Set-Cookie" not in answer.headers
+
+
+async def test_a_code_is_for_the_browser_that_began(shared: LoneApi) -> None:
+    """The provider gives nobody a token for a code without the verifier of its challenge."""
+    url, cookie = await begun(shared)
+    asked = parse_qs(urlsplit(url).query)
+    other = urlunsplit(urlsplit(url)._replace(query=urlencode(asked | {"code_challenge": ["x" * 43]}, doseq=True)))
+    error_of(await returned(shared, await allowed(other, KNOWN), cookie), 403, "sign_in_refused")
+    url, cookie = await begun(shared)
+    data_of(await returned(shared, await allowed(url, KNOWN), cookie), 201)
 
 
 async def test_a_code_counts_once(shared: LoneApi) -> None:

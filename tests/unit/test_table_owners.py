@@ -53,6 +53,7 @@ OWNERS = {
     "restorations": "app/restores",
     "session_usage": "app/auth",
     "sessions": "app/auth",
+    "sign_in_attempts": "app/sessions",
     "sign_in_links": "app/sessions",
     "teams": "app/auth",
     "usage_clock": "app/usage",

@@ -9,6 +9,7 @@
     ├── IpNotAllowed             403 ip_not_allowed
     ├── InsufficientScope        403 insufficient_scope
     ├── InsufficientRole         403 insufficient_role
+    ├── InvitationForAnother     403 invitation_for_another
     ├── NotAMember               403 not_a_member
     ├── KeyForSomeDatabases      403 key_for_some_databases
     ├── ExceedsOwnKey            403 exceeds_own_key
@@ -166,6 +167,7 @@ from app.core.errors.sessions import (
 from app.core.errors.teams import (
     AlreadyAMember,
     InvitationEnded,
+    InvitationForAnother,
     LastOwner,
     TeamHasDatabases,
     TeamLimitReached,
@@ -204,6 +206,7 @@ __all__ = [
     "InvalidApiKey",
     "InvalidField",
     "InvitationEnded",
+    "InvitationForAnother",
     "IpNotAllowed",
     "KeyForSomeDatabases",
     "KeyLimitReached",

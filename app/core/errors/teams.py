@@ -82,3 +82,12 @@ class TeamHasDatabases(AppError):
 
     def __init__(self, databases: int) -> None:
         super().__init__("The team has databases. Delete those first.", details={"databases": databases})
+
+
+class InvitationForAnother(AppError):
+    """The invitation is for one address, and the caller has another one."""
+
+    code, status = "invitation_for_another", 403
+
+    def __init__(self) -> None:
+        super().__init__("This invitation is for somebody with another address.")

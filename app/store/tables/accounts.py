@@ -46,12 +46,14 @@ class Membership(Table, tablename="memberships", db=DB):
 
 
 class Invitation(Table, tablename="invitations", db=DB):
-    """The SHA-256 of a token with which whoever accepts first joins a team in a role. The token itself is not stored,
-    and the row goes when the invitation is withdrawn."""
+    """The SHA-256 of a token with which whoever accepts first joins a team in a role; where it has an `email`, nobody
+    but the person with that address. The token itself is not stored, and the row goes when the invitation is
+    withdrawn."""
 
     id = BigSerial(primary_key=True)
     team_id = ForeignKey(Team, null=False, on_delete=OnDelete.cascade)
     role = Text()
+    email = Text(null=True, default=None)
     token_hash = Bytea(unique=True)
     invited_by_id = BigInt(null=True, default=None)
     accepted_by_id = BigInt(null=True, default=None)

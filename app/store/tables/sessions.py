@@ -40,6 +40,16 @@ class SessionUsage(Table, tablename="session_usage", db=DB):
     window_count = Integer(default=0)
 
 
+class SignInAttempt(Table, tablename="sign_in_attempts", db=DB):
+    """How often somebody at one address, or in one IPv6 network of 64 bits, tried to sign in within a minute."""
+
+    id = BigSerial(primary_key=True)
+    network = Text()
+    minute = Timestamptz()
+    attempts = Integer(default=0)
+    one_a_minute = Unique([network, minute])
+
+
 class SignInLink(Table, tablename="sign_in_links", db=DB):
     """The SHA-256 of a token with which one person signs in once. The row goes when it is used."""
 

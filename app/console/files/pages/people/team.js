@@ -110,13 +110,15 @@ function Invitations({ id, onLink }) {
   const list = useList("/teams/{id}/invitations", { params: { id } });
   const [role, setRole] = useState("member");
   const [span, setSpan] = useState(String(WEEK));
+  const [email, setEmail] = useState("");
+  const body = { role, expires_in_seconds: Number(span), ...(email && { email }) };
   const made = (/** @type {any} */ answer) => {
     onLink(location.origin + answer.link);
     list.reload();
   };
   /** @type {import("../../components/table.js").Column<Invitation>[]} */
   const columns = [
-    { label: "Role", class: "main", cell: (one) => one.role },
+    { label: "Role", class: "main", cell: (one) => html`${one.role} ${one.email && html`<span class="quiet">for ${one.email}</span>`}` },
     { label: "Status", cell: (one) => html`<${Status} value=${one.status} tone=${one.status === "open" ? "idle" : one.status === "accepted" ? "good" : "idle"} />` },
     { label: "Expires", wide: true, cell: (one) => html`<${Time} value=${one.expires_at} relative />` },
     {
@@ -131,8 +133,9 @@ function Invitations({ id, onLink }) {
   ];
   return html`
     <${Listing} list=${list} label="Invitations" columns=${columns} empty=${{ title: "No invitations", children: html`<p>An invitation is a link that works once.</p>` }} />
-    <${Action} label="Invite somebody" confirm="Make the link" call=${{ method: "POST", path: "/teams/{id}/invitations", params: { id }, body: { role, expires_in_seconds: Number(span) } }} onDone=${made}>
+    <${Action} label="Invite somebody" confirm="Make the link" call=${{ method: "POST", path: "/teams/{id}/invitations", params: { id }, body }} onOpen=${() => setEmail("")} onDone=${made}>
       <${Field} label="Role" value=${role} onValue=${setRole} options=${given(id)} />
+      <${Field} label="For the address" type="email" value=${email} onValue=${setEmail} maxlength="254" autocomplete="off" hint="Nobody else can accept it, and who has no account gets one where the provider has verified the address. For whoever has the link unless given." />
       <${Field} label="The link works for" value=${span} onValue=${setSpan} options=${SPANS} />
     <//>
   `;
