@@ -22,6 +22,7 @@ up: $(STAMP) ## Run the whole stack in the foreground; Ctrl-C stops it, the data
 test: $(STAMP) ## Run all tests, on real servers, in PROCESSES (5); ARGS="-k name" chooses, in one
 	@$(BIN)/python -m app.local.install_mysql
 	@$(BIN)/python -m tests.console.install_chromium
+	@$(BIN)/python -m tests.observability.install_promtool
 	@# While pytest reads a source to show a failure, a traceback written by the collector would end the whole run: both
 	@# parse, and Python 3.11.7 loses count. Without columns a traceback parses nothing.
 	@# What pytest makes of the tests is kept: to do it again takes each process seconds.
