@@ -33,7 +33,7 @@ _MODEL_MS = (0, 200)
 """A model that answers immediately hides no work that is done at the same time, but none does; the second is a fast
 one."""
 _READY_SECONDS = 30
-_QUESTION = "Who are our customers?"
+QUESTION = "Who are our customers?"
 _SQL = "SELECT id, name FROM customers ORDER BY id LIMIT 10"
 _TABLES = (
     "CREATE TABLE customers (id BIGINT PRIMARY KEY, name VARCHAR(100) NOT NULL, country CHAR(2))",
@@ -46,12 +46,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.questions", description=__doc__)
     parser.add_argument("--pairs", type=int, default=_PAIRS, help="questions of each kind (default: %(default)s)")
     pairs = parser.parse_args().pairs
-    with _instant_model() as model, running_stack() as stack, _bare(stack, model) as bare:
+    with instant_model() as model, running_stack() as stack, _bare(stack, model) as bare:
         asyncio.run(_run(stack, bare, model, pairs))
 
 
 @contextmanager
-def _instant_model() -> Iterator[str]:
+def instant_model() -> Iterator[str]:
     """Its address is in this process's environment, which the stack inherits."""
     port = free_port()
     url = f"http://{LOOPBACK}:{port}/v1"
@@ -124,7 +124,7 @@ async def _run(stack: StackFile, bare: str, model: str, pairs: int) -> None:
     with _line(stack.api_url) as service, _line(bare) as floor, _line(model) as reported:
         asked = _Asked(service, floor, reported, stack.api_key)
         for engine in dict.fromkeys(host.engine for host in stack.hosts):
-            await _measure(asked, await _database(stack, engine), pairs)
+            await _measure(asked, await new_database(stack, engine, stack.api_key), pairs)
     print(f"\nof the ratio at most {_TARGET} is wanted; load average {os.getloadavg()[0]:.1f}")
 
 
@@ -141,7 +141,7 @@ async def _measure(asked: _Asked, database: dict[str, Any], pairs: int) -> None:
     plain = []
     for number in range(_WARM_UP + pairs):
         for wait in _MODEL_MS:
-            body = {"database_uuid": database["uuid"], "query": taking(_QUESTION, wait)}
+            body = {"database_uuid": database["uuid"], "query": taking(QUESTION, wait)}
             question = asked.question(body)
             floor = asked.floor({"database": database, "sql": _SQL, **body})
             driven = await connect_and_run(database, _SQL)
@@ -156,13 +156,13 @@ async def _measure(asked: _Asked, database: dict[str, Any], pairs: int) -> None:
         print(f"| {database['db_type']} | {wait} ms | {times} | {ours / theirs:.2f} | {floor / theirs:.2f} |")
 
 
-async def _database(stack: StackFile, engine: str) -> dict[str, Any]:
+async def new_database(stack: StackFile, engine: str, api_key: str) -> dict[str, Any]:
     async with httpx.AsyncClient(timeout=65, trust_env=False) as http:
         answer = await http.post(
             f"{stack.api_url}/api/v1/databases",
             params={"wait": "true", "timeout": "60"},
             json={"name": "asked", "db_type": engine},
-            headers={"Authorization": f"Bearer {stack.api_key}", "Idempotency-Key": str(uuid.uuid4())},
+            headers={"Authorization": f"Bearer {api_key}", "Idempotency-Key": str(uuid.uuid4())},
         )
     if answer.status_code != 201:
         raise RuntimeError(answer.text)

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from app.local import stack_file
+from app.local.ports import free_port
 from app.local.stack_file import StackFile
 
 _START_SECONDS = 120
@@ -24,7 +25,9 @@ def running_stack(pool_size: int = 0) -> Iterator[StackFile]:
     doesn't start."""
     with tempfile.TemporaryDirectory(prefix="headwater-bench-") as folder:
         home, output = Path(folder) / "home", Path(folder) / "output"
-        settings = {"HEADWATER_HOME": str(home), "HEADWATER_POOL_SIZE": str(pool_size)}
+        # Of its own, or another stack that starts at the same time could have the usual one.
+        port = str(free_port())
+        settings = {"HEADWATER_HOME": str(home), "HEADWATER_POOL_SIZE": str(pool_size), "HEADWATER_API_PORT": port}
         with output.open("wb") as said:
             stack = subprocess.Popen(
                 [sys.executable, "-m", "app.local"], cwd=_ROOT, env=os.environ | settings, stdout=said, stderr=said
