@@ -14,6 +14,7 @@ from app.audit.events import change
 from app.backups import final
 from app.cli.credentials import COMMANDS
 from app.cli.installation import plans, settings, store
+from app.cli.metrics import metrics
 from app.cli.output import shown
 from app.cli.parameters import ENGINE, ENGINE_HELP, POSITIVE
 from app.cli.tables import Rows, size_text
@@ -281,5 +282,5 @@ async def _awaited(
     return details
 
 
-for _command in COMMANDS:
+for _command in (*COMMANDS, metrics):
     databases.add_command(_command)

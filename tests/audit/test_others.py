@@ -36,6 +36,7 @@ READING = {
     "databases deleted",
     "databases inspect",
     "databases list",
+    "databases metrics",
     "databases users",
     "env",
     "hosts list",

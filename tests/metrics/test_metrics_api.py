@@ -8,12 +8,14 @@ from uuid import UUID, uuid4
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from app.core.secrets import new_key_setting
 from app.engines.base import Counters
 from app.metrics import recording, rollups
 from app.metrics.differences import Look
 from app.metrics.names import MetricName
 from app.metrics.recording import Taken
 from app.store.session import fetch
+from tests.cli.command import Headwater
 from tests.support.answers import data_of, error_of, field_of
 from tests.support.client import Caller
 from tests.support.in_process import LoneApi, lone_api
@@ -79,6 +81,22 @@ async def test_what_was_sampled(caller: Caller) -> None:
     assert 480 <= found["stale_seconds"] <= 600
     (gap,) = found["gaps"]
     assert datetime.fromisoformat(gap[0]) == begin + 2 * MINUTE, "the newest sample says nothing of what came after it"
+
+
+async def test_the_command_shows_the_same(api: LoneApi, caller: Caller) -> None:
+    database = await made(caller)
+    begin = datetime.now(UTC).replace(second=0, microsecond=0) - 10 * MINUTE
+    for minute, count in enumerate((100, 130, None)):
+        await sample(database, begin + minute * MINUTE, count, connections=minute)
+    headwater = Headwater({"CONTROL_DSN": api.control_dsn, "SECRET_KEYS": new_key_setting()})
+    asked = ("databases", "metrics", database["uuid"], "--from", begin.isoformat(), "--step", "60")
+    lines = await headwater.json(*asked)
+    assert [(line["connections"], line["transactions"]) for line in lines] == [(2, None), (1, 30), (0, None)]
+    assert [datetime.fromisoformat(line["at"]) for line in lines] == [begin + minute * MINUTE for minute in (2, 1, 0)]
+    (line, *_) = await headwater.json(*asked, "--name", "storage_bytes")
+    assert (line["storage_bytes"], line["connections"]) == (1000, None)
+    assert "3 steps; of 60 seconds each" in await headwater.text(*asked)
+    assert "Expected a time before to" in await headwater.refusal(*asked, "--to", (begin - MINUTE).isoformat())
 
 
 async def test_what_was_never_sampled_says_so(caller: Caller) -> None:
