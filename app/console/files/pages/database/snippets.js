@@ -213,6 +213,7 @@ function mysql(database, password) {
     {
       id: "node",
       label: "Node (mysql2)",
+      note: level === "full" && isAddress(host) ? "mysql2 checks a certificate for a name, not for an address: connect to the host by its name." : "",
       text: lines(
         own && 'import { readFileSync } from "node:fs";',
         'import mysql from "mysql2/promise";',
@@ -279,6 +280,9 @@ function mysql(database, password) {
     { id: "env", label: "Environment file", text: environment(database, password, url) },
   ];
 }
+
+/** Whether it is an IP address, and no name. @param {string} host */
+const isAddress = (host) => host.includes(":") || /^[\d.]+$/.test(host);
 
 /** @param {string} level @param {string} host @param {boolean} own */
 function goAuthority(level, host, own) {
