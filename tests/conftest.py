@@ -11,11 +11,12 @@ from app.local.temporal import TemporalService
 from tests import servers
 from tests.servers import RunningServer
 from tests.support.client import Caller
+from tests.support.copies import Copies
 from tests.support.forks import close_fork_server
 from tests.support.in_process import LoneApi, lone_api
 from tests.support.lone_pool import LonePool, lone_pool
 from tests.support.service import RunningService, running_service
-from tests.support.store import copy_of, migrated_database, owner_dsn, store
+from tests.support.store import migrated_database, owner_dsn, store
 
 pytest_plugins = ["tests.support.plugins"]
 
@@ -104,10 +105,17 @@ async def migrated_dsn(control_server: RunningServer) -> str:
     return await migrated_database(control_server.admin_dsn)
 
 
+@pytest.fixture(scope="session")
+def copies(control_server: RunningServer, migrated_dsn: str) -> Copies:
+    """Lends databases with our tables and nothing in them."""
+    return Copies(migrated_dsn, control_server.admin_dsn)
+
+
 @pytest_asyncio.fixture
-async def control_dsn(control_server: RunningServer, migrated_dsn: str) -> str:
+async def control_dsn(copies: Copies) -> AsyncIterator[str]:
     """A fresh database with our tables, as the service logs in to it."""
-    return await copy_of(migrated_dsn, control_server.admin_dsn)
+    async with copies.lent() as dsn:
+        yield dsn
 
 
 @pytest.fixture

@@ -12,13 +12,12 @@ from app.core.errors import DatabaseDestroyed
 from app.provisioning.undeletion import undelete
 from app.quotas.plans import DEFAULT_PLANS
 from app.store.session import fetch
-from tests.servers import RunningServer
 from tests.support.answers import body_of, data_of, error_of
 from tests.support.client import Caller
+from tests.support.copies import Copies
 from tests.support.in_process import LoneApi, lone_api
 from tests.support.meeting import meet
 from tests.support.moves import make_active
-from tests.support.store import database_name, new_database
 
 BOUND = DEFAULT_PLANS.tiers["free"].deleted_databases
 KEPT = "SELECT uuid FROM databases WHERE team_id = $1 AND status = 'deleted' AND destroy_at > now() ORDER BY id"
@@ -158,9 +157,8 @@ async def test_a_process_whose_clock_is_wrong(lone: LoneApi, monkeypatch: pytest
         await undelete(DEFAULT_PLANS, UUID(cancelled))
 
 
-async def test_making_and_deleting_teams_is_no_way_round(control_server: RunningServer, migrated_dsn: str) -> None:
-    dsn = await new_database(control_server.admin_dsn, template=database_name(migrated_dsn))
-    async with lone_api(dsn, teams_per_user=2) as api:
+async def test_making_and_deleting_teams_is_no_way_round(copies: Copies) -> None:
+    async with copies.lent() as dsn, lone_api(dsn, teams_per_user=2) as api:
         await api.add_host()
         caller = await api.caller()
         for _ in range(2):

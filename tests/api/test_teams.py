@@ -11,12 +11,11 @@ import pytest
 
 from app.auth.keys import create_key
 from app.store.session import fetch
-from tests.servers import RunningServer
 from tests.support.answers import body_of, data_of, error_of, field_of
 from tests.support.client import ALL_SCOPES, UNHURRIED, Caller
+from tests.support.copies import Copies
 from tests.support.in_process import LoneApi, lone_api
 from tests.support.lone_pool import LonePool
-from tests.support.store import database_name, new_database
 
 
 async def another_key(caller: Caller) -> Caller:
@@ -458,9 +457,8 @@ async def test_demoted_while_minting(shared: LoneApi) -> None:
             error_of(made, 403, "insufficient_role")
 
 
-async def test_numbers_are_bounded(control_server: RunningServer, migrated_dsn: str) -> None:
-    dsn = await new_database(control_server.admin_dsn, template=database_name(migrated_dsn))
-    async with lone_api(dsn, teams_per_user=2, members_per_team=2, invitations_per_team=1) as api:
+async def test_numbers_are_bounded(copies: Copies) -> None:
+    async with copies.lent() as dsn, lone_api(dsn, teams_per_user=2, members_per_team=2, invitations_per_team=1) as api:
         owner, one, other = [await api.caller() for _ in range(3)]
         team = await team_of(owner)
         error_of(await owner.post("/teams", {"name": "third"}), 422, "teams_limit_reached")

@@ -4,17 +4,15 @@ from collections.abc import AsyncIterator
 
 import pytest_asyncio
 
-from tests.servers import RunningServer
 from tests.support.client import Caller
+from tests.support.copies import Copies
 from tests.support.in_process import LoneApi, lone_api
-from tests.support.store import database_name, new_database
 
 
 @pytest_asyncio.fixture(scope="module")
-async def shared(control_server: RunningServer, migrated_dsn: str) -> AsyncIterator[LoneApi]:
+async def shared(copies: Copies) -> AsyncIterator[LoneApi]:
     """The same as `lone`, made once a module."""
-    dsn = await new_database(control_server.admin_dsn, template=database_name(migrated_dsn))
-    async with lone_api(dsn) as api:
+    async with copies.lent() as dsn, lone_api(dsn) as api:
         await api.add_host()
         yield api
 

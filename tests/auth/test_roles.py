@@ -11,14 +11,13 @@ import pytest_asyncio
 from app.auth.roles import Role, allows, roles_that_may
 from app.auth.scopes import Reach, Scope
 from app.auth.users import create_user
-from app.http.app import api_handlers
 from app.store.session import fetch
 from app.web.operation import OPT, Operation
-from tests.servers import RunningServer
 from tests.support.answers import body_of, data_of, error_of
 from tests.support.client import Caller
+from tests.support.copies import Copies
 from tests.support.in_process import LoneApi, lone_api
-from tests.support.store import copy_of
+from tests.support.routes import api_handlers
 
 MEMBERS = (Role.MEMBER, Role.ADMIN, Role.OWNER)
 ADMINS = (Role.ADMIN, Role.OWNER)
@@ -35,9 +34,8 @@ OPERATIONS: list[tuple[str, str, str, Operation]] = sorted(
 
 
 @pytest_asyncio.fixture(scope="module")
-async def roles(control_server: RunningServer, migrated_dsn: str) -> AsyncIterator[LoneApi]:
-    dsn = await copy_of(migrated_dsn, control_server.admin_dsn)
-    async with lone_api(dsn) as api:
+async def roles(copies: Copies) -> AsyncIterator[LoneApi]:
+    async with copies.lent() as dsn, lone_api(dsn) as api:
         await api.add_host()
         yield api
 

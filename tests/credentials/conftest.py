@@ -9,20 +9,18 @@ import pytest_asyncio
 from tests.credentials.stepped import Stepped
 from tests.quotas.bench import bench
 from tests.servers import RunningServer
-from tests.support.store import copy_of
+from tests.support.copies import Copies
 
 
 @pytest_asyncio.fixture(scope="module")
 async def stepped(
-    control_server: RunningServer,
-    migrated_dsn: str,
+    copies: Copies,
     postgres_server: RunningServer,
     mysql_server_if_any: RunningServer | None,
 ) -> AsyncIterator[Stepped]:
     """One for a module: each test makes databases of its own."""
     servers = [server for server in (postgres_server, mysql_server_if_any) if server is not None]
-    dsn = await copy_of(migrated_dsn, control_server.admin_dsn)
-    async with bench(dsn, *servers) as made:
+    async with copies.lent() as dsn, bench(dsn, *servers) as made:
         yield Stepped(made, await made.api.caller())
 
 

@@ -18,9 +18,8 @@ from app.metrics.rollups import FIVE_MINUTES, HOURS, SAMPLES
 from app.metrics.series import Series
 from app.store.engine import DB
 from app.store.session import fetch
-from tests.servers import RunningServer
+from tests.support.copies import Copies
 from tests.support.in_process import lone_api
-from tests.support.store import database_name, new_database
 from tests.support.waiting import until
 
 START = datetime(2026, 11, 20, 8, 0, tzinfo=UTC)
@@ -29,10 +28,9 @@ LONGEST = 3 * MINUTE
 
 
 @pytest.fixture(scope="module")
-async def databases(migrated_dsn: str, control_server: RunningServer) -> AsyncIterator[list[int]]:
+async def databases(copies: Copies) -> AsyncIterator[list[int]]:
     """Three rows without servers, in a database of their own."""
-    dsn = await new_database(control_server.admin_dsn, template=database_name(migrated_dsn))
-    async with lone_api(dsn) as api:
+    async with copies.lent() as dsn, lone_api(dsn) as api:
         await api.add_host()
         caller = await api.caller()
         for number in range(3):

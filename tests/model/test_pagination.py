@@ -11,19 +11,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.store.session import fetch
-from tests.servers import RunningServer
 from tests.support.answers import body_of, data_of
 from tests.support.client import Caller
+from tests.support.copies import Copies
 from tests.support.in_process import LoneApi, lone_api
-from tests.support.store import copy_of
 
 NEITHER, INSERT, DELETE = range(3)
 
 
 @pytest_asyncio.fixture(scope="module")
-async def shared(control_server: RunningServer, migrated_dsn: str) -> AsyncIterator[LoneApi]:
-    dsn = await copy_of(migrated_dsn, control_server.admin_dsn)
-    async with lone_api(dsn) as api:
+async def shared(copies: Copies) -> AsyncIterator[LoneApi]:
+    async with copies.lent() as dsn, lone_api(dsn) as api:
         await api.add_host(capacity=1_000_000, connection_capacity=100_000_000)
         yield api
 

@@ -16,13 +16,12 @@ from app.core.secrets import new_key_setting
 from app.local.ports import LOOPBACK, free_port
 from app.local.processes import ChildProcess
 from app.local.services import server_environ, start
-from tests.servers import RunningServer
 from tests.support.answers import data_of
 from tests.support.client import Caller
+from tests.support.copies import Copies
 from tests.support.forks import ForkedApi
 from tests.support.in_process import LoneApi, lone_api
 from tests.support.service import http_client
-from tests.support.store import copy_of
 
 SILENCE_SECONDS = "0.3"
 
@@ -65,11 +64,8 @@ class Streaming:
 
 
 @pytest_asyncio.fixture(scope="module")
-async def streaming(
-    control_server: RunningServer, migrated_dsn: str, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Streaming]:
-    dsn = await copy_of(migrated_dsn, control_server.admin_dsn)
-    async with lone_api(dsn) as lone:
+async def streaming(copies: Copies, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Streaming]:
+    async with copies.lent() as dsn, lone_api(dsn) as lone:
         await lone.add_host()
         async with api_process(tmp_path_factory.mktemp("streaming"), dsn) as (http, _):
             yield Streaming(lone, http)

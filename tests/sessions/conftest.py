@@ -4,16 +4,15 @@ from collections.abc import AsyncIterator
 
 import pytest_asyncio
 
-from tests.servers import RunningServer
+from tests.support.copies import Copies
 from tests.support.in_process import LoneApi, lone_api
 from tests.support.people import Person, sign_in
-from tests.support.store import copy_of
 
 
 @pytest_asyncio.fixture(scope="module")
-async def shared(control_server: RunningServer, migrated_dsn: str) -> AsyncIterator[LoneApi]:
+async def shared(copies: Copies) -> AsyncIterator[LoneApi]:
     """The same as `lone`, made once a module."""
-    async with lone_api(await copy_of(migrated_dsn, control_server.admin_dsn)) as api:
+    async with copies.lent() as dsn, lone_api(dsn) as api:
         yield api
 
 

@@ -7,11 +7,10 @@ not. What such a page can't do is to name our origin as its own.
 import pytest
 
 from app.store.session import fetch_scalar
-from tests.servers import RunningServer
 from tests.support.answers import body_of, data_of, error_of
+from tests.support.copies import Copies
 from tests.support.in_process import LoneApi, lone_api
 from tests.support.people import Person, follow, link_for
-from tests.support.store import copy_of
 
 ELSEWHERE = {
     "another-site": {"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"},
@@ -111,10 +110,9 @@ async def test_several_cookies_of_that_name(person: Person) -> None:
     ids=["by-the-setting", "by-a-trusted-proxy"],
 )
 async def test_over_tls_the_cookie_is_this_hosts_alone(
-    control_server: RunningServer, migrated_dsn: str, settings: dict[str, object], headers: dict[str, str]
+    copies: Copies, settings: dict[str, object], headers: dict[str, str]
 ) -> None:
-    dsn = await copy_of(migrated_dsn, control_server.admin_dsn)
-    async with lone_api(dsn, **settings) as api:
+    async with copies.lent() as dsn, lone_api(dsn, **settings) as api:
         caller = await api.caller()
         page = {**headers, "Origin": "https://db.example.com"}
         answer = await follow(api.http, await link_for(dsn, caller.user_id), headers=page)

@@ -7,12 +7,10 @@ import httpx
 import pytest
 
 from app.store.session import execute
-from tests.servers import RunningServer
 from tests.support.answers import body_of, data_of, error_of, field_of
 from tests.support.authenticator import Authenticator
 from tests.support.in_process import LoneApi, lone_api
 from tests.support.people import Person, cookie_of, sign_in
-from tests.support.store import copy_of
 
 
 async def added(person: Person, authenticator: Authenticator, name: str = "Laptop") -> httpx.Response:
@@ -145,10 +143,9 @@ async def test_a_person_has_no_more_than_so_many(person: Person) -> None:
     assert (len(page["data"]), len(rest["data"]), rest["has_more"]) == (15, 5, False)
 
 
-async def test_a_host_that_is_no_name(control_server: RunningServer, migrated_dsn: str) -> None:
-    dsn = await copy_of(migrated_dsn, control_server.admin_dsn)
-    async with lone_api(dsn, public_url="http://test") as api:
-        person = await sign_in(api.http, dsn, await api.caller())
-    async with lone_api(dsn, public_url="http://127.0.0.1:8000") as api:
+async def test_a_host_that_is_no_name(control_dsn: str) -> None:
+    async with lone_api(control_dsn, public_url="http://test") as api:
+        person = await sign_in(api.http, control_dsn, await api.caller())
+    async with lone_api(control_dsn, public_url="http://127.0.0.1:8000") as api:
         here = Person(api.http, person.token, person.user_id, person.team_id, "http://127.0.0.1:8000")
         assert field_of(await here.post("/passkey_challenges", {})) == "host"

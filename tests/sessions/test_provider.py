@@ -15,12 +15,11 @@ import pytest_asyncio
 
 from app.sessions.oidc_provider import Provider, Unusable
 from app.store.session import execute, fetch_scalar, fetch_value
-from tests.servers import RunningServer
 from tests.sessions.pkce import Pkce
 from tests.support.answers import body_of, data_of, error_of
+from tests.support.copies import Copies
 from tests.support.in_process import LoneApi, lone_api
 from tests.support.people import cookie_of
-from tests.support.store import copy_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:get_jwt_config:DeprecationWarning")
 """The provider is older than the library that it is made of."""
@@ -49,9 +48,11 @@ def provider() -> Iterator[str]:
 
 
 @pytest_asyncio.fixture(scope="module")
-async def shared(control_server: RunningServer, migrated_dsn: str, provider: str) -> AsyncIterator[LoneApi]:
-    dsn = await copy_of(migrated_dsn, control_server.admin_dsn)
-    async with lone_api(dsn, oidc_issuer=provider, oidc_client_id="headwater", oidc_client_secret="s3cret") as api:
+async def shared(copies: Copies, provider: str) -> AsyncIterator[LoneApi]:
+    async with (
+        copies.lent() as dsn,
+        lone_api(dsn, oidc_issuer=provider, oidc_client_id="headwater", oidc_client_secret="s3cret") as api,
+    ):
         await (await api.caller()).get("/me")
         await fetch_scalar(int, "INSERT INTO users (email, name) VALUES ('ada@example.com', 'Ada') RETURNING id")
         yield api
@@ -216,9 +217,8 @@ async def test_a_code_counts_once(shared: LoneApi) -> None:
     error_of(await returned(shared, brought, cookie), 403, "sign_in_refused")
 
 
-async def test_without_a_provider_there_is_none(control_server: RunningServer, migrated_dsn: str) -> None:
-    dsn = await copy_of(migrated_dsn, control_server.admin_dsn)
-    async with lone_api(dsn) as api:
+async def test_without_a_provider_there_is_none(copies: Copies) -> None:
+    async with copies.lent() as dsn, lone_api(dsn) as api:
         assert data_of(await api.http.get("/api/v1/sign_in_methods"))["provider"] is None
         error_of(await api.http.post("/api/v1/sign_in_redirects", headers=PAGE), 404, "not_found")
 
@@ -270,11 +270,12 @@ def _metadata(**changes: Any) -> bytes:
     ],
     ids=["too-much", "compressed", "redirect", "no-object", "empty", "another-issuer", "error", "no-http"],
 )
-async def test_a_provider_that_answers_something_else(
-    control_server: RunningServer, migrated_dsn: str, answer: bytes
-) -> None:
-    dsn = await copy_of(migrated_dsn, control_server.admin_dsn)
-    async with answering(answer) as issuer, lone_api(dsn, oidc_issuer=issuer, oidc_client_id="headwater") as api:
+async def test_a_provider_that_answers_something_else(copies: Copies, answer: bytes) -> None:
+    async with (
+        copies.lent() as dsn,
+        answering(answer) as issuer,
+        lone_api(dsn, oidc_issuer=issuer, oidc_client_id="headwater") as api,
+    ):
         error_of(await api.http.post("/api/v1/sign_in_redirects", headers=PAGE), 503, "service_unavailable")
 
 

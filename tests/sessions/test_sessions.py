@@ -9,11 +9,10 @@ from app.auth.members import delete_member
 from app.auth.scopes import Scope
 from app.auth.standing import Standing, still_good
 from app.store.session import execute, fetch
-from tests.servers import RunningServer
 from tests.support.answers import body_of, data_of, error_of
+from tests.support.copies import Copies
 from tests.support.in_process import LoneApi, lone_api
 from tests.support.people import Person, sign_in
-from tests.support.store import copy_of
 
 
 async def test_a_person_may_do_what_their_role_allows(shared: LoneApi, person: Person) -> None:
@@ -119,9 +118,8 @@ async def test_signing_out_everywhere(shared: LoneApi) -> None:
     assert actions.count("session.end_all") == 1
 
 
-async def test_all_sessions_of_a_person_share_one_rate(control_server: RunningServer, migrated_dsn: str) -> None:
-    dsn = await copy_of(migrated_dsn, control_server.admin_dsn)
-    async with lone_api(dsn, session_requests_per_minute=6) as api:
+async def test_all_sessions_of_a_person_share_one_rate(copies: Copies) -> None:
+    async with copies.lent() as dsn, lone_api(dsn, session_requests_per_minute=6) as api:
         caller = await api.caller()
         one, other = [await sign_in(api.http, dsn, caller) for _ in range(2)]
         stranger = await sign_in(api.http, dsn, await api.caller())
@@ -133,11 +131,10 @@ async def test_all_sessions_of_a_person_share_one_rate(control_server: RunningSe
         body_of(await caller.get("/me"))
 
 
-async def test_no_console_no_sessions(control_server: RunningServer, migrated_dsn: str) -> None:
-    dsn = await copy_of(migrated_dsn, control_server.admin_dsn)
-    async with lone_api(dsn) as api:
-        person = await sign_in(api.http, dsn, await api.caller())
-    async with lone_api(dsn, console=False) as api:
+async def test_no_console_no_sessions(control_dsn: str) -> None:
+    async with lone_api(control_dsn) as api:
+        person = await sign_in(api.http, control_dsn, await api.caller())
+    async with lone_api(control_dsn, console=False) as api:
         away = Person(api.http, person.token, person.user_id, person.team_id, person.origin)
         error_of(await away.get("/sessions"), 401, "unauthorized")
         error_of(await away.post("/sign_ins/links", {"token": "x"}), 404, "not_found")
