@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from app.http.app import describe
 from app.store.session import fetch
 from tests.support.answers import body_of, data_of, error_of, field_of
 from tests.support.client import Caller
+from tests.support.routes import describe
 
 CREATE = [
     ({"name": None}, "name"),

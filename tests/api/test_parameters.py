@@ -5,11 +5,11 @@ from uuid import uuid4
 import pytest
 import pytest_asyncio
 
-from app.http.app import describe
 from tests.support.answers import body_of, error_of, field_of
 from tests.support.client import OPERATOR_TOO, Caller
 from tests.support.in_process import LoneApi
 from tests.support.people import Person
+from tests.support.routes import describe
 
 OPERATIONS = [
     (method.upper(), path.removeprefix("/api/v1")) for path, item in describe()["paths"].items() for method in item

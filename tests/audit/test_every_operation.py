@@ -10,7 +10,6 @@ import msgspec
 import pytest
 
 from app.engines.dumping import DumpFormat
-from app.http.app import describe
 from app.store.session import execute, fetch
 from tests.backups.support import add_backup, database_row
 from tests.contract.documented import Described, Description
@@ -20,6 +19,7 @@ from tests.support.in_process import LoneApi, lone_api
 from tests.support.model_server import script, sql
 from tests.support.moves import make_active, make_revoked
 from tests.support.people import Person, follow, link_for, sign_in
+from tests.support.routes import describe
 from tests.support.service import RunningService
 from tests.support.store import store
 

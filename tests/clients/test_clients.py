@@ -7,9 +7,9 @@ from uuid import UUID
 import pytest
 import pytest_asyncio
 
-from app.http.app import describe
 from tests.clients.toolbox import Toolbox, toolbox
 from tests.support.client import Caller
+from tests.support.routes import describe
 from tests.support.service import RunningService
 
 OPERATIONS = [operation["operationId"] for item in describe()["paths"].values() for operation in item.values()]

@@ -16,8 +16,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.http.app import describe
 from app.http.openapi import formatted
+from tests.support.routes import describe
 
 _SOURCES = Path(__file__).parent
 _MANIFESTS = ("package.json", "package-lock.json", ".npmrc")

@@ -8,7 +8,7 @@ from uuid import uuid4
 import httpx
 from jsonschema_rs import Draft202012Validator
 
-from app.http.app import describe
+from tests.support.routes import describe
 
 
 class Surprise(AssertionError):

@@ -16,11 +16,11 @@ from schemathesis.specs.openapi.definitions import OPENAPI_31_VALIDATOR
 
 from app.auth.scopes import Scope
 from app.core.errors import AppError
-from app.http.app import api_handlers, describe
 from app.http.openapi import formatted
 from app.outbox.event_types import EventType
 from app.web.operation import OPT, check_actions, operation
 from tests.contract.documented import Described, Description
+from tests.support.routes import api_handlers, describe
 
 DESCRIPTION = Description(describe())
 DOCUMENT = DESCRIPTION.document

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from app.http.app import describe
 from tests.contract.documented import Description
 from tests.contract.fuzzing_hooks import OWN_KEYS, OWN_TEAMS
 from tests.support.client import OPERATOR_TOO, Caller
+from tests.support.routes import describe
 from tests.support.service import RunningService
 
 DESCRIPTION = Description(describe())

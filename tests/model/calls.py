@@ -8,11 +8,11 @@ from uuid import uuid4
 import httpx
 
 from app.auth.users import set_team
-from app.http.app import describe
 from app.store.session import fetch
 from tests.contract.documented import Description
 from tests.model.expected import Sent, Team, User
 from tests.support.client import new_caller
+from tests.support.routes import describe
 from tests.support.store import store
 
 DESCRIPTION = Description(describe())
