@@ -1,30 +1,49 @@
 """`headwater`: the operator's command."""
 
 import sys
+from importlib import import_module
 
 import rich_click as click
 
-from app.cli.accounts import keys, teams, users
-from app.cli.audit import audit
-from app.cli.backups import backups
-from app.cli.blueprints import blueprints
-from app.cli.check import check
-from app.cli.databases import databases
-from app.cli.environment import env
-from app.cli.hosts import hosts
-from app.cli.migrate import migrate
-from app.cli.operations import operations
-from app.cli.pool import pool
-from app.cli.secrets import secrets
-from app.cli.usage import usage
-from app.cli.webhooks import webhooks
-from app.cli.workflows import workflows
 from app.core import logging
 from app.core.process_exit import run_and_exit
-from app.local.__main__ import main as run_stack
+
+_MODULES = {
+    "users": "accounts",
+    "keys": "accounts",
+    "teams": "accounts",
+    "databases": "databases",
+    "backups": "backups",
+    "hosts": "hosts",
+    "pool": "pool",
+    "secrets": "secrets",
+    "blueprints": "blueprints",
+    "operations": "operations",
+    "usage": "usage",
+    "webhooks": "webhooks",
+    "workflows": "workflows",
+    "audit": "audit",
+    "check": "check",
+    "migrate": "migrate",
+    "env": "environment",
+}
+"""Commands with the module of this folder that each is in."""
 
 
-@click.group()
+class Commands(click.RichGroup):
+    """Imports a command when it is asked for: to import all of them takes a second, most of a short command's time."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted({*self.commands, *_MODULES})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in _MODULES and cmd_name not in self.commands:
+            module = import_module(f"app.cli.{_MODULES[cmd_name]}")
+            self.add_command(getattr(module, cmd_name))
+        return super().get_command(ctx, cmd_name)
+
+
+@click.group(cls=Commands)
 @click.version_option(package_name="headwater")
 def main() -> None:
     """Operate Headwater. Works against the stack that runs in HEADWATER_HOME, or what HEADWATER_CONTROL_DSN names."""
@@ -33,29 +52,7 @@ def main() -> None:
 @main.command()
 def up() -> None:
     """Run the whole stack in the foreground until Ctrl-C."""
-    sys.exit(run_stack())
-
-
-for command in (
-    users,
-    keys,
-    teams,
-    databases,
-    backups,
-    hosts,
-    pool,
-    secrets,
-    blueprints,
-    operations,
-    usage,
-    webhooks,
-    workflows,
-    audit,
-    check,
-    migrate,
-    env,
-):
-    main.add_command(command)
+    sys.exit(import_module("app.local.__main__").main())
 
 
 def run() -> None:

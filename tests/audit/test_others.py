@@ -8,14 +8,13 @@ from uuid import UUID, uuid4
 import rich_click as click
 
 from app.backups.scheduling import request_due
-from app.cli.main import main
 from app.provisioning import lifecycle
 from app.provisioning.service import delete_expired
 from app.quotas.plans import DEFAULT_PLANS
 from app.store.session import execute, fetch
 from app.upkeep.sweep import Retention, sweep
 from tests.backups.support import TERMS
-from tests.cli.command import Headwater
+from tests.cli.command import Headwater, commands_of
 from tests.support.answers import data_of
 from tests.support.client import Caller
 from tests.support.in_process import LoneApi
@@ -98,7 +97,7 @@ CHANGING = {
 
 def commands() -> set[str]:
     found: set[str] = set()
-    for name, command in main.commands.items():
+    for name, command in commands_of().items():
         verbs = command.commands if isinstance(command, click.Group) else {"": command}
         found |= {f"{name} {verb}".strip() for verb in verbs}
     return found

@@ -7,10 +7,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import rich_click as click
 from click.testing import CliRunner, Result
 
 from app.cli.main import main
 from app.store.engine import DB
+
+
+def commands_of(group: click.Group = main) -> dict[str, click.Command]:
+    """By name: those that are imported when they are asked for, too."""
+    context = click.Context(group)
+    found = {name: group.get_command(context, name) for name in group.list_commands(context)}
+    return {name: command for name, command in found.items() if command is not None}
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from app.http.app import describe
 from app.local.stack_file import StackFile
 from app.local.welcome import welcome
 from app.upkeep.reconcile import host_rules, hosts, logins
+from tests.cli.command import commands_of
 from tests.docs.markdown import DOCUMENTS, ROOT, blocks, commands, inline, name_of, tables
 from workers.schedules import UPKEEP_SCHEDULES
 
@@ -54,11 +55,12 @@ def _check_command(words: list[str]) -> None:
     names = [word for word in words if re.fullmatch(r"[a-z][a-z|-]*", word)]
     while isinstance(command, click.Group) and names:
         alternatives = names.pop(0).split("|")
-        missing = set(alternatives) - set(command.commands)
+        known = commands_of(command)
+        missing = set(alternatives) - set(known)
         assert not missing, f"headwater has no {missing}"
-        command = command.commands[alternatives[0]]
-    known = {option for parameter in command.params for option in parameter.opts}
-    assert {word for word in words if word.startswith("--")} <= known, words
+        command = known[alternatives[0]]
+    options = {option for parameter in command.params for option in parameter.opts}
+    assert {word for word in words if word.startswith("--")} <= options, words
 
 
 def test_every_schedule_is_documented() -> None:
@@ -77,7 +79,7 @@ def test_every_rule_of_the_check_is_documented() -> None:
 
 def test_every_command_is_documented() -> None:
     documented = inline(ROOT / "docs/operating.md")
-    for name, command in main.commands.items():
+    for name, command in commands_of().items():
         for verb in [f" {verb}" for verb in command.commands] if isinstance(command, click.Group) else [""]:
             assert f"headwater {name}{verb}" in documented
 
