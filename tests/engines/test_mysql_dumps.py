@@ -1,5 +1,7 @@
 """What a dump of MySQL and MariaDB has to carry that their tools print less exactly than it is stored."""
 
+import os
+import tempfile
 from functools import partial
 from pathlib import Path
 
@@ -170,6 +172,14 @@ async def test_json_that_its_text_does_not_tell_is_refused_by_name(host: EngineH
         await run_all(host, tenant, "INSERT INTO documents VALUES (JSON_OBJECT('day', DATE '2020-01-01'))")
         with pytest.raises(DumpRefused, match="'documents' has JSON"):
             await dumped(host, tenant)
+
+
+async def test_a_dump_that_is_under_way_has_no_folder_that_a_kill_would_leave(
+    host: EngineHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    async with tenants(host) as [tenant], host.adapter.dumping(tenant):
+        assert os.listdir(tmp_path) == []
 
 
 async def test_a_dump_that_is_broken_off_leaves_nothing(host: EngineHost) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import tempfile
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -141,24 +141,28 @@ async def run_tool(
     await administrator.run(f"USE `{tenant.name}`")
     await administrator.run("SET SESSION sql_mode = '', sql_quote_show_create = 1")
     relay = Relay(session, administrator, tenant)
-    with tempfile.TemporaryDirectory(prefix="headwater-dump-") as folder:
-        socket = Path(folder) / "socket"
-        connected: asyncio.Future[Streams] = asyncio.get_running_loop().create_future()
-        server = await asyncio.start_unix_server(_only_first(connected), path=socket)
-        process = await _start(tool, session.flavour, socket, tenant.name)
-        form = DumpFormat(
-            flavour=session.flavour.name, server_version=session.get_server_info(), tool=tool.name, layout=LAYOUT
-        )
-        dump = MySQLDump(form, relay, process, header(tenant.name, defaults))
-        try:
-            with span(f"run {Path(tool.path).name}"):
-                await dump.begin(connected)
-                yield dump
-        finally:
-            await dump.end()
-            server.close()
-            if connected.done() and not connected.cancelled():
-                connected.result()[1].close()
+    async with AsyncExitStack() as stack:
+        # The tool connects once, so the folder goes with that: a process that is killed later leaves none behind.
+        with tempfile.TemporaryDirectory(prefix="headwater-dump-") as folder:
+            socket = Path(folder) / "socket"
+            connected: asyncio.Future[Streams] = asyncio.get_running_loop().create_future()
+            server = await asyncio.start_unix_server(_only_first(connected), path=socket)
+            stack.callback(server.close)
+            stack.callback(_disconnect, connected)
+            process = await _start(tool, session.flavour, socket, tenant.name)
+            form = DumpFormat(
+                flavour=session.flavour.name, server_version=session.get_server_info(), tool=tool.name, layout=LAYOUT
+            )
+            dump = MySQLDump(form, relay, process, header(tenant.name, defaults))
+            stack.push_async_callback(dump.end)
+            stack.enter_context(span(f"run {Path(tool.path).name}"))
+            await dump.begin(connected)
+        yield dump
+
+
+def _disconnect(connected: "asyncio.Future[Streams]") -> None:
+    if connected.done() and not connected.cancelled():
+        connected.result()[1].close()
 
 
 async def _start(tool: DumpTool, flavour: Flavour, socket: Path, database: str) -> asyncio.subprocess.Process:
