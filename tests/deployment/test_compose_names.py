@@ -14,6 +14,7 @@ import yaml
 from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, engine_queue
 from app.core.secrets import new_key_setting
 from app.core.settings import PREFIX, Settings
+from app.core.tracing.settings import TracingSettings
 from app.http.health import ready
 from app.local import mysql, postgres, temporal
 from tests.cli.command import commands_of
@@ -25,11 +26,20 @@ OURS = compose.ours()
 ENV = {name: "abc123" for name, rest in compose.variables().items() if rest.startswith("?")} | {
     "SECRET_KEYS": new_key_setting()
 }
-FOREIGN = {
-    "api": {"OPENAI_API_KEY", "OPENAI_BASE_URL"},
-    "worker-us-east-1": {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION", "AWS_ENDPOINT_URL"},
+TRACES = {
+    "OTEL_EXPORTER_OTLP_ENDPOINT",
+    "OTEL_EXPORTER_OTLP_HEADERS",
+    "OTEL_RESOURCE_ATTRIBUTES",
+    "OTEL_TRACES_SAMPLER",
+    "OTEL_TRACES_SAMPLER_ARG",
 }
-"""The variables of the language model and of S3, as their packages read them."""
+FOREIGN = {
+    "api": {"OPENAI_API_KEY", "OPENAI_BASE_URL"} | TRACES,
+    "worker-control": TRACES,
+    "worker-webhooks": TRACES,
+    "worker-us-east-1": {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION", "AWS_ENDPOINT_URL"} | TRACES,
+}
+"""The variables of the language model and of S3, as their packages read them, and OpenTelemetry's."""
 
 
 def test_settings_are_known_and_sufficient() -> None:
@@ -40,6 +50,7 @@ def test_settings_are_known_and_sufficient() -> None:
         assert settings.temporal_address == "temporal:7233"
         foreign = {variable for variable in service["environment"] if not variable.startswith(PREFIX)}
         assert name == "hosts" or foreign == FOREIGN.get(name, set())
+        assert TracingSettings.load(compose.environment(service, ENV)) is None
 
 
 def test_modules_exist() -> None:

@@ -66,11 +66,14 @@ def encoded_attributes(attributes: Attributes) -> bytes:
 
 def _attribute(key: str, value: Value) -> bytes:
     if type(value) is str and len(value) < _USUAL:
-        # The most frequent form, in a third of the time.
+        # The most frequent forms, in a third of the time.
         text = value.encode(errors="replace")
         before, length = _encoded_key(key), len(text)
         if length < _USUAL:
             return b"\x4a%c%b\x12%c\x0a%c%b" % (len(before) + length + 4, before, length + 2, length, text)
+    elif type(value) is int and value >= 0:
+        before, number = _encoded_key(key), varint(value & 0xFFFF_FFFF_FFFF_FFFF)
+        return b"\x4a%c%b\x12%c\x18%b" % (len(before) + len(number) + 3, before, len(number) + 1, number)
     return block(9, key_value(key, value))
 
 

@@ -4,7 +4,6 @@ A span is encoded when it ends, by the task that it belongs to: what waits to be
 Where nothing is traced, `span` costs one look at a context variable.
 """
 
-import contextlib
 import time
 from collections.abc import Iterable
 from contextlib import AbstractAsyncContextManager
@@ -180,9 +179,11 @@ class TraceSpan:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         assert self._token is not None, "it was entered"
-        # A generator that holds a span may be closed by another task, whose spans are its own.
-        with contextlib.suppress(ValueError):
+        try:  # noqa: SIM105 - the other form takes a tenth of a span's time
             current.reset(self._token)
+        except ValueError:
+            # A generator that holds a span may be closed by another task, whose spans are its own.
+            pass
         if kind is not None and "error.type" not in self.attributes:
             self.attributes["error.type"] = kind.__name__
             self.failed = kind.__name__ != _CANCELLED
