@@ -31,6 +31,7 @@ from app.core.errors import (
     rate_limit_headers,
 )
 from app.store.connections import StoreConnection
+from app.store.servers import connect_to_store
 from app.store.session import APPLICATION_NAME, keep_session
 
 _WINDOW = timedelta(seconds=WINDOW_SECONDS)
@@ -163,6 +164,7 @@ async def admission(dsn: str, *, sessions_per_minute: int = 600) -> AsyncIterato
         server_settings=settings,
         reset=keep_session,
         connection_class=StoreConnection,
+        connect=connect_to_store,
     ) as pool:
         admitting = Admission(pool, sessions_per_minute)
         try:

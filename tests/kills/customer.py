@@ -215,7 +215,8 @@ class Customer:
         """An answer that was lost has used up its link; then another link is made."""
         with contextlib.suppress(OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError, httpx.HTTPError):
             token = await link_for(self._dsn, self._user_id)
-            answer = await follow(httpx.AsyncClient(base_url=str(self._client.http.base_url.join("/"))), token)
+            async with httpx.AsyncClient(base_url=self._client.http.base_url.join("/"), trust_env=False) as http:
+                answer = await follow(http, token)
             if answer.status_code not in (201, 503):
                 self._journal.faults.append(f"a link to sign in: {answer.status_code} {answer.text}")
 
