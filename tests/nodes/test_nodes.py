@@ -36,6 +36,9 @@ UNION ALL SELECT rolname FROM pg_roles WHERE rolname ~ '^t[a-z2-7]{22}'
 """
 _QUOTA = 200
 """Requests that a key may make in a month."""
+_FORGOTTEN = 2
+"""Requests are counted without waiting for the disk (`app.auth.admission`): a lost primary takes the counts of its last
+second with it."""
 _HERE = "10.211.77.1"
 """This process's address in the network."""
 
@@ -81,7 +84,7 @@ async def _storm(made: Plant, receiving: Receiver, faults: int, seed: int) -> No
             stop.set()
         answered = reading.result()
         await _check(made, client, journal, receiving, caller.team_id)
-        assert answered + await _read(limited.http, stop, until_refused=True) <= _QUOTA
+        assert answered + await _read(limited.http, stop, until_refused=True) <= _QUOTA + _FORGOTTEN
         assert not client.strange + prober.strange, "\n".join(client.strange + prober.strange)
     log.info(
         "acts: %s; of %s requests that a key may make %s were answered in the storm", journal.acts, _QUOTA, answered
