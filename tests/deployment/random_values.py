@@ -57,7 +57,8 @@ class RandomValues:
         pick, needed = self._random, set(shape.get("required", ()))
         properties = dict(shape.get("properties", {}))
         if not properties and isinstance(shape.get("additionalProperties"), dict):
-            return {f"example.com/k{number}": pick.choice(_PLAIN_NAMES) for number in range(pick.randint(0, 2))}
+            prefix = "OTEL_K" if "propertyNames" in shape else "example.com/k"
+            return {f"{prefix}{number}": pick.choice(_PLAIN_NAMES) for number in range(pick.randint(0, 2))}
         chosen = [key for key in properties if key in needed or pick.random() < 0.4]
         if shape.get("minProperties") and not chosen:
             chosen = [pick.choice(list(properties))]

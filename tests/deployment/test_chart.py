@@ -41,6 +41,10 @@ EVERYTHING: Object = {
         "temporalKey": {"secret": "temporal", "key": "tls.key"},
     },
     "backups": {"existingClaim": "backups"},
+    "tracing": {
+        "variables": {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:4318", "OTEL_TRACES_SAMPLER_ARG": "0.1"},
+        "headers": {"name": "collector", "key": "headers"},
+    },
     "api": {"autoscaling": {"enabled": True}, "nodeSelector": {"pool": "web"}},
     "regions": [
         {"name": "us-east-1", "ports": [5432, 3306], "hosts": [{"ipBlock": {"cidr": "10.8.0.0/16"}}]},
@@ -181,12 +185,13 @@ def test_secrets_are_where_they_are_in_the_compose_file() -> None:
     for name in chart.pods(objects):
         given = {one for one, value in chart.environment(objects, name).items() if isinstance(value, dict)}
         service = compose.services()[name]["environment"]
-        # Not in the compose file: signing in through a provider, and Temporal Cloud.
-        more = {"HEADWATER_OIDC_CLIENT_SECRET", "HEADWATER_TEMPORAL_API_KEY"}
+        # Not in the compose file: signing in through a provider, Temporal Cloud, and a collector's key.
+        more = {"HEADWATER_OIDC_CLIENT_SECRET", "HEADWATER_TEMPORAL_API_KEY", "OTEL_EXPORTER_OTLP_HEADERS"}
         assert given - more <= service.keys(), name
         assert ("HEADWATER_CONTROL_ADMIN_DSN" in given) == (name == "migrate")
     region = chart.environment(objects, "worker-us-east-1")
     assert {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION", "AWS_ENDPOINT_URL"} <= region.keys()
+    assert region["OTEL_EXPORTER_OTLP_ENDPOINT"] == "http://collector:4318"
     owner = chart.environment(objects, "migrate")["HEADWATER_CONTROL_ADMIN_DSN"]["name"]
     assert owner != chart.environment(objects, "api")["HEADWATER_CONTROL_DSN"]["name"]
 
@@ -332,6 +337,8 @@ WRONG: dict[str, tuple[Object, str]] = {
     "secret-without-key": ({"secrets": {"temporalApiKey": {"name": "x"}}}, "temporalApiKey"),
     "file-of-two": ({"files": {"plans": {"configMap": "a", "secret": "b", "key": "c"}}}, "plans"),
     "peer-that-is-none": ({"networkPolicy": {"apiFrom": [{}]}}, "apiFrom"),
+    "key-of-a-collector-in-plain": ({"tracing": {"variables": {"OTEL_EXPORTER_OTLP_HEADERS": "x=y"}}}, "OTLP_HEADERS"),
+    "variable-of-something-else": ({"tracing": {"variables": {"PATH": "/"}}}, "PATH"),
     "replicas-in-words": ({"api": {"replicas": "two"}}, "replicas"),
 }
 

@@ -200,6 +200,28 @@ async def test_temporals_pages(front: Front) -> None:
         assert answer.status_code == 421
 
 
+async def test_what_the_api_is_told_of_a_client(tmp_path_factory: pytest.TempPathFactory) -> None:
+    told: asyncio.Queue[httpx.Headers] = asyncio.Queue()
+
+    async def upstream(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        lines = (await reader.readuntil(b"\r\n\r\n")).decode().splitlines()[1:-1]
+        await told.put(httpx.Headers([tuple(line.split(": ", 1)) for line in lines]))
+        writer.write(b"HTTP/1.1 204 No Content\r\n\r\n")
+        writer.close()
+
+    server = await asyncio.start_server(upstream, LOOPBACK, 0)
+    proxy = new_proxy(tmp_path_factory.mktemp("told"))
+    said = {"X-Forwarded-For": FAR, "X-Forwarded-Proto": "http", "Forwarded": f"for={FAR}"}
+    trace = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "tracestate": "a=b"}
+    async with server, running(proxy, server.sockets[0].getsockname()[1]), proxy.client(NEAR) as http:
+        await http.get("/", headers=said | trace)
+        headers = await told.get()
+    assert headers.get_list("X-Forwarded-For") == [NEAR]
+    assert headers.get_list("X-Forwarded-Proto") == ["https"]
+    assert headers["Host"] == f"{proxy.host}:{proxy.port}"
+    assert not {"forwarded", "traceparent", "tracestate"} & set(headers)
+
+
 async def test_while_the_api_is_away(tmp_path_factory: pytest.TempPathFactory) -> None:
     proxy = new_proxy(tmp_path_factory.mktemp("alone"))
     async with running(proxy, free_port()), proxy.client() as http:

@@ -60,6 +60,9 @@ capabilities: {drop: [ALL]}
 HEADWATER_{{ upper $name }}: {{ if kindIs "slice" $value }}{{ $parts := list }}{{ range $value }}{{ $parts = append $parts (ternary . (toJson .) (kindIs "string" .)) }}{{ end }}{{ join "," $parts | quote }}{{ else if kindIs "string" $value }}{{ $value | quote }}{{ else }}{{ toJson $value | quote }}{{ end }}
 {{- end }}
 {{- end }}
+{{- range $name, $value := .Values.tracing.variables }}
+{{ $name }}: {{ $value | quote }}
+{{- end }}
 HEADWATER_METRICS_HOST: "0.0.0.0"
 HEADWATER_METRICS_PORT: "9464"
 {{- if .Values.ingress.enabled }}
@@ -197,6 +200,9 @@ spec:
           env:
             {{- include "headwater.storeVariables" $root | trim | nindent 12 }}
             {{- with include "headwater.secretVariable" (dict "name" "HEADWATER_TEMPORAL_API_KEY" "from" $root.Values.secrets.temporalApiKey) | trim }}
+            {{- . | nindent 12 }}
+            {{- end }}
+            {{- with include "headwater.secretVariable" (dict "name" "OTEL_EXPORTER_OTLP_HEADERS" "from" $root.Values.tracing.headers) | trim }}
             {{- . | nindent 12 }}
             {{- end }}
             {{- with include "headwater.fileVariables" $root | trim }}
