@@ -1,8 +1,9 @@
 """Questions: the SQL and its class before anything runs, rows, refusals, what is left, and what was asked before."""
 
 import re
+from uuid import uuid4
 
-from playwright.async_api import expect
+from playwright.async_api import Route, expect
 
 from tests.console.accessible import check_accessible
 from tests.console.browser import Visit
@@ -54,3 +55,21 @@ async def test_the_sql_comes_before_the_rows(visit: Visit) -> None:
     await expect(page.get_by_label("Question or order")).to_have_value(re.compile("generate_series"))
     assert await page.evaluate("window.owned") is None
     assert await page.evaluate("localStorage.length + sessionStorage.length") == 0
+
+
+async def test_a_database_beyond_the_first_page_is_found(visit: Visit) -> None:
+    rows = [{"uuid": str(uuid4()), "name": f"db-{number}", "db_type": "postgres"} for number in range(101)]
+
+    async def answer(route: Route) -> None:
+        first = "starting_after" not in route.request.url
+        await route.fulfill(json={"data": rows[:100] if first else rows[100:], "has_more": first})
+
+    await visit.page.route("**/api/v1/databases?*", answer)
+    page = await visit.open("/questions")
+    await page.get_by_role("button", name="More to choose from").click()
+    await expect(page.get_by_role("option", name="db-100 (postgres)")).to_have_count(1)
+    await expect(page.get_by_role("button", name="More to choose from")).to_have_count(0)
+    page = await visit.open("/questions")
+    async with page.expect_request(lambda request: "name=db-7" in request.url):
+        await page.get_by_label("Database: name begins with").fill("DB-7")
+    await check_accessible(page)

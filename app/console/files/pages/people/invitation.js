@@ -45,15 +45,18 @@ function Invited({ token, onJoined }) {
     return html`<${ErrorNote} error=${error} retry=${reload} />
       ${!error && html`<p aria-busy="true"><span class="spinner"></span> Reading the invitation…</p>`}`;
   }
+  const me = session.value?.user;
+  const another = me && one.email && one.email.toLowerCase() !== me.email.toLowerCase();
   if (one.status !== "open") {
     return html`<p>The invitation into ${one.team} ${one.status === "accepted" ? "has been accepted" : "has expired"}. Ask for another one.</p>`;
   }
   return html`
     <p>You have been invited into <strong>${one.team}</strong>. Your role there will be ${one.role}. The invitation works until <${Time} value=${one.expires_at} />${one.email && html`, for ${one.email} alone`}.</p>
-    ${session.value
-      ? html`<p>You join it as ${session.value.user.name} (${session.value.user.email}).</p>
+    ${another && html`<p>You are signed in as ${me.name} (${me.email}): sign out, and in as ${one.email}.</p>`}
+    ${me && !another
+      ? html`<p>You join it as ${me.name} (${me.email}).</p>
           <${ActionForm} call=${{ method: "POST", path: "/invitation_acceptances", body: { token } }} submit="Join the team" onDone=${accepted} />`
-      : html`<${SignInFirst} token=${token} email=${one.email} />`}
+      : !me && html`<${SignInFirst} token=${token} email=${one.email} />`}
   `;
 }
 
