@@ -55,3 +55,19 @@ def _seconds(pid: int) -> float:
     except (FileNotFoundError, ProcessLookupError):
         return 0.0
     return sum(map(int, fields[11:15])) / _TICKS
+
+
+def resident_bytes(processes: Mapping[str, list[int]]) -> dict[str, int]:
+    """By service: the memory of its processes and their descendants; what they share is counted once."""
+    return {
+        part: sum(_proportional(pid) for root in roots for pid in _family(root)) for part, roots in processes.items()
+    }
+
+
+def _proportional(pid: int) -> int:
+    """Its proportional set size."""
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
+        return 0
+    return next((1024 * int(line.split()[1]) for line in lines if line.startswith("Pss:")), 0)
