@@ -27,6 +27,7 @@ from app.store.session import connected
 from app.webhooks.attempts import Attempts
 from workers.audit import serve_audit
 from workers.backups import remove_ended_backups, serve_backups
+from workers.connections import watch_connections
 from workers.credential_ends import end_due_credentials
 from workers.deliveries import Deliveries
 from workers.event_dispatcher import dispatch_events
@@ -98,6 +99,7 @@ async def run(settings: Settings, queues: Sequence[str], stop: asyncio.Event, tr
             region = engine_region(queue)
             if region is not None:
                 background.append(start_provisionings(client, settings, region, tools.running))
+                background.append(watch_connections(plans, tools.adapters, settings, region))
                 background.append(remove_ended_backups(backup_store, region))
                 background.append(remove_stray_objects(backup_store, settings.orphan_age))
         log.info("worker_ready", queues=list(queues))

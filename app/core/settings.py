@@ -35,6 +35,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     temporal_port: int = 7233
     temporal_ui_port: int = 8233
     regions: tuple[str, ...] = ("us-east-1",)
+    connection_watch_seconds: float = 5
+    """How often the open connections of each engine host are counted; every second while they are about to be short."""
     connection_overcommit: int = 10
     """How often each connection of an embedded engine host is promised to databases; 1 for strict."""
     host_capacity: int = 1000
@@ -363,6 +365,7 @@ _POSITIVE = {
     "operation_retention_seconds",
     "usage_retention_seconds",
     "backup_hour_seconds",
+    "connection_watch_seconds",
     "connection_overcommit",
     "host_capacity",
     "backups_per_host",

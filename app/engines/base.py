@@ -20,6 +20,7 @@ from app.engines.errors import NameTaken as NameTaken
 from app.engines.errors import TenantFull as TenantFull
 from app.engines.hosts import AdminAddress as AdminAddress
 from app.engines.hosts import HostFacts as HostFacts
+from app.engines.hosts import SessionCounts as SessionCounts
 from app.engines.hosts import SessionLimits as SessionLimits
 from app.engines.hosts import SessionsEnded as SessionsEnded
 from app.engines.hosts import SharedResource as SharedResource
@@ -30,6 +31,7 @@ from app.engines.tenants import Access as Access
 from app.engines.tenants import Counters as Counters
 from app.engines.tenants import EngineLimits as EngineLimits
 from app.engines.tenants import FoundTenant as FoundTenant
+from app.engines.tenants import HeldLimits as HeldLimits
 from app.engines.tenants import Login as Login
 from app.engines.tenants import Tenant as Tenant
 from app.engines.tenants import Usage as Usage
@@ -318,6 +320,24 @@ class EngineAdapter(ABC):
     async def end_excessive_sessions(self, names: Sequence[str], limits: SessionLimits) -> list[SessionsEnded]:
         """Ends sessions of these tenants that exceed their share of the server's resources, a few hundred at most,
         and returns one entry for each. Works even when such a resource is exhausted."""
+
+    @abstractmethod
+    async def session_counts(self) -> SessionCounts:
+        """What is open now, counted through a connection that stays open: it works when the server admits nobody."""
+
+    @abstractmethod
+    async def hold(self, name: str, limits: HeldLimits) -> None:
+        """Lets a tenant have no more than `limits.at_most` sessions, shared among its accounts in proportion to their
+        limits, or all of its limit again. Open sessions go on. Does nothing for a tenant that doesn't exist, and opens
+        nothing that was closed. May be repeated; works when the server admits nobody."""
+
+    @abstractmethod
+    async def held(self) -> list[str]:
+        """The tenants that have less than their limit on the engine, by `hold`."""
+
+    @abstractmethod
+    async def end_surplus(self, name: str, count: int) -> int:
+        """Ends so many sessions of a tenant's accounts, those first that have been idle longest. Returns how many."""
 
     @abstractmethod
     async def shared_resources(self) -> list[SharedResource]:

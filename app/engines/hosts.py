@@ -5,6 +5,8 @@ import msgspec
 from app.engines.tls import TlsPolicy
 
 _UNSAID = TlsPolicy()
+OWN_SESSIONS = 50
+"""Of a server are left to the service, or a tenth of a small server's."""
 
 
 class AdminAddress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -37,8 +39,28 @@ class HostFacts(msgspec.Struct, frozen=True, kw_only=True):
     version: str
     """As the server reports it, such as `18.6` or `10.11.19-MariaDB`."""
     max_connections: int
-    """The sessions for all tenants together: the server's limit without those reserved for administrators."""
+    """The sessions for all tenants together: the server's limit without those reserved for administrators, and without
+    those that the service needs."""
     shortcomings: tuple[str, ...] = ()
+
+
+def sessions_for_tenants(limit: int) -> int:
+    """Of the sessions that a server admits: without some for the service's own logins, as tenants among others, for
+    which no server keeps room."""
+    return limit - min(OWN_SESSIONS, limit // 10)
+
+
+class SessionCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """The open sessions of a server, without the administrator's."""
+
+    limit: int
+    """How many it admits."""
+    by_name: dict[str, int]
+    """Of each tenant by its name, all of its accounts together; those of others by theirs."""
+
+    @property
+    def open(self) -> int:
+        return sum(self.by_name.values())
 
 
 class SessionLimits(msgspec.Struct, frozen=True, kw_only=True):

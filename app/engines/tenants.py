@@ -57,6 +57,32 @@ class EngineLimits(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError("a connection limit is at least 1")
 
 
+class HeldLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """The connections of a tenant while its host is short of them."""
+
+    total: int
+    """Its limit, as `EngineLimits.connections`."""
+    users: dict[str, int]
+    """What its users have of it, by the names of their accounts."""
+    at_most: int | None
+    """What it gets of it for now; None for all."""
+
+    def of_user(self, name: str) -> int | None:
+        """None for an account that isn't among the users."""
+        return self._scaled(self.users[name]) if name in self.users else None
+
+    @property
+    def own(self) -> int:
+        """Of its own accounts together."""
+        return self._scaled(max(1, self.total - sum(self.users.values())))
+
+    def _scaled(self, connections: int) -> int:
+        """In proportion, and one at least: an account without any could not be told from a retired one."""
+        if self.at_most is None or self.at_most >= self.total:
+            return connections
+        return max(1, connections * self.at_most // self.total)
+
+
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
     """The measured use of a tenant database."""
 

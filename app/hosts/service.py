@@ -61,6 +61,10 @@ class HostSummary(msgspec.Struct, frozen=True, kw_only=True):
     capacity: int
     draining: bool
     connections: int
+    open_connections: int
+    """Sessions that were open at the last look; 0 before there was one."""
+    connections_short: bool
+    """Those that have more than their share get no more for now."""
     connection_room: int
     """What the sum of its databases' connection limits may be."""
     connection_capacity: int
@@ -222,10 +226,12 @@ async def list_hosts() -> list[HostSummary]:
         HostSummary,
         """
         SELECT h.*, h.connection_capacity::bigint * h.connection_overcommit AS connection_room,
+               coalesce(w.open, 0) AS open_connections, w.short_since IS NOT NULL AS connections_short,
                h.tls_ca IS NOT NULL AS ca, count(d.id) AS databases,
                coalesce(sum(d.connections) FILTER (WHERE d.status <> 'deleted'), 0)::bigint AS connections
         FROM engine_hosts h LEFT JOIN databases d ON d.host_id = h.id AND d.destroyed_at IS NULL
-        WHERE h.removed_at IS NULL GROUP BY h.id ORDER BY h.id
+        LEFT JOIN host_connections w ON w.host_id = h.id
+        WHERE h.removed_at IS NULL GROUP BY h.id, w.id ORDER BY h.id
         """,
     )
 

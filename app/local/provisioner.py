@@ -37,6 +37,7 @@ async def on_postgres(server: PostgresService, password: str, extensions: Sequen
                 ALTER ROLE {NAME} LOGIN CREATEDB CREATEROLE NOSUPERUSER NOREPLICATION BYPASSRLS PASSWORD '{password}';
                 ALTER ROLE {NAME} SET createrole_self_grant = 'set, inherit';
                 GRANT SET ON PARAMETER temp_file_limit TO {NAME};
+                GRANT pg_use_reserved_connections TO {NAME};
                 REVOKE CONNECT, TEMPORARY ON DATABASE postgres, template1 FROM PUBLIC;
                 GRANT CONNECT ON DATABASE postgres TO {NAME};
                 """

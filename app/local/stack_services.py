@@ -35,6 +35,10 @@ _ENGINE_PORTS = {Engine.POSTGRES: 15_432, Engine.MYSQL: 13_306}
 _ENGINE_CONNECTIONS = 4_000
 """Each is promised several times, and a database is promised ten to four hundred. They cost a PostgreSQL server some
 150 MB of shared memory."""
+_OWN_CONNECTIONS = 100
+"""Beside those of tenants: for the service's own logins, as the administrator and to try a tenant's."""
+_RESERVED = {"reserved_connections": "20"}
+"""Of those, on PostgreSQL, for the administrator alone."""
 
 
 def control_connections(regions: int) -> int:
@@ -88,7 +92,11 @@ class StackServices:
             name = f"postgres-{region}"
             port = self._host_port(Engine.POSTGRES, region, index)
             server = self._postgres(
-                name, programs, port, max_connections=_ENGINE_CONNECTIONS, settings=postgres.DISCREET
+                name,
+                programs,
+                port,
+                max_connections=_ENGINE_CONNECTIONS + _OWN_CONNECTIONS,
+                settings=postgres.DISCREET | _RESERVED,
             )
             self._add_host(Engine.POSTGRES, region, server)
         self.temporal = self._temporal()
@@ -107,7 +115,7 @@ class StackServices:
                 log=self._home.log(name),
                 program=program,
                 flavour=flavour,
-                max_connections=_ENGINE_CONNECTIONS,
+                max_connections=_ENGINE_CONNECTIONS + _OWN_CONNECTIONS,
             )
             self._add_host(Engine.MYSQL, region, server)
 

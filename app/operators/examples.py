@@ -40,6 +40,8 @@ EXAMPLE_HOST = HostView(
     connection_capacity=1000,
     connection_overcommit=10,
     connection_room=10_000,
+    open_connections=320,
+    connections_short=False,
     load=0.84,
     room=HostRoom(databases=580, connections=1600),
     draining=False,

@@ -44,6 +44,8 @@ def host_view(host: HostSummary) -> HostView:
         connection_capacity=host.connection_capacity,
         connection_overcommit=host.connection_overcommit,
         connection_room=host.connection_room,
+        open_connections=host.open_connections,
+        connections_short=host.connections_short,
         load=round(max(host.databases / host.capacity, host.connections / host.connection_room), 4),
         room=HostRoom(databases=max(0, databases), connections=max(0, connections)),
         draining=host.draining,

@@ -49,6 +49,10 @@ class HostView(Struct, kw_only=True):
     """How often each of them may be promised."""
     connection_room: int
     """What the sum of connection limits may be: the one times the other."""
+    open_connections: int
+    """Sessions that were open a few seconds ago."""
+    connections_short: bool
+    """Databases that have more than their share of them get no more for now."""
     load: float
     """From 0 for an empty host to 1 for a full one, by whichever of the two is scarcer."""
     room: HostRoom

@@ -20,6 +20,15 @@ class EventType(StrEnum):
     DATABASE_PROVISIONING_STARTED = "database.provisioning_started", "A new database is queued for provisioning."
     DATABASE_PROVISIONED = "database.provisioned", "A database is active and ready for connections."
     DATABASE_QUOTA_WARNING = "database.quota_warning", "A database's storage has reached its warning threshold."
+    DATABASE_CONNECTIONS_LIMITED = (
+        "database.connections_limited",
+        "A database gets fewer connections than its limit for now: its host is short of them, and it has more than its"
+        " share.",
+    )
+    DATABASE_CONNECTIONS_RESTORED = (
+        "database.connections_restored",
+        "A database gets all the connections of its limit again.",
+    )
     DATABASE_PAUSED = "database.paused", "A database is paused: nobody can connect to it, and its data is kept."
     DATABASE_RESUMED = "database.resumed", "A paused database is active again, with the same credentials."
     DATABASE_PASSWORD_RESTORED = (

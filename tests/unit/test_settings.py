@@ -14,6 +14,7 @@ EXAMPLES: dict[str, tuple[str, Any]] = {
     "temporal_port": ("1", 1),
     "temporal_ui_port": ("65535", 65535),
     "regions": ("us-east-1, eu-west-1", ("us-east-1", "eu-west-1")),
+    "connection_watch_seconds": ("2.5", 2.5),
     "connection_overcommit": ("3", 3),
     "host_capacity": ("5000", 5000),
     "mysqld": ("/usr/sbin/mysqld", Path("/usr/sbin/mysqld")),

@@ -18,10 +18,12 @@ from app.engines.base import (
     EngineError,
     EngineLimits,
     FoundTenant,
+    HeldLimits,
     HostFacts,
     Login,
     LoginRefused,
     Measuring,
+    SessionCounts,
     SessionLimits,
     SessionsEnded,
     SharedResource,
@@ -34,6 +36,7 @@ from app.engines.mysql import (
     branches,
     copying,
     counting,
+    holding,
     host,
     passwords,
     queries,
@@ -384,6 +387,24 @@ class MySQLAdapter(EngineAdapter):
             detached = await branches.end_detached(connection, self._connections, names, seconds)
         return ended + [SessionsEnded(tenant=name, reason="prepared_transaction") for name in detached]
 
+    async def session_counts(self) -> SessionCounts:
+        async with self._connections.long_lived() as connection:
+            return await holding.counts(connection)
+
+    async def hold(self, name: str, limits: HeldLimits) -> None:
+        check_name(name)
+        async with self._watching() as connection:
+            await holding.hold(connection, name, limits)
+
+    async def held(self) -> list[str]:
+        async with self._watching() as connection:
+            return await bookkeeping.find_held(connection)
+
+    async def end_surplus(self, name: str, count: int) -> int:
+        check_name(name)
+        async with self._connections.long_lived() as connection:
+            return await holding.end_surplus(connection, name, count)
+
     async def shared_resources(self) -> list[SharedResource]:
         async with self._connections.admin() as connection:
             return await sharing.resources(connection)
@@ -447,6 +468,15 @@ class MySQLAdapter(EngineAdapter):
     @asynccontextmanager
     async def _admin(self) -> AsyncIterator[MySQLConnection]:
         async with self._connections.admin() as connection:
+            if not self._prepared:
+                await bookkeeping.create_tables(connection)
+                self._prepared = True
+            yield connection
+
+    @asynccontextmanager
+    async def _watching(self) -> AsyncIterator[MySQLConnection]:
+        """The connection that stays open, with our tables in place."""
+        async with self._connections.long_lived() as connection:
             if not self._prepared:
                 await bookkeeping.create_tables(connection)
                 self._prepared = True

@@ -29,6 +29,10 @@ _SCHEMA = (
     "name VARCHAR(32) CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY, "
     "complete BOOLEAN NOT NULL"
     ") ENGINE = InnoDB",
+    "CREATE TABLE IF NOT EXISTS headwater.held ("
+    "name VARCHAR(32) CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY, "
+    "at_most INT NOT NULL"
+    ") ENGINE = InnoDB",
     "CREATE TABLE IF NOT EXISTS headwater.users ("
     "name VARCHAR(32) CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY, "
     "access VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL, "
@@ -187,6 +191,19 @@ async def mark_frozen(connection: MySQLConnection, name: str, freeze_state: Free
         )
 
 
+async def write_held(connection: MySQLConnection, name: str, at_most: int) -> None:
+    """It gets fewer connections than its limit, from now on."""
+    await connection.run("REPLACE INTO headwater.held (name, at_most) VALUES (%s, %s)", (name, at_most))
+
+
+async def delete_held(connection: MySQLConnection, name: str) -> None:
+    await connection.run("DELETE FROM headwater.held WHERE name = %s", (name,))
+
+
+async def find_held(connection: MySQLConnection) -> list[str]:
+    return [name for (name,) in await connection.run("SELECT name FROM headwater.held ORDER BY name")]
+
+
 class UserRow(msgspec.Struct, frozen=True, kw_only=True):
     """A further account of a tenant, written before the account is. The server doesn't show us what an account may
     do, and a frozen one may do less than its access says."""
@@ -225,6 +242,7 @@ async def delete_rows(connection: MySQLConnection, name: str) -> None:
         "DELETE FROM headwater.users WHERE LEFT(name, %s) = %s", (len(name) + 1, name + HELPER_SEPARATOR)
     )
     await connection.run("DELETE FROM headwater.frozen WHERE name = %s", (name,))
+    await delete_held(connection, name)
     await connection.run("DELETE FROM headwater.tenants WHERE name = %s", (name,))
 
 

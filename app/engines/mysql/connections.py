@@ -255,6 +255,8 @@ class MySQLConnections:
         self._room = asyncio.Semaphore(POOL_SIZE)
         self._idle: list[tuple[float, MySQLConnection]] = []
         self._closed = False
+        self._long_lived: MySQLConnection | None = None
+        self._long_lived_lock = asyncio.Lock()
         self.reading_transactions = asyncio.Lock()
         self.host = f"{address.host}:{address.port}"
 
@@ -263,6 +265,9 @@ class MySQLConnections:
         idle, self._idle = self._idle, []
         for _, connection in idle:
             await connection.finish()
+        long_lived, self._long_lived = self._long_lived, None
+        if long_lived is not None:
+            long_lived.quit()
 
     @asynccontextmanager
     async def admin(self) -> AsyncIterator[MySQLConnection]:
@@ -278,6 +283,22 @@ class MySQLConnections:
                     connection.close()
                     raise
                 self._keep(connection)
+
+    @asynccontextmanager
+    async def long_lived(self) -> AsyncIterator[MySQLConnection]:
+        """A connection of the administrator that stays open, for one caller at a time: it works when the server admits
+        nobody any more."""
+        async with self._long_lived_lock:
+            with translated(self.host):
+                if self._long_lived is None or not self._long_lived.usable:
+                    self._long_lived = await self._connect_admin()
+                try:
+                    yield self._long_lived
+                except BaseException:
+                    if self._long_lived is not None:
+                        self._long_lived.close()
+                    self._long_lived = None
+                    raise
 
     @asynccontextmanager
     async def extra(self) -> AsyncIterator[MySQLConnection]:

@@ -3,6 +3,7 @@
 import re
 
 from app.engines.base import EngineError, HostFacts
+from app.engines.hosts import sessions_for_tenants
 from app.engines.mysql.connections import MySQLConnection
 from app.engines.mysql.errors import NO_PRIVILEGE_ON_TABLE, ignored
 from app.engines.mysql.flavours import MARIADB, TENANT_PATTERN, TENANT_PRIVILEGES, Flavour
@@ -43,7 +44,7 @@ async def inspect(connection: MySQLConnection) -> HostFacts:
     return HostFacts(
         flavour=flavour.name,
         version=variables["version"],
-        max_connections=int(variables["max_connections"]),
+        max_connections=sessions_for_tenants(int(variables["max_connections"])),
         shortcomings=(
             *_shortcomings(flavour, variables),
             *await _reaching_engines(connection),

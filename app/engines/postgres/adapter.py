@@ -23,10 +23,12 @@ from app.engines.base import (
     EngineError,
     EngineLimits,
     FoundTenant,
+    HeldLimits,
     HostFacts,
     Login,
     LoginRefused,
     Measuring,
+    SessionCounts,
     SessionLimits,
     SessionsEnded,
     SharedResource,
@@ -45,6 +47,7 @@ from app.engines.naming import (
 )
 from app.engines.postgres import (
     catalog,
+    holding,
     host,
     measuring,
     prepared,
@@ -393,6 +396,25 @@ class PostgresAdapter(EngineAdapter):
             count = await prepared.roll_back_old(self._connections, name, limits.transaction_seconds)
             ended += [SessionsEnded(tenant=name, reason="prepared_transaction")] * count
         return ended
+
+    async def session_counts(self) -> SessionCounts:
+        async with self._connections.long_lived() as connection:
+            return await holding.counts(connection)
+
+    async def hold(self, name: str, limits: HeldLimits) -> None:
+        check_name(name)
+        async with self._connections.long_lived() as connection:
+            if statement := holding.lowered(name, limits, await catalog.find(connection, name)):
+                await connection.execute(statement)
+
+    async def held(self) -> list[str]:
+        async with self._connections.long_lived() as connection:
+            return await holding.held(connection)
+
+    async def end_surplus(self, name: str, count: int) -> int:
+        check_name(name)
+        async with self._connections.long_lived() as connection:
+            return await holding.end_surplus(connection, name, count)
 
     async def shared_resources(self) -> list[SharedResource]:
         async with self._connections.long_lived() as connection:

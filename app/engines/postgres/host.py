@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 from app.engines.base import EngineError, HostFacts
+from app.engines.hosts import sessions_for_tenants
 from app.engines.postgres.guard import EXTENSIONS, IS_GUARDED, IS_RECENT, TEMPLATE
 
 OLDEST = 16
@@ -66,7 +67,7 @@ async def inspect(connection: Any) -> HostFacts:
     return HostFacts(
         flavour="postgres",
         version=facts["version"],
-        max_connections=facts["room"],
+        max_connections=sessions_for_tenants(facts["room"]),
         shortcomings=(
             *_shortcomings(facts),
             *[_still_open(name) for name in await _open_databases(connection)],

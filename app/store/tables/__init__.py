@@ -4,6 +4,7 @@ from app.store.tables.accounts import ApiKey, ApiKeyUsage, Invitation, Membershi
 from app.store.tables.audit import AuditRefusal, AuditSeal
 from app.store.tables.backups import Backup, BackupPolicy
 from app.store.tables.blueprints import Blueprint, BlueprintApplication, BlueprintStatement, BlueprintVersion
+from app.store.tables.connections import ConnectionHold, HostConnections
 from app.store.tables.credentials import CredentialRotation, DatabaseUser
 from app.store.tables.databases import Database, DatabaseLabel
 from app.store.tables.findings import Finding
@@ -53,6 +54,8 @@ TABLES = (
     BlueprintApplication,
     BlueprintStatement,
     DatabaseUsage,
+    HostConnections,
+    ConnectionHold,
     CredentialRotation,
     DatabaseUser,
     DatabaseOperation,

@@ -138,6 +138,25 @@ _GAUGES = (
         sql="SELECT engine, region, host, connection_capacity AS value FROM hosts",
     ),
     _Gauge(
+        name="headwater_host_connections_open",
+        help="Sessions that were open on an engine host at the last look, without the administrator's.",
+        sql="SELECT h.engine, h.region, h.host || ':' || h.port AS host, w.open AS value"
+        " FROM host_connections w JOIN engine_hosts h ON h.id = w.host_id WHERE h.removed_at IS NULL",
+    ),
+    _Gauge(
+        name="headwater_host_connections_short",
+        help="1 while an engine host is short of connections: databases with more than their share get no more.",
+        sql="SELECT h.engine, h.region, h.host || ':' || h.port AS host, (w.short_since IS NOT NULL)::int AS value"
+        " FROM host_connections w JOIN engine_hosts h ON h.id = w.host_id WHERE h.removed_at IS NULL",
+    ),
+    _Gauge(
+        name="headwater_host_databases_held",
+        help="Databases that get fewer connections than their limit for now, because their host is short of them.",
+        sql="SELECT h.engine, h.region, h.host || ':' || h.port AS host, count(c.id) AS value FROM engine_hosts h"
+        " LEFT JOIN databases d ON d.host_id = h.id AND d.destroyed_at IS NULL"
+        " LEFT JOIN connection_holds c ON c.database_id = d.id WHERE h.removed_at IS NULL GROUP BY h.id",
+    ),
+    _Gauge(
         name="headwater_host_sick",
         help="1 for an engine host that failed a moment ago and is passed over.",
         sql="SELECT engine, region, host, sick AS value FROM hosts",

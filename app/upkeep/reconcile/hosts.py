@@ -11,6 +11,7 @@ from app.upkeep.reconcile import orphans
 from app.upkeep.reconcile.accounts import check_accounts
 from app.upkeep.reconcile.dump_accounts import check_dump_accounts
 from app.upkeep.reconcile.findings import Violation
+from app.upkeep.reconcile.held import check_held
 from app.upkeep.reconcile.host_resources import scarce
 from app.upkeep.reconcile.host_rules import Inspection, mismatches
 from app.upkeep.reconcile.logins import active, try_logins
@@ -52,4 +53,5 @@ async def _check_host(box: SecretBox, adapters: Adapters, host: Host, orphan_age
     shared = await scarce(host, adapter)
     strays = await check_accounts(adapter, active(inspection.snapshot.recorded.values()))
     strays += await check_dump_accounts(inspection.snapshot, adapter)
+    strays += await check_held(inspection.snapshot, adapter)
     return [*await orphans.dated(inspection, orphan_age), *shared, *strays, *(refusal.violation for refusal in logins)]

@@ -74,6 +74,16 @@ _RULES = (
       AND u.unmeasured_since < now() - greatest($1::interval, interval '15 minutes')
     """,
     """
+    SELECT 'connections_held' AS rule, d.uuid::text AS subject,
+           'gets at most ' || c.at_most || ' connections since ' || c.created_at
+           || CASE WHEN w.looked_at > now() - interval '5 minutes' THEN ', and its host is not short of them'
+                   ELSE ', and nobody looks after those of its host' END AS detail
+    FROM connection_holds c JOIN databases d ON d.id = c.database_id
+    LEFT JOIN host_connections w ON w.host_id = d.host_id
+    WHERE c.created_at < now() - greatest($1::interval, interval '5 minutes')
+      AND (w.short_since IS NULL OR w.looked_at <= now() - interval '5 minutes')
+    """,
+    """
     SELECT 'usage_not_closed' AS rule, 'usage' AS subject,
            'the ledger of usage is closed through ' || closed_through || ' only' AS detail
     FROM usage_clock

@@ -24,6 +24,7 @@ from app.upkeep.reconcile import findings, orphans
 from app.upkeep.reconcile.accounts import check_accounts, repair_accounts
 from app.upkeep.reconcile.dump_accounts import check_dump_accounts, remove_dump_accounts
 from app.upkeep.reconcile.findings import Report, Violation
+from app.upkeep.reconcile.held import check_held, release_held
 from app.upkeep.reconcile.host_resources import scarce
 from app.upkeep.reconcile.host_rules import FOREIGN, ORPHAN
 from app.upkeep.reconcile.hosts import check_hosts, inspect_host, unreachable
@@ -95,9 +96,10 @@ async def reconcile_host(
     shared = await scarce(host, adapter)
     strays = await check_accounts(adapter, trying)
     dumps = await check_dump_accounts(inspection.snapshot, adapter)
+    held = await check_held(inspection.snapshot, adapter)
     await findings.write(
         host.id,
-        [*violations, *logins, *shared, *strays, *dumps],
+        [*violations, *logins, *shared, *strays, *dumps, *held],
         {one.name: one.marker for one in orphans.of(inspection)},
     )
     await findings.reset_first_seen(host.id, ORPHAN, in_use)
@@ -107,9 +109,10 @@ async def reconcile_host(
         *await restore_credentials(plans, box, adapter, trying, refusals),
         *await repair_accounts(box, adapter, strays),
         *await remove_dump_accounts(adapter, inspection.snapshot, dumps),
+        *await release_held(plans, adapter, held),
     ]
     await _tell(Action.HOST_REPAIR, ("host", host.id), repairs)
-    return await _step_result([*reported, *logins, *shared, *strays, *dumps], repairs, notes)
+    return await _step_result([*reported, *logins, *shared, *strays, *dumps, *held], repairs, notes)
 
 
 async def _tell(action: Action, subject: tuple[str, object], repairs: Sequence[str]) -> None:

@@ -1,0 +1,188 @@
+"""Sharing out the connections of a host that is short of them.
+
+A look counts what is open. While the host is short, the databases that have more than their share get no more, by
+limits on the engine that are lower than their own; where that is not enough, sessions of theirs end. The rows of what
+is held say what to give back, whoever looks next.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from uuid import UUID
+
+import structlog
+
+from app.audit.actions import Action
+from app.audit.events import append
+from app.core.metrics import counters
+from app.credentials import users
+from app.databases import records
+from app.databases.views import append_event
+from app.engines.base import EngineAdapter, EngineError, HeldLimits
+from app.engines.hosts import sessions_for_tenants
+from app.hosts import connections as host_connections
+from app.hosts.adapters import Adapters
+from app.hosts.connections import HostWatch
+from app.hosts.records import Host
+from app.outbox.event_types import EventType
+from app.quotas import holds
+from app.quotas.connection_shares import CALM_SECONDS, FULL, HIGH, LOW, Asking, allotments, floor_of
+from app.quotas.holds import HeldDatabase
+from app.quotas.plans import Plans
+from app.store.locks import LockBusy, LockLost, database_lock
+from app.store.session import transaction
+
+_NEAR = 0.5
+"""Of a host's connections: from here on it is looked at more often."""
+_AGAIN = timedelta(seconds=60)
+"""After which the engine is told again what is held: a change of limits or users may have written theirs meanwhile."""
+_MOST = 500
+"""Databases of which the engine is told in one look, those first that have most sessions."""
+
+_RELEASE_SECONDS = 3.0
+"""Of one database, so that one that is being changed delays no other; the next look tries again."""
+
+log = structlog.get_logger(__name__)
+
+
+async def look_after(plans: Plans, adapters: Adapters, host: Host, seconds: float) -> bool:
+    """Counts the host's sessions and does what follows, unless somebody did so within those seconds. Returns whether it
+    is to be looked at more often. Raises `EngineError`."""
+    watch = await host_connections.take_turn(host.id, seconds)
+    if watch is None:
+        return False
+    adapter = await adapters.of_host(host.id)
+    counted = await adapter.session_counts()
+    limit = max(1, min(watch.connection_capacity, sessions_for_tenants(counted.limit)))
+    short_since, calm_since = _judge(watch, counted.open, limit)
+    if (counted.open, limit, short_since, calm_since) != (
+        watch.open,
+        watch.admitted,
+        watch.short_since,
+        watch.calm_since,
+    ):
+        await host_connections.record(host.id, counted.open, limit, short_since, calm_since)
+    if short_since is None:
+        if await holds.any_on_host(host.id):
+            await _release(plans, adapter, await holds.on_host(host.id, [], _AGAIN))
+        return counted.open >= _NEAR * limit
+    databases = await holds.on_host(host.id, list(counted.by_name), _AGAIN)
+    asking = [_asking(one, counted.by_name, watch.connection_overcommit) for one in databases]
+    at_most = allotments(asking, int(HIGH * limit))
+    await _hold(plans, adapter, databases, at_most, counted.by_name)
+    if counted.open > FULL * limit:
+        await _end_surplus(adapter, databases, at_most, counted.by_name)
+    return True
+
+
+def _judge(watch: HostWatch, open_sessions: int, limit: int) -> tuple[datetime | None, datetime | None]:
+    """Since when it is short of connections, and since when it is about to be so no more."""
+    if open_sessions > HIGH * limit:
+        return watch.short_since or watch.now, None
+    if watch.short_since is None or open_sessions >= LOW * limit:
+        return watch.short_since, None
+    calm_since = watch.calm_since or watch.now
+    if watch.now - calm_since >= timedelta(seconds=CALM_SECONDS):
+        return None, None
+    return watch.short_since, calm_since
+
+
+def _asking(one: HeldDatabase, sessions: Mapping[str, int], overcommit: int) -> Asking:
+    return Asking(
+        id=one.id,
+        team_id=one.team_id,
+        limit=one.connections,
+        floor=floor_of(one.connections, overcommit),
+        sessions=sessions.get(one.engine_name, 0),
+        at_most=one.at_most,
+    )
+
+
+async def _hold(
+    plans: Plans,
+    adapter: EngineAdapter,
+    databases: Sequence[HeldDatabase],
+    at_most: Mapping[int, int],
+    sessions: Mapping[str, int],
+) -> None:
+    """What is held is written first, with the events of those that were not held before."""
+    due = [one for one in databases if one.id in at_most and (at_most[one.id] != one.at_most or not one.applied)]
+    due = sorted(due, key=lambda one: -sessions.get(one.engine_name, 0))[:_MOST]
+    changed = {one.id: at_most[one.id] for one in due if at_most[one.id] != one.at_most}
+    if changed:
+        async with transaction():
+            new = set(await holds.write(changed))
+            for one in due:
+                if one.id in new:
+                    kind = EventType.DATABASE_CONNECTIONS_LIMITED
+                    await _tell(plans, one.uuid, one.team_id, kind, changed[one.id])
+    for one in due:
+        try:
+            await adapter.hold(one.engine_name, await _limits(one.id, one.connections, at_most[one.id]))
+        except EngineError as error:
+            log.warning("connections_not_held", database=str(one.uuid), reason=str(error))
+        else:
+            await holds.note_applied(one.id, at_most[one.id])
+
+
+async def _release(plans: Plans, adapter: EngineAdapter, held: Sequence[HeldDatabase]) -> None:
+    for one in held:
+        if failure := await give_back(plans, adapter, one.uuid):
+            log.warning("connections_not_released", database=str(one.uuid), reason=failure)
+
+
+async def _limits(database_id: int, total: int, at_most: int | None) -> HeldLimits:
+    of_users = {user.login_name: user.connection_limit for user in await users.list_of(database_id)}
+    return HeldLimits(total=total, users=of_users, at_most=at_most)
+
+
+async def _end_surplus(
+    adapter: EngineAdapter, databases: Sequence[HeldDatabase], at_most: Mapping[int, int], sessions: Mapping[str, int]
+) -> None:
+    """Of those alone that have more than their share; nobody has less than its floor afterwards."""
+    for one in databases:
+        surplus = sessions.get(one.engine_name, 0) - at_most.get(one.id, one.connections)
+        if surplus > 0:
+            ended = await adapter.end_surplus(one.engine_name, surplus)
+            counters.SESSIONS_ENDED.labels(adapter.engine, "connections").inc(ended)
+            log.warning("sessions_ended", database=str(one.uuid), sessions=ended, reason="connections")
+
+
+async def _tell(plans: Plans, database: UUID, team_id: int | None, kind: EventType, connections: int) -> None:
+    limited = kind is EventType.DATABASE_CONNECTIONS_LIMITED
+    action = Action.DATABASE_LIMIT_CONNECTIONS if limited else Action.DATABASE_RESTORE_CONNECTIONS
+    await append(action, ("database", database), team_id=team_id, changes={"connections": (None, connections)})
+    await append_event(plans, kind, database)
+
+
+async def find_unrecorded(adapter: EngineAdapter, host: Host) -> list[UUID]:
+    """The databases that the host holds and no row does, as after our own database came back from a backup. Raises
+    `EngineError`."""
+    names = await adapter.held()
+    found = {one.engine_name: one.uuid for one in await holds.on_host(host.id, names, _AGAIN) if one.at_most is None}
+    unrecorded = [name for name in names if name in found]
+    if not unrecorded:
+        return []
+    # A release gives back before its row goes.
+    again = set(await adapter.held())
+    return [found[name] for name in unrecorded if name in again]
+
+
+async def give_back(plans: Plans, adapter: EngineAdapter, database: UUID) -> str | None:
+    """Lets a database have all of its limit again. Returns why it could not."""
+    try:
+        # What its limit is may change until the engine has it.
+        async with asyncio.timeout(_RELEASE_SECONDS), database_lock(database):
+            record = await records.find(database)
+            if record is None:
+                return None
+            if record.destroyed_at is None:
+                await adapter.hold(record.engine_name, await _limits(record.id, record.connections, None))
+            async with transaction():
+                if await holds.delete(record.id):
+                    await _tell(
+                        plans, record.uuid, record.team_id, EventType.DATABASE_CONNECTIONS_RESTORED, record.connections
+                    )
+    except (EngineError, LockBusy, LockLost, TimeoutError) as error:
+        return str(error) or "it is being changed"
+    return None

@@ -1,0 +1,256 @@
+"""One team takes all connections of a host that it can: what the others and the service itself still get."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from temporalio.exceptions import ApplicationError
+
+from app.contracts.base import PauseReason
+from app.databases import access
+from app.engines.base import EngineError, HeldLimits
+from app.hosts.records import Host, registered_hosts
+from app.provisioning.connections import look_after
+from app.store.session import execute, fetch, transaction
+from app.upkeep.reconcile.held import UNRECORDED, check_held, release_held
+from app.upkeep.reconcile.records import check_records
+from app.upkeep.reconcile.snapshot import PATIENCE, take_snapshot
+from tests import servers
+from tests.credentials.stepped import Stepped
+from tests.credentials.support import rotate
+from tests.mysql_client import query
+from tests.quotas.bench import REGION, Bench, bench
+from tests.quotas.tenant_session import Session, refused, session_of
+from tests.servers import RunningServer
+from tests.support.metrics import scrape
+from tests.support.waiting import until
+
+ADMITTED = 60
+START = datetime(2026, 11, 3, tzinfo=UTC)
+
+
+@pytest.fixture(params=["postgres", "mysql_server", "oracle_mysql_server"])
+def large(request: pytest.FixtureRequest) -> RunningServer | None:
+    """A server that can be made to admit few; None for PostgreSQL, which has to be started so."""
+    server: RunningServer | None = None if request.param == "postgres" else request.getfixturevalue(request.param)
+    return server
+
+
+@asynccontextmanager
+async def _small_server(folder: Path, large: RunningServer | None) -> AsyncIterator[RunningServer]:
+    if large is None:
+        async with servers.postgres(folder, max_connections=str(ADMITTED), reserved_connections="6") as server:
+            yield server
+        return
+    [(usual,)] = await query(large, "SELECT @@GLOBAL.max_connections")
+    await query(large, f"SET GLOBAL max_connections = {ADMITTED}")
+    try:
+        yield large
+    finally:
+        await query(large, f"SET GLOBAL max_connections = {usual}")
+
+
+async def _host() -> Host:
+    (host,) = await registered_hosts(REGION)
+    return host
+
+
+async def _look(on_bench: Bench) -> bool:
+    return await look_after(on_bench.plans, on_bench.adapters, await _host(), 0)
+
+
+@asynccontextmanager
+async def _watched(on_bench: Bench) -> AsyncIterator[None]:
+    """What an engine worker does, more often."""
+
+    async def watch() -> None:
+        while True:
+            with suppress(EngineError):
+                await _look(on_bench)
+            await asyncio.sleep(0.2)
+
+    task = asyncio.create_task(watch())
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+@asynccontextmanager
+async def _grabbed(*greedy: dict[str, Any]) -> AsyncIterator[list[Session]]:
+    """All sessions that the server gives these databases, and goes on giving: a client of theirs tries again for each
+    that ends."""
+    taken: list[Session] = []
+    async with AsyncExitStack() as opened:
+
+        async def grab(made: dict[str, Any]) -> None:
+            while True:
+                with suppress(Exception):
+                    taken.append(await opened.enter_async_context(_kept(made)))
+                    continue
+                await asyncio.sleep(0.25)
+
+        tasks = [asyncio.create_task(grab(made)) for made in greedy]
+        try:
+            yield taken
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@asynccontextmanager
+async def _kept(made: dict[str, Any]) -> AsyncIterator[Session]:
+    with suppress(Exception):  # the service may end it
+        async with session_of(made) as session:
+            yield session
+
+
+async def _in_the_end(work: Callable[[], Awaitable[Any]]) -> Any:
+    """As Temporal repeats a step that fails."""
+
+    async def attempt() -> list[Any] | None:
+        try:
+            return [await work()]
+        except (ApplicationError, EngineError):
+            return None
+
+    found = await until(attempt, timeout=60)
+    assert found is not None
+    return found[0]
+
+
+async def _events(made: dict[str, Any]) -> list[str]:
+    rows = await fetch(
+        "SELECT e.type FROM events e JOIN databases d ON d.id = e.database_id WHERE d.uuid = $1 ORDER BY e.id",
+        UUID(made["uuid"]),
+    )
+    return [row["type"] for row in rows if "connections" in row["type"]]
+
+
+async def test_a_team_that_takes_all_connections(control_dsn: str, tmp_path: Path, large: RunningServer | None) -> None:
+    async with _small_server(tmp_path, large) as server, bench(control_dsn, server) as on_bench:
+        db_type = "postgres" if large is None else "mysql"
+        greedy_team = await on_bench.api.caller(tier="pro")
+        stepped = Stepped(on_bench, greedy_team)
+        greedy = [await stepped.created(db_type, connection_hard_limit=30) for _ in range(3)]
+        other_team = Stepped(on_bench, await on_bench.api.caller(tier="pro"))
+        modest = await other_team.created(db_type)
+        adapter = await on_bench.adapters.of_host((await _host()).id)
+        assert not await _look(on_bench)
+        async with _grabbed(*greedy) as taken:
+
+            async def is_full() -> bool:
+                return len(taken) >= ADMITTED // 2 and await refused(modest)
+
+            await until(is_full)
+            async with _watched(on_bench):
+                # Others get in, and all work of the service goes on, while the team goes on trying.
+                async with session_of(await _in_the_end(lambda: _let_in(modest))) as session:
+                    assert await session.value("SELECT 42") == 42
+                fresh = (await other_team.caller.create("fresh", db_type=db_type, region=REGION)).json()["data"]
+                await _in_the_end(lambda: on_bench.steps.create_database(UUID(fresh["uuid"])))
+                assert (await on_bench.enforce(START)).databases == 5
+                await _rotated(other_team, modest)
+                await _pause(on_bench, greedy[0])
+                await _in_the_end(lambda: on_bench.follow(greedy[0]))
+                for made in greedy:
+                    assert await _events(made) == ["database.connections_limited"]
+                assert await _events(modest) == await _events(fresh) == []
+                held = await fetch("SELECT at_most FROM connection_holds")
+                assert len(held) == 3
+                assert all(3 <= row["at_most"] < 30 for row in held)
+                assert len(await adapter.held()) == 3
+                page = await scrape(on_bench.api.http)
+                host = {"host": (await _host()).address}
+                assert page.value("headwater_host_connections_short", **host) == 1
+                assert page.value("headwater_host_databases_held", **host) == 3
+                assert page.value("headwater_host_connections_open", **host) >= 10
+        await _calm(on_bench)
+        assert await adapter.held() == []
+        assert await fetch("SELECT 1 FROM connection_holds") == []
+        assert await _events(greedy[1]) == ["database.connections_limited", "database.connections_restored"]
+        async with AsyncExitStack() as opened:
+            for _ in range(30):
+                await opened.enter_async_context(session_of(greedy[1]))
+
+
+async def _let_in(made: dict[str, Any]) -> dict[str, Any]:
+    if await refused(made):
+        raise EngineError("the server is full")
+    return made
+
+
+async def _rotated(team: Stepped, made: dict[str, Any]) -> None:
+    """Its answer waits for the engine."""
+    rotation = asyncio.create_task(rotate(team.caller, made))
+
+    async def is_over() -> bool:
+        with suppress(ApplicationError):
+            await team.step(made)
+        return rotation.done()
+
+    await until(is_over, timeout=60)
+    assert (await rotation)["status"] == "overlapping"
+
+
+async def _pause(on_bench: Bench, made: dict[str, Any]) -> None:
+    async with transaction():
+        record = await on_bench.record(made)
+        await access.pause(on_bench.plans, record, PauseReason.OPERATOR)
+
+
+async def _calm(on_bench: Bench) -> None:
+    """Until the host has been calm for long enough, by the row's clock."""
+
+    async def is_over() -> bool:
+        await execute("UPDATE host_connections SET calm_since = calm_since - interval '1 minute'")
+        await _look(on_bench)
+        return not await fetch("SELECT 1 FROM connection_holds")
+
+    await until(is_over)
+
+
+async def test_what_a_process_that_died_left_held(control_dsn: str, postgres_server: RunningServer) -> None:
+    async with bench(control_dsn, postgres_server) as on_bench:
+        made, other = [await on_bench.create() for _ in range(2)]
+        host = await _host()
+        adapter = await on_bench.adapters.of_host(host.id)
+        record, unheld = await on_bench.record(made), await on_bench.record(other)
+        # Between the engine and the row of a release, or before the engine was told.
+        for one in (record, unheld):
+            await execute(
+                "INSERT INTO connection_holds (database_id, at_most, created_at)"
+                " VALUES ($1, 2, now() - interval '1 hour')",
+                one.id,
+            )
+        await adapter.hold(record.engine_name, HeldLimits(total=10, users={}, at_most=2))
+        rules = [(one.rule, one.subject) for one in await check_records(PATIENCE)]
+        assert {("connections_held", made["uuid"]), ("connections_held", other["uuid"])} <= set(rules)
+        await _look(on_bench)
+        assert await adapter.held() == []
+        assert await fetch("SELECT 1 FROM connection_holds") == []
+        # And where no row is left.
+        await adapter.hold(record.engine_name, HeldLimits(total=10, users={}, at_most=2))
+        found = await check_held(await take_snapshot(host, adapter), adapter)
+        assert [(one.rule, one.subject) for one in found] == [(UNRECORDED, made["uuid"])]
+        [sentence] = await release_held(on_bench.plans, adapter, found)
+        assert made["uuid"] in sentence
+        assert await adapter.held() == []
+
+
+async def test_one_process_looks_at_a_time(control_dsn: str, postgres_server: RunningServer) -> None:
+    async with bench(control_dsn, postgres_server) as on_bench:
+        host = await _host()
+        await asyncio.gather(*(look_after(on_bench.plans, on_bench.adapters, host, 60) for _ in range(4)))
+        [row] = await fetch("SELECT admitted, looked_at FROM host_connections")
+        assert row["admitted"] > 900
+        await look_after(on_bench.plans, on_bench.adapters, host, 60)
+        assert (await fetch("SELECT admitted, looked_at FROM host_connections"))[0] == row
