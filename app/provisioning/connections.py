@@ -26,7 +26,7 @@ from app.hosts.connections import HostWatch
 from app.hosts.records import Host
 from app.outbox.event_types import EventType
 from app.quotas import holds
-from app.quotas.connection_shares import CALM_SECONDS, FULL, HIGH, LOW, Asking, allotments, floor_of
+from app.quotas.connection_shares import CALM_SECONDS, FULL, HIGH, LOW, Sharer, allotments, floor_of
 from app.quotas.holds import HeldDatabase
 from app.quotas.plans import Plans
 from app.store.locks import LockBusy, LockLost, database_lock
@@ -87,8 +87,8 @@ def _judge(watch: HostWatch, open_sessions: int, limit: int) -> tuple[datetime |
     return watch.short_since, calm_since
 
 
-def _asking(one: HeldDatabase, sessions: Mapping[str, int], overcommit: int) -> Asking:
-    return Asking(
+def _asking(one: HeldDatabase, sessions: Mapping[str, int], overcommit: int) -> Sharer:
+    return Sharer(
         id=one.id,
         team_id=one.team_id,
         limit=one.connections,

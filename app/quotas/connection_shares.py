@@ -15,7 +15,7 @@ Above the third sessions end of those that have more than their share; short of 
 CALM_SECONDS = 30.0
 
 
-class Asking(msgspec.Struct, frozen=True, kw_only=True):
+class Sharer(msgspec.Struct, frozen=True, kw_only=True):
     """A database with open sessions, or that is held."""
 
     id: int
@@ -53,11 +53,11 @@ def floor_of(limit: int, overcommit: int) -> int:
     return max(1, limit // overcommit)
 
 
-def allotments(asking: Sequence[Asking], connections: int) -> dict[int, int]:
+def allotments(asking: Sequence[Sharer], connections: int) -> dict[int, int]:
     """By the ids of those that get less than they want, and of those that are held already: how many each may have, so
     that all of them together have `connections`."""
     left = max(0, connections - sum(one.kept for one in asking))
-    teams: dict[int | None, list[Asking]] = {}
+    teams: dict[int | None, list[Sharer]] = {}
     for one in asking:
         teams.setdefault(one.team_id, []).append(one)
     of_teams = _fair([sum(one.wants - one.kept for one in team) for team in teams.values()], left)
