@@ -32,6 +32,7 @@ async def described(data: AddHost) -> NewHost:
         public_port=public_port,
         capacity=data.capacity,
         connection_capacity=data.connection_capacity,
+        connection_overcommit=data.connection_overcommit,
     )
 
 

@@ -9,7 +9,7 @@ from msgspec.structs import asdict
 from app.contracts.base import Engine
 from app.core.clock import Moment
 from app.engines.tls import TlsMode
-from app.hosts.service import DEFAULT_CAPACITY
+from app.hosts.service import DEFAULT_CAPACITY, MOST_OVERCOMMIT
 from app.operations.schemas import OperationView
 from app.restores.evacuation import EvacuationStatus
 
@@ -87,7 +87,10 @@ class AddHost(Struct, kw_only=True, forbid_unknown_fields=True):
     capacity: Count = DEFAULT_CAPACITY
     """The most databases."""
     connection_capacity: Count | None = None
-    """The most that the connection limits of all databases may add up to; what the server admits unless given."""
+    """Sessions that tenants may have open together; what the server admits unless given."""
+    connection_overcommit: Annotated[int, Meta(ge=1, le=MOST_OVERCOMMIT)] | None = None
+    """How often each of them may be promised, 1 for strict; unless given what a registered host has, and 10 for a new
+    one."""
 
 
 class AddedHost(HostView, kw_only=True):

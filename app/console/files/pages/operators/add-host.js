@@ -17,8 +17,9 @@ const EMPTY = {
   public_port: "",
   capacity: "",
   connection_capacity: "",
+  connection_overcommit: "",
 };
-const NUMBERS = ["admin_port", "public_port", "capacity", "connection_capacity"];
+const NUMBERS = ["admin_port", "public_port", "capacity", "connection_capacity", "connection_overcommit"];
 const TLS = [
   { value: "", label: "As usual: verify-full, none on this machine" },
   { value: "verify-full", label: "verify-full: authority and name are checked" },
@@ -70,7 +71,8 @@ export function AddHost({ onDone }) {
         <${Field} label="Public host" ...${field("public_host")} maxlength="253" hint="As clients reach it; the same unless given." />
         <${Field} label="Public port" ...${field("public_port")} type="number" min="1" max="65535" />
         <${Field} label="Most databases" ...${field("capacity")} type="number" min="1" hint="1000 unless given." />
-        <${Field} label="Most connections" ...${field("connection_capacity")} type="number" min="1" hint="What the server admits unless given." />
+        <${Field} label="Most connections" ...${field("connection_capacity")} type="number" min="1" hint="Sessions open together; what the server admits unless given." />
+        <${Field} label="Promised each" ...${field("connection_overcommit")} type="number" min="1" max="1000" hint="How many times; 10 unless given." />
       </div>
     </details>
   <//>`;

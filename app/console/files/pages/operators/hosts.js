@@ -20,7 +20,7 @@ const columns = (reload) => [
   { label: "State", cell: state },
   { label: "Region", class: "nowrap", wide: true, cell: (host) => host.region },
   { label: "Databases", wide: true, cell: (host) => html`<${Amount} value=${host.databases} of=${host.capacity} label=${`Databases on ${host.host}`} />` },
-  { label: "Connections", wide: true, cell: (host) => html`<${Amount} value=${host.connections} of=${host.connection_capacity} label=${`Connections of ${host.host}`} />` },
+  { label: "Connections", wide: true, cell: (host) => html`<${Amount} value=${host.connections} of=${host.connection_room} label=${`Connections of ${host.host}`} />` },
   { label: "Room", class: "number", wide: true, cell: (host) => number(host.room.databases, 0) },
   { label: "Load", class: "number", cell: (host) => `${number(100 * host.load)} %` },
   { label: "Do", cell: (host) => html`<div class="buttons"><${Deeds} host=${host} reload=${reload} /></div>` },
