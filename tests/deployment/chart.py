@@ -31,7 +31,17 @@ FILES = {
     "temporal_tls_key_file": "temporalKey",
 }
 OF_THE_IMAGE = {"api_host", "api_port", "metrics_host", "metrics_port", "mysqldump", "mariadb_dump"}
-EMBEDDED = {"home", "temporal_port", "temporal_ui_port", "regions", "mysqld", "postgres_bin", "log_file_bytes"}
+EMBEDDED = {
+    "connection_overcommit",
+    "home",
+    "host_capacity",
+    "log_file_bytes",
+    "mysqld",
+    "postgres_bin",
+    "regions",
+    "temporal_port",
+    "temporal_ui_port",
+}
 
 Object = dict[str, Any]
 
