@@ -35,6 +35,8 @@ _SESSIONS = 4000
 """Of an embedded host."""
 _PROMISED = 10
 """Connections of a database of the plan `free`."""
+_CREATE_SECONDS = 900.0
+"""What one may take on a machine whose disk others keep busy."""
 _MIB = 2**20
 
 
@@ -132,7 +134,12 @@ async def _create(http: httpx.AsyncClient, engine: Engine) -> float:
         json={"name": "density", "db_type": engine.value},
         headers={"Idempotency-Key": str(uuid.uuid4())},
     )
-    if answer.status_code != 201:
+    while answer.status_code in (200, 202) and answer.json()["data"]["status"] == "provisioning":
+        if time.perf_counter() - started > _CREATE_SECONDS:
+            break
+        await asyncio.sleep(1)
+        answer = await http.get(f"/databases/{answer.json()['data']['uuid']}")
+    if answer.status_code not in (200, 201):
         raise RuntimeError(f"the create was answered with {answer.status_code}: {answer.text}")
     return time.perf_counter() - started
 

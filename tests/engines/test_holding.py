@@ -45,13 +45,13 @@ async def test_its_users_are_held_with_it(host: EngineHost) -> None:
         user = Login(name=f"{tenant.name}_u1", password="Secret-4711", access=Access.READ_WRITE, connections=2)
         await host.adapter.put_user(tenant, user)
         as_user = new_tenant(name=user.name, password=user.password, marker=tenant.marker)
-        limits = {"total": 5, "users": {user.name: 2}}
-        await host.adapter.hold(tenant.name, HeldLimits(at_most=2, **limits))
+        users = {user.name: 2}
+        await host.adapter.hold(tenant.name, HeldLimits(total=5, users=users, at_most=2))
         assert await host.adapter.held() == [tenant.name]
         sessions = [await host.login(as_user, database=tenant.name)]
         with pytest.raises(RefusedError):
             await host.login(as_user, database=tenant.name)
-        await host.adapter.hold(tenant.name, HeldLimits(at_most=None, **limits))
+        await host.adapter.hold(tenant.name, HeldLimits(total=5, users=users, at_most=None))
         assert await host.adapter.held() == []
         sessions += [await host.login(as_user, database=tenant.name)]
         sessions += [await host.login(tenant) for _ in range(3)]
