@@ -19,6 +19,8 @@ from tests.support.people import follow, link_for
 from tests.support.waiting import until
 
 _SETTLED = 240.0
+_AWAY = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, httpx.HTTPError)
+"""Of this process's own look at our own database, and of a request whose answer was lost."""
 _NOT_NOW = (409, 429)
 """A change is refused while another one is under way, or beyond what a team may have at once."""
 
@@ -213,7 +215,7 @@ class Customer:
 
     async def _sign_in(self, _: Kept) -> None:
         """An answer that was lost has used up its link; then another link is made."""
-        with contextlib.suppress(OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError, httpx.HTTPError):
+        with contextlib.suppress(*_AWAY):
             token = await link_for(self._dsn, self._user_id)
             async with httpx.AsyncClient(base_url=self._client.http.base_url.join("/"), trust_env=False) as http:
                 answer = await follow(http, token)
