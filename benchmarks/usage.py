@@ -112,7 +112,7 @@ async def _reading(api: str, owner: Account, days: int) -> None:
     await execute("SET statement_timeout = 0")
     for day in range(days):
         await execute(_FILL_MONTH, _MONTH + timedelta(days=day), 24)
-    await execute("VACUUM ANALYZE usage_periods")
+    await execute("VACUUM ANALYZE usage_periods, usage_days")
     end = _MONTH + timedelta(days=days)
     bare = [await _timed(lambda: fetch(_BARE, owner.team_id, _MONTH, end)) for _ in range(_ROUNDS)]
     [size] = await fetch(

@@ -94,6 +94,18 @@ async def made(control_dsn: str, receiving: Receiver) -> AsyncIterator[Made]:
             await sender.close()
 
 
+async def test_an_ended_team_gets_its_last_events(made: Made) -> None:
+    """Nobody is in it any more, and what became of its databases is still told."""
+    assert await made.make()
+    answered = await made.caller.delete(f"/teams/{made.caller.team_id}")
+    assert answered.status_code == 200, answered.text
+    before = made.delivery
+    assert await made.emitted() > before
+    assert await made.make()
+    assert (await made.row())["status"] == "delivered"
+    assert len(made.receiving.received) == 2
+
+
 async def test_a_worker_that_dies_between_request_and_record_sends_again(made: Made) -> None:
     async with row_lock(made.api.control_dsn, "webhook_deliveries") as waiters:
         attempt = asyncio.create_task(made.make())
