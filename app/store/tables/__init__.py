@@ -17,7 +17,15 @@ from app.store.tables.pool import PoolTarget
 from app.store.tables.queries import QueryExecution, QueryReader
 from app.store.tables.requests import Event, IdempotencyKey, WorkflowStart
 from app.store.tables.restorations import Restoration
-from app.store.tables.sessions import OidcSubject, Passkey, PasskeyChallenge, Session, SessionUsage, SignInLink
+from app.store.tables.sessions import (
+    OidcSubject,
+    Passkey,
+    PasskeyChallenge,
+    Session,
+    SessionUsage,
+    SignInAttempt,
+    SignInLink,
+)
 from app.store.tables.usage import DatabaseUsage
 from app.store.tables.webhooks import WebhookAttempt, WebhookDelivery, WebhookEndpoint, WebhookSecret
 
@@ -32,6 +40,7 @@ TABLES = (
     Session,
     SessionUsage,
     SignInLink,
+    SignInAttempt,
     Passkey,
     PasskeyChallenge,
     OidcSubject,
