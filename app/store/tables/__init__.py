@@ -39,6 +39,7 @@ TABLES = (
     ApiKeyUsage,
     Session,
     SessionUsage,
+    SignInAttempt,
     SignInLink,
     SignInAttempt,
     Passkey,
