@@ -39,7 +39,6 @@ TABLES = (
     ApiKeyUsage,
     Session,
     SessionUsage,
-    SignInAttempt,
     SignInLink,
     SignInAttempt,
     Passkey,
