@@ -114,6 +114,10 @@ async def _host_of_few_connections(service: Service) -> None:
     await fetch("UPDATE engine_hosts SET connection_overcommit = 1")
 
 
+async def _connections_short(_: Service) -> None:
+    await fetch("INSERT INTO host_connections (host_id, open, short_since) SELECT id, 90, now() FROM engine_hosts")
+
+
 async def _resource_scarce(_: Service) -> None:
     set_shared_resource("postgres", "db:5432", "locks", used=60, capacity=100)
 
@@ -186,6 +190,7 @@ STATES: dict[str, Callable[[Service], Awaitable[object]]] = {
     "HeadwaterHostAway": _host_away,
     "HeadwaterHostNearlyFull": _host_of_few_databases,
     "HeadwaterHostNearlyFull connections": _host_of_few_connections,
+    "HeadwaterHostConnectionsShort": _connections_short,
     "HeadwaterHostResourceScarce": _resource_scarce,
     "HeadwaterStorageUnmeasured": _storage_unmeasured,
     "HeadwaterDatabasesFrozen": _frozen,
