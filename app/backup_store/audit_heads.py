@@ -2,6 +2,7 @@
 never replaced, each named by its seal's number and hash."""
 
 import re
+from contextlib import suppress
 from datetime import datetime
 
 from app.backup_store.objects import ObjectExists, Objects
@@ -17,12 +18,11 @@ class AuditHeads:
         self._objects = objects
 
     async def keep(self, seal: int, digest: str, until: datetime | None) -> None:
-        """Keeps it; `until` is when it may be deleted, where the store has Object Lock."""
+        """Keeps it; `until` is when it may be deleted, where the store has Object Lock. Again and again while it is the
+        newest: whoever made it may have died before it was locked."""
         name = f"{FOLDER}/{seal:012}-{digest}"
-        try:
+        with suppress(ObjectExists):
             await self._objects.create(name, b"")
-        except ObjectExists:
-            return
         await self._objects.keep([name], until)
 
     async def all(self) -> list[tuple[int, str]]:

@@ -141,3 +141,15 @@ async def test_a_bucket_without_it_is_refused(locking: LockingBucket) -> None:
 def test_a_folder_has_none(tmp_path: Path) -> None:
     with pytest.raises(InvalidSettings, match="HEADWATER_BACKUP_OBJECT_LOCK"):
         folder_store(tmp_path, backup_object_lock="compliance")
+
+
+async def test_a_seal_is_locked_although_who_made_it_died_before(locking: LockingBucket) -> None:
+    digest, moment = "ab" * 32, (datetime.now(UTC) + timedelta(days=1)).replace(microsecond=0)
+    await locking.store("off").audit_heads.keep(7, digest, moment)
+    await locking.store().audit_heads.keep(7, digest, moment)
+    assert await locking.store().audit_heads.all() == [(7, digest)]
+    ((key, version),) = locking.versions()
+    kept = locking.client.head_object(Bucket=locking.name, Key=key, VersionId=version)
+    assert (kept["ObjectLockMode"], kept["ObjectLockRetainUntilDate"]) == ("COMPLIANCE", moment)
+    with pytest.raises(ClientError):
+        locking.client.delete_object(Bucket=locking.name, Key=key, VersionId=version)
