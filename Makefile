@@ -14,7 +14,7 @@ IN_PROCESSES := -p tests.support.distribution --numprocesses=$(PROCESSES) --no-l
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: up test check bench openapi migration wheel lock help
+.PHONY: up test check bench screenshots openapi migration wheel lock help
 
 up: $(STAMP) ## Run the whole stack in the foreground; Ctrl-C stops it, the data stays in .headwater
 	@exec $(BIN)/python -m app.local
@@ -45,6 +45,9 @@ bench: $(STAMP) ## Measure creates, the API, filters of lists, event streams, qu
 	@$(BIN)/python -m benchmarks.filters
 	@$(BIN)/python -m benchmarks.backup_store
 
+screenshots: $(STAMP) ## Write pictures of every page of the console to FOLDER (/tmp/headwater-screenshots)
+	@HEADWATER_SCREENSHOTS=$(or $(FOLDER),/tmp/headwater-screenshots) $(BIN)/python -m pytest -m soak tests/console/test_screenshots.py
+
 openapi: $(STAMP) ## Write the API's description to docs/openapi.json
 	$(BIN)/python -m app.http.snapshot > docs/openapi.json
 
@@ -61,7 +64,7 @@ lock: $(STAMP) ## Resolve the newest allowed versions into requirements/
 	$(COMPILE) -c requirements/dev.lock -o requirements/constraints.txt
 
 help: ## Show this
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
 	@echo "  The operator's command is $(BIN)/headwater. To have it at hand, with psql and pg_dump of the embedded PostgreSQL:"
 	@echo '  eval "$$($(BIN)/headwater env)"'

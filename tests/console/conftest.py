@@ -6,6 +6,7 @@ import pytest_asyncio
 from playwright.async_api import Page
 
 from tests.console.browser import Console, Visit, chromium
+from tests.console.world import World, new_world
 from tests.support.service import RunningService
 
 
@@ -27,3 +28,9 @@ async def visit(console: Console) -> AsyncIterator[Visit]:
 async def page(visit: Visit) -> Page:
     """Their page, which has opened nothing yet."""
     return visit.page
+
+
+@pytest_asyncio.fixture(scope="session")
+async def world(service: RunningService) -> World:
+    """What tests of every page look at, and don't change."""
+    return await new_world(service)

@@ -4,19 +4,14 @@ from uuid import UUID
 
 from playwright.async_api import expect
 
-from app.store.session import execute, fetch
 from tests.console.accessible import check_accessible
 from tests.console.browser import Console, Visit
-from tests.console.steps import made
-from tests.support.store import store
-
-# Each a point of a minute: three in a row, a gap of six minutes, one by itself.
-MINUTES_AGO = (12, 11, 10, 3)
+from tests.console.steps import made, sampled
 
 
 async def test_gaps_are_no_lines(console: Console, visit: Visit) -> None:
     database = await made(visit)
-    await sampled(console, UUID(database["uuid"]))
+    await sampled(console.service, UUID(database["uuid"]))
     page = await visit.open(f"/databases/{database['uuid']}/charts?span=3600")
     charts = page.get_by_role("figure")
     await expect(charts).to_have_count(3)
@@ -29,18 +24,3 @@ async def test_gaps_are_no_lines(console: Console, visit: Visit) -> None:
     await check_accessible(page)
     await page.get_by_label("Time", exact=True).select_option("604800")
     await page.wait_for_url("**span=604800")
-
-
-async def sampled(console: Console, database: UUID) -> None:
-    """As the measuring writes them."""
-    minute = "date_trunc('minute', now()) - make_interval(mins => $2)"
-    async with store(console.service.control_dsn):
-        (number,) = await fetch("SELECT id FROM databases WHERE uuid = $1", database)
-        for connections, minutes in zip((1, 2, 3, 7), MINUTES_AGO, strict=True):
-            await execute(
-                "INSERT INTO metric_samples (database_id, at, storage_bytes, connections, transactions)"
-                f" VALUES ($1, {minute}, 1000000, $3, 5)",
-                number["id"],
-                minutes,
-                connections,
-            )

@@ -49,6 +49,9 @@ function Navigation() {
   const seen = groups.filter(
     (group) => group.entries.length > 0 && (!group.operator || session.value?.operator),
   );
+  const paths = seen.flatMap((group) => group.entries.map((entry) => entry.path));
+  // A page that has an entry of its own is not marked at another one's too.
+  const nearest = paths.includes(current) ? current : paths.find((path) => current.startsWith(`${path}/`));
   return html`
     <nav class="navigation" aria-label="Console">
       <button type="button" class="menu" aria-expanded=${shown} aria-controls="menu" onClick=${() => show(!shown)}>
@@ -60,8 +63,7 @@ function Navigation() {
             <h2 key=${group.label}>${group.label}</h2>
             <ul>
               ${group.entries.map((entry) => {
-                const within = current === entry.path || current.startsWith(`${entry.path}/`);
-                const state = current === entry.path ? "page" : within ? "true" : undefined;
+                const state = current === entry.path ? "page" : nearest === entry.path ? "true" : undefined;
                 return html`<li key=${entry.path}>
                   <a href=${to(entry.path)} aria-current=${state}>${entry.label}</a>
                 </li>`;

@@ -62,3 +62,6 @@ export function rolesFrom(role) {
   const names = ROLES.slice(ROLES.indexOf(role)).map((one) => `${one}s`);
   return names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${names.at(-1)}` : names[0];
 }
+
+/** What an action of operators has for everybody else: disabled, and why. */
+export const forOperators = () => (session.value?.operator ? {} : { disabled: true, why: "Only operators do this." });

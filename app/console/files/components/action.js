@@ -35,7 +35,7 @@ export function Action(props) {
     setOpen(true);
   };
   return html`
-    <button type="button" class=${classes} disabled=${props.disabled} title=${props.why} onClick=${begin}>
+    <button type="button" aria-haspopup="dialog" class=${classes} disabled=${props.disabled} title=${props.why} onClick=${begin}>
       ${props.label}
     </button>
     ${open && html`<${Confirmation} ...${props} onClose=${() => setOpen(false)} />`}

@@ -176,7 +176,7 @@ const columns = (reload) => [
     cell: (/** @type {SessionView} */ one) =>
       html`${browser(one.user_agent)} ${one.current && html`<${Status} value="this one" tone="good" />`}`,
   },
-  { label: "From", cell: (/** @type {SessionView} */ one) => one.address },
+  { label: "From", wide: true, cell: (/** @type {SessionView} */ one) => one.address },
   { label: "By", wide: true, cell: (/** @type {SessionView} */ one) => METHODS[one.method] },
   { label: "Last used", cell: (/** @type {SessionView} */ one) => html`<${Time} value=${one.last_used_at} relative />` },
   { label: "Ends", wide: true, cell: (/** @type {SessionView} */ one) => html`<${Time} value=${one.idle_expires_at} />` },

@@ -3,6 +3,7 @@ import { Empty } from "../components/empty.js";
 import { Field } from "../components/field.js";
 import { Labels } from "../components/labels.js";
 import { Listing } from "../components/listing.js";
+import { OnlyFor } from "../components/only-for.js";
 import { Page } from "../components/page.js";
 import { Status } from "../components/status.js";
 import { Time } from "../components/time.js";
@@ -45,6 +46,7 @@ export default function Databases({ query }) {
   if (rows?.length === 0 && !filtered) return html`<${FirstVisit} create=${create} />`;
   return html`
     <${Page} title="Databases" actions=${create}>
+      <${OnlyFor} what="make databases" />
       <${Filters} query=${query} filtered=${filtered} />
       <${Rows} list=${list} />
     <//>

@@ -28,12 +28,12 @@ export function OperationTable({ label, database }) {
       label=${label}
       empty=${{ title: "No operations", children: html`<p>Every change that takes time is one, with its steps: none is like this.</p>` }}
       columns=${[
-        { label: "Operation", class: "nowrap", cell: (/** @type {Operation} */ one) => html`<a href=${to(`/operations/${one.uuid}`)}>${one.type.replaceAll("_", " ")}</a>` },
+        { label: "Operation", class: "nowrap", cell: (/** @type {Operation} */ one) => html`<a href=${to(`/operations/${one.uuid}`)}>${one.type.replaceAll("_", " ")}</a> <div class="second narrow"><${Time} value=${one.created_at} relative /></div>` },
         { label: "Status", cell: (/** @type {Operation} */ one) => html`<${Status} value=${one.status} />` },
         { label: "Why", class: "main", wide: true, cell: (/** @type {Operation} */ one) => one.reason?.message ?? "" },
         ...(database ? [] : [{ label: "Database", cell: (/** @type {Operation} */ one) => html`<a href=${to(`/databases/${one.database_uuid}`)}><code>${one.database_uuid.slice(0, 8)}</code></a>` }]),
         { label: "Took", class: "number nowrap", wide: true, cell: took },
-        { label: "Begun", class: "nowrap", cell: (/** @type {Operation} */ one) => html`<${Time} value=${one.created_at} relative />` },
+        { label: "Begun", wide: true, class: "nowrap", cell: (/** @type {Operation} */ one) => html`<${Time} value=${one.created_at} relative />` },
       ]}
     />
   `;

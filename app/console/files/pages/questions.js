@@ -206,8 +206,8 @@ function History({ list, onAsk }) {
         children: html`<p>Choose a database and ask, for example: how many rows does each table have?</p>`,
       }}
       columns=${[
-        { label: "Question", class: "main", cell: (/** @type {any} */ row) => html`<${Value} value=${row.query} name="the question" />` },
-        { label: "Outcome", cell: (/** @type {any} */ row) => html`<${Status} value=${row.outcome ?? "running"} tone=${TONES[row.outcome]} />` },
+        { label: "Question", class: "main", cell: (/** @type {any} */ row) => html`<${Value} value=${row.query} name="the question" /> <div class="narrow"><${Outcome} row=${row} /></div>` },
+        { label: "Outcome", wide: true, cell: (/** @type {any} */ row) => html`<${Outcome} row=${row} />` },
         { label: "Class", wide: true, cell: (/** @type {any} */ row) => SHORT[row.type] ?? "" },
         { label: "Rows", wide: true, class: "number", cell: (/** @type {any} */ row) => row.row_count },
         { label: "Asked", wide: true, cell: (/** @type {any} */ row) => html`<${Time} value=${row.created_at} relative />` },
@@ -221,5 +221,8 @@ function History({ list, onAsk }) {
     />
   `;
 }
+
+/** @param {{ row: any }} props */
+const Outcome = ({ row }) => html`<${Status} value=${row.outcome ?? "running"} tone=${TONES[row.outcome]} />`;
 
 const TONES = /** @type {Record<string, any>} */ ({ refused: "warn", unknown: "warn", translated: "idle" });

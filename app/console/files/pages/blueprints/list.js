@@ -1,5 +1,6 @@
 import { api } from "../../api.js";
 import { Listing } from "../../components/listing.js";
+import { OnlyFor } from "../../components/only-for.js";
 import { Page } from "../../components/page.js";
 import { Time } from "../../components/time.js";
 import { html } from "../../html.js";
@@ -13,6 +14,7 @@ export default function Blueprints() {
   const list = useList("/blueprints");
   const create = may("member") && html`<a class="button primary" href=${to("/blueprints/new")}>New blueprint</a>`;
   return html`<${Page} title="Blueprints" actions=${create}>
+    <${OnlyFor} what="write blueprints" />
     <${Listing}
       list=${list}
       label="Blueprints"

@@ -1,12 +1,14 @@
 // A blueprint is tried on a database, and applied to it.
+import { useAction } from "../../action.js";
 import { api } from "../../api.js";
 import { Action } from "../../components/action.js";
 import { Curl } from "../../components/curl.js";
 import { ErrorNote } from "../../components/error-note.js";
 import { Field } from "../../components/field.js";
-import { useAction } from "../../action.js";
+import { OnlyFor } from "../../components/only-for.js";
 import { html, useState } from "../../html.js";
 import { to } from "../../router.js";
+import { may, rolesFrom } from "../../session.js";
 import { DatabaseField } from "../database-field.js";
 import { Application } from "./application.js";
 import { BlueprintPage } from "./frame.js";
@@ -36,10 +38,11 @@ function Run({ blueprint, first }) {
     setId(answer.data.id);
     setShown((one) => one + 1);
   };
+  const allowed = may("member");
   const trial = useAction(/** @type {any} */ (call(true)), done);
   const submit = (/** @type {Event} */ event) => {
     event.preventDefault();
-    if (database) trial.run();
+    if (database && allowed) trial.run();
   };
   const secrets = Object.keys(values).filter((name) => blueprint.variables?.[name]?.secret);
   const masked = { ...values, ...Object.fromEntries(secrets.map((name) => [name, "…"])) };
@@ -49,15 +52,17 @@ function Run({ blueprint, first }) {
         <${DatabaseField} value=${database} onValue=${setDatabase} engines=${blueprint.metadata?.dialects} error=${trial.error?.fields?.blueprint_uuid} />
         <${Values} definitions=${blueprint.variables} texts=${texts} onTexts=${setTexts} errors=${trial.error?.fields ?? {}} />
         <${ErrorNote} error=${trial.error} />
+        <${OnlyFor} what="try and apply blueprints" />
         <div class="buttons">
-          <button class="primary" disabled=${trial.running || !database}>
+          <button class="primary" disabled=${trial.running || !database || !allowed}>
             ${trial.running && html`<span class="spinner"></span>`} Dry run
           </button>
           <${Action}
             label="Apply"
             title=${`Apply ${blueprint.name}`}
             confirm="Apply"
-            disabled=${!database}
+            disabled=${!database || !allowed}
+            why=${allowed ? undefined : `Only ${rolesFrom("member")} apply blueprints.`}
             call=${call(false)}
             shown=${call(false, masked)}
             onDone=${done}

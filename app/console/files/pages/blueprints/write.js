@@ -1,13 +1,15 @@
 // A blueprint is written: its SQL with what is wrong with it, and its variables.
+import { api } from "../../api.js";
 import { ActionForm } from "../../components/action.js";
 import { Editor } from "../../components/editor.js";
 import { ErrorNote } from "../../components/error-note.js";
 import { Field } from "../../components/field.js";
+import { OnlyFor } from "../../components/only-for.js";
 import { Page } from "../../components/page.js";
-import { api } from "../../api.js";
 import { html, useState } from "../../html.js";
 import { resource } from "../../live.js";
 import { navigate } from "../../router.js";
+import { may } from "../../session.js";
 import { Verdict, useValidation } from "./validation.js";
 import { Declarations, declared, declarable } from "./variables.js";
 
@@ -19,6 +21,9 @@ export default function WriteBlueprint({ params: { uuid } }) {
     async (signal) => (uuid ? api.get("/blueprints/{uuid}", { params: { uuid }, signal }) : { data: null }),
     [uuid],
   );
+  if (!may("member")) {
+    return html`<${Page} title=${uuid ? "Change a blueprint" : "New blueprint"} crumbs=${CRUMBS}><${OnlyFor} what="write blueprints" /><//>`;
+  }
   if (!data) {
     return html`<${Page} title="Change a blueprint" crumbs=${CRUMBS}><${ErrorNote} error=${error} retry=${reload} /><//>`;
   }

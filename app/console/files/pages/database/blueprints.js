@@ -47,11 +47,11 @@ function List({ uuid }) {
             onRange=${inSight}
             id=${(/** @type {Application} */ one) => one.id}
             columns=${[
-              { label: "Blueprint", class: "main", cell: (/** @type {Application} */ one) => html`<a href=${to(`/blueprints/${one.blueprint_uuid}`)}>${names.data?.[one.blueprint_uuid] ?? "Blueprint"}</a> <span class="quiet">version ${one.blueprint_version}</span>` },
+              { label: "Blueprint", class: "main", cell: (/** @type {Application} */ one) => html`<a href=${to(`/blueprints/${one.blueprint_uuid}`)}>${names.data?.[one.blueprint_uuid] ?? "Blueprint"}</a> <span class="quiet">version ${one.blueprint_version}</span> <div class="second narrow"><${Time} value=${one.created_at} relative /></div>` },
               { label: "Status", cell: (/** @type {Application} */ one) => html`<${Status} value=${one.status} tone=${one.status === "rolled_back" ? "idle" : undefined} />` },
               { label: "Statements", class: "number nowrap", wide: true, cell: (/** @type {Application} */ one) => `${one.statements_succeeded} of ${one.statements_total}` },
               { label: "Dry run", wide: true, cell: (/** @type {Application} */ one) => (one.is_dry_run ? "yes" : "") },
-              { label: "Asked for", class: "nowrap", cell: (/** @type {Application} */ one) => html`<${Time} value=${one.created_at} relative />` },
+              { label: "Asked for", wide: true, class: "nowrap", cell: (/** @type {Application} */ one) => html`<${Time} value=${one.created_at} relative />` },
               { label: "Log", cell: (/** @type {Application} */ one) => html`<button type="button" class="small" aria-expanded=${String(one.id) === chosen} onClick=${() => setQuery({ application: String(one.id) === chosen ? null : String(one.id) })}>Log</button>` },
             ]}
           />

@@ -4,6 +4,7 @@ import { Page } from "../../components/page.js";
 import { Time } from "../../components/time.js";
 import { html } from "../../html.js";
 import { useList } from "../../lists.js";
+import { forOperators } from "../../session.js";
 
 /** @typedef {import("../../api.js").Schemas["FindingView"]} Finding */
 
@@ -13,7 +14,7 @@ const columns = [
   {
     label: "What",
     class: "main",
-    cell: (one) => html`<span class="only-narrow"><code>${one.rule}</code><br /></span>${one.database ? html`<strong>${one.database}</strong> <span class="quiet">of ${one.team ?? "no team"}</span>` : html`<code>${one.subject}</code>`} ${one.detail}`,
+    cell: (one) => html`<span class="narrow"><code>${one.rule}</code><br /></span>${one.database ? html`<strong>${one.database}</strong> <span class="quiet">of ${one.team ?? "no team"}</span>` : html`<code>${one.subject}</code>`} ${one.detail}`,
   },
   { label: "Host", class: "number", wide: true, cell: (one) => one.host_id ?? "none" },
   { label: "Since", cell: (one) => html`<${Time} value=${one.first_seen_at} relative />` },
@@ -22,7 +23,7 @@ const columns = [
 
 export default function Findings() {
   const list = useList("/operator/findings", { every: 5000 });
-  const check = html`<${Action} label="Check now" confirm="Run the check" call=${{ method: "POST", path: "/operator/checks" }} onDone=${list.reload}>
+  const check = html`<${Action} label="Check now" confirm="Run the check" call=${{ method: "POST", path: "/operator/checks" }} onDone=${list.reload} ...${forOperators()}>
     <p>The workers compare our records with every host, and mend what they can. What they find shows here.</p>
   <//>`;
   return html`<${Page} title="Findings" actions=${check}>

@@ -22,7 +22,7 @@ const columns = (reload) => [
   { label: "Databases", wide: true, cell: (host) => html`<${Amount} value=${host.databases} of=${host.capacity} label=${`Databases on ${host.host}`} />` },
   { label: "Connections", wide: true, cell: (host) => html`<${Amount} value=${host.connections} of=${host.connection_room} label=${`Connections of ${host.host}`} />` },
   { label: "Room", class: "number", wide: true, cell: (host) => number(host.room.databases, 0) },
-  { label: "Load", class: "number", cell: (host) => `${number(100 * host.load)} %` },
+  { label: "Load", class: "number", wide: true, cell: (host) => `${number(100 * host.load)} %` },
   { label: "Do", cell: (host) => html`<div class="buttons"><${Deeds} host=${host} reload=${reload} /></div>` },
 ];
 

@@ -7,6 +7,7 @@ import { Time } from "../../components/time.js";
 import { html, useState } from "../../html.js";
 import { useList } from "../../lists.js";
 import { query, setQuery } from "../../router.js";
+import { forOperators } from "../../session.js";
 
 /** @typedef {import("../../api.js").Schemas["OperatorOperationView"]} Operation */
 
@@ -24,10 +25,10 @@ export default function Operations() {
   const set = (/** @type {string} */ name) => (/** @type {any} */ value) => setQuery({ [name]: value === true ? "true" : value || null });
   /** @type {import("../../components/table.js").Column<Operation>[]} */
   const columns = [
-    { label: "Operation", cell: (one) => html`${one.type.replaceAll("_", " ")}${one.overdue ? html` <span class="label">overdue</span>` : ""}` },
-    { label: "Status", cell: (one) => html`<${Status} value=${one.status} />` },
+    { label: "Operation", cell: (one) => html`${one.type.replaceAll("_", " ")}${one.overdue ? html` <span class="label">overdue</span>` : ""} <div class="narrow"><${Status} value=${one.status} /></div>` },
+    { label: "Status", wide: true, cell: (one) => html`<${Status} value=${one.status} />` },
     { label: "Of", class: "main", cell: (one) => html`<strong title=${one.database_uuid}>${one.database}</strong> <span class="quiet">of ${one.team}</span>` },
-    { label: "Why", wide: true, cell: (one) => one.reason?.message ?? "" },
+    { label: "Why", class: "breaks", wide: true, cell: (one) => one.reason?.message ?? "" },
     { label: "Begun", wide: true, cell: (one) => html`<${Time} value=${one.created_at} relative />` },
     { label: "Actions", class: "nowrap", cell: (one) => html`<${Actions} one=${one} again=${list.reload} />` },
   ];
@@ -69,7 +70,7 @@ function Actions({ one, again }) {
 /** @param {{ label: string, method: string, again: () => void }} props */
 function Pause({ label, method, again }) {
   const [uuid, setUuid] = useState("");
-  return html`<${Action} label=${label} danger=${method === "POST"} confirm=${label} call=${{ method, path: "/operator/databases/{uuid}/pauses", params: { uuid: uuid.trim() } }} ready=${uuid.trim() !== ""} onDone=${again}>
+  return html`<${Action} label=${label} danger=${method === "POST"} confirm=${label} call=${{ method, path: "/operator/databases/{uuid}/pauses", params: { uuid: uuid.trim() } }} ready=${uuid.trim() !== ""} onDone=${again} ...${forOperators()}>
     <p>${method === "POST" ? "Its connections end, and nobody logs in until an operator resumes it." : "Its credentials work again, whatever it was paused for."}</p>
     <${Field} label="Its uuid" value=${uuid} onValue=${setUuid} autocomplete="off" spellcheck="false" />
   <//>`;

@@ -11,7 +11,7 @@ import { useList } from "../../lists.js";
 const columns = [
   { label: "Seal", class: "number", cell: (seal) => seal.id },
   { label: "Made", cell: (seal) => html`<${Time} value=${seal.sealed_at} relative />` },
-  { label: "Events", class: "number", cell: (seal) => number(seal.events) },
+  { label: "Events", class: "number", wide: true, cell: (seal) => number(seal.events) },
   { label: "Hash", class: "main", cell: (seal) => html`<code title=${seal.hash}>${seal.hash.slice(0, 16)}…</code>` },
   { label: "Follows", wide: true, cell: (seal) => html`<code>${seal.previous.slice(0, 16)}…</code>` },
 ];

@@ -34,8 +34,8 @@ export default function Audit() {
   const who = ({ actor }) => (actor.user_id ? (names.get(actor.user_id) ?? `user ${actor.user_id}`) : actor.kind);
   /** @type {import("../../components/table.js").Column<AuditEvent>[]} */
   const columns = [
-    { label: "When", cell: (one) => html`<${Time} value=${one.at} relative />` },
-    { label: "What", class: "main", cell: (one) => html`<button type="button" class="link" onClick=${() => setEvent(one)}>${one.action}</button>` },
+    { label: "When", wide: true, cell: (one) => html`<${Time} value=${one.at} relative />` },
+    { label: "What", class: "main", cell: (one) => html`<button type="button" class="link" onClick=${() => setEvent(one)}>${one.action}</button> <div class="second narrow"><${Time} value=${one.at} relative /></div>` },
     { label: "Who", class: "nowrap", wide: true, cell: who },
     { label: "Of", class: "nowrap", wide: true, cell: (one) => html`${one.subject.object} <code>${(one.subject.id ?? "").slice(0, 8)}</code>` },
     { label: "Outcome", cell: (one) => html`<${Status} value=${one.outcome} tone=${one.outcome === "refused" ? "bad" : "good"} />` },

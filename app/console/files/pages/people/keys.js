@@ -24,13 +24,13 @@ export default function Keys() {
   const names = new Map((members.data ?? []).map((/** @type {any} */ one) => [one.user_id, one.name]));
   /** @type {import("../../components/table.js").Column<Key>[]} */
   const columns = [
-    { label: "Name", class: "main", cell: (key) => html`<a href=${to(`/keys/${key.id}`)}>${key.name}</a>` },
+    { label: "Name", class: "main", cell: (key) => html`<a href=${to(`/keys/${key.id}`)}>${key.name}</a> <div class="second narrow">${key.last_used_at ? html`used <${Time} value=${key.last_used_at} relative />` : "not used yet"}</div>` },
     ...(team ? [{ label: "Whose", cell: (/** @type {Key} */ key) => names.get(key.user_id) ?? `user ${key.user_id}` }] : []),
     { label: "Status", cell: (key) => html`<${Status} value=${key.status} />` },
     { label: "Key", class: "nowrap", wide: true, cell: (key) => html`<code>${key.preview}</code>` },
     { label: "May", wide: true, cell: (key) => (key.permissions.length > 2 ? counted(key.permissions.length, "scope") : key.permissions.join(", ")) },
     { label: "Expires", wide: true, cell: (key) => html`<${Time} value=${key.expires_at} relative />` },
-    { label: "Last used", cell: (key) => html`<${Time} value=${key.last_used_at} relative />` },
+    { label: "Last used", wide: true, cell: (key) => html`<${Time} value=${key.last_used_at} relative />` },
   ];
   const make = html`<a class="button primary" href=${to("/keys/new")}>New key</a>`;
   return html`<${Page} title="API keys" actions=${make}>

@@ -1,4 +1,5 @@
 import { Listing } from "../../components/listing.js";
+import { OnlyFor } from "../../components/only-for.js";
 import { Page } from "../../components/page.js";
 import { Status } from "../../components/status.js";
 import { Time } from "../../components/time.js";
@@ -15,6 +16,7 @@ export default function Webhooks() {
   const list = useList("/webhook_endpoints");
   const create = may("member") && html`<a class="button primary" href=${to("/webhooks/new")}>New endpoint</a>`;
   return html`<${Page} title="Webhooks" actions=${create}>
+    <${OnlyFor} what="make endpoints" />
     <${Listing}
       list=${list}
       label="Webhook endpoints"

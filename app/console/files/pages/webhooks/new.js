@@ -1,5 +1,6 @@
 import { ActionForm } from "../../components/action.js";
 import { Field } from "../../components/field.js";
+import { OnlyFor } from "../../components/only-for.js";
 import { Page } from "../../components/page.js";
 import { html, useState } from "../../html.js";
 import { resource } from "../../live.js";
@@ -18,6 +19,9 @@ export default function NewEndpoint() {
   const [made, setMade] = useState(/** @type {any} */ (null));
   const events = resource(() => eventNames());
   const call = { method: "POST", path: "/webhook_endpoints", body: { url, events: chosen, team_id: Number(team) } };
+  if (teams.length === 0) {
+    return html`<${Page} title="New endpoint" crumbs=${CRUMBS}><${OnlyFor} what="make endpoints" /><//>`;
+  }
   if (made) {
     return html`<${Page} title="Endpoint made" crumbs=${CRUMBS}>
       <${SigningSecret} secret=${made.secret} />

@@ -1,0 +1,88 @@
+"""What a page has to be for who has a keyboard and no pointer, or a small window.
+
+WCAG 2.2, 1.4.10, 2.1.1, 2.1.2, 2.4.3, 2.4.7 and 2.4.11.
+"""
+
+from typing import Any
+
+from playwright.async_api import Page, ViewportSize
+
+SMALLEST = ViewportSize(width=320, height=640)
+_MOST_STOPS = 300
+
+# What Tab has to lead to, in the order of the page; and how each stop looks as it gets the focus. A positive tabindex
+# would come first.
+_WATCH = """
+(within) => {
+  const text = (one) => (one.labels?.[0]?.textContent || one.ariaLabel || one.textContent).trim().slice(0, 40);
+  const named = (one) => `${one.tagName.toLowerCase()} ${text(one)}`;
+  const shown = (one) => one.checkVisibility({ visibilityProperty: true }) && one.getClientRects().length > 0
+    && !one.closest("details:not([open]) > :not(summary)");
+  const place = document.querySelector(within);
+  // An editor is a shadow root with something to type into.
+  const expected = [...place.querySelectorAll("*")].filter((one) => shown(one) && !one.disabled &&
+    (one.tabIndex >= 0 || one.shadowRoot?.querySelector("[contenteditable=true], [tabindex='0']")));
+  window.watching?.abort();
+  const watching = new AbortController();
+  const seen = { expected: expected.map(named), stops: [], left: false };
+  document.addEventListener("focusin", () => {
+    const outer = document.activeElement;
+    let one = outer;
+    while (one.shadowRoot?.activeElement) one = one.shadowRoot.activeElement;
+    if (outer === place) return;
+    if (!place.contains(outer)) return (seen.left = true);
+    const style = getComputedStyle(one);
+    const box = one.getBoundingClientRect();
+    const [top, bottom] = [Math.max(box.top, 0), Math.min(box.bottom, innerHeight)];
+    const over = document.elementFromPoint(box.left + Math.min(box.width / 2, 200), (top + bottom) / 2);
+    seen.stops.push({
+      name: named(outer),
+      at: expected.indexOf(outer),
+      marked: style.outlineStyle !== "none" || outer !== one,
+      clear: [...(outer.labels ?? []), outer].some((part) => part.contains(over)) || over?.contains(outer) || false,
+    });
+  }, { signal: watching.signal });
+  window.watching = watching;
+  window.seen = seen;
+}
+"""
+_FLOWS = """
+() => [...document.querySelectorAll("main *")].filter((one) => {
+  const style = getComputedStyle(one);
+  const scrolls = one.tabIndex >= 0 || one.matches("input, select, textarea, .visually-hidden");
+  if (scrolls || one.closest("pre, .editor, svg, canvas") || style.textOverflow === "ellipsis") return false;
+  return style.overflowX !== "visible" && one.scrollWidth > one.clientWidth + 1;
+}).map((one) => `${one.className || one.tagName} is ${one.scrollWidth} wide and shows ${one.clientWidth}`)
+"""
+
+
+async def check_keyboard(page: Page, within: str = "main") -> None:
+    """Tab leads to everything in that part of the page that can be used, in the page's order, and out of it again;
+    what has the focus is seen to have it, and nothing covers it."""
+    await page.evaluate(_WATCH, within)
+    await page.locator(within).focus()
+    for _ in range(_MOST_STOPS):
+        await page.keyboard.press("Tab")
+        # After the last stop the focus goes to the page's frame, or to what follows.
+        if await page.evaluate("() => seen.left || document.activeElement === document.body"):
+            break
+    seen: dict[str, Any] = await page.evaluate("() => watching.abort() ?? seen")
+    names = [stop["name"] for stop in seen["stops"]]
+    reached = [stop["at"] for stop in seen["stops"]]
+    assert reached == [*range(len(seen["expected"]))], f"{page.url}: {names}, and there are {seen['expected']}"
+    for what in ("marked", "clear"):
+        assert not (wrong := [stop["name"] for stop in seen["stops"] if not stop[what]]), (
+            f"{page.url}: not {what}: {wrong}"
+        )
+
+
+async def check_small_window(page: Page) -> None:
+    """At 320 px nothing is cut off, and nothing has to be scrolled sideways but what says that it can be."""
+    before = page.viewport_size
+    assert before is not None
+    await page.set_viewport_size(SMALLEST)
+    wide: int = await page.evaluate("document.documentElement.scrollWidth - innerWidth")
+    cut: list[str] = await page.evaluate(_FLOWS)
+    await page.set_viewport_size(before)
+    assert wide <= 0, f"{page.url} is {wide} px wider than its window"
+    assert not cut, f"{page.url}: {cut}"
