@@ -2,6 +2,7 @@
 import { Action } from "../../components/action.js";
 import { Field } from "../../components/field.js";
 import { html, useState } from "../../html.js";
+import { forOperators } from "../../session.js";
 
 const EMPTY = {
   db_type: "postgres",
@@ -42,6 +43,7 @@ export function AddHost({ onDone }) {
   const shown = { ...call, body: { ...body, admin_password: "…" } };
   return html`<${Action}
     label="Add a host"
+    ...${forOperators()}
     confirm="Add it"
     call=${call}
     shown=${shown}
