@@ -1,12 +1,14 @@
 """One browser and one service for all tests of the console; each test has a browser context of its own."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
+import pytest
 import pytest_asyncio
 from playwright.async_api import Page
 
 from tests.console.browser import Console, Visit, chromium
 from tests.console.world import World, new_world
+from tests.sessions.provider import running_provider
 from tests.support.service import RunningService
 
 
@@ -34,3 +36,10 @@ async def page(visit: Visit) -> Page:
 async def world(service: RunningService) -> World:
     """What tests of every page look at, and don't change."""
     return await new_world(service)
+
+
+@pytest.fixture
+def provider() -> Iterator[str]:
+    """The issuer of a provider of OpenID Connect."""
+    with running_provider() as issuer:
+        yield issuer

@@ -1,5 +1,6 @@
 """The operators' pages."""
 
+import dataclasses
 import re
 from uuid import uuid4
 
@@ -11,8 +12,9 @@ from app.upkeep.reconcile.findings import Violation, write
 from tests.console.accessible import check_accessible
 from tests.console.browser import Console, Visit
 from tests.console.steps import begin, do
+from tests.console.test_operations import put_off
 from tests.console.test_people import EVIL, act, rename
-from tests.support.answers import data_of
+from tests.support.answers import body_of, data_of
 from tests.support.client import OPERATOR_TOO
 from tests.support.store import store
 
@@ -100,6 +102,32 @@ async def a_host_comes_and_goes(visit: Visit) -> None:
     finally:
         async with store(visit.console.service.control_dsn):
             await fetch("DELETE FROM engine_hosts WHERE host = 'lost.example.com'")
+
+
+async def test_somebodys_operation_is_retried_and_cancelled(console: Console) -> None:
+    """The link into Temporal's pages leads to the operation's workflow."""
+    service = console.service
+    tenant = await service.caller()
+    database = await tenant.created("waiting")
+    async with service.another_api(TEMPORAL_UI_URL="https://temporal.example.com") as (http, _):
+        other = Console(dataclasses.replace(service, http=http), console.browser)
+        with service.frozen("worker"):
+            body_of(await tenant.post(f"/databases/{database['uuid']}/backups", {}), 202)
+            await put_off(console, database["uuid"])
+            async with other.person(await service.caller(scopes=OPERATOR_TOO, http=http)) as visit:
+                page = await visit.open("/operator/operations?open=true")
+                row = page.get_by_role("row").filter(has_text="waiting").filter(has_text="backup")
+                link = row.get_by_role("link", name="Temporal")
+                await expect(link).to_have_attribute("href", re.compile(r"^https://temporal\.example\.com/.*backup"))
+                await expect(link).to_have_attribute("rel", "noreferrer")
+                await check_accessible(page)
+                for action, confirm in (("Retry", "Retry"), ("Cancel", "Cancel the operation")):
+                    await row.get_by_role("button", name=action, exact=True).click()
+                    await page.get_by_role("dialog").get_by_role("button", name=confirm, exact=True).click()
+                    await expect(page.get_by_role("dialog")).to_have_count(0)
+                await expect(row).to_have_count(0)
+    operation = data_of(await tenant.get(f"/operations?database_uuid={database['uuid']}"))[0]
+    assert (operation["type"], operation["status"]) == ("backup", "cancelled")
 
 
 async def unmarked(visit: Visit) -> None:

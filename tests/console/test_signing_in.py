@@ -1,9 +1,17 @@
 """Signing in by a link, seeing where one is signed in, and signing out, as a person does it."""
 
+import dataclasses
+
+import pytest
+from playwright.async_api import expect
+
+from app.store.session import fetch
 from tests.console.accessible import check_accessible
 from tests.console.browser import NARROW, Console
 from tests.console.watch import Watch
+from tests.sessions.provider import KNOWN, UNKNOWN
 from tests.support.people import link_for, sign_in
+from tests.support.store import store
 
 
 async def test_a_person_signs_in_and_out(console: Console) -> None:
@@ -112,3 +120,44 @@ async def test_a_link_over_somebody_who_is_signed_in_is_asked_for(console: Conso
         await visit.page.get_by_role("button", name="Follow the link").click()
         await visit.page.get_by_role("heading", name="Databases", level=1).wait_for()
         assert await visit.context.cookies() != before
+
+
+@pytest.mark.filterwarnings("ignore:get_jwt_config:DeprecationWarning")
+async def test_through_a_provider(console: Console, provider: str) -> None:
+    """A real one on this machine, whose page asks the person; nothing of its answer stays in the address."""
+    service = console.service
+    ada = await service.caller()
+    async with store(service.control_dsn):
+        await fetch("UPDATE users SET email = 'ada@example.com', name = 'Ada' WHERE id = $1", ada.user_id)
+    settings = {"OIDC_ISSUER": provider, "OIDC_CLIENT_ID": "headwater", "OIDC_CLIENT_SECRET": "s3cret"}
+    async with service.another_api(**settings) as (http, _):
+        other = Console(dataclasses.replace(service, http=http), console.browser)
+        async with other.visitor() as visit:
+            visit.watch.expect_host(provider)
+            # Its page would like styles from the Internet.
+            await visit.context.route("https://cdn.jsdelivr.net/**", lambda route: route.fulfill(body=""))
+            page = await visit.open("/sign-in")
+            button = page.get_by_role("button", name="Sign in through")
+            await button.wait_for()
+            await check_accessible(page)
+            await button.focus()
+            await page.keyboard.press("Enter")
+            await page.wait_for_url(f"{provider}/**")
+            await page.locator("input[name=sub]").fill(KNOWN)
+            await page.keyboard.press("Enter")
+            await page.get_by_role("heading", name="Databases", level=1).wait_for()
+            assert "code=" not in page.url
+            await expect(page.get_by_role("link", name="Ada")).to_be_visible()
+            await visit.open("/account")
+            await page.get_by_role("row").filter(has_text="this one").wait_for()
+
+            # Who has no account here is told so, and is nobody.
+            await visit.context.clear_cookies()
+            visit.watch.expect(401, 403)
+            await visit.open("/sign-in")
+            await button.click()
+            await page.locator("input[name=sub]").fill(UNKNOWN)
+            await page.keyboard.press("Enter")
+            await page.locator(".error-note").get_by_text("sign_in_refused").wait_for()
+            await check_accessible(page)
+            assert "code=" not in page.url

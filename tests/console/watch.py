@@ -14,9 +14,9 @@ class Watch:
 
     def __init__(self, context: BrowserContext, origin: str) -> None:
         self.faults: list[str] = []
-        self._origin = origin
         self._statuses: set[int] = set()
         self._losses = False
+        self._hosts = [origin]
         context.on("console", self._on_console)
         context.on("weberror", self._on_error)
         context.on("request", self._on_request)
@@ -28,6 +28,10 @@ class Watch:
     def expect_losses(self) -> None:
         """The same of connections that break: the test ends the API."""
         self._losses = True
+
+    def expect_host(self, origin: str) -> None:
+        """Where the test has the browser go besides. What a page there loads is its own affair."""
+        self._hosts.append(origin)
 
     def check(self) -> None:
         assert not self.faults, "\n".join(self.faults)
@@ -45,6 +49,8 @@ class Watch:
         self.faults.append(f"error: {error.error}")
 
     def _on_request(self, request: Request) -> None:
+        if request.headers.get("referer", self._hosts[0]).startswith(tuple(self._hosts[1:])):
+            return
         parts = urlsplit(request.url)
-        if parts.scheme not in ("data", "blob") and f"{parts.scheme}://{parts.netloc}" != self._origin:
+        if parts.scheme not in ("data", "blob") and f"{parts.scheme}://{parts.netloc}" not in self._hosts:
             self.faults.append(f"request to another host: {request.url}")

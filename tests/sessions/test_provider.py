@@ -1,9 +1,7 @@
 """Signing in through an OpenID Connect provider: a real one, on this machine."""
 
 import asyncio
-import importlib
 import json
-import warnings
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -15,7 +13,7 @@ import pytest_asyncio
 
 from app.sessions.oidc_provider import Provider, Unusable
 from app.store.session import execute, fetch_scalar, fetch_value
-from tests.sessions.pkce import Pkce
+from tests.sessions.provider import KNOWN, UNKNOWN, UNVERIFIED, running_provider
 from tests.support.answers import body_of, data_of, error_of
 from tests.support.copies import Copies
 from tests.support.in_process import LoneApi, lone_api
@@ -24,27 +22,12 @@ from tests.support.people import cookie_of
 pytestmark = pytest.mark.filterwarnings("ignore:get_jwt_config:DeprecationWarning")
 """The provider is older than the library that it is made of."""
 PAGE = {"Origin": "http://test", "Sec-Fetch-Site": "same-origin"}
-GRACE = {"email": "Grace@example.com", "email_verified": True, "name": "Grace\u202e\nH."}
-KNOWN, UNKNOWN, UNVERIFIED = "subject-1", "subject-2", "subject-3"
 
 
 @pytest.fixture(scope="module")
 def provider() -> Iterator[str]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        mock = importlib.import_module("oidc_provider_mock")
-    users = [
-        mock.User(sub=KNOWN, claims={"email": "ada@example.com", "email_verified": True}),
-        mock.User(sub=UNKNOWN, claims={"email": "nobody@example.com", "email_verified": True}),
-        mock.User(sub=UNVERIFIED, claims={"email": "ada@example.com", "email_verified": False}),
-        mock.User(
-            sub="invited", claims={"email": "Grace@example.com", "email_verified": True, "name": "Grace\u202e\nH."}
-        ),
-        mock.User(sub="second", claims={"email": "ada@example.com", "email_verified": True}),
-    ]
-    with mock.run_server_in_thread(user_claims=users, require_nonce=True) as server:
-        server.app = Pkce(server.app)
-        yield f"http://localhost:{server.server_port}"
+    with running_provider() as issuer:
+        yield issuer
 
 
 @pytest_asyncio.fixture(scope="module")
