@@ -356,8 +356,8 @@ def _signing_in(state: AppState) -> Router:
                 create_sign_in_redirect,
                 create_invited_sign_in_redirect,
                 use_provider,
-            ),
-            preview_invitation,
+                preview_invitation,
+            )
         ],
         middleware=[Visitors],
     )
