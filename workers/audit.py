@@ -6,7 +6,7 @@ from time import monotonic
 
 import structlog
 
-from app.audit.retention import drop_old, make_partitions, tell_omitted
+from app.audit.retention import drop_old, make_partitions, record_omitted
 from app.audit.sealing import newest_seal, seal_events
 from app.backup_store.store import BackupStore
 from app.core.clock import utc_now
@@ -38,7 +38,7 @@ async def serve_audit(store: BackupStore, plans: Plans, settings: Settings) -> N
 async def keep_up(plans: Plans, settings: Settings) -> None:
     """Makes partitions and drops old ones, and tells of refusals that left no event."""
     await make_partitions()
-    await tell_omitted(settings.audit_refusals_per_hour)
+    await record_omitted(settings.audit_refusals_per_hour)
     await drop_old(plans.longest_audit_days)
 
 

@@ -29,7 +29,7 @@ async def relay(client: Client) -> None:
         await asyncio.sleep(_INTERVAL_SECONDS)
 
 
-async def _tell(tried: Sequence[str], failed: Sequence[str]) -> None:
+async def _record_starts(tried: Sequence[str], failed: Sequence[str]) -> None:
     """Has the operations that wait for these workflows say so, or no longer."""
     await note_unstarted(failed)
     await note_started([one for one in tried if one not in failed])
@@ -40,7 +40,7 @@ async def _relay_once(client: Client) -> bool:
     pending = await claim_due()
     failed = await start_all(client, pending) if pending else []
     if pending:
-        await _tell([one.workflow_id for one in pending], [one.workflow_id for one, _ in failed])
+        await _record_starts([one.workflow_id for one in pending], [one.workflow_id for one, _ in failed])
     for one, fault in failed:
         log.warning("workflow_start_failed", workflow_id=one.workflow_id, reason=str(fault))
         await record_failure(one, str(fault))

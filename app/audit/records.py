@@ -88,7 +88,7 @@ async def is_of_teams(event: int, team_ids: list[int]) -> bool:
     )
 
 
-async def is_told(team_id: int | None, object: str, id: str) -> bool:
+async def is_recorded(team_id: int | None, object: str, id: str) -> bool:
     """Whether some event is about this thing of the team's, or of no team's."""
     return await fetch_exists(
         "SELECT 1 FROM audit_events WHERE (team_id = $1 OR $1::bigint IS NULL AND team_id IS NULL)"

@@ -51,7 +51,7 @@ async def drop_old(days: int) -> int:
     return dropped
 
 
-async def tell_omitted(most: int) -> int:
+async def record_omitted(most: int) -> int:
     """Of each user, and each hour that is over, in which more was refused than leaves an event: one that tells how
     much. `most` is how much that is. Returns how many hours it told of."""
     told = 0

@@ -149,13 +149,13 @@ class BackupTaking:
         progress: Callable[[int], None],
     ) -> tuple[StoredParts, list[Content]]:
         """The dump into the store, and beside it what it holds."""
-        telling = asyncio.create_task(dump.contents())
+        describing = asyncio.create_task(dump.contents())
         try:
             stored = await self._store.write(record.uuid, key, chunks, progress=progress)
-            return stored, await telling
+            return stored, await describing
         finally:
-            telling.cancel()
-            await asyncio.gather(telling, return_exceptions=True)
+            describing.cancel()
+            await asyncio.gather(describing, return_exceptions=True)
 
     async def _new_key(self, record: BackupRecord) -> BackupKey:
         """The backup's own, which its row keeps before anything is written with it."""

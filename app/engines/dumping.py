@@ -1,7 +1,7 @@
 """Dumps of tenant databases, and what a dump, and a database, holds.
 
 A dump is made by the engine's own tool, as an account that reads everything of one tenant and nothing else. What it
-holds is told table by table at the same moment, so that a restored copy can be compared with it.
+holds is described table by table at the same moment, so that a restored copy can be compared with it.
 """
 
 import contextlib

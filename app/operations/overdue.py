@@ -1,4 +1,4 @@
-"""Operations that are still open after their deadline: told of once, to their team."""
+"""Operations that are still open after their deadline: reported once, to their team."""
 
 from app.operations.records import COLUMNS, OperationRecord
 from app.operations.views import view
@@ -16,16 +16,16 @@ ORDER BY o.deadline_at LIMIT $1 FOR NO KEY UPDATE OF o SKIP LOCKED
 """  # noqa: S608 - our own words
 
 
-async def tell_of_overdue() -> int:
-    """Sends `operation.overdue` for each that is overdue and of which nobody was told; returns how many there were.
+async def report_overdue() -> int:
+    """Sends `operation.overdue` for each that is overdue and that was not reported yet; returns how many there were.
     The event and the mark are one transaction: a process that dies in between sends nothing, and the next run does."""
-    told = 0
-    while told_now := await _tell(_MOST):
-        told += told_now
-    return told
+    total = 0
+    while reported := await _report(_MOST):
+        total += reported
+    return total
 
 
-async def _tell(most: int) -> int:
+async def _report(most: int) -> int:
     async with transaction():
         overdue = await fetch_all(OperationRecord, _OVERDUE, most)
         for record in overdue:

@@ -69,15 +69,15 @@ class Evacuated(msgspec.Struct, frozen=True, kw_only=True):
 
 async def evacuate(host_id: int) -> list[Evacuated]:
     """Has every live database of the host made again on another host of its region, and nothing placed on it any more.
-    May be repeated: what was begun before is told with the rest. Raises `NotFound`."""
+    May be repeated: what was begun before is reported with the rest. Raises `NotFound`."""
     await drain_host(host_id)
     for database in await live_on(host_id):
         await _move(database, host_id)
     for one in await records.moved_from(host_id):
         if one.outcome is RestorationOutcome.FAILED:
             await _try_again(one)
-    moved = [await _told_of_move(one) for one in await records.moved_from(host_id)]
-    return [*moved, *[await _told_of_stay(database) for database in await live_on(host_id)]]
+    moved = [await _report_move(one) for one in await records.moved_from(host_id)]
+    return [*moved, *[await _report_stay(database) for database in await live_on(host_id)]]
 
 
 async def _move(database: UUID, host_id: int) -> None:
@@ -152,24 +152,24 @@ def _is_live(record: DatabaseRecord) -> bool:
     return record.status in (DatabaseStatus.ACTIVE, DatabaseStatus.PAUSED)
 
 
-async def _told_of_move(found: RestorationRecord) -> Evacuated:
+async def _report_move(found: RestorationRecord) -> Evacuated:
     record = await databases.find(found.database)
     assert record is not None, "rows of databases with a team are kept"
     backup = None if found.backup_uuid is None else await backups.find(found.backup_uuid)
     status = _OUTCOMES[found.outcome]
-    return _told(record, status, backup)
+    return _report(record, status, backup)
 
 
-async def _told_of_stay(database: UUID) -> Evacuated:
+async def _report_stay(database: UUID) -> Evacuated:
     record = await databases.find(database)
     assert record is not None, "rows of databases with a team are kept"
     backup = await backups.find_newest(record.id)
     if await records.find_open(record.id) is not None:
-        return _told(record, EvacuationStatus.BUSY, backup)
-    return _told(record, EvacuationStatus.NO_BACKUP if backup is None else EvacuationStatus.NO_ROOM, backup)
+        return _report(record, EvacuationStatus.BUSY, backup)
+    return _report(record, EvacuationStatus.NO_BACKUP if backup is None else EvacuationStatus.NO_ROOM, backup)
 
 
-def _told(record: DatabaseRecord, status: EvacuationStatus, backup: BackupRecord | None) -> Evacuated:
+def _report(record: DatabaseRecord, status: EvacuationStatus, backup: BackupRecord | None) -> Evacuated:
     moment: datetime | None = None if backup is None else backup.consistent_at
     return Evacuated(
         database=record.uuid,

@@ -1,4 +1,4 @@
-"""How much of the data has been moved, told by the operation while it is."""
+"""How much of the data has been moved, reported by the operation while it is."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -36,22 +36,22 @@ class Progress:
             yield chunk
 
     @asynccontextmanager
-    async def told(self) -> AsyncIterator[None]:
+    async def reported(self) -> AsyncIterator[None]:
         """The operation says every second how far it is, during the block."""
-        telling = asyncio.create_task(self._tell())
+        reporting = asyncio.create_task(self._report())
         try:
             yield
         finally:
-            telling.cancel()
-            await asyncio.gather(telling, return_exceptions=True)
+            reporting.cancel()
+            await asyncio.gather(reporting, return_exceptions=True)
 
-    async def _tell(self) -> None:
+    async def _report(self) -> None:
         while True:
             await asyncio.sleep(_TELLING_SECONDS)
             try:
                 await self._write()
-            except Exception as fault:  # what is told is not worth the failure of a step
-                log.info("progress_not_told", reason=type(fault).__name__)
+            except Exception as fault:  # a report is not worth the failure of a step
+                log.info("progress_not_reported", reason=type(fault).__name__)
 
     async def _write(self) -> None:
         if self._workflow_id is None:

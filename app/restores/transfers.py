@@ -141,7 +141,7 @@ class Transfers:
         if record is None:
             raise BackupGone("the backup is gone")
         progress = Progress(workflow_id, record.size_bytes or 0)
-        async with progress.told():
+        async with progress.reported():
             return await load_backup(self._store, record, adapter, tenant, becomes=becomes, through=progress.counted)
 
     async def _clone(self, source: UUID, adapter: EngineAdapter, tenant: Tenant, workflow_id: str | None) -> LoadReport:
@@ -151,12 +151,12 @@ class Transfers:
         if record.restoring_at is not None:
             raise SourceUnavailable("the database that is cloned is being restored itself")
         progress = Progress(workflow_id, await storage_of(record.id))
-        async with self._dump(record) as dump, progress.told():
+        async with self._dump(record) as dump, progress.reported():
             await adapter.load(tenant, dump.format, progress.counted(of_source(dump.chunks())))
             with blaming_source():
-                told = await dump.contents()
+                dumped = await dump.contents()
         found = await adapter.contents(tenant)
-        if differing := differences(told, found):
+        if differing := differences(dumped, found):
             # Another attempt has another dump.
             raise SourceUnavailable(f"the copy differs in {len(differing)} objects")
         tables = [one for one in found if one.kind is ContentKind.TABLE]

@@ -78,7 +78,7 @@ def _compared(record: StoredRecord | None, item: StoredBackup, checked: CheckedB
 async def _check_stray(item: StrayObject) -> Found:
     record = None if item.backup is None else await stored_record(item.backup)
     if record is not None and record.kept:
-        return [], []  # the backup itself is missing, which is told once
+        return [], []  # the backup itself is missing, which is reported once
     if record is not None and record.under_way:
         return [], []
     return [], [_violation(STRAY, item.name, f"{item.length} bytes of {item.modified.isoformat()}")]

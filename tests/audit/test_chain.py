@@ -13,7 +13,7 @@ import pytest_asyncio
 
 from app.audit.events import append
 from app.audit.exporting import export
-from app.audit.retention import drop_old, kept_since, make_partitions, tell_omitted
+from app.audit.retention import drop_old, kept_since, make_partitions, record_omitted
 from app.audit.sealing import newest_seal, seal_events
 from app.audit.verifying import Verifier
 from app.backup_store.audit_heads import AuditHeads
@@ -254,7 +254,7 @@ async def test_what_was_refused_too_often_is_told(own_store: None) -> None:
         "INSERT INTO audit_refusals (user_id, hour, team_id, refusals) VALUES (1, now() - interval '2 hours', 5, 11),"
         " (2, now() - interval '2 hours', 5, 10), (3, date_trunc('hour', now()), 5, 99)"
     )
-    assert await tell_omitted(10) == 1
+    assert await record_omitted(10) == 1
     (told,) = await fetch("SELECT object, subject_id, team_id, changes::text AS c FROM audit_events")
     assert (told["object"], told["subject_id"], told["team_id"]) == ("user", "1", 5)
     assert '"refusals": [10, 11]' in told["c"]

@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from app.operations.kinds import OperationType
-from app.operations.overdue import tell_of_overdue
+from app.operations.overdue import report_overdue
 from app.store.session import execute, fetch
 from app.upkeep.reconcile.operations import end_astray
 from app.upkeep.reconcile.records import check_records
@@ -24,11 +24,11 @@ async def rules() -> dict[str, str]:
 
 async def test_its_team_is_told_once(lone: LoneApi) -> None:
     caller, database = await provisioning(lone)
-    assert await tell_of_overdue() == 0
+    assert await report_overdue() == 0
     assert await rules() == {}
     await execute("UPDATE operations SET deadline_at = now() - interval '1 s'")
     assert "operation_overdue" in await rules()
-    assert [await tell_of_overdue() for _ in range(2)] == [1, 0]
+    assert [await report_overdue() for _ in range(2)] == [1, 0]
     rows = await fetch(
         "SELECT payload ->> 'event' AS event, payload -> 'data' ->> 'uuid' AS uuid, team_id, database_id FROM events"
         " WHERE type = 'operation.overdue'"
@@ -46,7 +46,7 @@ async def test_its_team_is_told_once(lone: LoneApi) -> None:
 async def test_what_ended_in_time_is_not_overdue(lone: LoneApi) -> None:
     await active(lone)
     await execute("UPDATE operations SET deadline_at = now() - interval '1 s'")
-    assert await tell_of_overdue() == 0
+    assert await report_overdue() == 0
     assert await rules() == {}
 
 
@@ -58,7 +58,7 @@ async def test_more_than_one_transaction_takes(lone: LoneApi) -> None:
         " FROM databases, generate_series(1, 150) WHERE uuid = $1",
         database,
     )
-    assert await tell_of_overdue() == 150
+    assert await report_overdue() == 150
 
 
 @pytest.mark.parametrize(

@@ -25,11 +25,11 @@ async def counters(connection: MySQLConnection, names: Sequence[str]) -> dict[st
         for columns, statement in flavour.counters:
             with ignored(NO_PRIVILEGE_ON_TABLE):  # of an administrator that was made before this was asked for
                 rows = await connection.run(statement, (own, own, [*names]))
-                told = {str(name): [counted(value) for value in values] for name, *values in rows}
-                ours = [value or 0 for value in told.get(str(own), ())]
+                counts = {str(name): [counted(value) for value in values] for name, *values in rows}
+                ours = [value or 0 for value in counts.get(str(own), ())]
                 if any(ours):
                     witness += ours
-                    found = {name: _with(one, columns, told.get(name)) for name, one in found.items()}
+                    found = {name: _with(one, columns, counts.get(name)) for name, one in found.items()}
     finally:
         if connection.usable:
             await connection.run(f"SET SESSION {flavour.time_limit(0)}")

@@ -12,7 +12,7 @@ from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
 
 from app.audit.actions import Action
 from app.audit.events import OPERATOR, append
-from app.audit.records import is_told
+from app.audit.records import is_recorded
 from app.contracts.applications import ApplyBlueprint, ApplyBlueprintInput
 from app.contracts.backups import BackupDatabase, BackupDatabaseInput, ProveBackup, ProveBackupInput
 from app.contracts.base import Engine
@@ -176,7 +176,7 @@ async def _running_workflows(client: Client, stuck: list[_StuckDatabase]) -> set
 async def _restart(stuck: _StuckDatabase, stopped: list[WorkflowExecution]) -> str:
     # A new id: Temporal doesn't accept the id of a closed workflow again.
     async with transaction():
-        await _tell(stuck, stopped)
+        await _record_stops(stuck, stopped)
         if stuck.workflow == "DeleteDatabase":
             await _restart_deletion(stuck.uuid)
         else:
@@ -187,11 +187,11 @@ async def _restart(stuck: _StuckDatabase, stopped: list[WorkflowExecution]) -> s
     return f"Began {stuck.workflow} anew for database {stuck.uuid}: nothing was at it any more."
 
 
-async def _tell(stuck: _StuckDatabase, stopped: list[WorkflowExecution]) -> None:
+async def _record_stops(stuck: _StuckDatabase, stopped: list[WorkflowExecution]) -> None:
     """In the audit log: what an operator did in Temporal, once for each run that was stopped, and what the service does
     about it."""
     for one in stopped:
-        if not await is_told(stuck.team_id, "workflow", one.run_id):
+        if not await is_recorded(stuck.team_id, "workflow", one.run_id):
             status = "terminated" if one.status is WorkflowExecutionStatus.TERMINATED else "cancelled"
             closed_at = None if one.close_time is None else one.close_time.isoformat()
             changes = {"workflow": (None, one.id), "status": ("running", status), "closed_at": (None, closed_at)}

@@ -17,7 +17,7 @@ from app.engines.base import EngineError
 from app.hosts.adapters import Adapters
 from app.hosts.records import Host, registered_hosts
 from app.hosts.service import note_extensions
-from app.operations.overdue import tell_of_overdue
+from app.operations.overdue import report_overdue
 from app.outbox.workflow_starts import without_markup
 from app.quotas.plans import Plans
 from app.upkeep.reconcile import findings, orphans
@@ -65,11 +65,11 @@ async def list_hosts() -> list[HostRef]:
 async def reconcile_records(client: Client) -> ReconcileStep:
     """Checks the rules for our own records and for Temporal's Schedules, tells teams of operations that are overdue,
     then restarts lost workflows and ends operations whose change is over."""
-    await tell_of_overdue()
+    await report_overdue()
     violations = [*await check_store_role(), *await check_records(PATIENCE), *await check_schedules(client)]
     await findings.write(None, violations, {})
     mended = [*await end_astray(), *await recover_deliveries()]
-    await _tell(Action.RECORDS_REPAIR, ("records", "own"), mended)
+    await _record_repairs(Action.RECORDS_REPAIR, ("records", "own"), mended)
     repairs = [*mended, *await restart_lost_workflows(client)]
     return await _step_result(violations, repairs)
 
@@ -111,11 +111,11 @@ async def reconcile_host(
         *await remove_dump_accounts(adapter, inspection.snapshot, dumps),
         *await release_held(plans, adapter, held),
     ]
-    await _tell(Action.HOST_REPAIR, ("host", host.id), repairs)
+    await _record_repairs(Action.HOST_REPAIR, ("host", host.id), repairs)
     return await _step_result([*reported, *logins, *shared, *strays, *dumps, *held], repairs, notes)
 
 
-async def _tell(action: Action, subject: tuple[str, object], repairs: Sequence[str]) -> None:
+async def _record_repairs(action: Action, subject: tuple[str, object], repairs: Sequence[str]) -> None:
     """In the audit log, of what was done on a host or in several transactions."""
     for sentence in repairs[:_MAX_SENTENCES]:
         await append(action, subject, changes={"repair": (None, sentence)})

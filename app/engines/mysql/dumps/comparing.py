@@ -1,4 +1,4 @@
-"""What a database holds now, told as a dump tells what it holds."""
+"""What a database holds now, described as a dump describes it."""
 
 import secrets
 
@@ -25,7 +25,7 @@ async def contents(session: MySQLConnection, database: str) -> list[Content]:
     tables = await TableList.read(session, database)
     await session.run("START TRANSACTION WITH CONSISTENT SNAPSHOT")
     marker_bytes = await _marker_length(session)
-    told = []
+    contents = []
     for name, kind in tables.kinds.items():
         if kind == SEQUENCE:
             query, said, what = next_value(name), b"", ContentKind.SEQUENCE
@@ -33,8 +33,8 @@ async def contents(session: MySQLConnection, database: str) -> list[Content]:
             columns = await selection(session, database, name)
             query, said, what = select_rows(columns, name), seed(columns), ContentKind.TABLE
         rows, fingerprint = await _read(session, query, said, marker_bytes)
-        told.append(Content(name=name, kind=what, rows=rows, fingerprint=fingerprint))
-    return sorted(told)
+        contents.append(Content(name=name, kind=what, rows=rows, fingerprint=fingerprint))
+    return sorted(contents)
 
 
 async def _read(session: MySQLConnection, query: str, said: bytes, marker_bytes: int) -> tuple[int, str]:

@@ -46,7 +46,7 @@ class Relay:
         self._database = tenant.name
         self._tables = TableList({})
         self._ids: dict[int, str] = {}
-        self._told: set[str] = set()
+        self._described: set[str] = set()
         self._columns: dict[str, dict[str, str]] = {}
         self._watched: Watched | None = None
         self._beginning = False
@@ -152,7 +152,7 @@ class Relay:
 
     async def _hold(self, table: str) -> None:
         """Keeps the table's definition as it is from now until its rows are there."""
-        if self._tables.kinds.get(table) != BASE or table in self._told:
+        if self._tables.kinds.get(table) != BASE or table in self._described:
             return
         await self._stop_passing()
         try:
@@ -184,9 +184,9 @@ class Relay:
         self._send(bytes([wire.COM_QUERY]) + select_rows(columns, table).encode("utf-8", "surrogateescape"))
 
     def _watch(self, name: str, kind: ContentKind, digest: RowsDigest) -> None:
-        if name in self._told:
+        if name in self._described:
             raise EngineError("the dump tool asked for a table twice")
-        self._told.add(name)
+        self._described.add(name)
         self._watched = Watched(name=name, kind=kind, digest=digest)
 
     async def _finish_watching(self) -> None:
@@ -227,7 +227,7 @@ class Relay:
     async def check_complete(self) -> None:
         """Raises `DumpRefused` unless the tool has asked for everything that was there at the dump's moment."""
         for name in self._tables.kinds:
-            if name not in self._told:
+            if name not in self._described:
                 raise DumpRefused(f"the table {named(name)} was dropped or renamed while it was dumped")
         check_names_kept(self._ids, await table_ids(self._administrator, self._database))
         self.contents.sort()

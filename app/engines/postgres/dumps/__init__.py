@@ -1,1 +1,1 @@
-"""Dumps of PostgreSQL databases: taken, told, loaded, exchanged and copied."""
+"""Dumps of PostgreSQL databases: taken, described, loaded, exchanged and copied."""

@@ -29,8 +29,8 @@ _SETVAL = re.compile(r"^SELECT pg_catalog\.setval\('(?:[^']|'')*', (-?\d+), (tru
 _VERSION = "SELECT current_setting('server_version'), current_setting('server_version_num')::int / 10000"
 
 
-class _Told(Archive):
-    """What the dump tells of itself."""
+class _DumpedContents(Archive):
+    """What the dump says of itself while it is written."""
 
     def __init__(self, *, frozen: bool) -> None:
         super().__init__()
@@ -59,30 +59,30 @@ class PostgresDump(Dump):
         snapshot: Snapshot,
         tool: ToolProcess,
         first: bytes,
-        telling: asyncio.Task[list[Content]],
+        fingerprinting: asyncio.Task[list[Content]],
     ) -> None:
         self.format = form
         self.consistent_at: datetime = snapshot.moment.at
         self.position = snapshot.moment.position
         self._connections = connections
         self._snapshot = snapshot
-        self._telling = telling
+        self._fingerprinting = fingerprinting
         self._tool = tool
         self._first = first
-        self._told = _Told(frozen=bool(snapshot.own_schema))
+        self._dumped = _DumpedContents(frozen=bool(snapshot.own_schema))
         self._ended: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
 
     async def chunks(self) -> AsyncIterator[bytes]:
         try:
             piece, self._first = self._first, b""
             while piece := piece or await self._tool.read():
-                if passed := self._told.feed(piece):
+                if passed := self._dumped.feed(piece):
                     yield passed
                 piece = b""
             if await self._tool.end() != 0:
                 await answering(self._connections)
                 raise DumpRefused(said(self._tool.errors, "pg_dump was ended, or took too much memory"))
-            self._told.finish()
+            self._dumped.finish()
             self._complete()
             self._ended.set_result(True)
         except ArchiveInvalid as error:
@@ -92,23 +92,23 @@ class PostgresDump(Dump):
                 self._ended.set_result(False)
 
     async def contents(self) -> list[Content]:
-        found = await asyncio.shield(self._telling)
+        found = await asyncio.shield(self._fingerprinting)
         if not await self._ended:
             raise DumpRefused("the dump didn't end well")
         tables = {one.name: one for one in found if one.kind is ContentKind.TABLE}
-        for number, name in self._told.tables.items():
+        for number, name in self._dumped.tables.items():
             shown = name[: fingerprints.MOST_NAME]
             if shown not in tables:
                 raise DumpRefused(f"{shown} is in the dump, but not among the tables that were read")
-            if tables[shown].rows != self._told.rows.get(number, 0):
+            if tables[shown].rows != self._dumped.rows.get(number, 0):
                 raise DumpRefused(
-                    f"{shown} has {tables[shown].rows} rows, and its dump {self._told.rows.get(number, 0)}"
+                    f"{shown} has {tables[shown].rows} rows, and its dump {self._dumped.rows.get(number, 0)}"
                 )
-        return fingerprints.ordered([*found, *self._told.sequences])
+        return fingerprints.ordered([*found, *self._dumped.sequences])
 
     def _complete(self) -> None:
         """Raises `DumpRefused` unless the dump has the rows of every table."""
-        dumped = set(self._told.tables.values())
+        dumped = set(self._dumped.tables.values())
         for table in self._snapshot.tables:
             if table.has_rows and table.qualified not in dumped:
                 raise DumpRefused(f"the rows of {table.qualified} are not in the dump")
@@ -131,24 +131,24 @@ async def dumping(connections: PostgresConnections, tools: DumpTools, tenant: Te
                     settings=_SESSION,
                 ) as environ,
                 RunningTool(folder / "pg_dump", _arguments(held), environ, reads=False) as running,
-                _telling(held) as telling,
+                _fingerprinting(held) as fingerprinting,
             ):
                 # It writes when it has its locks.
                 first = await running.read()
                 if first or not left or not await _was_locked_out(running):
-                    yield PostgresDump(connections, form, held, running, first, telling)
+                    yield PostgresDump(connections, form, held, running, first, fingerprinting)
                     return
 
 
 @asynccontextmanager
-async def _telling(held: Snapshot) -> AsyncIterator[asyncio.Task[list[Content]]]:
+async def _fingerprinting(held: Snapshot) -> AsyncIterator[asyncio.Task[list[Content]]]:
     """What the snapshot holds, read beside the tool from the start: each takes its time."""
-    telling = asyncio.create_task(held.contents(sequences=[]))
+    fingerprinting = asyncio.create_task(held.contents(sequences=[]))
     try:
-        yield telling
+        yield fingerprinting
     finally:
-        telling.cancel()
-        await asyncio.gather(telling, return_exceptions=True)
+        fingerprinting.cancel()
+        await asyncio.gather(fingerprinting, return_exceptions=True)
 
 
 async def _was_locked_out(running: ToolProcess) -> bool:

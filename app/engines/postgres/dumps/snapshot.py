@@ -76,7 +76,7 @@ class Snapshot:
         raise DumpRefused("tables are made and dropped all the time: there was no moment at which to hold them all")
 
     async def contents(self, sequences: Sequence[Content] | None = None) -> list[Content]:
-        """All of it. `sequences` are known if the dump has told them: their values belong to no moment. Raises
+        """All of it. `sequences` are known if the dump has described them: their values belong to no moment. Raises
         `DumpRefused`."""
         async with self._turn:
             with refused(self._host):
