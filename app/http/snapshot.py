@@ -2,8 +2,8 @@
 
 import sys
 
-from app.http.app import describe
 from app.http.openapi import formatted
+from app.http.routes import describe
 
 if __name__ == "__main__":
     sys.stdout.buffer.write(formatted(describe()))

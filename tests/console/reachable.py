@@ -3,9 +3,10 @@
 WCAG 2.2, 1.4.10, 2.1.1, 2.1.2, 2.4.3, 2.4.7 and 2.4.11.
 """
 
+import contextlib
 from typing import Any
 
-from playwright.async_api import Page, ViewportSize
+from playwright.async_api import Page, TimeoutError, ViewportSize
 
 SMALLEST = ViewportSize(width=320, height=640)
 _MOST_STOPS = 300
@@ -81,6 +82,9 @@ async def check_small_window(page: Page) -> None:
     before = page.viewport_size
     assert before is not None
     await page.set_viewport_size(SMALLEST)
+    # A chart follows its window when it has been told of it.
+    with contextlib.suppress(TimeoutError):
+        await page.wait_for_function("() => document.documentElement.scrollWidth <= innerWidth", timeout=10_000)
     wide: int = await page.evaluate("document.documentElement.scrollWidth - innerWidth")
     cut: list[str] = await page.evaluate(_FLOWS)
     await page.set_viewport_size(before)

@@ -5,16 +5,16 @@ from typing import Any
 
 from litestar.handlers import HTTPRouteHandler
 
-from app.http import app
+from app.http import routes
 
 
 @cache
 def api_handlers() -> list[tuple[str, HTTPRouteHandler]]:
     """Every handler under `/api/v1`, with its path."""
-    return app.api_handlers()
+    return routes.api_handlers()
 
 
 @cache
 def describe() -> dict[str, Any]:
     """The API's description."""
-    return app.describe()
+    return routes.describe()

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from app.core.tracing.spans import NO_SPAN, span
 from app.engines.steps import operation_of
-from app.http.app import api_handlers
+from app.http.routes import api_handlers
 from tests.applications.support import applied
 from tests.support.client import Caller
 from tests.support.collector import PATH, Collector
