@@ -45,8 +45,8 @@ async def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIter
 
 @pytest_asyncio.fixture(scope="session")
 async def control_server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[RunningServer]:
-    """The PostgreSQL of our own state."""
-    async with servers.postgres(tmp_path_factory.mktemp("control")) as server:
+    """The PostgreSQL of our own state. Without autovacuum, which would look at hundreds of copies again and again."""
+    async with servers.postgres(tmp_path_factory.mktemp("control"), autovacuum="off") as server:
         yield server
 
 

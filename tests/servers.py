@@ -20,9 +20,6 @@ from app.local.services import Service, start
 from app.local.temporal import DYNAMIC_CONFIG, TemporalService
 from app.local.temporal import find_program as find_temporal
 
-_UNATTENDED = {"autovacuum": "off"}
-"""It looks at every database once a minute, several times a second where there are hundreds."""
-
 
 @dataclass(frozen=True)
 class RunningServer:
@@ -53,7 +50,7 @@ async def postgres(folder: Path, **settings: str) -> AsyncIterator[RunningServer
         programs=find_programs(None),
         max_connections=1000,
         durable=False,
-        settings={"log_statement": "all"} | _UNATTENDED | DISCREET | settings,
+        settings={"log_statement": "all"} | DISCREET | settings,
     )
     async with _running(service) as pid:
         yield RunningServer(

@@ -14,6 +14,7 @@ import pytest_asyncio
 
 from app.core.ids import engine_name
 from app.engines.base import EngineLimits, Tenant
+from app.engines.hosts import sessions_for_tenants
 from app.engines.postgres import PostgresAdapter, readers
 from app.engines.querying import QueryLimits
 from tests.deployment import compose
@@ -51,7 +52,7 @@ async def test_its_administrator_is_fit_and_lacks_nothing_but_tls(deployed_postg
     # The package's server is built without TLS; the image's is not.
     assert [sentence.split(":")[0] for sentence in facts.shortcomings] == ["TLS is off"]
     reserved = int(compose.options(compose.services()["postgres-us-east-1"])["reserved_connections"])
-    assert facts.max_connections == deployed_postgres.connections - 3 - reserved
+    assert facts.max_connections == sessions_for_tenants(deployed_postgres.connections - 3 - reserved)
 
 
 async def test_listed_extensions_are_in_the_template(deployed_postgres: DeployedPostgres) -> None:
