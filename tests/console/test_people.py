@@ -224,6 +224,7 @@ async def test_the_audit_log_and_usage(console: Console, visit: Visit, tmp_path:
     await expect(dialog(page)).to_contain_text(EVIL)
     await check_accessible(page)
     await page.keyboard.press("Escape")
+    await expect(dialog(page)).to_have_count(0)
     visit.watch.expect(422)
     await page.get_by_label("Action").fill("team.gone")
     await page.keyboard.press("Enter")

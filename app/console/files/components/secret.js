@@ -9,7 +9,11 @@ import { ErrorNote } from "./error-note.js";
  *   given only now.
  */
 export function Secret({ label, load, shown = false }) {
-  const [text, setText] = useState(/** @type {string | null} */ (null));
+  // What is known already is there from the first picture on.
+  const [text, setText] = useState(() => {
+    const known = shown ? load() : null;
+    return typeof known === "string" ? known : null;
+  });
   const [error, setError] = useState(/** @type {any} */ (null));
   const show = async () => {
     try {
@@ -20,7 +24,7 @@ export function Secret({ label, load, shown = false }) {
     }
   };
   useEffect(() => {
-    if (shown) show();
+    if (shown && text === null) show();
     const clear = () => setText(null);
     const hidden = () => document.hidden && !shown && clear();
     addEventListener("pagehide", clear);
