@@ -98,10 +98,10 @@ from app.webhooks.routes import WebhookController
 
 def describe() -> dict[str, Any]:
     """The API's description, without creating an application that could serve it."""
-    return document(apihandlers_of())
+    return document(api_handlers())
 
 
-def apihandlers_of() -> list[tuple[str, HTTPRouteHandler]]:
+def api_handlers() -> list[tuple[str, HTTPRouteHandler]]:
     """Every handler under `/api/v1`, with its path."""
     app = Litestar([resources(AppState()), signing_in(AppState())], openapi_config=None)
     return handlers_of(app)
