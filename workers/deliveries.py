@@ -50,7 +50,7 @@ class Deliveries:
         self._hold_seconds = settings.webhook_timeout_seconds + _HOLD_SECONDS
         self._serving: dict[int, asyncio.Task[None]] = {}
         """By endpoint."""
-        self._slow: set[asyncio.Task[bool]] = set()
+        self._slow: set[asyncio.Task[None]] = set()
         """Attempts that go on by themselves."""
         self.changed = asyncio.Event()
         """Set when something may be due."""
@@ -151,19 +151,27 @@ class Deliveries:
     async def _leave(self, attempt: asyncio.Task[bool], endpoint: ClaimedEndpoint, delivery: WaitingDelivery) -> bool:
         """Lets the attempt go on by itself; should this process die, another is due later. Returns False when our own
         database is unavailable."""
-        self._slow.add(attempt)
-        attempt.add_done_callback(self._end_slow)
         try:
             await waiting.hold(delivery, endpoint.id, seconds=self._hold_seconds)
+        except asyncio.CancelledError:
+            attempt.cancel()
+            raise
         except Exception as fault:
             log.warning("attempt_not_left", delivery=delivery.id, reason=str(fault) or type(fault).__name__)
             return False
+        going_on = asyncio.create_task(self._go_on(attempt, endpoint, delivery))
+        self._slow.add(going_on)
+        going_on.add_done_callback(self._slow.discard)
         return True
 
-    def _end_slow(self, attempt: asyncio.Task[bool]) -> None:
-        self._slow.discard(attempt)
-        if not attempt.cancelled() and (fault := attempt.exception()) is not None:
-            log.warning("attempt_not_recorded", reason=str(fault) or type(fault).__name__)
+    async def _go_on(self, attempt: asyncio.Task[bool], endpoint: ClaimedEndpoint, delivery: WaitingDelivery) -> None:
+        try:
+            if not await attempt:
+                # Nothing was sent: our own database had kept it until the claim was released. It is due as before.
+                await waiting.hold(delivery, endpoint.id, seconds=0)
+                self.changed.set()
+        except Exception as fault:
+            log.warning("attempt_not_recorded", delivery=delivery.id, reason=str(fault) or type(fault).__name__)
 
     async def _postpone(self, delivery: WaitingDelivery) -> bool:
         """Returns False when our own database is unavailable; other attempts for the endpoint go on."""

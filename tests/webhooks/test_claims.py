@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from uuid import UUID
 
 import pytest
 import pytest_asyncio
@@ -16,6 +17,7 @@ from app.store.session import fetch
 from app.webhooks import waiting
 from app.webhooks.attempts import Attempts
 from app.webhooks.dispatch import dispatch
+from app.webhooks.waiting import WaitingDelivery
 from tests.support.client import Caller
 from tests.support.in_process import lone_api
 from tests.support.receiver import Received, Receiver, answer
@@ -217,6 +219,36 @@ async def test_one_slow_answer_delays_no_other(serving: Serving, receiving: Rece
         held.let_go.set()
         await until(held.delivered)
     assert len(receiving.of(held.path)) == 11
+
+
+async def test_what_our_own_database_kept_for_long_is_due_at_once(
+    serving: Serving, receiving: Receiver, caller: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its endpoint was released meanwhile, so that it wasn't sent."""
+    make, kept, goes_on = Attempts.make, asyncio.Event(), asyncio.Event()
+
+    async def keep_once(self: Attempts, delivery: WaitingDelivery, *, worker: UUID, probing: bool) -> bool:
+        if not kept.is_set():
+            kept.set()
+            await goes_on.wait()
+        return await make(self, delivery, worker=worker, probing=probing)
+
+    monkeypatch.setattr(Attempts, "make", keep_once)
+    held = Held(receiving, caller)
+    held.let_go.set()
+    await held.subscribe()
+    await emit(caller)
+    await wait_all()
+    async with serving():
+        await until(kept.wait)
+
+        async def released() -> bool:
+            return not await fetch("SELECT 1 FROM webhook_endpoints WHERE claimed_by IS NOT NULL")
+
+        await until(released)
+        goes_on.set()
+        await until(held.delivered)
+    assert len(receiving.of(held.path)) == 1
 
 
 async def test_slow_answers_leave_no_room(serving: Serving, receiving: Receiver, caller: Caller) -> None:
