@@ -5,6 +5,7 @@ import gc
 import logging as stdlib_logging
 import os
 import signal
+import socket
 import sys
 
 import uvloop
@@ -34,6 +35,7 @@ async def serve(settings: Settings, tracer: Tracer | None = None) -> None:
     """Runs until SIGINT or SIGTERM; after that it goes on for the time that the settings say, and says that it is not
     ready. A second signal ends it at once. `tracer` is that of the process, if it traces."""
     _silence_known_warning()
+    _refuse_taken_port(settings.api_host, settings.api_port)
     stopping, leaving = asyncio.Event(), asyncio.Event()
     server = Server(
         create_app(settings, stopping, leaving, tracer=tracer),
@@ -77,6 +79,22 @@ def _silence_known_warning() -> None:
     stdlib_logging.getLogger(_SERVER_LOGGER).addFilter(lambda record: record.getMessage() != known)
 
 
+class PortTaken(Exception):
+    """Another process listens on the address that the settings name."""
+
+
+def _refuse_taken_port(host: str, port: int) -> None:
+    """granian shares a port with any other process that does (SO_REUSEPORT), so two services by mistake on the same
+    one would each answer some of the other's requests. A socket that doesn't share says so. Raises `PortTaken`."""
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        # As servers do: connections that have just ended are no server.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise PortTaken(f"can't listen on {host}:{port}: {error.strerror}") from error
+
+
 def main() -> int:
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     gc.enable()
@@ -88,4 +106,7 @@ def main() -> int:
     except (InvalidSettings, ValueError) as fault:
         sys.stderr.write(f"{fault}\n")
         return 2
+    except PortTaken as fault:
+        sys.stderr.write(f"{fault}\n")
+        return 1
     return 0

@@ -1,8 +1,14 @@
 """TCP ports on the loopback interface: checking and choosing free ones."""
 
+import os
 import socket
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 
 LOOPBACK = "127.0.0.1"
+_LISTENS = "0A"
+"""The state of a socket in `/proc/net/tcp`."""
 
 
 def is_free(port: int) -> bool:
@@ -23,6 +29,40 @@ def free_port() -> int:
         probe.bind((LOOPBACK, 0))
         port: int = probe.getsockname()[1]
     return port
+
+
+def is_taken_by_others(port: int, group: int) -> bool:
+    """Whether a process that is not in this process group listens on the port, on any interface. Where nothing says so
+    (only Linux does, of processes that we may look at), nobody else does."""
+    sockets = set(_listening(port))
+    for pid in _members(group) if sockets else ():
+        try:
+            sockets.difference_update(file.readlink().name for file in Path(f"/proc/{pid}/fd").iterdir())
+        except FileNotFoundError:  # it, or one of its files, was closed meanwhile
+            continue
+        except PermissionError:
+            return False
+    return bool(sockets)
+
+
+def _listening(port: int) -> Iterator[str]:
+    """The sockets, each as `/proc` shows it among a process's files."""
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        with suppress(FileNotFoundError), open(table) as lines:
+            next(lines)
+            for line in lines:
+                fields = line.split()
+                if fields[3] != _LISTENS:  # those that listen come first, before thousands of connections
+                    break
+                if fields[1].endswith(f":{port:04X}"):
+                    yield f"socket:[{fields[9]}]"
+
+
+def _members(group: int) -> Iterator[int]:
+    for pid in [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]:
+        with suppress(ProcessLookupError):
+            if os.getpgid(pid) == group:
+                yield pid
 
 
 class PortAllocator:

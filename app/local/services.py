@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from app.local.errors import StackError
-from app.local.ports import PortAllocator, is_free
+from app.local.ports import PortAllocator, is_free, is_taken_by_others
 from app.local.processes import ChildProcess, Command, tail
 
 _POLL_SECONDS = 0.05
@@ -87,7 +87,12 @@ async def _wait_until_ready(service: Service, child: ChildProcess, timeout: floa
     clock = asyncio.get_running_loop().time
     started = asked = clock()
     async with asyncio.timeout(timeout) as limit:
-        while not await service.is_ready() or child.returncode is not None:
+        # What answers may be somebody else's server, as long as our own has not found its port taken.
+        while (
+            not await service.is_ready()
+            or child.returncode is not None
+            or is_taken_by_others(service.port, group=child.pid)
+        ):
             if child.returncode is not None:
                 raise StackError(
                     f"{service.name} ended ({child.returncode}) before it was ready; the end of "

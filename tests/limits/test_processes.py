@@ -1,6 +1,7 @@
 """Limits and revocation hold over all API processes, also when one is killed."""
 
 import asyncio
+import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
@@ -52,6 +53,17 @@ async def mortal_pair(service: RunningService) -> AsyncIterator[Pair]:
     """Of which the second is the test's own."""
     async with service.another_api() as started, store(service.control_dsn):
         yield Pair(service, *started)
+
+
+async def test_no_two_share_a_port(service: RunningService, second: tuple[httpx.AsyncClient, ChildProcess]) -> None:
+    """Each would answer some of the other's requests, and two services by mistake those of a stranger."""
+    environ = service.environ(API_PORT=str(second[0].base_url.port))
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "app.http"), env=environ, stderr=asyncio.subprocess.PIPE
+    )
+    _, said = await process.communicate()
+    assert process.returncode == 1
+    assert f"can't listen on 127.0.0.1:{second[0].base_url.port}: " in said.decode()
 
 
 async def burst(callers: Sequence[Caller], count: int) -> list[int]:

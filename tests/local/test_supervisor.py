@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import socket
+import sys
 from collections.abc import AsyncIterator
 from io import StringIO
 from pathlib import Path
@@ -102,6 +103,27 @@ async def test_a_port_taken_meanwhile_is_left_for_another(tmp_path: Path, superv
     with socket.create_server((LOOPBACK, 0)) as other:
         taken = other.getsockname()[1]
         part = Part(tmp_path / "log", f"test {{port}} != {taken} || exit 1; {SERVE}", port=taken)
+        await supervisor.launch(part, "it")
+    assert part.port != taken
+
+
+async def test_another_programs_answer_is_not_the_parts_own(tmp_path: Path, supervisor: Supervisor) -> None:
+    asked = tmp_path / "asked"
+
+    class AnsweredPart(Part):
+        async def is_ready(self) -> bool:
+            try:
+                socket.create_connection((LOOPBACK, self.port)).close()
+            except ConnectionRefusedError:
+                return False
+            asked.touch()
+            return True
+
+    with socket.create_server((LOOPBACK, 0)) as other:
+        taken = other.getsockname()[1]
+        finds_out = f"test {{port}} != {taken} || {{{{ until test -e {asked}; do sleep 0.01; done; exit 1; }}}}"
+        listens = f"{sys.executable} -m http.server --bind {LOOPBACK} {{port}}"
+        part = AnsweredPart(tmp_path / "log", f"{finds_out}; {listens}", port=taken)
         await supervisor.launch(part, "it")
     assert part.port != taken
 
