@@ -1,9 +1,10 @@
 // Starts the console: the frame around all pages.
 import { LiveRegions, announce } from "./announce.js";
 import { connection } from "./api.js";
+import { CurrentPage, Loading, match } from "./current-page.js";
 import { effect, html, render, useEffect, useState } from "./html.js";
 import { groups } from "./navigation.js";
-import { CurrentPage, Loading, listen, match, place, to } from "./router.js";
+import { listen, place, to } from "./router.js";
 import { session, startSession } from "./session.js";
 import { Theme } from "./components/theme.js";
 import { SignedOut } from "./components/signed-out.js";
@@ -22,7 +23,7 @@ function Console() {
   `;
 }
 
-/** @param {{ route?: import("./router.js").Route }} props */
+/** @param {{ route?: import("./current-page.js").Route }} props */
 function Page({ route }) {
   if (route?.open || session.value) return html`<${CurrentPage} />`;
   if (session.value === null) return html`<${SignedOut} />`;

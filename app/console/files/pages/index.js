@@ -1,6 +1,6 @@
 // One line for each page. The first that fits an address is shown, so a fixed part comes before a parameter.
 
-/** @type {import("../router.js").Route[]} */
+/** @type {import("../current-page.js").Route[]} */
 export const routes = [
   { path: "/", title: "Databases", load: () => import("./databases.js") },
   { path: "/databases", title: "Databases", load: () => import("./databases.js") },
