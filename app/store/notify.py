@@ -39,14 +39,16 @@ async def work_on_notices(
     failure: str,
     payload: str | None = None,
     changed: asyncio.Event | None = None,
+    poll: Callable[[], Awaitable[bool]] | None = None,
     fallback_seconds: float = 0.5,
     **fields: str,
 ) -> None:
     """Calls `work` at each notice on the channel, whenever it begins to listen, and after `fallback_seconds` without a
     notice; again and again while it returns True, which says that there may be more to do. Runs until it is cancelled.
 
-    `payload`: only notices with this text count. `changed`: something else that calls for the work. An error is logged
-    as `failure` with these fields, and the work repeated: our own database may be away, and what is due stays due.
+    `payload`: only notices with this text count. `changed`: something else that calls for the work. `poll`: what is
+    called in place of `work` where nothing has called for it. An error is logged as `failure` with these fields, and the
+    work repeated: our own database may be away, and what is due stays due.
     """
     wake = changed or asyncio.Event()
 
@@ -55,16 +57,18 @@ async def work_on_notices(
             wake.set()
 
     async with _listening(dsn, channel, heard):
+        look = work
         while True:
             wake.clear()
             try:
-                while await work():
+                while await look():
                     pass
             except Exception as fault:
                 log.warning(failure, reason=str(fault) or type(fault).__name__, **fields)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(fallback_seconds):
                     await wake.wait()
+            look = work if wake.is_set() else poll or work
 
 
 @asynccontextmanager

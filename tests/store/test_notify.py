@@ -203,6 +203,30 @@ async def test_another_event_calls_for_the_work(control_dsn: str) -> None:
         await end(working)
 
 
+async def test_what_nothing_called_for_may_be_another_work(control_dsn: str) -> None:
+    called, polled = 0, 0
+
+    async def work() -> bool:
+        nonlocal called
+        called += 1
+        return False
+
+    async def poll() -> bool:
+        nonlocal polled
+        polled += 1
+        return False
+
+    async with store(control_dsn):
+        working = asyncio.create_task(
+            work_on_notices(control_dsn, "things", work, failure="waiting", fallback_seconds=0.01, poll=poll)
+        )
+        # Once at first, and once when it has begun to listen.
+        await until(lambda: called == 2 and polled > 2)
+        await fetch("SELECT pg_notify('things', '')")
+        await until(lambda: called == 3)
+        await end(working)
+
+
 async def end(task: asyncio.Task[None]) -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):

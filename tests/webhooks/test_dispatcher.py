@@ -1,0 +1,38 @@
+"""When the dispatcher calls for the making of deliveries."""
+
+import asyncio
+import contextlib
+
+import pytest
+
+from app.core.settings import Settings
+from app.outbox.events import CHANNEL
+from app.store.session import fetch
+from app.webhooks import dispatch
+from tests.support.store import store
+from tests.support.waiting import until
+from workers import event_dispatcher
+
+
+async def test_a_look_that_finds_nothing_calls_for_nothing(control_dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks, due = 0, asyncio.Event()
+
+    async def counted(limit: int, *, first_wait: float) -> int:
+        nonlocal looks
+        looks += 1
+        return await dispatch.dispatch(limit, first_wait=first_wait)
+
+    monkeypatch.setattr(event_dispatcher, "dispatch", counted)
+    async with store(control_dsn):
+        dispatching = asyncio.create_task(event_dispatcher.dispatch_events(Settings(control_dsn=control_dsn), due))
+        # Once at first, and once when it has begun to listen: something may have been missed.
+        await until(lambda: looks == 2)
+        due.clear()
+        await until(lambda: looks == 4)
+        assert not due.is_set()
+        # A delivery that is made again has no new event.
+        await fetch("SELECT pg_notify($1, '')", CHANNEL)
+        await asyncio.wait_for(due.wait(), 10)
+        dispatching.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await dispatching
