@@ -47,8 +47,8 @@ async def work_on_notices(
     notice; again and again while it returns True, which says that there may be more to do. Runs until it is cancelled.
 
     `payload`: only notices with this text count. `changed`: something else that calls for the work. `poll`: what is
-    called in place of `work` where nothing has called for it. An error is logged as `failure` with these fields, and the
-    work repeated: our own database may be away, and what is due stays due.
+    called in place of `work` where nothing has called for it. An error is logged as `failure` with these fields, and
+    the work repeated: our own database may be away, and what is due stays due.
     """
     wake = changed or asyncio.Event()
 
