@@ -10,11 +10,11 @@ import msgspec
 import pytest
 
 from app.core import ids
-from app.engines.base import Access, Login
+from app.engines.base import Access, EngineLimits, Login
 from app.engines.querying import QueryLimits
 from app.engines.registry import open_adapter
 from app.local.ports import LOOPBACK, free_port
-from tests.engines.harness import EngineHost, tenants
+from tests.engines.harness import EngineHost, new_tenant, session_of, tenants
 from tests.limits.round_trips import counting
 
 LIMITS = QueryLimits(seconds=20, rows=10)
@@ -50,6 +50,36 @@ async def test_a_new_password_beside_the_old_one(host: EngineHost) -> None:
         assert len(said) == 2, "the lock and the row; the account, and the lock's release"
         await adapter.log_in_as(tenant, new)
         await adapter.close()
+
+
+@pytest.mark.parametrize("engine_server", ["mysql"], indirect=True, scope="session")
+async def test_a_new_database(host: EngineHost) -> None:
+    async with turns(host.administrator.port) as (port, said):
+        adapter = open_adapter(host.adapter.engine, msgspec.structs.replace(host.administrator, port=port))
+        tenant, other = new_tenant(), new_tenant()
+        try:
+            await adapter.create(other, EngineLimits(connections=5))
+            # On the same connection, and answered: nothing of the first create is under way.
+            await adapter.open_sessions(other)
+            said.clear()
+            await adapter.create(tenant, EngineLimits(connections=5))
+            assert len(said) == 5, "what is there; the row; the lock; what is there now; all three statements"
+            await adapter.verify_login(tenant)
+        finally:
+            for one in (tenant, other):
+                await host.adapter.destroy(one)
+            await adapter.close()
+
+
+@pytest.mark.parametrize("engine_server", ["mysql"], indirect=True, scope="session")
+async def test_a_table_that_a_crash_left_is_removed(host: EngineHost) -> None:
+    async with tenants(host) as [tenant]:
+        async with session_of(host, tenant) as session:
+            await session.run("CREATE TABLE headwater_check (n INTEGER PRIMARY KEY)")
+            await session.run("INSERT INTO headwater_check VALUES (42)")
+        await host.adapter.verify_login(tenant)
+        async with session_of(host, tenant) as session:
+            assert await session.run("SHOW TABLES") == []
 
 
 @asynccontextmanager

@@ -38,6 +38,7 @@ from app.engines.mysql import (
     counting,
     holding,
     host,
+    making,
     passwords,
     queries,
     readers,
@@ -58,8 +59,8 @@ from app.engines.mysql.dumps.accounts import left_accounts, reading_session
 from app.engines.mysql.dumps.dump import run_tool
 from app.engines.mysql.dumps.owning import close_owner, owner_session
 from app.engines.mysql.dumps.tools import find_tool
-from app.engines.mysql.errors import EMPTY_PASSWORD, translated
-from app.engines.mysql.grants import grant, grant_all
+from app.engines.mysql.errors import EMPTY_PASSWORD, TABLE_EXISTS, translated
+from app.engines.mysql.grants import grant_all
 from app.engines.mysql.sessions import end_overdue, end_present_sessions
 from app.engines.naming import check_login, check_name, check_tenant, literal
 from app.engines.querying import QueryLimits, ReadSession, WriteSession
@@ -107,30 +108,22 @@ class MySQLAdapter(EngineAdapter):
             async with self._exclusive(connection, tenant) as row:
                 if row is None:
                     raise EngineError(f"{tenant.name} was removed while it was being made")
-                found = await bookkeeping.find_objects(connection, tenant.name)
-                await _make_database(connection, tenant.name, found)
-                account, identified = account_name(tenant.name), connection.flavour.identified(tenant.password)
-                exists = tenant.name in found.accounts
-                if exists:
-                    await connection.run(f"ALTER USER {account} {identified}")
-                else:
-                    await connection.run(f"CREATE USER {account} {identified} {shares.limit(limits.connections)}")
-                if exists or row.connections != limits.connections:
-                    await shares.set_total(connection, tenant.name, limits.connections)
-                if not row.revoked:
-                    freeze_state = await bookkeeping.freeze_state(connection, tenant.name)
-                    await grant(connection, tenant.name, tenant.name, frozen=freeze_state is not FreezeState.NONE)
+                await making.make(connection, tenant, row, limits.connections)
 
     async def verify_login(self, tenant: Tenant) -> None:
         check_tenant(tenant)
+        try:
+            await self._write_and_read(tenant)
+        except EngineError as error:
+            if error.code != str(TABLE_EXISTS):
+                raise
+            # A crash had left the table: DDL commits immediately. The statement that drops it came after.
+            await self._write_and_read(tenant)
+
+    async def _write_and_read(self, tenant: Tenant) -> None:
         async with self._tenant(tenant) as connection:
-            # Left over by a crash: DDL commits immediately.
-            await connection.run("DROP TABLE IF EXISTS headwater_check")
-            await connection.run("CREATE TABLE headwater_check (n INTEGER PRIMARY KEY)")
-            await connection.run("INSERT INTO headwater_check VALUES (42)")
-            if await connection.run("SELECT n FROM headwater_check") != [(42,)]:
+            if not await making.write_and_read(connection):
                 raise EngineError(f"{tenant.name} doesn't read what it wrote")
-            await connection.run("DROP TABLE headwater_check")
 
     async def log_in(self, tenant: Tenant) -> None:
         check_tenant(tenant)
@@ -228,7 +221,7 @@ class MySQLAdapter(EngineAdapter):
     async def restore(self, tenant: Tenant, *, frozen: bool = False) -> None:
         check_tenant(tenant)
         async with self._existing(tenant) as (connection, found):
-            await _make_database(connection, tenant.name, found)
+            await making.make_database(connection, tenant.name, found)
             rows = await self._grant_all(connection, tenant, found, frozen=frozen)
             await bookkeeping.mark_frozen(connection, tenant.name, FreezeState.COMPLETE if frozen else FreezeState.NONE)
             for account in found.accounts:
@@ -242,7 +235,7 @@ class MySQLAdapter(EngineAdapter):
             row = await bookkeeping.find_row(connection, tenant)
             if row is None or row.revoked:
                 return
-            await _make_database(connection, tenant.name, found)
+            await making.make_database(connection, tenant.name, found)
             freeze_state = await bookkeeping.freeze_state(connection, tenant.name)
             await self._grant_all(connection, tenant, found, frozen=freeze_state is not FreezeState.NONE)
 
@@ -264,7 +257,7 @@ class MySQLAdapter(EngineAdapter):
     async def thaw(self, tenant: Tenant) -> None:
         check_tenant(tenant)
         async with self._existing(tenant) as (connection, found):
-            await _make_database(connection, tenant.name, found)
+            await making.make_database(connection, tenant.name, found)
             await self._grant_all(connection, tenant, found, frozen=False)
             await bookkeeping.mark_frozen(connection, tenant.name, FreezeState.NONE)
 
@@ -334,7 +327,7 @@ class MySQLAdapter(EngineAdapter):
         check_tenant(tenant)
         async with self._existing(tenant) as (connection, _):
             await removal.drop_database(connection, self._connections, tenant.name)
-            await _make_database(connection, tenant.name, await bookkeeping.find_objects(connection, tenant.name))
+            await making.make_database(connection, tenant.name, await bookkeeping.find_objects(connection, tenant.name))
 
     async def end_dumps(self, names: Sequence[str]) -> int:
         for name in names:
@@ -525,11 +518,3 @@ def _check_own(tenant: Tenant, login: Login) -> None:
     check_login(tenant, login)
     if login.name != tenant.name:
         raise ValueError(f"the credentials of {tenant.name} keep its name")
-
-
-async def _make_database(connection: MySQLConnection, name: str, found: bookkeeping.ExistingObjects) -> None:
-    """Tenants may drop their own database, and a frozen one can't create it again. For an existing one even IF NOT
-    EXISTS would wait for whoever has its tables locked."""
-    if not found.database:
-        create = f"CREATE DATABASE IF NOT EXISTS `{name}` CHARACTER SET utf8mb4"
-        await ending_blockers(connection, name, partial(connection.run, create))

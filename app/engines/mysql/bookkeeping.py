@@ -64,6 +64,18 @@ class ExistingObjects(msgspec.Struct, frozen=True, kw_only=True):
     database: bool
     accounts: tuple[str, ...]
 
+    @property
+    def none(self) -> bool:
+        return not (self.database or self.accounts)
+
+
+class FreezeState(Enum):
+    """The progress of a tenant's freeze. Until it is complete, sessions may be open that can still write."""
+
+    NONE = None
+    BEGUN = 0
+    COMPLETE = 1
+
 
 async def create_tables(connection: MySQLConnection) -> None:
     for statement in _SCHEMA:
@@ -80,6 +92,7 @@ async def create_tables(connection: MySQLConnection) -> None:
 # In one column: the driver reads and describes each one of a response by itself.
 _ROW = "SELECT JSON_ARRAY(marker, lock_name, revoked, connections{}) FROM headwater.tenants WHERE name = %s"
 _ROW_AND_HOLDER = _ROW.format(", IS_USED_LOCK(lock_name)")
+_FREEZE_STATE = "SELECT complete FROM headwater.frozen WHERE name = %s"
 
 
 async def find_row(connection: MySQLConnection, tenant: Tenant) -> TenantRow | None:
@@ -125,29 +138,50 @@ async def take_lock(connection: MySQLConnection, tenant: Tenant, seconds: int) -
 
 async def register(connection: MySQLConnection, tenant: Tenant, installation: str, connections: int) -> None:
     """Writes the tenant's row if nothing has its name yet. Raises `NameTaken`."""
-    if await find_row(connection, tenant) is not None:
+    name = tenant.name
+    rows, *objects = await connection.run_in_turn((_ROW.format(""), (name,)), *_objects(name))
+    if _read_row(rows, tenant) is not None:
         return
-    await refuse_strangers(connection, tenant.name)
+    _refuse_strangers(_read_objects(objects), name)
     with ignored(DUPLICATE_ROW):  # another call was quicker
         await connection.run(
             "INSERT INTO headwater.tenants (name, marker, lock_name, connections) VALUES (%s, %s, %s, %s)",
-            (tenant.name, written_marker(tenant, installation), secrets.token_hex(16), connections),
+            (name, written_marker(tenant, installation), secrets.token_hex(16), connections),
         )
 
 
 async def refuse_strangers(connection: MySQLConnection, name: str) -> None:
     """For a name without a row: raises `NameTaken` when a database or an account has it."""
-    found = await find_objects(connection, name)
-    if found.database or found.accounts:
+    _refuse_strangers(await find_objects(connection, name), name)
+
+
+def _refuse_strangers(found: ExistingObjects, name: str) -> None:
+    if not found.none:
         raise NameTaken(f"the name {name} is taken by something that is not ours")
 
 
 async def find_objects(connection: MySQLConnection, name: str) -> ExistingObjects:
-    databases = await connection.run("SELECT 1 FROM information_schema.schemata WHERE schema_name = %s", (name,))
-    accounts = await connection.run(
-        "SELECT DISTINCT user FROM mysql.user WHERE user = %s OR LEFT(user, %s) = %s ORDER BY user",
-        (name, len(name) + 1, name + HELPER_SEPARATOR),
+    return _read_objects(await connection.run_in_turn(*_objects(name)))
+
+
+async def find_objects_and_freeze(connection: MySQLConnection, name: str) -> tuple[ExistingObjects, FreezeState]:
+    """The same, and how far its freeze is, in one turn."""
+    *objects, freeze = await connection.run_in_turn(*_objects(name), (_FREEZE_STATE, (name,)))
+    return _read_objects(objects), _read_freeze_state(freeze)
+
+
+def _objects(name: str) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+    return (
+        ("SELECT 1 FROM information_schema.schemata WHERE schema_name = %s", (name,)),
+        (
+            "SELECT DISTINCT user FROM mysql.user WHERE user = %s OR LEFT(user, %s) = %s ORDER BY user",
+            (name, len(name) + 1, name + HELPER_SEPARATOR),
+        ),
     )
+
+
+def _read_objects(results: list[list[tuple[Any, ...]]]) -> ExistingObjects:
+    databases, accounts = results
     return ExistingObjects(database=bool(databases), accounts=tuple(user for (user,) in accounts))
 
 
@@ -169,16 +203,11 @@ async def write_connections(connection: MySQLConnection, name: str, connections:
     await connection.run("UPDATE headwater.tenants SET connections = %s WHERE name = %s", (connections, name))
 
 
-class FreezeState(Enum):
-    """The progress of a tenant's freeze. Until it is complete, sessions may be open that can still write."""
-
-    NONE = None
-    BEGUN = 0
-    COMPLETE = 1
-
-
 async def freeze_state(connection: MySQLConnection, name: str) -> FreezeState:
-    rows = await connection.run("SELECT complete FROM headwater.frozen WHERE name = %s", (name,))
+    return _read_freeze_state(await connection.run(_FREEZE_STATE, (name,)))
+
+
+def _read_freeze_state(rows: list[tuple[Any, ...]]) -> FreezeState:
     return FreezeState(rows[0][0] if rows else None)
 
 

@@ -9,6 +9,7 @@ from app.engines.base import CredentialsRefused, EngineError, HostUnavailable, L
 from app.engines.errors import shortened
 from app.engines.tls import tls_failure
 
+TABLE_EXISTS = 1050
 DUPLICATE_COLUMN = 1060
 DUPLICATE_ROW = 1062
 SYNTAX_ERROR = 1064

@@ -22,12 +22,17 @@ async def grant(
     """Grants exactly the privileges of this access, whatever was granted before: nothing if the account is `new`."""
     held = _privileges(access, frozen=frozen)
     place = f"ON `{database}`.*"
-    await connection.run(f"GRANT {held} {place} TO {account_name(user)}")
+    await connection.run(grant_statement(database, user, access, frozen=frozen))
     for privilege in () if new else TENANT_PRIVILEGES.split(", "):
         if privilege not in held.split(", "):
             # One at a time: MySQL revokes none of several if one isn't granted.
             with ignored(NO_SUCH_GRANT):
                 await connection.run(f"REVOKE {privilege} {place} FROM {account_name(user)}")
+
+
+def grant_statement(database: str, user: str, access: Access = Access.READ_WRITE, *, frozen: bool = False) -> str:
+    """Takes nothing away: all that there is to do for a new account."""
+    return f"GRANT {_privileges(access, frozen=frozen)} ON `{database}`.* TO {account_name(user)}"
 
 
 async def grant_all(
