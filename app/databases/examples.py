@@ -50,6 +50,7 @@ EXAMPLE_ACTIVE = msgspec.structs.replace(
     EXAMPLE_DATABASE,
     db_password="example-password",  # noqa: S106 - it opens nothing
     tls_ca=None,
+    connections_limited_to=None,
     connection_string=f"postgresql://{_NAME}:example-password@{_ADDRESS}/{_NAME}",
 )
 EXAMPLE_PROVISIONING = msgspec.structs.replace(EXAMPLE_ACTIVE, status=DatabaseStatus.PROVISIONING)

@@ -72,6 +72,9 @@ class DatabaseRecord(msgspec.Struct, frozen=True, kw_only=True):
     """The account that the password belongs to; None where that is `engine_name`."""
     credentials_created_at: datetime | None = None
     """When that account got its password; None where that was with the database."""
+    connections_held: int | None = None
+    """How many it gets while its host is short of them, where they are fewer. Only where a single one is read for its
+    team."""
 
     @property
     def login(self) -> str:
@@ -96,6 +99,9 @@ _JOINS = "LEFT JOIN teams t ON t.id = d.team_id JOIN engine_hosts h ON h.id = d.
 # Locked beneath the joins: above them, a row that has moved to another host while it was waited for would be missed.
 _LOCKED = f"{_SELECT} (SELECT * FROM databases d WHERE {{}} FOR NO KEY UPDATE) d {_JOINS}"  # noqa: S608 - our own words
 _UNLOCKED = f"{_SELECT} databases d {_JOINS} WHERE {{}}"
+_SHOWN = _UNLOCKED.replace(
+    "SELECT d.*", "SELECT d.*, (SELECT at_most FROM connection_holds WHERE database_id = d.id) AS connections_held"
+)
 _CHANGED = (
     f"WITH d AS (UPDATE databases SET {{}} WHERE uuid = $1 AND status = 'provisioning' RETURNING *) "  # noqa: S608
     f"{_SELECT} d {_JOINS}"
@@ -146,7 +152,7 @@ async def change_provisioning(database: UUID, change: str) -> DatabaseRecord | N
 async def find_owned(database: UUID, team_ids: list[int], *, lock: bool = False) -> DatabaseRecord | None:
     """One of these teams' databases, unless it is deleted."""
     where = "d.uuid = $1 AND d.team_id = any($2::bigint[]) AND d.status <> 'deleted'"
-    return found(await fetch_one(DatabaseRecord, (_LOCKED if lock else _UNLOCKED).format(where), database, team_ids))
+    return found(await fetch_one(DatabaseRecord, (_LOCKED if lock else _SHOWN).format(where), database, team_ids))
 
 
 async def list_owned(team_ids: list[int], *, after: UUID | None, limit: int) -> list[DatabaseRecord]:

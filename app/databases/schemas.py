@@ -126,6 +126,9 @@ class DatabaseView(Struct, kw_only=True):
     plan: str
     quotas: Quotas
     limits: Limits
+    connections_limited_to: int | UnsetType | None = UNSET
+    """Where `db_password` is: how many connections it gets for now, because its host is short of them; null where it
+    gets as many as `limits` says."""
     db_type: Engine
     host: str
     port: int

@@ -48,6 +48,8 @@ def full_view(plans: Plans, record: DatabaseRecord, box: SecretBox) -> DatabaseV
     view = _view(plans, record, password)
     view.db_password = password
     view.tls_ca = record.tls_ca
+    held = record.connections_held
+    view.connections_limited_to = held if held is not None and held < record.connections else None
     return view
 
 

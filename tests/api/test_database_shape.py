@@ -42,7 +42,9 @@ FIELDS: dict[str, type | tuple[type, ...]] = {
 
 
 def check_database(data: dict[str, Any], *, with_password: bool) -> None:
-    assert data.keys() == FIELDS.keys() | ({"db_password", "tls_ca"} if with_password else set())
+    assert data.keys() == FIELDS.keys() | (
+        {"db_password", "tls_ca", "connections_limited_to"} if with_password else set()
+    )
     for field, kind in FIELDS.items():
         assert isinstance(data[field], kind), field
     assert data["object"] == "database"

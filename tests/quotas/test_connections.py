@@ -27,6 +27,8 @@ from tests.mysql_client import query
 from tests.quotas.bench import REGION, Bench, bench
 from tests.quotas.tenant_session import Session, refused, session_of
 from tests.servers import RunningServer
+from tests.support.answers import data_of
+from tests.support.client import Caller
 from tests.support.metrics import scrape
 from tests.support.waiting import until
 
@@ -135,6 +137,12 @@ async def _events(made: dict[str, Any]) -> list[str]:
     return [row["type"] for row in rows if "connections" in row["type"]]
 
 
+async def _limited_to(caller: Caller, made: dict[str, Any]) -> int | None:
+    """As its team sees it."""
+    limited: int | None = data_of(await caller.get(f"/databases/{made['uuid']}"))["connections_limited_to"]
+    return limited
+
+
 async def test_a_team_that_takes_all_connections(control_dsn: str, tmp_path: Path, large: RunningServer | None) -> None:
     async with _small_server(tmp_path, large) as server, bench(control_dsn, server) as on_bench:
         db_type = "postgres" if large is None else "mysql"
@@ -164,10 +172,12 @@ async def test_a_team_that_takes_all_connections(control_dsn: str, tmp_path: Pat
                 for made in greedy:
                     assert await _events(made) == ["database.connections_limited"]
                 assert await _events(modest) == await _events(fresh) == []
-                held = await fetch("SELECT at_most FROM connection_holds")
+                held = await fetch("SELECT at_most FROM connection_holds ORDER BY database_id")
                 assert len(held) == 3
                 assert all(3 <= row["at_most"] < 30 for row in held)
                 assert len(await adapter.held()) == 3
+                assert [await _limited_to(greedy_team, made) for made in greedy] == [row["at_most"] for row in held]
+                assert await _limited_to(other_team.caller, modest) is None
                 page = await scrape(on_bench.api.http)
                 host = {"host": (await _host()).address}
                 assert page.value("headwater_host_connections_short", **host) == 1
@@ -177,6 +187,7 @@ async def test_a_team_that_takes_all_connections(control_dsn: str, tmp_path: Pat
         assert await adapter.held() == []
         assert await fetch("SELECT 1 FROM connection_holds") == []
         assert await _events(greedy[1]) == ["database.connections_limited", "database.connections_restored"]
+        assert await _limited_to(greedy_team, greedy[1]) is None
         async with AsyncExitStack() as opened:
             for _ in range(30):
                 await opened.enter_async_context(session_of(greedy[1]))

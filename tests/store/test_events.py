@@ -52,7 +52,7 @@ async def test_the_payload(lone: LoneApi) -> None:
         assert payload.keys() == {"event", "timestamp", "data"}
         assert payload["event"] == row["type"]
         assert datetime.fromisoformat(payload["timestamp"]).tzinfo is not None
-        assert payload["data"].keys() == made.keys() - {"db_password", "tls_ca"}
+        assert payload["data"].keys() == made.keys() - {"db_password", "tls_ca", "connections_limited_to"}
         assert (payload["data"]["uuid"], payload["data"]["status"]) == (made["uuid"], status)
         assert ":********@" in payload["data"]["connection_string"]
 

@@ -77,7 +77,9 @@ function Limits({ database, reload }) {
       <dt>Connections</dt>
       <dd><${Amount} value=${latest("connections")} of=${limits.connection_hard_limit} label="Connections used" /></dd>
       <dt>Limits</dt>
-      <dd>${limits.storage_hard_limit_gb} GB, ${limits.connection_hard_limit} connections</dd>
+      <dd>${limits.storage_hard_limit_gb} GB, ${limits.connection_hard_limit} connections${database.connections_limited_to
+        ? `, ${database.connections_limited_to} for now: its host is short of them`
+        : ""}</dd>
       <dt>Warning at</dt><dd>${limits.warning_threshold_pct} %</dd>
       <dt>Own limits</dt>
       <dd>${Object.values(quotas).some((one) => one !== null) ? "some are this database's own" : "none: all are the plan's"}</dd>
