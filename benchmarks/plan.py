@@ -164,7 +164,7 @@ async def _fill(dsn: str, size: Size) -> None:
     """As it would be after a day. Constraints between tables hold by the way it is filled."""
     connection = await asyncpg.connect(dsn)  # on which nothing is timed out
     await connection.execute("SET session_replication_role = replica")
-    for sql, count in (
+    for sql, number in (
         (_FILL_HOSTS, size.hosts),
         (_FILL_TEAMS, size.teams),
         (_FILL_DATABASES, size.databases),
@@ -174,7 +174,7 @@ async def _fill(dsn: str, size: Size) -> None:
         (_FILL_DELIVERIES, None),
         (_FILL_ATTEMPTS, None),
     ):
-        await connection.execute(sql, *([] if count is None else [count]))
+        await connection.execute(sql, *([] if number is None else [number]))
     await connection.execute("VACUUM ANALYZE")
     held = await connection.fetchval("SELECT pg_size_pretty(pg_database_size(current_database()))")
     print(f"{size.databases:,} databases and {size.deliveries:,} deliveries: {held}", flush=True)
