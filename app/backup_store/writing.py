@@ -12,6 +12,7 @@ from app.backup_store.errors import BackupStoreError
 from app.backup_store.manifest import Part, StoredParts
 from app.backup_store.objects import Objects
 from app.backup_store.parts import STEP_BYTES, CompressedPart, Compressor
+from app.backup_store.threads import in_background
 
 _UPLOADS = 4
 """Parts of one backup that are encrypted or written at once."""
@@ -41,14 +42,14 @@ class WriteAttempt:
                 waiting.append(chunk[start : start + STEP_BYTES])
                 size += len(waiting[-1])
                 if size >= STEP_BYTES:
-                    if part := await asyncio.to_thread(compressor.feed, waiting):
+                    if part := await in_background(compressor.feed, waiting):
                         await self._begin(part)
                     waiting, size = [], 0
             done += len(chunk)
             progress(done)
-        if part := await asyncio.to_thread(compressor.feed, waiting):
+        if part := await in_background(compressor.feed, waiting):
             await self._begin(part)
-        if part := await asyncio.to_thread(compressor.finish):
+        if part := await in_background(compressor.finish):
             await self._begin(part)
         while self._uploads:
             await self._one_less()
@@ -79,7 +80,7 @@ class WriteAttempt:
 
     async def _upload(self, index: int, part: CompressedPart) -> None:
         async with self._sealing:
-            sealed = await asyncio.to_thread(part.seal, self._recipient)
+            sealed = await in_background(part.seal, self._recipient)
         await self._objects.put(self._name(index), sealed.data)
         self._parts[index] = Part(
             name=self._name(index).partition("/")[2],

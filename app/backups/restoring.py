@@ -79,6 +79,7 @@ def differences(
     """The first hundred objects that are not the same on both sides, by name."""
     before, after = _by_name(expected), _by_name(found)
     names = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
+    names = [name for name in names if name in before or after[name].kind is not ContentKind.DEFINITIONS]
     return [_difference(*name, before.get(name), after.get(name)) for name in names[:MOST_DIFFERENCES]]
 
 

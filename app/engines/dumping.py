@@ -14,6 +14,7 @@ from enum import StrEnum
 
 import msgspec
 
+from app.core.priority import put_process_last
 from app.engines.errors import EngineError
 
 CHUNK_BYTES = 1_048_576
@@ -40,6 +41,9 @@ class ContentKind(StrEnum):
     SEQUENCE = "sequence"
     LARGE_OBJECTS = "large_objects"
     OTHER = "other"
+    DEFINITIONS = "definitions"
+    """Of a kind of object without rows, read beside the moment of the dump: not in a dump of which they changed
+    meanwhile, nor in older ones, and compared only where the dump has them."""
 
 
 class Content(msgspec.Struct, frozen=True, kw_only=True, order=True):
@@ -96,8 +100,9 @@ class Dump(ABC):
         ended. Raises `DumpRefused`; `HostUnavailable`."""
 
 
-def bound_memory(pid: int) -> None:
-    """Bounds the memory of a dump tool that was just started."""
+def restrain(pid: int) -> None:
+    """Bounds the memory of a dump tool that was just started, and lets everything else go first."""
+    put_process_last(pid)
     if sys.platform == "linux":
         with contextlib.suppress(ProcessLookupError):
             resource.prlimit(pid, resource.RLIMIT_DATA, (_TOOL_MEMORY_BYTES, _TOOL_MEMORY_BYTES))

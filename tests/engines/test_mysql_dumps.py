@@ -13,6 +13,7 @@ from app.engines.mysql.connections import MySQLConnections
 from app.engines.mysql.dumps.tables import TableList, table_ids
 from tests.engines.harness import EngineHost, as_root, session_of, tenants
 from tests.engines.mysql_dumping import dumped, each, helpers_left, run_all, skip_without_tool
+from tests.engines.test_dumps import tables
 
 pytestmark = pytest.mark.parametrize("engine_server", ["mysql", "oracle"], indirect=True, scope="session")
 
@@ -237,12 +238,12 @@ async def test_a_revocation_leaves_a_dump_that_is_under_way(host: EngineHost) ->
             await host.adapter.freeze(tenant)
             async for _ in dump.chunks():
                 pass
-            assert len(await dump.contents()) == 3
+            assert len(tables(await dump.contents())) == 3
         async with host.adapter.dumping(tenant) as dump:
             await host.adapter.revoke(tenant)
             async for _ in dump.chunks():
                 pass
-            assert len(await dump.contents()) == 3
+            assert len(tables(await dump.contents())) == 3
         await host.adapter.restore(tenant)
         async with host.adapter.dumping(tenant) as dump:
             await host.adapter.destroy(tenant)

@@ -321,7 +321,7 @@ class MySQLAdapter(EngineAdapter):
                 self._connections.extra() as administrator,
                 reading_session(self._connections, administrator, tenant, LOAD_PURPOSE) as session,
             ):
-                return await comparing.contents(session, tenant.name)
+                return await comparing.contents(session, administrator, tenant.name)
 
     async def clear(self, tenant: Tenant) -> None:
         check_tenant(tenant)

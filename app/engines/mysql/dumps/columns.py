@@ -4,6 +4,9 @@ The dump tools write what the server sends them. For some types that is less tha
 six digits, an ENUM without its number, and text is converted to UTF-8, which not every character set survives.
 """
 
+from collections.abc import Sequence
+from typing import Any
+
 from app.engines.mysql.connections import MySQLConnection
 from app.engines.mysql.flavours import MARIADB
 
@@ -17,7 +20,16 @@ _BOTH_WAYS = frozenset({"utf8mb4", "utf8mb3", "utf8", "latin1"})
 
 async def selection(connection: MySQLConnection, database: str, table: str) -> dict[str, str]:
     """The table's columns in their order, each with the expression that selects it."""
-    rows = await connection.run(_COLUMNS, (database, table))
+    return _selected(connection, await connection.run(_COLUMNS, (database, table)))
+
+
+async def held_selection(connection: MySQLConnection, database: str, table: str) -> dict[str, str]:
+    """The same, and from now on to the end of the transaction the table's definition stays what it is."""
+    held = f"SELECT 1 FROM {quoted(table)} LIMIT 0"  # noqa: S608 - a quoted name
+    return _selected(connection, (await connection.run_in_turn((held, ()), (_COLUMNS, (database, table))))[1])
+
+
+def _selected(connection: MySQLConnection, rows: Sequence[tuple[Any, ...]]) -> dict[str, str]:
     mariadb = connection.flavour is MARIADB
     return {
         _text(name): _expression(quoted(_text(name)), _text(kind).lower(), _text(charset or ""), scale, mariadb=mariadb)

@@ -9,6 +9,7 @@ from app.engines.errors import EngineError, HostUnavailable
 from app.engines.mysql.connections import MySQLConnection
 from app.engines.mysql.dumps import wire
 from app.engines.mysql.dumps.columns import seed, select_rows, selection
+from app.engines.mysql.dumps.definitions import definitions
 from app.engines.mysql.dumps.relay import READ_BYTES, next_value
 from app.engines.mysql.dumps.rows import EOF_BYTES, RowsDigest
 from app.engines.mysql.dumps.tables import SEQUENCE, TableList
@@ -19,8 +20,8 @@ _DIGITS = 20
 _COUNTED = EOF_BYTES + 2 * _NONCE_BYTES + 1 + _DIGITS
 
 
-async def contents(session: MySQLConnection, database: str) -> list[Content]:
-    """Of one moment, ordered by name."""
+async def contents(session: MySQLConnection, administrator: MySQLConnection, database: str) -> list[Content]:
+    """Of one moment, ordered by name. `session` reads the rows."""
     await session.run("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
     tables = await TableList.read(session, database)
     await session.run("START TRANSACTION WITH CONSISTENT SNAPSHOT")
@@ -34,7 +35,7 @@ async def contents(session: MySQLConnection, database: str) -> list[Content]:
             query, said, what = select_rows(columns, name), seed(columns), ContentKind.TABLE
         rows, fingerprint = await _read(session, query, said, marker_bytes)
         contents.append(Content(name=name, kind=what, rows=rows, fingerprint=fingerprint))
-    return sorted(contents)
+    return sorted([*contents, *await definitions(administrator, database)])
 
 
 async def _read(session: MySQLConnection, query: str, said: bytes, marker_bytes: int) -> tuple[int, str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from app.core.tracing.spans import span
 from app.engines.base import Tenant
-from app.engines.dumping import CHUNK_BYTES, Content, Dump, DumpFormat, DumpRefused, bound_memory
+from app.engines.dumping import CHUNK_BYTES, Content, Dump, DumpFormat, DumpRefused, restrain
 from app.engines.errors import EngineError, shortened
 from app.engines.mysql.connections import MySQLConnection
 from app.engines.mysql.dumps.relay import Relay, ToolEnded
@@ -18,7 +18,7 @@ from app.engines.mysql.flavours import Flavour
 
 LAYOUT = "sql"
 _MAX_STDERR = 64 * 1024
-_FLAGS = (
+FLAGS = (
     "--single-transaction",
     "--quick",
     "--no-tablespaces",
@@ -172,7 +172,7 @@ async def _start(tool: DumpTool, flavour: Flavour, socket: Path, database: str) 
         f"--socket={socket}",
         "--protocol=SOCKET",
         "--user=headwater",
-        *_FLAGS,
+        *FLAGS,
         *flavour.dump_flags,
         database,
         stdin=asyncio.subprocess.DEVNULL,
@@ -183,7 +183,7 @@ async def _start(tool: DumpTool, flavour: Flavour, socket: Path, database: str) 
         env={"HOME": "/nonexistent", "LC_ALL": "C"},
         start_new_session=True,
     )
-    bound_memory(process.pid)
+    restrain(process.pid)
     return process
 
 

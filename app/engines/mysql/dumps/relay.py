@@ -17,7 +17,8 @@ from app.engines.dumping import Content, ContentKind, DumpRefused
 from app.engines.errors import EngineError, HostUnavailable, shortened
 from app.engines.mysql.connections import MySQLConnection
 from app.engines.mysql.dumps import wire
-from app.engines.mysql.dumps.columns import inexact_documents, quoted, seed, select_rows, selection
+from app.engines.mysql.dumps.columns import held_selection, inexact_documents, quoted, seed, select_rows, selection
+from app.engines.mysql.dumps.definitions import definitions, unchanged
 from app.engines.mysql.dumps.rows import RowsDigest
 from app.engines.mysql.dumps.tables import BASE, TableList, check_names_kept, named, table_ids
 from app.engines.mysql.errors import LOCK_WAIT_TIMEOUT
@@ -46,6 +47,7 @@ class Relay:
         self._database = tenant.name
         self._tables = TableList({})
         self._ids: dict[int, str] = {}
+        self._definitions: list[Content] = []
         self._described: set[str] = set()
         self._columns: dict[str, dict[str, str]] = {}
         self._watched: Watched | None = None
@@ -146,6 +148,7 @@ class Relay:
         await self._stop_passing()
         self._tables = await TableList.read(self._upstream, self._database)
         self._ids = await table_ids(self._administrator, self._database)
+        self._definitions = await definitions(self._administrator, self._database)
         [(now,)] = await self._upstream.run("SELECT UTC_TIMESTAMP(6)")
         self.consistent_at = now.replace(tzinfo=UTC)
         self._beginning = True
@@ -156,8 +159,7 @@ class Relay:
             return
         await self._stop_passing()
         try:
-            await self._upstream.run(f"SELECT 1 FROM {quoted(table)} LIMIT 0")  # noqa: S608 - a quoted name
-            self._columns[table] = await selection(self._upstream, self._database, table)
+            self._columns[table] = await held_selection(self._upstream, self._database, table)
             await self._check_documents(table)
         except pymysql.MySQLError as error:
             if error.args[:1] == (LOCK_WAIT_TIMEOUT,):
@@ -230,7 +232,8 @@ class Relay:
             if name not in self._described:
                 raise DumpRefused(f"the table {named(name)} was dropped or renamed while it was dumped")
         check_names_kept(self._ids, await table_ids(self._administrator, self._database))
-        self.contents.sort()
+        now = await definitions(self._administrator, self._database)
+        self.contents = sorted([*self.contents, *unchanged(self._definitions, now)])
 
 
 class Watched(msgspec.Struct, frozen=True, kw_only=True):

@@ -122,7 +122,7 @@ async def dumping(connections: PostgresConnections, tools: DumpTools, tenant: Te
     async with helpers.helping(connections, tenant, helpers.DUMP) as helper:
         for left in reversed(range(_ATTEMPTS)):
             async with (
-                snapshot(connections, tenant, helper) as held,
+                snapshot(connections, tenant, helper, alone=False) as held,
                 environment(
                     connections.address,
                     database=tenant.name,
@@ -161,7 +161,7 @@ async def _was_locked_out(running: ToolProcess) -> bool:
 async def contents(connections: PostgresConnections, tenant: Tenant) -> list[Content]:
     async with (
         helpers.helping(connections, tenant, helpers.DUMP) as helper,
-        snapshot(connections, tenant, helper) as held,
+        snapshot(connections, tenant, helper, alone=True) as held,
     ):
         return await held.contents()
 

@@ -13,7 +13,7 @@ from types import TracebackType
 
 from app.core.tracing.spans import span
 from app.engines.base import AdminAddress
-from app.engines.dumping import CHUNK_BYTES, bound_memory
+from app.engines.dumping import CHUNK_BYTES, restrain
 from app.engines.tls import TlsMode
 
 _KEPT_BYTES = 16_384
@@ -110,7 +110,7 @@ class RunningTool:
             limit=CHUNK_BYTES,
             start_new_session=True,
         )
-        bound_memory(process.pid)
+        restrain(process.pid)
         _widen(process)
         self._span.__enter__()
         self._tool = ToolProcess(process)

@@ -165,8 +165,11 @@ class Snapshot:
 
 
 @asynccontextmanager
-async def snapshot(connections: PostgresConnections, tenant: Tenant, helper: Helper) -> AsyncIterator[Snapshot]:
-    """A session of the helper, with its snapshot taken. Raises `DumpRefused`; `HostUnavailable`."""
+async def snapshot(
+    connections: PostgresConnections, tenant: Tenant, helper: Helper, *, alone: bool
+) -> AsyncIterator[Snapshot]:
+    """A session of the helper, with its snapshot taken. `alone`: no tool reads beside it. Raises `DumpRefused`;
+    `HostUnavailable`."""
     async with connections.admin_in(tenant.name) as inside:
         own_schema = await freezing.schema_of(inside) or ""
     with refused(connections.host):
@@ -174,7 +177,7 @@ async def snapshot(connections: PostgresConnections, tenant: Tenant, helper: Hel
             helper.name,
             helper.password,
             database=tenant.name,
-            server_settings=_settings(),
+            server_settings=_settings(alone=alone),
             command_timeout=None,
         )
     keeping = None
@@ -196,5 +199,8 @@ def _batches(tables: Sequence[Table]) -> Iterator[Sequence[Table]]:
         yield tables[at : at + _BATCH]
 
 
-def _settings() -> dict[str, str]:
-    return fingerprints.SESSION_SETTINGS | {"statement_timeout": f"{_STATEMENT_SECONDS}s"}
+def _settings(*, alone: bool) -> dict[str, str]:
+    of_time = {"statement_timeout": f"{_STATEMENT_SECONDS}s"}
+    # Whoever waits for a restored copy waits for this, and nobody works in it yet.
+    at_once = {"max_parallel_workers_per_gather": "1"} if alone else {}
+    return fingerprints.SESSION_SETTINGS | of_time | at_once
