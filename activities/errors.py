@@ -16,9 +16,9 @@ from app.contracts.backups import (
     FINAL_BACKUP_FAILED,
     FINAL_BACKUP_PENDING,
 )
-from app.contracts.engine import ENGINE_REFUSED, HOST_UNAVAILABLE, NAME_TAKEN, NOT_WANTED, STORE_UNAVAILABLE
+from app.contracts.engine import ENGINE_REFUSED, HOST_FULL, HOST_UNAVAILABLE, NAME_TAKEN, NOT_WANTED, STORE_UNAVAILABLE
 from app.databases.records import NotWanted
-from app.engines.base import EngineError, HostUnavailable, NameTaken
+from app.engines.base import EngineError, HostFull, HostUnavailable, NameTaken
 from app.store.locks import LockBusy, LockLost
 
 log = structlog.get_logger(__name__)
@@ -36,6 +36,8 @@ def as_failures() -> Iterator[None]:
         raise failure(FINAL_BACKUP_FAILED if failed else FINAL_BACKUP_PENDING, str(error)) from None
     except NameTaken as error:
         raise failure(NAME_TAKEN, str(error), final=True) from None
+    except HostFull as error:
+        raise failure(HOST_FULL, str(error)) from None
     except HostUnavailable as error:
         raise failure(HOST_UNAVAILABLE, str(error)) from None
     except (LockBusy, LockLost) as error:

@@ -20,7 +20,7 @@ from app.core.secrets import SecretBox
 from app.databases.passwords import tenant_of
 from app.databases.records import DatabaseRecord, NotWanted
 from app.databases.scratch import CONNECTIONS, ScratchPurpose, add_scratch, end_scratch, prolong_scratch
-from app.engines.base import EngineAdapter, EngineError, EngineLimits, HostUnavailable, NameTaken
+from app.engines.base import EngineAdapter, EngineError, EngineLimits, HostFull, HostUnavailable, NameTaken
 from app.engines.dumping import LoadRefused
 from app.hosts.adapters import Adapters
 from app.hosts.loads import place
@@ -178,6 +178,8 @@ def _for_team(fault: Exception) -> str:
         return "The store has nothing of this backup any more."
     if isinstance(fault, BackupStoreError):
         return ReasonCode.BACKUP_STORE_UNAVAILABLE.message
+    if isinstance(fault, HostFull):
+        return ReasonCode.HOST_FULL.message
     if isinstance(fault, HostUnavailable):
         return _NO_ROOM if str(fault) == _NO_ROOM else ReasonCode.HOST_UNAVAILABLE.message
     return ReasonCode.STEP_FAILED.message

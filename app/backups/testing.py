@@ -35,19 +35,20 @@ class RequestedTest(msgspec.Struct, frozen=True, kw_only=True):
     """None where that one is under way already."""
 
 
-async def request_test(record: BackupRecord, *, priority: int = NORMAL, relayed: bool = False) -> RequestedTest:
-    """Has a backup tested whose row is locked; one whose test is under way is not tested twice. Raises
-    `BackupNotCompleted`."""
+async def request_test(record: BackupRecord, *, scheduled: bool = False) -> RequestedTest:
+    """Has a backup tested whose row is locked; one whose test is under way is not tested twice. One of the schedule is
+    begun by the relay. Raises `BackupNotCompleted`."""
     if record.status is not BackupStatus.COMPLETED:
         raise BackupNotCompleted(record.status.value)
     if record.proof_status is ProofStatus.RUNNING:
         return RequestedTest(number=record.proof_number, start=None)
     number = record.proof_number + 1
     await execute(
-        "UPDATE backups SET proof_status = 'running', proof_number = $2, proof_changed_at = now(), proof_beat_at = NULL"
-        " WHERE uuid = $1",
+        "UPDATE backups SET proof_status = 'running', proof_number = $2, proof_scheduled = $3,"
+        " proof_changed_at = now(), proof_beat_at = NULL WHERE uuid = $1",
         record.uuid,
         number,
+        scheduled,
     )
     start = await request_start(
         ProveBackup,
@@ -60,9 +61,9 @@ async def request_test(record: BackupRecord, *, priority: int = NORMAL, relayed:
             backup=record.uuid,
             number=number,
         ),
-        priority=priority,
+        priority=UPKEEP if scheduled else NORMAL,
         purpose="Restore test of a backup: ",
-        relayed=relayed,
+        relayed=scheduled,
     )
     return RequestedTest(number=number, start=start)
 
@@ -70,7 +71,8 @@ async def request_test(record: BackupRecord, *, priority: int = NORMAL, relayed:
 _DUE = """
 SELECT uuid FROM (
     SELECT d.uuid, p.test_at, row_number() OVER (PARTITION BY d.region ORDER BY p.test_at) + (
-        SELECT count(*) FROM backups b WHERE b.region = d.region AND b.proof_status = 'running') AS place
+        SELECT count(*) FROM backups b
+        WHERE b.region = d.region AND b.proof_status = 'running' AND b.proof_scheduled) AS place
     FROM backup_policies p JOIN databases d ON d.id = p.database_id
     WHERE p.test_at <= now() AND d.uuid <> ALL ($2::uuid[])
 ) due WHERE place <= $3 ORDER BY test_at LIMIT $1
@@ -79,7 +81,8 @@ SELECT uuid FROM (
 
 async def find_due_tests(most: int, at_once: int, *, without: list[UUID]) -> list[UUID]:
     """Databases, deleted ones too, of which a restore test is due, the longest due first, but for those: as many as
-    there is room for, with `at_once` in a region."""
+    there is room for, with `at_once` in a region. Those that somebody asked for take none of these places: each team's
+    bound limits them."""
     return await fetch_values(UUID, _DUE, most, without, at_once)
 
 
@@ -96,7 +99,7 @@ async def request_due_test(database: UUID) -> bool:
         record = None if newest is None else await records.find_for_update(newest.uuid)
         if record is None or record.status is not BackupStatus.COMPLETED:
             return False
-        return (await request_test(record, priority=UPKEEP, relayed=True)).start is not None
+        return (await request_test(record, scheduled=True)).start is not None
 
 
 async def begin_test(test: ProveBackupInput) -> BackupRecord:

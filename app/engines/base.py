@@ -14,6 +14,7 @@ from app.contracts.base import Engine
 from app.engines.dumping import Content, Copied, Dump, DumpFormat
 from app.engines.errors import CredentialsRefused as CredentialsRefused
 from app.engines.errors import EngineError as EngineError
+from app.engines.errors import HostFull as HostFull
 from app.engines.errors import HostUnavailable as HostUnavailable
 from app.engines.errors import LoginRefused as LoginRefused
 from app.engines.errors import NameTaken as NameTaken
@@ -254,7 +255,7 @@ class EngineAdapter(ABC):
         owns everything. Users have in it what they have in the dump where it is of the same database, and else
         nothing; `becomes` is the tenant whose database it becomes by `replace`, so that its users count. Works for a
         tenant that is revoked, and opens nothing for it. Whatever it was, a failed or interrupted load is followed by
-        `clear`. Raises `LoadRefused`; `HostUnavailable`; what `chunks` raises."""
+        `clear`. Raises `LoadRefused`; `HostFull`; `HostUnavailable`; what `chunks` raises."""
         raise NotImplementedError
 
     async def contents(self, tenant: Tenant) -> list[Content]:

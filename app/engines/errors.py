@@ -14,6 +14,7 @@ class EngineError(Exception):
 
     EngineError             the engine answered with an error; another attempt may succeed
     ├── HostUnavailable     nobody answers, or the host takes no connection: another host may serve
+    ├── HostFull            it lacks room or memory for the data that it is to take
     ├── NameTaken           the name exists and is not ours: never touch it, take another name
     ├── LoginRefused        the tenant's own credentials were refused
     │   └── CredentialsRefused  its account was changed: another password, or a setting of its own
@@ -31,6 +32,11 @@ class EngineError(Exception):
 
 class HostUnavailable(EngineError):
     """The host can't be reached, is starting, shutting down, out of connections or out of disk."""
+
+
+class HostFull(EngineError):
+    """The host says, in the middle of a load, that it lacks room on its disk, or memory. A tenant's function can make
+    it say so: no other host is taken for it."""
 
 
 class NameTaken(EngineError):

@@ -299,7 +299,10 @@ async def test_the_oldest_proof_comes_first(lone: LoneApi) -> None:
             uuid,
             ago,
         )
+    # One that a team has asked for takes no place of the schedule's.
+    await fetch("UPDATE backups SET proof_status = 'running'")
     assert await find_due_tests(10, 1, without=[]) == [second]
+    await fetch("UPDATE backups SET proof_status = 'pending'")
     assert await request_due_test(second)
     assert await find_due_tests(10, 1, without=[]) == []
     await fetch("UPDATE backups SET proof_status = 'proven'")

@@ -33,7 +33,7 @@ class Backup(Table, tablename="backups", db=DB):
     store had nothing of it any more. `changed_at` is when its status changed last, `proof_changed_at` the proof's.
 
     `proof_number` counts its restore tests. `proof_beat_at` is the last sign of life of the one under way.
-    `scratch_id` is the database that it restores into.
+    `proof_scheduled` says whether nobody asked for it. `scratch_id` is the database that it restores into.
     """
 
     id = BigSerial(primary_key=True)
@@ -66,6 +66,7 @@ class Backup(Table, tablename="backups", db=DB):
     error = Text(null=True, default=None)
     proof_status = Text(default="pending")
     proof_number = Integer(default=0)
+    proof_scheduled = Boolean(default=False)
     proof_changed_at = columns.moment()
     proof_beat_at = columns.moment()
     proven_at = columns.moment()

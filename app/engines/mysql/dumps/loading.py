@@ -11,7 +11,7 @@ import pymysql
 from pymysql.constants.SERVER_STATUS import SERVER_STATUS_NO_BACKSLASH_ESCAPES
 
 from app.engines.dumping import DumpFormat, LoadRefused
-from app.engines.errors import EngineError, shortened
+from app.engines.errors import HostFull, shortened
 from app.engines.mysql.connections import MySQLConnection
 from app.engines.mysql.dumps.dump import LAYOUT
 from app.engines.mysql.dumps.long_rows import LongStatement
@@ -60,7 +60,7 @@ async def _run(session: MySQLConnection, statement: bytes, running: Awaitable[No
         if error.args[0] in SESSION_LOST or not session.usable:
             raise
         if error.args[0] in LACKING:
-            raise EngineError(f"{_shown(statement)}: {_said(error)}", code=str(error.args[0])) from error
+            raise HostFull(f"{_shown(statement)}: {_said(error)}", code=str(error.args[0])) from error
         raise LoadRefused(f"{_shown(statement)}: {_said(error)}", code=str(error.args[0])) from error
 
 

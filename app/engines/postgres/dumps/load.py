@@ -3,7 +3,7 @@
 import re
 from collections.abc import AsyncIterator, Collection, Sequence
 
-from app.engines.base import EngineError, HostUnavailable, Tenant
+from app.engines.base import EngineError, HostFull, HostUnavailable, Tenant
 from app.engines.dumping import DumpFormat, LoadRefused
 from app.engines.postgres import catalog
 from app.engines.postgres.connections import PostgresConnections
@@ -117,7 +117,7 @@ async def load(
             await answering(connections)
             why = said(running.errors, "pg_restore was ended, or took too much memory")
             if any(sign in running.errors for sign in _LACKING):
-                raise EngineError(why)
+                raise HostFull(why)
             raise LoadRefused(why)
     if loadable.of_accounts:
         await _run_for_accounts(connections, tenant, accounts, loadable.of_accounts)
