@@ -1,5 +1,6 @@
 """What is written to the store is read back, by who may read it, and by nobody else."""
 
+import os
 from pathlib import Path
 from uuid import uuid4
 
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from pyrage.x25519 import Identity
 
 from app.backup_store.errors import BackupDamaged, BackupMissing, IdentityNeeded
-from app.backup_store.parts import PART_BYTES
+from app.backup_store.parts import PART_BYTES, STEP_BYTES
 from app.backup_store.store import StoredBackup, StrayObject
 from app.core.secrets import SecretBox
 from tests.backup_store.conftest import StoreOfBox
@@ -145,6 +146,18 @@ async def test_resealing_lets_an_older_key_go(any_store_of: StoreOfBox) -> None:
     assert await newer.key_ids() == {"k2": 1}
     alone = any_store_of(SecretBox({"k2": bytes([2] * 32)}))
     assert await restored(alone, manifest.backup) == b"a dump"
+
+
+async def test_a_restore_goes_on_while_keys_are_sealed_anew(any_store_of: StoreOfBox) -> None:
+    dump = os.urandom(PART_BYTES + STEP_BYTES)
+    manifest = await backed_up(any_store_of(BOX), dump)
+    store = any_store_of(BOX)
+    reading = store.read(manifest, await store.stored_key(manifest.backup))
+    read = [await anext(reading)]
+    async for one in any_store_of(SecretBox({"k2": bytes([2] * 32), "k1": bytes(32)})).reseal():
+        assert one.changed
+    read += [step async for step in reading]
+    assert b"".join(read) == dump
 
 
 async def test_a_backup_that_was_under_way_is_sealed_with_the_newest_key(tmp_path: Path) -> None:

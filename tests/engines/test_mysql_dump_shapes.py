@@ -192,5 +192,15 @@ async def test_a_real_schema_with_rows_comes_back_equal(host: EngineHost, schema
         await check_equal(host, source, target)
 
 
+@pytest.mark.soak
+async def test_ten_thousand_tables_come_back_equal(host: EngineHost) -> None:
+    async with tenants(host, 2) as [source, target]:
+        async with session_of(host, source) as session:
+            for number in range(10_000):
+                await session.run(f"CREATE TABLE t{number} (i INT PRIMARY KEY)")
+                await session.run(f"INSERT INTO t{number} VALUES ({number})")
+        await check_equal(host, source, target)
+
+
 def read(path: Path) -> str:
     return path.read_text(errors="replace")
