@@ -114,10 +114,13 @@ async def test_what_users_let_others_do_with_what_they_make_is_kept(host: Engine
         await host.adapter.revoke(tenant)
         await host.adapter.replace(tenant, scratch)
         await host.adapter.destroy(scratch)
+        await host.adapter.restore(tenant)
         assert await host.as_root_in(tenant, DEFAULTS) == said
         await host.adapter.remove_user(tenant, other.name)
+        await host.adapter.revoke(tenant)
         await host.adapter.clear(tenant)
         await host.adapter.load(tenant, form, streamed(chunks))
+        await host.adapter.restore(tenant)
         assert {row[:3] for row in await host.as_root_in(tenant, DEFAULTS)} <= {row[:3] for row in said}
         await host.adapter.remove_user(tenant, user.name)
     assert await host.catalog() == before
