@@ -47,7 +47,7 @@ async def ended(caller: Caller, application: Any) -> Any:
         now = await seen(caller, application)
         return now if now["completed_at"] else None
 
-    return await until(look, timeout=90)
+    return await until(look)
 
 
 async def running_statement(caller: Caller, application: Any, index: int) -> None:

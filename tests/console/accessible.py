@@ -1,4 +1,8 @@
-"""axe-core's rules, which cover WCAG 2.2 A and AA as far as a program can tell."""
+"""axe-core's rules, which cover WCAG 2.2 A and AA as far as a program can tell.
+
+Tests look at many pages that differ from one another in texts and in the number of rows alone, and to look costs more
+than to open the page. So a process looks at each shape of a page once.
+"""
 
 import asyncio
 from functools import cache
@@ -16,9 +20,27 @@ async (only) => {
   }));
 }
 """
+# Elements, attributes and whether there is text, of siblings that are alike the first. Of attributes the values that are
+# words of markup, and so not names and numbers of what is shown.
+_SHAPE = """
+() => {
+  const attribute = ({ name, value }) =>
+    name === "class" || /^[a-z-]{0,16}$/.test(value) ? `${name}=${value}` : name;
+  const isText = (node) => node.nodeType === Node.TEXT_NODE && node.data.trim() !== "";
+  const shape = (element) => {
+    const attributes = [...element.attributes].map(attribute).sort();
+    const filled = [...element.childNodes].some(isText) || Boolean(element.value);
+    const children = [...new Set([...element.children].map(shape))];
+    return `${element.localName} ${attributes} ${filled} (${children})`;
+  };
+  return `${innerWidth} ${shape(document.documentElement)}`;
+}
+"""
 _ALL = {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
 _OF_COLOURS = {"type": "rule", "values": ["color-contrast"]}
 """What can differ between the schemes."""
+_accessible: set[int] = set()
+"""Hashes of the shapes in which nothing was found."""
 _SCHEMES: Final[tuple[tuple[Literal["light", "dark"], dict[str, Any]], ...]] = (("light", _ALL), ("dark", _OF_COLOURS))
 
 
@@ -29,6 +51,9 @@ def _source() -> str:
 
 async def check_accessible(page: Page) -> None:
     """No violation of the page as it is now, in light and in dark."""
+    shape = hash(await page.evaluate(_SHAPE))
+    if shape in _accessible:
+        return
     source = await asyncio.to_thread(_source)
     if not await page.evaluate("() => 'axe' in window"):
         await page.evaluate(source)
@@ -39,3 +64,4 @@ async def check_accessible(page: Page) -> None:
             f"{one['id']}: {one['help']}\n  " + "\n  ".join(one["nodes"]) for one in found
         )
     await page.emulate_media(color_scheme=None, reduced_motion=None)
+    _accessible.add(shape)

@@ -82,7 +82,7 @@ async def rotate_under_load(caller: Caller, engine: str, times: int) -> Clients:
 
 
 async def test_a_few(caller: Caller, engine: str) -> None:
-    clients = await rotate_under_load(caller, engine, 15)
+    clients = await rotate_under_load(caller, engine, 6)
     assert (clients.refused, clients.failed) == ([], [])
 
 

@@ -29,7 +29,7 @@ async def test_every_region_has_hosts_and_pools_of_its_own(tmp_path: Path) -> No
         async def full() -> bool:
             return await _ready(stack) == wanted
 
-        await until(full, timeout=120)
+        await until(full, timeout=240)
         ports = {(Engine(host.engine), host.region): host.port for host in stack.file.hosts}
         async with client_of(stack) as client:
             for (engine, region), port in ports.items():
@@ -39,5 +39,5 @@ async def test_every_region_has_hosts_and_pools_of_its_own(tmp_path: Path) -> No
             # One more of each than the pools hold: what they don't serve is made, in the region asked for.
             rest = await asyncio.gather(*(client.create(Engine.POSTGRES) for _ in range(2 * POOL_SIZE + 1)))
             assert {one.status for one in rest} == {201}
-            await until(full, timeout=120)
+            await until(full, timeout=240)
         await settled(stack)

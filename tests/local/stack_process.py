@@ -70,7 +70,7 @@ class StackProcess:
         await self._spawn()
         process = self._process
         assert process is not None
-        await until(lambda: process.returncode is not None or line in self.output, timeout=90)
+        await until(lambda: process.returncode is not None or line in self.output)
         assert process.returncode is None, self.output
 
     async def stop(self, how: signal.Signals = signal.SIGTERM) -> int:

@@ -14,7 +14,7 @@ from tests.support.service import RunningService
 
 BOUNDS = settings(database=None, suppress_health_check=list(HealthCheck), print_blob=True)
 # A failure is shown as it was found: to make it smaller takes minutes on real servers, and is what the long form does.
-SHORT = settings(BOUNDS, max_examples=10, stateful_step_count=50, derandomize=True, phases=[Phase.generate])
+SHORT = settings(BOUNDS, max_examples=5, stateful_step_count=50, derandomize=True, phases=[Phase.generate])
 LONG = settings(BOUNDS, max_examples=int(os.environ.get("MODEL_RUNS", "100")), stateful_step_count=60)
 
 

@@ -73,7 +73,7 @@ class Operator:
             await self.enforce()
             return await self.settled(made, holds)
 
-        found = await until(look, timeout=90)
+        found = await until(look)
         assert found is not None
         return found
 

@@ -124,7 +124,7 @@ async def _in_the_end(work: Callable[[], Awaitable[Any]]) -> Any:
         except (ApplicationError, EngineError):
             return None
 
-    found = await until(attempt, timeout=60)
+    found = await until(attempt)
     assert found is not None
     return found[0]
 
@@ -208,7 +208,7 @@ async def _rotated(team: Stepped, made: dict[str, Any]) -> None:
             await team.step(made)
         return rotation.done()
 
-    await until(is_over, timeout=60)
+    await until(is_over)
     assert (await rotation)["status"] == "overlapping"
 
 

@@ -31,7 +31,7 @@ from tests.support.store import store
 
 log = logging.getLogger(__name__)
 
-SHORT = 12
+SHORT = 6
 """Races on each engine in the ordinary run."""
 TABLES = 20
 """Databases side by side in the long form."""

@@ -71,7 +71,7 @@ async def nothing_is_left(service: RunningService, caller: Caller, keys: int) ->
     async def all_active() -> bool:
         return not await fetch("SELECT 1 FROM databases WHERE team_id = $1 AND status <> 'active'", caller.team_id)
 
-    await until(all_active, timeout=90)
+    await until(all_active)
     rows = await fetch("SELECT response_status FROM idempotency_keys WHERE user_id = $1", caller.user_id)
     assert len(rows) == keys
     assert all(row["response_status"] in (201, 202) for row in rows)

@@ -9,7 +9,7 @@ from typing import TypeVar, cast, overload
 import psutil
 
 Seen = TypeVar("Seen")
-LIMIT_SECONDS = 60.0
+LIMIT_SECONDS = 120.0
 """Costs nothing where the condition comes to hold, and is long enough for a machine with other work."""
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.05, 0.25
 _PAUSE_SHARE = 0.1

@@ -31,7 +31,7 @@ from tests.support.distribution import ByFolder
 from tests.support.supervision import end_children
 
 _LIMITS = {
-    "test_limit": ("300", "seconds that a test may take, with the fixtures that it is the first or the last to use"),
+    "test_limit": ("600", "seconds that a test may take, with the fixtures that it is the first or the last to use"),
     "soak_limit": ("5400", "the same for a test that is marked soak"),
     "silence_margin": ("120", "seconds beyond a test's limit until a run is broken off for want of reports"),
 }

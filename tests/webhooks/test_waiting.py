@@ -151,7 +151,7 @@ async def test_none_is_lost_while_workers_are_killed(patient: Delivering, hangin
         await patient.kill(WEBHOOKS)
         await patient.start(WEBHOOKS)
     # What a killed worker had claimed waits for the end of the claim.
-    await until(hanging.delivered, timeout=90)
+    await until(hanging.delivered)
     for where in hanging.paths:
         assert len({got.headers["webhook-id"] for got in target.of(where)}) == EVENTS
     await until(hanging.nothing_is_due)
