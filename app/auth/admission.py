@@ -16,8 +16,7 @@ import msgspec
 from asyncpg import Connection
 
 from app.auth.batches import STATEMENTS, WINDOW_SECONDS, Admitted, Allowance, Batches, Waiter
-from app.auth.bearer import bearer_key
-from app.auth.keys import hash_key
+from app.auth.keys import PREFIX, hash_key
 from app.auth.principal import Principal
 from app.auth.session_admission import session_batches
 from app.core.errors import (
@@ -28,6 +27,7 @@ from app.core.errors import (
     MonthlyQuotaExceeded,
     NotAMember,
     RateLimitExceeded,
+    Unauthorized,
     rate_limit_headers,
 )
 from app.store.connections import StoreConnection
@@ -127,7 +127,7 @@ class Admission:
     async def admit(self, authorization: str | None, address: str) -> Admitted:
         """A program, by its key. Raises `Unauthorized`, `InvalidApiKey`, `ApiKeyExpired`, `IpNotAllowed`,
         `RateLimitExceeded` or `MonthlyQuotaExceeded`."""
-        return await self._keys.admit(hash_key(bearer_key(authorization)), address)
+        return await self._keys.admit(hash_key(_bearer_key(authorization)), address)
 
     async def admit_session(self, token: str, address: str) -> Admitted:
         """A person, by the token of their session. Raises `SessionEnded` or `RateLimitExceeded`."""
@@ -137,6 +137,20 @@ class Admission:
         """Gives its connections back, now or when what is under way has ended."""
         await self._keys.close()
         await self._sessions.close()
+
+
+def _bearer_key(authorization: str | None) -> str:
+    """The API key in the Authorization header (RFC 6750, section 2.1). Raises `Unauthorized` for a missing or malformed
+    header, `InvalidApiKey` for a token that can't be a key of ours."""
+    if authorization is None:
+        raise Unauthorized("The Authorization header is missing. Send 'Authorization: Bearer pk_live_…'.")
+    scheme, _, token = authorization.strip().partition(" ")
+    token = token.strip()
+    if scheme.lower() != "bearer" or not token or " " in token:
+        raise Unauthorized("The Authorization header is malformed. Send 'Authorization: Bearer pk_live_…'.")
+    if not token.startswith(PREFIX):
+        raise InvalidApiKey("This is not an API key of ours.")
+    return token
 
 
 async def _ask(connection: Connection, hashes: Sequence[bytes], addresses: Sequence[str]) -> dict[bytes, _Verdict]:

@@ -4,7 +4,10 @@ from datetime import datetime
 from uuid import UUID
 
 import msgspec
+import zstandard
 
+from app.backup_store.errors import BackupDamaged
+from app.backup_store.keys import BackupKey
 from app.engines.dumping import Content, DumpFormat
 
 MAX_MANIFEST_BYTES = 256 * 1024 * 1024
@@ -86,3 +89,21 @@ class BackupManifest(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def plain_bytes(self) -> int:
         return sum(part.plain_length for part in self.parts)
+
+
+def encode(manifest: BackupManifest, key: BackupKey) -> bytes:
+    """As it is stored: MessagePack, compressed, then encrypted with the backup's key."""
+    return key.encrypt(zstandard.compress(msgspec.msgpack.encode(manifest)), "manifest")
+
+
+def decode(name: str, sealed: bytes, key: BackupKey) -> BackupManifest:
+    """`name` is the object's, for the error. Raises `BackupDamaged`."""
+    plain = key.decrypt(sealed, "manifest")
+    try:
+        with zstandard.ZstdDecompressor().stream_reader(plain) as frame:
+            encoded = frame.read(MAX_MANIFEST_BYTES + 1)
+        if len(encoded) > MAX_MANIFEST_BYTES:
+            raise BackupDamaged(name, "it is too large")
+        return msgspec.msgpack.decode(encoded, type=BackupManifest)
+    except (zstandard.ZstdError, msgspec.MsgspecError) as fault:
+        raise BackupDamaged(name, str(fault)) from None

@@ -17,8 +17,7 @@ from app.backup_store.audit_heads import AuditHeads
 from app.backup_store.errors import BackupDamaged, BackupMissing, BackupStoreError, IdentityNeeded
 from app.backup_store.keys import KEY_BYTES, BackupKey
 from app.backup_store.location import location
-from app.backup_store.manifest import MAX_MANIFEST_BYTES, BackupManifest, Part, StoredParts
-from app.backup_store.manifest_encoding import decode, encode
+from app.backup_store.manifest import MAX_MANIFEST_BYTES, BackupManifest, Part, StoredParts, decode, encode
 from app.backup_store.objects import ObjectExists, ObjectInfo, Objects
 from app.backup_store.operator_keys import operator_identities, operator_recipient
 from app.backup_store.parts import (

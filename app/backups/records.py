@@ -11,7 +11,11 @@ from app.contracts.backups import BackupKind, BackupStatus, ProofStatus
 from app.contracts.base import Engine
 from app.engines.dumping import DumpFormat
 from app.quotas.plans import Quotas
+from app.store.sealed import SealedColumn
 from app.store.session import fetch_all, fetch_exists, fetch_one, fetch_value
+
+SEALED_KEY = SealedColumn(table="backups", column="wrapped_key", row="s.uuid::text")
+"""Kept beside the store. `app.backup_store.keys.key_place` is the place of one."""
 
 
 class BackupRecord(msgspec.Struct, frozen=True, kw_only=True):

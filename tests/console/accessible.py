@@ -20,8 +20,8 @@ async (only) => {
   }));
 }
 """
-# Elements, attributes and whether there is text, of siblings that are alike the first. Of attributes the values that are
-# words of markup, and so not names and numbers of what is shown.
+# Elements, their attributes and whether they have text; of siblings that are alike the first. Of attributes the values
+# that are words of markup, and so not names and numbers of what is shown.
 _SHAPE = """
 () => {
   const attribute = ({ name, value }) =>
