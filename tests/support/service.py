@@ -75,6 +75,8 @@ class RunningService:
             "POOL_SIZE": "0",
             # A deletion then needs a dump before its end. The tests of final backups have a service with them.
             "FINAL_BACKUPS": "false",
+            # There is no pool to refill, and each look at it is a workflow.
+            "REFILL_INTERVAL_SECONDS": "86400",
             # No scheduled backup falls into a test by chance.
             "BACKUP_HOUR_SECONDS": "1000000",
             **self.settings,

@@ -14,6 +14,7 @@ import asyncpg
 from app.store.engine import DB
 from app.store.service_role import prepare
 from app.store.session import connected
+from tests import servers
 
 _SERVICE = "headwater_service:servicePassw0rd"
 """The service's role on the server, with its password."""
@@ -47,6 +48,7 @@ async def migrated_database(admin_dsn: str) -> str:
     owner = await new_database(admin_dsn)
     with _set_aside():
         await prepare(owner, service_dsn(owner))
+    await servers.set_password(admin_dsn, *_SERVICE.split(":"))
     return service_dsn(owner)
 
 

@@ -215,7 +215,7 @@ CASES = {
     **CREDENTIALS,
     "RemoveRemnant": Case("RemoveRemnant", _remnant, waits="remove_remnant"),
     "ApplyBlueprint": Case("ApplyBlueprint", _apply, waits="apply_blueprint"),
-    "ApplyBlueprint, a dry run": Case("ApplyBlueprint", _dry_run, in_the_run=1),
+    "ApplyBlueprint, a dry run": Case("ApplyBlueprint", _dry_run),
     "ApplyBlueprint, cancelled": Case("ApplyBlueprint", _apply_cancelled, frozenset({"apply_blueprint"})),
     **BACKUPS,
     "DeliverWebhook": Case("DeliverWebhook", _deliver),

@@ -234,23 +234,23 @@ def _about_it(place: ServiceUnderTest, database: UUID) -> dict[str, Any]:
     return {"database": database, "engine": Engine.POSTGRES, "region": REGION, "team_id": place.caller.team_id}
 
 
-def _long(workflow: str, begin: Begin, *skipped: str, waits: str | None = None, in_the_run: int = 0) -> Case:
+def _long(workflow: str, begin: Begin, *skipped: str, waits: str | None = None, in_the_run: bool = False) -> Case:
     """One of which each run takes a second or more."""
     return Case(workflow, begin, frozenset(skipped), waits, in_the_run)
 
 
 BACKUPS = {
     "BackupDatabase": Case("BackupDatabase", _backup, waits="take_backup"),
-    "BackupDatabase, given up": Case("BackupDatabase", _backup_given_up, frozenset({"take_backup"}), in_the_run=1),
+    "BackupDatabase, given up": Case("BackupDatabase", _backup_given_up, frozenset({"take_backup"})),
     "ProveBackup": Case("ProveBackup", _proof, waits="prove_backup"),
-    "ProveBackup, given up": Case("ProveBackup", _proof_given_up, frozenset({"prove_backup"}), in_the_run=1),
+    "ProveBackup, given up": Case("ProveBackup", _proof_given_up, frozenset({"prove_backup"})),
     "ProvisionDatabase, filled": _long(
-        "ProvisionDatabase", _filled, "create_database", waits="fill_database", in_the_run=1
+        "ProvisionDatabase", _filled, "create_database", waits="fill_database", in_the_run=True
     ),
     "ProvisionDatabase, filled in vain": _long(
         "ProvisionDatabase", _filled_in_vain, "create_database", "fill_database"
     ),
-    "RestoreDatabase": _long("RestoreDatabase", _restore, waits="exchange_data", in_the_run=1),
+    "RestoreDatabase": _long("RestoreDatabase", _restore, waits="exchange_data", in_the_run=True),
     "RestoreDatabase, in vain": _long("RestoreDatabase", _restore_in_vain, "prepare_restoration", "fill_database"),
     "RestoreDatabase, evacuated": _long("RestoreDatabase", _move, waits="fill_database"),
     "RemoveRemnant, closing": _long("RemoveRemnant", _closing, waits="remove_remnant"),

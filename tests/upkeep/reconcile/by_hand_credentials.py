@@ -129,8 +129,8 @@ def _hurry(database: str) -> Callable[[], Awaitable[None]]:
 
 CREDENTIALS = {
     f"{_WORKFLOW}, a rotation": Case(_WORKFLOW, _rotation, waits=_STEP),
-    f"{_WORKFLOW}, the end of an overlap": Case(_WORKFLOW, _retirement, in_the_run=1),
-    f"{_WORKFLOW}, a cancelled rotation": Case(_WORKFLOW, _cancellation, in_the_run=1),
-    f"{_WORKFLOW}, a user": Case(_WORKFLOW, _user, in_the_run=1),
-    f"{_WORKFLOW}, a removed user": Case(_WORKFLOW, _removed_user, in_the_run=1),
+    f"{_WORKFLOW}, the end of an overlap": Case(_WORKFLOW, _retirement),
+    f"{_WORKFLOW}, a cancelled rotation": Case(_WORKFLOW, _cancellation),
+    f"{_WORKFLOW}, a user": Case(_WORKFLOW, _user),
+    f"{_WORKFLOW}, a removed user": Case(_WORKFLOW, _removed_user),
 }

@@ -85,8 +85,8 @@ class Case:
     """Steps that come before those of this course."""
     waits: str | None = None
     """A step for which it waits when it can't be done now."""
-    in_the_run: int = 3
-    """How many of the operations each step meets in the run of all tests, in turn; the long form has all of them."""
+    in_the_run: bool = True
+    """Whether the run of all tests has it, each step with one of the operations; the long form has all of them."""
 
 
 async def hurried(database: str) -> None:

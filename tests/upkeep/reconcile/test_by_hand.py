@@ -175,7 +175,8 @@ async def test_a_temporal_that_is_away_is_a_violation() -> None:
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.in_the_run])
 async def test_nothing_stays_half_done_and_unsaid(place: ServiceUnderTest, name: str) -> None:
-    await _interrupt(place, CASES[name], CASES[name].in_the_run)
+    """One operation at each step, in turn: workflows of one step differ in theirs."""
+    await _interrupt(place, CASES[name], 1, first=list(CASES).index(name))
 
 
 @pytest.mark.parametrize("name", FIRST_WAITING)
@@ -210,10 +211,10 @@ async def test_a_deletion_in_its_grace_period(place: ServiceUnderTest) -> None:
         await _check(place, handle, begun, f"{operation} in the {GRACE}")
 
 
-async def _interrupt(place: ServiceUnderTest, case: Case, of_each: int) -> None:
+async def _interrupt(place: ServiceUnderTest, case: Case, of_each: int, *, first: int = 0) -> None:
     steps = await _steps(place, case)
     assert steps
-    for turn, step in enumerate(steps):
+    for turn, step in enumerate(steps, first):
         for number in range(turn, turn + of_each):
             operation = OPERATIONS[number % len(OPERATIONS)]
             async with place.gates.holding(case.workflow, step) as gate:
