@@ -50,9 +50,9 @@ class DatabaseFilters(msgspec.Struct, frozen=True, kw_only=True):
 def conditions(first: int) -> str:
     """SQL that is true of a row `d` of `databases` that the filters let through. Their `values` are the parameters from
     `first` on."""
-    parts = [f"(${first}::text IS NULL OR starts_with(d.name, ${first}))"]
+    parts = [f"(${first}::text IS NULL OR starts_with(d.name, ${first}::text))"]
     for number, column in enumerate(("status", "engine", "region", "plan"), first + 1):
-        parts.append(f"(${number}::text[] IS NULL OR d.{column} = any(${number}))")
+        parts.append(f"(${number}::text[] IS NULL OR d.{column} = any(${number}::text[]))")
     parts.append(f"d.labels @> ${first + 5}::text[]")
     return " AND ".join(parts)
 

@@ -1,31 +1,45 @@
 """Pages of the databases that match filters, whatever the filters and however many databases there are.
 
 Each filter has an index that holds a team's databases with one value in the order of lists. A search walks one of them
-and leaves out what doesn't match the other filters, which is quick when many match, or when the walk is short. Which
-filter is so can't be known beforehand. So the indexes are walked in turn, each a little way; if none of them filled the
-page or came to its end, each is walked further. That costs a few times what the best of them costs, and never more than
-a fixed number of rows. The order of an index is such that no other one has it: no plan may walk another.
+and leaves out what doesn't match the other filters. Where there are several it walks the one whose next rows reach back
+furthest, as the indexes alone say: whatever as many rows of another list would show is among them. If the page isn't
+filled then, nor the list at its end, it is walked further. That costs about what the best list costs, and never more
+than a fixed number of rows. The order of an index is such that no other one has it: no plan may walk another.
 """
 
 from collections.abc import Iterator, Sequence
 from uuid import UUID
 
+import msgspec
+
 from app.core.errors import SearchTooWide
 from app.databases.filters import DatabaseFilters, conditions
 from app.databases.records import DatabaseRecord
-from app.store.session import fetch_all
+from app.store.planning import planned_once
+from app.store.session import fetch_all, fetch_scalar
 
 STEPS = (200, 2_000, 20_000, 100_000)
 """How many rows of one list are looked at: at first, and each time that this wasn't enough. The first is more than a
 page."""
-_NAMES = dict(zip(STEPS, (12_000, 20_000, 200_000, 1_000_000), strict=True))
-"""How many names are looked at in the place of a step's rows, where nothing else is asked for. Rows cost ten times as
-much; at first, what all newest databases show costs more than what the names of most teams do."""
+NAMES = dict(zip(STEPS, (12_000, 20_000, 200_000, 1_000_000), strict=True))
+"""How many names are looked at in the place of a step's rows, where nothing else is asked for."""
 _ENTRIES_OF_A_ROW = 10
-"""So many entries of the index of names cost what one row does."""
+"""So many entries of an index cost what one row does."""
 _MOST_ROWS = 250_000
 """That one search looks at altogether: a quarter of a second."""
+_COLUMNS = ("status", "engine", "region", "plan")
 _NOTHING = ("",)
+
+
+class Walk(msgspec.Struct, frozen=True):
+    """One list for each of the values."""
+
+    name: str
+    values: Sequence[str] = _NOTHING
+
+    def rows(self, step: int) -> int:
+        """How many of each team are looked at, or entries that cost as much."""
+        return (NAMES[step] // _ENTRIES_OF_A_ROW if self.name == "name alone" else step) * len(self.values)
 
 
 class _Found(DatabaseRecord, frozen=True, kw_only=True):
@@ -38,15 +52,17 @@ async def search(
 ) -> list[DatabaseRecord]:
     """These teams' databases that match, newest first, from the one that follows `after` on; none when that is not
     theirs. Raises `SearchTooWide` when that can't be said without looking at too many."""
-    rows = 0
+    rows, walks = 0, list(_walks(filters))
     for step in STEPS:
-        for walk, wanted in _walks(filters):
-            looked_at = _NAMES[step] // _ENTRIES_OF_A_ROW if walk == "name alone" else step
-            rows += looked_at * len(wanted) * len(team_ids)
-            if rows > _MOST_ROWS:
-                raise SearchTooWide
-            statement = STATEMENTS[walk, step]
-            found = await fetch_all(_Found, statement, team_ids, after, list(wanted), limit, *filters.values)
+        if len(walks) > 1:
+            rows = _counted(rows + sum(walk.rows(step) for walk in walks) * len(team_ids) // _ENTRIES_OF_A_ROW)
+            furthest = await _furthest(walks, step, team_ids, after, filters)
+        else:
+            furthest = walks[0]
+        for walk in _in_turn(furthest, step):
+            rows = _counted(rows + walk.rows(step) * len(team_ids))
+            statement = STATEMENTS[walk.name, step]
+            found = await fetch_all(_Found, statement, team_ids, after, list(walk.values), limit, *filters.values)
             # Those behind the first list that goes on beyond its step may not be the next ones.
             known = next((index for index, one in enumerate(found) if one.beyond), len(found))
             if known == limit or known == len(found):
@@ -54,16 +70,21 @@ async def search(
     raise SearchTooWide
 
 
-def _walks(filters: DatabaseFilters) -> Iterator[tuple[str, Sequence[str]]]:
-    """The lists to walk, the likely shortest first, each with the values of it that are wanted."""
-    alone = filters == DatabaseFilters(name=filters.name)
+def _counted(rows: int) -> int:
+    if rows > _MOST_ROWS:
+        raise SearchTooWide
+    return rows
+
+
+def _walks(filters: DatabaseFilters) -> Iterator[Walk]:
+    """The lists that have all that match."""
+    if filters == DatabaseFilters(name=filters.name):
+        yield Walk("name alone")
+        return
     if filters.name is not None:
-        yield "name alone" if alone else "name", _NOTHING
-    if alone:
-        # Many may begin like that.
-        yield "all", _NOTHING
+        yield Walk("name")
     for label in filters.labels:
-        yield "label", (label,)
+        yield Walk("label", (label,))
     for column, values in (
         ("status", filters.statuses),
         ("region", filters.regions),
@@ -71,79 +92,155 @@ def _walks(filters: DatabaseFilters) -> Iterator[tuple[str, Sequence[str]]]:
         ("engine", filters.engines),
     ):
         if values:
-            yield column, values
+            yield Walk(column, values)
 
 
+def _in_turn(walk: Walk, step: int) -> tuple[Walk, ...]:
+    """Many may have a name that begins so: then the newest of all show them. The first step looks there already."""
+    return (Walk("all"), walk) if walk.name == "name alone" and step > STEPS[0] else (walk,)
+
+
+async def _furthest(
+    walks: Sequence[Walk], step: int, team_ids: list[int], after: UUID | None, filters: DatabaseFilters
+) -> Walk:
+    """The one of which so many rows reach back furthest, or that ends before."""
+    lists = [(place, walk.name, value) for place, walk in enumerate(walks) for value in walk.values]
+    places, names, values = (list(column) for column in zip(*lists, strict=True))
+    return walks[await fetch_scalar(int, REACHES[step], team_ids, after, places, names, filters.name, values)]
+
+
+_TEAMS = "unnest($1::bigint[]) AS mine (team_id)"
+_MOST = "$4::bigint"
 _BEFORE = """(
     SELECT CASE WHEN $2::uuid IS NULL THEN 9223372036854775807
-                ELSE (SELECT position FROM databases WHERE uuid = $2 AND team_id = any($1)) END
+                ELSE (SELECT position FROM databases WHERE uuid = $2::uuid AND team_id = any($1::bigint[])) END
 )"""
 _OF_TEAM = "team_id = mine.team_id AND status <> 'deleted'"
 
 # In the order of lists.
+_VALUED = f"""
+FROM databases d WHERE {_OF_TEAM} AND {{column}} = wanted.value AND position < {_BEFORE} ORDER BY position DESC
+"""
+_LABELLED = f"""
+FROM database_labels WHERE team_id = mine.team_id AND label = wanted.value AND position < {_BEFORE}
+ORDER BY position DESC
+"""
 _BY_VALUE = f"""
-SELECT d.*, position AS rank, row_number() OVER (ORDER BY position DESC) AS place
-FROM databases d WHERE {_OF_TEAM} AND {{column}} = wanted.value AND position < {_BEFORE}
-ORDER BY position DESC LIMIT {{step}} + 1
-"""  # noqa: S608 - our own words, as below
+SELECT d.*, position AS rank, row_number() OVER (ORDER BY position DESC) AS place {_VALUED} LIMIT {{step}} + 1
+"""
 _ALL = f"""
 SELECT d.*, position AS rank, -position AS turn, row_number() OVER (ORDER BY -position) AS place
 FROM databases d WHERE {_OF_TEAM} AND -position > -{_BEFORE}
 ORDER BY -position LIMIT {{step}} + 1
-"""  # noqa: S608
+"""  # noqa: S608 - our own words, as below
 # Without the subquery, a plan may join with all databases.
 _BY_LABEL = f"""
 SELECT d.*, l.position AS rank, l.place
 FROM (
-    SELECT database_id, position, row_number() OVER (ORDER BY position DESC) AS place
-    FROM database_labels WHERE team_id = mine.team_id AND label = wanted.value AND position < {_BEFORE}
-    ORDER BY position DESC LIMIT {{step}} + 1
+    SELECT database_id, position, row_number() OVER (ORDER BY position DESC) AS place {_LABELLED} LIMIT {{step}} + 1
 ) l CROSS JOIN LATERAL (SELECT * FROM databases WHERE id = l.database_id OFFSET 0) d
 """  # noqa: S608
-# In the order of names, so that the page is only known when all of them were seen: whether there are more than the step
-# is looked at first. The index alone says that much, and where they are in lists, so that rows are read for the page
-# only. To number them would take four times as long. "~" sorts behind all that a name may hold.
+# In the order of names, so that the page is only known when all of them were seen. The index alone says where they are
+# in lists, and rows are read for the page only. Backwards: where names count up, the newest come first, which sorts
+# faster. "~" sorts behind all that a name may hold.
 _NAMED = f"""
-SELECT position FROM databases WHERE {_OF_TEAM} AND name COLLATE "C" >= $5 AND name COLLATE "C" < $5 || '~'
-ORDER BY name COLLATE "C"
+FROM databases WHERE {_OF_TEAM} AND name COLLATE "C" >= $5::text AND name COLLATE "C" < $5::text || '~'
+ORDER BY name COLLATE "C" DESC
+"""
+# Behind the last name comes what stands for the end. Where it isn't reached within the limit, there are more; to number
+# the entries, or to count them first, would take a second look at each. PostgreSQL appends in this order: no plan that
+# works in parallel has a LIMIT below.
+_END = 9223372036854775807
+_NAMES = f"""
+SELECT position FROM (
+    (SELECT position {_NAMED} LIMIT {{many}}) UNION ALL SELECT {_END} LIMIT {{step}} + 1
+) e
+WHERE position < {_BEFORE} OR position = {_END} ORDER BY position DESC {{most}}
+"""  # noqa: S608
+_OF_NAMES = f"""
+SELECT position, position AS rank, 0 AS place FROM names
+WHERE position < {_END} AND EXISTS (SELECT FROM names WHERE position = {_END})
+"""  # noqa: S608
+# One that says that there are more. Any of the team's will do.
+_BEYOND = f"""
+(SELECT position, {_END} AS rank, {{step}} + 1 AS place FROM databases
+ WHERE {_OF_TEAM} AND NOT EXISTS (SELECT FROM names WHERE position = {_END}) ORDER BY -position LIMIT 1)
+"""  # noqa: S608
+_ROWS_OF_NAMES = f"""
+n CROSS JOIN LATERAL (SELECT * FROM databases WHERE {_OF_TEAM} AND -position = -n.position OFFSET 0) d
 """  # noqa: S608
 _BY_NAME = f"""
 SELECT d.*, n.rank, n.place
+FROM (WITH names AS MATERIALIZED ({_NAMES}) {_OF_NAMES} UNION ALL {_BEYOND}) {_ROWS_OF_NAMES}
+"""  # noqa: S608
+# What many begin with is seen at once among the newest; then no name is looked at.
+_SEEN = "(SELECT count(*) FROM newest)"
+_BY_NAME_ALONE = f"""
+SELECT d.*, n.rank, n.place
 FROM (
-    WITH more AS MATERIALIZED ({_NAMED} OFFSET {{step}} LIMIT 1)
-    SELECT position, 9223372036854775807 AS rank, {{step}} + 1 AS place FROM more
-    UNION ALL
-    (
-        SELECT position, position, 0 FROM ({_NAMED} LIMIT {{step}}) e
-        WHERE position < {_BEFORE} AND NOT EXISTS (SELECT FROM more) ORDER BY position DESC {{most}}
-    )
-) n CROSS JOIN LATERAL (SELECT * FROM databases WHERE {_OF_TEAM} AND -position = -n.position OFFSET 0) d
+    WITH newest AS MATERIALIZED (
+        SELECT position FROM (
+            SELECT position, name FROM databases WHERE {_OF_TEAM} AND -position > -{_BEFORE}
+            ORDER BY -position LIMIT {STEPS[0]}
+        ) d WHERE starts_with(name, $5::text) LIMIT {_MOST}
+    ), names AS MATERIALIZED ({_NAMES})
+    SELECT position, position AS rank, 0 AS place FROM newest WHERE {_SEEN} = {_MOST}
+    UNION ALL {_OF_NAMES} UNION ALL {_BEYOND}
+) {_ROWS_OF_NAMES}
 """  # noqa: S608
 _SHOWN = "SELECT d.*, d.place > {step} AS beyond, t.name AS team_name, h.host, h.port, h.tls, h.tls_ca"
 _LISTS = f"""
-FROM unnest($1::bigint[]) AS mine (team_id) CROSS JOIN unnest($3::text[]) AS wanted (value)
+FROM {_TEAMS} CROSS JOIN unnest($3::text[]) AS wanted (value)
 CROSS JOIN LATERAL (
-    SELECT * FROM ({{walk}}) d WHERE d.place > {{step}} OR ({conditions(5)}) ORDER BY {{order}} LIMIT $4
+    SELECT * FROM ({{walk}}) d WHERE d.place > {{step}} OR ({conditions(5)}) ORDER BY {{order}} LIMIT {_MOST}
 ) d
 """  # noqa: S608
-_JOINED = "JOIN teams t ON t.id = d.team_id JOIN engine_hosts h ON h.id = d.host_id ORDER BY d.rank DESC LIMIT $4"
+_JOINED = f"""
+JOIN teams t ON t.id = d.team_id JOIN engine_hosts h ON h.id = d.host_id ORDER BY d.rank DESC LIMIT {_MOST}
+"""
 
 
-def _statement(walk: str, step: int, order: str = "d.rank DESC", **words: str) -> str:
+def _statement(walk: str, step: int, *, order: str = "d.rank DESC", **words: str) -> str:
     listed = _LISTS.format(walk=walk.format(step=step, **words), step=step, order=order)
-    return f"{_SHOWN.format(step=step)}{listed}{_JOINED}"
+    return planned_once(f"{_SHOWN.format(step=step)}{listed}{_JOINED}")
+
+
+def _name_alone(step: int) -> str:
+    """Nothing else has to match: the page is the first of them, behind what says that they are all."""
+    many = f"CASE WHEN {_SEEN} < {_MOST} THEN {step} + 1 ELSE 0 END"
+    return _statement(_BY_NAME_ALONE, step, many=many, most=f"LIMIT {_MOST} + 1")
 
 
 STATEMENTS = {
     (name, step): statement
     for step in STEPS
     for name, statement in (
-        ("name", _statement(_BY_NAME, step, most="")),
-        # Nothing else has to match: the page is the first of them.
-        ("name alone", _statement(_BY_NAME, _NAMES[step], most="LIMIT $4")),
+        ("name", _statement(_BY_NAME, step, many=str(step + 1), most="")),
+        ("name alone", _name_alone(NAMES[step])),
         ("label", _statement(_BY_LABEL, step)),
         ("all", _statement(_ALL, step, order="d.turn")),
-        *((column, _statement(_BY_VALUE, step, column=column)) for column in ("status", "region", "plan", "engine")),
+        *((column, _statement(_BY_VALUE, step, column=column)) for column in _COLUMNS),
     )
 }
 """By the list that is walked, and the step."""
+
+# The position of the row with which the next step begins, from an index alone.
+_NEXT = "(SELECT position {list} OFFSET {{step}} LIMIT 1)"
+_NEXT_OF_VALUES = " ".join(
+    f"WHEN '{column}' THEN {_NEXT.format(list=_VALUED.format(column=column))}" for column in _COLUMNS
+)
+_REACH = f"""
+SELECT one.place
+FROM unnest($3::int[], $4::text[], $6::text[]) AS one (place, walk, value) CROSS JOIN {_TEAMS}
+CROSS JOIN LATERAL (SELECT one.value) AS wanted (value)
+CROSS JOIN LATERAL (
+    SELECT CASE one.walk
+        WHEN 'name' THEN (SELECT {_END} {_NAMED} OFFSET {{step}} LIMIT 1)
+        WHEN 'label' THEN {_NEXT.format(list=_LABELLED)}
+        {_NEXT_OF_VALUES}
+    END
+) AS list (next)
+GROUP BY one.place ORDER BY max(coalesce(next, 0)), one.place LIMIT 1
+"""  # noqa: S608
+REACHES = {step: planned_once(_REACH.format(step=step)) for step in STEPS}
+"""Of several lists the one that reaches back furthest in so many rows, by its place among them."""

@@ -1,13 +1,17 @@
 """A page costs the same in a list of any length, whichever plan PostgreSQL settles on."""
 
 import json
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
 
 import asyncpg
 import pytest
+import pytest_asyncio
 
 from app.databases.filters import DatabaseFilters
 from app.databases.records import PAGE
-from app.databases.search import STATEMENTS, STEPS
+from app.databases.search import NAMES, REACHES, STATEMENTS, STEPS
 from tests.support.in_process import LoneApi
 from tests.support.store import execute_at
 
@@ -42,12 +46,46 @@ async def test_only_the_page_is_read(lone: LoneApi, control_admin_dsn: str, plan
         await connection.close()
 
 
-_WANTED = {"status": "paused", "region": "far", "plan": "pro", "engine": "mysql", "label": "rare:yes"}
+_RARE = {"status": "paused", "region": "far", "plan": "pro", "engine": "mysql", "label": "rare:yes"}
+_COMMON = {"status": "active", "region": "us-east-1", "plan": "free", "engine": "postgres", "label": "all:yes"}
+_PLANS = ("force_generic_plan", "force_custom_plan")
+_TYPES = "bigint[], uuid, text[], bigint, text, text[], text[], text[], text[], text[]"
 
 
-@pytest.mark.parametrize("plan", ["force_generic_plan", "force_custom_plan"])
-async def test_a_search_reads_its_own_list_alone(lone: LoneApi, plan: str) -> None:
-    """The oldest 30 have what is looked for, and statistics know of nothing like it."""
+@dataclass
+class Searches:
+    """Of one team's list of `ROWS`: the oldest 30 have what is rare, and statistics know of nothing like it."""
+
+    connection: asyncpg.Connection
+    team: int
+
+    async def plan(self, walk: str, step: int, value: str, filters: DatabaseFilters) -> dict[str, Any]:
+        """What became of the walk's statement."""
+        given = f"'{{{self.team}}}', NULL, '{{{value}}}', 26, {', '.join(map(_literal, filters.values))}"
+        return await self._explain(f"({_TYPES}) AS {STATEMENTS[walk, step]}", given)
+
+    async def reach(self, step: int, name: str | None, lists: dict[str, str]) -> dict[str, Any]:
+        places, walks, values = ",".join(map(str, range(len(lists)))), ",".join(lists), ",".join(lists.values())
+        types = "bigint[], uuid, int[], text[], text, text[]"
+        given = f"'{{{self.team}}}', NULL, '{{{places}}}', '{{{walks}}}', {_literal(name)}, '{{{values}}}'"
+        return await self._explain(f"({types}) AS {REACHES[step]}", given)
+
+    async def _explain(self, statement: str, given: str) -> dict[str, Any]:
+        await self.connection.execute(f"PREPARE search {statement}")
+        (row,) = await self.connection.fetch(f"EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE search ({given})")
+        await self.connection.execute("DEALLOCATE search")
+        found: dict[str, Any] = json.loads(row[0])[0]["Plan"]
+        return found
+
+
+def _literal(value: object) -> str:
+    if isinstance(value, tuple):
+        return f"'{{{','.join(value)}}}'"
+    return "NULL" if value is None else f"'{value}'"
+
+
+@pytest_asyncio.fixture
+async def searches(lone: LoneApi) -> AsyncIterator[Searches]:
     caller = await lone.caller()
     await caller.create()
     connection = await asyncpg.connect(lone.control_dsn)
@@ -64,21 +102,58 @@ async def test_a_search_reads_its_own_list_alone(lone: LoneApi, plan: str) -> No
             "UPDATE databases SET status = 'paused', region = 'far', plan = 'pro', engine = 'mysql', name = 'rare',"
             " labels = ARRAY['rare:yes'] WHERE id IN (SELECT id FROM databases ORDER BY id LIMIT 30)"
         )
-        await connection.execute(f"SET plan_cache_mode = {plan}")
-        step = STEPS[-1]
-        for walk, name in [("name", "rare"), ("name alone", "rare"), *((walk, None) for walk in _WANTED)]:
-            filters = DatabaseFilters(name=name)
-            types = "bigint[], uuid, text[], bigint, text, text[], text[], text[], text[], text[]"
-            await connection.execute(f"PREPARE search ({types}) AS {STATEMENTS[walk, step]}")
-            values = ["NULL" if value is None else "'{}'" if value == () else f"'{value}'" for value in filters.values]
-            given = f"'{{{caller.team_id}}}', NULL, '{{{_WANTED.get(walk, 'x')}}}', 26, {', '.join(values)}"
-            (row,) = await connection.fetch(f"EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE search ({given})")
-            found = json.loads(row[0])[0]["Plan"]
-            # The index of names is looked at twice: how many there are, and where they stand in lists.
-            assert (found["Actual Rows"], rows_read(found) <= 3 * 30) == (26, True), (walk, found)
-            await connection.execute("DEALLOCATE search")
+        yield Searches(connection, caller.team_id)
     finally:
         await connection.close()
+
+
+async def test_a_search_reads_its_own_list_alone(searches: Searches) -> None:
+    for plan in _PLANS:
+        await searches.connection.execute(f"SET plan_cache_mode = {plan}")
+        for walk, value in [("name", ""), ("name alone", ""), *_RARE.items()]:
+            filters = DatabaseFilters(name="rare" if walk.startswith("name") else None)
+            found = await searches.plan(walk, STEPS[-1], value, filters)
+            # Of names alone the newest are looked at too, and those in the index are there as they were before.
+            most = 3 * 30 + (STEPS[0] if walk == "name alone" else 0)
+            assert (found["Actual Rows"], rows_read(found) <= most) == (26, True), (plan, walk, rows_read(found), found)
+
+
+async def test_no_step_looks_at_more_than_its_rows(searches: Searches) -> None:
+    """Nothing matches what is asked for beside it, so that the whole step is gone through."""
+    step, others = STEPS[0], DatabaseFilters(plans=("none",))
+    for plan in _PLANS:
+        await searches.connection.execute(f"SET plan_cache_mode = {plan}")
+        for walk, value in [("all", ""), *_COMMON.items()]:
+            found = await searches.plan(walk, step, value, others)
+            assert (found["Actual Rows"], rows_read(found) <= step + 1) == (1, True), (plan, walk, found)
+        found = await searches.plan("name", step, "", DatabaseFilters(name="db", plans=("none",)))
+        assert (found["Actual Rows"], rows_read(found) <= step + 5) == (1, True), (plan, found)
+        # What many begin with is found among the newest, and none of the names is looked at.
+        found = await searches.plan("name alone", step, "", DatabaseFilters(name="db"))
+        assert (found["Actual Rows"], rows_read(found) <= 3 * 26) == (26, True), (plan, found)
+    await searches.connection.execute(
+        "UPDATE databases SET name = 'new' WHERE id IN (SELECT id FROM databases ORDER BY id DESC LIMIT $1)", step
+    )
+    found = await searches.plan("name alone", step, "", DatabaseFilters(name="db"))
+    assert found["Actual Rows"] == 1
+    assert NAMES[step] < rows_read(found) <= NAMES[step] + 2 * step + 5, "old entries of the index are skipped"
+
+
+async def test_how_far_lists_reach_is_read_off_their_indexes(searches: Searches) -> None:
+    step = STEPS[0]
+    await searches.connection.execute("VACUUM databases, database_labels")
+    for plan in _PLANS:
+        await searches.connection.execute(f"SET plan_cache_mode = {plan}")
+        found = await searches.reach(step, "db", {"name": "", **_COMMON})
+        assert found["Actual Rows"] == 1
+        assert entries_read(found) == [step + 1.0] * (1 + len(_COMMON)), (plan, found)
+
+
+def entries_read(node: dict[str, Any]) -> list[float]:
+    """By scans of indexes that read no row."""
+    own = [node["Actual Rows"] * node["Actual Loops"]] if node["Node Type"] == "Index Only Scan" else []
+    assert "Relation Name" not in node or node["Node Type"] == "Index Only Scan" or not node["Actual Loops"]
+    return own + [each for inner in node.get("Plans", []) for each in entries_read(inner)]
 
 
 def rows_read(node: dict[str, object]) -> float:
