@@ -117,7 +117,8 @@ _BEFORE = """(
 )"""
 _OF_TEAM = "team_id = mine.team_id AND status <> 'deleted'"
 
-# In the order of lists.
+# In the order of lists. How many rows a LIMIT leaves is hidden from the planner: where it believes that there are fewer
+# anyway, as in a team that is much larger than others, it would read all of them and sort.
 _VALUED = f"""
 FROM databases d WHERE {_OF_TEAM} AND {{column}} = wanted.value AND position < {_BEFORE} ORDER BY position DESC
 """
@@ -126,18 +127,19 @@ FROM database_labels WHERE team_id = mine.team_id AND label = wanted.value AND p
 ORDER BY position DESC
 """
 _BY_VALUE = f"""
-SELECT d.*, position AS rank, row_number() OVER (ORDER BY position DESC) AS place {_VALUED} LIMIT {{step}} + 1
+SELECT d.*, position AS rank, row_number() OVER (ORDER BY position DESC) AS place {_VALUED} LIMIT (SELECT {{step}} + 1)
 """
 _ALL = f"""
 SELECT d.*, position AS rank, -position AS turn, row_number() OVER (ORDER BY -position) AS place
 FROM databases d WHERE {_OF_TEAM} AND -position > -{_BEFORE}
-ORDER BY -position LIMIT {{step}} + 1
+ORDER BY -position LIMIT (SELECT {{step}} + 1)
 """  # noqa: S608 - our own words, as below
 # Without the subquery, a plan may join with all databases.
 _BY_LABEL = f"""
 SELECT d.*, l.position AS rank, l.place
 FROM (
-    SELECT database_id, position, row_number() OVER (ORDER BY position DESC) AS place {_LABELLED} LIMIT {{step}} + 1
+    SELECT database_id, position, row_number() OVER (ORDER BY position DESC) AS place {_LABELLED}
+    LIMIT (SELECT {{step}} + 1)
 ) l CROSS JOIN LATERAL (SELECT * FROM databases WHERE id = l.database_id OFFSET 0) d
 """  # noqa: S608
 # In the order of names, so that the page is only known when all of them were seen. The index alone says where they are
@@ -181,7 +183,7 @@ FROM (
     WITH newest AS MATERIALIZED (
         SELECT position FROM (
             SELECT position, name FROM databases WHERE {_OF_TEAM} AND -position > -{_BEFORE}
-            ORDER BY -position LIMIT {STEPS[0]}
+            ORDER BY -position LIMIT (SELECT {STEPS[0]})
         ) d WHERE starts_with(name, $5::text) LIMIT {_MOST}
     ), names AS MATERIALIZED ({_NAMES})
     SELECT position, position AS rank, 0 AS place FROM newest WHERE {_SEEN} = {_MOST}
@@ -215,7 +217,7 @@ STATEMENTS = {
     (name, step): statement
     for step in STEPS
     for name, statement in (
-        ("name", _statement(_BY_NAME, step, many=str(step + 1), most="")),
+        ("name", _statement(_BY_NAME, step, many=f"(SELECT {step} + 1)", most="")),
         ("name alone", _name_alone(NAMES[step])),
         ("label", _statement(_BY_LABEL, step)),
         ("all", _statement(_ALL, step, order="d.turn")),
@@ -225,7 +227,7 @@ STATEMENTS = {
 """By the list that is walked, and the step."""
 
 # The position of the row with which the next step begins, from an index alone.
-_NEXT = "(SELECT position {list} OFFSET {{step}} LIMIT 1)"
+_NEXT = "(SELECT position {list} OFFSET (SELECT {{step}}) LIMIT 1)"
 _NEXT_OF_VALUES = " ".join(
     f"WHEN '{column}' THEN {_NEXT.format(list=_VALUED.format(column=column))}" for column in _COLUMNS
 )
@@ -235,7 +237,7 @@ FROM unnest($3::int[], $4::text[], $6::text[]) AS one (place, walk, value) CROSS
 CROSS JOIN LATERAL (SELECT one.value) AS wanted (value)
 CROSS JOIN LATERAL (
     SELECT CASE one.walk
-        WHEN 'name' THEN (SELECT {_END} {_NAMED} OFFSET {{step}} LIMIT 1)
+        WHEN 'name' THEN (SELECT {_END} {_NAMED} OFFSET (SELECT {{step}}) LIMIT 1)
         WHEN 'label' THEN {_NEXT.format(list=_LABELLED)}
         {_NEXT_OF_VALUES}
     END

@@ -6,6 +6,7 @@ from uuid import UUID
 import msgspec
 
 from app.metrics.rollups import FIVE_MINUTES, HOURS, SAMPLES, Resolution
+from app.store.planning import planned_once
 from app.store.session import fetch_one
 
 _COLUMNS = "at, storage_bytes, connections, transactions, rows_read, rows_written, cache_hits, cache_reads"
@@ -13,7 +14,7 @@ _COLUMNS = "at, storage_bytes, connections, transactions, rows_read, rows_writte
 _ROLLED = "(SELECT rolled_until FROM metric_rollups WHERE seconds = {seconds})"
 _FIVE = _ROLLED.format(seconds=FIVE_MINUTES.seconds)
 _HOUR = _ROLLED.format(seconds=HOURS.seconds)
-_OF = "database_id = d.id AND at >= $4 AND at < $5"
+_OF = "database_id = d.id AND at >= $4::timestamptz AND at < $5::timestamptz"
 _FROM_SAMPLES = f"SELECT {_COLUMNS} FROM metric_samples WHERE {_OF}"  # noqa: S608  our own words
 _FROM_FIVE_MINUTES = f"""
 SELECT {_COLUMNS} FROM metric_five_minutes WHERE {_OF} UNION ALL {_FROM_SAMPLES} AND at >= {_FIVE}
@@ -35,7 +36,7 @@ CROSS JOIN LATERAL (
            coalesce(array_agg(rows_written), '{{}}') AS rows_written,
            coalesce(array_agg(cache_hit_ratio), '{{}}') AS cache_hit_ratio
     FROM (
-        SELECT date_bin($3, at, 'epoch') AS at, max(storage_bytes) AS storage_bytes, max(connections) AS connections,
+        SELECT date_bin($3::interval, at, 'epoch') AS at, max(storage_bytes) AS storage_bytes, max(connections) AS connections,
                sum(transactions)::bigint AS transactions, sum(rows_read)::bigint AS rows_read,
                sum(rows_written)::bigint AS rows_written,
                (sum(cache_hits) / nullif(sum(cache_hits) + sum(cache_reads), 0))::float8 AS cache_hit_ratio
@@ -46,15 +47,15 @@ CROSS JOIN LATERAL (
     SELECT coalesce(array_agg(lower(g)), '{{}}') AS gaps_since, coalesce(array_agg(upper(g)), '{{}}') AS gaps_until
     FROM unnest((
         SELECT range_agg(tstzrange(since, until)) FROM metric_gaps
-        WHERE database_id = d.id AND until > $4 AND since < $5
+        WHERE database_id = d.id AND until > $4::timestamptz AND since < $5::timestamptz
     )) AS g
 ) g
-WHERE d.uuid = $1 AND d.team_id = any($2::bigint[]) AND d.status <> 'deleted'
+WHERE d.uuid = $1::uuid AND d.team_id = any($2::bigint[]) AND d.status <> 'deleted'
 """
 _STATEMENTS = {
-    SAMPLES.seconds: _READ.format(rows=_FROM_SAMPLES),
-    FIVE_MINUTES.seconds: _READ.format(rows=_FROM_FIVE_MINUTES),
-    HOURS.seconds: _READ.format(rows=_FROM_HOURS),
+    SAMPLES.seconds: planned_once(_READ.format(rows=_FROM_SAMPLES)),
+    FIVE_MINUTES.seconds: planned_once(_READ.format(rows=_FROM_FIVE_MINUTES)),
+    HOURS.seconds: planned_once(_READ.format(rows=_FROM_HOURS)),
 }
 
 

@@ -1,7 +1,7 @@
 """Metrics of databases on real servers: what happens in them is counted rightly, and what can't be told is a gap."""
 
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -21,10 +21,10 @@ from tests.quotas.test_enforcement import silent_server
 from tests.servers import RunningServer
 from tests.support.answers import data_of
 from tests.support.client import Caller
+from tests.support.sampled import SampledDatabase
 from tests.support.waiting import until
 
 SERVERS = {"postgres": "postgres_server", "mysql": "mysql_server", "oracle": "oracle_mysql_server"}
-MINUTE = timedelta(minutes=1)
 RESETS = {
     "postgres": "SELECT pg_stat_reset()",
     "mariadb": "FLUSH USER_STATISTICS",
@@ -32,40 +32,14 @@ RESETS = {
 }
 
 
-class Watched:
-    """A database, its team, and runs of the measuring at moments that the test chooses."""
+class Watched(SampledDatabase):
+    """A database on a real server, and its team."""
 
     def __init__(self, on: Bench, server: RunningServer, caller: Caller, made: dict[str, Any]) -> None:
+        super().__init__(caller, made["uuid"], REGION, on.adapters)
         self._bench = on
         self.server = server
-        self.caller = caller
         self.made = made
-        # Whole minutes, the last of which has just ended.
-        self.start = datetime.now(UTC).replace(second=0, microsecond=0) - 20 * MINUTE
-
-    def at(self, minute: int) -> datetime:
-        return self.start + minute * MINUTE
-
-    async def sample(self, minute: int) -> None:
-        await self._bench.enforce(self.at(minute))
-
-    async def metrics(self, **parameters: Any) -> dict[str, Any]:
-        known = {"from": self.start.isoformat(), "to": self.at(15).isoformat(), "step": 60} | parameters
-        found: dict[str, Any] = data_of(await self.caller.get(f"/databases/{self.made['uuid']}/metrics", params=known))
-        return found
-
-    async def points(self, name: str) -> dict[int, float]:
-        """By the minute."""
-        (series,) = (await self.metrics(names=name))["series"]
-        assert series["name"] == name
-        return {(datetime.fromisoformat(at) - self.start) // MINUTE: value for at, value in series["points"]}
-
-    async def gaps(self) -> list[tuple[int, int]]:
-        """In minutes from the beginning; without the one since the newest sample, for no test takes place in time."""
-        found = (await self.metrics())["gaps"]
-        minutes = [tuple((datetime.fromisoformat(end) - self.start) // MINUTE for end in gap) for gap in found]
-        assert minutes.pop()[1] == 15
-        return [(since, end) for since, end in minutes]
 
     async def until_alone(self) -> None:
         """Until the tenant's sessions have ended: PostgreSQL counts what they did when they do."""

@@ -18,10 +18,12 @@ from app.restores.evacuation import EvacuationStatus, evacuate
 from app.store.session import fetch
 from tests import servers
 from tests.restores.conftest import ENGINES
-from tests.restores.support import backed_up, filled, full, session, visits
+from tests.restores.support import WAIT, backed_up, filled, full, session, visits
 from tests.servers import RunningServer
-from tests.support.answers import data_of
+from tests.support.answers import body_of, data_of
+from tests.support.client import Caller
 from tests.support.provisioners import mysql_provisioner, postgres_provisioner
+from tests.support.sampled import SampledDatabase
 from tests.support.service import REGION, RunningService, running_service
 from tests.support.store import store
 from tests.support.waiting import until
@@ -50,6 +52,8 @@ async def pair(
             mysql,
             RECONCILE_INTERVAL_SECONDS="2",
             ORPHAN_AGE_SECONDS="1",
+            # The test measures by itself, at moments of its choice.
+            QUOTA_INTERVAL_SECONDS="3600",
         ) as service,
         store(service.control_dsn),
     ):
@@ -82,6 +86,10 @@ async def test_with_name_users_and_passwords_from_the_newest_backup(
         EvacuationStatus.NO_BACKUP,
     }, "there is no other host yet"
     await _add(service, engine, other)
+    adapters = Adapters(service.box)
+    sampled = SampledDatabase(caller, made["uuid"], REGION, adapters)
+    for minute in (0, 1):
+        await sampled.sample(minute)
     begun = {str(one.database): one for one in await evacuate(host["id"])}
     assert begun[without["uuid"]].status is EvacuationStatus.NO_BACKUP
     assert str(begun[made["uuid"]].backup) == backup["uuid"]
@@ -99,9 +107,14 @@ async def test_with_name_users_and_passwords_from_the_newest_backup(
     events = await fetch("SELECT type FROM events WHERE type = 'database.moved'")
     assert len(events) == 1
     assert await visits(without) == 3, "what has no backup stays where it is"
+    for minute in (2, 3):
+        await sampled.sample(minute)
+    await _restored_in_place(caller, made, backup)
+    for minute in (4, 5):
+        await sampled.sample(minute)
+    await _has_gaps_where_it_was_moved_and_restored(sampled)
     async with session(after) as tenant:
         await tenant.execute("CREATE TABLE later (id integer)")
-    adapters = Adapters(service.box)
     try:
         await _stays_closed_until_given_up(adapters, host["id"], after)
     finally:
@@ -109,6 +122,19 @@ async def test_with_name_users_and_passwords_from_the_newest_backup(
     async with session(after) as tenant:
         await tenant.execute("DROP TABLE later")
     assert await visits(without) == 3
+
+
+async def _restored_in_place(caller: Caller, made: dict[str, Any], backup: dict[str, Any]) -> None:
+    answer = await caller.post(f"/databases/{made['uuid']}/restorations", {"backup_uuid": backup["uuid"]}, params=WAIT)
+    assert body_of(answer)["operation"]["status"] == "succeeded"
+
+
+async def _has_gaps_where_it_was_moved_and_restored(sampled: SampledDatabase) -> None:
+    assert await sampled.gaps() == [(1, 2), (3, 4)]
+    for name in ("transactions", "rows_read", "rows_written"):
+        points = await sampled.points(name)
+        assert (set(points), min(points.values()) >= 0) == ({1, 3, 5}, True), (name, points)
+    assert set(await sampled.points("connections")) == {0, 1, 2, 3, 4, 5}, "what a database has is known at once"
 
 
 @asynccontextmanager
