@@ -22,11 +22,12 @@ from app.contracts.base import DatabaseStatus, Engine
 from app.contracts.queues import access_workflow_id, delete_workflow_id
 from app.core.errors import InvalidField
 from app.databases import inventory
-from app.databases.filters import DatabaseFilters
+from app.databases.filters import PLAN_NAMES, DatabaseFilters, check_regions
 from app.databases.inventory import DatabaseCount, DatabaseDetails, Filters, Grouping, Sort
 from app.databases.labels import parse_label
 from app.databases.records import DatabaseRecord
 from app.databases.schemas import ChangeDatabase
+from app.hosts.records import known_regions
 from app.provisioning import operator, service
 from app.provisioning.undeletion import undelete
 from app.store.notify import RowWatch
@@ -50,7 +51,7 @@ def _filtered(command: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option("--engine", type=ENGINE, multiple=True, help=ENGINE_HELP),
         click.option("--region", multiple=True, help="Such as us-east-1."),
-        click.option("--plan", multiple=True, help="Such as free."),
+        click.option("--plan", type=click.Choice(PLAN_NAMES), multiple=True),
         click.option("--label", multiple=True, metavar="KEY:VALUE", help="May be repeated: all of them."),
         click.option("--host", help="Only databases on the host with this id or host:port."),
         click.option("--all", "with_destroyed", is_flag=True, help="Include destroyed databases."),
@@ -61,7 +62,7 @@ def _filtered(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def _filters(
+async def _filters(
     status: tuple[str, ...],
     engine: tuple[str, ...],
     region: tuple[str, ...],
@@ -69,6 +70,7 @@ def _filters(
     label: tuple[str, ...],
     **others: Any,
 ) -> Filters:
+    check_regions(region, await known_regions())
     like = DatabaseFilters(
         statuses=tuple(map(DatabaseStatus, status)),
         engines=tuple(map(Engine, engine)),
@@ -95,8 +97,8 @@ def databases() -> None:
 @shown
 async def list_databases(sort: str, limit: int | None, **chosen: Any) -> Rows:
     """Show the teams' databases, newest first unless sorted."""
-    filters = _filters(**chosen)
     async with store():
+        filters = await _filters(**chosen)
         rows = await inventory.list_databases(filters, Sort(sort), limit)
         counted = await inventory.count_databases(filters)
     note = f"{size_text(counted.storage_bytes)} as last measured"
@@ -110,7 +112,7 @@ async def list_databases(sort: str, limit: int | None, **chosen: Any) -> Rows:
 async def count_databases(by: str, **chosen: Any) -> list[DatabaseCount]:
     """Count databases, their storage as last measured, and the sum of their connection limits."""
     async with store():
-        return await inventory.count_by(_filters(**chosen), Grouping(by))
+        return await inventory.count_by(await _filters(**chosen), Grouping(by))
 
 
 @databases.command("inspect")

@@ -88,7 +88,7 @@ async def record(taken: Sequence[Taken], at: datetime, *, longest: timedelta, st
         ]
         if samples:
             await _write(samples, at)
-        await _break(stopped)
+        await interrupt(stopped)
     return len(samples)
 
 
@@ -182,9 +182,10 @@ async def _write(samples: Sequence[_Sample], at: datetime) -> None:
     )
 
 
-async def _break(stopped: Sequence[int]) -> None:
-    if stopped:
+async def interrupt(databases: Sequence[int]) -> None:
+    """What was sampled of these is not compared with what comes next: there is a gap."""
+    if databases:
         await execute(
             "UPDATE metric_readings SET broken = true WHERE database_id = any($1::bigint[]) AND NOT broken",
-            list(stopped),
+            list(databases),
         )

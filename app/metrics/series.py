@@ -36,9 +36,9 @@ CROSS JOIN LATERAL (
            coalesce(array_agg(rows_written), '{{}}') AS rows_written,
            coalesce(array_agg(cache_hit_ratio), '{{}}') AS cache_hit_ratio
     FROM (
-        SELECT date_bin($3::interval, at, 'epoch') AS at, max(storage_bytes) AS storage_bytes, max(connections) AS connections,
-               sum(transactions)::bigint AS transactions, sum(rows_read)::bigint AS rows_read,
-               sum(rows_written)::bigint AS rows_written,
+        SELECT date_bin($3::interval, at, 'epoch') AS at, max(storage_bytes) AS storage_bytes,
+               max(connections) AS connections, sum(transactions)::bigint AS transactions,
+               sum(rows_read)::bigint AS rows_read, sum(rows_written)::bigint AS rows_written,
                (sum(cache_hits) / nullif(sum(cache_hits) + sum(cache_reads), 0))::float8 AS cache_hit_ratio
         FROM ({rows}) r GROUP BY 1 ORDER BY 1
     ) s

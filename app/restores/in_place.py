@@ -24,6 +24,7 @@ from app.databases.records import DatabaseRecord, NotWanted
 from app.databases.views import append_event
 from app.hosts.loads import loads_of
 from app.hosts.records import lock_host, version_of
+from app.metrics import recording as metrics
 from app.operations import progress
 from app.operations.acceptance import accept
 from app.operations.ends import finish
@@ -171,6 +172,8 @@ async def note_restored(plans: Plans, restoration: UUID, revision: int) -> None:
         await records.end(restoration, RestorationOutcome.COMPLETED)
         await append_event(plans, EventType.DATABASE_MOVED if moved else EventType.DATABASE_RESTORED, record.uuid)
         await access.note_reopened(plans, record, revision)
+        # Counters of accounts go on where those of tables began anew, and some of what they count is our own work.
+        await metrics.interrupt([record.id])
         await finish(record.id, (OperationType.RESTORE,))
 
 

@@ -53,7 +53,9 @@ async def test_filters(headwater: Headwater, owners: tuple[Caller, Caller]) -> N
     assert await names(headwater, "--engine", "mysql") == ["orders-old"]
     assert await names(headwater, "--plan", "launch") == ["orders", "orders-old"]
     assert await names(headwater, "--host", "my.example.com:3306") == ["orders-old"]
-    assert await names(headwater, "--region", "eu-west-1") == []
+    assert await names(headwater, "--region", "us-east-1") == everything
+    assert "Expected one of us-east-1" in await headwater.refusal("databases", "list", "--region", "mars-1")
+    assert "'launch'" in await headwater.refusal("databases", "list", "--plan", "huge", exit_code=2)
     assert await names(headwater, "--status", "provisioning") == everything
     assert await names(headwater, "--status", "active") == []
     assert await names(headwater, "--status", "active", "--status", "provisioning") == everything

@@ -88,6 +88,7 @@ async def test_with_name_users_and_passwords_from_the_newest_backup(
     await _add(service, engine, other)
     adapters = Adapters(service.box)
     sampled = SampledDatabase(caller, made["uuid"], REGION, adapters)
+    await sampled.forget()
     for minute in (0, 1):
         await sampled.sample(minute)
     begun = {str(one.database): one for one in await evacuate(host["id"])}

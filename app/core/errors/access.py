@@ -62,8 +62,9 @@ class InsufficientRole(AppError):
 
     def __init__(self, role: str, required: Collection[str], team_id: int) -> None:
         names = [str(one) for one in required]
+        takes = f"{', '.join(names[:-1])} or {names[-1]}" if names[1:] else names[0]
         super().__init__(
-            f"Your role in team {team_id} is {role or 'none'}; this takes {' or '.join(names)}.",
+            f"Your role in team {team_id} is {role or 'none'}; this takes {takes}.",
             details={"role": str(role), "required": names, "team_id": team_id},
         )
 
