@@ -111,6 +111,8 @@ class ModelInvitation:
     team: int
     role: str
     by: int
+    only_for: int | None = None
+    """The one person with the address that it was made for."""
     state: str = "open"
     """`open`, `accepted` or `gone`."""
 
@@ -226,7 +228,8 @@ class Model:
 
     def may_accept(self, by: ModelKey, invitation: ModelInvitation) -> bool:
         narrowed = by.limits["team_id"] is not None or by.limits["databases"] is not None
-        return not narrowed and invitation.state == "open" and invitation.team not in self.places[by.user]
+        meant = invitation.only_for in (None, by.user)
+        return not narrowed and meant and invitation.state == "open" and invitation.team not in self.places[by.user]
 
     def may_set_role(self, by: ModelKey, team: int, user: int, role: str) -> bool:
         present, gives = self.places[user].get(team), GIVES[self.reach(by).get(team, "viewer")]

@@ -26,6 +26,7 @@ from app.core.errors import (
     InvalidApiKey,
     InvalidField,
     InvitationEnded,
+    InvitationForAnother,
     IpNotAllowed,
     LastOwner,
     NotAMember,
@@ -58,6 +59,7 @@ REFUSALS = (
     InsufficientRole,
     InvalidField,
     InvitationEnded,
+    InvitationForAnother,
     LastOwner,
     NotAMember,
     NotFound,
@@ -78,6 +80,8 @@ class Chains:
     def __init__(self, admitting: Admission, world: World, dice: random.Random) -> None:
         self._admitting, self._dice, self.model = admitting, dice, Model(world)
         self.done = {True: 0, False: 0}
+        self.addresses: dict[int, str] = {}
+        """Of each person, by which they are invited."""
         self._actions: dict[Callable[[ModelKey, ModelKey, Principal], Awaitable[None]], int] = {
             self._mint: 5,
             self._change: 6,
@@ -222,13 +226,15 @@ class Chains:
 
     async def _invite(self, by: ModelKey, _: ModelKey, caller: Principal) -> None:
         team, role = self._dice.choice(self.model.world.teams), self._dice.choice(ROLES)
+        person = self._dice.choice((None, *self.addresses))
+        email = None if person is None else self.addresses[person]
 
         async def invite() -> Any:
-            return await invitation_service.invite(caller, team, Role(role), seconds=3600, most=10**6)
+            return await invitation_service.invite(caller, team, Role(role), seconds=3600, most=10**6, email=email)
 
         made = await self._compare(self.model.may_invite(by, team, role), invite)
         if made is not None:
-            self.model.invitations.append(ModelInvitation(made[1], team, role, by.user))
+            self.model.invitations.append(ModelInvitation(made[1], team, role, by.user, only_for=person))
 
     async def _accept(self, by: ModelKey, _: ModelKey, caller: Principal) -> None:
         if not self.model.invitations:
@@ -335,7 +341,9 @@ async def _run(admitting: Admission, world: World, seed: int) -> dict[bool, int]
     one, other = world.teams
     await execute("DELETE FROM memberships WHERE team_id = any($1::bigint[])", world.teams)
     for number, places in enumerate(({one: "owner", other: "member"}, {one: "admin", other: "owner"}, {one: "viewer"})):
-        user = (await create_user(email=f"{uuid4().hex}@example.com", name=str(number))).user_id
+        email = f"{uuid4().hex}@example.com"
+        user = (await create_user(email=email, name=str(number))).user_id
+        made.addresses[user] = email
         await execute("DELETE FROM memberships WHERE user_id = $1", user)
         for team, role in places.items():
             await execute("INSERT INTO memberships (user_id, team_id, role) VALUES ($1, $2, $3)", user, team, role)
