@@ -4,6 +4,7 @@ Only people who exist already come in, and who was invited by their address. At 
 where the provider has verified it; from then on by their subject there, whatever becomes of the email.
 """
 
+from app.audit.drafts import note
 from app.auth.invitations import find_by_token
 from app.auth.users import find_user, insert_invited
 from app.core.errors import SignInRefused
@@ -50,7 +51,11 @@ async def _invited(identity: Identity, token: str) -> int | None:
         return None
     if not record.is_for(email):
         raise SignInRefused("The invitation is for another address than the one that the provider has verified.")
-    return await insert_invited(email, _name(identity.name, email))
+    made = await insert_invited(email, _name(identity.name, email))
+    if made is not None:
+        # For the team whose invitation it is: it sees who came by it.
+        note(changes={"user_created": (None, made)}, team_id=record.team_id)
+    return made
 
 
 def _name(name: str | None, email: str) -> str:

@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 
 from app.sessions.oidc_provider import Provider, Unusable
-from app.store.session import execute, fetch_scalar, fetch_value
+from app.store.session import execute, fetch, fetch_scalar, fetch_value
 from tests.sessions.provider import KNOWN, UNKNOWN, UNVERIFIED, running_provider
 from tests.support.answers import body_of, data_of, error_of
 from tests.support.copies import Copies
@@ -138,6 +138,12 @@ async def test_who_holds_an_invitation_for_their_address_gets_an_account(shared:
     url, cookie = await begun(shared, token)
     answer = await returned(shared, await allowed(url, "invited"), cookie)
     data_of(answer, 201)
+    grace = await fetch_scalar(int, "SELECT id FROM users WHERE email = 'Grace@example.com'")
+    [told] = await fetch(
+        "SELECT action, team_id, changes FROM audit_events WHERE request_id = $1", answer.headers["X-Request-Id"]
+    )
+    assert (told["action"], told["team_id"]) == ("session.open_by_provider", owner.team_id)
+    assert f'"user_created": [null, {grace}]' in told["changes"]
     session = {"Cookie": "=".join(cookie_of(answer)), **PAGE, "Idempotency-Key": "join"}
     person = data_of(await shared.http.get("/api/v1/session", headers=session))
     assert (person["user"]["name"], person["user"]["email"], person["teams"]) == ("Grace H.", "Grace@example.com", [])
