@@ -26,6 +26,7 @@ class Action(StrEnum):
     DATABASE_UNFREEZE = "database.unfreeze"
     DATABASE_WAIVE_FINAL_BACKUP = "database.waive_final_backup"
     DATABASE_USER_DELETE = "database_user.delete"
+    DATABASE_USER_ROTATE = "database_user.rotate"
     HOST_ADD = "host.add"
     HOST_DRAIN = "host.drain"
     HOST_EVACUATE = "host.evacuate"

@@ -1,5 +1,5 @@
-"""`headwater databases rotate`, `users` and so on: what logs in to a database. Passwords are not shown: the team reads
-the new one from the API."""
+"""`headwater databases rotate`, `users` and so on: what logs in to a database. The database's password is not shown:
+its team reads it from the API. That of a further user is, for nobody reads it later."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,11 +19,12 @@ from app.credentials.schemas import (
     CredentialView,
     DatabaseUserView,
     RotateCredentials,
+    RotateDatabaseUser,
     RotationView,
 )
 from app.credentials.sessions import open_sessions
 from app.credentials.views import Sessions, credential_views, rotation_view, user_view
-from app.credentials.waiting import await_completed, await_removed, await_rotation
+from app.credentials.waiting import await_completed, await_removed, await_rotated_user, await_rotation
 from app.databases import inventory, records
 from app.databases.records import DatabaseRecord
 from app.hosts.adapters import Adapters
@@ -99,6 +100,25 @@ async def list_users(database: str) -> list[DatabaseUserView]:
         return [user_view(record, user, sessions) for user in await users.list_of(record.id)]
 
 
+@click.command("rotate-user")
+@_database
+@click.argument("name")
+@click.option("--end-sessions", is_flag=True, help="End the user's open sessions too.")
+@shown
+async def rotate_user(database: str, name: str, end_sessions: bool) -> DatabaseUserView:
+    """Replace the password of a user of a database: the previous one is refused. The new one is shown only this
+    once."""
+    async with store():
+        record = await _record(database)
+        request = RotateDatabaseUser(end_sessions=end_sessions)
+        async with change(Action.DATABASE_USER_ROTATE, ("database", record.uuid)):
+            accepted = await service.rotate_user_of_any(secret_box(), record.uuid, name, request)
+        _, user, rotation = map(UUID, accepted.subject.split("/"))
+        async with _watch().running() as watch:
+            rotated = await await_rotated_user(watch, record.uuid, user, rotation, _APPLIED_SECONDS)
+        return user_view(await _record(str(record.uuid)), rotated, await _sessions(record), secret_box())
+
+
 @click.command("remove-user")
 @_database
 @click.argument("name")
@@ -137,4 +157,4 @@ async def _sessions(record: DatabaseRecord) -> Sessions:
         await adapters.close()
 
 
-COMMANDS = (rotate, complete_rotation, list_credentials, list_users, remove_user)
+COMMANDS = (rotate, complete_rotation, list_credentials, list_users, rotate_user, remove_user)

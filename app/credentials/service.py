@@ -192,6 +192,15 @@ async def rotate_user(
     """A new password for a user. The subject is the database, the user and the rotation. Raises `NotFound`,
     `DatabaseNotActive` or `UserNotActive`."""
     record = require_found(await records.find_owned(database, principal.team_ids, lock=True), "database")
+    return await _rotate_user(box, record, name, request)
+
+
+async def rotate_user_of_any(box: SecretBox, database: UUID, name: str, request: RotateDatabaseUser) -> Accepted:
+    """The same for an operator, whosever it is."""
+    return await _rotate_user(box, await records.get_live(database, lock=True), name, request)
+
+
+async def _rotate_user(box: SecretBox, record: DatabaseRecord, name: str, request: RotateDatabaseUser) -> Accepted:
     user = require_found(await _find_user(record, name), USER)
     _expect_active(record)
     rotation = new_uuid()

@@ -70,6 +70,7 @@ CHANGING = {
     "databases rename": "database.change",
     "databases resume": "database.resume",
     "databases rotate": "credentials.rotate",
+    "databases rotate-user": "database_user.rotate",
     "databases undelete": "database.undelete",
     "databases unprotect": "database.change",
     "databases waive-final-backup": "database.waive_final_backup",

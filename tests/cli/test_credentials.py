@@ -36,11 +36,19 @@ async def test_an_operator_rotates_and_ends_the_overlap(command: Headwater, call
     assert "No such rotation under way" in await command.refusal("databases", "complete-rotation", made["uuid"])
 
 
-async def test_an_operator_sees_and_removes_users(command: Headwater, caller: Caller) -> None:
+async def test_an_operator_sees_rotates_and_removes_users(command: Headwater, caller: Caller) -> None:
     made = await caller.created()
     user = await add_user(caller, made, "app")
     (listed,) = await command.json("databases", "users", made["uuid"])
     assert (listed["name"], "db_password" in listed) == ("app", False)
-    assert await command.json("databases", "remove-user", made["uuid"], "app") == []
+    renewed = await command.json("databases", "rotate-user", made["uuid"], "app", "--end-sessions")
+    assert (renewed["name"], renewed["status"]) == ("app", "active")
     assert await is_refused(user["connection_string"])
-    assert "No such user" in await command.refusal("databases", "remove-user", made["uuid"], "app")
+    assert await run(renewed["connection_string"]) == 1
+    (event,) = data_of(await caller.get("/audit_events", params={"action": "database_user.rotate"}))
+    assert (event["actor"]["kind"], event["subject"]["id"]) == ("operator", made["uuid"])
+    assert renewed["db_password"] not in str(event)
+    assert await command.json("databases", "remove-user", made["uuid"], "app") == []
+    assert await is_refused(renewed["connection_string"])
+    for refused in ("rotate-user", "remove-user"):
+        assert "No such user" in await command.refusal("databases", refused, made["uuid"], "app")

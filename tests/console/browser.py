@@ -29,14 +29,19 @@ _SECONDS = 60
 
 
 @asynccontextmanager
-async def chromium() -> AsyncIterator[Browser]:
-    """Skips the test on a machine without one."""
+async def chromium(*, keeping_pages: bool = False) -> AsyncIterator[Browser]:
+    """Skips the test on a machine without one. `keeping_pages`: one that keeps pages that were left, to show them again
+    as they were, as browsers do when they aren't driven."""
     program = find_chromium()
     if program is None:
         pytest.skip("no Chromium on this machine; `make test` installs one as root or with sudo")
     expect.set_options(timeout=1000 * _SECONDS)
     async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=program, args=_OPTIONS)
+        browser = await playwright.chromium.launch(
+            executable_path=program,
+            args=_OPTIONS,
+            ignore_default_args=["--disable-back-forward-cache"] if keeping_pages else [],
+        )
         try:
             yield browser
         finally:

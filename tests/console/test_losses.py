@@ -1,74 +1,217 @@
 """The API is killed under a page, or an engine stops: the page says so, goes on by itself when it is back, and nothing
 is done twice."""
 
+import asyncio
+import contextlib
 import os
 import re
 import signal
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import BrowserContext, Error, Locator, Page, Route, expect
 
+from app.local.ports import free_port
 from tests.console.accessible import check_accessible
-from tests.console.browser import Visit
-from tests.console.steps import made
+from tests.console.browser import Console, Visit
+from tests.console.steps import begin, made
 from tests.support.answers import data_of
+from tests.support.client import OPERATOR_TOO, Caller
 from tests.support.model_server import script, sql
+from tests.support.waiting import until
 
 LOST = "Connection lost, retrying"
 
 
-async def test_a_blueprint_an_endpoint_and_a_question(visit: Visit) -> None:
-    service, page, caller = visit.console.service, visit.page, visit.caller
-    assert caller is not None
-    database = await made(visit)
-    visit.watch.expect_losses()
-    lost = page.locator(".connection")
+@dataclass(frozen=True)
+class Flow:
+    """Something that a person does. `prepare` goes as far as what is pressed last; `ended` waits until the page says
+    what became of it."""
 
-    await visit.open("/blueprints/new")
-    await page.get_by_label("Name", exact=True).fill("once")
+    address: str
+    prepare: Callable[[Page], Awaitable[Locator]]
+    ended: Callable[[Page], Awaitable[None]]
+
+
+async def test_whatever_a_person_does_is_done_once(console: Console) -> None:
+    """Each in a page of its own: the API is killed before the last press, and when it is back its first answer to each
+    is lost as well."""
+    service = console.service
+    async with console.person(await service.caller(scopes=OPERATOR_TOO)) as visit:
+        things = await prepared(visit)
+        visit.watch.expect_losses()
+        visit.watch.expect(422)
+        lost = await lose_first_answers(visit.context)
+        begun: list[tuple[Page, Flow, Locator]] = []
+        for flow in flows(things):
+            page = await visit.context.new_page()
+            await page.goto(f"/console{flow.address}")
+            begun.append((page, flow, await flow.prepare(page)))
+        await service.kill("api")
+        for _, _, last in begun:
+            await last.click()
+        for page, _, _ in begun:
+            await expect(page.locator(".connection")).to_contain_text(LOST)
+        await check_accessible(begun[0][0])
+        await service.start("api")
+        for page, flow, _ in begun:
+            await flow.ended(page)
+            await expect(page.locator(".connection")).to_have_count(0)
+        assert len(lost) == len(begun), "each had an answer that was lost"
+        await check_once(visit.caller, things)
+
+
+async def lose_first_answers(context: BrowserContext) -> set[str]:
+    """Of every change; the Idempotency-Keys of those that lost one."""
+    lost: set[str] = set()
+
+    async def handle(route: Route) -> None:
+        key = route.request.headers.get("idempotency-key", "")
+        if route.request.method == "GET" or key in lost:
+            return await route.continue_()
+        with contextlib.suppress(Error):
+            await route.fetch()
+            lost.add(key)
+        return await route.abort("connectionreset")
+
+    await context.route("**/api/v1/**", handle)
+    return lost
+
+
+async def prepared(visit: Visit) -> dict[str, Any]:
+    """What they are done to: a database for each that would wait for another's."""
+    caller = visit.caller
+    assert caller is not None
+    names = ("asked", "applied", "backed", "restored", "rotated")
+    made = dict(zip(names, await asyncio.gather(*(caller.created(name) for name in names)), strict=True))
+    at = f"/databases/{made['restored']['uuid']}/backups"
+    await caller.post(at, {})
+    blueprint = {"name": "once", "sql_content": "CREATE TABLE t (id integer);"}
+    applied = data_of(await caller.post("/blueprints", blueprint), 201)
+    endpoint = data_of(await caller.post("/webhook_endpoints", {"url": "https://hooks.example.com/test"}), 201)
+
+    async def backed_up() -> bool:
+        return [one["status"] for one in data_of(await caller.get(at))] == ["completed"]
+
+    await until(backed_up)
+    return made | {"blueprint": applied, "endpoint": endpoint}
+
+
+def flows(things: dict[str, Any]) -> list[Flow]:
+    uuid = {name: thing.get("uuid") for name, thing in things.items()}
+    return [
+        Flow("/blueprints/new", write_blueprint, sees("link", "Change")),
+        Flow("/webhooks/new", name_endpoint, sees("link", "To the endpoint")),
+        Flow(f"/webhooks/{things['endpoint']['id']}", presses("Send a test"), sees("link", "ping")),
+        Flow(f"/questions?database={uuid['asked']}", ask, run_the_answer),
+        Flow(
+            f"/blueprints/{uuid['blueprint']}/run?database={uuid['applied']}",
+            confirms("Apply", "Apply"),
+            says("applied"),
+        ),
+        Flow(f"/databases/{uuid['backed']}/backups", confirms("Take a backup", "Take it"), says("completed")),
+        Flow(
+            f"/databases/{uuid['restored']}/backups",
+            confirms("Restore into this database", "Restore", "restored"),
+            says("succeeded"),
+        ),
+        Flow(
+            f"/databases/{uuid['rotated']}/users",
+            confirms("Rotate the password", "Rotate"),
+            says("Keep it now: it isn't shown here again."),
+        ),
+        Flow("/operator/hosts", name_host, refuses),
+    ]
+
+
+def sees(role: Literal["link"], name: str) -> Callable[[Page], Awaitable[None]]:
+    return lambda page: page.get_by_role(role, name=name).first.wait_for()
+
+
+def says(text: str) -> Callable[[Page], Awaitable[None]]:
+    return lambda page: page.locator("main, dialog").get_by_text(text, exact=True).first.wait_for()
+
+
+def presses(button: str) -> Callable[[Page], Awaitable[Locator]]:
+    async def prepare(page: Page) -> Locator:
+        found = page.get_by_role("button", name=button)
+        await found.wait_for()
+        return found
+
+    return prepare
+
+
+def confirms(action: str, confirm: str, typed: str = "") -> Callable[[Page], Awaitable[Locator]]:
+    async def prepare(page: Page) -> Locator:
+        dialog = await begin(page, action)
+        if typed:
+            await dialog.get_by_label(f"Type {typed} to confirm").fill(typed)
+        return dialog.get_by_role("button", name=confirm, exact=True)
+
+    return prepare
+
+
+async def write_blueprint(page: Page) -> Locator:
+    await page.get_by_label("Name", exact=True).fill("written")
     await page.get_by_role("textbox", name="SQL", exact=True).click()
     await page.keyboard.insert_text("CREATE TABLE t (id integer);")
     await page.get_by_text("1 statement for").wait_for()
-    await service.kill("api")
-    await page.get_by_role("button", name="Create").click()
-    await expect(lost).to_contain_text(LOST)
-    await check_accessible(page)
-    await service.start("api")
-    await page.get_by_role("link", name="Change").wait_for()
-    await expect(lost).to_have_count(0)
-    own = [one for one in data_of(await caller.get("/blueprints")) if not one["is_system_blueprint"]]
-    assert [one["name"] for one in own] == ["once"]
+    return page.get_by_role("button", name="Create")
 
-    await visit.open("/webhooks/new")
+
+async def name_endpoint(page: Page) -> Locator:
     await page.get_by_label("URL").fill("https://hooks.example.com/once")
-    await service.kill("api")
-    await page.get_by_role("button", name="Create").click()
-    await expect(lost).to_contain_text(LOST)
-    await service.start("api")
-    await page.get_by_role("link", name="To the endpoint").click()
-    # Its page reads its endpoint again and again.
-    await page.get_by_role("button", name="Send a test").wait_for()
-    await service.kill("api")
-    await expect(lost).to_contain_text(LOST)
-    await service.start("api")
-    await expect(lost).to_have_count(0)
-    assert len(data_of(await caller.get("/webhook_endpoints"))) == 1
+    return page.get_by_role("button", name="Create")
 
-    await visit.open(f"/questions?database={database['uuid']}")
+
+async def ask(page: Page) -> Locator:
     await page.get_by_text("questions left today").wait_for()
     await page.get_by_label("Question or order").fill(script(sql("SELECT 40 + 2 AS answer")))
-    await service.kill("api")
-    await page.get_by_role("button", name="Show the SQL").click()
-    await expect(lost).to_contain_text(LOST)
-    await service.start("api")
+    return page.get_by_role("button", name="Show the SQL")
+
+
+async def run_the_answer(page: Page) -> None:
     panel = page.get_by_role("region", name="Answer")
     await panel.get_by_role("button", name="Run it").click()
     await panel.get_by_role("cell", name="42").wait_for()
-    await expect(lost).to_have_count(0)
-    asked = data_of(await caller.get("/query_executions"))
-    assert sorted(one["outcome"] for one in asked) == ["executed", "succeeded"]
+
+
+async def name_host(page: Page) -> Locator:
+    """Where nobody answers: one that is registered here would be everybody's."""
+    dialog = await begin(page, "Add a host")
+    fields = {"Region": "nowhere-1", "Administrator's host": "127.0.0.1", "Administrator's user": "nobody"}
+    for label, value in {**fields, "Administrator's port": str(free_port())}.items():
+        await dialog.get_by_label(label).fill(value)
+    return dialog.get_by_role("button", name="Add it")
+
+
+async def refuses(page: Page) -> None:
+    await page.get_by_role("dialog").locator(".error-note").get_by_text("req_").wait_for()
+
+
+async def check_once(caller: Caller | None, things: dict[str, Any]) -> None:
+    assert caller is not None
+    uuid = {name: thing.get("uuid") for name, thing in things.items()}
+
+    async def listed(path: str) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = data_of(await caller.get(path))
+        return found
+
+    own = [one["name"] for one in await listed("/blueprints") if not one["is_system_blueprint"]]
+    assert sorted(own) == ["once", "written"]
+    assert len(await listed("/webhook_endpoints")) == 2
+    assert len(await listed(f"/webhook_endpoints/{things['endpoint']['id']}/deliveries?event_type=ping")) == 1
+    assert sorted(one["outcome"] for one in await listed("/query_executions")) == ["executed", "succeeded"]
+    assert len(await listed(f"/databases/{uuid['applied']}/blueprint_applications")) == 1
+    assert len(await listed(f"/databases/{uuid['backed']}/backups")) == 1
+    # A restore keeps what was there before.
+    kinds = [one["type"] for one in await listed(f"/operations?database_uuid={uuid['restored']}")]
+    assert kinds.count("restore") == 1
+    assert len(await listed(f"/databases/{uuid['rotated']}/credential_rotations")) == 1
+    assert [one["name"] for one in await listed("/databases") if one["uuid"] not in uuid.values()] == []
 
 
 async def test_an_engine_that_stops_and_goes_on(visit: Visit) -> None:

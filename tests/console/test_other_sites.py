@@ -71,7 +71,8 @@ async def _serve(route: Route) -> None:
 
 async def _frame(page: Page, origin: str) -> None:
     """The browser shows its own page of errors in place of ours."""
-    for path in ("/console/", "/console/sign-in", "/api/v1/session"):
+    for path in ("/console/", "/console/sign-in", "/docs", "/api/v1/session"):
         assert await page.evaluate(FRAMED, f"{origin}{path}") == "not ours to read"
     for frame in page.frames[1:]:
         assert "Headwater" not in await frame.content()
+        assert "swagger" not in await frame.content()

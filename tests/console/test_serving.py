@@ -16,6 +16,20 @@ from app.console.vendoring.recipe import MODULES
 from app.http.app import assemble
 
 VENDOR = Path("app/console/files/vendor")
+POLICY = {
+    "default-src 'self'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self'",
+    "connect-src 'self'",
+    "font-src 'none'",
+    "object-src 'none'",
+    "base-uri 'none'",
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+}
 FIRST_VISIT_BYTES = 60 * 1024
 """What a first visit may load, compressed, before the editor."""
 
@@ -89,15 +103,46 @@ async def test_a_file_of_another_version_is_not_found(http: httpx.AsyncClient, p
 @pytest.mark.parametrize("path", ["/console", "/console/VERSION/main.js"])
 async def test_security_headers(http: httpx.AsyncClient, path: str) -> None:
     headers = (await http.get(path.replace("VERSION", load_files().version))).headers
-    policy = dict(part.strip().split(" ", 1) for part in headers["content-security-policy"].split(";"))
-    assert policy["default-src"] == policy["script-src"] == policy["style-src"] == "'self'"
-    assert policy["form-action"] == "'self'"
-    assert policy["base-uri"] == policy["object-src"] == policy["frame-ancestors"] == "'none'"
-    assert "unsafe" not in headers["content-security-policy"]
+    assert set(headers["content-security-policy"].split("; ")) == POLICY
+    check_page_headers(headers)
+
+
+async def test_security_headers_of_the_documentation(http: httpx.AsyncClient) -> None:
+    """It is of the same origin: what runs there, runs as who is signed in."""
+    headers = (await http.get("/docs")).headers
+    policy = dict(part.split(" ", 1) for part in headers["content-security-policy"].split("; "))
+    assert policy["default-src"] == policy["frame-ancestors"] == policy["base-uri"] == "'none'"
+    assert policy["script-src"] == policy["connect-src"] == "'self'"
+    check_page_headers(headers)
+    for path in ("/docs/page.js", "/docs/swagger-ui-bundle.js"):
+        assert (await http.get(path)).headers["x-content-type-options"] == "nosniff"
+
+
+def check_page_headers(headers: httpx.Headers) -> None:
     assert headers["x-content-type-options"] == "nosniff"
     assert headers["x-frame-options"] == "DENY"
     assert headers["referrer-policy"] == "same-origin"
-    assert headers["cross-origin-opener-policy"] == "same-origin"
+    assert headers["cross-origin-opener-policy"] == headers["cross-origin-resource-policy"] == "same-origin"
+    assert "camera=()" in headers["permissions-policy"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "//evil.example/",
+        "//evil.example/console",
+        "/console//evil.example/",
+        "/console/%2f%2fevil.example",
+        "/console/..//evil.example",
+        r"/console/\evil.example",
+        "/console/sign-in?next=https://evil.example/&return_to=//evil.example/&redirect_uri=https://evil.example/",
+    ],
+)
+async def test_no_address_leads_away(http: httpx.AsyncClient, path: str) -> None:
+    answer = await http.request("GET", httpx.URL(scheme="http", host="test", raw_path=path.encode()))
+    assert answer.status_code in (200, 404)
+    assert not {"location", "refresh"} & set(answer.headers)
+    assert "evil.example" not in answer.text
 
 
 def test_a_compressed_file_is_the_same() -> None:

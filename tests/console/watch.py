@@ -1,12 +1,34 @@
-"""What a browser's page must not do: write to its console, fail, or ask another host."""
+"""What a browser's page must not do: write to its console, fail, ask another host, or ask what the API's description
+doesn't have."""
 
+import json
 import re
+from functools import cache
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from playwright.async_api import BrowserContext, ConsoleMessage, Request, WebError
 
 _REFUSAL = re.compile(r"Failed to load resource: the server responded with a status of (?P<status>\d+)")
 _LOSS = re.compile(r"Failed to load resource: net::ERR_|net::ERR_[A-Z_]+ \d+")
+_OTHERS = ("/console", "/docs", "/openapi.json")
+"""Pages, and the description itself."""
+
+
+@cache
+def _described() -> list[tuple[str, re.Pattern[str]]]:
+    """The operations of the public API: methods and paths."""
+    paths = json.loads(Path("docs/openapi.json").read_text())["paths"]
+    return [
+        (method.upper(), re.compile(re.sub(r"\\\{[^}]+\}", "[^/]+", re.escape(path))))
+        for path, operations in paths.items()
+        for method in operations
+    ]
+
+
+def is_public(method: str, path: str) -> bool:
+    """Whether anybody's program may ask this too."""
+    return path.startswith(_OTHERS) or any(method == one and its.fullmatch(path) for one, its in _described())
 
 
 class Watch:
@@ -52,5 +74,9 @@ class Watch:
         if request.headers.get("referer", self._hosts[0]).startswith(tuple(self._hosts[1:])):
             return
         parts = urlsplit(request.url)
-        if parts.scheme not in ("data", "blob") and f"{parts.scheme}://{parts.netloc}" not in self._hosts:
+        if parts.scheme in ("data", "blob"):
+            return
+        if f"{parts.scheme}://{parts.netloc}" not in self._hosts:
             self.faults.append(f"request to another host: {request.url}")
+        elif f"{parts.scheme}://{parts.netloc}" == self._hosts[0] and not is_public(request.method, parts.path):
+            self.faults.append(f"request that is not of the public API: {request.method} {parts.path}")

@@ -41,6 +41,9 @@ export class ApiError extends Error {
   }
 }
 
+/** Whether the API shows this to the person no more: they have left the team, or it is gone. @param {unknown} error */
+export const isRefused = (error) => error instanceof ApiError && [403, 404].includes(error.status);
+
 /** A fresh Idempotency-Key: one for each thing that a person does. */
 export function newKey() {
   // Not crypto.randomUUID(), which only pages over TLS or from this machine have.

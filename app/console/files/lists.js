@@ -1,5 +1,5 @@
 // Lists of the API: read page by page as they are looked at, and what is in sight read again.
-import { ApiError, api } from "./api.js";
+import { ApiError, api, isRefused } from "./api.js";
 import { useEffect, useMemo, useState } from "./html.js";
 
 const PAGE = 100;
@@ -116,6 +116,7 @@ class PagedList {
       if (this.stopping.signal.aborted) return;
       const gone = before && fault instanceof ApiError && [404, 422].includes(fault.status);
       if (gone) this.rows = this.rows?.filter((row) => row !== before);
+      else if (isRefused(fault)) this.rows = undefined;
       this.error = gone ? null : fault;
     } finally {
       this.busy = false;

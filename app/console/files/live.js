@@ -1,5 +1,5 @@
 // What changes while it is looked at: Server-Sent Events, and reading again.
-import { address, connection, refusals, wait } from "./api.js";
+import { address, connection, isRefused, refusals, wait } from "./api.js";
 import { useEffect, useRef, useState } from "./html.js";
 
 const FIRST_PAUSE = 500;
@@ -111,7 +111,7 @@ function shown(signal) {
 
 /**
  * A hook: what `load` gives, read again when `deps` change, when `reload` is called, and every `every` milliseconds
- * while the page is shown. What is there stays until the next is.
+ * while the page is shown. What is there stays until the next is, or the API says that the person may not see it.
  * @template T
  * @param {(signal: AbortSignal) => Promise<T>} load
  * @param {unknown[]} [deps]
@@ -139,7 +139,8 @@ export function resource(load, deps = [], { every = 0 } = {}) {
     setState((was) => ({ data: other ? undefined : was.data, error: other ? null : was.error, loading: true }));
     latest.current(stop.signal).then(
       (data) => !stop.signal.aborted && setState({ data, error: null, loading: false }),
-      (error) => !stop.signal.aborted && setState((was) => ({ data: was.data, error, loading: false })),
+      (error) =>
+        !stop.signal.aborted && setState((was) => ({ data: isRefused(error) ? undefined : was.data, error, loading: false })),
     );
     return () => stop.abort(new DOMException("no longer asked for", "AbortError"));
   }, [...deps, turn]);

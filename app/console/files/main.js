@@ -99,4 +99,8 @@ const root = document.getElementById("console");
 if (root) {
   root.textContent = "";
   render(html`<${Console} />`, root);
+  // A browser may keep a page that was left, and show it again as it was: also to who comes after the person, and with
+  // what was shown once.
+  addEventListener("pagehide", () => render(null, root));
+  addEventListener("pageshow", (event) => event.persisted && location.reload());
 }

@@ -25,14 +25,9 @@ export function Secret({ label, load, shown = false }) {
   };
   useEffect(() => {
     if (shown && text === null) show();
-    const clear = () => setText(null);
-    const hidden = () => document.hidden && !shown && clear();
-    addEventListener("pagehide", clear);
+    const hidden = () => document.hidden && !shown && setText(null);
     document.addEventListener("visibilitychange", hidden);
-    return () => {
-      removeEventListener("pagehide", clear);
-      document.removeEventListener("visibilitychange", hidden);
-    };
+    return () => document.removeEventListener("visibilitychange", hidden);
   }, []);
   return html`
     <span class="secret">

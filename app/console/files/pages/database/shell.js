@@ -1,5 +1,5 @@
 // What all pages of one database share: its name, its state, what is under way, and the ways to its parts.
-import { ApiError, api } from "../../api.js";
+import { api, isRefused } from "../../api.js";
 import { ErrorNote } from "../../components/error-note.js";
 import { Page } from "../../components/page.js";
 import { Status } from "../../components/status.js";
@@ -98,7 +98,10 @@ export function DatabasePage({ uuid, part = "", children }) {
     found.reload();
     operations.reload();
   };
-  if (found.error instanceof ApiError && found.error.status === 404) return html`<${Gone} error=${found.error} />`;
+  if (isRefused(found.error)) {
+    shown = null;
+    return html`<${Gone} error=${found.error} />`;
+  }
   const crumbs = [{ path: "/databases", label: "Databases" }];
   if (!database) {
     return html`<${Page} title="Database" crumbs=${crumbs}>
