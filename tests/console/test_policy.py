@@ -26,7 +26,6 @@ async () => {
   put("a", (one) => one.setAttribute("onclick", "window.owned = 1")).click();
   put("img", (one) => (one.src = away));
   put("iframe", (one) => (one.src = away));
-  put("object", (one) => (one.data = away));
   put("base", (one) => (one.href = away));
   put("form", (one) => (one.action = away)).submit();
   new FontFace("x", `url(${away})`).load().catch(() => {});
@@ -52,7 +51,6 @@ REFUSED = {
     "form-action",
     "frame-src",
     "img-src",
-    "object-src",
     "p: thrown",
     "require-trusted-types-for",
     "script: thrown",

@@ -11,6 +11,7 @@ import httpx
 import pytest
 import pytest_asyncio
 
+from app.sessions import oidc_routes
 from app.sessions.oidc_provider import Provider, Unusable
 from app.store.session import execute, fetch, fetch_scalar, fetch_value
 from tests.sessions.provider import KNOWN, UNKNOWN, UNVERIFIED, running_provider
@@ -197,6 +198,12 @@ async def test_a_code_is_for_the_browser_that_began(shared: LoneApi) -> None:
     error_of(await returned(shared, await allowed(other, KNOWN), cookie), 403, "sign_in_refused")
     url, cookie = await begun(shared)
     data_of(await returned(shared, await allowed(url, KNOWN), cookie), 201)
+
+
+async def test_what_was_begun_too_long_ago(shared: LoneApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(oidc_routes, "_SECONDS", -1)
+    url, cookie = await begun(shared)
+    error_of(await returned(shared, await allowed(url, KNOWN), cookie), 403, "sign_in_refused")
 
 
 async def test_a_code_counts_once(shared: LoneApi) -> None:

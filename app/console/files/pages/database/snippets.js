@@ -190,7 +190,12 @@ function mysql(database, password) {
   const url = address(database, password, "mysql", "");
   return [
     { id: "mysql", label: "mysql", text: shell("mysql", `--ssl-mode=${mode}${own ? ` --ssl-ca=${CA_FILE}` : ""}`) },
-    { id: "mariadb", label: "mariadb", text: shell("mariadb", mariadb) },
+    {
+      id: "mariadb",
+      label: "mariadb",
+      text: shell("mariadb", mariadb),
+      note: level === "encrypt" || level === "ca" ? "MariaDB's client encrypts, but goes on without where a server offers no TLS. Only --ssl-verify-server-cert insists, for a certificate of the host's name." : "",
+    },
     { id: "url", label: "URL", text: url, note: level === "off" ? "" : "What asks for TLS in a URL, each driver calls otherwise." },
     {
       id: "python",
