@@ -56,7 +56,11 @@ async def test_the_first_database_in_the_browser(running: StackProcess) -> None:
         await page.get_by_role("button", name="Create database").click()
         await page.get_by_role("heading", name="first", exact=True).wait_for()
         await page.locator("main").get_by_text("active", exact=True).first.wait_for()
-        assert link[0].partition("#")[2] not in page.url
+        token = link[0].partition("#")[2]
+        assert token not in page.url
+    logs = [*(running.home / "logs").glob("*.log")]
+    assert len(logs) >= len(PARTS)
+    assert not [log.name for log in logs if token in log.read_text(errors="replace")]
     async with asyncio.timeout(10), httpx.AsyncClient(base_url=running.stack.api_url) as http:
         headers = {"Authorization": f"Bearer {running.stack.api_key}"}
         listed = (await http.get("/api/v1/databases", headers=headers)).json()["data"]
