@@ -12,7 +12,7 @@ from tests.support.store import store
 NOTE = """
 () => addEventListener("pageshow", (event) => {
   sessionStorage.kept = event.persisted;
-  sessionStorage.seen = document.documentElement.outerHTML;
+  sessionStorage.seen = document.body.outerHTML;
 })
 """
 LOOK_AGAIN = "() => document.dispatchEvent(new Event('visibilitychange'))"
