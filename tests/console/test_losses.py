@@ -1,5 +1,5 @@
-"""The API is killed under a page, or an engine stops: the page says so, goes on by itself when it is back, and nothing
-is done twice."""
+"""The API and the worker are killed under a page, or an engine stops: the page says so, goes on by itself when it is
+back, and nothing is done twice."""
 
 import asyncio
 import contextlib
@@ -41,8 +41,8 @@ class Flow:
 
 
 async def test_whatever_a_person_does_is_done_once(console: Console) -> None:
-    """Each in a page of its own: the API is killed before the last press, and when it is back its first answer to each
-    is lost as well."""
+    """Each in a page of its own: the API and the worker are killed before the last press, and when they are back the
+    first answer to each is lost as well."""
     service = console.service
     async with console.person(await service.caller(scopes=OPERATOR_TOO)) as visit:
         things = await prepared(visit)
@@ -54,13 +54,16 @@ async def test_whatever_a_person_does_is_done_once(console: Console) -> None:
             page = await visit.context.new_page()
             await page.goto(f"/console{flow.address}")
             begun.append((page, flow, await flow.prepare(page)))
-        await service.kill("api")
-        for _, _, last in begun:
-            await last.click()
-        for page, _, _ in begun:
-            await expect(page.locator(".connection")).to_contain_text(LOST)
-        await check_accessible(begun[0][0])
-        await service.start("api")
+        try:
+            await service.kill("worker")
+            await service.kill("api")
+            for _, _, last in begun:
+                await last.click()
+            for page, _, _ in begun:
+                await expect(page.locator(".connection")).to_contain_text(LOST)
+            await check_accessible(begun[0][0])
+        finally:
+            await service.start_stopped()
         for page, flow, _ in begun:
             await flow.ended(page)
             await expect(page.locator(".connection")).to_have_count(0)
