@@ -10,7 +10,7 @@ from app.store.session import fetch_scalar
 from tests.support.answers import body_of, data_of, error_of
 from tests.support.copies import Copies
 from tests.support.in_process import LoneApi, lone_api
-from tests.support.people import Person, follow, link_for
+from tests.support.people import Person, follow, link_for, sign_in
 
 ELSEWHERE = {
     "another-site": {"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"},
@@ -132,3 +132,10 @@ async def test_over_tls_the_cookie_is_this_hosts_alone(
 async def test_who_is_no_trusted_proxy_says_nothing_of_tls(person: Person) -> None:
     headers = {"X-Forwarded-Proto": "https", "Origin": "https://test"}
     error_of(await person.post("/teams", {"name": "one"}, headers=headers), 403, "cross_origin_refused")
+
+
+async def test_another_than_our_proxy_says_nothing_of_tls(copies: Copies) -> None:
+    async with copies.lent() as dsn, lone_api(dsn, trusted_proxies=("192.0.2.1",)) as api:
+        person = await sign_in(api.http, dsn, await api.caller())
+        headers = {"X-Forwarded-Proto": "https", "Origin": "https://test"}
+        error_of(await person.post("/teams", {"name": "one"}, headers=headers), 403, "cross_origin_refused")
