@@ -14,7 +14,7 @@ import pytest
 from joserfc import jwt
 from joserfc.jwk import ECKey
 
-from app.core.errors import SignInRefused
+from app.core.errors import ServiceUnavailable, SignInRefused
 from app.sessions.oidc_provider import Identity, Provider
 
 OURS, THEIRS = ECKey.generate_key("P-256"), ECKey.generate_key("P-256")
@@ -23,11 +23,14 @@ EMAIL = {"email": "ada@example.com", "email_verified": True}
 
 
 @asynccontextmanager
-async def provider_with(token_of: Callable[[str], str]) -> AsyncIterator[Provider]:
-    """One that gives the token that is made of its issuer for every code."""
+async def provider_with(
+    token_of: Callable[[str], str], *, moved: bytes = b"", padding: int = 0
+) -> AsyncIterator[Provider]:
+    """One that gives the token that is made of its issuer for every code. A path that begins with `moved` leads to
+    another, which answers the same. Each answer has so many blanks at its end."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        path = (await reader.readuntil(b"\r\n\r\n")).split(b" ")[1].decode()
+        path = (await reader.readuntil(b"\r\n\r\n")).split(b" ")[1]
         answers = {
             "/.well-known/openid-configuration": {
                 "issuer": issuer,
@@ -37,9 +40,13 @@ async def provider_with(token_of: Callable[[str], str]) -> AsyncIterator[Provide
             },
             "/k": {"keys": [OURS.as_dict(private=False)]},
         }
-        body = json.dumps(answers.get(path) or {"id_token": token_of(issuer)}).encode()
+        if moved and path.startswith(moved):
+            writer.write(b"HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: /moved%s\r\n\r\n" % path)
+            return writer.close()
+        path = path.removeprefix(b"/moved").decode()
+        body = json.dumps(answers.get(path) or {"id_token": token_of(issuer)}).encode() + b" " * padding
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n" % len(body) + body)
-        writer.close()
+        return writer.close()
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     issuer = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
@@ -120,3 +127,17 @@ WRONG = {
 async def test_one_that_is_not_for_us(token_of: Callable[[str], str]) -> None:
     with pytest.raises(SignInRefused):
         await identified(token_of)
+
+
+@pytest.mark.parametrize("moved", [b"/.well-known", b"/t", b"/k"])
+async def test_a_provider_that_sends_us_elsewhere(moved: bytes) -> None:
+    """What somebody signs in by goes to the provider alone."""
+    async with provider_with(signed(), moved=moved) as provider:
+        with pytest.raises(ServiceUnavailable):
+            await provider.identify("code", "http://test/console/sign-in", nonce=NONCE, verifier="v" * 43)
+
+
+async def test_a_provider_that_answers_too_much() -> None:
+    async with provider_with(signed(), padding=300_000) as provider:
+        with pytest.raises(ServiceUnavailable):
+            await provider.identify("code", "http://test/console/sign-in", nonce=NONCE, verifier="v" * 43)
