@@ -1,5 +1,7 @@
 """What a script in a page of ours could not do, if somebody got one in; and the other page of the same origin."""
 
+import pytest
+
 from tests.console.browser import Console, Visit
 
 # Each is something that a page without a policy lets a script do.
@@ -77,6 +79,7 @@ async def test_a_script_gets_nothing_in_or_out(console: Console) -> None:
         await context.close()
 
 
+@pytest.mark.soak
 async def test_the_documentation_works_under_its_policy(console: Console) -> None:
     async with console.visitor() as visit:
         await visit.page.goto("/docs")
