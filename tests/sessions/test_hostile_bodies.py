@@ -65,7 +65,7 @@ async def test_a_token_that_is_no_text(shared: LoneApi, token: str) -> None:
 @pytest.mark.parametrize("cookie", ["x" * 8000, "\xff\xfe", "; " * 2000, "=", "a" * 43 + "\t"])
 async def test_a_cookie_that_is_no_token(shared: LoneApi, cookie: str) -> None:
     """Nobody is signed in by it, and it is taken away."""
-    headers = {"Cookie": f"headwater_session={cookie}".encode("latin-1")}
+    headers = {b"Cookie": f"headwater_session={cookie}".encode("latin-1")}
     answer = await shared.http.get("/api/v1/session", headers=headers)
     assert data_of(answer) is None
     answer = await shared.http.get("/api/v1/sessions", headers=headers)

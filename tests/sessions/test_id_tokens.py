@@ -43,8 +43,8 @@ async def provider_with(
         if moved and path.startswith(moved):
             writer.write(b"HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: /moved%s\r\n\r\n" % path)
             return writer.close()
-        path = path.removeprefix(b"/moved").decode()
-        body = json.dumps(answers.get(path) or {"id_token": token_of(issuer)}).encode() + b" " * padding
+        asked = path.removeprefix(b"/moved").decode()
+        body = json.dumps(answers.get(asked) or {"id_token": token_of(issuer)}).encode() + b" " * padding
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n" % len(body) + body)
         return writer.close()
 
