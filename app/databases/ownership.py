@@ -6,9 +6,10 @@ from uuid import UUID
 import msgspec
 
 from app.contracts.base import Engine
+from app.databases import records
 from app.databases.records import DatabaseRecord
 from app.quotas.plans import Quotas
-from app.store.session import Statement, execute, fetch_all, fetch_exists, fetch_one
+from app.store.session import Statement, fetch_all, fetch_exists, fetch_one
 
 
 class PlacedDatabase(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,9 +54,9 @@ class ReadyMember(DatabaseRecord, frozen=True, kw_only=True):
     """That of its host's row."""
 
 
-async def insert(new: PlacedDatabase) -> None:
+async def insert(new: PlacedDatabase) -> DatabaseRecord:
     """Writes the row, in the transaction that chose the host."""
-    await execute(
+    return await records.write(
         """
         INSERT INTO databases (uuid, team_id, created_by_id, name, engine, region, plan, status, host_id,
                                engine_name, password_sealed, storage_hard_limit_gb, connection_hard_limit,
@@ -63,6 +64,7 @@ async def insert(new: PlacedDatabase) -> None:
                                restoring_at)
         VALUES ($1, $2, $3, $4, $5, $6, $7, 'provisioning', $8, $9, $10, $11, $12, $13, $14, $15, $16,
                 $17, CASE WHEN $18 THEN now() END)
+        RETURNING *
         """,
         new.uuid,
         new.team_id,

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -147,6 +148,13 @@ async def change_provisioning(database: UUID, change: str) -> DatabaseRecord | N
     """One that is being provisioned, as it is after `change`, an UPDATE's SET; None where it is not, and nothing was
     changed."""
     return await fetch_one(DatabaseRecord, _CHANGED.format(change), database)
+
+
+async def write(statement: str, *arguments: Any) -> DatabaseRecord:
+    """Runs an INSERT of one row that returns all of its columns."""
+    row = await fetch_one(DatabaseRecord, f"WITH d AS ({statement}) {_SELECT} d {_JOINS}", *arguments)
+    assert row is not None, "an INSERT returns its row"
+    return row
 
 
 async def find_owned(database: UUID, team_ids: list[int], *, lock: bool = False) -> DatabaseRecord | None:

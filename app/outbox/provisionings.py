@@ -10,7 +10,7 @@ from typing import NamedTuple
 from app.contracts.databases import ProvisionDatabase, ProvisionDatabaseInput
 from app.contracts.queues import provision_workflow_id
 from app.outbox.workflow_starts import HEAD_START_SECONDS, PendingStart, request_start
-from app.store.session import execute, fetch_all
+from app.store.session import fetch_all
 
 CHANNEL = "headwater_provisionings"
 """Notifications of committed pending starts; the payload is the region."""
@@ -31,8 +31,8 @@ async def request_provisioning(request: ProvisionDatabaseInput, *, priority: int
         priority=priority,
         summary=summary,
         head_start=_QUEUED_SECONDS,
+        notice=(CHANNEL, request.region),
     )
-    await execute("SELECT pg_notify($1, $2)", CHANNEL, request.region)
 
 
 async def claim_pending(region: str, limit: int) -> list[PendingStart]:
@@ -74,6 +74,7 @@ class _Taken(NamedTuple):
     until: float
 
 
+# No wait for the disk: a claim that our database's server loses is made again, and its workflow has the same id.
 _TAKE_UP = """
 UPDATE workflow_starts SET attempts = attempts + 1, next_attempt_at = now() + make_interval(secs => $3)
 WHERE id IN (
@@ -85,5 +86,6 @@ WHERE id IN (
     WHERE s.attempts = 0
     ORDER BY s.priority, queue.turn, s.id LIMIT $2 FOR UPDATE OF s SKIP LOCKED
 )
-RETURNING id, workflow, workflow_id, input::text AS input, priority, summary, labels, traceparent
+RETURNING id, workflow, workflow_id, input::text AS input, priority, summary, labels, traceparent,
+          set_config('synchronous_commit', 'off', true)
 """

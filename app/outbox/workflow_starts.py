@@ -118,6 +118,7 @@ async def request_start(
     relayed: bool = False,
     head_start: float = HEAD_START_SECONDS,
     signal: str | None = None,
+    notice: tuple[str | None, str | None] = (None, None),
 ) -> PendingStart:
     """Writes a pending start. Call it inside the transaction of the change; after the commit pass the result to
     `start`.
@@ -125,7 +126,7 @@ async def request_start(
     `workflow` is the interface class. `summary` describes this run in Temporal's list; without it, the summary is
     `purpose` with the current names of the input's database and team. `relayed` leaves the start to the relay;
     otherwise the relay waits `head_start` seconds first. `signal` is sent to the workflow if it is running already; one
-    that has ended is not started again.
+    that has ended is not started again. `notice` is a channel, and what is said there with the commit.
     """
     body = _input(request)
     subject = msgspec.json.decode(body, type=_Subject)
@@ -145,7 +146,7 @@ async def request_start(
         ), $8 || $11), now() + make_interval(secs => $6), $7,
             coalesce((SELECT d.labels FROM databases d WHERE d.uuid = $9::uuid), '{}'), $12)
         ON CONFLICT (workflow_id) WHERE signal IS NULL DO UPDATE SET workflow_id = excluded.workflow_id
-        RETURNING id, summary, labels
+        RETURNING id, summary, labels, CASE WHEN $13::text IS NOT NULL THEN pg_notify($13::text, $14::text)::text END
         """,
         name,
         workflow_id,
@@ -159,6 +160,7 @@ async def request_start(
         _NO_MARKUP,
         _summary(subject),
         traceparent,
+        *notice,
     )
     assert written is not None, "an INSERT with DO UPDATE returns its row"
     return PendingStart(

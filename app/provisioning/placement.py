@@ -6,7 +6,7 @@ from app.contracts.base import Engine
 from app.core.errors import CapacityExhausted, InvalidField
 from app.core.ids import engine_name, engine_password, new_uuid
 from app.core.secrets import SecretBox
-from app.databases import ownership, records
+from app.databases import ownership
 from app.databases.labels import new_labels
 from app.databases.ownership import MemberKind, PlacedDatabase
 from app.databases.passwords import password_place
@@ -35,7 +35,7 @@ async def insert_placed(
         host = await place(kind.engine, kind.region, kind.connections, among=[prefers])
     host = host or await _place(kind.engine, kind.region, kind.connections, among)
     uuid = new_uuid()
-    await ownership.insert(
+    return await ownership.insert(
         PlacedDatabase(
             uuid=uuid,
             team_id=team_id,
@@ -55,9 +55,6 @@ async def insert_placed(
             restoring=isinstance(request.source, DatabaseSource),
         )
     )
-    record = await records.find(uuid)
-    assert record is not None, "it was written a moment ago"
-    return record
 
 
 async def _place(engine: Engine, region: str | None, connections: int, among: Collection[int] | None) -> HostLoad:
