@@ -7,8 +7,8 @@ docs/decisions/0059-spans-of-our-own.md. The tests read it with the generated cl
 """
 
 import struct
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from collections.abc import Mapping, Sequence
+from functools import cache, lru_cache
 
 from app.core.tracing.context import SpanContext
 
@@ -25,6 +25,10 @@ _USUAL = 60
 _SHORT = [bytes([number]) for number in range(128)]
 _IS_REMOTE, _HAS_IS_REMOTE, _SAMPLED = 0x200, 0x100, 0x001
 """`SpanFlags`: whether the parent, or the link, lies in another process."""
+_OWN_PARENT = b"\x85\x01" + _FLAGS(_SAMPLED | _HAS_IS_REMOTE)
+_REMOTE_PARENT = b"\x85\x01" + _FLAGS(_SAMPLED | _HAS_IS_REMOTE | _IS_REMOTE)
+_KEPT_NUMBERS = 4096
+"""Attributes that are numbers, encoded; of some hundred bytes each."""
 
 
 def varint(number: int) -> bytes:
@@ -72,9 +76,15 @@ def _attribute(key: str, value: Value) -> bytes:
         if length < _USUAL:
             return b"\x4a%c%b\x12%c\x0a%c%b" % (len(before) + length + 4, before, length + 2, length, text)
     elif type(value) is int and value >= 0:
-        before, number = _encoded_key(key), varint(value & 0xFFFF_FFFF_FFFF_FFFF)
-        return b"\x4a%c%b\x12%c\x18%b" % (len(before) + len(number) + 3, before, len(number) + 1, number)
+        return _number(key, value)
     return block(9, key_value(key, value))
+
+
+@lru_cache(maxsize=_KEPT_NUMBERS)
+def _number(key: str, value: int) -> bytes:
+    """Whose request it is comes again and again."""
+    before, number = _encoded_key(key), varint(value & 0xFFFF_FFFF_FFFF_FFFF)
+    return b"\x4a%c%b\x12%c\x18%b" % (len(before) + len(number) + 3, before, len(number) + 1, number)
 
 
 @cache
@@ -85,8 +95,9 @@ def _encoded_key(key: str) -> bytes:
 
 
 @cache
-def _encoded_name(name: str) -> bytes:
-    return block(5, name.encode())
+def _encoded_kind(name: str, kind: int) -> bytes:
+    """The name and the kind, of which there are few."""
+    return block(5, name.encode()) + b"\x30" + _SHORT[kind]
 
 
 def encoded_span(
@@ -99,21 +110,24 @@ def encoded_span(
     parent: bytes | None,
     remote: bool,
     attributes: bytes,
-    links: Iterable[SpanContext],
+    links: Sequence[SpanContext],
     failed: bool,
 ) -> bytes:
     """As a field of `ScopeSpans`. `name` is one of few. Times are in nanoseconds since 1970; `remote` says whether the
     parent lies in another process. A failure's words are left out: they may quote anything."""
-    parts = [b"\x0a\x10", own.trace_id, b"\x12\x08", own.span_id]
-    if parent is not None:
-        parts += (b"\x22\x08", parent)
-    parts += (_encoded_name(name), b"\x30", _SHORT[kind], _TIMES(0x39, began, 0x41, ended), attributes)
-    parts += [block(13, _link(link)) for link in links]
-    if failed:
-        parts.append(b"\x7a\x02\x18\x02")
-    flags = _SAMPLED | _HAS_IS_REMOTE | (_IS_REMOTE if remote else 0)
-    parts += (b"\x85\x01", _FLAGS(flags))
-    return block(2, b"".join(parts))
+    content = b"".join(
+        (
+            b"\x0a\x10" + own.trace_id + b"\x12\x08" + own.span_id,
+            b"" if parent is None else b"\x22\x08" + parent,
+            _encoded_kind(name, kind),
+            _TIMES(0x39, began, 0x41, ended),
+            attributes,
+            b"".join([block(13, _link(link)) for link in links]) if links else b"",
+            b"\x7a\x02\x18\x02" if failed else b"",
+            _REMOTE_PARENT if remote else _OWN_PARENT,
+        )
+    )
+    return b"\x12" + varint(len(content)) + content
 
 
 def _link(link: SpanContext) -> bytes:

@@ -5,7 +5,7 @@ Where nothing is traced, `span` costs one look at a context variable.
 """
 
 import time
-from collections.abc import Iterable
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from contextvars import Token
 from datetime import datetime
@@ -57,7 +57,7 @@ class Tracer:
         kind: SpanKind,
         *,
         parent: SpanContext | None = None,
-        links: Iterable[SpanContext] = (),
+        links: Sequence[SpanContext] = (),
         attributes: Attributes = _NO_ATTRIBUTES,
     ) -> "TraceSpan":
         """The first span of this process in its trace: `parent` lies in another one. Without it a trace begins. Enter
@@ -110,7 +110,7 @@ class TraceSpan:
         kind: SpanKind,
         parent: bytes | None,
         remote: bool,
-        links: Iterable[SpanContext],
+        links: Sequence[SpanContext],
         attributes: Attributes,
         first: "TraceSpan | None" = None,
     ) -> None:
