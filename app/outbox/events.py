@@ -84,7 +84,8 @@ async def delete_old_events(limit: int, age: timedelta) -> int:
         """
         DELETE FROM events WHERE id IN (
             SELECT id FROM events e WHERE dispatched_at IS NOT NULL AND created_at < now() - $2::interval
-              AND NOT EXISTS (SELECT FROM webhook_deliveries d WHERE d.event_id = e.id)
+              -- One by one, off the index: where it may join, a plan reads all deliveries that there are.
+              AND (SELECT d.id FROM webhook_deliveries d WHERE d.event_id = e.id LIMIT 1) IS NULL
             ORDER BY created_at LIMIT $1 FOR UPDATE SKIP LOCKED
         )
         """,

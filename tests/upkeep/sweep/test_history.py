@@ -6,7 +6,8 @@ from uuid import uuid4
 
 import pytest
 
-from app.store.session import fetch
+from app.outbox.events import delete_old_events
+from app.store.session import fetch, transaction
 from app.upkeep import sweep as service
 from app.upkeep.sweep import Retention
 
@@ -91,6 +92,32 @@ async def test_events_go_after_their_deliveries_and_never_before_they_were_told(
     await _event(team, OLD)
     await _sweep_all()
     assert await _ids("events") == {pending, young, untold}
+
+
+async def test_old_events_go_without_a_look_at_all_deliveries() -> None:
+    team = await _team()
+    endpoint = await _insert("webhook_endpoints", team_id=team, url="https://example.com")
+    await fetch(
+        """
+        WITH e AS (
+            INSERT INTO events (uuid, type, team_id, payload, created_at, dispatched_at)
+            SELECT gen_random_uuid(), 'database.deleted', $1, '{}', now() - $2::interval * (n > 20)::int, now()
+            FROM generate_series(1, 3000) n RETURNING id
+        )
+        INSERT INTO webhook_deliveries (webhook_id, endpoint_id, event_id, event_type, status, finished_at)
+        SELECT 'msg', $3, id, 'database.deleted', 'delivered', now() FROM e OFFSET 1000
+        """,
+        team,
+        OLD,
+        endpoint,
+    )
+    await fetch("ANALYZE events, webhook_deliveries")
+    async with transaction():
+        assert await delete_old_events(100, KEPT) == 100
+        [seen] = await fetch(
+            "SELECT seq_tup_read AS rows FROM pg_stat_xact_user_tables WHERE relname = 'webhook_deliveries'"
+        )
+        assert seen["rows"] == 0
 
 
 async def test_questions_go_but_for_todays() -> None:
