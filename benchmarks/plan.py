@@ -3,8 +3,8 @@ own database at that size.
 
 A PostgreSQL of its own gets the rows of so many databases on forty hosts, and of the events and deliveries of a day.
 Then what our own database is asked for all the time is asked there: by the functions that ask it in service, with the
-processor time of the server and of this process, beside what the same costs where there is one of the hosts, and a fortieth of all else.
-What that makes of a core is summed up. The engines, and requests to receivers, are not part of it.
+processor time of the server and of this process, beside what the same costs where there is one of the hosts, and a
+fortieth of all else. What that makes of a core is summed up. The engines, and requests to receivers, are not part of it.
 """
 
 import argparse
@@ -282,9 +282,8 @@ async def _cost(server: int, question: Question, rounds: int) -> Cost:
 
 def _print(full: Size, small: dict[str, tuple[Question, Cost]], large: dict[str, tuple[Question, Cost]]) -> None:
     print("\nMilliseconds of processor time of one: of our own PostgreSQL, and of the process that asks\n")
-    print(
-        f"| | with 1 host of {full.hosts} | all | a day | cores of PostgreSQL | of the process |\n|---|---|---|---|---|---|"
-    )
+    print(f"| | with 1 host of {full.hosts} | all | a day | cores of PostgreSQL | of the process |")
+    print("|---|---|---|---|---|---|")
     total = [0.0, 0.0]
     for name, (question, cost) in large.items():
         before, times = small[name][1], question.a_day(full)
