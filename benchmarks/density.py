@@ -46,6 +46,7 @@ class Cost(msgspec.Struct, frozen=True, kw_only=True):
     databases: int
     create: float
     create_processor: float
+    """Without what all services use at rest in the same time."""
     pages: dict[str, float]
     measuring: float
     measuring_processor: dict[str, float]
@@ -101,6 +102,7 @@ async def _step(
     before = processor_seconds(stack.processes)
     creates = [await _create(http, engine) for _ in range(min(_TIMED, wanted - present))]
     create_processor = sum(spent(before, processor_seconds(stack.processes)).values()) / len(creates)
+    create_seconds = sum(creates) / len(creates)
     await asyncio.sleep(_SETTLE_SECONDS)
     measuring, measuring_processor = await _runs(stack, client, "EnforceQuotas")
     reconcile, reconcile_processor = await _runs(stack, client, "Reconcile")
@@ -108,16 +110,17 @@ async def _step(
         "first": await _page(http, {}),
         "last": await _page(http, {"starting_after": await _near_the_end(http, wanted)}),
     }
+    at_rest = await _rest(stack, rest)
     return Cost(
         databases=wanted,
         create=median(creates),
-        create_processor=create_processor,
+        create_processor=max(0.0, create_processor - sum(at_rest.values()) * create_seconds),
         pages=pages,
         measuring=measuring,
         measuring_processor=measuring_processor,
         reconcile=reconcile,
         reconcile_processor=reconcile_processor,
-        rest=await _rest(stack, rest),
+        rest=at_rest,
         resident=resident_bytes(stack.processes),
     )
 

@@ -4,7 +4,7 @@ own database at that size.
 A PostgreSQL of its own gets the rows of so many databases on forty hosts, and of the events and deliveries of a day.
 Then what our own database is asked for all the time is asked there: by the functions that ask it in service, with the
 processor time of the server and of this process, beside what the same costs where there is one of the hosts, and a
-fortieth of all else. What that makes of a core is summed up. The engines, and requests to receivers, are not part of it.
+fortieth of all else. What that makes of a core is summed up. The engines, and requests to receivers, are no part of it.
 """
 
 import argparse
