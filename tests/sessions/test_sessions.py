@@ -41,6 +41,7 @@ async def test_who_they_are_by_me(shared: LoneApi, person: Person) -> None:
     me = data_of(await person.get("/me"))
     assert (me["api_key"]["id"], me["api_key"]["name"]) == (0, "console session")
     assert me["teams"] == [{"id": person.team_id, "name": "Test User", "role": "owner"}]
+    assert [one for one in me["api_key"]["permissions"] if one.startswith("operator:")] == []
 
 
 async def test_a_key_is_no_session(shared: LoneApi) -> None:
@@ -73,6 +74,7 @@ async def test_use_keeps_a_session_from_becoming_idle(shared: LoneApi, person: P
     before = data_of(await person.get("/session"))
     after = data_of(await person.get("/session"))
     assert after["idle_expires_at"] >= before["idle_expires_at"]
+    assert after["expires_at"] == before["expires_at"], "it ends when it was to end"
     (row,) = await fetch(
         "SELECT now() - last_used_at < '1 minute' AS used FROM sessions WHERE user_id = $1", person.user_id
     )
@@ -186,5 +188,12 @@ async def test_what_is_open_ends_with_the_session_or_the_role(shared: LoneApi, p
     await execute("UPDATE memberships SET role = 'viewer' WHERE user_id = $1", person.user_id)
     assert await still_good([streaming], Scope.DATABASES_WRITE) == set()
     assert await still_good([streaming], Scope.DATABASES_READ) == {streaming}
+    for passed in (
+        "expires_at = now()",
+        "expires_at = now() + interval '1 hour', last_used_at = now() - interval '13 hours'",
+    ):
+        await execute(f"UPDATE sessions SET {passed} WHERE user_id = $1", person.user_id)
+        assert await still_good([streaming], Scope.DATABASES_READ) == set()
+    await execute("UPDATE sessions SET last_used_at = now() WHERE user_id = $1", person.user_id)
     data_of(await person.delete("/sessions"))
     assert await still_good([streaming], Scope.DATABASES_READ) == set()
