@@ -2,13 +2,17 @@
 
 import os
 import socket
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from ipaddress import ip_address
 from pathlib import Path
 
 LOOPBACK = "127.0.0.1"
 _LISTENS = "0A"
 """The state of a socket in `/proc/net/tcp`."""
+_EVERY_INTERFACE = {4: ("0.0.0.0", "::"), 6: ("::",)}  # noqa: S104 - looked for
+"""Where what listens is reached by an address of this version."""
 
 
 def is_free(port: int) -> bool:
@@ -31,10 +35,10 @@ def free_port() -> int:
     return port
 
 
-def is_taken_by_others(port: int, group: int) -> bool:
-    """Whether a process that is not in this process group listens on the port, on any interface. Where nothing says so
-    (only Linux does, of processes that we may look at), nobody else does."""
-    sockets = set(_listening(port))
+def is_taken_by_others(host: str, port: int, group: int) -> bool:
+    """Whether a process that is not in this process group listens where connections to this address arrive; `host` is
+    an IP address. Where nothing says so (only Linux does, of processes that we may look at), nobody else does."""
+    sockets = set(_listening(host, port))
     for pid in _members(group) if sockets else ():
         try:
             sockets.difference_update(file.readlink().name for file in Path(f"/proc/{pid}/fd").iterdir())
@@ -45,8 +49,10 @@ def is_taken_by_others(port: int, group: int) -> bool:
     return bool(sockets)
 
 
-def _listening(port: int) -> Iterator[str]:
+def _listening(host: str, port: int) -> Iterator[str]:
     """The sockets, each as `/proc` shows it among a process's files."""
+    # On one port there may be a server for each address.
+    addresses = {f"{_as_listed(address)}:{port:04X}" for address in (host, *_EVERY_INTERFACE[ip_address(host).version])}
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         with suppress(FileNotFoundError), open(table) as lines:
             next(lines)
@@ -54,8 +60,15 @@ def _listening(port: int) -> Iterator[str]:
                 fields = line.split()
                 if fields[3] != _LISTENS:  # those that listen come first, before thousands of connections
                     break
-                if fields[1].endswith(f":{port:04X}"):
+                if fields[1] in addresses:
                     yield f"socket:[{fields[9]}]"
+
+
+def _as_listed(address: str) -> str:
+    """An address as those files have it: each four bytes as one number of the machine's."""
+    packed = ip_address(address).packed
+    words = (packed[at : at + 4] for at in range(0, len(packed), 4))
+    return "".join(f"{int.from_bytes(word, sys.byteorder):08X}" for word in words)
 
 
 def _members(group: int) -> Iterator[int]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from app.local.errors import StackError
-from app.local.ports import PortAllocator, is_free, is_taken_by_others
+from app.local.ports import LOOPBACK, PortAllocator, is_free, is_taken_by_others
 from app.local.processes import ChildProcess, Command, tail
 
 _POLL_SECONDS = 0.05
@@ -31,6 +31,8 @@ class Service(ABC):
         self.name = name
         """The name in `processes` of stack.json."""
         self.port = port
+        self.host = LOOPBACK
+        """The address at which it is asked."""
         self.log = log
 
     async def prepare(self) -> None:
@@ -91,7 +93,7 @@ async def _wait_until_ready(service: Service, child: ChildProcess, timeout: floa
         while (
             not await service.is_ready()
             or child.returncode is not None
-            or is_taken_by_others(service.port, group=child.pid)
+            or is_taken_by_others(service.host, service.port, group=child.pid)
         ):
             if child.returncode is not None:
                 raise StackError(

@@ -1,8 +1,11 @@
 """Ports: a taken one is never given, and none is given twice."""
 
+import os
 import socket
 
-from app.local.ports import LOOPBACK, PortAllocator, free_port, is_free
+import pytest
+
+from app.local.ports import LOOPBACK, PortAllocator, free_port, is_free, is_taken_by_others
 
 
 def test_a_port_in_use_is_not_free() -> None:
@@ -31,3 +34,26 @@ def test_no_port_is_given_twice() -> None:
     ports = PortAllocator()
     first = ports.allocate()
     assert ports.allocate(first) != first
+
+
+@pytest.mark.parametrize(
+    ("host", "listens"), [(LOOPBACK, LOOPBACK), (LOOPBACK, "0.0.0.0"), ("::1", "::1"), ("::1", "::")]
+)
+def test_a_server_takes_a_port_from_others(host: str, listens: str) -> None:
+    with socket.create_server((listens, 0), family=_family(listens)) as server:
+        port = server.getsockname()[1]
+        assert is_taken_by_others(host, port, group=-1)
+        assert not is_taken_by_others(host, port, group=os.getpgid(0))
+
+
+@pytest.mark.parametrize(("host", "listens"), [(LOOPBACK, "127.0.0.2"), ("::1", LOOPBACK)])
+def test_a_server_at_another_address_takes_no_port(host: str, listens: str) -> None:
+    with socket.socket(_family(host)) as held:
+        held.bind((host, 0))
+        port = held.getsockname()[1]
+        with socket.create_server((listens, port), family=_family(listens)):
+            assert not is_taken_by_others(host, port, group=-1)
+
+
+def _family(address: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in address else socket.AF_INET

@@ -61,6 +61,7 @@ class Postgres(PostgresService):
             settings=DISCREET | {"listen_addresses": "*"} | settings,
         )
         self.machine = machine
+        self.host = machine.address
         self.folder = folder / machine.name
 
     def dsn(self, database: str = "postgres") -> str:
@@ -104,6 +105,7 @@ class Temporal(TemporalService):
             program=find_program(),
             database=folder / machine.name / "temporal.db",
         )
+        self.host = machine.address
         self._machine = machine
 
     @property
@@ -155,6 +157,7 @@ class Proxy(Service):
 
     def __init__(self, machine: Machine, folder: Path, apis: Sequence[Machine]) -> None:
         super().__init__(machine.name, _PROXY_PORT, folder / f"{machine.name}.log")
+        self.host = machine.address
         self._machine = machine
         self._folder = folder
         self._apis = apis
