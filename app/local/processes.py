@@ -6,7 +6,7 @@ import ctypes
 import os
 import signal
 import sys
-from asyncio.subprocess import DEVNULL
+from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,6 +29,8 @@ class Command:
     """The complete environment, not additions to ours."""
     folder: Path | None = None
     stdin: Path | None = None
+    takes_input: bool = False
+    """Whether it waits for what `ChildProcess.become` gives it."""
     stop_signal: signal.Signals = signal.SIGTERM
     """The signal that makes the program stop cleanly."""
     stop_seconds: float = 5
@@ -62,9 +64,10 @@ class ChildProcess:
     """A started `Command`. Start it from the main thread only: the kernel sends `death_signal` when the thread that
     started the child ends."""
 
-    def __init__(self, command: Command, process: Handle) -> None:
+    def __init__(self, command: Command, process: Handle, stdin: asyncio.StreamWriter | None = None) -> None:
         self._command = command
         self._process = process
+        self._stdin = stdin
         self._group_ended = False
 
     @classmethod
@@ -77,6 +80,7 @@ class ChildProcess:
         with contextlib.ExitStack() as files:
             log = files.enter_context(command.log.open("ab"))
             stdin = files.enter_context(command.stdin.open("rb")) if command.stdin else DEVNULL
+            stdin = PIPE if command.takes_input else stdin
             try:
                 process = await asyncio.create_subprocess_exec(
                     *command.argv,
@@ -90,7 +94,14 @@ class ChildProcess:
                 )
             except OSError as error:
                 raise StackError(f"can't run {command.argv[0]}: {error.strerror}") from error
-        return cls(command, process)
+        return cls(command, process, process.stdin)
+
+    def become(self, command: Command, message: bytes) -> "ChildProcess":
+        """The same process as another command's. It was started with `takes_input`, and does what `message` says."""
+        assert self._stdin is not None, "it takes no input"
+        self._stdin.write(message)
+        self._stdin.close()
+        return ChildProcess(command, self._process)
 
     @property
     def pid(self) -> int:

@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, engine_queue
-from app.local.processes import Command
+from app.local.processes import ChildProcess, Command
 from app.local.services import Service
+from app.local.spare import Spare
 
 _PYTHON = (sys.executable, "-P", "-m")
 """Never imports modules from the folder in which the stack was started."""
@@ -17,18 +18,31 @@ Environ = Callable[[], Mapping[str, str]]
 """Called at each start, so that it has the current addresses of the other services."""
 
 
-class ApiService(Service):
+class PythonService(Service):
+    """A process of ours. It begins as the spare, if there is one."""
+
+    def __init__(self, name: str, port: int, log: Path, spare: Spare | None) -> None:
+        super().__init__(name, port, log)
+        self._spare = spare
+
+    async def launch(self, command: Command) -> ChildProcess:
+        return await (super().launch(command) if self._spare is None else self._spare.start(command))
+
+
+class ApiService(PythonService):
     """The HTTP API."""
 
-    def __init__(self, name: str, *, port: int, log: Path, environ: Environ, host: str) -> None:
-        super().__init__(name, port, log)
+    def __init__(
+        self, name: str, *, port: int, log: Path, environ: Environ, host: str, spare: Spare | None = None
+    ) -> None:
+        super().__init__(name, port, log, spare)
         self._environ = environ
         # If it listens on every interface, it is checked on this one.
-        self._host = "127.0.0.1" if host in ("0.0.0.0", "::") else host  # noqa: S104 - compared, not bound
+        self.host = "127.0.0.1" if host in ("0.0.0.0", "::") else host  # noqa: S104 - compared, not bound
 
     @property
     def url(self) -> str:
-        return f"http://{self._host}:{self.port}"
+        return f"http://{self.host}:{self.port}"
 
     def command(self) -> Command:
         return Command(argv=(*_PYTHON, "app.http"), log=self.log, environ=dict(self._environ()))
@@ -41,9 +55,9 @@ class ApiService(Service):
             return False
 
     async def _get(self, path: str) -> int:
-        reader, writer = await asyncio.open_connection(self._host, self.port)
+        reader, writer = await asyncio.open_connection(self.host, self.port)
         try:
-            request = f"GET {path} HTTP/1.1\r\nHost: {self._host}:{self.port}\r\nConnection: close\r\n\r\n"
+            request = f"GET {path} HTTP/1.1\r\nHost: {self.host}:{self.port}\r\nConnection: close\r\n\r\n"
             writer.write(request.encode())
             await writer.drain()
             status = (await reader.readline()).split()
@@ -57,14 +71,21 @@ def every_queue(regions: tuple[str, ...]) -> tuple[str, ...]:
     return (CONTROL_QUEUE, WEBHOOK_QUEUE, *map(engine_queue, regions))
 
 
-class WorkerService(Service):
+class WorkerService(PythonService):
     """A worker process for these queues. It listens only for its metrics, on `metrics_port`, if at all; its log
     shows when it has begun to poll."""
 
     def __init__(
-        self, name: str, *, log: Path, environ: Environ, queues: tuple[str, ...], metrics_port: int = 0
+        self,
+        name: str,
+        *,
+        log: Path,
+        environ: Environ,
+        queues: tuple[str, ...],
+        metrics_port: int = 0,
+        spare: Spare | None = None,
     ) -> None:
-        super().__init__(name, metrics_port, log)
+        super().__init__(name, metrics_port, log, spare)
         self._environ = environ
         self._queues = queues
         self._log_start = 0

@@ -74,8 +74,8 @@ class Stack:
         self._ports = PortAllocator()
         self._api_key = ""
         self._ready = False
-        marks = {leftovers.MARK: str(home.folder)}
-        self._supervisor = Supervisor(screen, self._ports, marks=marks)
+        self._marks = {leftovers.MARK: str(home.folder)}
+        self._supervisor = Supervisor(screen, self._ports, marks=self._marks)
 
     async def serve(self) -> None:
         """Never returns; ends by cancellation or an error, with every service stopped."""
@@ -90,6 +90,7 @@ class Stack:
         finally:
             stack_file.withdraw(self._home.folder)
             with self._screen.waiting("stopping"):
+                await parts.spare.stop()
                 await self._supervisor.stop()
 
     async def _run(self, parts: StackServices) -> None:
@@ -98,7 +99,7 @@ class Stack:
         self._write(parts)
         link = await operator_link(parts.control_dsns.service, self._settings, parts.api.url)
         self._screen.say(welcome(self._stack_file(parts), parts.metrics_urls(), self._home.folder, link))
-        await self._supervisor.run_forever()
+        await all_of(self._supervisor.run_forever(), parts.spare.keep())
 
     async def _bound_logs(self) -> None:
         """Limits the logs of all services: they append to files that this process has opened for them."""
@@ -109,7 +110,7 @@ class Stack:
     async def _plan(self) -> StackServices:
         log = self._home.log("install-mysql")
         mysqld = await self._mysql.find_or_install(self._settings.mysqld, self._screen, log)
-        parts = StackServices(self._settings, self._home, self._screen, self._ports, self._last)
+        parts = StackServices(self._settings, self._home, self._screen, self._ports, self._last, self._marks)
         if mysqld is None:
             self._screen.say("no MySQL server: this stack runs with PostgreSQL alone")
         else:

@@ -23,6 +23,7 @@ from app.local.postgres import PostgresService
 from app.local.python_services import ApiService, WorkerService, every_queue
 from app.local.screen import Screen
 from app.local.seed import ControlDsns
+from app.local.spare import Spare
 from app.local.stack_file import StackFile, StackHost
 from app.local.temporal import TemporalService
 
@@ -72,8 +73,15 @@ class StackServices:
     """All services, not started yet."""
 
     def __init__(
-        self, settings: Settings, home: Home, screen: Screen, ports: PortAllocator, last: StackFile | None
+        self,
+        settings: Settings,
+        home: Home,
+        screen: Screen,
+        ports: PortAllocator,
+        last: StackFile | None,
+        marks: Mapping[str, str],
     ) -> None:
+        """`marks` are those of the stack's processes."""
         self._settings = settings
         self._home = home
         self._screen = screen
@@ -100,6 +108,7 @@ class StackServices:
             )
             self._add_host(Engine.POSTGRES, region, server)
         self.temporal = self._temporal()
+        self.spare = Spare(home.log("spare"), marks)
         self.api = self._api()
         self.worker = self._worker()
 
@@ -186,6 +195,7 @@ class StackServices:
             log=self._home.log("api"),
             environ=lambda: self.environ(self.api.port if self._settings.api_host == LOOPBACK else None),
             host=self._settings.api_host,
+            spare=self.spare,
         )
 
     def _worker(self) -> WorkerService:
@@ -195,6 +205,7 @@ class StackServices:
             log=self._home.log("worker"),
             environ=lambda: self.environ(self.worker.port),
             queues=every_queue(self._settings.regions),
+            spare=self.spare,
         )
 
     def _add_host(self, engine: Engine, region: str, server: PostgresService | MysqlService) -> None:

@@ -11,7 +11,7 @@ from app.local.screen import Screen
 from app.local.services import Service, start
 
 _BACK_OFF_SECONDS = (0.0, 0.5, 1.0, 2.0, 5.0, 10.0)
-_HEALTHY_SECONDS = 30.0
+_HEALTHY_SECONDS = 10.0
 """A service that ran this long failed for a new reason, so it is restarted without delay."""
 _START_ATTEMPTS = 3
 
