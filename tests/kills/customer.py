@@ -58,9 +58,27 @@ class Journal:
     deleted: set[str] = field(default_factory=set)
     teams: dict[str, str] = field(default_factory=dict)
     """Names by id."""
+    undeleted: list[str] = field(default_factory=list)
+    """A database as often as it came back."""
+    keys: list[str] = field(default_factory=list)
+    """Texts of those in force."""
     acts: dict[str, int] = field(default_factory=dict)
     """How many of each came to their end."""
     faults: list[str] = field(default_factory=list)
+
+
+async def lets_in(client: PatientClient, key: str) -> bool:
+    """Whether the API takes requests with this key."""
+
+    async def status() -> int:
+        """0 without an answer."""
+        with contextlib.suppress(httpx.TransportError):
+            answer = await client.http.get("/me", headers={"Authorization": f"Bearer {key}"})
+            if answer.status_code < 500:
+                return answer.status_code
+        return 0
+
+    return await until(status, timeout=_SETTLED) == 200
 
 
 class Customer:
@@ -91,7 +109,8 @@ class Customer:
     async def work(self, user_id: int, stop: asyncio.Event) -> None:
         self._user_id = user_id
         acts: list[tuple[Callable[[Kept], Awaitable[None]], int]] = [
-            (self._drop, 6),
+            (self._drop, 5),
+            (self._undelete, 2),
             (self._label, 3),
             (self._quota, 3),
             (self._pause, 2),
@@ -101,6 +120,7 @@ class Customer:
             (self._rotate, 2),
             (self._user, 2),
             (self._team, 1),
+            (self._key, 1),
             (self._sign_in, 1),
         ]
         while not stop.is_set():
@@ -129,9 +149,24 @@ class Customer:
     async def _drop(self, one: Kept) -> None:
         answer = await self._client.delete(one.uuid)
         if self._done(answer, "delete"):
-            self._mine.remove(one)
-            del self._journal.kept[one.uuid]
-            self._journal.deleted.add(one.uuid)
+            self._forget(one)
+
+    def _forget(self, one: Kept) -> None:
+        self._mine.remove(one)
+        del self._journal.kept[one.uuid]
+        self._journal.deleted.add(one.uuid)
+
+    async def _undelete(self, one: Kept) -> None:
+        """Deleted and brought back, unless its destruction came first."""
+        answer = await self._client.delete(one.uuid)
+        if not self._done(answer, "delete"):
+            return
+        answer = await self._client.send("POST", f"/databases/{one.uuid}/undeletions", None, None)
+        if answer.status == 404:
+            self._forget(one)
+        elif self._done(answer, "undelete"):
+            self._journal.undeleted.append(one.uuid)
+            await self._until_it_is(one.uuid, "active")
 
     async def _label(self, one: Kept) -> None:
         labels = {"turn": str(self._chance.randrange(10**6))}
@@ -212,6 +247,24 @@ class Customer:
             answer = await self._client.send("DELETE", f"/teams/{team}", None, None)
             if self._done(answer, "removal of a team"):
                 del self._journal.teams[team]
+
+    async def _key(self, _: Kept) -> None:
+        """Made, replaced at once, and mostly revoked; each text is let in for as long as it is in force."""
+        body = {"name": "made", "permissions": ["databases:read"]}
+        answer = await self._client.send("POST", "/api_keys", None, body)
+        if not self._done(answer, "key"):
+            return
+        first, path = answer.body["api_key"], f"/api_keys/{answer.data['id']}"
+        answer = await self._client.send("POST", f"{path}/rotations", None, {"overlap_seconds": 0})
+        if not self._done(answer, "rotation of a key"):
+            return
+        second, stays = answer.body["api_key"], self._chance.random() < 0.1
+        if not stays:
+            self._done(await self._client.send("DELETE", path), "revocation of a key")
+        if (await lets_in(self._client, first), await lets_in(self._client, second)) != (False, stays):
+            self._journal.faults.append(f"a key at {path} is let in, or not, against what was answered")
+        if stays:
+            self._journal.keys.append(second)
 
     async def _sign_in(self, _: Kept) -> None:
         """An answer that was lost has used up its link; then another link is made."""

@@ -7,12 +7,13 @@ from typing import Any
 
 from tests.e2e.hosts import login
 from tests.e2e.patient_client import PatientClient
-from tests.kills.customer import Journal
+from tests.kills.customer import Journal, lets_in
 from tests.support.receiver import Receiver
 from tests.support.waiting import until
 
 PATIENCE_SECONDS = 240.0
-EVENTS = ("database.provisioned", "database.deleted")
+_DELETED = "database.deleted"
+EVENTS = ("database.provisioned", _DELETED)
 """What the customers' endpoint gets."""
 _UNFINISHED = """
 SELECT type || ' ' || uuid || ' is ' || status FROM operations WHERE finished_at IS NULL
@@ -45,7 +46,7 @@ async def finished(rows: Rows) -> None:
 
 
 async def check_databases(client: PatientClient, journal: Journal) -> None:
-    """They are as the customers were told, and let their tenants in."""
+    """They, teams and keys are as the customers were told, and let their tenants in."""
     for one in journal.kept.values():
         shown = (await client.get(one.uuid)).data
         quota = shown["quotas"]["connection_hard_limit"] if one.connections else None
@@ -54,6 +55,7 @@ async def check_databases(client: PatientClient, journal: Journal) -> None:
         assert await one.tables_there(shown["connection_string"])
     teams = {str(found["id"]): found["name"] for found in (await client.send("GET", "/teams?limit=100")).data}
     assert journal.teams.items() <= teams.items()
+    assert all([await lets_in(client, key) for key in journal.keys])
 
 
 async def check_rows_and_events(rows: Rows, journal: Journal, receiving: Receiver, team: int) -> None:
@@ -65,4 +67,6 @@ async def check_rows_and_events(rows: Rows, journal: Journal, receiving: Receive
         for one in receiving.of("/events")
         for body in [json.loads(one.body)]
     }
-    assert Counter(told.values()) == Counter((event, uuid) for event in EVENTS for uuid in journal.made)
+    due = Counter((event, uuid) for event in EVENTS for uuid in journal.made)
+    due.update((_DELETED, uuid) for uuid in journal.undeleted)
+    assert Counter(told.values()) == due

@@ -133,4 +133,4 @@ async def _check(made: Plant, client: PatientClient, journal: Journal, receiving
 async def _client(made: Plant, caller: Caller) -> AsyncIterator[PatientClient]:
     headers = {"Authorization": f"Bearer {caller.api_key}"}
     async with httpx.AsyncClient(base_url=f"{made.url}/api/v1", headers=headers, timeout=40, trust_env=False) as http:
-        yield PatientClient(http, PATIENCE_SECONDS)
+        yield PatientClient(http, PATIENCE_SECONDS, proxied=True)
