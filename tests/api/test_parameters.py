@@ -64,14 +64,14 @@ async def test_a_malformed_identifier_names_nothing(asking: Caller, uuid: str) -
 
 
 @pytest.mark.parametrize(("method", "path"), OPERATIONS)
-@pytest.mark.parametrize("query", [{"limits": "5"}, {"Limit": "5"}, {"wait ": ""}, {"idempotency_key\n": "x"}])
 async def test_a_parameter_that_the_operation_does_not_have(
-    operator: Caller, signed_in: Person, method: str, path: str, query: dict[str, str]
+    operator: Caller, signed_in: Person, method: str, path: str
 ) -> None:
     caller = signed_in if path.startswith(("/session", "/sign_in", "/passkey", "/invitation_previews")) else operator
     path = path.format(uuid=uuid4(), id=1, delivery_id=1, user_id=1, invitation_id=1, name="one", version=1)
-    answer = await caller.request(method, path, key=str(uuid4()), params=query, content="{}")
-    assert field_of(answer) == next(iter(query))
+    for name, value in {"limits": "5", "Limit": "5", "wait ": "", "idempotency_key\n": "x"}.items():
+        answer = await caller.request(method, path, key=str(uuid4()), params={name: value}, content="{}")
+        assert field_of(answer) == name
 
 
 async def test_a_known_parameter_beside_an_unknown_one(asking: Caller) -> None:
