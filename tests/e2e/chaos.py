@@ -55,7 +55,7 @@ async def strike(stack: LiveStack, part: str, after: float) -> float:
     return time.monotonic()
 
 
-async def check(stack: LiveStack, ledger: Ledger, timeout: float = 60) -> float:
+async def check(stack: LiveStack, ledger: Ledger, timeout: float = 120) -> float:
     """Waits until the stack is at rest and all is as the clients were told. Returns the seconds until rest."""
     took = await settled(stack, timeout)
     rows = await stack.control("SELECT uuid::text, status FROM databases")

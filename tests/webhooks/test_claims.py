@@ -32,12 +32,12 @@ SELDOM = 0.001
 
 @pytest_asyncio.fixture
 async def known(receiving: Receiver) -> dict[str, object]:
-    """Settings: attempts have a minute."""
+    """Settings: attempts have longer than a test waits."""
     return {
         "secret_keys": new_key_setting(),
         "webhook_allow_cidrs": (ALLOWED,),
         "webhook_ca_file": receiving.ca_file,
-        "webhook_timeout_seconds": 60,
+        "webhook_timeout_seconds": 300,
         "webhook_probes_per_second": SELDOM,
     }
 
