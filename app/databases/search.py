@@ -16,7 +16,7 @@ from app.core.errors import SearchTooWide
 from app.databases.filters import DatabaseFilters, conditions
 from app.databases.records import DatabaseRecord
 from app.store.planning import planned_once
-from app.store.session import fetch_all, fetch_scalar
+from app.store.session import fetch_all, fetch_value
 
 STEPS = (200, 2_000, 20_000, 100_000)
 """How many rows of one list are looked at: at first, and each time that this wasn't enough. The first is more than a
@@ -106,7 +106,7 @@ async def _furthest(
     """The one of which so many rows reach back furthest, or that ends before."""
     lists = [(place, walk.name, value) for place, walk in enumerate(walks) for value in walk.values]
     places, names, values = (list(column) for column in zip(*lists, strict=True))
-    return walks[await fetch_scalar(int, REACHES[step], team_ids, after, places, names, filters.name, values)]
+    return walks[await fetch_value(int, REACHES[step], team_ids, after, places, names, filters.name, values) or 0]
 
 
 _TEAMS = "unnest($1::bigint[]) AS mine (team_id)"
