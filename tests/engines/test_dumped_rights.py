@@ -8,11 +8,6 @@ from tests.engines.harness import LIMITS, EngineHost, Session, refusal, session_
 from tests.engines.test_dumps import dumped, streamed, tables
 
 DENIED = "42501"
-DEFAULTS = """
-SELECT pg_get_userbyid(defaclrole)::text, defaclnamespace::regnamespace::text, defaclobjtype::text,
-       ARRAY(SELECT entry::text FROM unnest(defaclacl) AS entry ORDER BY entry::text)
-FROM pg_default_acl ORDER BY 1, 2, 3
-"""
 
 pytestmark = pytest.mark.parametrize("engine_server", ["postgres"], indirect=True, scope="session")
 
@@ -91,37 +86,6 @@ async def test_a_database_that_is_replaced_keeps_the_rights_of_its_users(host: E
             await session.run("CREATE TABLE later (n int)")
         async with session_as(host, tenant, other) as session:
             assert await session.run("SELECT n FROM later") == []
-        await host.adapter.remove_user(tenant, user.name)
-    assert await host.catalog() == before
-
-
-async def test_what_users_let_others_do_with_what_they_make_is_kept(host: EngineHost) -> None:
-    """A user says so itself, and what it says of somebody who isn't there any more is left out."""
-    before = await host.catalog()
-    async with tenants(host, 2) as [tenant, scratch]:
-        user, other = (user_of(tenant, number=number) for number in (1, 2))
-        for one in (user, other):
-            await host.adapter.put_user(tenant, one)
-        async with session_as(host, tenant, user) as session:
-            await session.run("SET ROLE NONE")
-            for to in (other.name, tenant.name):
-                await session.run(f"ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT SELECT ON TABLES TO {to}")
-            await session.run("ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC")
-        said = await host.as_root_in(tenant, DEFAULTS)
-        assert len(said) >= 2
-        chunks, form, _ = await dumped(host, tenant)
-        await host.adapter.load(scratch, form, streamed(chunks), becomes=tenant)
-        await host.adapter.revoke(tenant)
-        await host.adapter.replace(tenant, scratch)
-        await host.adapter.destroy(scratch)
-        await host.adapter.restore(tenant)
-        assert await host.as_root_in(tenant, DEFAULTS) == said
-        await host.adapter.remove_user(tenant, other.name)
-        await host.adapter.revoke(tenant)
-        await host.adapter.clear(tenant)
-        await host.adapter.load(tenant, form, streamed(chunks))
-        await host.adapter.restore(tenant)
-        assert {row[:3] for row in await host.as_root_in(tenant, DEFAULTS)} <= {row[:3] for row in said}
         await host.adapter.remove_user(tenant, user.name)
     assert await host.catalog() == before
 

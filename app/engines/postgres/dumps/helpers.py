@@ -55,15 +55,13 @@ class Helper(msgspec.Struct, frozen=True):
 
 
 @asynccontextmanager
-async def helping(
-    connections: PostgresConnections, tenant: Tenant, purpose: str, accounts: Sequence[str] = ()
-) -> AsyncIterator[Helper]:
-    """An account for this block, which ends those of an earlier one. It is a member of the tenant's roles, and of these
-    accounts, and no others. Raises `EngineError` for a tenant that doesn't exist."""
+async def helping(connections: PostgresConnections, tenant: Tenant, purpose: str) -> AsyncIterator[Helper]:
+    """An account for this block, which ends those of an earlier one. It is a member of the tenant's roles and no
+    others. Raises `EngineError` for a tenant that doesn't exist."""
     async with _working(connections, tenant.name) as connection:
         found = (await catalog.find(connection, tenant.name)).require(tenant)
         await _remove(connections, connection, tenant.name, purpose)
-        helper = await _make(connection, tenant, found, purpose, accounts)
+        helper = await _make(connection, tenant, found, purpose)
     try:
         yield helper
     finally:
@@ -103,9 +101,7 @@ async def _working(connections: PostgresConnections, name: str) -> AsyncIterator
         yield connection
 
 
-async def _make(
-    connection: Any, tenant: Tenant, found: catalog.TenantObjects, purpose: str, accounts: Sequence[str]
-) -> Helper:
+async def _make(connection: Any, tenant: Tenant, found: catalog.TenantObjects, purpose: str) -> Helper:
     password = secrets.token_urlsafe(32)
     role = f'"{helper_name(tenant.name, purpose)}"'
     row = await connection.fetchrow(
@@ -124,7 +120,6 @@ async def _make(
         written += [
             f'GRANT "{tenant.name}" TO {role} WITH INHERIT TRUE, SET TRUE',
             f"ALTER ROLE {role} SET role = {literal(tenant.name)}",
-            *(f'GRANT "{one}" TO {role} WITH INHERIT TRUE, SET FALSE' for one in accounts),
         ]
     else:
         # What a login has made without becoming the tenant, such as large objects, is its own.

@@ -1,21 +1,20 @@
 """Loading a dump as the tenant: what it defines runs with the tenant's rights, whatever it is."""
 
 import re
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Collection
 
-from app.engines.base import EngineError, HostFull, HostUnavailable, Tenant
+from app.engines.base import HostFull, Tenant
 from app.engines.dumping import DumpFormat, LoadRefused
 from app.engines.postgres import catalog
 from app.engines.postgres.connections import PostgresConnections
 from app.engines.postgres.dumps import helpers
 from app.engines.postgres.dumps.archive import Archive, ArchiveInvalid, Entry
 from app.engines.postgres.dumps.dump import LAYOUT, server_version
-from app.engines.postgres.dumps.fingerprints import SESSION_SETTINGS, quoted
+from app.engines.postgres.dumps.fingerprints import quoted
 from app.engines.postgres.dumps.processes import RunningTool, ToolProcess, environment
 from app.engines.postgres.dumps.refusals import answering, said
 from app.engines.postgres.dumps.roles import RoleNames
 from app.engines.postgres.dumps.tools import DumpTools, major_of
-from app.engines.postgres.errors import translated
 
 _SESSION = {
     # The account's end is written durably after it, and everything before that with it.
@@ -42,8 +41,6 @@ prints no code; a dump that says so itself is loaded again, at its tenant's own 
 _TRANSACTIONS = "--transaction-size=100"
 """Not one for each object, and not one for all, whose locks the server would hold together. Since version 17."""
 _TRANSACTIONS_SINCE = 17
-_MOST_OF_ACCOUNTS = 16 * 2**20
-"""Characters of statements that wait for the end of a load."""
 
 
 class _Loadable(Archive):
@@ -57,9 +54,6 @@ class _Loadable(Archive):
         self._owner = owner
         self._accounts = accounts
         self._of_template: set[str] = set()
-        self.of_accounts: list[str] = []
-        """Statements that need the rights of the owner's accounts."""
-        self._accounts_bytes = 0
 
     def see(self, entry: Entry) -> None:
         carried = self._accounts if self.database == self._owner else ()
@@ -67,8 +61,6 @@ class _Loadable(Archive):
         definition = entry.definition or ""
         if entry.kind in ("ACL", "DEFAULT ACL"):
             entry.definition = roles.granted(definition)
-            if entry.kind == "DEFAULT ACL":
-                self._keep(RoleNames(self.database, self._owner, carried).of_accounts(definition))
         elif entry.kind == "POLICY":
             entry.definition = roles.policy(definition)
         elif entry.kind == "EXTENSION" and _OF_TEMPLATE.search(definition):
@@ -76,12 +68,6 @@ class _Loadable(Archive):
             self._of_template.add(f"EXTENSION {entry.tag}")
         elif entry.kind == "COMMENT" and entry.tag in self._of_template:
             entry.definition = ""
-
-    def _keep(self, statements: Sequence[str]) -> None:
-        self._accounts_bytes += sum(map(len, statements))
-        if self._accounts_bytes > _MOST_OF_ACCOUNTS:
-            raise LoadRefused(f"the default rights of its users are longer than {_MOST_OF_ACCOUNTS // 2**20} MiB")
-        self.of_accounts += statements
 
 
 async def load(
@@ -111,36 +97,13 @@ async def load(
         ) as environ,
         RunningTool(folder / "pg_restore", arguments, environ, reads=True) as running,
     ):
-        loadable = _Loadable(tenant.name, owner.name, accounts)
-        await _feed(running, loadable, chunks)
+        await _feed(running, _Loadable(tenant.name, owner.name, accounts), chunks)
         if await running.end() != 0:
             await answering(connections)
             why = said(running.errors, "pg_restore was ended, or took too much memory")
             if any(sign in running.errors for sign in _LACKING):
                 raise HostFull(why)
             raise LoadRefused(why)
-    if loadable.of_accounts:
-        await _run_for_accounts(connections, tenant, accounts, loadable.of_accounts)
-
-
-async def _run_for_accounts(
-    connections: PostgresConnections, tenant: Tenant, accounts: Sequence[str], statements: Sequence[str]
-) -> None:
-    """By a helper of its own: while a dump is loaded, what a tenant wrote has no more than the tenant's rights."""
-    async with helpers.helping(connections, tenant, helpers.LOAD, accounts) as helper:
-        session = await connections.unprivileged(
-            helper.name, helper.password, database=tenant.name, server_settings=SESSION_SETTINGS | {"role": "none"}
-        )
-        try:
-            with translated(connections.host):
-                for statement in statements:
-                    await session.execute(statement)
-        except HostUnavailable:
-            raise
-        except EngineError as error:
-            raise LoadRefused(f"default rights of users: {error}", code=error.code) from error
-        finally:
-            session.terminate()
 
 
 async def _feed(running: ToolProcess, archive: Archive, chunks: AsyncIterator[bytes]) -> None:

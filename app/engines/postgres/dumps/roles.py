@@ -40,19 +40,9 @@ class RoleNames:
             if words[:3] in (["SET", "SESSION", "AUTHORIZATION"], ["RESET", "SESSION", "AUTHORIZATION"]):
                 # What another role granted, who isn't there.
                 as_another = words[0] == "SET"
-            elif not as_another and (written := self._in_statement(statement, self._target)) is not None:
+            elif not as_another and (written := self._in_statement(statement)) is not None:
                 kept.append(written)
         return "".join(f"{statement};\n" for statement in kept)
-
-    def of_accounts(self, text: str) -> list[str]:
-        """The statements of an entry with rights by which an account that is carried says what others may do with what
-        it makes: none but the account itself can."""
-        kept = []
-        for statement in _statements(text):
-            maker = _maker(statement)
-            if maker in self._carried and (written := self._in_statement(statement, maker)) is not None:
-                kept.append(written)
-        return kept
 
     def policy(self, text: str) -> str:
         """A statement that makes a policy, empty if it would be for nobody."""
@@ -78,8 +68,8 @@ class RoleNames:
         rest = "".join(tokens[end:]) + conditions
         return "".join(tokens[:at]) + " " + ", ".join(present) + (f" {rest}" if rest != ";" else rest)
 
-    def _in_statement(self, tokens: list[str], maker: str) -> str | None:
-        """None for one about a role that there isn't, or about what another one than `maker` makes."""
+    def _in_statement(self, tokens: list[str]) -> str | None:
+        """None for one about a role that there isn't."""
         before = [""] * 2
         written = []
         for token in tokens:
@@ -89,7 +79,7 @@ class RoleNames:
                 if before[1] in ("TO", "FROM") or makes:
                     named = self.named(_plain(token))
                     # Nobody but an account itself says what others may do with what it makes.
-                    if named is None or (makes and named != maker):
+                    if named is None or (makes and named != self._target):
                         return None
                     token = named
                 before = [before[1], word]
@@ -106,13 +96,6 @@ def without(role: str, text: str) -> str:
         if role not in of:
             kept.append("".join(statement).strip())
     return "".join(f"{statement};\n" for statement in kept)
-
-
-def _maker(tokens: list[str]) -> str:
-    """The role whose default rights a statement is about; empty for another statement."""
-    words = [token for token in tokens if not token.isspace()]
-    at = next((at for at, pair in enumerate(pairwise(map(str.upper, words))) if pair == ("FOR", "ROLE")), None)
-    return "" if at is None or at + 2 >= len(words) else _plain(words[at + 2])
 
 
 def _head(text: str) -> tuple[list[str], str]:
