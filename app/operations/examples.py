@@ -19,6 +19,7 @@ EXAMPLE_OPERATION = OperationView(
     uuid=UUID(EXAMPLE_OPERATION_UUID),
     type=OperationType.CREATE,
     database_uuid=UUID(_DATABASE_UUID),
+    database_name="orders",
     status=OperationStatus.WAITING,
     steps=[
         Step(name="place", status=StepStatus.SUCCEEDED, started_at=_ASKED_AT, finished_at=_ASKED_AT, attempts=1),

@@ -34,9 +34,8 @@ class OperationLine(msgspec.Struct, kw_only=True):
 
 
 class OperatorRecord(OperationRecord, frozen=True, kw_only=True):
-    """An operation with the names that operators know its database and its team by."""
+    """An operation with its team's name."""
 
-    database_name: str
     team_name: str
     overdue: bool
 
@@ -68,7 +67,7 @@ SELECT o.uuid, o.type, o.status, d.name AS database, t.name AS team, {_OVERDUE} 
        o.reason ->> 'message' AS reason, o.created_at, o.finished_at, d.uuid AS database_uuid, o.workflow_id
 {_FROM} {_WHERE} ORDER BY o.id DESC LIMIT $7
 """  # noqa: S608 - our own words
-_RECORDS = f"SELECT {COLUMNS}, d.name AS database_name, t.name AS team_name, {_OVERDUE} AS overdue {_FROM}"
+_RECORDS = f"SELECT {COLUMNS}, t.name AS team_name, {_OVERDUE} AS overdue {_FROM}"
 _PAGE = f"""
 {_RECORDS} {_WHERE} AND ($7::uuid IS NULL OR o.id < (SELECT id FROM operations WHERE uuid = $7))
 ORDER BY o.id DESC LIMIT $8

@@ -38,13 +38,15 @@ class OperationProgress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OperationRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A row of `operations`, with its database's uuid. `read_at` is when it was read, by our own database's clock."""
+    """A row of `operations`, with its database's uuid and name. `read_at` is when it was read, by our own database's
+    clock."""
 
     id: int
     uuid: UUID
     team_id: int
     database_id: int
     database: UUID
+    database_name: str
     type: OperationType
     status: OperationStatus
     steps_json: str
@@ -129,8 +131,9 @@ class OperationRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 COLUMNS = """
-o.id, o.uuid, o.team_id, o.database_id, d.uuid AS database, o.type, o.status, o.steps::text AS steps_json,
-o.progress::text AS progress_json, o.reason::text AS reason_json, o.undo::text AS undo_json, o.workflow_id, o.revision,
+o.id, o.uuid, o.team_id, o.database_id, d.uuid AS database, d.name AS database_name, o.type, o.status,
+o.steps::text AS steps_json, o.progress::text AS progress_json, o.reason::text AS reason_json,
+o.undo::text AS undo_json, o.workflow_id, o.revision,
 o.user_id, o.key_id, o.request_id, o.expected_seconds, o.deadline_at, o.overdue_at, o.version, o.created_at,
 o.changed_at, o.started_at, o.cancel_requested_at, o.finished_at, clock_timestamp() AS read_at
 """

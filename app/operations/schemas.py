@@ -26,6 +26,7 @@ class OperationView(Struct, kw_only=True):
     uuid: UUID
     type: OperationType
     database_uuid: UUID
+    database_name: str
     status: OperationStatus
     steps: list[Step]
     progress: OperationProgress | None

@@ -9,6 +9,7 @@ def view(record: OperationRecord) -> OperationView:
         uuid=record.uuid,
         type=record.type,
         database_uuid=record.database,
+        database_name=record.database_name,
         status=record.status,
         steps=record.steps,
         progress=record.progress,
