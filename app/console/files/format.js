@@ -25,6 +25,7 @@ export function bytes(value) {
 
 /** @param {number} value in seconds */
 export function seconds(value) {
+  if (value === 0) return "0 s";
   if (value < 1) return `${number(value * 1000, 0)} ms`;
   if (value < minute) return `${number(value)} s`;
   if (value < hour) return `${Math.floor(value / minute)} min${value % minute >= 1 ? ` ${Math.floor(value % minute)} s` : ""}`;

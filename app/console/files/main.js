@@ -1,6 +1,7 @@
 // Starts the console: the frame around all pages.
 import { LiveRegions, announce } from "./announce.js";
 import { connection } from "./api.js";
+import { watchFocus } from "./focus.js";
 import { CurrentPage, Loading, match } from "./current-page.js";
 import { effect, html, render, useEffect, useState } from "./html.js";
 import { groups } from "./navigation.js";
@@ -98,6 +99,7 @@ match(place.value.path)?.route.load().catch(() => {});
 const root = document.getElementById("console");
 if (root) {
   root.textContent = "";
+  watchFocus(root);
   render(html`<${Console} />`, root);
   // A browser may keep a page that was left, and show it again as it was: also to who comes after the person, and with
   // what was shown once.

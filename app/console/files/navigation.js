@@ -39,7 +39,7 @@ export const groups = [
       { path: "/operator/pools", label: "Pools" },
       { path: "/operator/findings", label: "Findings" },
       { path: "/operator/audit-seals", label: "Audit seals" },
-      { path: "/operator/operations", label: "Operations" },
+      { path: "/operator/operations", label: "All operations" },
     ],
   },
 ];

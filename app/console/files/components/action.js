@@ -70,7 +70,7 @@ function Confirmation({ label, title = label, call, shown = call, confirm = labe
         <${Curl} call=${shown} idempotencyKey=${action.key} />
         <div class="buttons">
           <button type="button" onClick=${onClose} disabled=${action.running}>Cancel</button>
-          <button class=${danger ? "danger" : "primary"} disabled=${action.running || !ready || (typed && text !== typed)}>
+          <button class=${danger ? "danger" : "primary"} aria-disabled=${action.running} disabled=${!ready || (typed && text !== typed)}>
             ${action.running && html`<span class="spinner"></span>`} ${confirm}
           </button>
         </div>
@@ -101,7 +101,7 @@ export function ActionForm({ call, shown = call, submit, ready = true, onDone, c
       ${typeof children === "function" ? children(action.error?.fields ?? {}) : children}
       <${ErrorNote} error=${action.error} />
       <div class="buttons">
-        <button class="primary" disabled=${action.running || !ready}>
+        <button class="primary" aria-disabled=${action.running} disabled=${!ready}>
           ${action.running && html`<span class="spinner"></span>`} ${submit}
         </button>
       </div>

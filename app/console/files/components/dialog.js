@@ -9,8 +9,11 @@ export function Dialog({ title, onClose, busy = false, children }) {
   const id = useId();
   useEffect(() => {
     const before = document.activeElement;
-    dialog.current?.showModal();
+    const element = dialog.current;
+    element?.showModal();
     return () => {
+      // What is behind a dialog takes no focus while that is open.
+      element?.close();
       if (before instanceof HTMLElement) before.focus();
     };
   }, []);

@@ -54,6 +54,18 @@ const theme = EditorView.theme({
     background: "color-mix(in srgb, var(--accent) 25%, transparent)",
     textDecoration: "none",
   },
+  // The system's own colours leave no tint: what it says is said by lines.
+  "@media (forced-colors: active)": {
+    ".cm-lint-marker-error, .cm-lint-marker-warning": { background: "CanvasText" },
+    "&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground": {
+      background: "transparent",
+      border: "1px solid Highlight",
+    },
+    ".cm-changedLine, .cm-insertedLine": { borderLeft: "3px double" },
+    ".cm-deletedChunk": { borderLeft: "3px dashed" },
+    ".cm-changedText": { textDecoration: "underline" },
+    ".cm-deletedText": { textDecoration: "line-through" },
+  },
 });
 const room = EditorView.theme({ ".cm-content, .cm-gutter": { minHeight: "14rem" } });
 const colours = syntaxHighlighting(

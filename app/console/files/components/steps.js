@@ -34,7 +34,7 @@ export function Steps({ operation }) {
             <${Status} value=${step.status} label=${step.name.replaceAll("_", " ")} />
             <span class="visually-hidden">: ${step.status}</span>
             ${step.started_at && html` <span class="quiet">${took(step)}</span>`}
-            ${step.attempts > 1 && html` <span class="quiet">attempt ${step.attempts}</span>`}
+            ${step.attempts > 1 && html`<span class="quiet">, attempt ${step.attempts}</span>`}
             ${step.detail && html`<span class="detail">${step.detail}</span>`}
           </li>`,
         )}

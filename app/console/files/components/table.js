@@ -7,7 +7,8 @@ import { html, useEffect, useLayoutEffect, useRef, useState } from "../html.js";
  *   cell: (row: Row) => any,
  *   class?: string,
  *   wide?: boolean,
- * }} Column `wide`: left out on a phone. `class`: `number` aligns to the right, `main` takes the room that is left.
+ *   note?: string,
+ * }} Column `wide`: left out on a phone. `note`: stands under the label. `class`: `number` aligns to the right, `main` takes the room that is left.
  */
 
 const VIRTUAL_FROM = 60;
@@ -78,7 +79,7 @@ export function Table({ label, columns, rows, id, fixed = false, scrolls = false
         <caption class="visually-hidden">${label}</caption>
         <thead>
           <tr aria-rowindex="1">
-            ${columns.map((column) => html`<th key=${column.label} scope="col" class=${classes(column)}>${column.label}</th>`)}
+            ${columns.map((column) => html`<th key=${column.label} scope="col" class=${classes(column)}>${column.label}${column.note && html` <div class="note">${column.note}</div>`}</th>`)}
           </tr>
         </thead>
         <tbody ref=${body} onKeyDown=${onKeyDown} onFocusIn=${onFocusIn}>

@@ -1,15 +1,13 @@
 // The person's own account: their passkeys, and where they are signed in.
-import { api } from "../api.js";
 import { Action } from "../components/action.js";
-import { Empty } from "../components/empty.js";
 import { ErrorNote } from "../components/error-note.js";
 import { Field } from "../components/field.js";
+import { Listing } from "../components/listing.js";
 import { Page } from "../components/page.js";
 import { Status } from "../components/status.js";
-import { Table } from "../components/table.js";
 import { Time } from "../components/time.js";
 import { html, useState } from "../html.js";
-import { resource } from "../live.js";
+import { useList } from "../lists.js";
 import { addPasskey, passkeysWork } from "../passkeys.js";
 import { session } from "../session.js";
 
@@ -37,26 +35,20 @@ export default function Account() {
 }
 
 function Passkeys() {
-  const { data, error, reload } = resource((signal) => api.get("/passkeys", { query: { limit: 100 }, signal }), []);
-  /** @type {PasskeyView[] | undefined} */
-  const rows = data?.data;
+  const list = useList("/passkeys");
   return html`
     <section>
       <h2>Passkeys</h2>
-      <${ErrorNote} error=${error} retry=${reload} />
-      ${rows?.length === 0 &&
-      html`<${Empty} title="No passkey yet">
-        <p>With a passkey you sign in by your device: by a fingerprint, a PIN or a security key, and without a link.</p>
-      <//>`}
-      ${rows &&
-      rows.length > 0 &&
-      html`<${Table}
+      <${Listing}
+        list=${list}
         label="Passkeys"
-        rows=${rows}
-        id=${(/** @type {PasskeyView} */ one) => one.uuid}
-        columns=${passkeyColumns(reload)}
-      />`}
-      <${AddPasskey} onDone=${reload} />
+        columns=${passkeyColumns(list.reload)}
+        empty=${{
+          title: "No passkey yet",
+          children: html`<p>With a passkey you sign in by your device: by a fingerprint, a PIN or a security key, and without a link.</p>`,
+        }}
+      />
+      <${AddPasskey} onDone=${list.reload} />
     </section>
   `;
 }
@@ -136,16 +128,14 @@ function AddPasskey({ onDone }) {
 }
 
 function Sessions() {
-  const { data, error, reload } = resource((signal) => api.get("/sessions", { query: { limit: 100 }, signal }), []);
-  /** @type {SessionView[] | undefined} */
-  const rows = data?.data;
-  const here = rows?.find((one) => one.current);
+  const list = useList("/sessions", { every: 30_000 });
+  const here = list.rows?.find((one) => one.current);
   return html`
     <section>
       <div class="heading">
         <h2>Where you are signed in</h2>
         <div class="actions">
-          ${here && html`<${SignOut} uuid=${here.uuid} label="Sign out" />`}
+          <${SignOut} uuid=${here?.uuid} />
           <${Action}
             label="Sign out everywhere"
             danger
@@ -156,14 +146,7 @@ function Sessions() {
           <//>
         </div>
       </div>
-      <${ErrorNote} error=${error} retry=${reload} />
-      ${rows &&
-      html`<${Table}
-        label="Where you are signed in"
-        rows=${rows}
-        id=${(/** @type {SessionView} */ one) => one.uuid}
-        columns=${columns(reload)}
-      />`}
+      <${Listing} list=${list} label="Where you are signed in" columns=${columns(list.reload)} empty=${{ title: "Nowhere" }} />
     </section>
   `;
 }
@@ -197,11 +180,12 @@ const columns = (reload) => [
   },
 ];
 
-/** @param {{ uuid: string, label: string }} props */
-function SignOut({ uuid, label }) {
+/** @param {{ uuid: string | undefined }} props */
+function SignOut({ uuid }) {
   return html`<${Action}
-    label=${label}
-    call=${{ method: "DELETE", path: "/sessions/{uuid}", params: { uuid } }}
+    label="Sign out"
+    disabled=${!uuid}
+    call=${{ method: "DELETE", path: "/sessions/{uuid}", params: { uuid: uuid ?? "" } }}
     onDone=${signedOut}
   >
     <p>Ends this session. You sign in again by a link or a passkey.</p>

@@ -24,7 +24,7 @@ export default function DeletedDatabases() {
         { label: "Data is destroyed", class: "nowrap", cell: (/** @type {Deleted} */ one) => html`<${Time} value=${one.destroy_scheduled_at} relative />` },
         { label: "Final backup", class: "nowrap", wide: true, cell: (/** @type {Deleted} */ one) => (one.final_backup_uuid ? html`<a href=${to("/backups")}>taken</a>` : html`<span class="quiet">not yet</span>`) },
         {
-          label: "Do",
+          label: "Actions",
           cell: (/** @type {Deleted} */ one) => html`<${Action}
             label="Undelete"
             title=${`Undelete ${one.name}`}

@@ -25,7 +25,7 @@ export default function OneOperation({ params: { uuid } }) {
     async (signal) => {
       if (!operation) return null;
       const answer = await api.get("/databases/{uuid}", { params: { uuid: operation.database_uuid }, signal }).catch(() => null);
-      return answer && { name: answer.data.name };
+      return answer !== null;
     },
     [operation?.database_uuid, operation?.status],
   );
@@ -37,13 +37,13 @@ export default function OneOperation({ params: { uuid } }) {
   }, [status]);
 
   const type = operation?.type.replaceAll("_", " ");
-  const name = database.data?.name;
+  const name = operation?.database_name;
   const over = status !== undefined && ENDED.includes(status);
   return html`<${Page}
-    title=${type ? `${name ? `${name}: ` : "Operation: "}${type}` : "Operation"}
+    title=${operation ? `${name}: ${type}` : "Operation"}
     crumbs=${[
       { path: "/databases", label: "Databases" },
-      ...(operation && name ? [{ path: `/databases/${operation.database_uuid}/operations`, label: name }] : []),
+      ...(operation && database.data ? [{ path: `/databases/${operation.database_uuid}/operations`, label: operation.database_name }] : []),
       { path: "/operations", label: "Operations" },
     ]}
   >
@@ -64,7 +64,7 @@ export default function OneOperation({ params: { uuid } }) {
       <dl class="facts">
         <dt>Database</dt>
         <dd>
-          ${name ? html`<a href=${to(`/databases/${operation.database_uuid}`)}>${name}</a>` : html`<code>${operation.database_uuid}</code> <a href=${to("/databases/deleted")}>Deleted databases</a>`}
+          ${database.data !== false ? html`<a href=${to(`/databases/${operation.database_uuid}`)}>${name}</a>` : html`${name} <a href=${to("/databases/deleted")}>Deleted databases</a>`}
         </dd>
         ${operation.type === "apply_blueprint" && html`<dt>Log</dt><dd><a href=${to(`/databases/${operation.database_uuid}/blueprints`)}>Applications to the database</a></dd>`}
         <dt>Asked for</dt><dd><${Time} value=${operation.created_at} /></dd>

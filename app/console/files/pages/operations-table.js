@@ -31,7 +31,7 @@ export function OperationTable({ label, database }) {
         { label: "Operation", class: "nowrap", cell: (/** @type {Operation} */ one) => html`<a href=${to(`/operations/${one.uuid}`)}>${one.type.replaceAll("_", " ")}</a> <div class="second narrow"><${Time} value=${one.created_at} relative /></div>` },
         { label: "Status", cell: (/** @type {Operation} */ one) => html`<${Status} value=${one.status} />` },
         { label: "Why", class: "main", wide: true, cell: (/** @type {Operation} */ one) => one.reason?.message ?? "" },
-        ...(database ? [] : [{ label: "Database", cell: (/** @type {Operation} */ one) => html`<a href=${to(`/databases/${one.database_uuid}`)}><code>${one.database_uuid.slice(0, 8)}</code></a>` }]),
+        ...(database ? [] : [{ label: "Database", class: "breaks", cell: (/** @type {Operation} */ one) => html`<a href=${to(`/databases/${one.database_uuid}`)}>${one.database_name}</a>` }]),
         { label: "Took", class: "number nowrap", wide: true, cell: took },
         { label: "Begun", wide: true, class: "nowrap", cell: (/** @type {Operation} */ one) => html`<${Time} value=${one.created_at} relative />` },
       ]}

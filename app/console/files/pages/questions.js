@@ -26,6 +26,7 @@ const CLASSES = /** @type {Record<string, string>} */ ({
   write: "changes rows",
   ddl_batch: "changes the schema",
 });
+const NUMBERS = /^(tiny|small|medium|big)?int(eger)?\d?\b|^(numeric|decimal|float|double|real|year)/i;
 const SHORT = /** @type {Record<string, string>} */ ({ select: "read", write: "rows", ddl_batch: "schema" });
 
 /** @param {import("../router.js").PageProps} props */
@@ -82,7 +83,7 @@ export default function Questions({ query }) {
       ${asking.running && html`<${Waiting} text="Translating" />`}
       <${ErrorNote} error=${asking.error} />
       ${asking.error?.details?.sql && html`<${Sql} label="The SQL that was refused" text=${asking.error.details.sql} />`}
-      <${Curl} call=${call} />
+      <${Curl} call=${call} idempotencyKey=${asking.key} />
     </form>
     ${preview && html`<${Preview} key=${preview.query_id} preview=${preview} onRun=${again} />`}
     <h2>Your questions</h2>
@@ -149,7 +150,7 @@ function Preview({ preview, onRun }) {
         </div>
         ${run.running && html`<${Waiting} text="Running" />`}
         <${ErrorNote} error=${run.error} />
-        ${reads && html`<${Curl} call=${call} />`}`}
+        ${reads && html`<${Curl} call=${call} idempotencyKey=${run.key} />`}`}
       ${answer && html`<${Result} answer=${answer} />`}
     </section>
   `;
@@ -161,6 +162,8 @@ function Result({ answer: { result, query_id } }) {
   if (result.type === "ddl_batch") return html`<p role="status">${counted(result.statementsExecuted, "statement")} executed.</p>`;
   const columns = result.columns.map((/** @type {any} */ column) => ({
     label: column.name,
+    note: column.type,
+    class: NUMBERS.test(column.type) ? "number" : undefined,
     cell: (/** @type {any} */ row) => html`<${Value} value=${row.values[column.name]} name=${column.name} />`,
   }));
   return html`

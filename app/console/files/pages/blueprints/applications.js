@@ -9,7 +9,7 @@ import { BlueprintPage } from "./frame.js";
 
 /** @param {import("../../router.js").PageProps} props */
 export default function Applications({ params: { uuid } }) {
-  const list = useList("/blueprints/{uuid}/blueprint_applications", { params: { uuid } });
+  const list = useList("/blueprints/{uuid}/blueprint_applications", { params: { uuid }, every: 3000 });
   return html`<${BlueprintPage} uuid=${uuid}>
     ${() => html`
       <${Listing}

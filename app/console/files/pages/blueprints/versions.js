@@ -32,11 +32,12 @@ function Comparison({ blueprint, query }) {
   );
   return html`
     <${ErrorNote} error=${list.error ?? both.error} retry=${both.error ? both.reload : list.reload} />
-    <div class="filters">
+    <div class="filters roomy">
       <${Field} label="Before" value=${before} options=${options} onValue=${(/** @type {string} */ value) => setQuery({ before: value, after })} />
       <${Field} label="After" value=${after} options=${options} onValue=${(/** @type {string} */ value) => setQuery({ before, after: value })} />
     </div>
     ${blueprint.version === 1 && html`<p class="quiet">There is one version. A change of the SQL makes the next.</p>`}
+    ${both.loading && !both.data && html`<p class="page-loading" aria-busy="true"><span class="spinner"></span> Reading both…</p>`}
     ${both.data &&
     html`<${Compare}
       label=${`Versions ${before} and ${after}`}

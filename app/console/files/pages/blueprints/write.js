@@ -24,10 +24,13 @@ export default function WriteBlueprint({ params: { uuid } }) {
   if (!may("member")) {
     return html`<${Page} title=${uuid ? "Change a blueprint" : "New blueprint"} crumbs=${CRUMBS}><${OnlyFor} what="write blueprints" /><//>`;
   }
-  if (!data) {
-    return html`<${Page} title="Change a blueprint" crumbs=${CRUMBS}><${ErrorNote} error=${error} retry=${reload} /><//>`;
+  if (uuid && !data) {
+    return html`<${Page} title="Change a blueprint" crumbs=${CRUMBS}>
+      <${ErrorNote} error=${error} retry=${reload} />
+      ${!error && html`<p class="page-loading" aria-busy="true"><span class="spinner"></span> Reading the blueprint…</p>`}
+    <//>`;
   }
-  return html`<${Form} blueprint=${data.data} />`;
+  return html`<${Form} blueprint=${data?.data} />`;
 }
 
 /** @param {{ blueprint: any }} props */

@@ -1,8 +1,8 @@
 import { api } from "../../api.js";
 import { Action } from "../../components/action.js";
-import { Empty } from "../../components/empty.js";
 import { ErrorNote } from "../../components/error-note.js";
 import { Field } from "../../components/field.js";
+import { Listing } from "../../components/listing.js";
 import { Status } from "../../components/status.js";
 import { Time } from "../../components/time.js";
 import { bytes, counted, seconds } from "../../format.js";
@@ -44,21 +44,21 @@ function List({ database, onChange }) {
     policy.reload();
     onChange();
   };
-  const all = backups.rows ?? [];
   return html`
     <${RoleNote} database=${database} what="take and restore backups" />
-    <${ErrorNote} error=${backups.error ?? policy.error} retry=${reload} />
+    <${ErrorNote} error=${policy.error} retry=${policy.reload} />
     ${policy.data && html`<${PolicyPanel} database=${database} policy=${policy.data.data} onDone=${reload} />`}
     <h2>Backups</h2>
-    ${!backups.rows && !backups.error && html`<p aria-busy="true"><span class="spinner"></span> Reading the backups…</p>`}
-    ${backups.rows &&
-    all.length === 0 &&
-    html`<${Empty} title="No backups yet">
-      <p>One is taken by itself as the policy says. Take one now before you change something.</p>
-    <//>`}
-    <div key="take" class="buttons"><${Take} database=${database} onDone=${reload} /></div>
-    ${all.map((/** @type {Backup} */ one) => html`<${One} key=${one.uuid} backup=${one} database=${database} onDone=${reload} />`)}
-    ${backups.rows && !backups.complete && html`<button type="button" onClick=${backups.more}>Show more</button>`}
+    <div class="buttons"><${Take} database=${database} onDone=${reload} /></div>
+    <${Listing}
+      list=${backups}
+      label="Backups"
+      card=${(/** @type {Backup} */ one) => html`<${One} key=${one.uuid} backup=${one} database=${database} onDone=${reload} />`}
+      empty=${{
+        title: "No backups yet",
+        children: html`<p>One is taken by itself as the policy says. Take one now before you change something.</p>`,
+      }}
+    />
   `;
 }
 

@@ -1,4 +1,5 @@
 import { Copy } from "../../components/copy.js";
+import { Curl } from "../../components/curl.js";
 import { ErrorNote } from "../../components/error-note.js";
 import { Field } from "../../components/field.js";
 import { html, useEffect, useState } from "../../html.js";
@@ -64,6 +65,7 @@ function Ways({ database }) {
     </dl>
     <${RoleNote} database=${database} what="see passwords" />
     <${ErrorNote} error=${error} />
+    <${Curl} call=${{ method: "GET", path: "/databases/{uuid}", params: { uuid: database.uuid } }} />
     <h2>Snippets</h2>
     <div class="filters"><${Field}
       label="Client, language or framework"

@@ -3,6 +3,7 @@ import { Action } from "../../components/action.js";
 import { Amount } from "../../components/amount.js";
 import { Copy } from "../../components/copy.js";
 import { Field } from "../../components/field.js";
+import { Labels } from "../../components/labels.js";
 import { Time } from "../../components/time.js";
 import { html, useState } from "../../html.js";
 import { resource } from "../../live.js";
@@ -31,7 +32,7 @@ export default function Overview({ params: { uuid } }) {
 
 /** @param {Props} props */
 function Facts({ database }) {
-  const labels = Object.entries(database.labels);
+  const labelled = Object.keys(database.labels).length > 0;
   return html`<section class="panel" aria-labelledby="facts">
     <h2 id="facts">What it is</h2>
     <dl class="facts">
@@ -42,10 +43,7 @@ function Facts({ database }) {
       <dt>Address</dt><dd><code>${database.host}:${database.port}</code> <a href=${to(`/databases/${database.uuid}/connect`)}>Connect</a></dd>
       <dt>UUID</dt><dd><code>${database.uuid}</code> <${Copy} text=${database.uuid} what="the UUID" /></dd>
       <dt>Labels</dt>
-      <dd>
-        ${labels.map(([key, value]) => html`<span key=${key} class="label">${key}: ${value}</span> `)}
-        ${labels.length === 0 && html`<span class="quiet">none</span>`}
-      </dd>
+      <dd>${labelled ? html`<${Labels} labels=${database.labels} />` : html`<span class="quiet">none</span>`}</dd>
       <dt>Protected</dt><dd>${database.deletion_protection ? "yes: it can't be deleted" : "no"}</dd>
       <dt>Expires</dt><dd><${Time} value=${database.expires_at} /></dd>
       <dt>Made</dt><dd><${Time} value=${database.created_at} /></dd>
@@ -150,7 +148,7 @@ function Changes({ database, reload }) {
         <${Field} label="Name" value=${name} onValue=${setName} maxlength="63" autocomplete="off" spellcheck="false" hint="Lowercase letters, digits and hyphens." />
       <//>
       <${Action} label="Edit labels" call=${patch({ labels: changedLabels(database.labels, text) })} confirm="Save" onOpen=${() => setText(asLines(database.labels))} onDone=${reload} ...${member}>
-        <${Field} label="Labels" rows=${6} value=${text} onValue=${setText} spellcheck="false" hint="One on a line, as key=value. No place for secrets: labels are in webhooks." />
+        <${Field} label="Labels" rows=${6} value=${text} onValue=${setText} spellcheck="false" hint="One on a line, as key:value. No place for secrets: labels are in webhooks." />
       <//>
       <${Action}
         label=${database.deletion_protection ? "Take protection away" : "Protect from deletion"}
@@ -212,7 +210,7 @@ function Changes({ database, reload }) {
 }
 
 /** @param {Record<string, string>} labels */
-const asLines = (labels) => Object.entries(labels).map(([key, value]) => `${key}=${value}`).join("\n");
+const asLines = (labels) => Object.entries(labels).map(([key, value]) => `${key}:${value}`).join("\n");
 
 /**
  * What a PATCH needs for these lines: what they name, and null for what they don't any more.
@@ -221,7 +219,7 @@ const asLines = (labels) => Object.entries(labels).map(([key, value]) => `${key}
 function changedLabels(labels, text) {
   const named = Object.fromEntries(
     text.split("\n").filter((line) => line.trim()).map((line) => {
-      const at = line.indexOf("=");
+      const at = line.indexOf(":");
       return at < 0 ? [line.trim(), ""] : [line.slice(0, at).trim(), line.slice(at + 1).trim()];
     }),
   );

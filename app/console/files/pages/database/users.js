@@ -1,13 +1,14 @@
 import { api } from "../../api.js";
 import { Action } from "../../components/action.js";
-import { Empty } from "../../components/empty.js";
 import { ErrorNote } from "../../components/error-note.js";
 import { Field } from "../../components/field.js";
+import { Listing } from "../../components/listing.js";
 import { Secret } from "../../components/secret.js";
 import { Status } from "../../components/status.js";
 import { Table } from "../../components/table.js";
 import { Time } from "../../components/time.js";
 import { html, useState } from "../../html.js";
+import { useList } from "../../lists.js";
 import { resource } from "../../live.js";
 import { moment } from "./fields.js";
 import { DatabasePage, RoleNote, allowed, words } from "./shell.js";
@@ -37,18 +38,17 @@ export default function Users({ params: { uuid } }) {
 function Logins({ database, onChange }) {
   const params = { uuid: database.uuid };
   const read = (/** @type {string} */ what) => (/** @type {AbortSignal} */ signal) =>
-    api.get(`/databases/{uuid}/${what}`, { params, query: what === "credentials" ? {} : { limit: 100 }, signal });
+    api.get(`/databases/{uuid}/${what}`, { params, signal });
   const credentials = resource(read("credentials"), [database.uuid], { every: 10_000 });
-  const users = resource(read("users"), [database.uuid], { every: 10_000 });
+  const users = useList("/databases/{uuid}/users", { params, id: (/** @type {User} */ one) => one.name, every: 10_000 });
   const rotations = resource(read("credential_rotations"), [database.uuid], { every: 10_000 });
   const reload = () => {
     for (const one of [credentials, users, rotations]) one.reload();
     onChange();
   };
   const overlapping = rotations.data?.data.find((/** @type {any} */ one) => one.status === "overlapping");
-  const made = users.data?.data ?? [];
   return html`
-    <${ErrorNote} error=${credentials.error ?? users.error ?? rotations.error} retry=${reload} />
+    <${ErrorNote} error=${credentials.error ?? rotations.error} retry=${reload} />
     <${RoleNote} database=${database} what="change credentials and users" />
     <section aria-labelledby="logins">
       <h2 id="logins">Logins</h2>
@@ -89,11 +89,9 @@ function Logins({ database, onChange }) {
     </section>
     <section aria-labelledby="users">
       <h2 id="users">Users</h2>
-      ${made.length > 0 &&
-      html`<${Table}
+      <${Listing}
+        list=${users}
         label="Users of the database"
-        rows=${made}
-        id=${(/** @type {User} */ one) => one.name}
         columns=${[
           { label: "Name", class: "main", cell: (/** @type {User} */ one) => html`${one.name} <code class="account">${one.db_username}</code>` },
           { label: "Access", class: "nowrap", wide: true, cell: (/** @type {User} */ one) => words(one.access) },
@@ -102,7 +100,7 @@ function Logins({ database, onChange }) {
           { label: "Expires", class: "nowrap", wide: true, cell: (/** @type {User} */ one) => html`<${Time} value=${one.expires_at} />` },
           { label: "Sessions", class: "number", wide: true, cell: (/** @type {User} */ one) => sessions(one.open_sessions) },
           {
-            label: "Do",
+            label: "Actions",
             cell: (/** @type {User} */ one) => html`<${Renew} database=${database} user=${one} onDone=${reload} />${" "}<${Action}
               label="Drop"
               title=${`Drop ${one.name}`}
@@ -117,13 +115,12 @@ function Logins({ database, onChange }) {
             <//>`,
           },
         ]}
-      />`}
-      ${users.data &&
-      made.length === 0 &&
-      html`<${Empty} title="No further users">
-        <p>A user has a password of its own, reads or writes, and can end by itself: for a report, a colleague, or a job.</p>
-      <//>`}
-      <div key="make" class="buttons"><${Make} database=${database} onDone=${reload} /></div>
+        empty=${{
+          title: "No further users",
+          children: html`<p>A user has a password of its own, reads or writes, and can end by itself: for a report, a colleague, or a job.</p>`,
+        }}
+      />
+      <div class="buttons"><${Make} database=${database} onDone=${reload} /></div>
     </section>
   `;
 }

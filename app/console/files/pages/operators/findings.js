@@ -18,7 +18,7 @@ const columns = [
   },
   { label: "Host", class: "number", wide: true, cell: (one) => one.host_id ?? "none" },
   { label: "Since", cell: (one) => html`<${Time} value=${one.first_seen_at} relative />` },
-  { label: "Seen", wide: true, cell: (one) => html`<${Time} value=${one.last_seen_at} relative />` },
+  { label: "Seen", class: "roomy", wide: true, cell: (one) => html`<${Time} value=${one.last_seen_at} relative />` },
 ];
 
 export default function Findings() {

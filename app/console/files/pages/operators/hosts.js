@@ -16,14 +16,14 @@ import { AddHost } from "./add-host.js";
 
 /** @param {() => void} reload @returns {import("../../components/table.js").Column<Host>[]} */
 const columns = (reload) => [
-  { label: "Host", class: "main", cell: (host) => html`<strong>${host.host}:${host.port}</strong><br /><span class="quiet">${host.flavour} ${host.version}</span>` },
+  { label: "Host", class: "main address", cell: (host) => html`<strong>${host.host}:${host.port}</strong><br /><span class="quiet">${host.flavour} ${host.version}</span><div class="second tight">${host.region}, room for ${number(host.room.databases, 0)}, load ${number(100 * host.load)} %</div>` },
   { label: "State", cell: state },
-  { label: "Region", class: "nowrap", wide: true, cell: (host) => host.region },
+  { label: "Region", class: "nowrap roomy", wide: true, cell: (host) => host.region },
   { label: "Databases", wide: true, cell: (host) => html`<${Amount} value=${host.databases} of=${host.capacity} label=${`Databases on ${host.host}`} />` },
   { label: "Connections", wide: true, cell: (host) => html`<${Amount} value=${host.connections} of=${host.connection_room} label=${`Connections of ${host.host}`} />` },
-  { label: "Room", class: "number", wide: true, cell: (host) => number(host.room.databases, 0) },
-  { label: "Load", class: "number", wide: true, cell: (host) => `${number(100 * host.load)} %` },
-  { label: "Do", cell: (host) => html`<div class="buttons"><${Deeds} host=${host} reload=${reload} /></div>` },
+  { label: "Room", class: "number roomy", wide: true, cell: (host) => number(host.room.databases, 0) },
+  { label: "Load", class: "number roomy", wide: true, cell: (host) => `${number(100 * host.load)} %` },
+  { label: "Actions", cell: (host) => html`<div class="buttons"><${Deeds} host=${host} reload=${reload} /></div>` },
 ];
 
 /** @param {Host} host */

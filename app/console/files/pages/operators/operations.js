@@ -25,10 +25,10 @@ export default function Operations() {
   const set = (/** @type {string} */ name) => (/** @type {any} */ value) => setQuery({ [name]: value === true ? "true" : value || null });
   /** @type {import("../../components/table.js").Column<Operation>[]} */
   const columns = [
-    { label: "Operation", cell: (one) => html`${one.type.replaceAll("_", " ")}${one.overdue ? html` <span class="label">overdue</span>` : ""} <div class="narrow"><${Status} value=${one.status} /></div>` },
+    { label: "Operation", class: "nowrap", cell: (one) => html`${one.type.replaceAll("_", " ")}${one.overdue ? html` <span class="label">overdue</span>` : ""} <div class="narrow"><${Status} value=${one.status} /></div>` },
     { label: "Status", wide: true, cell: (one) => html`<${Status} value=${one.status} />` },
-    { label: "Of", class: "main", cell: (one) => html`<strong title=${one.database_uuid}>${one.database}</strong> <span class="quiet">of ${one.team}</span>` },
-    { label: "Why", class: "breaks", wide: true, cell: (one) => one.reason?.message ?? "" },
+    { label: "Of", class: "breaks", cell: (one) => html`<strong title=${one.database_uuid}>${one.database}</strong><br /><span class="quiet">${one.team}</span>` },
+    { label: "Why", class: "main", wide: true, cell: (one) => one.reason?.message ?? "" },
     { label: "Begun", wide: true, cell: (one) => html`<${Time} value=${one.created_at} relative />` },
     { label: "Actions", class: "nowrap", cell: (one) => html`<${Actions} one=${one} again=${list.reload} />` },
   ];

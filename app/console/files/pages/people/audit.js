@@ -10,7 +10,7 @@ import { Page } from "../../components/page.js";
 import { Status } from "../../components/status.js";
 import { Time } from "../../components/time.js";
 import { counted } from "../../format.js";
-import { html, useState } from "../../html.js";
+import { html, useEffect, useState } from "../../html.js";
 import { useList } from "../../lists.js";
 import { resource } from "../../live.js";
 import { query, setQuery } from "../../router.js";
@@ -36,13 +36,13 @@ export default function Audit() {
   const columns = [
     { label: "When", wide: true, cell: (one) => html`<${Time} value=${one.at} relative />` },
     { label: "What", class: "main", cell: (one) => html`<button type="button" class="link" onClick=${() => setEvent(one)}>${one.action}</button> <div class="second narrow"><${Time} value=${one.at} relative /></div>` },
-    { label: "Who", class: "nowrap", wide: true, cell: who },
-    { label: "Of", class: "nowrap", wide: true, cell: (one) => html`${one.subject.object} <code>${(one.subject.id ?? "").slice(0, 8)}</code>` },
+    { label: "Who", class: "breaks", wide: true, cell: who },
+    { label: "Of", class: "breaks", wide: true, cell: (one) => html`${one.subject.object} <code>${(one.subject.id ?? "").slice(0, 8)}</code>` },
     { label: "Outcome", cell: (one) => html`<${Status} value=${one.outcome} tone=${one.outcome === "refused" ? "bad" : "good"} />` },
   ];
   return html`<${Page} title="Audit log">
     <p>Who did what in your teams, or was refused what. Nobody can change these lines: they are sealed in a chain that the one who runs the service verifies.</p>
-    <${Filters} key=${JSON.stringify(asked)} asked=${asked} />
+    <${Filters} asked=${asked} />
     <${Log} filters=${filters} columns=${columns} />
     <${Export} filters=${filters} />
     ${event && html`<${Details} event=${event} who=${who(event)} onClose=${() => setEvent(null)} />`}
@@ -68,6 +68,7 @@ function usePeople() {
 /** @param {{ asked: Record<string, string> }} props */
 function Filters({ asked }) {
   const [fields, setFields] = useState(asked);
+  useEffect(() => setFields(asked), [JSON.stringify(asked)]);
   const field = (/** @type {string} */ name, /** @type {string} */ label, /** @type {object} */ more = {}) =>
     html`<${Field} label=${label} value=${fields[name] ?? ""} onValue=${(/** @type {string} */ value) => setFields({ ...fields, [name]: value })} ...${more} />`;
   const apply = (/** @type {Event} */ event) => {

@@ -33,6 +33,7 @@ export default function KeyPage({ params }) {
   const [renewed, setRenewed] = useState("");
   return html`<${Page} title=${data?.name ?? "API key"} crumbs=${[{ path: "/keys", label: "API keys" }]} status=${data && html`<${Status} value=${data.status} />`}>
     <${ErrorNote} error=${error} retry=${reload} />
+    ${!data && !error && html`<p class="page-loading" aria-busy="true"><span class="spinner"></span> Reading the key…</p>`}
     ${renewed && html`<${Once} title="The new key" label="the API key" text=${renewed} onSaved=${() => setRenewed("")} />`}
     ${data && html`<${Details} item=${data} />`}
     ${data && data.status !== "revoked" && html`<${Actions} item=${data} onRenewed=${setRenewed} reload=${reload} />`}

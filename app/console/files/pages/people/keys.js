@@ -28,7 +28,7 @@ export default function Keys() {
     ...(team ? [{ label: "Whose", cell: (/** @type {Key} */ key) => names.get(key.user_id) ?? `user ${key.user_id}` }] : []),
     { label: "Status", cell: (key) => html`<${Status} value=${key.status} />` },
     { label: "Key", class: "nowrap", wide: true, cell: (key) => html`<code>${key.preview}</code>` },
-    { label: "May", wide: true, cell: (key) => (key.permissions.length > 2 ? counted(key.permissions.length, "scope") : key.permissions.join(", ")) },
+    { label: "May", class: "breaks", wide: true, cell: (key) => (key.permissions.length > 2 ? counted(key.permissions.length, "scope") : key.permissions.join(", ")) },
     { label: "Expires", wide: true, cell: (key) => html`<${Time} value=${key.expires_at} relative />` },
     { label: "Last used", wide: true, cell: (key) => html`<${Time} value=${key.last_used_at} relative />` },
   ];

@@ -36,6 +36,7 @@ export default function TeamPage({ params }) {
   const admin = may("admin", id);
   return html`<${Page} title=${team?.name ?? "Team"} crumbs=${[{ path: "/teams", label: "Teams" }]}>
     <${ErrorNote} error=${error} retry=${reload} />
+    ${!team && !error && html`<p class="page-loading" aria-busy="true"><span class="spinner"></span> Reading the team…</p>`}
     ${team &&
     html`<p>Your role is <strong>${team.role}</strong>. The tier is ${team.tier}. ${!admin && `Only ${rolesFrom("admin")} manage who is in the team.`}</p>
       <${Members} id=${id} />

@@ -19,7 +19,11 @@ const HOURS = 3600 * 1024 ** 3;
 
 /** @param {Line} line */
 const label = (line) => line.database_name ?? line.team_name ?? line.plan ?? line.region ?? "";
-const stored = (/** @type {any} */ value) => `${number(Number(value) / HOURS, 3)} GB h`;
+const LEAST = 0.001;
+const stored = (/** @type {any} */ value) => {
+  const hours = Number(value) / HOURS;
+  return hours > 0 && hours < LEAST ? `< ${number(LEAST, 3)} GB h` : `${number(hours, 3)} GB h`;
+};
 
 /** @type {import("../../components/table.js").Column<Line>[]} */
 const columns = [

@@ -28,6 +28,7 @@ function Listed({ endpoint, query, onSent }) {
   const list = useList("/webhook_endpoints/{id}/deliveries", {
     params: { id: endpoint.id },
     query: { status, event_type },
+    every: 5000,
   });
   const events = resource(() => eventNames());
   const all = (/** @type {string} */ label) => ({ value: "", label });
@@ -53,7 +54,6 @@ function Listed({ endpoint, query, onSent }) {
         options=${[all("Any"), ...(events.data ?? [])]}
         onValue=${(/** @type {string} */ value) => setQuery({ event_type: value })}
       />
-      <button type="button" onClick=${list.reload}>Read again</button>
     </div>
     <${ErrorNote} error=${events.error} retry=${events.reload} />
     <${Listing}
@@ -71,7 +71,7 @@ function Listed({ endpoint, query, onSent }) {
           cell: (/** @type {Delivery} */ row) => html`<a href=${to(`/webhooks/${endpoint.id}/deliveries/${row.id}`)}>${row.event_type}</a>`,
         },
         { label: "Status", cell: (/** @type {Delivery} */ row) => html`<${Status} value=${row.status} />` },
-        { label: "Answer", wide: true, cell: (/** @type {Delivery} */ row) => html`<span class="value">${row.response_code ?? row.error_message ?? ""}</span>` },
+        { label: "Answer", class: "breaks", wide: true, cell: (/** @type {Delivery} */ row) => html`<span class="value">${row.response_code ?? row.error_message ?? ""}</span>` },
         { label: "Attempts", wide: true, class: "number", cell: (/** @type {Delivery} */ row) => row.attempt_count },
         { label: "Made", wide: true, cell: (/** @type {Delivery} */ row) => html`<${Time} value=${moment(row.created_at)} relative />` },
       ]}
@@ -101,7 +101,7 @@ function Ping({ endpoint, onSent }) {
         </p>`}
       </div>
       <${ErrorNote} error=${test.error} />
-      <${Curl} call=${call} />
+      <${Curl} call=${call} idempotencyKey=${test.key} />
     </div>
   `;
 }

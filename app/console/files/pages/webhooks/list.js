@@ -13,7 +13,7 @@ import { moment } from "./shared.js";
 /** @typedef {import("../../api.js").Schemas["EndpointView"]} Endpoint */
 
 export default function Webhooks() {
-  const list = useList("/webhook_endpoints");
+  const list = useList("/webhook_endpoints", { every: 10_000 });
   const create = may("member") && html`<a class="button primary" href=${to("/webhooks/new")}>New endpoint</a>`;
   return html`<${Page} title="Webhooks" actions=${create}>
     <${OnlyFor} what="make endpoints" />
