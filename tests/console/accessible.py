@@ -63,5 +63,5 @@ async def check_accessible(page: Page) -> None:
         assert not found, f"{page.url} in {scheme}:\n" + "\n".join(
             f"{one['id']}: {one['help']}\n  " + "\n  ".join(one["nodes"]) for one in found
         )
-    await page.emulate_media(color_scheme=None, reduced_motion=None)
+    await page.emulate_media(color_scheme="null", reduced_motion="null")
     _accessible.add(shape)

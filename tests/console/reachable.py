@@ -1,14 +1,14 @@
 """What a page has to be for who has a keyboard and no pointer, or a small window.
 
-WCAG 2.2, 1.4.10, 2.1.1, 2.1.2, 2.4.3, 2.4.7 and 2.4.11.
+WCAG 2.2, 1.4.10, 2.1.1, 2.1.2, 2.4.3, 2.4.7, 2.4.11 and 2.5.8.
 """
 
 import contextlib
 from typing import Any
 
-from playwright.async_api import Page, TimeoutError, ViewportSize
+from playwright.async_api import Page, TimeoutError
 
-SMALLEST = ViewportSize(width=320, height=640)
+WIDTHS = (320, 768, 1100)
 _MOST_STOPS = 300
 
 # What Tab has to lead to, in the order of the page; and how each stop looks as it gets the focus. A positive tabindex
@@ -55,6 +55,24 @@ _FLOWS = """
   return style.overflowX !== "visible" && one.scrollWidth > one.clientWidth + 1;
 }).map((one) => `${one.className || one.tagName} is ${one.scrollWidth} wide and shows ${one.clientWidth}`)
 """
+# 24 by 24 px at least, but for links in a sentence, whose line says how high they are (2.5.8, "Inline"). A box to tick
+# has its label, which is pressed as well.
+_SMALL = """
+() => [...document.querySelectorAll("a[href], button, input, select, textarea, summary")].filter((one) => {
+  if (!one.checkVisibility({ visibilityProperty: true }) || one.closest(".skip-link")) return false;
+  const inline = getComputedStyle(one).display === "inline";
+  const label = one.matches("input[type=checkbox], input[type=radio]") ? one.labels[0] : null;
+  const [box, more] = [one, label ?? one].map((part) => part.getBoundingClientRect());
+  return !inline && (Math.max(box.width, more.width) < 24 || Math.max(box.height, more.height) < 24);
+}).map((one) => {
+  const { width, height } = one.getBoundingClientRect();
+  return `${one.outerHTML.slice(0, 120)}: ${width.toFixed(1)} by ${height.toFixed(1)}`;
+})
+"""
+_ROUND = """
+(within) => seen.left || document.activeElement === document.body
+  || (within === "dialog" && seen.stops.length >= seen.expected.length)
+"""
 
 
 async def check_keyboard(page: Page, within: str = "main") -> None:
@@ -64,8 +82,8 @@ async def check_keyboard(page: Page, within: str = "main") -> None:
     await page.locator(within).focus()
     for _ in range(_MOST_STOPS):
         await page.keyboard.press("Tab")
-        # After the last stop the focus goes to the page's frame, or to what follows.
-        if await page.evaluate("() => seen.left || document.activeElement === document.body"):
+        # After the last stop the focus goes to the page's frame, or to what follows; in a dialog to its first.
+        if await page.evaluate(_ROUND, within):
             break
     seen: dict[str, Any] = await page.evaluate("() => watching.abort() ?? seen")
     names = [stop["name"] for stop in seen["stops"]]
@@ -77,16 +95,24 @@ async def check_keyboard(page: Page, within: str = "main") -> None:
         )
 
 
-async def check_small_window(page: Page) -> None:
-    """At 320 px nothing is cut off, and nothing has to be scrolled sideways but what says that it can be."""
+async def check_windows(page: Page) -> None:
+    """In a window of 320 px and in wider ones nothing is cut off, and nothing has to be scrolled sideways but what says
+    that it can be."""
     before = page.viewport_size
     assert before is not None
-    await page.set_viewport_size(SMALLEST)
-    # A chart follows its window when it has been told of it.
-    with contextlib.suppress(TimeoutError):
-        await page.wait_for_function("() => document.documentElement.scrollWidth <= innerWidth", timeout=10_000)
-    wide: int = await page.evaluate("document.documentElement.scrollWidth - innerWidth")
-    cut: list[str] = await page.evaluate(_FLOWS)
+    for width in WIDTHS:
+        await page.set_viewport_size({"width": width, "height": 640})
+        # A chart follows its window when it has been told of it.
+        with contextlib.suppress(TimeoutError):
+            await page.wait_for_function("() => document.documentElement.scrollWidth <= innerWidth", timeout=10_000)
+        wide: int = await page.evaluate("document.documentElement.scrollWidth - innerWidth")
+        cut: list[str] = await page.evaluate(_FLOWS)
+        assert wide <= 0, f"{page.url} is {wide} px wider than its window of {width}"
+        assert not cut, f"{page.url} at {width}: {cut}"
     await page.set_viewport_size(before)
-    assert wide <= 0, f"{page.url} is {wide} px wider than its window"
-    assert not cut, f"{page.url}: {cut}"
+
+
+async def check_targets(page: Page) -> None:
+    """What is pressed is large enough for a finger."""
+    small: list[str] = await page.evaluate(_SMALL)
+    assert not small, f"{page.url}: {small}"

@@ -6,21 +6,22 @@ from playwright.async_api import expect
 
 from tests.console.accessible import check_accessible
 from tests.console.browser import NARROW, Console, Visit
+from tests.console.keyboard import press, write
 
 
 async def test_the_first_database_and_the_filters_of_the_list(visit: Visit) -> None:
     page = await visit.open("/")
     await page.get_by_text("No databases yet").wait_for()
     await check_accessible(page)
-    await page.get_by_role("link", name="New database").click()
+    await press(page.get_by_role("link", name="New database"))
     await expect(page.get_by_role("heading", name="New database")).to_be_focused()
     await expect(page).to_have_title("New database · Headwater")
 
-    await page.get_by_label("Name").fill("first")
-    await page.get_by_text("Limits, labels").click()
-    await page.get_by_label("Labels").fill("env:production\nowner:core")
+    await write(page.get_by_label("Name"), "first")
+    await press(page.get_by_text("Limits, labels"))
+    await write(page.get_by_label("Labels"), "env:production\nowner:core")
     await check_accessible(page)
-    await page.get_by_role("button", name="Create database").click()
+    await press(page.get_by_role("button", name="Create database"))
     await page.wait_for_url(re.compile(r"/console/databases/[0-9a-f]{8}-"))
 
     page = await visit.open("/databases?label=env:production")
@@ -28,11 +29,11 @@ async def test_the_first_database_and_the_filters_of_the_list(visit: Visit) -> N
     await expect(row).to_contain_text("active")
     await expect(row).to_contain_text("owner:core")
     await check_accessible(page)
-    await page.get_by_label("Name begins with").fill("second")
+    await write(page.get_by_label("Name begins with"), "second")
     await page.get_by_text("No database fits").wait_for()
     assert "name=second" in page.url
     await check_accessible(page)
-    await page.get_by_role("button", name="Clear").click()
+    await press(page.get_by_role("button", name="Clear"))
     await expect(row).to_be_visible()
     await page.set_viewport_size(NARROW)
     await expect(row).to_contain_text("active")

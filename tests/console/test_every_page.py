@@ -1,6 +1,6 @@
 """What holds on each page that there is, in every state that a look at it has: axe finds nothing in light and in dark,
-the keyboard reaches everything, a window of 320 px shows everything, texts of others are text, and a viewer is offered
-nothing that the API would refuse them."""
+the keyboard reaches everything, windows from 320 px on show everything, texts of others are text, and a viewer is
+offered nothing that the API would refuse them."""
 
 import re
 from typing import Any
@@ -10,7 +10,7 @@ from playwright.async_api import Page, expect
 
 from tests.console.accessible import check_accessible
 from tests.console.browser import Console, Visit
-from tests.console.reachable import check_keyboard, check_small_window
+from tests.console.reachable import check_keyboard, check_targets, check_windows
 from tests.console.routes import routes
 from tests.console.world import World
 
@@ -92,7 +92,8 @@ async def test_every_page(console: Console, world: World, part: int) -> None:
             page = await opened(visit, world.address(route))
             await check_accessible(page)
             await check_keyboard(page)
-            await check_small_window(page)
+            await check_targets(page)
+            await check_windows(page)
             await check_texts(page)
 
 
@@ -127,6 +128,8 @@ async def check_dialog(page: Page, name: str) -> None:
     await dialog.wait_for()
     assert await dialog.evaluate("(one) => one.contains(document.activeElement)"), name
     await check_accessible(page)
+    await check_keyboard(page, "dialog")
+    await check_targets(page)
     await check_texts(page)
     await page.keyboard.press("Escape")
     await expect(dialog).to_have_count(0)

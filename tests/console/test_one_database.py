@@ -36,10 +36,10 @@ async def test_what_it_is_and_changes_of_it(visit: Visit, engine: str) -> None:
     await dialog.get_by_role("button", name="Rename").click()
     await page.get_by_role("heading", name="renamed", level=1).wait_for()
 
-    await do(page, "Edit labels", "Save", Labels=f"env=production\nnote={SCRIPT}")
-    await page.get_by_text(f"note: {SCRIPT}").wait_for()
-    await do(page, "Edit labels", "Save", Labels="env=test")
-    await expect(page.locator(".label")).to_have_text(["env: test"])
+    await do(page, "Edit labels", "Save", Labels=f"env:production\nnote:{SCRIPT}")
+    await page.get_by_text(f"note:{SCRIPT}").wait_for()
+    await do(page, "Edit labels", "Save", Labels="env:test")
+    await expect(page.locator(".label")).to_have_text(["env:test"])
 
     await do(page, "Change limits", "Change", Connections="7")
     await page.get_by_text("0.5 GB, 7 connections").wait_for()

@@ -31,7 +31,12 @@ async def test_the_sql_comes_before_the_rows(visit: Visit) -> None:
     assert await panel.get_by_role("table").count() == 0
     await panel.get_by_role("button", name="Run it").click()
     await panel.get_by_text("3 rows.").wait_for()
-    assert await panel.get_by_role("columnheader").all_inner_texts() == ["n", MARKUP, "long", "none"]
+    assert await panel.get_by_role("columnheader").all_inner_texts() == [
+        "n\nint4",
+        f"{MARKUP}\ntext",
+        "long\ntext",
+        "none\ntext",
+    ]
     assert await panel.get_by_role("cell", name=MARKUP).count() == 3
     await panel.get_by_role("button", name="All 5,000 characters").first.click()
     await panel.get_by_text("x" * 5000).wait_for()

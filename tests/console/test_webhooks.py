@@ -1,4 +1,5 @@
-"""Webhook endpoints: made, tried, changed, ended; what was sent and answered; the snippets, on a real delivery."""
+"""Webhook endpoints: made, tried, changed, ended; what was sent and answered; the snippets, on a real delivery.
+By the keyboard alone."""
 
 import dataclasses
 import re
@@ -9,6 +10,7 @@ from playwright.async_api import expect
 from tests.clients.toolbox import run
 from tests.console.accessible import check_accessible
 from tests.console.browser import Console, Visit
+from tests.console.keyboard import choose, press, write
 from tests.support.receiver import Receiver, answer, receiver
 
 SECRET = re.compile(r"^whsec_[A-Za-z0-9+/=]{44}$")
@@ -33,24 +35,24 @@ async def test_from_its_url_to_a_replay(console: Console, tmp_path: Path) -> Non
 async def _make(visit: Visit, receiving: Receiver) -> str:
     page = await visit.open("/webhooks")
     await page.get_by_text("No endpoints yet").wait_for()
-    await page.get_by_role("link", name="New endpoint").click()
+    await press(page.get_by_role("link", name="New endpoint"))
     url = page.get_by_label("URL")
     visit.watch.expect(422)
     for refused in ("javascript:window.owned=1", "https://10.0.0.1/"):
-        await url.fill(refused)
-        await page.get_by_role("button", name="Create").click()
+        await write(url, refused)
+        await press(page.get_by_role("button", name="Create"))
         await page.locator(".field-error").wait_for()
     await check_accessible(page)
-    await url.fill(receiving.url("/hook"))
-    await page.get_by_label("All of them").uncheck()
-    await page.get_by_label("database.deleted").check()
-    await page.get_by_role("button", name="Create").click()
+    await write(url, receiving.url("/hook"))
+    await press(page.get_by_label("All of them"), "Space")
+    await press(page.get_by_label("database.deleted"), "Space")
+    await press(page.get_by_role("button", name="Create"))
     await page.get_by_text("Keep this signing secret now").wait_for()
     shown = page.locator(".secret code")
     await expect(shown).to_have_text(SECRET)
     secret = await shown.inner_text()
     await check_accessible(page)
-    await page.get_by_role("link", name="To the endpoint").click()
+    await press(page.get_by_role("link", name="To the endpoint"))
     await page.get_by_role("button", name="Send a test").wait_for()
     assert secret not in await page.content()
     return secret
@@ -58,29 +60,29 @@ async def _make(visit: Visit, receiving: Receiver) -> str:
 
 async def _look_at_a_delivery(visit: Visit) -> None:
     page = visit.page
-    await page.get_by_role("button", name="Send a test").click()
+    await press(page.get_by_role("button", name="Send a test"))
     await page.get_by_text("answered 500").wait_for()
     await page.get_by_role("table", name="Deliveries").get_by_role("link", name="ping").wait_for()
     await check_accessible(page)
-    await page.get_by_label("Status").select_option("delivered")
+    await choose(page.get_by_label("Status"), "delivered")
     await page.get_by_text("No such deliveries").wait_for()
-    await page.get_by_label("Status").select_option("failed")
-    await page.get_by_role("table", name="Deliveries").get_by_role("link", name="ping").click()
+    await choose(page.get_by_label("Status"), "failed")
+    await press(page.get_by_role("table", name="Deliveries").get_by_role("link", name="ping"))
     answered = page.get_by_role("region", name="Answer to attempt 1")
     await answered.wait_for()
     assert await answered.inner_text() == MARKUP.decode()
     assert '"event": "ping"' in await page.get_by_role("region", name="Body that is sent").inner_text()
     await check_accessible(page)
-    await page.get_by_role("button", name="Replay").click()
-    await page.get_by_role("dialog").get_by_role("button", name="Send again").click()
+    await press(page.get_by_role("button", name="Replay"))
+    await press(page.get_by_role("dialog").get_by_role("button", name="Send again"))
     await page.locator("h1 + .status").get_by_text("pending").wait_for()
-    await page.get_by_role("link", name="Endpoint").click()
+    await press(page.get_by_role("link", name="Endpoint"))
 
 
 async def _verify(visit: Visit, receiving: Receiver, secret: str, folder: Path) -> None:
     """The snippets that the page shows take what arrived, and nothing else."""
     page = visit.page
-    await page.get_by_role("link", name="Verifying").click()
+    await press(page.get_by_role("link", name="Verifying"))
     await check_accessible(page)
     texts = {
         name: await page.get_by_role("region", name=name).locator("pre").inner_text()
@@ -99,20 +101,20 @@ async def _verify(visit: Visit, receiving: Receiver, secret: str, folder: Path) 
 
 async def _change_and_end(visit: Visit, receiving: Receiver, secret: str) -> None:
     page = visit.page
-    await page.get_by_role("link", name="Settings").click()
-    await page.get_by_label("database.paused").check()
-    await page.get_by_role("button", name="Save").click()
+    await press(page.get_by_role("link", name="Settings"))
+    await press(page.get_by_label("database.paused"), "Space")
+    await press(page.get_by_role("button", name="Save"))
     await page.get_by_text("Saved.").wait_for()
-    await page.get_by_role("button", name="Rotate the secret").click()
-    await page.get_by_role("dialog").get_by_role("button", name="Rotate").click()
+    await press(page.get_by_role("button", name="Rotate the secret"))
+    await press(page.get_by_role("dialog").get_by_role("button", name="Rotate"))
     renewed = page.get_by_role("dialog").locator(".secret code")
     await expect(renewed).to_have_text(SECRET)
     assert await renewed.inner_text() != secret
     await check_accessible(page)
-    await page.get_by_role("dialog").get_by_role("button", name="Done").click()
-    await page.get_by_role("button", name="Delete the endpoint").click()
+    await press(page.get_by_role("dialog").get_by_role("button", name="Done"))
+    await press(page.get_by_role("button", name="Delete the endpoint"))
     dialog = page.get_by_role("dialog")
-    await dialog.get_by_role("textbox").fill(page.url.split("/")[-2])
-    await dialog.get_by_role("button", name="Delete").click()
+    await write(dialog.get_by_role("textbox"), page.url.split("/")[-2])
+    await press(dialog.get_by_role("button", name="Delete"))
     await page.get_by_role("cell", name="revoked").wait_for()
     await check_accessible(page)
