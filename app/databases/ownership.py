@@ -56,15 +56,13 @@ class ReadyMember(DatabaseRecord, frozen=True, kw_only=True):
 
 async def insert(new: PlacedDatabase) -> DatabaseRecord:
     """Writes the row, in the transaction that chose the host."""
-    return await records.write(
+    return await records.insert(
         """
-        INSERT INTO databases (uuid, team_id, created_by_id, name, engine, region, plan, status, host_id,
-                               engine_name, password_sealed, storage_hard_limit_gb, connection_hard_limit,
-                               warning_threshold_pct, connections, deletion_protection, expires_at, labels,
-                               restoring_at)
+        (uuid, team_id, created_by_id, name, engine, region, plan, status, host_id, engine_name, password_sealed,
+         storage_hard_limit_gb, connection_hard_limit, warning_threshold_pct, connections, deletion_protection,
+         expires_at, labels, restoring_at)
         VALUES ($1, $2, $3, $4, $5, $6, $7, 'provisioning', $8, $9, $10, $11, $12, $13, $14, $15, $16,
                 $17, CASE WHEN $18 THEN now() END)
-        RETURNING *
         """,
         new.uuid,
         new.team_id,

@@ -95,18 +95,21 @@ class DatabaseRecord(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-_SELECT = "SELECT d.*, t.name AS team_name, h.host, h.port, h.tls, h.tls_ca FROM"
+_OF_OTHERS = "t.name AS team_name, h.host, h.port, h.tls, h.tls_ca"
+_SELECT = f"SELECT d.*, {_OF_OTHERS} FROM"
 _JOINS = "LEFT JOIN teams t ON t.id = d.team_id JOIN engine_hosts h ON h.id = d.host_id"
 # Locked beneath the joins: above them, a row that has moved to another host while it was waited for would be missed.
 _LOCKED = f"{_SELECT} (SELECT * FROM databases d WHERE {{}} FOR NO KEY UPDATE) d {_JOINS}"  # noqa: S608 - our own words
 _UNLOCKED = f"{_SELECT} databases d {_JOINS} WHERE {{}}"
-_SHOWN = _UNLOCKED.replace(
-    "SELECT d.*", "SELECT d.*, (SELECT at_most FROM connection_holds WHERE database_id = d.id) AS connections_held"
+_SHOWN = (
+    f"SELECT d.*, {_OF_OTHERS}, (SELECT at_most FROM connection_holds WHERE database_id = d.id) AS connections_held "  # noqa: S608 - our own words
+    f"FROM databases d {_JOINS} WHERE {{}}"
 )
 _CHANGED = (
     f"WITH d AS (UPDATE databases SET {{}} WHERE uuid = $1 AND status = 'provisioning' RETURNING *) "  # noqa: S608
     f"{_SELECT} d {_JOINS}"
 )
+_INSERTED = f"WITH d AS (INSERT INTO databases {{}} RETURNING *) {_SELECT} d {_JOINS}"
 
 
 def expect(record: DatabaseRecord | None, *statuses: DatabaseStatus) -> DatabaseRecord:
@@ -150,9 +153,9 @@ async def change_provisioning(database: UUID, change: str) -> DatabaseRecord | N
     return await fetch_one(DatabaseRecord, _CHANGED.format(change), database)
 
 
-async def write(statement: str, *arguments: Any) -> DatabaseRecord:
-    """Runs an INSERT of one row that returns all of its columns."""
-    row = await fetch_one(DatabaseRecord, f"WITH d AS ({statement}) {_SELECT} d {_JOINS}", *arguments)
+async def insert(values: str, *arguments: Any) -> DatabaseRecord:
+    """Writes one row; `values` is an INSERT's columns and VALUES."""
+    row = await fetch_one(DatabaseRecord, _INSERTED.format(values), *arguments)
     assert row is not None, "an INSERT returns its row"
     return row
 

@@ -31,7 +31,7 @@ from app.web.envelope import Item, encode
 from app.web.operation import COMPUTES, Audience, operation
 from app.web.site import session_cookie, session_token
 
-_SECONDS = 600
+SIGN_IN_SECONDS = 600
 _PLACE = SecretLocation("sign_ins", "cookie", "oidc")
 _BEGIN_AGAIN = "This sign-in was not begun with this browser, or too long ago. Begin again."
 
@@ -112,13 +112,13 @@ async def _begin(request: Visit, services: Injected, invitation: str | None) -> 
         nonce=secrets.token_urlsafe(32),
         verifier=secrets.token_urlsafe(48),
         redirect_uri=f"{origin}{PAGE}",
-        until=time() + _SECONDS,
+        until=time() + SIGN_IN_SECONDS,
         invitation=invitation,
     )
     url = await provider.authorization_url(
         begun.redirect_uri, state=begun.state, nonce=begun.nonce, verifier=begun.verifier
     )
-    cookie = session_cookie(origin, _seal(services.box, begun), _SECONDS, name=origin.provider_cookie)
+    cookie = session_cookie(origin, _seal(services.box, begun), SIGN_IN_SECONDS, name=origin.provider_cookie)
     body = Item(data=SignInRedirect(url=url))
     return Response(encode(body), status_code=201, media_type=MediaType.JSON, headers={"Set-Cookie": cookie})
 

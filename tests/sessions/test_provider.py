@@ -201,7 +201,7 @@ async def test_a_code_is_for_the_browser_that_began(shared: LoneApi) -> None:
 
 
 async def test_what_was_begun_too_long_ago(shared: LoneApi, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(oidc_routes, "_SECONDS", -1)
+    monkeypatch.setattr(oidc_routes, "SIGN_IN_SECONDS", -1)
     url, cookie = await begun(shared)
     error_of(await returned(shared, await allowed(url, KNOWN), cookie), 403, "sign_in_refused")
 

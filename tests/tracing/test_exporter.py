@@ -78,11 +78,11 @@ async def test_a_batch_is_sent_again_to_a_collector_that_comes_back(own_collecto
     tracer = made(own_collector)
     async with tracer.destination.running():
         record(tracer, 3)
-        await until(lambda: len(own_collector.receiver.of(PATH)) == 1)
+        await until(lambda: len(own_collector.receiver.of(PATH)) >= 1)
         del own_collector.receiver.replies[PATH]
-        await until(lambda: len(own_collector.receiver.of(PATH)) == 2)
-    first, second = own_collector.receiver.of(PATH)
-    assert first.body == second.body
+        refused = len(own_collector.receiver.of(PATH))
+        await until(lambda: len(own_collector.receiver.of(PATH)) > refused)
+    assert len({request.body for request in own_collector.receiver.of(PATH)}) == 1
 
 
 async def test_what_a_collector_refuses_is_not_sent_again(own_collector: Collector) -> None:

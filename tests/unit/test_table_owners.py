@@ -79,7 +79,7 @@ JOINS = {
     "app/backups": {"databases", "engine_hosts", "operations", "restorations", "teams"},
     "app/blueprints": {"blueprint_applications"},
     "app/credentials": {"databases"},
-    "app/databases": {"database_usage", "database_users", "engine_hosts", "teams"},
+    "app/databases": {"connection_holds", "database_usage", "database_users", "engine_hosts", "teams"},
     "app/hosts": {"databases", "installation"},
     "app/metrics": {"databases"},
     "app/operations": {"databases", "teams"},

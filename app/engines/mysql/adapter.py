@@ -117,7 +117,7 @@ class MySQLAdapter(EngineAdapter):
         except EngineError as error:
             if error.code != str(TABLE_EXISTS):
                 raise
-            # A crash had left the table: DDL commits immediately. The statement that drops it came after.
+            # A crash had left the table: DDL commits immediately. The last statement has dropped it.
             await self._write_and_read(tenant)
 
     async def _write_and_read(self, tenant: Tenant) -> None:

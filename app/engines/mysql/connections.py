@@ -131,8 +131,7 @@ class MySQLConnection(GuardedLogin):
 
     async def run_in_turn(self, *statements: tuple[str, Sequence[Any]]) -> list[list[tuple[Any, ...]]]:
         """The same for several statements that are sent together, without the waits between them. A server begins each
-        when it is done with the one before, whether that failed or not. When one fails, the connection is of no use
-        any more."""
+        when it is done with the one before, whether that failed or not. Raises the first error, when all are done."""
         texts = [self._written(statement, values) for statement, values in statements]
         with statement_span(statements[0][0]):
             return await self._responses(texts)
@@ -142,7 +141,20 @@ class MySQLConnection(GuardedLogin):
             with self._written_at_once():
                 for text in texts:
                     await self._execute_command(COMMAND.COM_QUERY, text)
-            return [await self._next_response() for _ in texts]
+            return await self._next_responses(len(texts))
+
+    async def _next_responses(self, number: int) -> list[list[tuple[Any, ...]]]:
+        """Reads all of them before it raises the first error, so that nothing of these statements is under way then."""
+        rows: list[list[tuple[Any, ...]]] = []
+        errors: list[pymysql.MySQLError] = []
+        for _ in range(number):
+            try:
+                rows.append(await self._next_response())
+            except pymysql.MySQLError as error:
+                errors.append(error)
+        if errors:
+            raise errors[0]
+        return rows
 
     async def run_last(self, statement: str) -> list[tuple[Any, ...]]:
         """The same for the last statement of a connection, which the server ends when it has answered."""
