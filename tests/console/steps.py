@@ -1,4 +1,4 @@
-"""Steps that several tests of the console take."""
+"""Steps that several tests of the console take, by the keyboard alone."""
 
 from typing import Any
 from uuid import UUID
@@ -7,6 +7,7 @@ from playwright.async_api import Locator, Page, expect
 
 from app.store.session import execute, fetch
 from tests.console.browser import Visit
+from tests.console.keyboard import choose, press, set_moment, write
 from tests.support.service import RunningService
 from tests.support.store import store
 
@@ -22,17 +23,30 @@ async def made(visit: Visit, **fields: Any) -> dict[str, Any]:
 
 async def begin(page: Page, action: str) -> Locator:
     """The dialog of an action."""
-    await page.get_by_role("button", name=action, exact=True).first.click()
+    await press(page.locator("main").get_by_role("button", name=action, exact=True).first)
     return page.get_by_role("dialog")
 
 
 async def do(page: Page, action: str, confirm: str | None = None, **fields: str) -> None:
-    """An action with what is filled in, until its dialog has closed."""
+    """An action with what is filled in, until its dialog has closed. The focus is then where it was, or near."""
     dialog = await begin(page, action)
-    for label, value in fields.items():
-        await dialog.get_by_label(label.replace("_", " ")).fill(value)
-    await dialog.get_by_role("button", name=confirm or action, exact=True).click()
+    await fill(dialog, **fields)
+    await press(dialog.get_by_role("button", name=confirm or action, exact=True))
     await expect(dialog).to_have_count(0)
+    await page.wait_for_function("() => document.activeElement !== document.body")
+
+
+async def fill(place: Locator, **fields: str) -> None:
+    """Fields by their labels, with `_` for a space. Of a choice: the option's label."""
+    for label, value in fields.items():
+        field = place.get_by_label(label.replace("_", " ")).first
+        kind = await field.evaluate("(one) => one.type")
+        if kind == "select-one":
+            await choose(field, value)
+        elif kind == "datetime-local":
+            await set_moment(field, value)
+        else:
+            await write(field, value)
 
 
 async def sampled(service: RunningService, database: UUID) -> None:

@@ -5,6 +5,7 @@ from playwright.async_api import expect
 
 from tests.console.accessible import check_accessible
 from tests.console.browser import Visit
+from tests.console.keyboard import press
 from tests.console.steps import do, made
 from tests.quotas.tenant_session import session_of
 
@@ -43,8 +44,8 @@ async def test_a_backup_and_the_ways_back(visit: Visit, engine: str) -> None:
     await visit.open(f"/databases/{database['uuid']}/backups")
     await page.get_by_text("before restore").wait_for()
     own = page.get_by_role("article").filter(has_text=SCRIPT)
-    await own.get_by_role("button", name="Delete").click()
-    await page.get_by_role("dialog").get_by_role("button", name="Delete", exact=True).click()
+    await press(own.get_by_role("button", name="Delete"))
+    await press(page.get_by_role("dialog").get_by_role("button", name="Delete", exact=True))
     await expect(own).to_have_count(0)
     await visit.open("/backups")
     await page.get_by_role("article").filter(has_text="before restore").wait_for()

@@ -1,9 +1,11 @@
-"""A blueprint, from its first line to a database: written, tried, applied, changed, compared, deleted."""
+"""A blueprint, from its first line to a database: written, tried, applied, changed, compared, deleted;
+by the keyboard alone."""
 
 from playwright.async_api import expect
 
 from tests.console.accessible import check_accessible
 from tests.console.browser import NARROW, Console, Visit
+from tests.console.keyboard import choose, press, tab_to, write
 
 MARKUP = '"><img src=x onerror="window.owned=1">{{not}}'
 SQL = (
@@ -15,89 +17,89 @@ async def test_from_its_first_line_to_a_database(visit: Visit) -> None:
     assert visit.caller is not None
     await visit.caller.created(db_type="postgres", name="orders")
     page = await visit.open("/blueprints/new")
-    await page.get_by_label("Name", exact=True).fill(MARKUP)
+    await write(page.get_by_label("Name", exact=True), MARKUP)
     editor = page.get_by_role("textbox", name="SQL", exact=True)
-    await editor.click()
+    await tab_to(editor)
     # What is wrong is marked as it is written, and a click goes there.
     await page.keyboard.insert_text("CREATE TABLE a (id integer);\n  INSRT INTO a VALUES (1);\n")
     wrong = page.get_by_role("list", name="Errors").get_by_role("button").first
     assert "line 2, column 3" in await wrong.inner_text()
     assert await page.locator(".cm-lintRange-error").inner_text() == "INSRT"
     await check_accessible(page)
-    await wrong.click()
+    await press(wrong)
     await page.keyboard.insert_text("-- ")
     await page.keyboard.press("Control+a")
     await page.keyboard.insert_text(SQL)
     for name, type in {"table": "identifier", "first": "integer", "text": "string"}.items():
-        await page.get_by_role("button", name=f"Declare {name}").click()
-        await page.get_by_role("group", name=f"Variable {name}").get_by_label("Type").select_option(type)
-    await page.get_by_role("group", name="Variable first").get_by_label("Default").fill("7")
-    await page.get_by_role("group", name="Variable text").get_by_label("Secret").check()
+        await press(page.get_by_role("button", name=f"Declare {name}"))
+        await choose(page.get_by_role("group", name=f"Variable {name}").get_by_label("Type"), type)
+    await write(page.get_by_role("group", name="Variable first").get_by_label("Default"), "7")
+    await press(page.get_by_role("group", name="Variable text").get_by_label("Secret"), "Space")
     await page.get_by_text("2 statements for PostgreSQL").wait_for()
     await check_accessible(page)
-    await page.get_by_role("button", name="Create").click()
+    await press(page.get_by_role("button", name="Create"))
     await page.get_by_role("link", name="Change").wait_for()
     assert await page.locator("h1").inner_text() == MARKUP
     await check_accessible(page)
 
-    await page.get_by_role("link", name="Try and apply").click()
-    await page.get_by_label("table").fill("notes")
-    await page.get_by_label("text", exact=True).fill("hidden-words")
-    await page.get_by_role("button", name="Dry run").click()
+    await press(page.get_by_role("link", name="Try and apply"))
+    await write(page.get_by_label("table"), "notes")
+    await write(page.get_by_label("text", exact=True), "hidden-words")
+    await press(page.get_by_role("button", name="Dry run"))
     log = page.get_by_role("region", name="Dry run")
     await log.get_by_text("passed; nothing was changed").wait_for()
     assert 'CREATE TABLE "notes"' in await log.inner_text()
     assert await log.get_by_role("listitem").count() == 2
     await check_accessible(page)
-    await page.get_by_role("button", name="Apply", exact=True).click()
+    await press(page.get_by_role("button", name="Apply", exact=True))
     dialog = page.get_by_role("dialog")
-    await dialog.get_by_text("The same with curl").click()
+    await press(dialog.get_by_text("The same with curl"))
     assert "Idempotency-Key" in await dialog.inner_text()
     assert "hidden-words" not in await page.inner_text("body")
     await check_accessible(page)
-    await dialog.get_by_role("button", name="Apply").click()
+    await press(dialog.get_by_role("button", name="Apply"))
     await page.get_by_role("region", name="Application").get_by_text("applied", exact=True).wait_for()
-    await page.get_by_role("link", name="Applications").click()
+    await press(page.get_by_role("link", name="Applications"))
     await page.get_by_role("cell", name="applied", exact=True).wait_for()
     await expect(page.get_by_role("cell", name="orders")).to_have_count(2)
 
     # A new database begins with it.
     page = await visit.open("/databases/new")
-    await page.get_by_label("Name").fill("begun")
-    await page.get_by_label("Blueprint").select_option(label=MARKUP)
-    await page.get_by_label("table").fill("notes")
-    await page.get_by_label("first").fill("many")
-    await page.get_by_label("text", exact=True).fill("hidden-words")
-    await page.get_by_text("The same with curl").click()
+    await write(page.get_by_label("Name"), "begun")
+    await choose(page.get_by_label("Blueprint"), MARKUP)
+    await write(page.get_by_label("table"), "notes")
+    await write(page.get_by_label("first"), "many")
+    await write(page.get_by_label("text", exact=True), "hidden-words")
+    await press(page.get_by_text("The same with curl"))
     assert "blueprint_uuid" in await page.locator(".curl pre").inner_text()
     assert "hidden-words" not in await page.inner_text("body")
     visit.watch.expect(422)
-    await page.get_by_role("button", name="Create database").click()
+    await press(page.get_by_role("button", name="Create database"))
     await page.locator(".error-note").get_by_text("req_").wait_for()
     await check_accessible(page)
-    await page.get_by_label("first").fill("8")
-    await page.get_by_role("button", name="Create database").click()
+    await write(page.get_by_label("first"), "8")
+    await press(page.get_by_role("button", name="Create database"))
     await page.get_by_role("heading", name="begun", exact=True).wait_for()
-    await page.get_by_role("link", name="Blueprints").last.click()
+    await press(page.get_by_role("link", name="Blueprints").last)
     await page.get_by_role("cell", name="completed").wait_for()
 
     page = await visit.open("/blueprints")
-    await page.get_by_role("link", name=MARKUP).click()
-    await page.get_by_role("link", name="Change").click()
-    await page.get_by_role("textbox", name="SQL", exact=True).click()
+    await press(page.get_by_role("link", name=MARKUP))
+    await press(page.get_by_role("link", name="Change"))
+    await tab_to(page.get_by_role("textbox", name="SQL", exact=True))
     await page.keyboard.press("Control+End")
     await page.keyboard.insert_text("DROP TABLE IF EXISTS old;\n")
     await page.get_by_text("3 statements for PostgreSQL").wait_for()
-    await page.get_by_role("button", name="Save").click()
-    await page.get_by_role("link", name="Versions").click()
+    await press(page.get_by_role("button", name="Save"))
+    await press(page.get_by_role("link", name="Versions"))
     after = page.locator(".cm-mergeView .cm-content").last
     await after.get_by_text("DROP TABLE").wait_for()
     assert "DROP TABLE" not in await page.locator(".cm-mergeView .cm-content").first.inner_text()
     await check_accessible(page)
-    await page.get_by_role("link", name="SQL").click()
-    await page.get_by_role("button", name="Delete").click()
-    await page.get_by_role("dialog").get_by_role("textbox").fill(MARKUP)
-    await page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    await press(page.get_by_role("link", name="SQL"))
+    await press(page.get_by_role("button", name="Delete"))
+    await write(page.get_by_role("dialog").get_by_role("textbox"), MARKUP)
+    await press(page.get_by_role("dialog").get_by_role("button", name="Delete"))
     await page.wait_for_url("**/console/blueprints")
     assert await page.evaluate("window.owned") is None
 

@@ -10,7 +10,8 @@ from playwright.async_api import Page, expect
 
 from tests.console.accessible import check_accessible
 from tests.console.browser import Visit
-from tests.console.steps import begin, do, made
+from tests.console.keyboard import choose, press
+from tests.console.steps import begin, do, fill, made
 from tests.quotas.tenant_session import refused
 
 CLIENTS = {"postgres": ("psql", "psql", "-c"), "mysql": ("mariadb", "mariadb", "-e")}
@@ -32,23 +33,23 @@ async def test_the_shown_command_connects(visit: Visit, engine: str) -> None:
     password = database["db_password"]
     page = await visit.open(f"/databases/{database['uuid']}/connect")
     await check_gone(page, password)
-    await page.get_by_role("button", name="Show the password").click()
+    await press(page.get_by_role("button", name="Show the password"))
     await page.locator("dd code", has_text=password).wait_for()
     await check_accessible(page)
 
     client, program, option = CLIENTS[engine]
     choice = page.get_by_label("Client, language or framework")
-    await choice.select_option(client)
+    await choose(choice, client)
     command = await page.locator("pre[role=region]").first.inner_text()
     if shutil.which(program):
         assert "3" in await said(f"{command} {option} 'SELECT 1 + 2'")
-    await choice.select_option("url")
+    await choose(choice, "url")
     assert (await page.locator("pre[role=region]").first.inner_text()).startswith(database["connection_string"])
     for value in await choice.locator("option").evaluate_all("(all) => all.map((one) => one.value)"):
-        await choice.select_option(value)
+        await choose(choice, value)
         await expect(page.locator("pre[role=region]").first).to_contain_text(database["db_name"])
 
-    await page.get_by_role("link", name="Overview").click()
+    await press(page.get_by_role("link", name="Overview"))
     await page.get_by_role("heading", name="What it is").wait_for()
     await check_gone(page, password)
     await page.go_back()
@@ -99,14 +100,13 @@ async def test_a_rotation_and_users(visit: Visit, engine: str) -> None:
 async def given(page: Page, action: str, confirm: str, **fields: str) -> dict[str, str]:
     """What an action shows once."""
     dialog = await begin(page, action)
-    for label, value in fields.items():
-        await dialog.get_by_label(label, exact=True).fill(value)
-    await dialog.get_by_role("button", name=confirm, exact=True).click()
+    await fill(dialog, **fields)
+    await press(dialog.get_by_role("button", name=confirm, exact=True))
     await dialog.get_by_text("it isn't shown here again").wait_for()
     await dialog.get_by_role("button", name="Hide the password").wait_for()
     await check_accessible(page)
     user, password = [await dialog.locator("dd").nth(index).locator("code").inner_text() for index in (0, 1)]
-    await dialog.get_by_role("button", name="Done").click()
+    await press(dialog.get_by_role("button", name="Done"))
     await expect(dialog).to_have_count(0)
     await check_gone(page, password)
     return {"user": user, "password": password}

@@ -6,7 +6,7 @@ from playwright.async_api import expect
 
 from tests.console.accessible import check_accessible
 from tests.console.browser import NARROW, Console, Visit
-from tests.console.keyboard import press, write
+from tests.console.keyboard import press, set_moment, write
 
 
 async def test_the_first_database_and_the_filters_of_the_list(visit: Visit) -> None:
@@ -43,10 +43,10 @@ async def test_the_first_database_and_the_filters_of_the_list(visit: Visit) -> N
 async def test_a_create_that_is_refused_says_why(visit: Visit) -> None:
     visit.watch.expect(422)
     page = await visit.open("/databases/new")
-    await page.get_by_label("Name").fill("too-late")
-    await page.get_by_text("Limits, labels").click()
-    await page.get_by_label("Expires at").fill("2020-01-01T00:00")
-    await page.get_by_role("button", name="Create database").click()
+    await write(page.get_by_label("Name"), "too-late")
+    await press(page.get_by_text("Limits, labels"))
+    await set_moment(page.get_by_label("Expires at"), "2020-01-01T11:00")
+    await press(page.get_by_role("button", name="Create database"))
     note = page.locator(".error-note")
     await expect(note).to_contain_text("invalid_field")
     await expect(note).to_contain_text("req_")
@@ -56,8 +56,8 @@ async def test_a_create_that_is_refused_says_why(visit: Visit) -> None:
 
 async def test_the_curl_does_the_same(visit: Visit) -> None:
     page = await visit.open("/databases/new")
-    await page.get_by_label("Name").fill("by-curl")
-    await page.get_by_text("The same with curl").click()
+    await write(page.get_by_label("Name"), "by-curl")
+    await press(page.get_by_text("The same with curl"))
     command = await page.locator(".curl pre").inner_text()
     assert f"{visit.console.origin}/api/v1/databases" in command
     assert "Idempotency-Key: " in command

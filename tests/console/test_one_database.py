@@ -1,4 +1,4 @@
-"""The page of one database: what a person sees of it and does to it, on both engines."""
+"""The page of one database: what a person sees of it and does to it by the keyboard alone, on both engines."""
 
 import re
 
@@ -8,6 +8,7 @@ from playwright.async_api import expect
 from app.store.session import execute
 from tests.console.accessible import check_accessible
 from tests.console.browser import NARROW, Console, Visit
+from tests.console.keyboard import press, write
 from tests.console.steps import begin, do, made
 from tests.support.answers import data_of, error_of
 from tests.support.store import store
@@ -24,16 +25,21 @@ async def test_what_it_is_and_changes_of_it(visit: Visit, engine: str) -> None:
     await check_accessible(page)
 
     dialog = await begin(page, "Rename")
-    await dialog.get_by_label("Name").fill("Not A Name")
+    await page.keyboard.press("Escape")
+    await expect(dialog).to_have_count(0)
+    await expect(page.get_by_role("button", name="Rename")).to_be_focused()
+    await begin(page, "Rename")
+    await expect(dialog.get_by_label("Name")).to_be_focused()
+    await write(dialog.get_by_label("Name"), "Not A Name")
     visit.watch.expect(400, 409, 422)
-    await dialog.get_by_role("button", name="Rename").click()
+    await press(dialog.get_by_role("button", name="Rename"))
     await dialog.get_by_text(re.compile(r"req_\w+")).first.wait_for()
     await dialog.locator(".error-note code", has_text=re.compile("^[a-z_]+$")).first.wait_for()
-    await dialog.locator(".curl summary").click()
+    await press(dialog.locator(".curl summary"))
     await expect(dialog.locator(".curl pre")).to_contain_text(re.compile(r"Idempotency-Key: [0-9a-f-]{36}"))
     await check_accessible(page)
-    await dialog.get_by_label("Name").fill("renamed")
-    await dialog.get_by_role("button", name="Rename").click()
+    await write(dialog.get_by_label("Name"), "renamed")
+    await press(dialog.get_by_role("button", name="Rename"))
     await page.get_by_role("heading", name="renamed", level=1).wait_for()
 
     await do(page, "Edit labels", "Save", Labels=f"env:production\nnote:{SCRIPT}")
@@ -61,10 +67,10 @@ async def test_what_it_is_and_changes_of_it(visit: Visit, engine: str) -> None:
 
     dialog = await begin(page, "Delete")
     confirm = dialog.get_by_role("button", name="Delete", exact=True)
-    await dialog.get_by_label("Type renamed to confirm").fill("orders")
+    await write(dialog.get_by_label("Type renamed to confirm"), "orders")
     await expect(confirm).to_be_disabled()
-    await dialog.get_by_label("Type renamed to confirm").fill("renamed")
-    await confirm.click()
+    await write(dialog.get_by_label("Type renamed to confirm"), "renamed")
+    await press(confirm)
 
     await page.wait_for_url("**/console/databases/deleted")
     await page.get_by_role("cell", name="renamed").wait_for()
@@ -73,34 +79,6 @@ async def test_what_it_is_and_changes_of_it(visit: Visit, engine: str) -> None:
     await page.wait_for_url(f"**/console/databases/{database['uuid']}")
     await page.get_by_role("heading", name="renamed", level=1).wait_for()
     await expect(page.locator(".heading .status")).to_have_text("active")
-
-
-async def test_with_the_keyboard_alone(visit: Visit) -> None:
-    database = await made(visit)
-    page = await visit.open(f"/databases/{database['uuid']}")
-    button = page.get_by_role("button", name="Rename")
-    for _ in range(60):
-        await page.keyboard.press("Tab")
-        if await button.evaluate("(element) => element === document.activeElement"):
-            break
-    await page.keyboard.press("Enter")
-    await page.get_by_role("dialog").wait_for()
-    await page.keyboard.press("Escape")
-    await expect(page.get_by_role("dialog")).to_have_count(0)
-    await expect(button).to_be_focused()
-    await page.keyboard.press("Enter")
-    await expect(page.get_by_role("dialog").get_by_label("Name")).to_be_focused()
-    await page.keyboard.press("Control+A")
-    await page.keyboard.type("by-hand")
-    await page.keyboard.press("Enter")
-    await page.get_by_role("heading", name="by-hand", level=1).wait_for()
-    for _ in range(60):
-        await page.keyboard.press("Shift+Tab")
-        if await page.get_by_role("link", name="Users").evaluate("(element) => element === document.activeElement"):
-            break
-    await page.keyboard.press("Enter")
-    await page.wait_for_url("**/users")
-    await expect(page.locator("h1")).to_be_focused()
 
 
 async def test_a_viewer_is_told_who_may(console: Console) -> None:
@@ -125,7 +103,7 @@ async def test_a_viewer_is_told_who_may(console: Console) -> None:
         await visit.open(f"/databases/{database['uuid']}")
         await page.evaluate("for (const one of document.querySelectorAll('button')) one.disabled = false")
         dialog = await begin(page, "Pause")
-        await dialog.get_by_role("button", name="Pause", exact=True).click()
+        await press(dialog.get_by_role("button", name="Pause", exact=True))
         await dialog.get_by_text("insufficient_role").wait_for()
         await dialog.get_by_text("This needs the role member or admin or owner in the team.").wait_for()
         error_of(await visit.caller.post(f"/databases/{database['uuid']}/pauses", None), 403, "insufficient_role")

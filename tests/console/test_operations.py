@@ -14,6 +14,7 @@ from app.store.session import transaction
 from tests.applications.support import applied
 from tests.console.accessible import check_accessible
 from tests.console.browser import Console, Visit
+from tests.console.keyboard import choose, press
 from tests.console.steps import begin, do, made
 from tests.support.answers import body_of, data_of
 from tests.support.store import store
@@ -27,7 +28,7 @@ async def test_one_that_waits_is_cancelled(console: Console, visit: Visit) -> No
     with console.service.frozen("worker"):
         body_of(await visit.caller.post(f"/databases/{database['uuid']}/backups", {"description": "to stop"}), 202)
         page = await visit.open(f"/databases/{database['uuid']}")
-        await page.locator(".under-way", has_text="backup").get_by_role("link", name="Steps").click()
+        await press(page.locator(".under-way", has_text="backup").get_by_role("link", name="Steps"))
         await page.get_by_role("heading", name="orders: backup").wait_for()
         await page.locator(".steps li", has_text="dump").wait_for()
         await check_accessible(page)
@@ -39,11 +40,11 @@ async def test_one_that_waits_is_cancelled(console: Console, visit: Visit) -> No
         await do(page, "Cancel the operation", "Cancel it")
         await page.locator(".steps > p .status", has_text="cancelled").wait_for()
     await expect(page.get_by_role("button", name="Cancel the operation")).to_have_count(0)
-    await page.get_by_role("navigation", name="Console").get_by_role("link", name="Operations").click()
-    await page.get_by_label("Status").select_option("cancelled")
+    await press(page.get_by_role("navigation", name="Console").get_by_role("link", name="Operations"))
+    await choose(page.get_by_label("Status"), "cancelled")
     await expect(page.get_by_role("row")).to_have_count(2)
     await check_accessible(page)
-    await page.get_by_label("Status").select_option("failed")
+    await choose(page.get_by_label("Status"), "failed")
     await page.get_by_text("No operations").wait_for()
 
 
@@ -64,7 +65,7 @@ async def test_a_worker_that_is_away_and_comes_back(console: Console, visit: Vis
     page = await visit.open(f"/databases/{database['uuid']}")
     with console.service.frozen("worker"):
         dialog = await begin(page, "Clone")
-        await dialog.get_by_role("button", name="Clone", exact=True).click()
+        await press(dialog.get_by_role("button", name="Clone", exact=True))
         await page.get_by_role("heading", name="orders-clone", level=1).wait_for()
         await expect(page.locator(".heading .status")).to_have_text("provisioning")
         await page.locator(".under-way", has_text="clone").wait_for()
@@ -86,7 +87,7 @@ async def test_applications_of_blueprints(visit: Visit) -> None:
     await page.get_by_role("cell", name="failed").wait_for()
     await page.reload()
     await page.get_by_role("link", name=name).wait_for()
-    await page.get_by_role("button", name="Log").first.click()
+    await press(page.get_by_role("button", name="Log").first)
     await page.locator(".log .reason", has_text="42P07").wait_for()
     await page.locator(".log pre", has_text="onerror").wait_for()
     await check_accessible(page)

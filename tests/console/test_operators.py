@@ -1,4 +1,4 @@
-"""The operators' pages."""
+"""The operators' pages, by the keyboard alone."""
 
 import dataclasses
 import re
@@ -8,9 +8,11 @@ from playwright.async_api import expect
 
 from app.local.ports import free_port
 from app.store.session import fetch
-from app.upkeep.reconcile.findings import Violation, write
+from app.upkeep.reconcile.findings import Violation
+from app.upkeep.reconcile.findings import write as write_findings
 from tests.console.accessible import check_accessible
 from tests.console.browser import Console, Visit
+from tests.console.keyboard import press, write
 from tests.console.steps import begin, do
 from tests.console.test_operations import put_off
 from tests.console.test_people import EVIL, act, rename
@@ -25,28 +27,28 @@ async def test_what_concerns_all_teams(console: Console) -> None:
     data_of(await tenant.patch(f"/teams/{tenant.team_id}", {"name": EVIL}))
     database = await tenant.created("theirs")
     async with store(console.service.control_dsn):
-        await write(None, [Violation(rule="evil", subject=EVIL, detail=EVIL)], {})
+        await write_findings(None, [Violation(rule="evil", subject=EVIL, detail=EVIL)], {})
     async with console.person(await console.service.caller(scopes=OPERATOR_TOO)) as visit:
         page = await visit.open("/operator/hosts")
         await page.get_by_role("cell", name=re.compile("postgres")).first.wait_for()
         await check_accessible(page)
         await a_host_comes_and_goes(visit)
-        await page.get_by_role("link", name="Pools").click()
+        await press(page.get_by_role("link", name="Pools"))
         await page.get_by_role("cell", name=re.compile("postgres in")).first.wait_for()
         await check_accessible(page)
-        await page.get_by_role("link", name="Findings").click()
+        await press(page.get_by_role("link", name="Findings"))
         evil = page.get_by_role("row").filter(has_text="evil")
         await expect(evil).to_contain_text(EVIL)
         await act(page, "Check now", "Run the check")
         # What the run doesn't see is over.
         await expect(evil).to_have_count(0)
         await check_accessible(page)
-        await page.get_by_role("link", name="Audit seals").click()
+        await press(page.get_by_role("link", name="Audit seals"))
         await page.get_by_role("row").nth(1).wait_for()
         await check_accessible(page)
-        await page.get_by_role("link", name="Operations").last.click()
-        await page.get_by_label("Team").fill(EVIL)
-        await page.get_by_role("button", name="Filter").click()
+        await press(page.get_by_role("link", name="All operations"))
+        await write(page.get_by_label("Team"), EVIL)
+        await press(page.get_by_role("button", name="Filter"))
         row = page.get_by_role("row").filter(has_text="theirs").first
         await expect(row).to_contain_text(EVIL)
         await expect(row).to_contain_text("succeeded")
@@ -55,8 +57,8 @@ async def test_what_concerns_all_teams(console: Console) -> None:
         assert data_of(await tenant.get(f"/databases/{database['uuid']}"))["status"] == "paused"
         await act(page, "Resume a database", "Resume a database", Its_uuid=database["uuid"])
         visit.watch.expect(404)
-        await page.get_by_role("button", name="Resume a database").click()
-        await page.get_by_role("dialog").get_by_label("Its uuid").fill(str(uuid4()))
+        await press(page.get_by_role("button", name="Resume a database"))
+        await write(page.get_by_role("dialog").get_by_label("Its uuid"), str(uuid4()))
         await page.keyboard.press("Enter")
         await expect(page.locator(".error-note")).to_contain_text("not_found")
         await expect(page.locator(".error-note")).to_contain_text("req_")
@@ -67,15 +69,15 @@ async def test_what_concerns_all_teams(console: Console) -> None:
 async def a_host_comes_and_goes(visit: Visit) -> None:
     page = visit.page
     dialog = await begin(page, "Add a host")
-    await dialog.get_by_label("Region").fill("nowhere-1")
-    await dialog.get_by_label("Administrator's host").fill("127.0.0.1")
-    await dialog.get_by_label("Administrator's port").fill(str(free_port()))
-    await dialog.get_by_label("Administrator's user").fill("nobody")
-    await dialog.get_by_label("Administrator's password").fill("hidden-words")
-    await dialog.get_by_text("The same with curl").click()
+    await write(dialog.get_by_label("Region"), "nowhere-1")
+    await write(dialog.get_by_label("Administrator's host"), "127.0.0.1")
+    await write(dialog.get_by_label("Administrator's port"), str(free_port()))
+    await write(dialog.get_by_label("Administrator's user"), "nobody")
+    await write(dialog.get_by_label("Administrator's password"), "hidden-words")
+    await press(dialog.get_by_text("The same with curl"))
     assert "hidden-words" not in await page.inner_text("body")
     visit.watch.expect(422)
-    await dialog.get_by_role("button", name="Add it").click()
+    await press(dialog.get_by_role("button", name="Add it"))
     await expect(dialog.locator(".error-note")).to_contain_text("req_")
     await check_accessible(page)
     await page.keyboard.press("Escape")
@@ -90,14 +92,14 @@ async def a_host_comes_and_goes(visit: Visit) -> None:
         await do(page, f"Drain {address}", "Drain")
         await do(page, f"Undrain {address}", "Undrain")
         dialog = await begin(page, f"Evacuate {address}")
-        await dialog.get_by_label(f"Type {address} to confirm").fill(address)
-        await dialog.get_by_role("button", name="Evacuate").click()
+        await write(dialog.get_by_label(f"Type {address} to confirm"), address)
+        await press(dialog.get_by_role("button", name="Evacuate"))
         await dialog.get_by_text("No database was on it.").wait_for()
-        await dialog.get_by_role("button", name="Done").click()
+        await press(dialog.get_by_role("button", name="Done"))
         await check_accessible(page)
         dialog = await begin(page, f"Remove {address}")
-        await dialog.get_by_label(f"Type {address} to confirm").fill(address)
-        await dialog.get_by_role("button", name="Remove").click()
+        await write(dialog.get_by_label(f"Type {address} to confirm"), address)
+        await press(dialog.get_by_role("button", name="Remove"))
         await expect(page.get_by_role("row").filter(has_text=address)).to_have_count(0)
     finally:
         async with store(visit.console.service.control_dsn):
@@ -122,8 +124,8 @@ async def test_somebodys_operation_is_retried_and_cancelled(console: Console) ->
                 await expect(link).to_have_attribute("rel", "noreferrer")
                 await check_accessible(page)
                 for action, confirm in (("Retry", "Retry"), ("Cancel", "Cancel the operation")):
-                    await row.get_by_role("button", name=action, exact=True).click()
-                    await page.get_by_role("dialog").get_by_role("button", name=confirm, exact=True).click()
+                    await press(row.get_by_role("button", name=action, exact=True))
+                    await press(page.get_by_role("dialog").get_by_role("button", name=confirm, exact=True))
                     await expect(page.get_by_role("dialog")).to_have_count(0)
                 await expect(row).to_have_count(0)
     operation = data_of(await tenant.get(f"/operations?database_uuid={database['uuid']}"))[0]

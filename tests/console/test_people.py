@@ -8,6 +8,8 @@ from playwright.async_api import Locator, Page, expect
 from app.store.session import fetch
 from tests.console.accessible import check_accessible
 from tests.console.browser import NARROW, Console, Visit
+from tests.console.keyboard import choose, press, set_moment, write
+from tests.console.steps import begin, fill
 from tests.support.answers import data_of
 from tests.support.client import Caller
 from tests.support.store import store
@@ -22,26 +24,13 @@ def dialog(page: Page) -> Locator:
 
 
 async def act(page: Page, button: str, confirm: str, **fields: str) -> None:
-    """Opens an action's dialog, fills it in, confirms, and waits until it is done."""
-    await page.locator("main").get_by_role("button", name=button, exact=True).first.click()
-    for label, value in fields.items():
-        field = dialog(page).get_by_label(label.replace("_", " "))
-        if await field.evaluate("field => field.tagName") == "SELECT":
-            await field.select_option(value)
-        else:
-            await field.fill(value)
+    """An action's dialog, looked at on the way."""
+    dialog = await begin(page, button)
+    await fill(dialog, **fields)
     await check_accessible(page)
-    await dialog(page).get_by_role("button", name=confirm, exact=True).click()
-    await expect(dialog(page)).to_have_count(0)
-
-
-async def tab_to(page: Page, target: Locator) -> None:
-    """By the keyboard alone."""
-    for _ in range(60):
-        if await target.evaluate("element => element === document.activeElement"):
-            return
-        await page.keyboard.press("Tab")
-    raise AssertionError(f"Tab doesn't lead to {target}")
+    await press(dialog.get_by_role("button", name=confirm, exact=True))
+    await expect(dialog).to_have_count(0)
+    await page.wait_for_function("() => document.activeElement !== document.body")
 
 
 async def rename(console: Console, caller: Caller, name: str) -> None:
@@ -51,14 +40,14 @@ async def rename(console: Console, caller: Caller, name: str) -> None:
 
 async def test_a_key_from_its_making_to_its_end(visit: Visit) -> None:
     page = await visit.open("/keys")
-    await page.get_by_role("link", name="New key").click()
-    await page.get_by_label("Name").fill(EVIL)
-    await page.get_by_label("databases:write").check()
-    await page.get_by_text("Networks, databases and limits").click()
-    await page.get_by_label("Networks").fill("127.0.0.0/8 ::1/128")
-    await page.get_by_label("Expires").fill("2040-01-31T12:00")
+    await press(page.get_by_role("link", name="New key"))
+    await write(page.get_by_label("Name"), EVIL)
+    await press(page.get_by_label("databases:write"), "Space")
+    await set_moment(page.get_by_label("Expires"), "2040-01-31T11:00")
+    await press(page.get_by_text("Networks, databases and limits"))
+    await write(page.get_by_label("Networks"), "127.0.0.0/8 ::1/128")
     await check_accessible(page)
-    await page.get_by_role("button", name="Make the key").click()
+    await press(page.get_by_role("button", name="Make the key"))
     shown = page.locator(".once code")
     await expect(shown).to_have_text(re.compile("^pk_live_"))
     text = await shown.inner_text()
@@ -68,7 +57,7 @@ async def test_a_key_from_its_making_to_its_end(visit: Visit) -> None:
     me = data_of(await key.get("/me"))["api_key"]
     assert (me["name"], me["permissions"]) == (EVIL, ["databases:read", "databases:write"])
     assert me["controls"]["allowed_ip_list"] == ["127.0.0.0/8", "::1/128"]
-    await page.get_by_role("button", name="I have saved it").click()
+    await press(page.get_by_role("button", name="I have saved it"))
     await page.wait_for_url(re.compile(r"/keys/\d+$"))
     await expect(page.get_by_role("heading", level=1)).to_have_text(EVIL)
     assert text not in await page.content()
@@ -81,13 +70,13 @@ async def test_a_key_from_its_making_to_its_end(visit: Visit) -> None:
     await act(page, "Replace its text", "Replace")
     renewed = await page.locator(".once code").inner_text()
     assert renewed != text
-    await page.get_by_role("button", name="I have saved it").click()
+    await press(page.get_by_role("button", name="I have saved it"))
     for one in (text, renewed):
         data_of(await Caller(key.http, one, 0, 0, 0).get("/me"))
     await act(page, "Revoke", "Revoke", Type_nightly_to_confirm="nightly")
     await expect(page.locator(".heading .status")).to_have_text("revoked")
     assert (await key.get("/me")).status_code == 403
-    await page.get_by_role("link", name="API keys").first.click()
+    await press(page.get_by_role("link", name="API keys").first)
     await page.get_by_role("link", name="nightly").wait_for()
     await check_accessible(page)
 
@@ -95,10 +84,10 @@ async def test_a_key_from_its_making_to_its_end(visit: Visit) -> None:
 async def test_a_key_that_is_refused_says_why(visit: Visit) -> None:
     visit.watch.expect(422)
     page = await visit.open("/keys/new")
-    await page.get_by_label("Name").fill("bad")
-    await page.get_by_text("Networks, databases and limits").click()
-    await page.get_by_label("Networks").fill("nowhere")
-    await page.get_by_role("button", name="Make the key").click()
+    await write(page.get_by_label("Name"), "bad")
+    await press(page.get_by_text("Networks, databases and limits"))
+    await write(page.get_by_label("Networks"), "nowhere")
+    await press(page.get_by_role("button", name="Make the key"))
     note = page.locator(".error-note")
     await expect(note).to_contain_text("invalid_field")
     await expect(note).to_contain_text("req_")
@@ -107,20 +96,17 @@ async def test_a_key_that_is_refused_says_why(visit: Visit) -> None:
 
 
 async def test_a_team_and_an_invitation(console: Console, visit: Visit) -> None:
-    """By two people: the one makes the team by the keyboard alone, the other isn't signed in at first."""
+    """By two people with a keyboard alone: the one makes the team, the other isn't signed in at first."""
     page = await visit.open("/teams")
-    await tab_to(page, page.get_by_role("button", name="New team"))
-    await page.keyboard.press("Enter")
-    await tab_to(page, dialog(page).get_by_label("Name"))
-    await page.keyboard.type(EVIL)
-    await tab_to(page, dialog(page).get_by_role("button", name="Make the team"))
-    await page.keyboard.press("Enter")
+    await press(page.get_by_role("button", name="New team"))
+    await write(dialog(page).get_by_label("Name"), EVIL)
+    await press(dialog(page).get_by_role("button", name="Make the team"))
     await page.wait_for_url(re.compile(r"/teams/\d+$"))
     await expect(page.get_by_role("heading", level=1)).to_have_text(EVIL)
     await act(page, "Invite somebody", "Make the link", Role="viewer")
     link = await page.locator(".once code").inner_text()
     await check_accessible(page)
-    await page.get_by_role("button", name="I have saved it").click()
+    await press(page.get_by_role("button", name="I have saved it"))
     team = int(page.url.rsplit("/", 1)[1])
 
     async with console.visitor(viewport=NARROW) as other:
@@ -134,11 +120,11 @@ async def test_a_team_and_an_invitation(console: Console, visit: Visit) -> None:
         guest = other.caller = await console.service.caller()
         await rename(console, guest, EVIL)
         await other.sign_in(guest)
-        await other.page.get_by_role("button", name="I have signed in").click()
-        await other.page.get_by_role("button", name="Join the team").click()
+        await press(other.page.get_by_role("button", name="I have signed in"))
+        await press(other.page.get_by_role("button", name="Join the team"))
         await expect(other.page.get_by_role("main")).to_contain_text("Your role there is viewer")
         await check_accessible(other.page)
-        await other.page.get_by_role("main").get_by_role("link", name=EVIL).click()
+        await press(other.page.get_by_role("main").get_by_role("link", name=EVIL))
         await expect(other.page.get_by_role("main")).to_contain_text("Only admins and owners")
         await expect(other.page.get_by_role("button", name="Invite somebody")).to_have_count(0)
         await check_accessible(other.page)
@@ -155,9 +141,9 @@ async def test_a_team_and_an_invitation(console: Console, visit: Visit) -> None:
         await page.reload()
         row = page.get_by_role("row").filter(has_text=EVIL)
         await expect(row).to_have_count(1)
-        await row.get_by_role("button", name="Role").click()
-        await dialog(page).get_by_label("Role").select_option("admin")
-        await dialog(page).get_by_role("button", name="Save").click()
+        await press(row.get_by_role("button", name="Role"))
+        await choose(dialog(page).get_by_label("Role"), "admin")
+        await press(dialog(page).get_by_role("button", name="Save"))
         await expect(row).to_contain_text("admin")
         await check_accessible(page)
         await other.open(f"/teams/{team}")
@@ -165,16 +151,13 @@ async def test_a_team_and_an_invitation(console: Console, visit: Visit) -> None:
         await other.page.wait_for_url("**/console/teams")
 
     visit.watch.expect(409)
-    await page.get_by_role("row").get_by_role("button", name="Leave").click()
-    await dialog(page).get_by_role("button", name="Leave").click()
+    await press(page.get_by_role("row").get_by_role("button", name="Leave"))
+    await press(dialog(page).get_by_role("button", name="Leave"))
     await expect(dialog(page).locator(".error-note")).to_contain_text("last_owner")
     await check_accessible(page)
     await page.keyboard.press("Escape")
-    await tab_to(page, page.get_by_role("button", name="Rename"))
-    await page.keyboard.press("Enter")
-    await tab_to(page, dialog(page).get_by_label("Name"))
-    await page.keyboard.press("Control+A")
-    await page.keyboard.type("Orders")
+    await press(page.get_by_role("button", name="Rename"))
+    await write(dialog(page).get_by_label("Name"), "Orders")
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("heading", level=1)).to_have_text("Orders")
     await act(page, "Delete", "Delete", Type_Orders_to_confirm="Orders")
@@ -211,22 +194,22 @@ async def test_the_audit_log_and_usage(console: Console, visit: Visit, tmp_path:
     data_of(await caller.patch(f"/teams/{caller.team_id}", {"name": EVIL}))
     database = await caller.created("metered")
     page = await visit.open("/audit")
-    await page.get_by_label("Action").fill("team.change")
-    await page.get_by_role("button", name="Filter").click()
+    await write(page.get_by_label("Action"), "team.change")
+    await press(page.get_by_role("button", name="Filter"))
     await expect(page.get_by_role("row")).to_have_count(2)
     await expect(page.get_by_role("row").last).to_contain_text(EVIL)
     await check_accessible(page)
     async with page.expect_download() as coming:
-        await page.get_by_role("button", name="Export as JSON lines").click()
+        await press(page.get_by_role("button", name="Export as JSON lines"))
     await (await coming.value).save_as(tmp_path / "events.jsonl")
     assert "team.change" in (tmp_path / "events.jsonl").read_text()
-    await page.get_by_role("button", name="team.change").click()
+    await press(page.get_by_role("button", name="team.change"))
     await expect(dialog(page)).to_contain_text(EVIL)
     await check_accessible(page)
     await page.keyboard.press("Escape")
     await expect(dialog(page)).to_have_count(0)
     visit.watch.expect(422)
-    await page.get_by_label("Action").fill("team.gone")
+    await write(page.get_by_label("Action"), "team.gone")
     await page.keyboard.press("Enter")
     await expect(page.locator(".error-note")).to_contain_text("There is no such action")
     await until(lambda: _is_metered(caller))
@@ -234,7 +217,7 @@ async def test_the_audit_log_and_usage(console: Console, visit: Visit, tmp_path:
     await page.get_by_role("link", name="metered").wait_for()
     await check_accessible(page)
     async with page.expect_download() as coming:
-        await page.get_by_role("button", name="Download as CSV").click()
+        await press(page.get_by_role("button", name="Download as CSV"))
     await (await coming.value).save_as(tmp_path / "usage.csv")
     assert database["uuid"] in (tmp_path / "usage.csv").read_text()
     assert await page.evaluate("() => document.body.dataset.owned") is None

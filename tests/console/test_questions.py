@@ -7,14 +7,15 @@ from playwright.async_api import Route, expect
 
 from tests.console.accessible import check_accessible
 from tests.console.browser import Visit
+from tests.console.keyboard import press, write
 from tests.support.model_server import script, sql
 
 MARKUP = "<img src=x onerror=window.owned=1>"
 
 
 async def ask(visit: Visit, question: str) -> None:
-    await visit.page.get_by_label("Question or order").fill(question)
-    await visit.page.get_by_role("button", name="Show the SQL").click()
+    await write(visit.page.get_by_label("Question or order"), question)
+    await press(visit.page.get_by_role("button", name="Show the SQL"))
 
 
 async def test_the_sql_comes_before_the_rows(visit: Visit) -> None:
@@ -29,7 +30,7 @@ async def test_the_sql_comes_before_the_rows(visit: Visit) -> None:
     await panel.get_by_text("reads rows, changes nothing").wait_for()
     assert await panel.get_by_role("region", name="SQL", exact=True).inner_text() == text
     assert await panel.get_by_role("table").count() == 0
-    await panel.get_by_role("button", name="Run it").click()
+    await press(panel.get_by_role("button", name="Run it"))
     await panel.get_by_text("3 rows.").wait_for()
     assert await panel.get_by_role("columnheader").all_inner_texts() == [
         "n\nint4",
@@ -38,16 +39,16 @@ async def test_the_sql_comes_before_the_rows(visit: Visit) -> None:
         "none\ntext",
     ]
     assert await panel.get_by_role("cell", name=MARKUP).count() == 3
-    await panel.get_by_role("button", name="All 5,000 characters").first.click()
+    await press(panel.get_by_role("button", name="All 5,000 characters").first)
     await panel.get_by_text("x" * 5000).wait_for()
     await check_accessible(page)
     await page.get_by_text("499 of 500 questions left today").wait_for()
 
     await ask(visit, script(sql("CREATE TABLE t (id integer)", "ddl")))
     await panel.get_by_text("changes the schema").wait_for()
-    await panel.get_by_role("button", name="Run it").click()
+    await press(panel.get_by_role("button", name="Run it"))
     await check_accessible(page)
-    await page.get_by_role("dialog").get_by_role("button", name="Run it").click()
+    await press(page.get_by_role("dialog").get_by_role("button", name="Run it"))
     await panel.get_by_text("1 statement executed").wait_for()
 
     visit.watch.expect(422)
@@ -56,7 +57,7 @@ async def test_the_sql_comes_before_the_rows(visit: Visit) -> None:
     assert MARKUP in await page.get_by_role("region", name="The SQL that was refused").inner_text()
     await check_accessible(page)
     again = page.get_by_role("table", name="Your questions").get_by_role("button", name="Ask again")
-    await again.last.click()
+    await press(again.last)
     await expect(page.get_by_label("Question or order")).to_have_value(re.compile("generate_series"))
     assert await page.evaluate("window.owned") is None
     assert await page.evaluate("localStorage.length + sessionStorage.length") == 0
@@ -71,10 +72,10 @@ async def test_a_database_beyond_the_first_page_is_found(visit: Visit) -> None:
 
     await visit.page.route("**/api/v1/databases?*", answer)
     page = await visit.open("/questions")
-    await page.get_by_role("button", name="More to choose from").click()
+    await press(page.get_by_role("button", name="More to choose from"))
     await expect(page.get_by_role("option", name="db-100 (postgres)")).to_have_count(1)
     await expect(page.get_by_role("button", name="More to choose from")).to_have_count(0)
     page = await visit.open("/questions")
     async with page.expect_request(lambda request: "name=db-7" in request.url):
-        await page.get_by_label("Database: name begins with").fill("DB-7")
+        await write(page.get_by_label("Database: name begins with"), "DB-7")
     await check_accessible(page)

@@ -1,13 +1,14 @@
-"""Signing in by a link, seeing where one is signed in, and signing out, as a person does it."""
+"""Signing in by a link, a passkey or a provider, the sessions one has, and signing out; by the keyboard alone."""
 
 import dataclasses
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Page, expect
 
 from app.store.session import fetch
 from tests.console.accessible import check_accessible
 from tests.console.browser import NARROW, Console
+from tests.console.keyboard import press, write
 from tests.console.watch import Watch
 from tests.sessions.provider import KNOWN, UNKNOWN
 from tests.support.people import link_for, sign_in
@@ -40,18 +41,15 @@ async def test_a_person_signs_in_and_out(console: Console) -> None:
         await page.set_viewport_size({"width": NARROW["width"], "height": NARROW["height"]})
         await check_accessible(page)
 
-        # By the keyboard alone.
-        await page.get_by_role("button", name="End", exact=True).focus()
-        await page.keyboard.press("Enter")
+        await press(page.get_by_role("button", name="End", exact=True))
         dialog = page.get_by_role("dialog", name="End this session")
-        await dialog.get_by_role("button", name="End").focus()
-        await page.keyboard.press("Enter")
+        await press(dialog.get_by_role("button", name="End"))
         await dialog.wait_for(state="detached")
         await rows.nth(1).wait_for(state="detached")
         assert (await elsewhere.get("/sessions")).status_code == 401
 
-        await page.get_by_role("button", name="Sign out everywhere").click()
-        await page.get_by_role("dialog").get_by_role("button", name="Sign out everywhere").click()
+        await press(page.get_by_role("button", name="Sign out everywhere"))
+        await press(page.get_by_role("dialog").get_by_role("button", name="Sign out everywhere"))
         await page.wait_for_url("**/console/sign-in")
         await page.get_by_text("headwater users sign-in-link").wait_for()
         assert await visit.context.cookies() == []
@@ -81,25 +79,25 @@ async def test_a_passkey_is_added_and_signs_in(console: Console) -> None:
         await page.goto("/console/account")
         await page.get_by_text("No passkey yet").wait_for()
         await check_accessible(page)
-        await page.get_by_label("Name of a new passkey").fill("<img src=x>Laptop")
+        await write(page.get_by_label("Name of a new passkey"), "<img src=x>Laptop")
         await page.keyboard.press("Enter")
         await page.get_by_role("cell", name="<img src=x>Laptop", exact=True).wait_for()
-        await page.get_by_role("button", name="Rename").click()
+        await press(page.get_by_role("button", name="Rename"))
         dialog = page.get_by_role("dialog")
-        await dialog.get_by_label("Name").fill("Laptop")
-        await dialog.get_by_role("button", name="Rename").click()
+        await write(dialog.get_by_label("Name"), "Laptop")
+        await press(dialog.get_by_role("button", name="Rename"))
         await page.get_by_role("cell", name="Laptop", exact=True).wait_for()
         await check_accessible(page)
 
-        await page.get_by_role("button", name="Sign out", exact=True).click()
-        await page.get_by_role("dialog").get_by_role("button", name="Sign out").click()
+        await press(page.get_by_role("button", name="Sign out", exact=True))
+        await press(page.get_by_role("dialog").get_by_role("button", name="Sign out"))
         await page.wait_for_url("**/console/sign-in")
-        await page.get_by_role("button", name="Sign in with a passkey").click()
+        await press(page.get_by_role("button", name="Sign in with a passkey"))
         await page.get_by_role("heading", name="Databases", level=1).wait_for()
         await page.goto("/console/account")
         await page.get_by_role("row").filter(has_text="this one").get_by_text("a passkey").wait_for()
-        await page.get_by_role("button", name="Remove").click()
-        await page.get_by_role("dialog").get_by_role("button", name="Remove").click()
+        await press(page.get_by_role("button", name="Remove"))
+        await press(page.get_by_role("dialog").get_by_role("button", name="Remove"))
         await page.get_by_text("No passkey yet").wait_for()
         watch.check()
     finally:
@@ -117,7 +115,7 @@ async def test_a_link_over_somebody_who_is_signed_in_is_asked_for(console: Conso
         await check_accessible(visit.page)
         assert token not in visit.page.url
         before = await visit.context.cookies()
-        await visit.page.get_by_role("button", name="Follow the link").click()
+        await press(visit.page.get_by_role("button", name="Follow the link"))
         await visit.page.get_by_role("heading", name="Databases", level=1).wait_for()
         assert await visit.context.cookies() != before
 
@@ -140,11 +138,9 @@ async def test_through_a_provider(console: Console, provider: str) -> None:
             button = page.get_by_role("button", name="Sign in through")
             await button.wait_for()
             await check_accessible(page)
-            await button.focus()
-            await page.keyboard.press("Enter")
+            await press(button)
             await page.wait_for_url(f"{provider}/**")
-            await page.locator("input[name=sub]").fill(KNOWN)
-            await page.keyboard.press("Enter")
+            await _tell(page, KNOWN)
             await page.get_by_role("heading", name="Databases", level=1).wait_for()
             assert "code=" not in page.url
             await expect(page.get_by_role("link", name="Ada")).to_be_visible()
@@ -155,9 +151,16 @@ async def test_through_a_provider(console: Console, provider: str) -> None:
             await visit.context.clear_cookies()
             visit.watch.expect(401, 403)
             await visit.open("/sign-in")
-            await button.click()
-            await page.locator("input[name=sub]").fill(UNKNOWN)
-            await page.keyboard.press("Enter")
+            await press(button)
+            await _tell(page, UNKNOWN)
             await page.locator(".error-note").get_by_text("sign_in_refused").wait_for()
             await check_accessible(page)
             assert "code=" not in page.url
+
+
+async def _tell(page: Page, subject: str) -> None:
+    """To the provider's page who one is. It has the focus in that field, once it is drawn."""
+    field = page.locator("input[name=sub]")
+    await expect(field).to_be_focused()
+    await page.keyboard.type(subject)
+    await page.keyboard.press("Enter")

@@ -52,7 +52,7 @@ class Watch:
         self._losses = True
 
     def expect_host(self, origin: str) -> None:
-        """Where the test has the browser go besides. What a page there loads is its own affair."""
+        """Where the test has the browser go besides. What a page there loads and says is its own affair."""
         self._hosts.append(origin)
 
     def check(self) -> None:
@@ -65,6 +65,8 @@ class Watch:
         if self._losses and (_LOSS.search(message.text) or (refused and refused["status"] in ("502", "503", "504"))):
             return
         where = message.location
+        if where["url"].startswith(tuple(self._hosts[1:])):
+            return
         self.faults.append(f"console {message.type}: {message.text} ({where['url']}:{where['lineNumber']})")
 
     def _on_error(self, error: WebError) -> None:

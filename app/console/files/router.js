@@ -64,9 +64,9 @@ export function listen() {
     if (!(link instanceof HTMLAnchorElement) || event.defaultPrevented || event.button !== 0) return;
     if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey || link.target || link.download) return;
     if (link.origin !== location.origin || !(link.pathname + "/").startsWith(BASE + "/")) return;
-    // A link within the page, such as that over the navigation, is the browser's.
-    if (link.hash && link.pathname === location.pathname) return;
     event.preventDefault();
+    // The link over the navigation leaves the address alone: what is behind the # of some pages is a token.
+    if (link.hash && link.pathname === location.pathname) return document.getElementById(link.hash.slice(1))?.focus();
     navigate(link.pathname.slice(BASE.length) + link.search);
   });
 }

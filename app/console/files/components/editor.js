@@ -1,6 +1,6 @@
 // The SQL editor, and two versions side by side. Load this module on pages with an editor alone, for it brings
 // CodeMirror. It lives in a shadow root: there its styles are an adopted style sheet, which the policy allows.
-import { html, useEffect, useRef } from "../html.js";
+import { html, useEffect, useLayoutEffect, useRef } from "../html.js";
 import {
   Compartment,
   EditorState,
@@ -111,7 +111,8 @@ const basics = (label, readOnly) => [
  */
 function useShadow(make, deps) {
   const host = useRef(/** @type {HTMLElement | null} */ (null));
-  useEffect(() => {
+  // In the same picture as what is around it: nothing moves when it comes.
+  useLayoutEffect(() => {
     if (!host.current) return;
     const root = host.current.shadowRoot ?? host.current.attachShadow({ mode: "open" });
     root.replaceChildren();

@@ -53,7 +53,9 @@ export function Table({ label, columns, rows, id, fixed = false, scrolls = false
   });
 
   const onKeyDown = (/** @type {KeyboardEvent} */ event) => {
-    const row = event.target instanceof Element ? event.target.closest("tr[data-at]") : null;
+    // In a field they are the field's, and a dialog that a row has opened is in that row.
+    const own = event.target instanceof Element && event.target.matches("a, button") && !event.target.closest("dialog");
+    const row = own ? /** @type {Element} */ (event.target).closest("tr[data-at]") : null;
     if (!(row instanceof HTMLElement)) return;
     const at = Number(row.dataset.at);
     const end = rows.length - 1;
